@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers that are the same on every machine and compiler: counter-based Philox 4x32-10
+// (Salmon et al., SC 2011). A generator is named by (seed, stream), so that two parts of a program
+// never share one by accident. Draw once per statement: C++ does not order draws inside one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace motley {
+
+// Names what a stream is for, so that streams never collide.
+enum class Stream : uint32_t {
+  kShuffle = 1,     // Order of samples: ids are (epoch, partition).
+  kSplit = 2,       // Train/test split.
+  kInitialize = 3,  // Initial parameters.
+  kCode = 4,        // Coefficients of random codes.
+  kAudit = 5,       // Which steps are checked against a direct sum.
+  kSimulation = 6,  // Everything that a simulated world decides.
+  kTest = 7,
+  kIncarnation = 8,
+};
+
+class Random {
+ public:
+  // `a` and `b` number the streams of one purpose: an epoch and a partition, say.
+  Random(uint64_t seed, Stream stream, uint64_t a = 0, uint64_t b = 0);
+
+  uint32_t Next32();
+  uint64_t Next64();
+  // Uniform in [0, 1), 53 bits.
+  double NextDouble();
+  // Uniform in [0, bound); bound > 0.
+  uint64_t Below(uint64_t bound);
+  // True with probability p.
+  bool Chance(double p) { return NextDouble() < p; }
+  // Standard normal (Box-Muller, one value per call).
+  double Normal();
+  // Exponential with the given mean.
+  double Exponential(double mean);
+
+  template <typename T>
+  void Shuffle(std::span<T> values) {  // Fisher-Yates.
+    for (size_t i = values.size(); i > 1; --i) {
+      const size_t j = Below(i);
+      std::swap(values[i - 1], values[j]);
+    }
+  }
+
+ private:
+  void Refill();
+  uint32_t key_[2];
+  uint32_t counter_[4];
+  uint32_t block_[4];
+  int used_ = 4;
+};
+
+}  // namespace motley

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Flags and the few helpers that every folder's CMakeLists.txt uses.
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+set(CMAKE_C_FLAGS_RELEASE "-O2")
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+add_compile_options(-Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+option(MOTLEY_WERROR "Treat warnings as errors" ON)
+if(MOTLEY_WERROR)
+  add_compile_options(-Werror)
+endif()
+# Fused multiply-adds would make portable arithmetic differ from machine to machine; the kernel
+# modules switch them on for themselves.
+add_compile_options(-ffp-contract=off)
+
+set(MOTLEY_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
+if(MOTLEY_SANITIZE)
+  add_compile_options(-fsanitize=${MOTLEY_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${MOTLEY_SANITIZE})
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+find_program(LLD_PROGRAM ld.lld)
+if(LLD_PROGRAM)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+# motley_library(NAME SOURCES a.cc ... DEPS motley_base ... PRIVATE lib ...): a folder's one target.
+# DEPS are the folders it may include; PRIVATE are third-party libraries for its own sources.
+function(motley_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE fmt::fmt ${ARG_PRIVATE})
+endfunction()
+
+# motley_test(NAME SOURCES a_test.cc ... DEPS motley_x ... [SLOW]): one gtest program per folder;
+# each TEST is a ctest entry. SLOW ones run only with ./dev test --full.
+function(motley_test name)
+  cmake_parse_arguments(ARG "SLOW" "" "SOURCES;DEPS" ${ARGN})
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} fmt::fmt GTest::gtest GTest::gmock
+                        GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE MOTLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                             MOTLEY_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(ARG_SLOW)
+    set(label slow)
+  else()
+    set(label fast)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 300)
+endfunction()

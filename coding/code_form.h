@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// CodeForm: the one representation of every gradient code.
+//
+// n workers, k data partitions, partial gradients g_1..g_k in R^d, wanted g = sum_j g_j.
+// Row i of the encoding matrix B says what worker i sends: y_i = sum_j B[i,j] g_j. For a set F of
+// answered rows the server wants a decoding vector a, zero off F, with a B = (1, ..., 1); then
+// sum_i a_i y_i = g. B tolerates s stragglers if such an a exists for every F of n - s rows
+// (Tandon, Lei, Dimakis, Karampatziakis, ICML 2017).
+//
+// C-form. Where a matrix C (accumulators x n, usually s + 1 of them) and a vector v exist with
+// C B = v 1^T, decoding is a = x C with x C = 0 on the missing rows and x v = 1. So the server
+// keeps only the accumulators A_r = sum_i C[r,i] y_i while answers stream in, and ends with sum_r
+// x_r A_r.
+//
+// Tiling form. Without C, every coefficient is 1: the server takes answers whose supports are
+// disjoint until they cover all partitions (no code, fractional repetition, leases).
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace motley {
+
+using Complex = std::complex<double>;
+
+// What a coefficient multiplies. Packed: coordinates (g[2t], g[2t+1]) are one complex number, so a
+// complex code costs no extra traffic; vectors then have even length.
+enum class Field { kReal, kComplexPacked };
+
+struct CodeEntry {
+  PartitionId partition = 0;
+  Complex coefficient;  // Imaginary part 0 when the field is real.
+};
+
+struct CodeForm {
+  std::string name;  // "none", "repetition", "cyclic", "heterogeneous", "rs".
+  Field field = Field::kReal;
+  uint32_t workers = 0;                      // n: rows of B.
+  uint32_t partitions = 0;                   // k: columns of B, the job's fine partitions.
+  uint32_t stragglers = 0;                   // s: any n - s rows decode.
+  std::vector<std::vector<CodeEntry>> rows;  // B, one sparse row per worker, sorted by partition.
+
+  uint32_t accumulators = 0;  // Rows of C; 0 for the tiling form.
+  std::vector<Complex> c;     // C, row-major, accumulators x workers.
+  std::vector<Complex> v;     // C B = v 1^T.
+
+  bool tiling() const { return accumulators == 0; }
+  Complex C(uint32_t accumulator, RowId row) const { return c[accumulator * workers + row]; }
+};
+
+// Largest |a B - 1| over all partitions for a decoding vector `a` of n entries.
+double DecodingResidual(const CodeForm& form, std::span<const Complex> a);
+
+// Fine when the form is what it claims: sizes, sorted rows, every partition on a row, field, and
+// C B = v 1^T within 1e-9 of the largest term.
+Status Validate(const CodeForm& form);
+
+}  // namespace motley

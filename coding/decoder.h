@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds decoding vectors. Pure; any thread.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "coding/code_form.h"
+
+namespace motley {
+
+struct DecodingVector {
+  std::vector<Complex> a;    // n entries, zero on the missing rows: a B = (1, ..., 1).
+  std::vector<Complex> x;    // Accumulator weights with a = x C; empty for the tiling form.
+  double residual = 0;       // max |a B - 1|.
+  double amplification = 0;  // ||a||_inf * max|B|: how much rounding of one answer can grow.
+};
+
+// What is accepted. The norm guard refuses a decoding vector whose amplification times float
+// epsilon (2^-23) exceeds `tolerance`; the caller then waits for one more answer.
+struct DecodeLimits {
+  double residual = 1e-6;
+  double tolerance = 1e-5;
+};
+
+// Least squares on B_F^T a = 1 (complete orthogonal decomposition in double, minimum norm): works
+// for any B and any set of rows. kNotDecodable says whether rank or the norm guard is to blame.
+Result<DecodingVector> SolveGeneral(const CodeForm& form, const std::vector<bool>& present,
+                                    const DecodeLimits& limits = {});
+
+// C-form: one (s+1) x (s+1) solve, independent of n and k; with fewer than s missing, the x of
+// least ||x C|| in the larger null space. Closed product formulas where the code has them.
+// Precondition: !form.tiling().
+Result<DecodingVector> SolveClosed(const CodeForm& form, const std::vector<bool>& present,
+                                   const DecodeLimits& limits = {});
+
+// The method that fits the form: tiling, closed, otherwise general.
+Result<DecodingVector> Solve(const CodeForm& form, const std::vector<bool>& present,
+                             const DecodeLimits& limits = {});
+
+}  // namespace motley

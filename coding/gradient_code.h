@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds gradient codes by name. Pure arithmetic; any thread. To add one: a file pair with a Build
+// function like the ones below, and one line in the list in codes.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "coding/code_form.h"
+
+namespace motley {
+
+struct CodeRequest {
+  std::vector<double> speeds;  // One per worker, > 0; only their ratios count. All 1: equal shares.
+  uint32_t stragglers = 0;     // s
+  uint32_t partitions = 0;     // k, fixed by the job; at least one per worker.
+  uint64_t seed = 0;           // For the codes that draw coefficients.
+};
+
+struct GradientCode {
+  const char* name;
+  const char* summary;  // One line for --help.
+  // kInvalidArgument, with what to change, when the code cannot serve n, s, k or the speeds.
+  Result<CodeForm> (*build)(const CodeRequest& request);
+};
+
+// Every code, in the order of --help.
+const std::vector<GradientCode>& GradientCodes();
+
+// Checks the request (speeds, 0 <= s < n, k >= n) and builds. kNotFound for an unknown name, with
+// the names there are.
+Result<CodeForm> BuildCode(std::string_view name, const CodeRequest& request);
+
+// Conditioning over straggler sets of size s: all of them when at most `samples`, otherwise that
+// many drawn at random from `seed`.
+struct CodeQuality {
+  double worst_amplification = 0;  // max over sets of ||a||_inf * max|B|; 1 is perfect.
+  double worst_residual = 0;       // max over sets of |a B - 1|.
+  uint64_t sets_checked = 0;
+  bool exhaustive = false;
+};
+CodeQuality AssessCode(const CodeForm& form, uint64_t samples, uint64_t seed);
+
+}  // namespace motley

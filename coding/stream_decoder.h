@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts one step's gradient together from the slices of coded answers as they arrive. Holds
+// `accumulators` vectors instead of n - s (coded-computation: streaming decode), one pass over each
+// byte, and decides slice by slice: the slices of a straggler that did arrive count although the
+// rest never came. One thread at a time; the arithmetic inside runs on the given ParallelFor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/status.h"
+#include "coding/code_form.h"
+#include "coding/decoder.h"
+
+namespace motley {
+
+class StreamDecoder {
+ public:
+  enum class Outcome {
+    kAdded,      // Counts towards the sum.
+    kDuplicate,  // This slice of this row was there already.
+    kNotNeeded,  // The slice decodes without it, or another answer covers the same partitions.
+  };
+
+  // `length` floats per vector (even for complex packing), cut into slices of `slice_length` floats
+  // (even; the last may be shorter). `form` and `parallel` must outlive the decoder.
+  StreamDecoder(const CodeForm& form, size_t length, size_t slice_length, ParallelFor& parallel,
+                DecodeLimits limits = {});
+  ~StreamDecoder();
+  StreamDecoder(const StreamDecoder&) = delete;
+  StreamDecoder& operator=(const StreamDecoder&) = delete;
+
+  // Starts the next step, perhaps with another code; buffers are kept.
+  void Reset(const CodeForm& form);
+
+  size_t length() const;
+  size_t slice_count() const;
+  size_t slice_begin(size_t slice) const;   // First float of a slice.
+  size_t slice_length(size_t slice) const;  // Floats in it.
+
+  // Adds one slice of `row`; it does not matter who answered the row, and slices of one row may
+  // come from different workers. `values` has slice_length(slice) floats; it may be swapped for
+  // another buffer or emptied (tiling answers that came before their turn are kept whole, so that
+  // the sum is always formed in the same order and is bit-equal whoever answered). `norm_limit`:
+  // the slice's 2-norm may not exceed it (what the answer's header declared). kDataError: not
+  // finite, or above the limit; nothing was added. If the row is Touched by then, an answer that
+  // lied is inside the sums: the caller starts the step again with Reset.
+  Result<Outcome> AddSlice(RowId row, size_t slice, std::vector<float>& values, double norm_limit);
+
+  bool Touched(RowId row) const;      // Some slice of the row was added.
+  bool RowComplete(RowId row) const;  // All slices arrived, or were not needed.
+  bool Decodable() const;             // Every slice decodes.
+  // Which of the `absent` rows (one flag per row) somebody else must answer so that the step can
+  // finish once all rows that are not absent have arrived: empty when they are not needed at all.
+  // The choice is the smallest that decodes, lowest rows first.
+  std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
+
+  // Writes the sum (length() floats). Precondition: Decodable().
+  Status Finish(std::span<float> sum);
+
+  // Worst over the slices, after Finish.
+  double residual() const;
+  double amplification() const;
+  // Bytes held now in accumulators and waiting slices.
+  size_t held_bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace motley

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's processor as a Device: one driver thread, a TBB arena of `threads`, and the kernel
+// module of the best instruction set that this processor has, loaded with dlopen.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "base/status.h"
+#include "devices/device.h"
+
+namespace motley {
+
+struct CpuDeviceOptions {
+  uint32_t threads = 0;        // 0: all this process may use.
+  std::string kernels;         // "baseline", "avx2", "avx512"; empty: the best there is.
+  bool plain_threads = false;  // ParallelFor without TBB (for thread sanitizer).
+};
+
+// kNotFound when no module can be loaded (says where it looked); kInvalidArgument for an unknown
+// or unsupported module. `loop` must outlive the device.
+Result<std::unique_ptr<Device>> MakeCpuDevice(Loop& loop, const CpuDeviceOptions& options);
+
+// A TBB arena behind the seam. Cuts are the same for every number of threads.
+std::unique_ptr<ParallelFor> MakeTbbParallelFor(size_t threads);
+
+// Kernel modules that load and run here, best first, and why the others do not.
+struct KernelModule {
+  std::string name;
+  const motley_kernels* kernels = nullptr;  // Null when not usable.
+  std::string reason;                       // Why not.
+};
+const std::vector<KernelModule>& CpuKernelModules();
+
+}  // namespace motley

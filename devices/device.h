@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// One compute device: a queue, its memory, copies, and a table of kernels. CPU, CUDA, OpenCL and
+// simulated devices pass one conformance suite.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/loop.h"
+#include "base/parallel.h"
+#include "base/status.h"
+#include "devices/kernels.h"
+
+namespace motley {
+
+enum class DeviceKind : int { kCpu = 1, kCuda = 2, kOpenCl = 4 };  // DLPack's numbers.
+
+struct DeviceInfo {
+  std::string name;  // "AMD EPYC, 1 thread, avx512"
+  DeviceKind kind = DeviceKind::kCpu;
+  uint64_t memory_bytes = 0;
+  uint32_t threads = 1;
+};
+
+// Memory of one device, freed with its last owner. `data` may only be dereferenced on the host when
+// the device is host_accessible().
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(void* data, size_t size_bytes, std::function<void(void*)> free);
+  Buffer(Buffer&&) noexcept;
+  Buffer& operator=(Buffer&&) noexcept;
+  ~Buffer();
+
+  float* floats() const { return static_cast<float*>(data_); }
+  void* data() const { return data_; }
+  size_t size_bytes() const { return size_bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  size_t size_bytes_ = 0;
+  std::function<void(void*)> free_;
+};
+
+class Device {
+ public:
+  // Runs on the device's thread; may use kernels(), copies and parallel() of this device.
+  using Work = std::function<Status()>;
+  using Done = std::function<void(Status)>;
+
+  virtual ~Device() = default;  // Waits for the work in progress; pending Done are not called.
+
+  virtual const DeviceInfo& info() const = 0;
+  virtual const motley_kernels& kernels() const = 0;
+  virtual void* queue() const = 0;  // First argument of every kernel.
+  virtual bool host_accessible() const = 0;
+
+  // Any thread. 64-byte aligned, not zeroed. kResource when there is not enough.
+  virtual Result<Buffer> Allocate(size_t size_bytes) = 0;
+  // Inside Work only. Blocking; ranges must lie inside the buffer.
+  virtual Status CopyIn(const Buffer& to, size_t offset, BytesView from) = 0;
+  virtual Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) = 0;
+
+  // Loop thread. Work runs in the order submitted; `done` runs exactly once, on the loop thread.
+  // `units`: how much work it is, in samples; emulated and simulated devices take their time by it.
+  virtual void Submit(double units, Work work, Done done) = 0;
+  // For host-side arithmetic that goes with this device (encode, decode, reductions).
+  virtual ParallelFor& parallel() = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Current speed of one worker from what its work took. Pure; feed it in time order.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace motley {
+
+// Exponentially weighted mean of seconds per sample; a change that persists over a few measurements
+// (same side, far from the mean) makes it start afresh, so that a worker that became five times
+// slower is known within about four answers.
+class SpeedEstimator {
+ public:
+  // A first guess (from calibration); 0: none.
+  explicit SpeedEstimator(double samples_per_second = 0);
+
+  // `samples` > 0 took `compute` > 0; others are ignored.
+  void Add(uint64_t samples, Duration compute);
+
+  double samples_per_second() const;  // 0 while nothing is known.
+  uint64_t measurements() const { return measurements_; }
+
+ private:
+  double mean_ = 0;  // Seconds per sample.
+  double recent_ = 0;
+  int drifting_ = 0;  // Measurements in a row far off on one side; the sign is the side.
+  uint64_t measurements_ = 0;
+};
+
+}  // namespace motley

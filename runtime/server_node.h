@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server of a job: owns the parameters, feeds what happens to the scheduler, carries out its
+// commands, decodes gradients as they stream in, and updates. One loop thread owns it all.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/loop.h"
+#include "base/parallel.h"
+#include "base/status.h"
+#include "devices/device.h"
+#include "runtime/job.h"
+#include "training/dataset.h"
+#include "transport/transport.h"
+
+namespace motley {
+
+// The outside world of a node, borrowed for its lifetime. Nothing in runtime/ reaches past it
+// (UvLoop apart, which implements it).
+struct Env {
+  Loop& loop;
+  Transport& transport;
+  Device& device;
+};
+
+class ServerNode {
+ public:
+  using Finished = std::function<void(JobResult)>;
+
+  // kInvalidArgument for options that cannot work (checked before anything starts), with what to
+  // change. `data` and `observer` (may be null) are borrowed.
+  static Result<std::unique_ptr<ServerNode>> Create(Env env, const JobOptions& options,
+                                                    const Dataset& data, JobObserver* observer);
+  virtual ~ServerNode() = default;
+
+  // Accepts workers on a transport that already listens; `finished` runs once, when all steps are
+  // done or the job cannot go on. Workers are then told to leave.
+  virtual void Start(Finished finished) = 0;
+  // Ends the job early with kCancelled; `finished` still runs once.
+  virtual void Stop(const std::string& reason) = 0;
+};
+
+}  // namespace motley

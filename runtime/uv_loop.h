@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Loop of production: one libuv loop, one thread. The only real clock.
+#pragma once
+
+#include <memory>
+
+#include "base/loop.h"
+#include "base/status.h"
+
+struct uv_loop_s;
+
+namespace motley {
+
+class UvLoop final : public Loop {
+ public:
+  static Result<std::unique_ptr<UvLoop>> Create();
+  ~UvLoop() override;  // After everything that uses it.
+
+  Time Now() const override;
+  TimerId After(Duration delay, Task task) override;
+  void Cancel(TimerId id) override;
+  void Post(Task task) override;
+
+  // Runs on the caller's thread, which becomes the loop thread, until Stop.
+  void Run();
+  // From a task on the loop: Run returns after this turn.
+  void Stop();
+
+  // For the transport and child processes.
+  uv_loop_s* handle();
+
+ private:
+  UvLoop();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace motley

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker: joins a server, holds the partitions placed on it, computes the rows it is assigned and
+// sends them as they are summed. One loop thread owns it all.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/server_node.h"
+#include "training/trainer.h"
+
+namespace motley {
+
+struct WorkerOptions {
+  std::string server;  // Address.
+  std::string token;
+  std::string name;  // "worker-2"
+  int32_t index_hint = -1;
+  Incarnation incarnation = 0;  // Random, not 0.
+};
+
+// Test seam and fault injection: changes an answer before it is sent.
+using AnswerFilter = std::function<void(StepId step, std::span<float> vector)>;
+
+class WorkerNode {
+ public:
+  using Finished = std::function<void(Status)>;
+
+  static std::unique_ptr<WorkerNode> Create(Env env, const WorkerOptions& options);
+  virtual ~WorkerNode() = default;
+
+  // Connects; `finished` runs once: fine when the server said goodbye, otherwise why it ended
+  // (kUnavailable: no server; kPermission: token refused; kConflict: another protocol version).
+  virtual void Start(Finished finished) = 0;
+  virtual void SetAnswerFilter(AnswerFilter filter) = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides who computes what, when a step has enough answers, and what to do about stragglers and
+// losses. Pure: no I/O, clock, threads or hidden randomness; the same events at the same times give
+// the same commands. Slices never reach it: the stream decoder tells "row complete" and
+// "decodable".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "coding/code_form.h"
+
+namespace motley {
+
+enum class Shares { kProportional, kEqual };
+
+struct SchedulerOptions {
+  uint32_t workers = 1;     // Expected; the job starts when all joined or at start_timeout.
+  uint32_t partitions = 1;  // k
+  std::string code = "none";
+  uint32_t tolerate = 1;  // s; 0 for "none".
+  Shares shares = Shares::kProportional;
+  uint32_t batch = 1;  // Samples per step; a partition counts batch / partitions of them.
+  uint64_t steps = 1;  // The job ends after this many.
+  uint64_t seed = 0;
+  Duration start_timeout = std::chrono::seconds(30);
+};
+
+// --- Events: what happened. ---
+struct WorkerJoined {
+  WorkerId worker;
+  Incarnation incarnation;
+};
+// Free for work. `samples` were computed in `compute` since the last assignment (0: none);
+// `speed_hint` (samples per second) only the first time, from calibration; 0 otherwise.
+struct WorkerFree {
+  WorkerId worker;
+  uint64_t samples;
+  Duration compute;
+  double speed_hint;
+};
+struct WorkerLost {
+  WorkerId worker;
+  Status why;
+};
+// All slices of `row` came from `worker`, while the step was open.
+struct RowArrived {
+  WorkerId worker;
+  StepId step;
+  RowId row;
+};
+// An answer for a step that is no longer open (or was already answered by another): counted.
+struct RowLate {
+  WorkerId worker;
+  StepId step;
+};
+// The answer was refused (not finite, wrong length). `touched`: part of it is inside the sums, so
+// the step must be computed again.
+struct RowRejected {
+  WorkerId worker;
+  StepId step;
+  RowId row;
+  bool touched;
+  Status why;
+};
+// Enough has arrived.
+struct StepDecodable {
+  StepId step;
+};
+// The update was applied: version step + 1 exists.
+struct StepApplied {
+  StepId step;
+};
+struct Tick {};
+using Event = std::variant<WorkerJoined, WorkerFree, WorkerLost, RowArrived, RowLate, RowRejected,
+                           StepDecodable, StepApplied, Tick>;
+
+// --- Commands: what to do. ---
+// Make the decoder ready for a step under this code (the rows of CodeForm). Also restarts a step.
+struct OpenStep {
+  StepId step;
+  std::shared_ptr<const CodeForm> code;
+};
+// Send data that the worker does not hold yet.
+struct PlacePartitions {
+  WorkerId worker;
+  std::vector<PartitionId> partitions;
+};
+// Let the worker compute a row of the open step. The partitions were placed before.
+struct AssignRow {
+  WorkerId worker;
+  StepId step;
+  RowId row;
+};
+// Whatever it still does for steps up to this one is not needed.
+struct CancelWork {
+  WorkerId worker;
+  StepId step;
+};
+// Finish the sum and apply the update; StepApplied follows.
+struct CommitStep {
+  StepId step;
+};
+// Send the worker away (it sent bad answers); WorkerLost follows.
+struct DropWorker {
+  WorkerId worker;
+  Status why;
+};
+// The end: all steps done (status fine), or the job cannot go on (says why and what to do).
+struct EndJob {
+  Status status;
+};
+// For people: "worker 2 lost: ...; 3 workers go on".
+struct Notify {
+  std::string text;
+};
+using Command = std::variant<OpenStep, PlacePartitions, AssignRow, CancelWork, CommitStep,
+                             DropWorker, EndJob, Notify>;
+
+// Accounting of who computed what, for reports.
+struct WorkerStats {
+  double speed = 0;            // Samples per second, as learned.
+  double share = 0;            // Part of the data set's work in the current plan, in [0, s + 1].
+  uint64_t samples = 0;        // Computed, whether used or not.
+  uint64_t steps_in_time = 0;  // Answers that arrived while their step was open.
+  uint64_t late = 0;           // Assigned rows whose answer did not.
+  uint64_t rejected = 0;       // Refused answers.
+  uint64_t placed_partitions = 0;  // Transfers, counted.
+  bool joined = false;
+  bool lost = false;
+};
+
+struct SchedulerStats {
+  uint64_t steps_committed = 0;
+  uint64_t replans = 0;          // Plans after the first.
+  uint64_t rows_reassigned = 0;  // Rows given to somebody else within a step.
+  uint64_t steps_restarted = 0;
+  std::vector<WorkerStats> workers;
+};
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+
+  // Appends to `out` the commands that this event causes. `now` never goes back.
+  virtual void OnEvent(const Event& event, Time now, std::vector<Command>& out) = 0;
+  // When to send the next Tick, or kNever.
+  virtual Time Deadline() const = 0;
+  virtual SchedulerStats Stats() const = 0;
+};
+
+// What the policy must be told to judge rows: which of the absent rows of the open step somebody
+// else has to answer (StreamDecoder::RowsToReplace). Asked on ticks and losses.
+using RowsToReplace = std::function<std::vector<RowId>(const std::vector<bool>& absent)>;
+
+// Bulk-synchronous with coding: every step waits for a decodable set. kInvalidArgument when the
+// code cannot serve the options.
+Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& options,
+                                                      RowsToReplace rows_to_replace);
+
+}  // namespace motley

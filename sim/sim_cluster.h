@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole cluster in one process: the real server and worker nodes on virtual time, a simulated
+// network and simulated devices that do the real arithmetic. Everything follows from the options
+// and the seed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "profiles/profile.h"
+#include "runtime/job.h"
+#include "sim/fault_plan.h"
+#include "training/dataset.h"
+
+namespace motley {
+
+// Faults beyond a script, drawn from the seed: mean times between them in seconds of virtual time;
+// 0 switches one off.
+struct RandomFaults {
+  double kill_every = 0;       // At most workers - 1 die.
+  double pause_every = 0;      // 10 ms to 2 s.
+  double slow_every = 0;       // 2x to 10x, for 0.1 to 5 s.
+  double partition_every = 0;  // One worker's link carries nothing for 10 ms to 2 s.
+  double nan_every = 0;
+  double until_seconds = 0;  // Then faults stop, and the job must finish.
+};
+
+struct SimOptions {
+  JobOptions job;
+  ClusterProfile cluster;  // One worker profile per job.workers.
+  std::vector<Fault> faults;
+  RandomFaults random_faults;
+  uint64_t seed = 1;
+  double max_virtual_seconds = 3600;
+};
+
+struct SimResult {
+  JobResult job;
+  uint64_t digest = 0;  // Over every command, commit and the last random draw.
+  uint64_t tasks_run = 0;
+  double virtual_seconds = 0;
+  double ideal_step_seconds = 0;        // batch / total speed: perfectly divisible work.
+  std::vector<std::string> violations;  // Broken invariants, in words; must be empty.
+};
+
+// Runs one cluster to its end. kInvalidArgument when the options cannot work.
+Result<SimResult> Simulate(const SimOptions& options, const Dataset& data, JobObserver* observer);
+
+// A small made-up data set that softmax learns: `features` Gaussian inputs around `classes`
+// centres.
+Dataset MakeSyntheticDataset(uint32_t samples, uint32_t features, uint32_t classes, uint64_t seed);
+
+}  // namespace motley

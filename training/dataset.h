@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples in memory: dense rows or compressed sparse rows, one label each. Immutable once filled;
+// any thread may read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+namespace motley {
+
+struct Dataset {
+  uint32_t features = 0;
+  uint32_t classes = 0;  // Labels are 0..classes-1; 0 classes: labels are real numbers.
+  bool sparse = false;
+
+  std::vector<float> dense;  // rows x features, row-major, when not sparse.
+  // When sparse: row r has entries [row_begin[r], row_begin[r+1]), columns ascending.
+  std::vector<uint64_t> row_begin{0};
+  std::vector<uint32_t> column;
+  std::vector<float> value;
+
+  std::vector<float> label;
+
+  size_t rows() const { return label.size(); }
+  size_t size_bytes() const;  // Of the arrays.
+};
+
+// The samples `rows` of `from`, in that order (also how a batch is gathered).
+Dataset Select(const Dataset& from, std::span<const uint32_t> rows);
+// Appends the samples `rows` of `from` to `to`, which has the same features and kind.
+void Append(const Dataset& from, std::span<const uint32_t> rows, Dataset& to);
+
+// A block of samples as one message, and back. The reader checks every count, index and value
+// (kDataError); a block of another shape than `features`/`classes`/`sparse` is one too.
+Bytes EncodeBlock(const Dataset& data, size_t begin, size_t end);
+Result<Dataset> DecodeBlock(BytesView bytes, uint32_t features, uint32_t classes, bool sparse);
+
+// Shuffles by `seed` and cuts: the first `fraction` (in (0, 1)) of the samples trains.
+struct Split {
+  Dataset train;
+  Dataset test;
+};
+Result<Split> SplitDataset(const Dataset& data, double fraction, uint64_t seed);
+
+}  // namespace motley

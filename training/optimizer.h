@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns a summed gradient into a parameter update, by device kernels. The division by the batch
+// size and the L2 term happen here, once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "devices/device.h"
+
+namespace motley {
+
+struct OptimizerOptions {
+  std::string name = "sgd";  // sgd | momentum | nag | adam
+  double learning_rate = 0.1;
+  double l2 = 0;                                      // Adds l2 * w to the mean gradient.
+  double momentum = 0.9;                              // momentum, nag
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam
+};
+
+class Optimizer {
+ public:
+  // kInvalidArgument: unknown name, a rate or constant out of range (says which range).
+  static Result<std::unique_ptr<Optimizer>> Create(const OptimizerOptions& options,
+                                                   size_t parameter_count);
+  virtual ~Optimizer() = default;
+
+  // On the device's thread, host-accessible devices. `gradient` is the sum over `batch_size`
+  // samples and is overwritten (with the mean plus L2).
+  virtual Status Apply(Device& device, std::span<float> gradient, uint64_t batch_size,
+                       std::span<float> parameters) = 0;
+  // All state besides the parameters (for checkpoints): steps taken and the state arrays.
+  virtual uint64_t steps() const = 0;
+  virtual std::span<float> state() = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trained model as a safetensors file (8-byte length, JSON header, raw little-endian data), with
+// what is needed to use it again in the header's metadata. Strict: no overlaps, no holes, sorted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "training/model.h"
+
+namespace motley {
+
+struct SavedModel {
+  ModelSpec spec;
+  std::vector<double> class_labels;
+  std::vector<float> parameters;
+};
+
+// Writes beside the target, syncs and renames: a crash or a full disk leaves the old file.
+Status SaveModel(const std::string& path, const SavedModel& model);
+// kNotFound; kDataError: not safetensors, wrong sizes, another model's tensors, non-finite values.
+Result<SavedModel> LoadModel(const std::string& path);
+
+}  // namespace motley

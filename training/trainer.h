@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam to whatever computes gradients: a built-in model here; C callbacks and foreign loops
+// later. A vector that travels is [gradient (parameter_count), loss sum, zero padding to an even
+// length], so that the batch's exact loss is decoded along with its gradient.
+#pragma once
+
+#include <atomic>
+#include <complex>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "devices/device.h"
+#include "training/batch_schedule.h"
+#include "training/dataset.h"
+#include "training/model.h"
+
+namespace motley {
+
+inline size_t VectorLength(size_t parameter_count) { return (parameter_count + 2) / 2 * 2; }
+
+// coefficient * sum of g_p over partitions [begin, end).
+struct PartitionTerm {
+  PartitionId begin = 0;
+  PartitionId end = 0;
+  std::complex<double> coefficient;
+};
+
+struct GradientWork {
+  StepId step = 0;
+  uint64_t version = 0;               // Of the parameters: the same number means the same values.
+  std::span<const float> parameters;  // parameter_count floats
+  std::span<const PartitionTerm> terms;
+  std::span<float> sum;  // VectorLength floats, added to. Complex coefficients act on pairs.
+};
+
+class Trainer {
+ public:
+  struct Outcome {
+    uint64_t samples = 0;  // Computed in this call.
+    Duration compute{};    // Time they took on the device.
+  };
+  using Done = std::function<void(Result<Outcome>)>;
+
+  virtual ~Trainer() = default;
+
+  virtual size_t parameter_count() const = 0;
+  // Loop thread. Adds the terms to work.sum, on the device; spans stay valid until `done`, which
+  // runs exactly once on the loop thread. `cancel` (shared, may be set from the loop thread) makes
+  // it stop early with kCancelled.
+  virtual void Accumulate(const GradientWork& work, std::shared_ptr<std::atomic<bool>> cancel,
+                          Done done) = 0;
+  // How many samples of `step`'s batch the terms cover.
+  virtual uint64_t Samples(StepId step, std::span<const PartitionTerm> terms) const = 0;
+  // Measures speed on made-up samples of the job's shape: samples per second.
+  virtual void Calibrate(std::function<void(Result<double>)> done) = 0;
+};
+
+// The partitions that a node holds. Loop thread; the trainer only reads blocks that are there while
+// it computes on them.
+using PartitionStore = std::map<PartitionId, std::shared_ptr<const Dataset>>;
+
+// A built-in model on one device. `model`, `device`, `loop`, `store` are borrowed. A term over a
+// partition that is not in the store is kNotFound.
+std::unique_ptr<Trainer> MakeModelTrainer(Loop& loop, Device& device, Model& model,
+                                          const PartitionStore& store, BatchSchedule schedule);
+
+}  // namespace motley

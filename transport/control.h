@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control messages as plain structs (FlatBuffers' object API) and their bytes. Pure; any thread.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "control_generated.h"  // Made from control.fbs by the build.
+
+namespace motley {
+
+inline constexpr uint32_t kProtocolVersion = 1;
+
+template <typename T>  // T: wire::JoinT, wire::AssignT, ...
+Bytes EncodeControl(T message) {
+  wire::ControlT control;
+  control.body.Set(std::move(message));
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(wire::Control::Pack(builder, &control));
+  const auto* data = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+  return Bytes(data, data + builder.GetSize());
+}
+
+// Verifies before it reads (depth and table counts bounded). kDataError when the bytes are not a
+// control message; an unknown member of the union decodes as type NONE.
+Result<wire::ControlT> DecodeControl(BytesView bytes);
+
+}  // namespace motley

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame on the wire: 96 bytes of header, then `length` bytes of payload. Little-endian. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace motley {
+
+enum class FrameKind : uint8_t {
+  kControl = 1,     // A FlatBuffers `wire.Control` (control.fbs).
+  kGradient = 2,    // A slice of an answer: row_id, step, version, offset (floats), norm.
+  kParameters = 3,  // A slice of the parameters of `version`: offset (floats).
+  kPartition = 4,   // A whole encoded block of the data: row_id is the partition.
+};
+
+// What a message is about. Unused fields are 0.
+struct Header {
+  FrameKind kind = FrameKind::kControl;
+  uint32_t job = 0;
+  Incarnation incarnation = 0;  // Of the worker the message is from, or meant for.
+  StepId step = 0;
+  uint64_t version = 0;  // Of the parameters used or carried.
+  uint32_t row_id = 0;
+  uint32_t shard = 0;
+  uint64_t offset = 0;
+  uint64_t total = 0;   // Length of the whole object that this is a slice of, in units of offset.
+  double norm = 0;      // 2-norm of the whole vector, said before its payload.
+  uint32_t length = 0;  // Payload bytes.
+};
+
+inline constexpr size_t kHeaderSize = 96;
+inline constexpr uint32_t kMaxControlBytes = 1u << 20;
+inline constexpr uint32_t kMaxBulkBytes = 16u << 20;
+
+// Largest payload a frame of this kind may announce.
+uint32_t MaxPayload(FrameKind kind);
+
+// `payload_checksum`: XXH3-64 of the payload. The header carries its own XXH3-64 too.
+std::array<std::byte, kHeaderSize> EncodeHeader(const Header& header, uint64_t payload_checksum);
+
+struct DecodedHeader {
+  Header header;
+  uint64_t payload_checksum = 0;
+};
+// kDataError: wrong magic, checksum, kind, or a length above MaxPayload (nothing was allocated);
+// kConflict: another protocol version, with both versions in the text.
+Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes);
+
+}  // namespace motley

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries framed messages between nodes: unchanged, at most once, in order per peer and priority.
+// Messages are lost only with their connection, and then OnLost runs, once. Nothing blocks. Loop
+// thread only. TCP over libuv, in one process, and simulated implementations pass one suite.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "transport/header.h"
+
+namespace motley {
+
+using PeerId = uint64_t;  // A connection, numbered by this end from 1; never reused.
+using SendId = uint64_t;  // Never 0, never reused.
+
+// Control overtakes bulk that has not started; never inside a message.
+enum class Priority : uint8_t { kControl = 0, kBulk = 1 };
+
+// What a node does with what arrives. All calls come on the loop thread.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  // A connection is up: one of ours (from Connect) or one accepted by Listen.
+  virtual void OnConnected(PeerId peer) = 0;
+  // Where to put the payload: `header.length` bytes that stay valid until OnPayloadDone or OnLost.
+  // Empty: read and discard. Not called for empty payloads.
+  virtual std::span<std::byte> OnPayload(PeerId peer, const Header& header) = 0;
+  // The message is complete and its checksum held. `discarded`: OnPayload gave no room.
+  virtual void OnPayloadDone(PeerId peer, const Header& header, bool discarded) = 0;
+  // The connection is gone, or never came up; nothing more comes from this peer. `why` is
+  // kDataError or kConflict if the peer's bytes were at fault, kUnavailable otherwise.
+  virtual void OnLost(PeerId peer, const Status& why) = 0;
+};
+
+class Transport {
+ public:
+  // Called exactly once per Send: fine when the last byte has left this process, kCancelled after
+  // Cancel, kUnavailable when the peer is lost or the transport closes. Pieces may be reused then.
+  using Done = std::function<void(Status)>;
+
+  virtual ~Transport() = default;
+
+  // The receiver must outlive the transport, or be set to null first.
+  virtual void SetReceiver(Receiver* receiver) = 0;
+  // Accepts connections at "host:port"; port 0 takes a free one. Returns the address in use.
+  // kUnavailable names the address and the reason (in use, no such interface).
+  virtual Result<std::string> Listen(const std::string& address) = 0;
+  // Starts connecting; OnConnected or OnLost follows.
+  virtual PeerId Connect(const std::string& address) = 0;
+  // Sends header and pieces as one message without copying; header.length is filled in here.
+  // The pieces stay valid until `done`. Never refuses: callers look at QueuedBytes and hold back.
+  virtual SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces,
+                      Priority priority, Done done) = 0;
+  // Takes back a message of which no byte has left; no effect otherwise.
+  virtual void Cancel(SendId id) = 0;
+  // Payload bytes accepted by Send and not yet done.
+  virtual size_t QueuedBytes(PeerId peer) const = 0;
+  // Closes one connection; OnLost is not called, pending Done are.
+  virtual void Disconnect(PeerId peer) = 0;
+  // Closes everything. All Done run before it returns; no callback runs afterwards.
+  virtual void Close() = 0;
+};
+
+}  // namespace motley
