@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The house style as a test: one-way includes, sizes, banned calls, registrations.
+
+Usage: tidy.py [ROOT]. Prints one line per finding and exits 1 when there is any.
+docs/design.md says why each rule is there.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+# Which folders a folder may include, besides itself.
+ORDER = {
+    "base": set(),
+    "profiles": {"base"},
+    "coding": {"base"},
+    "transport": {"base"},
+    "devices": {"base"},
+    "training": {"base", "devices"},
+    "scheduler": {"base", "profiles", "coding"},
+    "runtime": {"base", "profiles", "coding", "transport", "devices", "training", "scheduler"},
+}
+ORDER["sim"] = ORDER["runtime"] | {"runtime"}
+ORDER["cli"] = ORDER["sim"] | {"sim"}
+ORDER["benchmarks"] = ORDER["cli"]
+FOLDERS = list(ORDER)
+
+# Third-party headers, and the only files that may include them.
+THIRD_PARTY = {
+    r"Random123/": r"base/random\.cc",
+    r"Eigen/": r"coding/.*\.cc|devices/cpu/.*",
+    r"hwy/": r"coding/.*\.(cc|h)",
+    r"(tbb|oneapi)/": r"devices/cpu/.*\.cc",
+    r"uv\.h": r"transport/tcp.*|runtime/uv_loop\.cc|cli/.*\.cc|benchmarks/.*\.cc",
+    r"flatbuffers/": r"transport/control\.(h|cc)",
+    r"xxh.*\.h": r"transport/.*\.cc",
+    r"zlib\.h": r"training/.*\.cc",
+    r"nlohmann/": r"training/.*\.cc|cli/.*\.cc|benchmarks/.*\.cc",
+    r"toml\+\+/|toml\.hpp": r"profiles/.*\.cc",
+    r"CLI/": r"cli/.*\.(cc|h)|benchmarks/.*\.cc",
+    r"fmt/": r".*\.cc|cli/.*\.h",
+    r"dlfcn\.h": r"devices/.*\.cc",
+}
+
+# What would break determinism or the seams, and the only files that may use it.
+BANNED = [
+    (r"(steady|system|high_resolution)_clock|\bgettimeofday\b|\bclock_gettime\b|\btime\(",
+     r"runtime/uv_loop\.cc|benchmarks/.*|cli/.*|sim/sim_main\.cc|devices/cpu/cpu_device\.cc",
+     "real clocks stay behind Loop"),
+    (r"std::random_device|\brand\(|\bsrand\(|std::(mt19937|.*_distribution)",
+     r"cli/.*\.cc", "randomness comes from base/random.h"),
+    (r"sleep_for|sleep_until|\busleep\(|\bsleep\(|nanosleep", r"", "nothing sleeps: use Loop::After"),
+    (r"std::(thread|jthread|mutex|condition_variable|async)\b",
+     r"base/parallel\.cc|runtime/uv_loop\.cc|devices/cpu/.*\.cc|cli/.*\.cc|benchmarks/.*",
+     "threads live in drivers and loops"),
+    (r"for \([^;:)]*:[^)]*unordered", r"", "iteration order of unordered containers is random"),
+    (r"parallel_reduce\b", r"", "float sums need parallel_deterministic_reduce"),
+    (r"\bstd::(cout|cerr)\b|[^n:\w]printf\(", r"cli/.*|sim/sim_main\.cc|benchmarks/.*|base/assert\.cc",
+     "only the programs print"),
+    (r"\bstrto[a-z]+\(|\bato[fil]+\(|std::sto[a-z]+\(", r"", "numbers are read with std::from_chars"),
+    (r"\bgetenv\(", r"devices/cpu/.*|cli/.*", "configuration comes in through options"),
+    (r"\bthrow\b", r"", "errors are Status values"),
+    (r"\bassert\(", r"", "use MOTLEY_ASSERT, which stays on"),
+]
+
+MAX_FILE, MAX_HEADER, MAX_FUNCTION, MAX_LINE = 500, 250, 70, 100
+MEDIAN_FILE, P90_FILE = 120, 350
+# Hand-written lists: every file of the pattern must be named (by its stem) in the list.
+LISTS = [
+    ("coding", r"(.*)_code\.cc", "coding/codes.cc"),
+    ("scheduler", r"(.*)_scheduler\.cc", "scheduler/policies.cc"),
+    ("training", r"(.*)_format\.cc", "training/readers.cc"),
+]
+FUNCTION = re.compile(r"^(?!\s*(namespace|class|struct|union|enum|extern)\b)\S.*\)\s*(const|noexcept|override|final|"
+                      r"->.*|:.*)*\s*\{$|^\s+(?!.*\b(if|for|while|switch|else|do|catch|namespace|class|"
+                      r"struct|return)\b)[\w:<>,&*~\s]+\(.*\)\s*(const|override|noexcept|final)*\s*\{$")
+
+
+def sources(root):
+    """Tracked and new files, so that nothing hides by being uncommitted."""
+    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, text=True,
+                         capture_output=True)
+    names = out.stdout.split("\n") if out.returncode == 0 else [
+        str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
+    return sorted(n for n in names if re.search(r"\.(h|cc|c|cu|cl|inc|py|fbs|cmake|sh)$|CMakeLists.txt$", n)
+                  and (root / n).is_file())
+
+
+def check_includes(name, lines, report):
+    folder = name.split("/")[0]
+    for number, line in enumerate(lines, 1):
+        match = re.match(r'\s*#\s*include\s*[<"]([^">]+)[">]', line)
+        if not match:
+            continue
+        target = match.group(1)
+        other = target.split("/")[0]
+        if "/" in target and other in ORDER and folder in ORDER:
+            if other != folder and other not in ORDER[folder]:
+                report(name, number, f"{folder}/ may not include {other}/")
+        for pattern, allowed in THIRD_PARTY.items():
+            if folder in ORDER and re.match(pattern, target) and not re.fullmatch(allowed, name):
+                report(name, number, f"<{target}> belongs to {allowed} only")
+
+
+def strip_comments(lines):
+    return [re.sub(r'"(\\.|[^"\\])*"', '""', re.sub(r"//.*", "", line)) for line in lines]
+
+
+def check_banned(name, lines, report):
+    if name.split("/")[0] not in ORDER or not re.search(r"\.(h|cc|inc)$", name):
+        return
+    for number, line in enumerate(strip_comments(lines), 1):
+        for pattern, allowed, why in BANNED:
+            if re.search(pattern, line) and not (allowed and re.fullmatch(allowed, name)):
+                report(name, number, f"banned here: {why}")
+
+
+def function_lengths(lines):
+    """Yields (first line, length) of function bodies, by indentation, as clang-format leaves them."""
+    for start, line in enumerate(lines):
+        if not FUNCTION.match(line):
+            continue
+        indent = len(line) - len(line.lstrip())
+        for end in range(start + 1, len(lines)):
+            if lines[end].startswith(" " * indent + "}"):
+                yield start + 1, end - start + 1
+                break
+
+
+def check_sizes(name, lines, report):
+    if not re.search(r"\.(h|cc|c|cu|inc|py)$", name):
+        return
+    limit = MAX_HEADER if name.endswith(".h") and not name.startswith("tests/") else MAX_FILE
+    if len(lines) > limit:
+        report(name, len(lines), f"{len(lines)} lines; the limit is {limit}")
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_LINE + (20 if name.endswith(".py") else 0):
+            report(name, number, f"{len(line)} columns; the limit is {MAX_LINE}")
+    if name.endswith(".py"):
+        return
+    for start, length in function_lengths(lines):
+        if length > MAX_FUNCTION:
+            report(name, start, f"function of {length} lines; the limit is {MAX_FUNCTION}")
+
+
+def check_marks(name, lines, report):
+    if name.startswith("tests/tidy/"):
+        return
+    if re.search(r"\.(h|cc|c|inc)$", name) and (not lines or "SPDX-License-Identifier" not in lines[0]):
+        report(name, 1, "the first line names the licence (SPDX)")
+    if "util" in pathlib.Path(name).stem:
+        report(name, 1, "no file is called utils: name what it does")
+    for number, line in enumerate(lines, 1):
+        if re.search(r"\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))", line):
+            report(name, number, "a TODO needs an issue number: TODO(#12)")
+        if re.search(r"\bDISABLED_", line):
+            report(name, number, "tests that are off are not tests")
+        if re.search(r"GTEST_SKIP\(\)\s*;", line):
+            report(name, number, "a skip needs its reason")
+
+
+def check_registered(root, names, report):
+    cmake = {n: (root / n).read_text() for n in names if n.endswith("CMakeLists.txt")}
+    for name in names:
+        if not name.endswith((".cc", ".c")) or name.split("/")[0] == "examples":
+            continue
+        parts = pathlib.PurePath(name).parts
+        listed = any(re.search(r"(?<![\w])" + re.escape("/".join(parts[depth:])) + r"(?!\w)",
+                               cmake.get("/".join(parts[:depth] + ("CMakeLists.txt",)), ""))
+                     for depth in range(len(parts)))
+        if not listed:
+            report(name, 1, "not in any CMakeLists.txt")
+    for folder, pattern, listing in LISTS:
+        if not (root / folder).is_dir() or not any(n.startswith(folder + "/") for n in names):
+            continue
+        text = (root / listing).read_text() if (root / listing).is_file() else ""
+        for name in names:
+            match = re.fullmatch(folder + "/" + pattern, name)
+            if match and match.group(1) not in text:
+                report(name, 1, f"not registered in {listing}")
+
+
+def check_distribution(sizes, report):
+    ordered = sorted(sizes.values())
+    if len(ordered) < 20:
+        return
+    for share, limit in ((0.5, MEDIAN_FILE), (0.9, P90_FILE)):
+        value = ordered[int(share * (len(ordered) - 1))]
+        if value > limit:
+            report(".", 0, f"{share:.0%} of the files should be under {limit} lines, but {value}")
+
+
+def run(root):
+    findings = []
+
+    def report(name, line, what):
+        findings.append(f"{name}:{line}: {what}")
+
+    names = sources(root)
+    sizes = {}
+    for name in names:
+        lines = (root / name).read_text(errors="replace").split("\n")
+        if lines and lines[-1] == "":
+            lines.pop()
+        if re.search(r"\.(h|cc|c|inc)$", name):
+            sizes[name] = len(lines)
+            check_includes(name, lines, report)
+            check_banned(name, lines, report)
+        check_sizes(name, lines, report)
+        check_marks(name, lines, report)
+    check_registered(root, names, report)
+    check_distribution(sizes, report)
+    return findings
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
+    if len(sys.argv) <= 1:
+        root = root.parents[2]
+    findings = run(root)
+    print("\n".join(findings) if findings else "tidy: nothing found")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plants each violation in a small tree and expects tidy to find exactly that."""
+
+import pathlib
+import tempfile
+import unittest
+
+import tidy
+
+LICENCE = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+class TidyTest(unittest.TestCase):
+    def findings(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return tidy.run(root)
+
+    def check(self, name, body, expected, listed=True):
+        files = {name: LICENCE + body}
+        if listed:
+            folder, file = name.rsplit("/", 1)
+            files[folder + "/CMakeLists.txt"] = f"motley_library(x SOURCES {file})\n"
+        found = self.findings(files)
+        if expected is None:
+            self.assertEqual(found, [])
+        else:
+            self.assertEqual(len(found), 1, found)
+            self.assertIn(expected, found[0])
+
+    def test_clean_file_has_no_findings(self):
+        self.check("base/a.cc", '#include "base/status.h"\n\nint F() { return 1; }\n', None)
+
+    def test_include_against_the_order_is_found(self):
+        self.check("coding/a.cc", '#include "transport/header.h"\n', "may not include transport/")
+
+    def test_third_party_outside_its_files_is_found(self):
+        self.check("scheduler/a.cc", "#include <Eigen/Dense>\n", "belongs to")
+
+    def test_each_banned_call_is_found(self):
+        for call in ("auto t = std::chrono::steady_clock::now();", "std::random_device d;",
+                     "int x = rand();", "std::this_thread::sleep_for(s);", "std::mutex m;",
+                     "tbb::parallel_reduce(r);", "std::cout << 1;", "double d = std::stod(text);",
+                     'const char* e = getenv("X");', "throw 1;", "assert(x);"):
+            with self.subTest(call):
+                self.check("scheduler/a.cc", f"void F() {{\n  {call}\n}}\n", "banned here")
+
+    def test_banned_words_in_comments_are_fine(self):
+        self.check("scheduler/a.cc", "// Never std::mutex or sleep_for here.\n", None)
+
+    def test_long_file_is_found(self):
+        self.check("base/a.cc", "int x;\n" * 500, "the limit is 500")
+
+    def test_long_header_is_found(self):
+        self.check("base/a.h", "int x;\n" * 250, "the limit is 250")
+
+    def test_long_function_is_found(self):
+        self.check("base/a.cc", "void F(int a) {\n" + "  a = 1;\n" * 70 + "}\n", "function of 72")
+
+    def test_long_method_is_found(self):
+        body = "namespace m {\nclass C {\n  int F(int a) {\n" + "    a = 1;\n" * 70 + "  }\n};\n}\n"
+        self.check("base/a.cc", body, "function of 72")
+
+    def test_long_line_is_found(self):
+        self.check("base/a.cc", "// " + "x" * 100 + "\n", "columns")
+
+    def test_missing_licence_is_found(self):
+        found = self.findings({"base/a.h": "int x;\n"})
+        self.assertIn("licence", found[0])
+
+    def test_unregistered_source_is_found(self):
+        self.check("base/a.cc", "int x;\n", "not in any CMakeLists.txt", listed=False)
+
+    def test_code_missing_from_the_list_is_found(self):
+        found = self.findings({
+            "coding/new_code.cc": LICENCE,
+            "coding/codes.cc": LICENCE + '#include "coding/old_code.h"\n',
+            "coding/CMakeLists.txt": "SOURCES new_code.cc codes.cc\n"})
+        self.assertEqual(found, ["coding/new_code.cc:1: not registered in coding/codes.cc"])
+
+    def test_marks_are_found(self):
+        self.check("base/a.cc", "// TO" + "DO: later\n", "issue number")
+        self.check("base/a.cc", "// TO" + "DO(#12): later\n", None)
+        self.check("tests/a.cc", "TEST(A, DIS" + "ABLED_B) {}\n", "not tests")
+        self.check("tests/a.cc", "GTEST_SK" + "IP();\n", "needs its reason")
+        self.check("base/string_utils.cc", "int x;\n", "no file is called utils")
+
+    def test_too_many_large_files_are_found(self):
+        files = {f"base/f{i}.h": LICENCE + "int x;\n" * 200 for i in range(30)}
+        self.assertTrue(any("50% of the files" in f for f in self.findings(files)))
+
+
+if __name__ == "__main__":
+    unittest.main()
