@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control messages as plain structs (FlatBuffers' object API) and their bytes. Pure; any thread.
+//   Bytes bytes = EncodeControl(wire::PlaceT{...});
+//   if (const wire::AssignT* assign = decoded->body.AsAssign()) { ... }
+//   switch (decoded->body.type) { case wire::Body::Join: ... }
 #pragma once
+
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/status.h"
 #include "control_generated.h"  // Made from control.fbs by the build.
+#include "transport/header.h"
 
 namespace motley {
-
-inline constexpr uint32_t kProtocolVersion = 1;
 
 template <typename T>  // T: wire::JoinT, wire::AssignT, ...
 Bytes EncodeControl(T message) {
@@ -20,8 +24,8 @@ Bytes EncodeControl(T message) {
   return Bytes(data, data + builder.GetSize());
 }
 
-// Verifies before it reads (depth and table counts bounded). kDataError when the bytes are not a
-// control message; an unknown member of the union decodes as type NONE.
+// Verifies before it reads (size, depth and table counts bounded). kDataError when the bytes are
+// not a control message; an unknown member of the union decodes as type NONE.
 Result<wire::ControlT> DecodeControl(BytesView bytes);
 
 }  // namespace motley

@@ -35,6 +35,8 @@ struct Header {
   uint32_t length = 0;  // Payload bytes.
 };
 
+// Both ends must speak the same one; every header says it.
+inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr size_t kHeaderSize = 96;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;
@@ -50,7 +52,8 @@ struct DecodedHeader {
   uint64_t payload_checksum = 0;
 };
 // kDataError: wrong magic, checksum, kind, or a length above MaxPayload (nothing was allocated);
-// kConflict: another protocol version, with both versions in the text.
+// kConflict: another protocol version, with both versions in the text (looked at before the
+// checksum, because another version may have another layout).
 Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes);
 
 }  // namespace motley

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/control.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/random.h"
+
+namespace motley {
+namespace {
+
+wire::AssignT SomeAssign() {
+  wire::AssignT assign;
+  assign.step = 12;
+  assign.version = 11;
+  assign.row = 3;
+  assign.terms = {wire::Term(0, 4, 1.5, 0), wire::Term(7, 8, -0.5, 2)};
+  return assign;
+}
+
+TEST(Control, AssignSurvivesTheRoundTrip) {
+  const auto control = DecodeControl(EncodeControl(SomeAssign()));
+  ASSERT_TRUE(control.ok()) << control.status().ToString();
+  EXPECT_EQ(control.value().body.type, wire::Body::Assign);
+  const wire::AssignT* assign = control.value().body.AsAssign();
+  ASSERT_NE(assign, nullptr);
+  EXPECT_EQ(assign->step, 12u);
+  ASSERT_EQ(assign->terms.size(), 2u);
+  EXPECT_EQ(assign->terms[1].begin(), 7u);
+  EXPECT_EQ(assign->terms[1].im(), 2.0);
+  EXPECT_EQ(control.value().body.AsJoin(), nullptr);
+}
+
+TEST(Control, JoinSurvivesTheRoundTrip) {
+  wire::JoinT join;
+  join.protocol = kProtocolVersion;
+  join.token = "secret";
+  join.name = "worker-2";
+  join.index_hint = 2;
+  join.incarnation = 99;
+  const auto control = DecodeControl(EncodeControl(join));
+  ASSERT_TRUE(control.ok());
+  const wire::JoinT* got = control.value().body.AsJoin();
+  ASSERT_NE(got, nullptr);
+  EXPECT_EQ(got->token, "secret");
+  EXPECT_EQ(got->index_hint, 2);
+  EXPECT_EQ(got->incarnation, 99u);
+}
+
+TEST(Control, BytesAtOddAddressesDecodeToo) {
+  const Bytes bytes = EncodeControl(SomeAssign());
+  Bytes shifted(1);
+  shifted.insert(shifted.end(), bytes.begin(), bytes.end());
+  EXPECT_TRUE(DecodeControl(BytesView(shifted).subspan(1)).ok());
+}
+
+// A control message whose union has a member that this version does not know.
+TEST(Control, UnknownMemberDecodesAsNone) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto body = wire::CreateCancel(builder, 5).Union();
+  const auto type = static_cast<wire::Body>(200);
+  builder.Finish(wire::CreateControl(builder, type, body));
+  const auto control = DecodeControl(
+      std::as_bytes(std::span<const uint8_t>(builder.GetBufferPointer(), builder.GetSize())));
+  ASSERT_TRUE(control.ok()) << control.status().ToString();
+  EXPECT_EQ(control.value().body.type, wire::Body::NONE);
+  EXPECT_EQ(control.value().body.value, nullptr);
+}
+
+TEST(Control, KnownMemberWithoutBodyIsRefused) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(wire::CreateControl(builder, wire::Body::Assign, 0));
+  const auto control = DecodeControl(
+      std::as_bytes(std::span<const uint8_t>(builder.GetBufferPointer(), builder.GetSize())));
+  EXPECT_EQ(control.code(), StatusCode::kDataError);
+}
+
+TEST(Control, TruncatedMessagesAreRefusedOrStillWellFormed) {
+  const Bytes bytes = EncodeControl(SomeAssign());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_EQ(DecodeControl(cut).code(), StatusCode::kDataError) << size;
+  }
+}
+
+TEST(Control, MessagesAboveTheCapAreRefused) {
+  EXPECT_EQ(DecodeControl(Bytes(kMaxControlBytes + 1)).code(), StatusCode::kDataError);
+}
+
+TEST(Control, RandomBytesNeverCrash) {
+  Random random(1, Stream::kTest);
+  for (int round = 0; round < 20000; ++round) {
+    Bytes bytes(random.Below(256));
+    for (std::byte& b : bytes) b = static_cast<std::byte>(random.Next32());
+    const auto control = DecodeControl(bytes);
+    EXPECT_TRUE(control.ok() || control.code() == StatusCode::kDataError);
+  }
+}
+
+// Damaged messages reach deeper into the verifier than noise does.
+TEST(Control, DamagedMessagesNeverCrash) {
+  Random random(2, Stream::kTest);
+  const Bytes good = EncodeControl(SomeAssign());
+  size_t accepted = 0;
+  for (int round = 0; round < 50000; ++round) {
+    Bytes bytes = good;
+    const uint64_t changes = 1 + random.Below(4);
+    for (uint64_t i = 0; i < changes; ++i) {
+      const uint64_t at = random.Below(bytes.size());
+      bytes[at] = static_cast<std::byte>(random.Next32());
+    }
+    const auto control = DecodeControl(bytes);
+    accepted += control.ok();
+    if (const auto* assign = control.ok() ? control.value().body.AsAssign() : nullptr) {
+      EXPECT_LE(assign->terms.size() * sizeof(wire::Term), bytes.size());
+    }
+  }
+  EXPECT_GT(accepted, 0u);
+}
+
+}  // namespace
+}  // namespace motley
