@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Loop of production: one libuv loop, one thread. The only real clock.
+// The Loop of production: one libuv loop, one thread. The only real clock, good to microseconds.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,10 @@ namespace motley {
 
 class UvLoop final : public Loop {
  public:
+  // kResource when the process has no file descriptors left.
   static Result<std::unique_ptr<UvLoop>> Create();
-  ~UvLoop() override;  // After everything that uses it.
+  // After everything that uses it. Tasks still waiting are dropped; handles still open are closed.
+  ~UvLoop() override;
 
   Time Now() const override;
   TimerId After(Duration delay, Task task) override;
@@ -23,7 +25,8 @@ class UvLoop final : public Loop {
 
   // Runs on the caller's thread, which becomes the loop thread, until Stop.
   void Run();
-  // From a task on the loop: Run returns after this turn.
+  // From a task on the loop: Run returns after this turn. Before Run: it returns at once. Tasks
+  // that still wait run when Run is called again.
   void Stop();
 
   // For the transport and child processes.

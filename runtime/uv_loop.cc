@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/uv_loop.h"
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace motley {
+
+// Timers sit in one map over one timerfd: libuv's own timers round to milliseconds, which would
+// show in paced work.
+struct UvLoop::Impl {
+  using Key = std::pair<Time, TimerId>;
+
+  ~Impl();
+  Status Open();
+  void Arm();
+  void RunTimers();
+  void RunPosted();
+
+  uv_loop_t loop{};
+  uv_async_t posted_signal{};
+  uv_poll_t timer_poll{};
+  int timer_fd = -1;
+  bool loop_open = false;
+  bool closing = false;
+
+  TimerId next_timer = 1;
+  std::map<Key, Task> timers;
+  std::unordered_map<TimerId, Time> due;  // Only looked up.
+
+  std::mutex mutex;  // Guards `posted`, which any thread may add to.
+  std::vector<Task> posted;
+};
+
+namespace {
+
+Status UvError(const char* what, int code) {
+  return Status::Resource(std::string("the event loop cannot start: ") + what + ": " +
+                          uv_strerror(code) + "; raise the limit of open files (ulimit -n)");
+}
+
+Time HrNow() { return Time(Duration(static_cast<int64_t>(uv_hrtime()))); }
+
+}  // namespace
+
+Status UvLoop::Impl::Open() {
+  if (int e = uv_loop_init(&loop)) return UvError("uv_loop_init", e);
+  loop_open = true;
+  loop.data = this;
+  timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);  // uv_hrtime's clock.
+  if (timer_fd < 0) return UvError("timerfd_create", uv_translate_sys_error(errno));
+  if (int e = uv_async_init(&loop, &posted_signal, [](uv_async_t* handle) {
+        static_cast<Impl*>(handle->loop->data)->RunPosted();
+      })) {
+    return UvError("uv_async_init", e);
+  }
+  if (int e = uv_poll_init(&loop, &timer_poll, timer_fd)) return UvError("uv_poll_init", e);
+  uv_poll_start(&timer_poll, UV_READABLE, [](uv_poll_t* handle, int, int) {
+    static_cast<Impl*>(handle->loop->data)->RunTimers();
+  });
+  return Status::Ok();
+}
+
+UvLoop::Impl::~Impl() {
+  closing = true;  // What is still pending is dropped, not run.
+  if (loop_open) {
+    uv_walk(
+        &loop,
+        [](uv_handle_t* handle, void*) {
+          if (!uv_is_closing(handle)) uv_close(handle, nullptr);
+        },
+        nullptr);
+    while (uv_run(&loop, UV_RUN_DEFAULT) != 0) continue;  // A pending Stop ends the first at once.
+    MOTLEY_ASSERT(uv_loop_close(&loop) == 0);
+  }
+  if (timer_fd >= 0) close(timer_fd);
+}
+
+void UvLoop::Impl::Arm() {
+  itimerspec spec{};
+  if (!timers.empty()) {
+    // 0 would disarm it.
+    const int64_t ns = std::max<int64_t>(1, timers.begin()->first.first.time_since_epoch().count());
+    spec.it_value.tv_sec = ns / 1'000'000'000;
+    spec.it_value.tv_nsec = ns % 1'000'000'000;
+  }
+  MOTLEY_ASSERT(timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
+}
+
+void UvLoop::Impl::RunTimers() {
+  uint64_t expirations = 0;
+  if (read(timer_fd, &expirations, sizeof(expirations)) < 0) MOTLEY_ASSERT(errno == EAGAIN);
+  const Time now = HrNow();
+  // Timers set from here on wait for the next turn, so that a chain of zero delays starves nobody.
+  const TimerId limit = next_timer;
+  auto next = timers.begin();
+  while (!closing && next != timers.end() && next->first.first <= now) {
+    const Key key = next->first;
+    if (key.second < limit) {
+      Task task = std::move(next->second);
+      timers.erase(next);
+      due.erase(key.second);
+      task();
+    }
+    next = timers.upper_bound(key);
+  }
+  Arm();
+}
+
+void UvLoop::Impl::RunPosted() {
+  std::vector<Task> tasks;
+  {
+    const std::lock_guard lock(mutex);
+    tasks.swap(posted);
+  }
+  for (Task& task : tasks) {
+    if (closing) return;
+    task();
+    task = nullptr;  // What it holds goes now, not after its successors.
+  }
+}
+
+Result<std::unique_ptr<UvLoop>> UvLoop::Create() {
+  std::unique_ptr<UvLoop> loop(new UvLoop());
+  MOTLEY_RETURN_IF_ERROR(loop->impl_->Open());
+  return loop;
+}
+
+UvLoop::UvLoop() : impl_(std::make_unique<Impl>()) {}
+UvLoop::~UvLoop() = default;
+
+Time UvLoop::Now() const { return HrNow(); }
+
+TimerId UvLoop::After(Duration delay, Task task) {
+  MOTLEY_ASSERT(delay >= Duration::zero());
+  const Time now = HrNow();
+  const Time due = delay > kNever - now ? kNever : now + delay;
+  const TimerId id = impl_->next_timer++;
+  impl_->timers.emplace(Impl::Key{due, id}, std::move(task));
+  impl_->due.emplace(id, due);
+  if (impl_->timers.begin()->first.second == id) impl_->Arm();
+  return id;
+}
+
+void UvLoop::Cancel(TimerId id) {
+  const auto it = impl_->due.find(id);
+  if (it == impl_->due.end()) return;
+  impl_->timers.erase({it->second, id});
+  impl_->due.erase(it);  // A timerfd that fires too early finds nothing due and is armed anew.
+}
+
+void UvLoop::Post(Task task) {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->posted.push_back(std::move(task));
+  }
+  uv_async_send(&impl_->posted_signal);
+}
+
+void UvLoop::Run() { uv_run(&impl_->loop, UV_RUN_DEFAULT); }
+
+void UvLoop::Stop() { uv_stop(&impl_->loop); }
+
+uv_loop_s* UvLoop::handle() { return &impl_->loop; }
+
+}  // namespace motley

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/uv_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace motley {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+std::unique_ptr<UvLoop> MakeLoop() {
+  auto loop = UvLoop::Create();
+  EXPECT_TRUE(loop.ok()) << loop.status().ToString();
+  return std::move(loop).value();
+}
+
+TEST(UvLoop, PostedTasksRunInOrderAndNeverInsidePost) {
+  const auto loop = MakeLoop();
+  std::vector<int> order;
+  loop->Post([&] {
+    loop->Post([&] {
+      order.push_back(3);
+      loop->Stop();
+    });
+    order.push_back(1);
+  });
+  loop->Post([&] { order.push_back(2); });
+  EXPECT_TRUE(order.empty());
+  loop->Run();
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+}
+
+TEST(UvLoop, TasksPostedByOtherThreadsAllRunInTheirOrder) {
+  const auto loop = MakeLoop();
+  constexpr int kThreads = 4;
+  constexpr int kTasks = 1000;
+  std::vector<std::vector<int>> seen(kThreads);
+  int total = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kTasks; ++i) {
+        loop->Post([&, t, i] {
+          seen[t].push_back(i);
+          if (++total == kThreads * kTasks) loop->Stop();
+        });
+      }
+    });
+  }
+  loop->Run();
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& one : seen) {
+    ASSERT_EQ(one.size(), static_cast<size_t>(kTasks));
+    for (int i = 0; i < kTasks; ++i) ASSERT_EQ(one[i], i);
+  }
+}
+
+TEST(UvLoop, TimersRunInTimeOrderAndNeverEarly) {
+  const auto loop = MakeLoop();
+  std::vector<int> order;
+  const Time start = loop->Now();
+  const auto record = [&](int what, Duration delay) {
+    loop->After(delay, [&, what, delay] {
+      EXPECT_GE(loop->Now() - start, delay);
+      order.push_back(what);
+      if (order.size() == 4) loop->Stop();
+    });
+  };
+  record(3, milliseconds(3));
+  record(2, microseconds(1500));
+  record(1, Duration::zero());
+  record(4, milliseconds(3) + microseconds(500));
+  loop->Run();
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4}));
+}
+
+TEST(UvLoop, TimersOfOneMomentRunInTheOrderSet) {
+  const auto loop = MakeLoop();
+  std::vector<int> order;
+  for (int i = 0; i < 100; ++i) {
+    loop->After(Duration::zero(), [&, i] {
+      order.push_back(i);
+      if (i == 99) loop->Stop();
+    });
+  }
+  loop->Run();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(order[i], i);
+}
+
+TEST(UvLoop, CancelledTimersNeverRun) {
+  const auto loop = MakeLoop();
+  bool ran = false;
+  const TimerId first = loop->After(Duration::zero(), [&] { ran = true; });
+  TimerId second = 0;
+  loop->After(Duration::zero(), [&] { loop->Cancel(second); });
+  second = loop->After(Duration::zero(), [&] { ran = true; });
+  const TimerId last = loop->After(milliseconds(1), [&] { loop->Stop(); });
+  loop->Cancel(first);
+  loop->Run();
+  EXPECT_FALSE(ran);
+  loop->Cancel(last);      // Already ran.
+  loop->Cancel(last + 1);  // Never was.
+}
+
+TEST(UvLoop, ChainOfZeroDelaysStarvesNobody) {
+  const auto loop = MakeLoop();
+  bool stopped = false;
+  Task again = [&] {
+    if (!stopped) loop->After(Duration::zero(), again);
+  };
+  again();
+  loop->Post([&] {
+    stopped = true;
+    loop->Stop();
+  });
+  loop->Run();
+  EXPECT_TRUE(stopped);
+}
+
+TEST(UvLoop, FarTimersDoNotOverflow) {
+  const auto loop = MakeLoop();
+  loop->After(Duration::max(), [] { FAIL(); });
+  loop->Post([&] { loop->Stop(); });
+  loop->Run();
+}
+
+TEST(UvLoop, StopBeforeRunReturnsAtOnceAndTheNextRunGoesOn) {
+  const auto loop = MakeLoop();
+  int ran = 0;
+  loop->Post([&] {
+    ++ran;
+    loop->Stop();
+  });
+  loop->Stop();
+  loop->Run();
+  EXPECT_EQ(ran, 0);
+  loop->Run();
+  EXPECT_EQ(ran, 1);
+}
+
+TEST(UvLoop, DestructionDropsWaitingTasksAndWhatTheyHold) {
+  auto loop = MakeLoop();
+  const auto held = std::make_shared<int>(1);
+  loop->Post([held] { FAIL(); });
+  loop->After(Duration::zero(), [held] { FAIL(); });
+  loop->Stop();
+  EXPECT_EQ(held.use_count(), 3);
+  loop.reset();
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(UvLoop, LoopsAreIndependent) {
+  const auto a = MakeLoop();
+  const auto b = MakeLoop();
+  int ran = 0;
+  a->Post([&] { ++ran, a->Stop(); });
+  b->Post([&] { ++ran, b->Stop(); });
+  a->Run();
+  EXPECT_EQ(ran, 1);
+  b->Run();
+  EXPECT_EQ(ran, 2);
+}
+
+}  // namespace
+}  // namespace motley
