@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The versioned C table of operations that a device driver module exports. Plain C, so that modules
  * built with other compilers or flags fit. Matrices are dense, row-major, float32; pointers are in
- * the device's memory; `queue` is the device's own (NULL on the CPU), operations on one queue run
- * in order. Sizes may be 0. Nothing allocates, fails or keeps pointers. Sums over many values are
- * accumulated so that the relative error stays below 1e-5 of the sum of magnitudes. */
+ * the device's memory and need no alignment beyond their type's; operations on one `queue` run in
+ * order. Sizes may be 0. Nothing allocates from the heap, fails or keeps pointers. Products
+ * accumulate in float32: up to 65,536 terms the error stays below 1e-5 of the sum of magnitudes;
+ * column sums, sums of squares and losses in float64.
+ * `queue` is the device's own. On the CPU it is NULL (serial) or a motley_cpu_queue
+ * (devices/cpu/cpu_queue.h) that lends threads; results are the same bits either way, and for any
+ * number of threads. NaN in an input reaches the output: a poisoned sum can be told. */
 #pragma once
 
 #include <stddef.h>

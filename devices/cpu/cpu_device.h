@@ -9,6 +9,7 @@
 
 #include "base/loop.h"
 #include "base/status.h"
+#include "devices/cpu/cpu_queue.h"
 #include "devices/device.h"
 
 namespace motley {
@@ -25,6 +26,9 @@ Result<std::unique_ptr<Device>> MakeCpuDevice(Loop& loop, const CpuDeviceOptions
 
 // A TBB arena behind the seam. Cuts are the same for every number of threads.
 std::unique_ptr<ParallelFor> MakeTbbParallelFor(size_t threads);
+
+// The `queue` of CPU kernels that lends them the threads of `parallel`, which must outlive it.
+motley_cpu_queue MakeCpuQueue(ParallelFor& parallel);
 
 // Kernel modules that load and run here, best first, and why the others do not.
 struct KernelModule {

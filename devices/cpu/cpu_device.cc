@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/cpu/cpu_device.h"
+
+#include <fmt/format.h>
+#include <tbb/info.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "devices/host_device.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kMostThreads = 1024;
+
+// One driver thread that runs what is submitted, and lends its arena to the kernels it calls.
+class CpuDevice final : public HostDevice {
+ public:
+  CpuDevice(Loop& loop, DeviceInfo info, const motley_kernels& kernels,
+            std::unique_ptr<ParallelFor> parallel)
+      : HostDevice(loop, std::move(info), kernels),
+        parallel_(std::move(parallel)),
+        queue_(MakeCpuQueue(*parallel_)),
+        driver_([this] { Drive(); }) {}
+
+  ~CpuDevice() override {
+    Close();
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_one();
+    driver_.join();
+  }
+
+  void* queue() const override { return parallel_->threads() > 1 ? &queue_ : nullptr; }
+  ParallelFor& parallel() override { return *parallel_; }
+
+  void Submit(double, Work work, Done done) override {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back({std::move(work), std::move(done)});
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  struct Item {
+    Work work;
+    Done done;
+  };
+
+  void Drive() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      if (stopping_) return;
+      Item item = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      Status status = Run(std::move(item.work));
+      PostDone(std::move(item.done), std::move(status));
+    }
+  }
+
+  const std::unique_ptr<ParallelFor> parallel_;
+  mutable motley_cpu_queue queue_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Item> waiting_;  // Guarded by mutex_; whoever submits bounds it.
+  bool stopping_ = false;     // Guarded by mutex_.
+  std::thread driver_;
+};
+
+std::string Because(const std::vector<KernelModule>& modules) {
+  std::string text;
+  for (const KernelModule& module : modules) {
+    if (!text.empty()) text += "; ";
+    text += module.name + (module.kernels != nullptr ? " is usable" : ": " + module.reason);
+  }
+  return text;
+}
+
+// The module of that name, or the best there is when the name is empty.
+Result<const motley_kernels*> Choose(const std::string& name) {
+  const std::vector<KernelModule>& modules = CpuKernelModules();
+  for (const KernelModule& module : modules) {
+    if (module.kernels != nullptr && (name.empty() || name == module.name)) return module.kernels;
+  }
+  if (name.empty()) {
+    return Status::NotFound("no kernel module for this processor can be loaded: " +
+                            Because(modules));
+  }
+  return Status::InvalidArgument(
+      fmt::format("cannot use the kernel module '{}': {}", name, Because(modules)));
+}
+
+}  // namespace
+
+motley_cpu_queue MakeCpuQueue(ParallelFor& parallel) {
+  const auto run = [](void* context, size_t count, size_t grain,
+                      void (*body)(void*, size_t, size_t), void* body_context) {
+    static_cast<ParallelFor*>(context)->For(
+        count, grain, [=](size_t begin, size_t end) { body(body_context, begin, end); });
+  };
+  return {.context = &parallel, .parallel_for = run};
+}
+
+Result<std::unique_ptr<Device>> MakeCpuDevice(Loop& loop, const CpuDeviceOptions& options) {
+  if (options.threads > kMostThreads) {
+    return Status::InvalidArgument(
+        fmt::format("{} threads for a device; at most {}", options.threads, kMostThreads));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(const motley_kernels* kernels, Choose(options.kernels));
+  DeviceInfo info;
+  info.threads = options.threads > 0 ? options.threads
+                                     : static_cast<uint32_t>(tbb::info::default_concurrency());
+  info.name = fmt::format("cpu {}, {} {}", kernels->name, info.threads,
+                          info.threads == 1 ? "thread" : "threads");
+  std::unique_ptr<ParallelFor> parallel;
+  if (info.threads == 1) {
+    parallel = MakeSerialParallelFor();
+  } else if (options.plain_threads) {
+    parallel = MakeThreadParallelFor(info.threads);
+  } else {
+    parallel = MakeTbbParallelFor(info.threads);
+  }
+  try {
+    return std::unique_ptr<Device>(
+        std::make_unique<CpuDevice>(loop, std::move(info), *kernels, std::move(parallel)));
+  } catch (const std::exception& error) {
+    return Status::Resource(fmt::format("cannot start the thread of a device: {}", error.what()));
+  }
+}
+
+}  // namespace motley

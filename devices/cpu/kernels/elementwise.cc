@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass over memory each; the compiler vectorises the loops. Comparisons are written so that NaN
+// stays NaN.
+#include <algorithm>
+
+#include "devices/cpu/kernels/operations.h"
+#include "devices/cpu/kernels/ranges.h"
+
+namespace motley::cpu {
+
+void AddBias(void* queue, size_t rows, size_t columns, const float* bias, float* x) {
+  ForBlocks(queue, rows, WorthwhileGrain(1, columns), [=](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      float* to = x + row * columns;
+      for (size_t c = 0; c < columns; ++c) to[c] += bias[c];
+    }
+  });
+}
+
+void AddColumnSums(void* queue, size_t rows, size_t columns, float alpha, const float* x,
+                   float* sum) {
+  constexpr size_t kWidth = 128;
+  ForBlocks(queue, columns, WorthwhileGrain(kWidth, rows), [=](size_t begin, size_t end) {
+    for (size_t first = begin; first < end; first += kWidth) {
+      const size_t width = std::min(kWidth, end - first);
+      double part[kWidth] = {};
+      for (size_t row = 0; row < rows; ++row) {
+        const float* from = x + row * columns + first;
+        for (size_t c = 0; c < width; ++c) part[c] += from[c];
+      }
+      for (size_t c = 0; c < width; ++c) {
+        sum[first + c] = static_cast<float>(sum[first + c] + alpha * part[c]);
+      }
+    }
+  });
+}
+
+void Relu(void* queue, size_t count, float* x) {
+  ForBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) x[i] = x[i] < 0 ? 0.0f : x[i];
+  });
+}
+
+void ReluBackward(void* queue, size_t count, const float* activation, float* delta) {
+  ForBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) delta[i] = activation[i] <= 0 ? 0.0f : delta[i];
+  });
+}
+
+void Axpy(void* queue, size_t count, float alpha, const float* x, float* y) {
+  ForBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) y[i] += alpha * x[i];
+  });
+}
+
+void Fill(void* queue, size_t count, float value, float* x) {
+  ForBlocks(queue, count, kWorthwhile,
+            [=](size_t begin, size_t end) { std::fill(x + begin, x + end, value); });
+}
+
+void Scale(void* queue, size_t count, float alpha, float* x) {
+  ForBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) x[i] *= alpha;
+  });
+}
+
+void SumOfSquares(void* queue, size_t count, const float* x, double* sum) {
+  *sum = SumOverBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
+    constexpr size_t kLanes = 16;  // Independent sums, so that the loop is not one long chain.
+    double lane[kLanes] = {};
+    size_t i = begin;
+    for (; i + kLanes <= end; i += kLanes) {
+      for (size_t j = 0; j < kLanes; ++j) lane[j] += double{x[i + j]} * x[i + j];
+    }
+    for (; i < end; ++i) lane[0] += double{x[i]} * x[i];
+    double total = 0;
+    for (const double value : lane) total += value;
+    return total;
+  });
+}
+
+}  // namespace motley::cpu

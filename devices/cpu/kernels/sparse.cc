@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with a sparse matrix. Sums are kept in float64 on the stack, because a column may have
+// an entry in every row.
+#include <algorithm>
+
+#include "devices/cpu/kernels/operations.h"
+#include "devices/cpu/kernels/ranges.h"
+
+namespace motley::cpu {
+namespace {
+
+float Combine(float alpha, double sum, float beta, const float* c) {
+  return static_cast<float>(beta == 0 ? alpha * sum : alpha * sum + beta * double{*c});
+}
+
+double RowTimesVector(const motley_csr& a, size_t row, const float* b) {
+  double sum = 0;
+  for (uint64_t e = a.row_begin[row]; e < a.row_begin[row + 1]; ++e) {
+    sum += double{a.value[e]} * b[a.column[e]];
+  }
+  return sum;
+}
+
+constexpr size_t kWidth = 128;  // Columns of b that are summed at a time.
+
+// sum[j] = (row of a) * b[:, first + j] for j < width <= kWidth; short sums in float32.
+void RowTimesColumns(const motley_csr& a, size_t row, size_t n, const float* b, size_t width,
+                     double* sum) {
+  constexpr uint64_t kTerms = 256;
+  std::fill_n(sum, width, 0.0);
+  const uint64_t last = a.row_begin[row + 1];
+  for (uint64_t begin = a.row_begin[row]; begin < last; begin += kTerms) {
+    float part[kWidth] = {};
+    for (uint64_t e = begin; e < std::min(last, begin + kTerms); ++e) {
+      const float value = a.value[e];
+      const float* from = b + a.column[e] * n;
+      for (size_t j = 0; j < width; ++j) part[j] += value * from[j];
+    }
+    for (size_t j = 0; j < width; ++j) sum[j] += part[j];
+  }
+}
+
+// Sums of columns [begin, end) of a, times b[:, first .. first + width), in sum[end - begin,
+// width]. Rows are walked in order, so a sum is the same for any range that it is part of.
+void ColumnsTimesDense(const motley_csr& a, size_t begin, size_t end, size_t n, const float* b,
+                       size_t width, double* sum) {
+  for (size_t row = 0; row < a.rows; ++row) {
+    const uint32_t* entry = a.column + a.row_begin[row];
+    const uint32_t* last = a.column + a.row_begin[row + 1];
+    if (begin > 0) entry = std::lower_bound(entry, last, begin);
+    const float* factor = b + row * n;
+    if (width == 1) {
+      for (; entry < last && *entry < end; ++entry) {
+        sum[*entry - begin] += double{a.value[entry - a.column]} * *factor;
+      }
+      continue;
+    }
+    for (; entry < last && *entry < end; ++entry) {
+      const double value = a.value[entry - a.column];
+      double* to = sum + (*entry - begin) * width;
+      for (size_t j = 0; j < width; ++j) to[j] += value * factor[j];
+    }
+  }
+}
+
+}  // namespace
+
+void CsrTimesDense(void* queue, const motley_csr* a, size_t n, float alpha, const float* b,
+                   float beta, float* c) {
+  if (n == 0) return;
+  ForBlocks(queue, a->rows, WorthwhileGrain(64, 4 * n), [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      float* to = c + row * n;
+      if (n == 1) {
+        *to = Combine(alpha, RowTimesVector(*a, row, b), beta, to);
+        continue;
+      }
+      double sum[kWidth];
+      for (size_t first = 0; first < n; first += kWidth) {
+        const size_t width = std::min(kWidth, n - first);
+        RowTimesColumns(*a, row, n, b + first, width, sum);
+        for (size_t j = 0; j < width; ++j) {
+          to[first + j] = Combine(alpha, sum[j], beta, to + first + j);
+        }
+      }
+    }
+  });
+}
+
+void CsrTransposedTimesDense(void* queue, const motley_csr* a, size_t n, float alpha,
+                             const float* b, float* c) {
+  constexpr size_t kSums = 16384;
+  constexpr size_t kMostColumns = 1024;
+  for (size_t first = 0; first < n; first += kMostColumns) {
+    const size_t width = std::min(kMostColumns, n - first);
+    ForBlocks(queue, a->columns, kSums / width, [&](size_t begin, size_t end) {
+      double sum[kSums];
+      std::fill_n(sum, (end - begin) * width, 0.0);
+      ColumnsTimesDense(*a, begin, end, n, b + first, width, sum);
+      for (size_t column = begin; column < end; ++column) {
+        const double* from = sum + (column - begin) * width;
+        float* to = c + column * n + first;
+        for (size_t j = 0; j < width; ++j) {
+          if (from[j] != 0) to[j] = Combine(alpha, from[j], 1, to + j);
+        }
+      }
+    });
+  }
+}
+
+}  // namespace motley::cpu

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+
+#include "devices/cpu/cpu_device.h"
+
+namespace motley {
+namespace {
+
+class TbbParallelFor final : public ParallelFor {
+ public:
+  explicit TbbParallelFor(size_t threads)
+      : threads_(std::clamp<size_t>(threads, 1, 4096)), arena_(static_cast<int>(threads_)) {}
+
+  void For(size_t count, size_t grain, const Body& body) override {
+    const size_t blocks = count / grain + (count % grain != 0);
+    if (blocks == 0) return;
+    if (blocks == 1) return body(0, count);
+    arena_.execute([&] {
+      tbb::parallel_for(size_t{0}, blocks, [&](size_t block) {
+        const size_t begin = block * grain;
+        body(begin, begin + std::min(grain, count - begin));
+      });
+    });
+  }
+  size_t threads() const override { return threads_; }
+
+ private:
+  const size_t threads_;
+  tbb::task_arena arena_;
+};
+
+}  // namespace
+
+std::unique_ptr<ParallelFor> MakeTbbParallelFor(size_t threads) {
+  return std::make_unique<TbbParallelFor>(threads);
+}
+
+}  // namespace motley

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/host_device.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace motley {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+Status CheckRange(const Buffer& buffer, size_t offset, size_t size_bytes) {
+  if (offset <= buffer.size_bytes() && size_bytes <= buffer.size_bytes() - offset) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(fmt::format("{} bytes at offset {} do not lie in a buffer of {}",
+                                             size_bytes, offset, buffer.size_bytes()));
+}
+
+}  // namespace
+
+uint64_t HostMemoryBytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+}
+
+HostDevice::HostDevice(Loop& loop, DeviceInfo info, const motley_kernels& kernels)
+    : loop_(loop), info_(std::move(info)), kernels_(kernels) {
+  info_.memory_bytes = HostMemoryBytes();
+}
+
+HostDevice::~HostDevice() { Close(); }
+
+Result<Buffer> HostDevice::Allocate(size_t size_bytes) {
+  void* data = nullptr;
+  // More than the machine has would be handed out on credit, and fail when it is used.
+  if (info_.memory_bytes == 0 || size_bytes <= info_.memory_bytes) {
+    const size_t blocks =
+        std::max<size_t>(1, size_bytes / kAlignment + (size_bytes % kAlignment != 0));
+    data = std::aligned_alloc(kAlignment, blocks * kAlignment);
+  }
+  if (data == nullptr) {
+    return Status::Resource(fmt::format("no memory for a buffer of {} bytes on {}, which has {}",
+                                        size_bytes, info_.name, info_.memory_bytes));
+  }
+  return Buffer(data, size_bytes, [](void* memory) { std::free(memory); });
+}
+
+Status HostDevice::CopyIn(const Buffer& to, size_t offset, BytesView from) {
+  MOTLEY_RETURN_IF_ERROR(CheckRange(to, offset, from.size()));
+  if (!from.empty())
+    std::memcpy(static_cast<std::byte*>(to.data()) + offset, from.data(), from.size());
+  return Status::Ok();
+}
+
+Status HostDevice::CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) {
+  MOTLEY_RETURN_IF_ERROR(CheckRange(from, offset, to.size()));
+  if (!to.empty()) std::memcpy(to.data(), static_cast<std::byte*>(from.data()) + offset, to.size());
+  return Status::Ok();
+}
+
+Status HostDevice::Run(Work work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Status::Resource("out of memory in the work of a device");
+  } catch (const std::exception& error) {
+    return Status::Internal(fmt::format("the work of a device failed: {}", error.what()));
+  } catch (...) {
+    return Status::Internal("the work of a device failed with an unknown exception");
+  }
+}
+
+void HostDevice::PostDone(Done done, Status status) {
+  loop_.Post([closed = closed_, done = std::move(done), status = std::move(status)] {
+    if (!*closed) done(status);
+  });
+}
+
+}  // namespace motley

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "devices/cpu/cpu_device.h"
+#include "devices/host_device.h"
+#include "devices/paced_device.h"
+
+namespace motley {
+namespace {
+
+class InlineDevice final : public HostDevice {
+ public:
+  InlineDevice(Loop& loop, const motley_kernels& kernels)
+      : HostDevice(loop, {.name = fmt::format("inline {}", kernels.name)}, kernels) {}
+  ~InlineDevice() override { Close(); }
+
+  void* queue() const override { return nullptr; }
+  ParallelFor& parallel() override { return *parallel_; }
+  void Submit(double, Work work, Done done) override {
+    PostDone(std::move(done), Run(std::move(work)));
+  }
+
+ private:
+  const std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> MakeInlineDevice(Loop& loop) {
+  for (const KernelModule& module : CpuKernelModules()) {
+    if (module.name != "baseline") continue;
+    if (module.kernels == nullptr) return Status::NotFound(module.reason);
+    return std::unique_ptr<Device>(std::make_unique<InlineDevice>(loop, *module.kernels));
+  }
+  return Status::Internal("there is no baseline kernel module in the list");
+}
+
+}  // namespace motley

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/paced_device.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <deque>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace motley {
+namespace {
+
+// Lets a destructor wait for work that another device is running, and keeps what that device has
+// not begun from running at all.
+class WorkGate {
+ public:
+  bool Enter() {
+    int expected = kOpen;
+    return state_.compare_exchange_strong(expected, kInside);
+  }
+  void Leave() {
+    state_ = kOpen;
+    state_.notify_all();
+  }
+  void Close() {
+    for (int expected = kOpen; !state_.compare_exchange_strong(expected, kClosed);
+         expected = kOpen) {
+      state_.wait(kInside);
+    }
+  }
+
+ private:
+  enum : int { kOpen, kInside, kClosed };
+  std::atomic<int> state_{kOpen};
+};
+
+class PacedDeviceImpl final : public PacedDevice {
+ public:
+  PacedDeviceImpl(Loop& loop, Device& inner, Pace pace, std::function<double()> vary)
+      : loop_(loop), inner_(inner), pace_(pace), vary_(std::move(vary)) {
+    SetSpeed(pace.speed);
+  }
+  ~PacedDeviceImpl() override {
+    *destroyed_ = true;
+    loop_.Cancel(timer_);
+    gate_->Close();
+  }
+
+  void SetSpeed(double speed) override {
+    MOTLEY_ASSERT(std::isfinite(speed) && speed > 0);
+    pace_.speed = speed;
+  }
+
+  const DeviceInfo& info() const override { return inner_.info(); }
+  const motley_kernels& kernels() const override { return inner_.kernels(); }
+  void* queue() const override { return inner_.queue(); }
+  bool host_accessible() const override { return inner_.host_accessible(); }
+  Result<Buffer> Allocate(size_t size_bytes) override { return inner_.Allocate(size_bytes); }
+  Status CopyIn(const Buffer& to, size_t offset, BytesView from) override {
+    return inner_.CopyIn(to, offset, from);
+  }
+  Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) override {
+    return inner_.CopyOut(from, offset, to);
+  }
+  ParallelFor& parallel() override { return inner_.parallel(); }
+
+  void Submit(double units, Work work, Done done) override {
+    waiting_.push_back({units, loop_.Now(), ModelledTime(units), std::move(work), std::move(done)});
+    if (!busy_) StartNext();
+  }
+
+ private:
+  struct Item {
+    double units = 0;
+    Time submitted{};
+    Duration modelled{};
+    Work work;
+    Done done;
+  };
+
+  Duration ModelledTime(double units) {
+    constexpr double kLongest = 1e9;  // Seconds: keeps sums of times within their range.
+    double seconds = units * ToSeconds(pace_.unit_time) / pace_.speed;
+    if (vary_) seconds *= vary_();
+    return seconds > 0 ? FromSeconds(std::min(seconds, kLongest)) : Duration::zero();
+  }
+
+  void StartNext() {
+    busy_ = !waiting_.empty();
+    if (!busy_) return;
+    Item item = std::move(waiting_.front());
+    waiting_.pop_front();
+    due_ = std::max(item.submitted, previous_done_) + item.modelled;
+    done_ = std::move(item.done);
+    Work gated = [gate = gate_, work = std::move(item.work)]() -> Status {
+      if (!gate->Enter()) return Status::Cancelled("the device was destroyed");
+      struct Exit {
+        WorkGate& gate;
+        ~Exit() { gate.Leave(); }
+      } exit{*gate};
+      return work();
+    };
+    inner_.Submit(item.units, std::move(gated), [this, destroyed = destroyed_](Status status) {
+      if (!*destroyed) FinishWhenDue(std::move(status));
+    });
+  }
+
+  void FinishWhenDue(Status status) {
+    const Duration left = due_ - loop_.Now();
+    if (left <= Duration::zero()) return Finish(std::move(status));
+    timer_ = loop_.After(left, [this, status = std::move(status)] { FinishWhenDue(status); });
+  }
+
+  void Finish(Status status) {
+    previous_done_ = loop_.Now();
+    const auto destroyed = destroyed_;
+    std::exchange(done_, nullptr)(std::move(status));
+    if (!*destroyed) StartNext();
+  }
+
+  Loop& loop_;
+  Device& inner_;
+  Pace pace_;
+  const std::function<double()> vary_;
+  std::deque<Item> waiting_;  // Filled by the loop thread alone; whoever submits bounds it.
+  bool busy_ = false;
+  Done done_;  // Of the item that runs, due at due_.
+  Time due_{};
+  Time previous_done_ = Time::min();
+  TimerId timer_ = 0;
+  const std::shared_ptr<bool> destroyed_ = std::make_shared<bool>(false);
+  const std::shared_ptr<WorkGate> gate_ = std::make_shared<WorkGate>();
+};
+
+}  // namespace
+
+std::unique_ptr<PacedDevice> MakePacedDevice(Loop& loop, Device& inner, Pace pace,
+                                             std::function<double()> vary) {
+  return std::make_unique<PacedDeviceImpl>(loop, inner, pace, std::move(vary));
+}
+
+}  // namespace motley
