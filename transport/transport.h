@@ -32,15 +32,19 @@ class Receiver {
   virtual std::span<std::byte> OnPayload(PeerId peer, const Header& header) = 0;
   // The message is complete and its checksum held. `discarded`: OnPayload gave no room.
   virtual void OnPayloadDone(PeerId peer, const Header& header, bool discarded) = 0;
-  // The connection is gone, or never came up; nothing more comes from this peer. `why` is
-  // kDataError or kConflict if the peer's bytes were at fault, kUnavailable otherwise.
+  // The connection is gone, or never came up; nothing more comes from this peer, and every Done of
+  // it has run. `why` is kDataError or kConflict if the peer's bytes were at fault, kUnavailable
+  // otherwise (kInvalidArgument: the address given to Connect makes no sense).
   virtual void OnLost(PeerId peer, const Status& why) = 0;
 };
 
+// Its callbacks may call anything here, Close included; only destroying it is not for them.
 class Transport {
  public:
   // Called exactly once per Send: fine when the last byte has left this process, kCancelled after
-  // Cancel, kUnavailable when the peer is lost or the transport closes. Pieces may be reused then.
+  // Cancel, kUnavailable when the peer is lost or the transport closes, kInvalidArgument when the
+  // pieces exceed MaxPayload of the header's kind. Pieces may be reused then. Never runs inside
+  // Send (unless the transport is closed), but may inside Cancel, Disconnect and Close.
   using Done = std::function<void(Status)>;
 
   virtual ~Transport() = default;
@@ -62,7 +66,8 @@ class Transport {
   virtual size_t QueuedBytes(PeerId peer) const = 0;
   // Closes one connection; OnLost is not called, pending Done are.
   virtual void Disconnect(PeerId peer) = 0;
-  // Closes everything. All Done run before it returns; no callback runs afterwards.
+  // Closes everything, for good. All Done run before it returns; no callback runs afterwards, save
+  // that a later Send runs its Done at once. Destruction closes, too.
   virtual void Close() = 0;
 };
 
