@@ -1,45 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/suggest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <vector>
 
 namespace motley {
-namespace {
 
-// Optimal string alignment distance.
 size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
-  for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
+  // Three rows of the usual table are enough to see swaps.
+  std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
+    before.swap(above);
+    above.swap(row);
+    row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, substituted});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
+      const size_t replace = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replace});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
-  return cost[a.size()][b.size()];
+  return row[b.size()];
 }
 
-}  // namespace
-
-std::string Suggest(std::string_view word, const std::vector<std::string>& choices) {
-  constexpr size_t kLongest = 100;  // Longer words are no typing mistakes, and the cost is square.
-  if (word.empty() || word.size() > kLongest) return "";
-  std::string best;
-  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
-  for (const std::string& choice : choices) {
-    if (choice.size() > kLongest) continue;
-    const bool shortened = word.size() >= 3 && choice.starts_with(word);
-    const size_t distance = shortened ? 1 : EditDistance(word, choice);
-    if (distance < best_distance) {
-      best = choice;
+std::string_view ClosestName(std::string_view word, std::span<const std::string_view> names) {
+  std::string_view best;
+  size_t best_distance = 0;
+  for (const std::string_view name : names) {
+    const size_t distance = EditDistance(word, name);
+    const size_t allowed = std::max<size_t>(1, std::max(word.size(), name.size()) / 3);
+    if (distance > allowed || distance >= std::max(word.size(), name.size())) continue;
+    if (best.empty() || distance < best_distance) {
+      best = name;
       best_distance = distance;
     }
   }
   return best;
+}
+
+std::string DidYouMean(std::string_view word, std::span<const std::string_view> names) {
+  const std::string_view name = ClosestName(word, names);
+  return name.empty() ? "" : fmt::format("; did you mean '{}'?", name);
 }
 
 }  // namespace motley

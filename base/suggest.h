@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Did you mean ...?" for flags, keys and names.
+// "Did you mean ...?" for mistyped keys, flags and names.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace motley {
 
-// The entry of `choices` that `word` was probably meant to be: smallest edit distance (insertions,
-// deletions, substitutions, swapped neighbours), the first one among equals; empty when even that
-// differs in more than a third of the letters. A choice that starts with `word` (3 letters at
-// least) counts as one edit.
-std::string Suggest(std::string_view word, const std::vector<std::string>& choices);
+// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal
+// string alignment).
+size_t EditDistance(std::string_view a, std::string_view b);
+
+// The name nearest to `word`, the first of equals; empty when none is near enough to be meant (more
+// than a third of the letters differ).
+std::string_view ClosestName(std::string_view word, std::span<const std::string_view> names);
+
+// "; did you mean 'name'?", or nothing, to put behind an error about `word`.
+std::string DidYouMean(std::string_view word, std::span<const std::string_view> names);
 
 }  // namespace motley

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Durations, sizes and rates as people write them: "0.2ms", "64MiB", "1Gbit/s". Powers of ten
+// unless the unit has an i; a number without a unit is in seconds, bytes or bytes per second.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace motley {
+
+enum class Quantity { kDuration, kSize, kRate };
+
+// The value in seconds, bytes or bytes per second: finite and >= 0. kInvalidArgument names the text
+// and the units there are.
+Result<double> ParseQuantity(Quantity quantity, std::string_view text);
+
+// The shortest text that ParseQuantity reads back as exactly `value`.
+std::string FormatQuantity(Quantity quantity, double value);
+
+}  // namespace motley

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/coded_scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "coding/gradient_code.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kSilentSteps = 3;        // In a row without a word: left out of the plan.
+constexpr int kSilentPatience = 8;          // Or silent for this many times what is normal.
+constexpr uint64_t kStepsBetweenPlans = 3;  // A plan is given time to show itself.
+constexpr double kSpeedNoise = 0.05;        // Smaller changes of all speeds need no second look.
+constexpr uint32_t kMaxPartitions = 1u << 20;
+
+Status CheckOptions(const SchedulerOptions& options) {
+  if (options.workers == 0) return Status::InvalidArgument("a job needs at least one worker");
+  if (options.steps == 0) return Status::InvalidArgument("a job needs at least one step");
+  if (options.batch == 0) return Status::InvalidArgument("the batch must have at least one sample");
+  if (options.partitions < options.workers || options.partitions > kMaxPartitions) {
+    return Status::InvalidArgument(
+        fmt::format("{} partitions for {} workers: it takes from one per worker to {}",
+                    options.partitions, options.workers, kMaxPartitions));
+  }
+  if (options.code != "none" && options.tolerate >= options.workers) {
+    return Status::InvalidArgument(
+        fmt::format("cannot tolerate {} missing of {} workers: tolerate at most {}, or add workers",
+                    options.tolerate, options.workers, options.workers - 1));
+  }
+  if (options.start_timeout <= Duration::zero()) {
+    return Status::InvalidArgument("the start timeout must be positive");
+  }
+  return Status::Ok();
+}
+
+std::string Count(size_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+CodedScheduler::CodedScheduler(SchedulerOptions options, RowsToReplace rows_to_replace)
+    : options_(std::move(options)),
+      rows_to_replace_(std::move(rows_to_replace)),
+      members_(options_.workers, options_.partitions) {}
+
+void CodedScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
+  if (phase_ == Phase::kEnded) return;
+  now_ = std::max(now_, now);
+  if (!started_clock_) {
+    started_clock_ = true;
+    start_deadline_ = now_ + options_.start_timeout;
+  }
+  out_ = &out;
+  std::visit([this](const auto& e) { On(e); }, event);
+  out_ = nullptr;
+}
+
+Time CodedScheduler::Deadline() const {
+  switch (phase_) {
+    case Phase::kStarting: return started_clock_ ? start_deadline_ : Time{};
+    case Phase::kRunning: return std::min(open_.NextDue(), verdict_due_);
+    case Phase::kCommitting:
+    case Phase::kEnded: return kNever;
+  }
+  return kNever;
+}
+
+SchedulerStats CodedScheduler::Stats() const {
+  SchedulerStats stats = totals_;
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    stats.workers.push_back(members_[id].stats);
+    WorkerStats& worker = stats.workers.back();
+    worker.speed = members_[id].speed();
+    const auto row = plan_.code == nullptr ? std::nullopt : plan_.RowOf(id);
+    if (!row) continue;
+    worker.share = static_cast<double>(plan_.code->rows[*row].size()) / options_.partitions;
+  }
+  return stats;
+}
+
+void CodedScheduler::On(const WorkerJoined& event) {
+  const auto joined = members_.Join(event.worker, event.incarnation, now_);
+  if (joined == Membership::Joined::kAgain) {
+    Say(fmt::format("worker {} started again; what it was doing is lost", event.worker));
+    VoidWork(event.worker);
+    plan_void_ = true;
+    if (phase_ == Phase::kRunning) ReplaceAbsent();
+  }
+}
+
+void CodedScheduler::On(const WorkerFree& event) {
+  if (!members_.Live(event.worker)) return;
+  Worker& worker = members_[event.worker];
+  const bool first = !worker.ready;
+  members_.Free(event, now_);
+  if (phase_ == Phase::kStarting) return TryStart();
+  if (first) Say(fmt::format("worker {} joined; it gets a share from the next step", event.worker));
+  if (worker.left_out) {
+    worker.left_out = false;
+    Say(fmt::format("worker {} answers again; it gets a share from the next step", event.worker));
+    plan_void_ = true;
+  }
+  plan_void_ = plan_void_ || first;
+  if (phase_ == Phase::kRunning) GiveWork(event.worker);
+}
+
+void CodedScheduler::On(const WorkerLost& event) {
+  if (!members_.Live(event.worker)) return;
+  members_.Lose(event.worker);
+  VoidWork(event.worker);
+  plan_void_ = true;
+  Say(fmt::format("worker {} lost: {}; {}", event.worker, event.why.ToString(), LiveWords()));
+  if (phase_ != Phase::kRunning) return;
+  if (members_.LiveCount() == 0) {
+    return End(event.why.ok()
+                   ? Status::Unavailable(fmt::format("no worker is left at step {}", step_))
+                   : Status::Unavailable(fmt::format(
+                         "no worker is left at step {}, so the job cannot go on (the last, worker "
+                         "{}: {}); start it again with workers that stay",
+                         step_, event.worker, event.why.ToString())));
+  }
+  ReplaceAbsent();
+}
+
+void CodedScheduler::On(const StepApplied& event) {
+  if (phase_ != Phase::kCommitting || event.step != step_) return;
+  ++totals_.steps_committed;
+  ++step_;
+  NextStep();
+}
+
+void CodedScheduler::On(const Tick&) {
+  if (phase_ == Phase::kStarting) return TryStart();
+  if (phase_ != Phase::kRunning) return;
+  if (now_ >= verdict_due_) return GiveUpOnCode();
+  if (open_.MarkOverdue(now_)) ReplaceAbsent();
+}
+
+void CodedScheduler::TryStart() {
+  const uint32_t ready = members_.ReadyCount();
+  if (ready >= options_.workers || (ready > 0 && (start_extended_ || step_ > 0))) return Begin();
+  if (now_ < start_deadline_) return;
+  if (ready > 0) return Begin();
+  const std::string waited =
+      fmt::format("{} after {:.0f} s", step_ == 0 ? "the job cannot start" : "the job cannot go on",
+                  ToSeconds(options_.start_timeout));
+  if (members_.LiveCount() == 0) {
+    return End(Status::Unavailable(fmt::format(
+        "{}: none of {} joined; check that they run, reach this address and show the right token",
+        waited, Count(options_.workers, "worker"))));
+  }
+  if (start_extended_) {
+    return End(Status::Unavailable(
+        fmt::format("{}: {} joined, but none got ready for work; look at their logs", waited,
+                    Count(members_.LiveCount(), "worker"))));
+  }
+  // Somebody is there and may only be slow to measure itself.
+  start_extended_ = true;
+  start_deadline_ = now_ + options_.start_timeout;
+  Say(fmt::format("{} joined but none is ready yet; waiting once more",
+                  Count(members_.LiveCount(), "worker")));
+}
+
+void CodedScheduler::Begin() {
+  const uint32_t ready = members_.ReadyCount();
+  if (ready < options_.workers && step_ == 0) {
+    std::string missing;
+    for (WorkerId id = 0; id < options_.workers; ++id) {
+      if (members_.Live(id) && members_[id].ready) continue;
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", id);
+    }
+    Say(fmt::format("starting with {} of {}; missing: worker {}", ready,
+                    Count(options_.workers, "worker"), missing));
+  }
+  plan_void_ = true;
+  NextStep();
+}
+
+void CodedScheduler::NextStep() {
+  if (step_ >= options_.steps) return End(Status::Ok());
+  if (members_.LiveCount() == 0) {
+    return End(Status::Unavailable(
+        fmt::format("no worker is left at step {}, so the job cannot go on", step_)));
+  }
+  if (members_.ReadyCount() == 0) {  // Only newcomers that are not ready yet.
+    phase_ = Phase::kStarting;
+    start_deadline_ = now_ + options_.start_timeout;
+    return;
+  }
+  LeaveOutTheSilent();
+  if (!PlanAnew()) return;
+  rejected_.clear();
+  OpenStepNow();
+}
+
+void CodedScheduler::LeaveOutTheSilent() {
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    Worker& worker = members_[id];
+    if (!worker.live || !worker.ready || worker.left_out || worker.free) continue;
+    const Duration silence = worker.Silence(now_);
+    const bool missed_steps = worker.silent_steps >= kSilentSteps && worker.Overdue(now_);
+    if (!missed_steps && silence < worker.patience * kSilentPatience) continue;
+    worker.left_out = true;
+    plan_void_ = true;
+    Say(fmt::format("worker {} has said nothing for {:.1f} s; going on without it until it does",
+                    id, ToSeconds(silence)));
+  }
+}
+
+bool CodedScheduler::PlanAnew() {
+  const bool learns = options_.shares == Shares::kProportional;
+  if (!plan_void_ && (!learns || step_ < planned_at_ + kStepsBetweenPlans)) return true;
+  const std::vector<WorkerId> candidates = members_.Candidates();
+  const std::vector<double> speeds = members_.SpeedsOf(candidates);
+  if (!plan_void_) {
+    bool changed = candidates != plan_.members;
+    for (size_t i = 0; !changed && i < speeds.size(); ++i) {
+      changed = std::abs(speeds[i] - plan_.speeds[i]) > kSpeedNoise * plan_.speeds[i];
+    }
+    if (!changed) return true;
+  }
+  Result<Plan> plan = MakePlan(options_, candidates, speeds);
+  if (!plan.ok()) {
+    End(plan.status());
+    return false;
+  }
+  if (plan_void_ || SpeedsCallForAnother(*plan)) Adopt(std::move(plan).value());
+  return true;
+}
+
+bool CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {
+  const double per_partition = static_cast<double>(options_.batch) / options_.partitions;
+  const std::vector<double> speeds = members_.SpeedsOf(plan_.members);
+  double total_speed = 0;
+  for (const double speed : speeds) total_speed += speed;
+  uint64_t moved = 0;
+  for (RowId row = 0; row < fresh.members.size(); ++row) {
+    for (const CodeEntry& entry : fresh.code->rows[row]) {
+      moved += members_[fresh.members[row]].holds[entry.partition] ? 0 : 1;
+    }
+  }
+  ReplanCase numbers;
+  numbers.current_seconds = PredictStepSeconds(*plan_.code, speeds, per_partition);
+  numbers.fresh_seconds = fresh.step_seconds;
+  numbers.moved_seconds = static_cast<double>(moved) * per_partition / total_speed;
+  numbers.remaining_steps = options_.steps - step_;
+  return WorthReplanning(numbers);
+}
+
+void CodedScheduler::Adopt(Plan plan) {
+  if (plan_.code != nullptr) ++totals_.replans;
+  if (!plan.compromise.empty() && plan.compromise != plan_.compromise) Say(plan.compromise);
+  plan_ = std::move(plan);
+  plan_void_ = false;
+  planned_at_ = step_;
+}
+
+void CodedScheduler::End(Status status) {
+  phase_ = Phase::kEnded;
+  out_->emplace_back(EndJob{std::move(status)});
+}
+
+void CodedScheduler::Say(std::string text) { out_->emplace_back(Notify{std::move(text)}); }
+
+std::string CodedScheduler::LiveWords() const {
+  const uint32_t live = members_.LiveCount();
+  return fmt::format("{} {} on", Count(live, "worker"), live == 1 ? "goes" : "go");
+}
+
+Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& options,
+                                                      RowsToReplace rows_to_replace) {
+  MOTLEY_RETURN_IF_ERROR(CheckOptions(options));
+  if (rows_to_replace == nullptr) {
+    return Status::InvalidArgument("the scheduler must be told how to judge absent rows");
+  }
+  CodeRequest request;
+  request.speeds.assign(options.workers, 1.0);
+  request.stragglers = options.code == "none" ? 0 : options.tolerate;
+  request.partitions = options.partitions;
+  request.seed = options.seed;
+  // Whether the code can serve at all shows now, not when the workers are there.
+  if (const auto code = BuildCode(options.code, request); !code.ok()) return code.status();
+  return std::unique_ptr<Scheduler>(
+      std::make_unique<CodedScheduler>(options, std::move(rows_to_replace)));
+}
+
+}  // namespace motley

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CodedScheduler does while a step is open.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/coded_scheduler.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kMaxRejections = 3;  // Of one worker; then it is sent away.
+constexpr uint32_t kMaxBackoff = 6;   // Deadlines grow up to 2^6 times while a row is passed on.
+constexpr Duration kVerdictPatience = std::chrono::seconds(1);
+
+}  // namespace
+
+bool CodedScheduler::Open(StepId step, RowId row) const {
+  return phase_ == Phase::kRunning && step == step_ && row < open_.rows();
+}
+
+void CodedScheduler::OpenStepNow() {
+  phase_ = Phase::kRunning;
+  verdict_due_ = kNever;
+  starved_ = false;
+  open_.Open(step_, *plan_.code);
+  out_->emplace_back(OpenStep{step_, plan_.code});
+  for (WorkerId id = 0; id < members_.size(); ++id) members_[id].heard = false;
+  for (RowId row = 0; row < plan_.members.size(); ++row) {
+    const WorkerId id = plan_.members[row];
+    if (open_.Arrived(row) || !members_.Live(id) || RejectedInStep(id)) continue;
+    const Worker& worker = members_[id];
+    if (worker.free) {
+      Assign(id, row);
+    } else {
+      open_.AwaitOwner(row, worker.waiting_since + worker.patience);
+    }
+  }
+  open_.MarkOverdue(now_);
+  ReplaceAbsent();
+}
+
+void CodedScheduler::Assign(WorkerId id, RowId row) {
+  Worker& worker = members_[id];
+  PlacePartitions place{id, {}};
+  for (const CodeEntry& entry : plan_.code->rows[row]) {
+    if (worker.holds[entry.partition]) continue;
+    worker.holds[entry.partition] = true;
+    place.partitions.push_back(entry.partition);
+  }
+  Assignment assignment;
+  assignment.worker = id;
+  assignment.row = row;
+  assignment.assigned = now_;
+  assignment.placed = static_cast<uint32_t>(place.partitions.size());
+  assignment.samples =
+      static_cast<double>(plan_.code->rows[row].size()) * options_.batch / options_.partitions;
+  const double speed = worker.speed();
+  assignment.expected_seconds = speed > 0 ? assignment.samples / speed : 0;
+  worker.patience = deadlines_.Limit(assignment.expected_seconds, assignment.placed) *
+                    (1 << std::min(open_.Attempts(row), kMaxBackoff));
+  worker.waiting_since = now_;
+  worker.free = false;
+  assignment.due = now_ + worker.patience;
+  worker.stats.placed_partitions += assignment.placed;
+  open_.OwnerGone(row);  // Whoever was awaited, somebody has it now.
+  open_.Add(assignment);
+  if (assignment.placed > 0) out_->emplace_back(std::move(place));
+  out_->emplace_back(AssignRow{id, step_, row});
+}
+
+// A worker is free while a step is open: its own row first, unless that is in good hands and
+// another is not.
+void CodedScheduler::GiveWork(WorkerId worker) {
+  const auto own = plan_.RowOf(worker);
+  const bool wants_own =
+      own && !open_.Arrived(*own) && !open_.Pending(worker, *own) && !RejectedInStep(worker);
+  if (wants_own && !open_.InHand(*own)) return Assign(worker, *own);
+  if (starved_) ReplaceAbsent();
+  if (wants_own && members_[worker].free) Assign(worker, *own);
+}
+
+void CodedScheduler::ReplaceAbsent() {
+  starved_ = false;
+  std::vector<bool> absent = open_.Absent();
+  if (std::find(absent.begin(), absent.end(), true) == absent.end()) return;
+  std::vector<RowId> rows = rows_to_replace_(absent);
+  if (rows.empty() && open_.NothingInHand()) {
+    // All that will come is there and does not decode: no answer may be missing then.
+    for (RowId row = 0; row < absent.size(); ++row) {
+      if (absent[row]) rows.push_back(row);
+    }
+  }
+  for (const RowId row : rows) {
+    if (row >= absent.size() || !absent[row]) continue;
+    const auto helper = PickHelper(row);
+    if (!helper) {
+      starved_ = true;
+      continue;
+    }
+    if (open_.Attempts(row) > 0 || plan_.members[row] != *helper) ++totals_.rows_reassigned;
+    Assign(*helper, row);
+  }
+}
+
+// Of those that are free: who holds most of the row, then who is fastest, then the first. One
+// whose answer was refused in this step only when nobody else lives.
+std::optional<WorkerId> CodedScheduler::PickHelper(RowId row) const {
+  const bool alone = members_.ReadyCount() <= 1;
+  std::optional<WorkerId> best;
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    const Worker& worker = members_[id];
+    if (!worker.live || !worker.free || (RejectedInStep(id) && !alone)) continue;
+    if (!best) {
+      best = id;
+      continue;
+    }
+    const uint32_t missing = MissingPartitions(id, row);
+    const uint32_t best_missing = MissingPartitions(*best, row);
+    const bool faster = worker.speed() > members_[*best].speed();
+    if (missing < best_missing || (missing == best_missing && faster)) best = id;
+  }
+  return best;
+}
+
+uint32_t CodedScheduler::MissingPartitions(WorkerId worker, RowId row) const {
+  uint32_t missing = 0;
+  for (const CodeEntry& entry : plan_.code->rows[row]) {
+    missing += members_[worker].holds[entry.partition] ? 0 : 1;
+  }
+  return missing;
+}
+
+bool CodedScheduler::RejectedInStep(WorkerId worker) const {
+  return std::find(rejected_.begin(), rejected_.end(), worker) != rejected_.end();
+}
+
+void CodedScheduler::On(const RowArrived& event) {
+  if (!members_.Live(event.worker)) return;
+  members_.Hear(event.worker, now_);
+  if (!Open(event.step, event.row) || open_.Arrived(event.row)) return;
+  ++members_[event.worker].stats.steps_in_time;
+  open_.MarkArrived(event.row);
+  if (const auto done = open_.Take(event.worker, event.row)) {
+    deadlines_.AddArrival(now_ - done->assigned, done->expected_seconds, done->placed);
+  }
+  // Whoever else was given the row may stop and be of use elsewhere.
+  for (const Assignment& other : open_.TakeOthers(event.row)) {
+    CountLate(other, false);
+    Cancel(other.worker);
+  }
+  if (open_.AllArrived()) verdict_due_ = now_ + kVerdictPatience;
+  if (starved_) ReplaceAbsent();
+}
+
+void CodedScheduler::On(const RowLate& event) {
+  if (!members_.Live(event.worker)) return;
+  members_.Hear(event.worker, now_);
+  if (phase_ != Phase::kRunning || event.step != step_) return;
+  for (const Assignment& late : open_.TakeAll(event.worker)) CountLate(late, false);
+}
+
+void CodedScheduler::On(const StepDecodable& event) {
+  if (phase_ != Phase::kRunning || event.step != step_) return;
+  out_->emplace_back(CommitStep{step_});
+  CloseStep();
+}
+
+void CodedScheduler::CloseStep() {
+  phase_ = Phase::kCommitting;
+  const std::vector<Assignment> unanswered = open_.TakeEverything();
+  for (const Assignment& assignment : unanswered) {
+    CountLate(assignment, true);
+    Cancel(assignment.worker);
+  }
+  for (RowId row = 0; row < plan_.members.size(); ++row) {
+    Worker& worker = members_[plan_.members[row]];
+    if (plan_.code->rows[row].empty() || !worker.live || worker.free) continue;
+    if (!worker.heard) ++worker.silent_steps;
+    // Still busy with an earlier step, it was not even given its row.
+    const bool given = std::any_of(unanswered.begin(), unanswered.end(), [&](const Assignment& a) {
+      return a.worker == plan_.members[row];
+    });
+    if (!given && !open_.Arrived(row) && !worker.heard) ++worker.stats.late;
+  }
+}
+
+void CodedScheduler::CountLate(const Assignment& assignment, bool bound_speed) {
+  Worker& worker = members_[assignment.worker];
+  ++worker.stats.late;
+  const double elapsed = ToSeconds(now_ - assignment.assigned);
+  // It has not finished, so it is no faster than this; its next measurement says more.
+  if (!bound_speed || !assignment.overdue || assignment.placed > 0 || elapsed <= 0) return;
+  worker.speed_bound = assignment.samples / elapsed;
+}
+
+void CodedScheduler::Cancel(WorkerId worker) { out_->emplace_back(CancelWork{worker, step_}); }
+
+// The worker is gone or a new process: nothing it was given will be answered.
+void CodedScheduler::VoidWork(WorkerId worker) {
+  for (size_t i = open_.TakeAll(worker).size(); i > 0; --i) ++members_[worker].stats.late;
+  const auto row = plan_.code == nullptr ? std::nullopt : plan_.RowOf(worker);
+  if (row && *row < open_.rows()) open_.OwnerGone(*row);
+}
+
+void CodedScheduler::On(const RowRejected& event) {
+  if (!members_.Live(event.worker)) return;
+  members_.Hear(event.worker, now_);
+  ++members_[event.worker].stats.rejected;
+  if (!Open(event.step, event.row)) return;
+  open_.Take(event.worker, event.row);
+  rejected_.push_back(event.worker);
+  if (Diverged(event)) return;
+  AfterRejection(event);
+}
+
+bool CodedScheduler::Diverged(const RowRejected& event) {
+  const auto same = std::count(rejected_.begin(), rejected_.end(), event.worker);
+  const bool others = same < static_cast<std::ptrdiff_t>(rejected_.size());
+  const bool alone = members_.LiveCount() == 1 && same >= static_cast<int>(kMaxRejections);
+  if (!others && !alone) return false;
+  End(Status::DataError(fmt::format(
+      "the training diverged at step {}: {} sent answers that cannot be used (the last, worker {}: "
+      "{}); lower --lr, or look for bad values in the data",
+      step_, others ? "several workers" : "the only worker left", event.worker,
+      event.why.ToString())));
+  return true;
+}
+
+void CodedScheduler::AfterRejection(const RowRejected& event) {
+  const WorkerId id = event.worker;
+  const bool drop = members_[id].stats.rejected >= kMaxRejections && members_.LiveCount() > 1;
+  if (drop) {
+    Status why =
+        Status::DataError(fmt::format("it sent {} answers that cannot be used, the last: {}",
+                                      members_[id].stats.rejected, event.why.ToString()));
+    out_->emplace_back(DropWorker{id, why});
+    members_.Lose(id);
+    VoidWork(id);
+    plan_void_ = true;
+    Say(fmt::format("worker {} sent away: {}; {}", id, why.ToString(), LiveWords()));
+  } else {
+    Say(fmt::format("step {}: the answer of worker {} was refused: {}", step_, id,
+                    event.why.ToString()));
+  }
+  if (event.touched) {
+    Restart();
+  } else {
+    ReplaceAbsent();
+  }
+}
+
+void CodedScheduler::Restart() {
+  ++totals_.steps_restarted;
+  for (const Assignment& assignment : open_.TakeEverything()) Cancel(assignment.worker);
+  OpenStepNow();
+}
+
+// Everything arrived and does not decode, or only with errors beyond the limits: go on without a
+// code rather than not at all.
+void CodedScheduler::GiveUpOnCode() {
+  if (options_.code == "none") {
+    return End(
+        Status::Internal(fmt::format("step {}: all answers arrived and do not add up to the "
+                                     "gradient; please report this",
+                                     step_)));
+  }
+  Say(
+      fmt::format("step {}: all answers arrived and do not decode within the limits; going on with "
+                  "--code none",
+                  step_));
+  options_.code = "none";
+  plan_void_ = true;
+  if (PlanAnew()) Restart();
+}
+
+}  // namespace motley

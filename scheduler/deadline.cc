@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/deadline.h"
+
+#include <algorithm>
+
+namespace motley {
+namespace {
+
+constexpr size_t kWindow = 128;         // Arrivals that count.
+constexpr size_t kEnough = 8;           // Fewer say too little.
+constexpr double kDeviations = 6;       // k; 6 MAD are about 4 standard deviations of normal noise.
+constexpr double kFloorFactor = 1.5;    // Never sooner than this many times the expected ...
+constexpr double kFloorSeconds = 0.05;  // ... and this: a scheduling hiccup is not an absence.
+constexpr double kColdFactor = 4;       // While little is known.
+constexpr double kColdSeconds = 3;
+constexpr double kColdTransferSeconds = 5;  // For all the partitions of one assignment.
+constexpr double kMaxSeconds = 86400;       // Keeps sums of times far from overflow.
+
+double Median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+void RobustWindow::Add(double value) {
+  if (values_.size() < capacity_) {
+    values_.push_back(value);
+    return;
+  }
+  values_[next_] = value;
+  next_ = (next_ + 1) % capacity_;
+}
+
+double RobustWindow::Limit(double k) const {
+  if (values_.empty()) return 0;
+  std::vector<double> work = values_;
+  const double median = Median(work);
+  for (double& value : work) value = std::max(value - median, median - value);
+  return median + k * Median(work);
+}
+
+DeadlineModel::DeadlineModel() : ratios_(kWindow), transfers_(kWindow) {}
+
+void DeadlineModel::AddArrival(Duration elapsed, double expected_seconds, uint32_t placed) {
+  if (expected_seconds <= 0) return;
+  const double seconds = ToSeconds(elapsed);
+  if (placed == 0) {
+    ratios_.Add(seconds / expected_seconds);
+  } else {
+    transfers_.Add(std::max(0.0, seconds - expected_seconds) / placed);
+  }
+}
+
+Duration DeadlineModel::Limit(double expected_seconds, uint32_t placed) const {
+  double seconds = 0;
+  if (ratios_.count() < kEnough || expected_seconds <= 0) {
+    seconds = std::max(kColdFactor * expected_seconds, kColdSeconds);
+  } else {
+    seconds = std::max(ratios_.Limit(kDeviations) * expected_seconds,
+                       kFloorFactor * expected_seconds + kFloorSeconds);
+  }
+  if (placed > 0 && transfers_.count() < kEnough) {
+    seconds += kColdTransferSeconds;
+  } else if (placed > 0) {
+    seconds += kFloorFactor * placed * transfers_.Limit(kDeviations);
+  }
+  return FromSeconds(std::min(seconds, kMaxSeconds));
+}
+
+}  // namespace motley

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long to wait for an answer, learned from the answers that came. Pure.
+//
+// An arrival is recorded as the ratio of the time it took to the time that the worker's speed made
+// one expect; so workers and loads of any size share one window, and overheads that the speeds do
+// not show (network, decoding) are learned with the rest. An answer is overdue at
+// median + k * MAD of these ratios (mechanisms: adaptive deadline), and never before a floor.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+
+namespace motley {
+
+// The last values of something, and their robust centre and spread.
+class RobustWindow {
+ public:
+  explicit RobustWindow(size_t capacity) : capacity_(capacity) {}
+
+  void Add(double value);
+  size_t count() const { return values_.size(); }
+  // median + k * median absolute deviation; 0 while empty.
+  double Limit(double k) const;
+
+ private:
+  size_t capacity_;
+  size_t next_ = 0;  // Overwritten once full.
+  std::vector<double> values_;
+};
+
+class DeadlineModel {
+ public:
+  DeadlineModel();
+
+  // An answer took `elapsed` since its assignment. `placed` partitions had to be sent before;
+  // `expected_seconds` is samples / speed, 0 when the speed is not known.
+  void AddArrival(Duration elapsed, double expected_seconds, uint32_t placed);
+
+  // How long after its assignment an answer is overdue. At least 1.5 times what is expected, and
+  // generous while little is known.
+  Duration Limit(double expected_seconds, uint32_t placed) const;
+
+ private:
+  RobustWindow ratios_;     // Elapsed / expected, of answers that needed no transfer.
+  RobustWindow transfers_;  // Extra seconds per partition that had to be sent.
+};
+
+}  // namespace motley

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/open_step.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace motley {
+namespace {
+
+// Moves what matches out of `from`, keeping the order.
+template <typename Predicate>
+std::vector<Assignment> Extract(std::vector<Assignment>& from, Predicate matches) {
+  std::vector<Assignment> taken, kept;
+  for (const Assignment& assignment : from) {
+    (matches(assignment) ? taken : kept).push_back(assignment);
+  }
+  from = std::move(kept);
+  return taken;
+}
+
+}  // namespace
+
+void OpenStepState::Open(StepId step, const CodeForm& code) {
+  step_ = step;
+  rows_.assign(code.rows.size(), Row{});
+  pending_.clear();
+  // Nothing is to be computed for an empty row, so nobody waits for it.
+  for (size_t i = 0; i < rows_.size(); ++i) rows_[i].arrived = code.rows[i].empty();
+}
+
+bool OpenStepState::AllArrived() const {
+  return std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.arrived; });
+}
+
+void OpenStepState::AwaitOwner(RowId row, Time due) { rows_[row].owner_due = due; }
+
+void OpenStepState::Add(const Assignment& assignment) {
+  ++rows_[assignment.row].attempts;
+  pending_.push_back(assignment);
+}
+
+bool OpenStepState::Pending(WorkerId worker) const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [&](const Assignment& a) { return a.worker == worker; });
+}
+
+bool OpenStepState::Pending(WorkerId worker, RowId row) const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [&](const Assignment& a) { return a.worker == worker && a.row == row; });
+}
+
+bool OpenStepState::InHand(RowId row) const {
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [&](const Assignment& a) { return a.row == row && !a.overdue; });
+}
+
+std::optional<Assignment> OpenStepState::Take(WorkerId worker, RowId row) {
+  const auto taken =
+      Extract(pending_, [&](const Assignment& a) { return a.worker == worker && a.row == row; });
+  if (taken.empty()) return std::nullopt;
+  return taken.front();
+}
+
+std::vector<Assignment> OpenStepState::TakeAll(WorkerId worker) {
+  return Extract(pending_, [&](const Assignment& a) { return a.worker == worker; });
+}
+
+std::vector<Assignment> OpenStepState::TakeOthers(RowId row) {
+  return Extract(pending_, [&](const Assignment& a) { return a.row == row; });
+}
+
+std::vector<Assignment> OpenStepState::TakeEverything() {
+  return std::exchange(pending_, std::vector<Assignment>());
+}
+
+bool OpenStepState::MarkOverdue(Time now) {
+  bool changed = false;
+  for (Assignment& assignment : pending_) {
+    if (assignment.overdue || assignment.due > now) continue;
+    assignment.overdue = true;
+    changed = true;
+  }
+  for (Row& row : rows_) {
+    if (row.owner_due == Time::min() || row.owner_due > now) continue;
+    row.owner_due = Time::min();
+    changed = true;
+  }
+  return changed;
+}
+
+Time OpenStepState::NextDue() const {
+  Time due = kNever;
+  for (const Assignment& assignment : pending_) {
+    if (!assignment.overdue) due = std::min(due, assignment.due);
+  }
+  for (const Row& row : rows_) {
+    if (!row.arrived && row.owner_due != Time::min()) due = std::min(due, row.owner_due);
+  }
+  return due;
+}
+
+std::vector<bool> OpenStepState::Absent() const {
+  std::vector<bool> absent(rows_.size());
+  for (RowId i = 0; i < rows_.size(); ++i) {
+    absent[i] = !rows_[i].arrived && rows_[i].owner_due == Time::min() && !InHand(i);
+  }
+  return absent;
+}
+
+bool OpenStepState::NothingInHand() const {
+  const std::vector<bool> absent = Absent();
+  for (RowId i = 0; i < rows_.size(); ++i) {
+    if (!rows_[i].arrived && !absent[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace motley

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bookkeeping of the one step that is open: which rows arrived, who works on which, and which rows
+// are absent. Pure; decides nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "coding/code_form.h"
+
+namespace motley {
+
+// A row given to a worker that has not answered it yet.
+struct Assignment {
+  WorkerId worker = 0;
+  RowId row = 0;
+  Time assigned{};
+  Time due{};
+  double samples = 0;
+  double expected_seconds = 0;  // 0: speed not known.
+  uint32_t placed = 0;          // Partitions that were sent for it.
+  bool overdue = false;
+};
+
+class OpenStepState {
+ public:
+  // Starts a step, or the same one again.
+  void Open(StepId step, const CodeForm& code);
+
+  StepId step() const { return step_; }
+  size_t rows() const { return rows_.size(); }
+  bool Arrived(RowId row) const { return rows_[row].arrived; }
+  bool AllArrived() const;
+
+  // The owner of `row` is still busy with something else; from `due` on the row counts as absent.
+  void AwaitOwner(RowId row, Time due);
+  void OwnerGone(RowId row) { rows_[row].owner_due = Time::min(); }
+  void Add(const Assignment& assignment);
+  // How often `row` was given out.
+  uint32_t Attempts(RowId row) const { return rows_[row].attempts; }
+
+  bool Pending(WorkerId worker) const;
+  bool Pending(WorkerId worker, RowId row) const;
+  // Somebody works on the row and is not overdue.
+  bool InHand(RowId row) const;
+  const std::vector<Assignment>& pending() const { return pending_; }
+
+  void MarkArrived(RowId row) { rows_[row].arrived = true; }
+  // Removes and returns what the worker was given: one row, or all of them.
+  std::optional<Assignment> Take(WorkerId worker, RowId row);
+  std::vector<Assignment> TakeAll(WorkerId worker);
+  // Everybody else's assignments of a row.
+  std::vector<Assignment> TakeOthers(RowId row);
+  std::vector<Assignment> TakeEverything();
+
+  // True when something that was awaited became overdue.
+  bool MarkOverdue(Time now);
+  // The next time at which MarkOverdue will find something, or kNever.
+  Time NextDue() const;
+  // Rows that nobody is answering in time, by row.
+  std::vector<bool> Absent() const;
+  // Every row has arrived or is absent.
+  bool NothingInHand() const;
+
+ private:
+  struct Row {
+    bool arrived = false;
+    uint32_t attempts = 0;
+    Time owner_due = Time::min();  // min: nobody is awaited for it.
+  };
+
+  StepId step_ = 0;
+  std::vector<Row> rows_;
+  std::vector<Assignment> pending_;
+};
+
+}  // namespace motley

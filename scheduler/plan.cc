@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/assert.h"
+#include "coding/decoder.h"
+#include "coding/gradient_code.h"
+
+namespace motley {
+namespace {
+
+constexpr double kWorthwhileGain = 0.1;  // Of a step's time; less is noise.
+constexpr double kMoveCost = 2;          // A transfer costs as much as computing it this often.
+
+struct Attempt {
+  std::string_view code;
+  uint32_t stragglers;
+  bool equal;
+};
+
+// What was asked first, then ever less of it.
+std::vector<Attempt> Attempts(const SchedulerOptions& options, uint32_t members) {
+  std::vector<Attempt> attempts;
+  const bool equal = options.shares == Shares::kEqual;
+  if (options.code != "none") {
+    for (uint32_t s = std::min(options.tolerate, members - 1) + 1; s-- > 0;) {
+      if (!equal) attempts.push_back({options.code, s, false});
+      attempts.push_back({options.code, s, true});
+    }
+  }
+  if (!equal) attempts.push_back({"none", 0, false});
+  attempts.push_back({"none", 0, true});
+  return attempts;
+}
+
+// Drops members whose row is empty, so that they do not count as workers that may be missing.
+// Nullopt when the code has no empty rows.
+std::optional<std::vector<size_t>> MembersWithWork(const CodeForm& code) {
+  std::vector<size_t> busy;
+  for (size_t i = 0; i < code.rows.size(); ++i) {
+    if (!code.rows[i].empty()) busy.push_back(i);
+  }
+  if (busy.size() == code.rows.size()) return std::nullopt;
+  return busy;
+}
+
+Result<Plan> Build(const SchedulerOptions& options, const Attempt& attempt, Plan plan) {
+  while (true) {
+    CodeRequest request;
+    request.speeds = attempt.equal ? std::vector<double>(plan.members.size(), 1.0) : plan.speeds;
+    request.stragglers = attempt.stragglers;
+    request.partitions = options.partitions;
+    request.seed = options.seed;
+    MOTLEY_ASSIGN_OR_RETURN(CodeForm code, BuildCode(attempt.code, request));
+    const auto busy = MembersWithWork(code);
+    if (!busy || busy->size() <= attempt.stragglers || busy->empty()) {
+      plan.code = std::make_shared<const CodeForm>(std::move(code));
+      return plan;
+    }
+    Plan smaller;
+    for (const size_t i : *busy) {
+      smaller.members.push_back(plan.members[i]);
+      smaller.speeds.push_back(plan.speeds[i]);
+    }
+    plan = std::move(smaller);
+  }
+}
+
+// At most `count` members: the fastest, in index order.
+void KeepFastest(size_t count, Plan& plan) {
+  if (plan.members.size() <= count) return;
+  std::vector<size_t> order(plan.members.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return plan.speeds[a] > plan.speeds[b]; });
+  order.resize(count);
+  std::sort(order.begin(), order.end());
+  Plan smaller;
+  for (const size_t i : order) {
+    smaller.members.push_back(plan.members[i]);
+    smaller.speeds.push_back(plan.speeds[i]);
+  }
+  plan = std::move(smaller);
+}
+
+std::string Compromise(const SchedulerOptions& options, const Attempt& used, size_t members,
+                       const Status& refusal) {
+  const uint32_t asked = options.code == "none" ? 0 : options.tolerate;
+  if (refusal.ok()) {
+    if (used.stragglers == asked) return "";
+    return fmt::format(
+        "with {} worker{} left in the plan, code {} tolerates {} missing instead of {}", members,
+        members == 1 ? "" : "s", used.code, used.stragglers, asked);
+  }
+  return fmt::format("planned with code {}, {} loads, {} missing tolerated, because: {}", used.code,
+                     used.equal ? "equal" : "proportional", used.stragglers, refusal.ToString());
+}
+
+double RowSeconds(const CodeForm& code, const std::vector<double>& speeds, size_t row,
+                  double samples_per_partition) {
+  return static_cast<double>(code.rows[row].size()) * samples_per_partition / speeds[row];
+}
+
+}  // namespace
+
+std::optional<RowId> Plan::RowOf(WorkerId worker) const {
+  const auto at = std::lower_bound(members.begin(), members.end(), worker);
+  if (at == members.end() || *at != worker) return std::nullopt;
+  const auto row = static_cast<RowId>(at - members.begin());
+  if (code->rows[row].empty()) return std::nullopt;
+  return row;
+}
+
+Result<Plan> MakePlan(const SchedulerOptions& options, const std::vector<WorkerId>& members,
+                      const std::vector<double>& speeds) {
+  MOTLEY_ASSERT(!members.empty() && members.size() == speeds.size());
+  Plan base;
+  base.members = members;
+  base.speeds = speeds;
+  KeepFastest(options.partitions, base);
+  Status refusal;  // Of the first attempt: what the user wants to know.
+  for (const Attempt& attempt : Attempts(options, static_cast<uint32_t>(base.members.size()))) {
+    Result<Plan> plan = Build(options, attempt, base);
+    if (!plan.ok()) {
+      if (refusal.ok()) refusal = plan.status();
+      continue;
+    }
+    plan->compromise = Compromise(options, attempt, plan->members.size(), refusal);
+    plan->step_seconds = PredictStepSeconds(
+        *plan->code, plan->speeds, static_cast<double>(options.batch) / options.partitions);
+    return plan;
+  }
+  return refusal.WithContext("no code can share the work over the workers that are left");
+}
+
+double PredictStepSeconds(const CodeForm& code, const std::vector<double>& speeds,
+                          double samples_per_partition) {
+  std::vector<size_t> order(code.rows.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<double> seconds(code.rows.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    seconds[i] = RowSeconds(code, speeds, i, samples_per_partition);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return seconds[a] < seconds[b]; });
+  // Without redundancy every row is needed; otherwise more rows never decode less.
+  size_t low = code.stragglers == 0 ? order.size() : 1;
+  size_t high = order.size();
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    std::vector<bool> present(order.size(), false);
+    for (size_t i = 0; i < middle; ++i) present[order[i]] = true;
+    if (Solve(code, present).ok()) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return seconds[order[high - 1]];
+}
+
+bool WorthReplanning(const ReplanCase& numbers) {
+  const double gain = numbers.current_seconds - numbers.fresh_seconds;
+  if (!(gain > kWorthwhileGain * numbers.current_seconds)) return false;
+  return gain * static_cast<double>(numbers.remaining_steps) > kMoveCost * numbers.moved_seconds;
+}
+
+}  // namespace motley
