@@ -49,16 +49,24 @@ struct CodeForm {
   uint32_t accumulators = 0;  // Rows of C; 0 for the tiling form.
   std::vector<Complex> c;     // C, row-major, accumulators x workers.
   std::vector<Complex> v;     // C B = v 1^T.
+  // Where C[t,i] = z_i^t with distinct z_i != 0, and v = e_0: the nodes z_i (0 for an empty row).
+  // Decoding vectors then are products; empty for every other code.
+  std::vector<Complex> nodes;
+  double largest = 0;  // max |B|; 0 when nobody worked it out.
 
   bool tiling() const { return accumulators == 0; }
   Complex C(uint32_t accumulator, RowId row) const { return c[accumulator * workers + row]; }
 };
 
+// max |B|: the stored one, or worked out.
+double LargestCoefficient(const CodeForm& form);
+
 // Largest |a B - 1| over all partitions for a decoding vector `a` of n entries.
 double DecodingResidual(const CodeForm& form, std::span<const Complex> a);
 
 // Fine when the form is what it claims: sizes, sorted rows, every partition on a row, field, and
-// C B = v 1^T within 1e-9 of the largest term.
+// C B = v 1^T within 1e-9 of the largest term; or every coefficient 1 without C. A row may be empty
+// (a worker too slow for one partition): nobody needs its answer. Otherwise kInvalidArgument.
 Status Validate(const CodeForm& form);
 
 }  // namespace motley

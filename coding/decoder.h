@@ -11,8 +11,8 @@ namespace motley {
 
 struct DecodingVector {
   std::vector<Complex> a;    // n entries, zero on the missing rows: a B = (1, ..., 1).
-  std::vector<Complex> x;    // Accumulator weights with a = x C; empty for the tiling form.
-  double residual = 0;       // max |a B - 1|.
+  std::vector<Complex> x;    // Accumulator weights with a = x C; only from SolveClosed.
+  double residual = 0;       // max |a B - 1|; from SolveClosed a bound on it.
   double amplification = 0;  // ||a||_inf * max|B|: how much rounding of one answer can grow.
 };
 
@@ -25,16 +25,18 @@ struct DecodeLimits {
 
 // Least squares on B_F^T a = 1 (complete orthogonal decomposition in double, minimum norm): works
 // for any B and any set of rows. kNotDecodable says whether rank or the norm guard is to blame.
+// Here and below: kInvalidArgument when `present` has not one flag per row; rows without any
+// partition are not missed.
 Result<DecodingVector> SolveGeneral(const CodeForm& form, const std::vector<bool>& present,
                                     const DecodeLimits& limits = {});
 
-// C-form: one (s+1) x (s+1) solve, independent of n and k; with fewer than s missing, the x of
-// least ||x C|| in the larger null space. Closed product formulas where the code has them.
+// C-form: one (s+1) x (s+1) solve, independent of k; with fewer than s missing, the x of least norm
+// in the larger null space. Closed product formulas where the code has nodes: O(s^2 + s n).
 // Precondition: !form.tiling().
 Result<DecodingVector> SolveClosed(const CodeForm& form, const std::vector<bool>& present,
                                    const DecodeLimits& limits = {});
 
-// The method that fits the form: tiling, closed, otherwise general.
+// The method that fits the form: closed; tiling, otherwise general.
 Result<DecodingVector> Solve(const CodeForm& form, const std::vector<bool>& present,
                              const DecodeLimits& limits = {});
 

@@ -46,9 +46,10 @@ class StreamDecoder {
   // come from different workers. `values` has slice_length(slice) floats; it may be swapped for
   // another buffer or emptied (tiling answers that came before their turn are kept whole, so that
   // the sum is always formed in the same order and is bit-equal whoever answered). `norm_limit`:
-  // the slice's 2-norm may not exceed it (what the answer's header declared). kDataError: not
-  // finite, or above the limit; nothing was added. If the row is Touched by then, an answer that
-  // lied is inside the sums: the caller starts the step again with Reset.
+  // the slice's 2-norm may not exceed it (what the answer's header declared), save 1e-5 for its
+  // rounding. kDataError: no such row or slice, a wrong length, not finite, or above the limit;
+  // nothing was added. If the row is Touched by then, an answer that lied is inside the sums: the
+  // caller starts the step again with Reset. kResource: no memory for the sums.
   Result<Outcome> AddSlice(RowId row, size_t slice, std::vector<float>& values, double norm_limit);
 
   bool Touched(RowId row) const;      // Some slice of the row was added.
@@ -56,10 +57,12 @@ class StreamDecoder {
   bool Decodable() const;             // Every slice decodes.
   // Which of the `absent` rows (one flag per row) somebody else must answer so that the step can
   // finish once all rows that are not absent have arrived: empty when they are not needed at all.
-  // The choice is the smallest that decodes, lowest rows first.
+  // The choice is the smallest that decodes, lowest rows first. An absent row counts as there only
+  // where every slice that does not decode yet has it.
   std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
 
-  // Writes the sum (length() floats). Precondition: Decodable().
+  // Writes the sum (length() floats). kNotDecodable before Decodable(), and when all rows are there
+  // and the norm guard still refuses them.
   Status Finish(std::span<float> sum);
 
   // Worst over the slices, after Finish.

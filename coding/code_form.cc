@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coding/code_form.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.h"
+
+namespace motley {
+namespace {
+
+bool Finite(Complex value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
+
+Status CheckSizes(const CodeForm& form) {
+  const size_t c_size = size_t{form.accumulators} * form.workers;
+  if (form.workers == 0 || form.partitions == 0) {
+    return Status::InvalidArgument("the code has no workers or no partitions");
+  }
+  if (form.stragglers >= form.workers) {
+    return Status::InvalidArgument(fmt::format("the code bears {} stragglers among {} workers",
+                                               form.stragglers, form.workers));
+  }
+  if (form.rows.size() != form.workers || form.c.size() != c_size ||
+      form.v.size() != form.accumulators) {
+    return Status::InvalidArgument("the code's rows, C or v do not have the stated sizes");
+  }
+  if (!form.nodes.empty() && form.nodes.size() != form.workers) {
+    return Status::InvalidArgument("the code does not have one node per worker");
+  }
+  return Status::Ok();
+}
+
+Status CheckEntry(const CodeForm& form, const CodeEntry& entry) {
+  if (entry.partition >= form.partitions) {
+    return Status::InvalidArgument(
+        fmt::format("partition {} of {}", entry.partition, form.partitions));
+  }
+  if (!Finite(entry.coefficient)) return Status::InvalidArgument("a coefficient is not finite");
+  if (form.field == Field::kReal && entry.coefficient.imag() != 0) {
+    return Status::InvalidArgument("a real code has a complex coefficient");
+  }
+  if (form.tiling() && entry.coefficient != Complex(1)) {
+    return Status::InvalidArgument("a code without C has a coefficient other than 1");
+  }
+  return Status::Ok();
+}
+
+Status CheckRows(const CodeForm& form) {
+  std::vector<bool> held(form.partitions, false);
+  for (RowId row = 0; row < form.workers; ++row) {
+    const auto& entries = form.rows[row];
+    for (size_t e = 0; e < entries.size(); ++e) {
+      Status status = CheckEntry(form, entries[e]);
+      if (!status.ok()) return status.WithContext(fmt::format("row {}", row));
+      if (e > 0 && entries[e - 1].partition >= entries[e].partition) {
+        return Status::InvalidArgument(fmt::format("row {} is not sorted by partition", row));
+      }
+      held[entries[e].partition] = true;
+    }
+  }
+  const auto missing = std::find(held.begin(), held.end(), false);
+  if (missing == held.end()) return Status::Ok();
+  return Status::InvalidArgument(fmt::format("no row holds partition {}", missing - held.begin()));
+}
+
+// C B = v 1^T, one accumulator at a time.
+Status CheckC(const CodeForm& form) {
+  std::vector<Complex> sums(form.partitions);
+  for (uint32_t r = 0; r < form.accumulators; ++r) {
+    std::fill(sums.begin(), sums.end(), Complex(0));
+    double largest = std::abs(form.v[r]);
+    for (RowId row = 0; row < form.workers; ++row) {
+      const Complex c = form.C(r, row);
+      if (c == Complex(0)) continue;
+      for (const CodeEntry& entry : form.rows[row]) {
+        const Complex term = c * entry.coefficient;
+        largest = std::max(largest, std::abs(term));
+        sums[entry.partition] += term;
+      }
+    }
+    for (const Complex& sum : sums) {
+      if (!(std::abs(sum - form.v[r]) <= 1e-9 * largest)) {
+        return Status::InvalidArgument(fmt::format("C B = v 1^T does not hold in row {} of C", r));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+double LargestCoefficient(const CodeForm& form) {
+  if (form.largest > 0) return form.largest;
+  double largest = 0;
+  for (const auto& row : form.rows) {
+    for (const CodeEntry& entry : row) largest = std::max(largest, std::abs(entry.coefficient));
+  }
+  return largest;
+}
+
+double DecodingResidual(const CodeForm& form, std::span<const Complex> a) {
+  MOTLEY_ASSERT(a.size() == form.workers);
+  std::vector<Complex> sums(form.partitions, Complex(-1));
+  for (RowId row = 0; row < form.workers; ++row) {
+    if (a[row] == Complex(0)) continue;
+    for (const CodeEntry& entry : form.rows[row]) {
+      sums[entry.partition] += a[row] * entry.coefficient;
+    }
+  }
+  double residual = 0;
+  for (const Complex& sum : sums) {
+    const double size = std::abs(sum);
+    if (!(size <= residual)) residual = size;  // Also takes over a NaN.
+  }
+  return residual;
+}
+
+Status Validate(const CodeForm& form) {
+  MOTLEY_RETURN_IF_ERROR(CheckSizes(form));
+  MOTLEY_RETURN_IF_ERROR(CheckRows(form));
+  return CheckC(form);
+}
+
+}  // namespace motley

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "coding/decoder.h"
+#include "coding/gradient_code.h"
+#include "coding/straggler_sets.h"
+
+namespace motley {
+
+CodeQuality AssessCode(const CodeForm& form, uint64_t samples, uint64_t seed) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Random random(seed, Stream::kCode, form.workers, form.stragglers);
+  const auto sets =
+      StragglerSets(form.workers, form.stragglers, std::max<uint64_t>(samples, 1), random);
+  CodeQuality quality;
+  quality.sets_checked = sets.size();
+  quality.exhaustive = Choose(form.workers, form.stragglers) == sets.size();
+  for (const auto& set : sets) {
+    std::vector<bool> present(form.workers, true);
+    for (WorkerId worker : set) present[worker] = false;
+    const Result<DecodingVector> result = Solve(form, present, {kInfinity, kInfinity});
+    // Nothing finite came out: as bad as can be.
+    quality.worst_residual =
+        std::max(quality.worst_residual, result.ok() ? result->residual : kInfinity);
+    quality.worst_amplification =
+        std::max(quality.worst_amplification, result.ok() ? result->amplification : kInfinity);
+  }
+  return quality;
+}
+
+}  // namespace motley

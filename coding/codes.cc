@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "coding/cyclic_code.h"
+#include "coding/gradient_code.h"
+#include "coding/heterogeneous_code.h"
+#include "coding/none_code.h"
+#include "coding/repetition_code.h"
+#include "coding/rs_code.h"
+
+namespace motley {
+namespace {
+
+Status CheckRequest(const CodeRequest& request) {
+  const size_t workers = request.speeds.size();
+  if (workers == 0) return Status::InvalidArgument("a code needs at least one worker");
+  for (size_t i = 0; i < workers; ++i) {
+    if (!(request.speeds[i] > 0) || !std::isfinite(request.speeds[i])) {
+      return Status::InvalidArgument(
+          fmt::format("the speed of worker {} is {}: speeds are above 0", i, request.speeds[i]));
+    }
+  }
+  if (request.stragglers >= workers) {
+    return Status::InvalidArgument(
+        fmt::format("cannot tolerate {} stragglers among {} workers: at most {}",
+                    request.stragglers, workers, workers - 1));
+  }
+  if (request.partitions < workers) {
+    return Status::InvalidArgument(
+        fmt::format("{} partitions are too few for {} workers: at least one each",
+                    request.partitions, workers));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+const std::vector<GradientCode>& GradientCodes() {
+  static const std::vector<GradientCode> codes = {
+      {"none", "no redundancy; shares follow the speeds; every answer is needed", &BuildNoneCode},
+      {"repetition", "copies with plain sums; shares follow the speeds; exact to rounding",
+       &BuildRepetitionCode},
+      {"cyclic", "Tandon's random cyclic code; equal shares whatever the speeds; for small n and s",
+       &BuildCyclicCode},
+      {"heterogeneous", "coded shares that follow the speeds (Wang et al.), on the unit circle",
+       &BuildHeterogeneousCode},
+      {"rs", "Reed-Solomon on the unit circle; equal shares whatever the speeds",
+       &BuildReedSolomonCode},
+  };
+  return codes;
+}
+
+Result<CodeForm> BuildCode(std::string_view name, const CodeRequest& request) {
+  std::string names;
+  for (const GradientCode& code : GradientCodes()) {
+    if (name == code.name) {
+      MOTLEY_RETURN_IF_ERROR(CheckRequest(request));
+      return code.build(request);
+    }
+    names += names.empty() ? code.name : fmt::format(", {}", code.name);
+  }
+  return Status::NotFound(fmt::format("there is no code \"{}\"; there are: {}", name, names));
+}
+
+}  // namespace motley

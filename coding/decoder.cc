@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coding/decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "coding/decoder_checks.h"
+#include "coding/tiling.h"
+
+namespace motley {
+namespace {
+
+// Rows with disjoint supports that cover everything, a = 1 on them; no rows when there are none.
+std::vector<RowId> TilingRows(const CodeForm& form, const std::vector<bool>& present) {
+  const Tiling tiling(form);
+  std::vector<Tiling::Cost> costs(tiling.supports(), Tiling::Cost::kImpossible);
+  std::vector<RowId> first(tiling.supports());
+  for (RowId row = form.workers; row-- > 0;) {
+    if (!present[row] || form.rows[row].empty()) continue;
+    costs[tiling.SupportOf(row)] = Tiling::Cost::kFree;
+    first[tiling.SupportOf(row)] = row;
+  }
+  std::vector<RowId> rows;
+  for (uint32_t support : tiling.Cover(costs)) rows.push_back(first[support]);
+  return rows;
+}
+
+}  // namespace
+
+Status CheckPresent(const CodeForm& form, const std::vector<bool>& present) {
+  if (present.size() == form.workers) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("{} flags for the {} rows of the code", present.size(), form.workers));
+}
+
+std::vector<RowId> MissingRows(const CodeForm& form, const std::vector<bool>& present) {
+  std::vector<RowId> missing;
+  for (RowId row = 0; row < form.workers; ++row) {
+    if (!present[row] && !form.rows[row].empty()) missing.push_back(row);
+  }
+  return missing;
+}
+
+std::string DescribeMissing(const CodeForm& form, size_t missing) {
+  return fmt::format("{} of {} answers are missing and code \"{}\" bears {}", missing, form.workers,
+                     form.name, form.stragglers);
+}
+
+Result<DecodingVector> Accept(const CodeForm& form, DecodingVector result, size_t missing,
+                              const DecodeLimits& limits) {
+  if (!(result.residual <= limits.residual)) {
+    return Status::NotDecodable(
+        fmt::format("{}: what arrived does not give the full sum (residual {:.3g})",
+                    DescribeMissing(form, missing), result.residual));
+  }
+  double largest = 0;
+  for (const Complex& a : result.a) largest = std::max(largest, std::abs(a));
+  result.amplification = largest * LargestCoefficient(form);
+  const double error = result.amplification * std::numeric_limits<float>::epsilon();
+  if (!(error <= limits.tolerance)) {
+    return Status::NotDecodable(
+        fmt::format("{}: the sum would lose too much precision (norm guard: rounding grows {:.3g} "
+                    "times, limit {:.3g}); one more answer is needed",
+                    DescribeMissing(form, missing), result.amplification,
+                    limits.tolerance / std::numeric_limits<float>::epsilon()));
+  }
+  return result;
+}
+
+Result<DecodingVector> Solve(const CodeForm& form, const std::vector<bool>& present,
+                             const DecodeLimits& limits) {
+  if (!form.tiling()) return SolveClosed(form, present, limits);
+  MOTLEY_RETURN_IF_ERROR(CheckPresent(form, present));
+  const std::vector<RowId> rows = TilingRows(form, present);
+  if (rows.empty()) return SolveGeneral(form, present, limits);
+  DecodingVector result;
+  result.a.assign(form.workers, 0);
+  for (RowId row : rows) result.a[row] = 1;
+  return Accept(form, std::move(result), MissingRows(form, present).size(), limits);
+}
+
+}  // namespace motley

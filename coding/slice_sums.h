@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a StreamDecoder keeps what arrived: with accumulators (C-form) or in order (tiling form).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/status.h"
+#include "coding/code_form.h"
+#include "coding/decoder.h"
+
+namespace motley {
+
+struct SliceLayout {
+  size_t length = 0;        // Floats in a vector.
+  size_t slice_length = 0;  // Floats in a slice, save perhaps the last.
+
+  size_t count() const { return (length + slice_length - 1) / slice_length; }
+  size_t begin(size_t slice) const { return slice * slice_length; }
+  size_t size(size_t slice) const { return std::min(slice_length, length - begin(slice)); }
+};
+
+// Floats for sums; kept from step to step, not initialised.
+class FloatPool {
+ public:
+  // False when there is no memory. What was in there is lost when it has to grow.
+  bool Reserve(size_t count) {
+    if (count <= size_) return true;
+    data_.reset();
+    data_.reset(new (std::nothrow) float[count]);
+    size_ = data_ ? count : 0;
+    return data_ != nullptr;
+  }
+  float* data() { return data_.get(); }
+  size_t size_bytes() const { return size_ * sizeof(float); }
+
+ private:
+  std::unique_ptr<float[]> data_;
+  size_t size_ = 0;
+};
+
+struct SumsContext {
+  const CodeForm& form;
+  SliceLayout layout;
+  DecodeLimits limits;
+  ParallelFor& parallel;
+  FloatPool& pool;
+};
+
+// Floats that one task of a parallel loop combines; even.
+inline constexpr size_t kCombineGrain = size_t{1} << 14;
+
+// `present` has one flag per row; rows without any partition count as present.
+class SliceSums {
+ public:
+  virtual ~SliceSums() = default;
+
+  // Takes a checked slice that was not there before; `values` may be emptied. The pool is reserved.
+  virtual void Add(RowId row, size_t slice, std::vector<float>& values) = 0;
+  // After an Add: whether the slice is finished now. True as well when nothing more can come and it
+  // still is refused; WriteSum then fails.
+  virtual bool Finished(size_t slice, const std::vector<bool>& present) = 0;
+  // Rows that bring the slice nothing once `row` is there.
+  virtual std::span<const RowId> Twins(RowId row) const = 0;
+  // Writes a finished slice and takes its residual and amplification into account.
+  virtual Status WriteSum(size_t slice, std::span<float> sum) = 0;
+  virtual std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const = 0;
+  virtual size_t floats_needed() const = 0;  // In the pool.
+  virtual size_t waiting_bytes() const = 0;
+  virtual double residual() const = 0;
+  virtual double amplification() const = 0;
+};
+
+std::unique_ptr<SliceSums> MakeClosedSums(const SumsContext& context);
+std::unique_ptr<SliceSums> MakeTilingSums(const SumsContext& context);
+
+}  // namespace motley

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+
+#include "coding/combine.h"
+#include "coding/slice_sums.h"
+#include "coding/tiling.h"
+
+namespace motley {
+namespace {
+
+class TilingSums final : public SliceSums {
+ public:
+  explicit TilingSums(const SumsContext& context)
+      : context_(context), tiling_(context.form), slices_(context.layout.count()) {}
+
+  // Disjoint supports are summed as soon as it is their turn; otherwise all wait for a cover.
+  void Add(RowId row, size_t slice, std::vector<float>& values) override {
+    Slice& state = slices_[slice];
+    const uint32_t support = tiling_.SupportOf(row);
+    if (!tiling_.disjoint() || support != state.next) {
+      waiting_floats_ += values.size();
+      state.waiting.emplace(support, std::move(values));
+      values.clear();
+      return;
+    }
+    AddToSum(slice, values, state.next++ == 0);
+    auto ready = state.waiting.begin();
+    while (ready != state.waiting.end() && ready->first == state.next) {
+      AddToSum(slice, ready->second, state.next++ == 0);
+      waiting_floats_ -= ready->second.size();
+      ready = state.waiting.erase(ready);
+    }
+  }
+
+  bool Finished(size_t slice, const std::vector<bool>&) override {
+    Slice& state = slices_[slice];
+    if (tiling_.disjoint()) return state.next == tiling_.supports();
+    std::vector<Tiling::Cost> costs(tiling_.supports(), Tiling::Cost::kImpossible);
+    for (const auto& [support, values] : state.waiting) costs[support] = Tiling::Cost::kFree;
+    const std::vector<uint32_t> cover = tiling_.Cover(costs);
+    for (uint32_t support : cover) {
+      AddToSum(slice, state.waiting.at(support), support == cover[0]);
+    }
+    if (cover.empty()) return false;
+    for (const auto& [support, values] : state.waiting) waiting_floats_ -= values.size();
+    state.waiting.clear();
+    return true;
+  }
+
+  std::span<const RowId> Twins(RowId row) const override {
+    return tiling_.RowsOf(tiling_.SupportOf(row));
+  }
+
+  Status WriteSum(size_t slice, std::span<float> sum) override {
+    const float* from = context_.pool.data() + context_.layout.begin(slice);
+    context_.parallel.For(sum.size(), kCombineGrain, [&](size_t begin, size_t end) {
+      std::copy(from + begin, from + end, sum.data() + begin);
+    });
+    return Status::Ok();
+  }
+
+  std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {
+    std::vector<Tiling::Cost> costs(tiling_.supports(), Tiling::Cost::kExtra);
+    for (RowId row = 0; row < context_.form.workers; ++row) {
+      const uint32_t support = tiling_.SupportOf(row);
+      if (present[row] && support != Tiling::kNone) costs[support] = Tiling::Cost::kFree;
+    }
+    std::vector<RowId> rows;
+    for (uint32_t support : tiling_.Cover(costs)) {
+      if (costs[support] == Tiling::Cost::kExtra) rows.push_back(tiling_.RowsOf(support)[0]);
+    }
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  }
+
+  size_t floats_needed() const override { return context_.layout.length; }
+  size_t waiting_bytes() const override { return waiting_floats_ * sizeof(float); }
+  double residual() const override { return 0; }
+  double amplification() const override { return 1; }
+
+ private:
+  struct Slice {
+    uint32_t next = 0;  // Support whose turn it is.
+    std::map<uint32_t, std::vector<float>> waiting;
+  };
+
+  void AddToSum(size_t slice, std::span<const float> values, bool first) {
+    float* sum = context_.pool.data() + context_.layout.begin(slice);
+    context_.parallel.For(values.size(), kCombineGrain, [&](size_t begin, size_t end) {
+      const auto part = values.subspan(begin, end - begin);
+      if (first) {
+        std::copy(part.begin(), part.end(), sum + begin);
+      } else {
+        AddWeighted(Field::kReal, 1, part, {sum + begin, end - begin});
+      }
+    });
+  }
+
+  SumsContext context_;
+  Tiling tiling_;
+  std::vector<Slice> slices_;
+  size_t waiting_floats_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<SliceSums> MakeTilingSums(const SumsContext& context) {
+  return std::make_unique<TilingSums>(context);
+}
+
+}  // namespace motley

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reed-Solomon style coefficients on the complex unit circle (coded-computation: C-form): worker i
+// has a node z_i with |z_i| = 1, C[t,i] = z_i^t for t = 0..s, v = e_0. A partition with holders W
+// has
+//   B[i,j] = prod_{l in W, l != i} z_l / (z_l - z_i)     (Lagrange's basis at 0)
+// and for missing workers S
+//   a_i = prod_{l in S} (1 - z_i / z_l).
+// Coordinates are packed in pairs (Field::kComplexPacked), so messages do not grow. Errors stay
+// small when the holders of a partition are spread round the circle.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "coding/code_form.h"
+
+namespace motley {
+
+// exp(2 pi i turn).
+Complex OnCircle(double turn);
+
+// Partitions [begin, end) that the same workers hold.
+struct HeldRun {
+  PartitionId begin = 0;
+  PartitionId end = 0;
+  std::vector<WorkerId> holders;
+};
+
+// max over straggler sets of size s of ||a||_inf * max|B|, exactly.
+double CircleAmplification(std::span<const Complex> nodes, std::span<const HeldRun> runs,
+                           uint32_t stragglers);
+
+// Fills B from the runs (ascending, each with s + 1 holders), and C, v, the nodes and the field.
+// With s = 0 every coefficient is 1 and the code stays real.
+void SetCircleCode(std::vector<Complex> nodes, std::span<const HeldRun> runs, CodeForm& form);
+
+}  // namespace motley
