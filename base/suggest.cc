@@ -41,6 +41,11 @@ std::string_view ClosestName(std::string_view word, std::span<const std::string_
   return best;
 }
 
+std::string Suggest(std::string_view word, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return std::string(ClosestName(word, views));
+}
+
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> names) {
   const std::string_view name = ClosestName(word, names);
   return name.empty() ? "" : fmt::format("; did you mean '{}'?", name);

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace motley {
 
@@ -15,6 +16,8 @@ size_t EditDistance(std::string_view a, std::string_view b);
 // The name nearest to `word`, the first of equals; empty when none is near enough to be meant (more
 // than a third of the letters differ).
 std::string_view ClosestName(std::string_view word, std::span<const std::string_view> names);
+// The same for names that were put together at run time.
+std::string Suggest(std::string_view word, const std::vector<std::string>& names);
 
 // "; did you mean 'name'?", or nothing, to put behind an error about `word`.
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> names);
