@@ -6,10 +6,12 @@
 // smaller). Samples are merged from all partitions at an even pace: sample r of partition p (in
 // that epoch's random order of p) has the key (r + u_p) / n_p with a random u_p in [0, 1), and the
 // batch is the next `batch` keys. So each partition contributes its proportion within about one
-// sample. All arithmetic is on integers: every machine agrees.
+// sample. Equal keys: the smaller partition number first. A batch larger than N is N. All
+// arithmetic is on integers: every machine agrees.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/ids.h"
@@ -38,7 +40,9 @@ class BatchSchedule {
   std::vector<uint32_t> Order(uint64_t epoch, PartitionId partition) const;
 
  private:
-  std::vector<uint32_t> Begins(uint64_t epoch, uint64_t taken) const;
+  std::vector<uint32_t> Offsets(uint64_t epoch) const;  // u_p * 2^32
+  // First rank of each partition after `taken` samples of an epoch.
+  std::vector<uint32_t> Begins(std::span<const uint32_t> offsets, uint64_t taken) const;
   uint64_t seed_;
   std::vector<uint32_t> sizes_;
   uint32_t batch_;

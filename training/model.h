@@ -22,7 +22,8 @@ struct ModelSpec {
   uint32_t classes = 0;  // 0: regression (only linear).
 };
 
-// A named range of the parameter vector: "layer0.weight" [outputs, inputs], row-major.
+// A named range of the parameter vector, row-major: "layer0.weight" [inputs, outputs] (so that a
+// sparse sample reads and changes whole rows; outputs = input * weight + bias), "layer0.bias".
 struct ParameterRange {
   std::string name;
   std::vector<uint32_t> shape;
@@ -44,12 +45,13 @@ class Model {
   virtual void Initialize(uint64_t seed, std::span<float> parameters) const = 0;
 
   // On the device's thread, host-accessible devices. Adds weight * (sum over the samples of the
-  // loss gradient) to `gradient`, and weight * (sum of losses) to `loss`.
+  // loss gradient) to `gradient`, and weight * (sum of losses) to `loss`. Keeps its workspace for
+  // the next call: one thread at a time. kInvalidArgument: sizes or data of another model.
   virtual Status AddGradient(Device& device, std::span<const float> parameters,
                              const Dataset& batch, double weight, std::span<float> gradient,
                              double& loss) = 0;
-  // Outputs for each row: class scores [rows, classes], or one value (logistic: the score of class
-  // 1; linear: the prediction).
+  // The same rules. Outputs for each row: class scores [rows, classes], or one value (logistic: the
+  // score of class 1; linear: the prediction).
   virtual Status Forward(Device& device, std::span<const float> parameters, const Dataset& batch,
                          std::vector<float>& outputs) = 0;
   virtual uint32_t outputs() const = 0;

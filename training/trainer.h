@@ -55,7 +55,8 @@ class Trainer {
                           Done done) = 0;
   // How many samples of `step`'s batch the terms cover.
   virtual uint64_t Samples(StepId step, std::span<const PartitionTerm> terms) const = 0;
-  // Measures speed on made-up samples of the job's shape: samples per second.
+  // Measures speed on made-up samples of the job's shape: samples per second; finite and > 0 even
+  // where the loop's time stands still.
   virtual void Calibrate(std::function<void(Result<double>)> done) = 0;
 };
 
@@ -63,8 +64,11 @@ class Trainer {
 // it computes on them.
 using PartitionStore = std::map<PartitionId, std::shared_ptr<const Dataset>>;
 
-// A built-in model on one device. `model`, `device`, `loop`, `store` are borrowed. A term over a
-// partition that is not in the store is kNotFound.
+// A built-in model on one device. `model`, `device`, `loop`, `store` are borrowed; the model is
+// used on the device's thread, in the order of the calls. A term over a partition that is not in
+// the store is kNotFound, over one outside the job or with a block of another size
+// kInvalidArgument. Calibration takes samples like the store's first block, or dense ones when
+// there is none.
 std::unique_ptr<Trainer> MakeModelTrainer(Loop& loop, Device& device, Model& model,
                                           const PartitionStore& store, BatchSchedule schedule);
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/batch_schedule.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+
+#include "base/assert.h"
+#include "base/random.h"
+
+namespace motley {
+namespace {
+
+using Wide = unsigned __int128;
+
+// How many samples of a partition of `size` have a key below `threshold` / 2^64, where sample r has
+// the key (r + offset / 2^32) / size: the least r with r >= threshold * size - offset.
+uint64_t CountBelow(Wide threshold, uint32_t size, uint32_t offset) {
+  const Wide reach = threshold * size;  // At most 2^64 * 2^32.
+  const Wide start = Wide{offset} << 32;
+  if (reach <= start) return 0;
+  return static_cast<uint64_t>((reach - start + std::numeric_limits<uint64_t>::max()) >> 64);
+}
+
+}  // namespace
+
+BatchSchedule::BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch)
+    : seed_(seed), sizes_(std::move(partition_sizes)), batch_(batch) {
+  for (const uint32_t size : sizes_) samples_ += size;
+  MOTLEY_ASSERT(batch_ > 0 && samples_ > 0);
+}
+
+uint64_t BatchSchedule::steps_per_epoch() const {
+  return samples_ / batch_ + (samples_ % batch_ != 0 ? 1 : 0);
+}
+
+uint32_t BatchSchedule::batch_size(StepId step) const {
+  const uint64_t taken = step % steps_per_epoch() * batch_;
+  return static_cast<uint32_t>(std::min<uint64_t>(batch_, samples_ - taken));
+}
+
+std::vector<BatchSchedule::Range> BatchSchedule::Ranges(StepId step) const {
+  const uint64_t taken = step % steps_per_epoch() * batch_;
+  const std::vector<uint32_t> offsets = Offsets(epoch(step));
+  const std::vector<uint32_t> begins = Begins(offsets, taken);
+  const std::vector<uint32_t> ends = Begins(offsets, taken + batch_size(step));
+  std::vector<Range> ranges(sizes_.size());
+  for (size_t p = 0; p < ranges.size(); ++p) ranges[p] = {begins[p], ends[p] - begins[p]};
+  return ranges;
+}
+
+std::vector<uint32_t> BatchSchedule::Offsets(uint64_t epoch) const {
+  std::vector<uint32_t> offsets(sizes_.size());
+  for (size_t p = 0; p < offsets.size(); ++p) {
+    offsets[p] = Random(seed_, Stream::kShuffle, epoch, p).Next32();
+  }
+  return offsets;
+}
+
+std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
+                                            uint64_t taken) const {
+  if (taken == samples_) return sizes_;
+  const auto total = [&](Wide threshold) {
+    uint64_t sum = 0;
+    for (size_t p = 0; p < sizes_.size(); ++p) sum += CountBelow(threshold, sizes_[p], offsets[p]);
+    return sum;
+  };
+  // Partition p counts within one of threshold * size, so k samples around the even pace bracket
+  // the threshold: total(low) <= taken < total(high).
+  const uint64_t k = sizes_.size();
+  const Wide one = Wide{1} << 64;
+  Wide low = taken < k ? 0 : (Wide{taken - k} << 64) / samples_;
+  Wide high = taken + k >= samples_ ? one : (Wide{taken + k} << 64) / samples_ + 1;
+  while (high - low > 1) {
+    const Wide middle = low + (high - low) / 2;
+    const uint64_t sum = total(middle);
+    (sum <= taken ? low : high) = middle;
+    if (sum == taken) break;  // A larger threshold with the same total has the same counts.
+  }
+  std::vector<uint32_t> begins(sizes_.size());
+  uint64_t rest = taken;
+  for (size_t p = 0; p < begins.size(); ++p) {
+    begins[p] = static_cast<uint32_t>(CountBelow(low, sizes_[p], offsets[p]));
+    rest -= begins[p];
+  }
+  // Equal keys: the partition with the smaller number comes first.
+  for (size_t p = 0; p < begins.size() && rest > 0; ++p) {
+    if (CountBelow(low + 1, sizes_[p], offsets[p]) == begins[p]) continue;
+    ++begins[p];
+    --rest;
+  }
+  MOTLEY_ASSERT(rest == 0);
+  return begins;
+}
+
+std::vector<uint32_t> BatchSchedule::Order(uint64_t epoch, PartitionId partition) const {
+  MOTLEY_ASSERT(partition < sizes_.size());
+  std::vector<uint32_t> order(sizes_[partition]);
+  std::iota(order.begin(), order.end(), 0u);
+  Random random(seed_, Stream::kShuffle, epoch, partition);
+  random.Next32();  // The partition's offset: see Offsets.
+  random.Shuffle(std::span<uint32_t>(order));
+  return order;
+}
+
+std::vector<uint32_t> PartitionSizes(uint64_t samples, uint32_t partitions) {
+  MOTLEY_ASSERT(partitions > 0);
+  const uint64_t size = samples / partitions;
+  MOTLEY_ASSERT(size < std::numeric_limits<uint32_t>::max());
+  std::vector<uint32_t> sizes(partitions, static_cast<uint32_t>(size));
+  for (uint64_t p = 0; p < samples % partitions; ++p) ++sizes[p];
+  return sizes;
+}
+
+}  // namespace motley

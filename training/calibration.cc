@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/calibration.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/random.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kBlockRows = 32;  // Small, so that the smallest run is short on slow devices.
+constexpr size_t kMostSamples = 1 << 14;
+constexpr size_t kGrowth = 8;
+constexpr Duration kLongEnough = std::chrono::milliseconds(10);
+// Reported where no time passes, as on an unpaced device in virtual time.
+constexpr double kInstantSpeed = 1e12;
+
+// One calibration in progress; owned by whatever callback comes next.
+struct Calibration : std::enable_shared_from_this<Calibration> {
+  Calibration(Loop& the_loop, Device& the_device, Model& the_model, Dataset the_samples)
+      : loop(the_loop), device(the_device), model(the_model), samples(std::move(the_samples)) {}
+
+  void Run(size_t count) {
+    const Time start = loop.Now();
+    auto self = shared_from_this();
+    device.Submit(
+        static_cast<double>(count), [self, count] { return self->Compute(count); },
+        [self, count, start](const Status& status) { self->Finish(status, count, start); });
+  }
+
+  // Gathers before computing, as training does.
+  Status Compute(size_t count) {
+    if (gradient.empty()) {
+      parameters.resize(model.parameter_count());
+      model.Initialize(1, parameters);
+      gradient.resize(model.parameter_count());
+    }
+    std::vector<uint32_t> rows(samples.rows());
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<uint32_t>(rows.size() - 1 - i);
+    double loss = 0;
+    for (size_t taken = 0; taken < count; taken += rows.size()) {
+      const Dataset batch = Select(samples, rows);
+      MOTLEY_RETURN_IF_ERROR(model.AddGradient(device, parameters, batch, 1, gradient, loss));
+    }
+    return Status::Ok();
+  }
+
+  void Finish(const Status& status, size_t count, Time start) {
+    if (!status.ok()) return done(status);
+    const Duration taken = loop.Now() - start;
+    if (taken < kLongEnough && count < kMostSamples) return Run(count * kGrowth);
+    const double seconds = ToSeconds(taken);
+    const double speed = seconds > 0 ? static_cast<double>(count) / seconds : kInstantSpeed;
+    done(std::min(speed, kInstantSpeed));
+  }
+
+  Loop& loop;
+  Device& device;
+  Model& model;
+  Dataset samples;
+  std::vector<float> parameters;
+  std::vector<float> gradient;
+  std::function<void(Result<double>)> done;
+};
+
+}  // namespace
+
+Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries) {
+  Dataset data;
+  data.features = spec.features;
+  data.classes = spec.classes;
+  data.sparse = sparse;
+  Random random(1, Stream::kShuffle);
+  const uint32_t per_row = sparse ? std::clamp<uint32_t>(entries, 1, spec.features) : 0;
+  for (size_t row = 0; row < kBlockRows; ++row) {
+    // One entry in each of `per_row` equal ranges of columns: ascending without sorting.
+    for (uint64_t i = 0; i < per_row; ++i) {
+      const uint64_t begin = i * spec.features / per_row;
+      const uint64_t end = (i + 1) * spec.features / per_row;
+      data.column.push_back(static_cast<uint32_t>(begin + random.Below(end - begin)));
+      data.value.push_back(1.0f);
+    }
+    if (sparse) data.row_begin.push_back(data.column.size());
+    data.label.push_back(static_cast<float>(spec.classes == 0 ? 1 : row % spec.classes));
+  }
+  if (!sparse) {
+    data.dense.resize(kBlockRows * spec.features);
+    for (float& value : data.dense) value = static_cast<float>(random.Normal());
+  }
+  return data;
+}
+
+void CalibrateModel(Loop& loop, Device& device, Model& model, Dataset samples,
+                    std::function<void(Result<double>)> done) {
+  auto calibration = std::make_shared<Calibration>(loop, device, model, std::move(samples));
+  calibration->done = std::move(done);
+  calibration->Run(kBlockRows);
+}
+
+}  // namespace motley

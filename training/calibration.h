@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many samples per second a device manages on a model, measured through its queue.
+#pragma once
+
+#include <functional>
+
+#include "base/loop.h"
+#include "base/status.h"
+#include "devices/device.h"
+#include "training/dataset.h"
+#include "training/model.h"
+
+namespace motley {
+
+// Made-up samples of the model's shape: dense, or with `entries` values per row when `sparse`.
+Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries);
+
+// Loop thread; all but `samples` is borrowed until `done`, which runs once on the loop thread. Runs
+// grow until one lasts long enough to be told from noise; only that one counts.
+void CalibrateModel(Loop& loop, Device& device, Model& model, Dataset samples,
+                    std::function<void(Result<double>)> done);
+
+}  // namespace motley

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/random.h"
+
+namespace motley {
+
+size_t Dataset::size_bytes() const {
+  return dense.size() * sizeof(float) + row_begin.size() * sizeof(uint64_t) +
+         column.size() * sizeof(uint32_t) + value.size() * sizeof(float) +
+         label.size() * sizeof(float);
+}
+
+Dataset Select(const Dataset& from, std::span<const uint32_t> rows) {
+  Dataset to;
+  to.features = from.features;
+  to.classes = from.classes;
+  to.sparse = from.sparse;
+  Append(from, rows, to);
+  return to;
+}
+
+void Append(const Dataset& from, std::span<const uint32_t> rows, Dataset& to) {
+  MOTLEY_ASSERT(from.features == to.features && from.sparse == to.sparse);
+  for (const uint32_t row : rows) {
+    MOTLEY_ASSERT(row < from.rows());
+    to.label.push_back(from.label[row]);
+    if (from.sparse) {
+      const auto begin = static_cast<ptrdiff_t>(from.row_begin[row]);
+      const auto end = static_cast<ptrdiff_t>(from.row_begin[row + 1]);
+      to.column.insert(to.column.end(), from.column.begin() + begin, from.column.begin() + end);
+      to.value.insert(to.value.end(), from.value.begin() + begin, from.value.begin() + end);
+      to.row_begin.push_back(to.column.size());
+    } else {
+      const auto begin = from.dense.begin() + static_cast<ptrdiff_t>(size_t{row} * from.features);
+      to.dense.insert(to.dense.end(), begin, begin + from.features);
+    }
+  }
+}
+
+Result<Split> SplitDataset(const Dataset& data, double fraction, uint64_t seed) {
+  if (!(fraction > 0 && fraction < 1)) {
+    return Status::InvalidArgument(
+        fmt::format("the training share must lie between 0 and 1, not {}", fraction));
+  }
+  if (data.rows() < 2 || data.rows() > std::numeric_limits<uint32_t>::max()) {
+    return Status::InvalidArgument(
+        fmt::format("{} samples cannot be split into training and test data", data.rows()));
+  }
+  std::vector<uint32_t> order(data.rows());
+  std::iota(order.begin(), order.end(), 0u);
+  Random(seed, Stream::kSplit).Shuffle(std::span<uint32_t>(order));
+  const auto wanted = static_cast<size_t>(fraction * static_cast<double>(data.rows()) + 0.5);
+  const size_t cut = std::clamp<size_t>(wanted, 1, data.rows() - 1);
+  const std::span<const uint32_t> rows(order);
+  return Split{Select(data, rows.first(cut)), Select(data, rows.subspan(cut))};
+}
+
+}  // namespace motley

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "training/model.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kBlockRows = 1024;
+
+struct RowResult {
+  double loss = 0;
+  bool correct = false;
+};
+
+RowResult SquaredRow(float output, float label) {
+  const double error = static_cast<double>(output) - label;
+  return {.loss = error * error / 2};
+}
+
+RowResult LogisticRow(float score, float label) {
+  const bool positive = label > 0.5f;
+  const double margin = positive ? score : -score;
+  // log(1 + exp(-m)) without overflow.
+  const double loss = std::max(-margin, 0.0) + std::log1p(std::exp(-std::abs(margin)));
+  return {.loss = loss, .correct = (score > 0) == positive};
+}
+
+RowResult SoftmaxRow(std::span<const float> scores, float label) {
+  const auto best = std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  for (const float score : scores) sum += std::exp(static_cast<double>(score) - *best);
+  const auto wanted = static_cast<size_t>(label);
+  return {.loss = std::log(sum) + *best - scores[wanted],
+          .correct = static_cast<size_t>(best - scores.begin()) == wanted};
+}
+
+}  // namespace
+
+Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
+                            const Dataset& data) {
+  if (data.rows() == 0) return Status::InvalidArgument("there are no samples to evaluate on");
+  if (data.classes != model.spec().classes) {
+    return Status::InvalidArgument("the data has another number of classes than the model");
+  }
+  const uint32_t columns = model.outputs();
+  std::vector<float> outputs;
+  std::vector<uint32_t> rows;
+  double loss = 0;
+  uint64_t correct = 0;
+  for (size_t begin = 0; begin < data.rows(); begin += kBlockRows) {
+    rows.resize(std::min(kBlockRows, data.rows() - begin));
+    std::iota(rows.begin(), rows.end(), static_cast<uint32_t>(begin));
+    const Dataset block = Select(data, rows);
+    MOTLEY_RETURN_IF_ERROR(model.Forward(device, parameters, block, outputs));
+    for (size_t row = 0; row < block.rows(); ++row) {
+      const auto scores = std::span<const float>(outputs).subspan(row * columns, columns);
+      const float label = block.label[row];
+      const RowResult result = data.classes == 0 ? SquaredRow(scores[0], label)
+                               : columns == 1    ? LogisticRow(scores[0], label)
+                                                 : SoftmaxRow(scores, label);
+      loss += result.loss;
+      correct += result.correct ? 1 : 0;
+    }
+  }
+  const auto count = static_cast<double>(data.rows());
+  return Evaluation{.loss = loss / count, .accuracy = static_cast<double>(correct) / count};
+}
+
+}  // namespace motley

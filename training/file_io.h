@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole files in, whole files out.
+#pragma once
+
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+namespace motley {
+
+// The bytes of a file as they are. kNotFound, kPermission, kInvalidArgument (a folder), kResource.
+Result<std::string> ReadRawFile(const std::string& path);
+
+// Unpacks gzip data of one or more members. kDataError: truncated or damaged, naming `path`.
+Result<std::string> Gunzip(const std::string& packed, const std::string& path);
+bool IsGzip(const std::string& content);
+
+// Replaces `path` by the pieces, one after the other: written beside it, synced, renamed, folder
+// synced. On failure the old file is as it was. kNotFound: no such folder; kPermission; kResource.
+Status WriteFileAtomically(const std::string& path, std::span<const BytesView> pieces);
+
+// Runs `body`, which returns a Result or Status; running out of memory in it is kResource.
+template <typename Body>
+auto WithinMemory(const std::string& path, const Body& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Status::Resource(path + ": not enough memory to hold it");
+  } catch (const std::length_error&) {
+    return Status::Resource(path + ": larger than memory can ever be");
+  }
+}
+
+}  // namespace motley

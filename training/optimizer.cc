@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/optimizer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/suggest.h"
+
+namespace motley {
+namespace {
+
+enum class Rule { kSgd, kMomentum, kNesterov, kAdam };
+
+struct RuleEntry {
+  const char* name;
+  Rule rule;
+  size_t state_arrays;  // Each as long as the parameters.
+};
+constexpr RuleEntry kRules[] = {{"sgd", Rule::kSgd, 0},
+                                {"momentum", Rule::kMomentum, 1},
+                                {"nag", Rule::kNesterov, 1},
+                                {"adam", Rule::kAdam, 2}};
+
+class KernelOptimizer final : public Optimizer {
+ public:
+  KernelOptimizer(const OptimizerOptions& options, const RuleEntry& entry, size_t count)
+      : options_(options), rule_(entry.rule), count_(count), state_(entry.state_arrays * count) {}
+
+  Status Apply(Device& device, std::span<float> gradient, uint64_t batch_size,
+               std::span<float> parameters) override {
+    if (gradient.size() != count_ || parameters.size() != count_ || batch_size == 0) {
+      return Status::InvalidArgument(fmt::format(
+          "an optimizer of {} parameters cannot apply a gradient of {} to {} for {} samples",
+          count_, gradient.size(), parameters.size(), batch_size));
+    }
+    const motley_kernels& kernels = device.kernels();
+    void* queue = device.queue();
+    float* g = gradient.data();
+    float* w = parameters.data();
+    kernels.scale(queue, count_, static_cast<float>(1.0 / static_cast<double>(batch_size)), g);
+    if (options_.l2 != 0) kernels.axpy(queue, count_, static_cast<float>(options_.l2), w, g);
+    ++steps_;
+    Update(kernels, queue, g, w);
+    return Status::Ok();
+  }
+
+  uint64_t steps() const override { return steps_; }
+  std::span<float> state() override { return state_; }
+
+ private:
+  void Update(const motley_kernels& kernels, void* queue, const float* g, float* w) {
+    const auto rate = static_cast<float>(options_.learning_rate);
+    const auto mu = static_cast<float>(options_.momentum);
+    float* first = state_.data();
+    switch (rule_) {
+      case Rule::kSgd: kernels.sgd(queue, count_, rate, g, w); break;
+      case Rule::kMomentum: kernels.momentum(queue, count_, rate, mu, 0, g, first, w); break;
+      case Rule::kNesterov: kernels.momentum(queue, count_, rate, mu, 1, g, first, w); break;
+      case Rule::kAdam:
+        kernels.adam(queue, count_, rate, static_cast<float>(options_.beta1),
+                     static_cast<float>(options_.beta2), static_cast<float>(options_.epsilon),
+                     steps_, g, first, first + count_, w);
+        break;
+    }
+  }
+
+  OptimizerOptions options_;
+  Rule rule_;
+  size_t count_;
+  uint64_t steps_ = 0;
+  std::vector<float> state_;
+};
+
+// `value` must lie in [low, high], or in (low, high] or [low, high) where an end is open.
+struct Bound {
+  const char* name;
+  double value;
+  double low;
+  bool low_open;
+  double high;
+  bool high_open;
+};
+
+Status CheckBounds(const OptimizerOptions& options) {
+  constexpr double kLargest = 1e30;  // Far from overflow in float.
+  const Bound bounds[] = {
+      {"learning rate", options.learning_rate, 0, true, kLargest, false},
+      {"l2", options.l2, 0, false, kLargest, false},
+      {"momentum", options.momentum, 0, false, 1, true},
+      {"beta1", options.beta1, 0, false, 1, true},
+      {"beta2", options.beta2, 0, false, 1, true},
+      {"epsilon", options.epsilon, 0, true, kLargest, false},
+  };
+  for (const Bound& bound : bounds) {
+    // As the kernels see it: what rounds to an open end is out as well.
+    const double value = static_cast<float>(bound.value);
+    const bool inside = (bound.low_open ? value > bound.low : value >= bound.low) &&
+                        (bound.high_open ? value < bound.high : value <= bound.high);
+    if (inside) continue;
+    return Status::InvalidArgument(fmt::format(
+        "the {} must be {} {} and {} {}, not {}", bound.name, bound.low_open ? "above" : "at least",
+        bound.low, bound.high_open ? "below" : "at most", bound.high, bound.value));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimizerOptions& options,
+                                                     size_t parameter_count) {
+  MOTLEY_RETURN_IF_ERROR(CheckBounds(options));
+  std::vector<std::string_view> names;
+  for (const RuleEntry& entry : kRules) {
+    if (options.name == entry.name) {
+      return std::unique_ptr<Optimizer>(
+          std::make_unique<KernelOptimizer>(options, entry, parameter_count));
+    }
+    names.emplace_back(entry.name);
+  }
+  return Status::InvalidArgument(
+      fmt::format("unknown optimizer '{}'{}; there are sgd, momentum, nag and adam", options.name,
+                  DidYouMean(options.name, names)));
+}
+
+}  // namespace motley

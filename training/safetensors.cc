@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "training/file_io.h"
+#include "training/safetensors_header.h"
+
+namespace motley {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The header as text, padded with blanks so that the data is aligned to 8 bytes.
+std::string MakeHeader(const SavedModel& saved, const Model& model) {
+  Json header;
+  header["__metadata__"] = {{"format", "motley"},
+                            {"model", saved.spec.name},
+                            {"features", std::to_string(saved.spec.features)},
+                            {"classes", std::to_string(saved.spec.classes)},
+                            {"class_labels", Json(saved.class_labels).dump()}};
+  for (const ParameterRange& range : model.ranges()) {
+    const size_t begin = range.offset * sizeof(float);
+    header[range.name] = {{"dtype", "F32"},
+                          {"shape", range.shape},
+                          {"data_offsets", {begin, begin + range.count * sizeof(float)}}};
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
+Status CheckFinite(std::span<const float> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) {
+      return Status::DataError(fmt::format("parameter {} is not a finite number", i));
+    }
+  }
+  return Status::Ok();
+}
+
+// Takes each of the model's tensors from where the file has it.
+Status TakeTensors(const SafetensorsHeader& header, std::string_view data, const Model& model,
+                   std::vector<float>& parameters) {
+  parameters.resize(model.parameter_count());
+  for (const ParameterRange& range : model.ranges()) {
+    const auto found = header.tensors.find(range.name);
+    if (found == header.tensors.end()) {
+      return Status::DataError(
+          fmt::format("has no tensor '{}' as {} needs", range.name, model.spec().name));
+    }
+    const TensorInfo& tensor = found->second;
+    if (tensor.dtype != "F32" || !std::equal(range.shape.begin(), range.shape.end(),
+                                             tensor.shape.begin(), tensor.shape.end())) {
+      return Status::DataError(fmt::format("tensor '{}' is not F32 of the shape that {} needs",
+                                           range.name, model.spec().name));
+    }
+    // The header was checked: F32 of this shape is exactly this many bytes.
+    std::memcpy(parameters.data() + range.offset, data.data() + tensor.begin,
+                range.count * sizeof(float));
+  }
+  if (header.tensors.size() != model.ranges().size()) {
+    return Status::DataError(fmt::format("has {} tensors where {} has {}", header.tensors.size(),
+                                         model.spec().name, model.ranges().size()));
+  }
+  return CheckFinite(parameters);
+}
+
+Status CheckClassLabels(const SavedModel& saved) {
+  if (saved.class_labels.size() != saved.spec.classes) {
+    return Status::DataError(fmt::format("has {} class labels for {} classes",
+                                         saved.class_labels.size(), saved.spec.classes));
+  }
+  for (size_t i = 0; i < saved.class_labels.size(); ++i) {
+    const bool ascends = i == 0 || saved.class_labels[i] > saved.class_labels[i - 1];
+    if (!std::isfinite(saved.class_labels[i]) || !ascends) {
+      return Status::DataError("has class labels that are not ascending numbers");
+    }
+  }
+  return Status::Ok();
+}
+
+Result<SavedModel> ParseModel(const std::string& content) {
+  MOTLEY_ASSIGN_OR_RETURN(const SafetensorsHeader header, ParseSafetensorsHeader(content));
+  SavedModel saved;
+  MOTLEY_ASSIGN_OR_RETURN(saved.spec, SpecFromMetadata(header.metadata));
+  MOTLEY_ASSIGN_OR_RETURN(saved.class_labels, ClassLabelsFromMetadata(header.metadata));
+  MOTLEY_RETURN_IF_ERROR(CheckClassLabels(saved));
+  const auto model = Model::Create(saved.spec);
+  if (!model.ok()) return Status::DataError("names no usable model: " + model.status().ToString());
+  if ((*model)->parameter_count() * sizeof(float) != content.size() - header.data_begin) {
+    return Status::DataError(fmt::format("has {} bytes of tensors where {} has {} parameters",
+                                         content.size() - header.data_begin, saved.spec.name,
+                                         (*model)->parameter_count()));
+  }
+  MOTLEY_RETURN_IF_ERROR(TakeTensors(header, std::string_view(content).substr(header.data_begin),
+                                     **model, saved.parameters));
+  return saved;
+}
+
+}  // namespace
+
+Status SaveModel(const std::string& path, const SavedModel& saved) {
+  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Model::Create(saved.spec));
+  if (saved.parameters.size() != model->parameter_count()) {
+    return Status::InvalidArgument(fmt::format("{} has {} parameters, not {}", saved.spec.name,
+                                               model->parameter_count(), saved.parameters.size()));
+  }
+  // What LoadModel would refuse is not written.
+  for (const Status& status : {CheckClassLabels(saved), CheckFinite(saved.parameters)}) {
+    if (!status.ok()) {
+      return Status::InvalidArgument(path + ": the model to save " + status.message());
+    }
+  }
+  const std::string header = MakeHeader(saved, *model);
+  const uint64_t header_size = header.size();
+  const BytesView pieces[] = {AsBytes(std::span<const uint64_t>(&header_size, 1)), AsBytes(header),
+                              AsBytes(std::span<const float>(saved.parameters))};
+  return WriteFileAtomically(path, pieces);
+}
+
+Result<SavedModel> LoadModel(const std::string& path) {
+  return WithinMemory(path, [&]() -> Result<SavedModel> {
+    MOTLEY_ASSIGN_OR_RETURN(const std::string content, ReadRawFile(path));
+    Result<SavedModel> saved = ParseModel(content);
+    if (!saved.ok()) return saved.status().WithContext(path);
+    return saved;
+  });
+}
+
+}  // namespace motley

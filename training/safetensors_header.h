@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON header of a safetensors file, checked against the file it stands in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "training/model.h"
+
+namespace motley {
+
+struct TensorInfo {
+  std::string dtype;
+  std::vector<uint64_t> shape;
+  uint64_t begin = 0;  // Bytes from the start of the data.
+  uint64_t end = 0;
+};
+
+struct SafetensorsHeader {
+  std::map<std::string, TensorInfo> tensors;
+  std::map<std::string, std::string> metadata;
+  uint64_t data_begin = 0;  // Byte of the file where the data starts.
+};
+
+// The limit of the format's reference implementation.
+inline constexpr uint64_t kMaxHeaderSize = 100'000'000;
+
+// `content` is the whole file. kDataError unless the header is a JSON object of tensors with known
+// sizes that cover the data from its first to its last byte, without overlaps or holes.
+Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view content);
+
+// What SaveModel noted about the model; kDataError when it is missing or not from motley.
+Result<ModelSpec> SpecFromMetadata(const std::map<std::string, std::string>& metadata);
+Result<std::vector<double>> ClassLabelsFromMetadata(
+    const std::map<std::string, std::string>& metadata);
+
+}  // namespace motley

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/term_work.h"
+
+#include <algorithm>
+
+#include "training/trainer.h"
+
+namespace motley {
+namespace {
+
+// Bounds the memory of a gathered batch, and how long a cancelled call goes on.
+constexpr size_t kGatherRows = 1024;
+
+void Clear(Dataset& data) {
+  data.dense.clear();
+  data.row_begin.resize(1);
+  data.column.clear();
+  data.value.clear();
+  data.label.clear();
+}
+
+}  // namespace
+
+void AddComplexPacked(std::complex<double> coefficient, std::span<const float> values,
+                      std::span<float> sum) {
+  MOTLEY_ASSERT(values.size() == sum.size() && values.size() % 2 == 0);
+  const auto re = static_cast<float>(coefficient.real());
+  const auto im = static_cast<float>(coefficient.imag());
+  for (size_t i = 0; i < values.size(); i += 2) {
+    sum[i] += re * values[i] - im * values[i + 1];
+    sum[i + 1] += re * values[i + 1] + im * values[i];
+  }
+}
+
+TermWorker::TermWorker(Device& device, Model& model, BatchSchedule schedule)
+    : device_(device), model_(model), schedule_(std::move(schedule)) {}
+
+Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
+                       std::span<const float> parameters, const std::atomic<bool>& cancel,
+                       std::span<float> sum) {
+  for (const MergedTerm& term : terms) {
+    if (term.coefficient.imag() == 0) {
+      MOTLEY_RETURN_IF_ERROR(
+          AddTerm(epoch, term, term.coefficient.real(), parameters, cancel, sum));
+      continue;
+    }
+    scratch_.assign(sum.size(), 0.0f);
+    MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, 1, parameters, cancel, scratch_));
+    AddComplexPacked(term.coefficient, scratch_, sum);
+  }
+  return Status::Ok();
+}
+
+Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight,
+                           std::span<const float> parameters, const std::atomic<bool>& cancel,
+                           std::span<float> sum) {
+  const size_t count = model_.parameter_count();
+  double loss = 0;
+  const auto flush = [&]() -> Status {
+    if (cancel.load(std::memory_order_relaxed)) {
+      return Status::Cancelled("the gradient was no longer wanted");
+    }
+    const Status status =
+        model_.AddGradient(device_, parameters, batch_, weight, sum.first(count), loss);
+    Clear(batch_);
+    return status;
+  };
+  Clear(batch_);
+  for (const PartitionSlice& slice : term.slices) {
+    MOTLEY_ASSERT(batch_.rows() == 0 || batch_.sparse == slice.block->sparse);
+    batch_.features = slice.block->features;
+    batch_.classes = slice.block->classes;
+    batch_.sparse = slice.block->sparse;
+    std::span<const uint32_t> rows(Order(epoch, slice.partition));
+    rows = rows.subspan(slice.range.begin, slice.range.count);
+    while (!rows.empty()) {
+      const size_t taken = std::min(rows.size(), kGatherRows - batch_.rows());
+      Append(*slice.block, rows.first(taken), batch_);
+      rows = rows.subspan(taken);
+      if (batch_.rows() == kGatherRows) MOTLEY_RETURN_IF_ERROR(flush());
+    }
+  }
+  if (batch_.rows() > 0) MOTLEY_RETURN_IF_ERROR(flush());
+  sum[count] += static_cast<float>(loss);
+  return Status::Ok();
+}
+
+const std::vector<uint32_t>& TermWorker::Order(uint64_t epoch, PartitionId partition) {
+  EpochOrder& cached = orders_[partition];
+  if (cached.order.empty() || cached.epoch != epoch) {
+    cached = {.epoch = epoch, .order = schedule_.Order(epoch, partition)};
+  }
+  return cached.order;
+}
+
+}  // namespace motley
