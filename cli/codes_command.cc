@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/codes_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/matrix_text.h"
+#include "cli/parse.h"
+#include "cli/table.h"
+#include "coding/gradient_code.h"
+#include "fmt/core.h"
+#include "nlohmann/json.hpp"
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kSetsToCheck = 2000;
+constexpr uint32_t kMostWorkers = 4096;
+
+// Partitions that each worker would have if they could be divided: k (s + 1) in proportion to
+// speed, none above k.
+std::vector<double> IdealLoads(std::span<const double> speeds, uint32_t partitions,
+                               uint32_t tolerate) {
+  const double k = partitions;
+  std::vector<double> loads(speeds.size(), 0);
+  std::vector<bool> full(speeds.size(), false);
+  double left = k * (tolerate + 1);
+  for (bool again = true; again;) {
+    again = false;
+    double total = 0;
+    for (size_t i = 0; i < speeds.size(); ++i) total += full[i] ? 0 : speeds[i];
+    const double available = left;
+    for (size_t i = 0; i < speeds.size(); ++i) {
+      if (full[i]) continue;
+      loads[i] = available * speeds[i] / total;
+      if (loads[i] <= k) continue;
+      loads[i] = k;
+      full[i] = again = true;
+      left -= k;
+    }
+  }
+  return loads;
+}
+
+Result<CodeRequest> MakeRequest(const CodesFlags& flags) {
+  CodeRequest request;
+  if (!flags.speeds.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(request.speeds, ParseSpeeds("--speeds", flags.speeds));
+    if (flags.workers != 0 && flags.workers != request.speeds.size()) {
+      return Status::InvalidArgument(
+          fmt::format("--workers {} does not fit --speeds, which has {}. Leave --workers out",
+                      flags.workers, request.speeds.size()));
+    }
+  } else if (flags.workers == 0) {
+    return Status::InvalidArgument("give the workers: --speeds 2,2,4 or --workers 4");
+  } else {
+    request.speeds.assign(std::min(flags.workers, kMostWorkers + 1), 1);
+  }
+  if (request.speeds.size() > kMostWorkers) {
+    return Status::InvalidArgument(fmt::format("at most {} workers", kMostWorkers));
+  }
+  request.stragglers = flags.code == "none" ? 0 : flags.tolerate;
+  request.partitions = flags.partitions != 0 ? flags.partitions
+                                             : ChoosePartitions(request.speeds, request.stragglers);
+  request.seed = flags.seed;
+  return request;
+}
+
+std::string FormText(const CodeForm& form) {
+  if (form.tiling()) return "tiling form (C-form: no): takes answers that do not overlap";
+  return fmt::format("C-form: yes, {} accumulators, {}", form.accumulators,
+                     form.field == Field::kReal ? "real" : "complex, packed in pairs");
+}
+
+std::string CodeText(const CodeForm& form, const CodeRequest& request, const CodeQuality& quality) {
+  std::string text =
+      fmt::format("{}: {} workers, {} partitions, any {} may be missing\n{}\n", form.name,
+                  form.workers, form.partitions, form.stragglers, FormText(form));
+  text += fmt::format(
+      "conditioning over {}{} straggler sets: amplification up to {:.3g}, residual "
+      "up to {:.1e}\n\n",
+      quality.exhaustive ? "all " : "", quality.sets_checked, quality.worst_amplification,
+      quality.worst_residual);
+  const auto ideal = IdealLoads(request.speeds, form.partitions, form.stragglers);
+  Table loads({"worker", "speed", "partitions", "ideal"});
+  for (uint32_t i = 0; i < form.workers; ++i) {
+    loads.Add({fmt::format("{}", i), fmt::format("{:g}", request.speeds[i]),
+               fmt::format("{}", form.rows[i].size()), fmt::format("{:.2f}", ideal[i])});
+  }
+  return text + loads.Format() + "\nB, by partition:\n" + FormatMatrix(form);
+}
+
+std::string CodeJson(const CodeForm& form, const CodeRequest& request, const CodeQuality& quality) {
+  auto rows = nlohmann::ordered_json::array();
+  auto loads = nlohmann::ordered_json::array();
+  for (const auto& row : form.rows) {
+    auto entries = nlohmann::ordered_json::array();
+    for (const CodeEntry& entry : row) {
+      entries.push_back({entry.partition, entry.coefficient.real(), entry.coefficient.imag()});
+    }
+    rows.push_back(entries);
+    loads.push_back(row.size());
+  }
+  const nlohmann::ordered_json json = {
+      {"code", form.name},
+      {"workers", form.workers},
+      {"partitions", form.partitions},
+      {"tolerate", form.stragglers},
+      {"field", form.field == Field::kReal ? "real" : "complex"},
+      {"c_form", !form.tiling()},
+      {"accumulators", form.accumulators},
+      {"speeds", request.speeds},
+      {"loads", loads},
+      {"ideal_loads", IdealLoads(request.speeds, form.partitions, form.stragglers)},
+      {"worst_amplification", quality.worst_amplification},
+      {"worst_residual", quality.worst_residual},
+      {"sets_checked", quality.sets_checked},
+      {"exhaustive", quality.exhaustive},
+      {"rows", rows}};
+  return json.dump() + "\n";
+}
+
+Result<int> Run(const CodesFlags& flags) {
+  std::vector<std::string> names;
+  for (const GradientCode& code : GradientCodes()) names.push_back(code.name);
+  MOTLEY_RETURN_IF_ERROR(CheckChoice("--code", flags.code, names));
+  MOTLEY_ASSIGN_OR_RETURN(const CodeRequest request, MakeRequest(flags));
+  MOTLEY_ASSIGN_OR_RETURN(const CodeForm form, BuildCode(flags.code, request));
+  const CodeQuality quality = AssessCode(form, kSetsToCheck, flags.seed);
+  return PrintResult(flags.json ? CodeJson(form, request, quality)
+                                : CodeText(form, request, quality));
+}
+
+}  // namespace
+
+uint32_t ChoosePartitions(std::span<const double> speeds, uint32_t tolerate) {
+  constexpr uint32_t kMost = 64;
+  const auto n = static_cast<uint32_t>(speeds.size());
+  const double total = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  for (uint32_t k = n; k <= kMost; ++k) {
+    const bool whole = std::all_of(speeds.begin(), speeds.end(), [&](double speed) {
+      const double share = k * (tolerate + 1) * speed / total;
+      return std::abs(share - std::round(share)) < 1e-9 * k;
+    });
+    if (whole) return k;
+  }
+  return 4 * n;
+}
+
+int RunCodes(const CodesFlags& flags) {
+  const Result<int> code = Run(flags);
+  return code.ok() ? *code : Fail(code.status());
+}
+
+}  // namespace motley

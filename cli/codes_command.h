@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// `motley codes`: what a gradient code looks like for given speeds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace motley {
+
+struct CodesFlags {
+  std::string speeds;    // "2,2,4"; empty: `workers` equal ones.
+  uint32_t workers = 0;  // 0: not given.
+  std::string code = "heterogeneous";
+  uint32_t tolerate = 1;
+  uint32_t partitions = 0;  // 0: chosen.
+  uint64_t seed = 7;
+  bool json = false;
+};
+
+// The exit code.
+int RunCodes(const CodesFlags& flags);
+
+// The fewest partitions (at least one per worker, at most 64) for which every worker's share of the
+// s + 1 copies, in proportion to its speed, is a whole number; four per worker when there is none.
+uint32_t ChoosePartitions(std::span<const double> speeds, uint32_t tolerate);
+
+}  // namespace motley

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_line.h"
+
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "base/suggest.h"
+#include "cli/exit_code.h"
+#include "cli/flags.h"
+#include "devices/cpu/cpu_device.h"
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+std::string VersionText() {
+  std::string text = fmt::format("motley {}\nCPU kernels:", MOTLEY_VERSION);
+  for (const KernelModule& module : CpuKernelModules()) {
+    text += fmt::format("\n  {}: {}", module.name,
+                        module.kernels != nullptr ? "usable" : module.reason);
+  }
+  return text;
+}
+
+std::vector<std::string> Names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const auto shown = [](const CLI::App* sub) { return !sub->get_group().empty(); };
+  for (const CLI::App* sub : app.get_subcommands(shown)) names.push_back(sub->get_name());
+  return names;
+}
+
+// What is wrong with the first argument that `app` did not understand; empty if it understood all.
+std::string UnknownArgument(const CLI::App& app) {
+  const std::vector<std::string> unknown = app.remaining();
+  if (unknown.empty()) return "";
+  const std::string word = unknown.front().substr(0, unknown.front().find('='));
+  const char* kind = word.starts_with("-") ? "flag" : "argument";
+  if (app.get_parent() == nullptr && kind[0] == 'a') kind = "command";
+  const std::string close = Suggest(word, Names(app));
+  const std::string command =
+      app.get_parent() == nullptr ? "motley" : fmt::format("motley {}", app.get_name());
+  return fmt::format("unknown {} '{}'.{} See {} --help.", kind, word,
+                     close.empty() ? "" : fmt::format(" Did you mean {}?", close), command);
+}
+
+int UsageError(const CLI::App& app, const std::string& what) {
+  std::string text = UnknownArgument(app);
+  for (const CLI::App* sub : app.get_subcommands()) {
+    if (text.empty()) text = UnknownArgument(*sub);
+  }
+  Warn(text.empty() ? what : text);
+  return kExitUsage;
+}
+
+}  // namespace
+
+int RunCommandLine(int argc, char** argv) {
+  CLI::App app("Trains one model on machines that are not alike, with gradient coding.", "motley");
+  app.set_version_flag("--version", VersionText);
+  app.require_subcommand(0, 1);
+  TrainFlags train_flags;
+  SimulateFlags simulate_flags;
+  CodesFlags codes_flags;
+  PredictFlags predict_flags;
+  WorkerFlags worker_flags;
+  const CLI::App* train = AddTrain(app, train_flags);
+  const CLI::App* simulate = AddSimulate(app, simulate_flags);
+  const CLI::App* codes = AddCodes(app, codes_flags);
+  const CLI::App* predict = AddPredict(app, predict_flags);
+  const CLI::App* worker = AddWorker(app, worker_flags);
+  app.footer("motley COMMAND --help tells more.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version.
+    return UsageError(app, error.what());
+  }
+  if (train->parsed()) return RunTrain(train_flags);
+  if (simulate->parsed()) return RunSimulate(simulate_flags);
+  if (codes->parsed()) return RunCodes(codes_flags);
+  if (predict->parsed()) return RunPredict(predict_flags);
+  if (worker->parsed()) return RunWorker(worker_flags);
+  Warn("no command given.\n\n" + app.help());
+  return kExitUsage;
+}
+
+}  // namespace motley

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exit codes of the program, and how errors reach people.
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+
+namespace motley {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailure = 1,
+  kExitUsage = 2,
+  kExitNotFound = 3,
+  kExitUnavailable = 4,  // Also time-outs.
+  kExitPermission = 5,
+  kExitConflict = 6,
+};
+
+int ExitCodeOf(const Status& status);
+// Prints "motley: <the error and its causes>" to stderr and returns its exit code.
+int Fail(const Status& status);
+// Prints "motley: text" to stderr.
+void Warn(std::string_view text);
+// Writes `text` to stdout and flushes; kExitFailure when nobody can read it (closed pipe, full
+// disk), otherwise kExitOk.
+int PrintResult(std::string_view text);
+
+}  // namespace motley

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/flags.h"
+
+#include <limits>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "coding/gradient_code.h"
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kMostCount = 1U << 30;
+
+// One value that may be given once.
+template <typename T>
+CLI::Option* AddValue(CLI::App* app, const char* name, T& value, const char* type,
+                      const std::string& help) {
+  return app->add_option(name, value, help)->type_name(type)->capture_default_str();
+}
+
+std::string CodeList() {
+  std::string text = "Gradient code:";
+  for (const GradientCode& code : GradientCodes()) {
+    text += fmt::format("\n{:>12}: {}", code.name, code.summary);
+  }
+  return text +
+         "\nA code that tolerates s stragglers computes every sample s + 1 times. With none, work "
+         "of lost workers is given to the others all the same, only later.";
+}
+
+void AddModelFlags(CLI::App* app, JobFlags& flags) {
+  const char* group = "Model";
+  AddValue(app, "--model", flags.model, "NAME", "softmax, logistic, linear or mlp:256,128")
+      ->group(group);
+  AddValue(app, "--optimizer", flags.optimizer.name, "NAME", "sgd, momentum, nag or adam")
+      ->group(group);
+  AddValue(app, "--lr", flags.optimizer.learning_rate, "RATE", "Learning rate")->group(group);
+  AddValue(app, "--l2", flags.optimizer.l2, "WEIGHT", "L2 regularisation")->group(group);
+  AddValue(app, "--batch", flags.batch, "N", "Samples per step")
+      ->check(CLI::Range(1U, kMostCount))
+      ->group(group);
+  CLI::Option* epochs = AddValue(app, "--epochs", flags.epochs, "N", "Passes over the data")
+                            ->check(CLI::Range(1U, kMostCount))
+                            ->group(group);
+  app->add_option("--steps", flags.steps, "Steps, instead of --epochs")
+      ->type_name("N")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
+      ->excludes(epochs)
+      ->group(group);
+  AddValue(app, "--seed", flags.seed, "N", "Everything random follows from it")->group(group);
+}
+
+void AddClusterFlags(CLI::App* app, JobFlags& flags) {
+  const char* group = "Workers";
+  app->add_option("--workers", flags.workers, "Number of workers; default: as many as speeds, or 2")
+      ->type_name("N")
+      ->check(CLI::Range(1U, kMostCount))
+      ->group(group);
+  app->add_option("--worker-speeds", flags.speeds, "Emulated relative speeds, like 1,1,0.5,0.25")
+      ->type_name("LIST")
+      ->group(group);
+  app->add_option("--sample-time", flags.sample_time,
+                  "Modelled time of one sample at speed 1, like 2ms; default: chosen")
+      ->type_name("TIME")
+      ->group(group);
+  AddValue(app, "--shares", flags.shares, "HOW",
+           "proportional (to the speeds, as learned) or equal")
+      ->group(group);
+  AddValue(app, "--code", flags.code, "NAME", CodeList())->group(group);
+  AddValue(app, "--tolerate", flags.tolerate, "S",
+           "Workers that may be missing without delay (not with --code none)")
+      ->group(group);
+  app->add_option("--fault", flags.faults,
+                  "May be repeated: kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x or "
+                  "nan:1@step=5; workers count from 0")
+      ->type_name("WHAT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
+}
+
+void AddOutputFlags(CLI::App* app, JobFlags& flags) {
+  const char* group = "Output";
+  app->add_flag("--json", flags.json, "The result as one JSON object on standard output")
+      ->group(group);
+  app->add_option("--trace", flags.trace, "Write Chrome trace events (see ui.perfetto.dev)")
+      ->type_name("FILE")
+      ->group(group);
+  app->add_flag("-q,--quiet", flags.quiet, "No progress, no notices")->group(group);
+}
+
+}  // namespace
+
+CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
+  CLI::App* train = app.add_subcommand("train", "Train a model on local workers of unlike speeds");
+  const char* group = "Data";
+  train
+      ->add_option("--data", flags.data,
+                   "A folder in MNIST's layout, or a file (IDX, LIBSVM or CSV, also gzipped)")
+      ->type_name("PATH[:test=FILE]")
+      ->required()
+      ->group(group);
+  train->add_option("--label", flags.label, "CSV: the label's column; default: the last")
+      ->type_name("COLUMN")
+      ->group(group);
+  train
+      ->add_option("--split", flags.split,
+                   "Part of the samples that trains, without a test file; default: 0.8")
+      ->type_name("PART")
+      ->check(CLI::Range(1e-9, 1 - 1e-9))
+      ->group(group);
+  AddModelFlags(train, flags.job);
+  AddClusterFlags(train, flags.job);
+  AddValue(train, "--listen", flags.listen, "HOST:PORT", "Where workers connect; port 0: any")
+      ->group("Workers");
+  train->add_option("--out", flags.out, "Write the model (safetensors)")
+      ->type_name("FILE")
+      ->group("Output");
+  AddOutputFlags(train, flags.job);
+  train->footer(
+      "Example: four workers, one of which is killed\n"
+      "  motley train --data digits.csv.gz --worker-speeds 1,1,0.5,0.25 \\\n"
+      "    --code heterogeneous --tolerate 1 --fault kill:2@step=50 --out model.safetensors");
+  return train;
+}
+
+CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
+  CLI::App* simulate =
+      app.add_subcommand("simulate", "The same on virtual time: how fast would it be?");
+  AddModelFlags(simulate, flags.job);
+  AddClusterFlags(simulate, flags.job);
+  simulate->add_option("--cluster", flags.cluster, "Measured cluster, instead of --worker-speeds")
+      ->type_name("FILE")
+      ->group("Workers");
+  AddValue(simulate, "--seeds", flags.seeds, "N", "Runs, each with its own seed")
+      ->check(CLI::Range(1U, 1000000U))
+      ->group("Workers");
+  AddOutputFlags(simulate, flags.job);
+  simulate->footer(
+      "Example: what a code buys when a worker pauses\n"
+      "  motley simulate --worker-speeds 1,1,0.5,0.25 --code repetition --tolerate 1 \\\n"
+      "    --steps 100 --fault pause:0@step=20,2s");
+  return simulate;
+}
+
+CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
+  CLI::App* codes =
+      app.add_subcommand("codes", "Show a gradient code: matrix, loads, conditioning");
+  codes->add_option("--speeds", flags.speeds, "Relative speeds of the workers, like 2,2,4,8")
+      ->type_name("LIST");
+  codes->add_option("--workers", flags.workers, "That many workers of equal speed")
+      ->type_name("N")
+      ->check(CLI::Range(1U, kMostCount));
+  AddValue(codes, "--code", flags.code, "NAME", CodeList());
+  AddValue(codes, "--tolerate", flags.tolerate, "S", "Workers that may be missing");
+  codes->add_option("--partitions", flags.partitions, "Parts of the data; default: chosen")
+      ->type_name("K")
+      ->check(CLI::Range(1U, 1U << 20));
+  AddValue(codes, "--seed", flags.seed, "N", "For codes with random coefficients");
+  codes->add_flag("--json", flags.json, "The result as one JSON object");
+  codes->footer(
+      "Example:\n  motley codes --speeds 2,2,4,4,8,8,8,12 --code heterogeneous "
+      "--tolerate 1");
+  return codes;
+}
+
+CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
+  CLI::App* predict = app.add_subcommand("predict", "Test a saved model on labelled samples");
+  predict->add_option("--model", flags.model, "From motley train --out")
+      ->type_name("FILE")
+      ->required();
+  predict->add_option("--data", flags.data, "As for motley train")->type_name("PATH")->required();
+  predict->add_option("--label", flags.label, "CSV: the label's column; default: the last")
+      ->type_name("COLUMN");
+  predict->add_flag("--json", flags.json, "The result as one JSON object");
+  predict->footer("Example:\n  motley predict --model model.safetensors --data digits.csv.gz");
+  return predict;
+}
+
+CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
+  CLI::App* worker = app.add_subcommand("worker", "Started by motley train")->group("");
+  worker->add_option("--connect", flags.connect)->required();
+  worker->add_option("--index", flags.index)->check(CLI::NonNegativeNumber);
+  worker->add_option("--threads", flags.threads)->check(CLI::Range(1U, 4096U));
+  worker->add_option("--sample-time", flags.sample_time);
+  worker->add_option("--speed", flags.speed)->check(CLI::PositiveNumber);
+  return worker;
+}
+
+}  // namespace motley

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/local_cluster.h"
+
+#include <signal.h>
+#include <uv.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+class UvLocalCluster;
+
+// One process with its two handles, freed when both are closed. Never moves.
+struct Child {
+  UvLocalCluster* owner = nullptr;
+  WorkerId worker = 0;
+  double speed = 1;
+  bool running = false;
+  uint64_t pauses = 0;  // A later pause outlives the end of an earlier one.
+  int open_handles = 0;
+  uv_process_t process{};
+  uv_pipe_t input{};
+};
+
+class UvLocalCluster final : public LocalCluster {
+ public:
+  UvLocalCluster(UvLoop& loop, LocalClusterOptions options, Exited exited)
+      : loop_(loop), options_(std::move(options)), exited_(std::move(exited)) {}
+  ~UvLocalCluster() override;
+
+  Status SpawnAll();
+  void Strike(const Fault& fault) override;
+  uint32_t running() const override;
+  void Shutdown(Duration grace, Task done) override;
+
+ private:
+  Status Spawn(const std::string& program, WorkerId worker);
+  std::vector<std::string> Arguments(WorkerId worker) const;
+  static void OnExit(uv_process_t* process, int64_t exit_status, int term_signal);
+  static void Close(Child& child);
+  void Tell(Child& child, std::string_view line);
+  void Pause(Child& child, Duration duration);
+  void FinishShutdown();
+
+  UvLoop& loop_;
+  LocalClusterOptions options_;
+  Exited exited_;
+  std::vector<std::unique_ptr<Child>> children_;
+  bool leaving_ = false;
+  Task left_;
+  TimerId kill_timer_ = 0;
+  std::vector<TimerId> pause_timers_;
+};
+
+std::string DescribeExit(int64_t exit_status, int term_signal) {
+  if (term_signal != 0) return fmt::format("ended by signal {}", term_signal);
+  return fmt::format("ended with exit code {}", exit_status);
+}
+
+Result<std::string> OwnProgram() {
+  std::array<char, 4096> path{};
+  size_t size = path.size();
+  if (const int error = uv_exepath(path.data(), &size); error != 0) {
+    return Status::Resource(
+        fmt::format("cannot find the path of this program: {}", uv_strerror(error)));
+  }
+  return std::string(path.data(), size);
+}
+
+UvLocalCluster::~UvLocalCluster() {
+  leaving_ = true;
+  loop_.Cancel(kill_timer_);
+  for (const TimerId timer : pause_timers_) loop_.Cancel(timer);
+  for (const auto& child : children_) {
+    if (child->running) uv_process_kill(&child->process, SIGKILL);
+  }
+  const auto all_closed = [&] {
+    return std::all_of(children_.begin(), children_.end(),
+                       [](const auto& child) { return child->open_handles == 0; });
+  };
+  while (!all_closed()) uv_run(loop_.handle(), UV_RUN_ONCE);
+}
+
+Status UvLocalCluster::SpawnAll() {
+  MOTLEY_ASSIGN_OR_RETURN(const std::string program, OwnProgram());
+  for (WorkerId worker = 0; worker < options_.workers; ++worker) {
+    MOTLEY_RETURN_IF_ERROR(Spawn(program, worker));
+  }
+  return Status::Ok();
+}
+
+std::vector<std::string> UvLocalCluster::Arguments(WorkerId worker) const {
+  std::vector<std::string> arguments = {"motley",    "worker",
+                                        "--connect", options_.server,
+                                        "--index",   fmt::format("{}", worker),
+                                        "--threads", fmt::format("{}", options_.threads)};
+  if (!options_.speeds.empty()) {
+    arguments.insert(arguments.end(),
+                     {"--sample-time", fmt::format("{}ns", options_.sample_time.count()), "--speed",
+                      fmt::format("{}", options_.speeds[worker])});
+  }
+  return arguments;
+}
+
+Status UvLocalCluster::Spawn(const std::string& program, WorkerId worker) {
+  auto child = std::make_unique<Child>();
+  child->owner = this;
+  child->worker = worker;
+  child->speed = options_.speeds.empty() ? 1 : options_.speeds[worker];
+  uv_pipe_init(loop_.handle(), &child->input, 0);
+  child->input.data = child->process.data = child.get();
+
+  std::vector<std::string> arguments = Arguments(worker);
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  std::array<uv_stdio_container_t, 3> stdio{};
+  stdio[0].flags = static_cast<uv_stdio_flags>(UV_CREATE_PIPE | UV_READABLE_PIPE);
+  stdio[0].data.stream = reinterpret_cast<uv_stream_t*>(&child->input);
+  stdio[1].flags = stdio[2].flags = UV_INHERIT_FD;  // Standard output belongs to the result alone.
+  stdio[1].data.fd = stdio[2].data.fd = 2;
+  uv_process_options_t options{};
+  options.exit_cb = OnExit;
+  options.file = program.c_str();
+  options.args = pointers.data();
+  options.stdio_count = static_cast<int>(stdio.size());
+  options.stdio = stdio.data();
+
+  const int error = uv_spawn(loop_.handle(), &child->process, &options);
+  child->open_handles = 2;  // Even when it failed, both handles were made.
+  child->running = error == 0;
+  children_.push_back(std::move(child));
+  if (error != 0) {
+    Close(*children_.back());
+    return Status::Resource(fmt::format("cannot start the process of worker {} of {}: {}", worker,
+                                        options_.workers, uv_strerror(error)));
+  }
+  Tell(*children_.back(), options_.token);
+  return Status::Ok();
+}
+
+void UvLocalCluster::OnExit(uv_process_t* process, int64_t exit_status, int term_signal) {
+  auto& child = *static_cast<Child*>(process->data);
+  UvLocalCluster& self = *child.owner;
+  child.running = false;
+  Close(child);
+  if (!self.leaving_) {
+    self.exited_(child.worker, DescribeExit(exit_status, term_signal));
+  } else if (self.left_ && self.running() == 0) {
+    self.FinishShutdown();
+  }
+}
+
+void UvLocalCluster::Close(Child& child) {
+  const auto closed = [](uv_handle_t* handle) {
+    --static_cast<Child*>(handle->data)->open_handles;
+  };
+  uv_close(reinterpret_cast<uv_handle_t*>(&child.process), closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&child.input), closed);
+}
+
+// Lines are short and the pipe is empty, so that they fit at once; a worker whose pipe is full or
+// closed is beyond being told anything.
+void UvLocalCluster::Tell(Child& child, std::string_view line) {
+  std::string text(line);
+  text += '\n';
+  const uv_buf_t buffer = uv_buf_init(text.data(), static_cast<unsigned>(text.size()));
+  uv_try_write(reinterpret_cast<uv_stream_t*>(&child.input), &buffer, 1);
+}
+
+void UvLocalCluster::Pause(Child& child, Duration duration) {
+  uv_process_kill(&child.process, SIGSTOP);
+  const uint64_t pause = ++child.pauses;
+  pause_timers_.push_back(loop_.After(duration, [&child, pause] {
+    if (child.running && child.pauses == pause) uv_process_kill(&child.process, SIGCONT);
+  }));
+}
+
+void UvLocalCluster::Strike(const Fault& fault) {
+  if (fault.worker >= children_.size()) return;
+  Child& child = *children_[fault.worker];
+  if (!child.running || leaving_) return;
+  switch (fault.kind) {
+    case Fault::Kind::kKill: uv_process_kill(&child.process, SIGKILL); break;
+    case Fault::Kind::kPause: Pause(child, fault.duration); break;
+    case Fault::Kind::kSlow:
+      child.speed /= fault.factor;
+      Tell(child, fmt::format("speed {}", child.speed));
+      break;
+    case Fault::Kind::kNan: Tell(child, "nan"); break;
+  }
+}
+
+uint32_t UvLocalCluster::running() const {
+  return static_cast<uint32_t>(std::count_if(children_.begin(), children_.end(),
+                                             [](const auto& child) { return child->running; }));
+}
+
+void UvLocalCluster::Shutdown(Duration grace, Task done) {
+  leaving_ = true;
+  left_ = std::move(done);
+  loop_.Cancel(kill_timer_);  // Of an earlier call with more patience.
+  for (const auto& child : children_) {
+    if (child->running) uv_process_kill(&child->process, SIGCONT);
+  }
+  if (running() == 0) return FinishShutdown();
+  kill_timer_ = loop_.After(grace, [this] {
+    for (const auto& child : children_) {
+      if (child->running) uv_process_kill(&child->process, SIGKILL);
+    }
+  });
+}
+
+void UvLocalCluster::FinishShutdown() {
+  loop_.Cancel(kill_timer_);
+  loop_.Post(std::exchange(left_, nullptr));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocalCluster>> LocalCluster::Start(UvLoop& loop, LocalClusterOptions options,
+                                                          Exited exited) {
+  auto cluster = std::make_unique<UvLocalCluster>(loop, std::move(options), std::move(exited));
+  MOTLEY_RETURN_IF_ERROR(cluster->SpawnAll());
+  return std::unique_ptr<LocalCluster>(std::move(cluster));
+}
+
+}  // namespace motley

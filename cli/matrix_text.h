@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encoding matrices for people.
+#pragma once
+
+#include <string>
+
+#include "coding/code_form.h"
+
+namespace motley {
+
+// B as aligned numbers, one line per worker. Neighbouring partitions with equal columns share one;
+// "." is no entry. A matrix wider than 120 characters is written sparsely, row by row.
+std::string FormatMatrix(const CodeForm& form);
+
+}  // namespace motley

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/observers.h"
+
+#include <algorithm>
+
+namespace motley {
+
+void ObserverList::OnWorkerJoined(WorkerId worker, const std::string& name) {
+  for (JobObserver* each : observers_) each->OnWorkerJoined(worker, name);
+}
+
+void ObserverList::OnWorkerLost(WorkerId worker, const Status& why) {
+  for (JobObserver* each : observers_) each->OnWorkerLost(worker, why);
+}
+
+void ObserverList::OnStepOpened(StepId step, const CodeForm& code, Time now) {
+  for (JobObserver* each : observers_) each->OnStepOpened(step, code, now);
+}
+
+void ObserverList::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) {
+  for (JobObserver* each : observers_) each->OnRowAssigned(step, row, worker, now);
+}
+
+void ObserverList::OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) {
+  for (JobObserver* each : observers_) each->OnRowArrived(step, row, worker, now);
+}
+
+void ObserverList::OnStepDecoded(StepId step, std::span<const float> gradient,
+                                 std::span<const float> parameters, Time now) {
+  for (JobObserver* each : observers_) each->OnStepDecoded(step, gradient, parameters, now);
+}
+
+void ObserverList::OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
+                                 Time now) {
+  for (JobObserver* each : observers_) each->OnStepApplied(step, parameters, batch_loss, now);
+}
+
+void ObserverList::OnNotice(const std::string& text) {
+  for (JobObserver* each : observers_) each->OnNotice(text);
+}
+
+void ObserverList::OnCommand(const Command& command, Time now) {
+  for (JobObserver* each : observers_) each->OnCommand(command, now);
+}
+
+void FaultScript::OnStepOpened(StepId step, const CodeForm& /*code*/, Time /*now*/) {
+  const auto due = std::stable_partition(faults_.begin(), faults_.end(),
+                                         [&](const Fault& fault) { return fault.step != step; });
+  const std::vector<Fault> now_due(due, faults_.end());
+  faults_.erase(due, faults_.end());  // A restarted step does not strike again.
+  for (const Fault& fault : now_due) strike_(fault);
+}
+
+}  // namespace motley

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/parse.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/suggest.h"
+#include "fmt/core.h"
+#include "fmt/ranges.h"
+
+namespace motley {
+namespace {
+
+// The number at the start of `text`, and what follows it.
+std::optional<std::pair<double, std::string_view>> LeadingNumber(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  return std::pair(value, text.substr(end - text.data()));
+}
+
+}  // namespace
+
+Result<std::vector<double>> ParseSpeeds(std::string_view flag, std::string_view text) {
+  std::vector<double> speeds;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    const auto number = LeadingNumber(part);
+    if (!number || !number->second.empty() || number->first <= 0) {
+      return Status::InvalidArgument(
+          fmt::format("{} {}: part {} ('{}') is not a speed. Give one positive number per worker, "
+                      "separated by commas, like 1,1,0.5",
+                      flag, text, speeds.size() + 1, part));
+    }
+    speeds.push_back(number->first);
+    begin = end + 1;
+  }
+  return speeds;
+}
+
+Result<Duration> ParseDuration(std::string_view flag, std::string_view text) {
+  static constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+  if (const auto number = LeadingNumber(text)) {
+    for (const auto& [unit, seconds] : kUnits) {
+      if (number->second != unit) continue;
+      const double value = number->first * seconds;
+      if (value >= 1e-9 && value <= 3600) return FromSeconds(value);
+    }
+  }
+  return Status::InvalidArgument(
+      fmt::format("{} {}: not a time between 1ns and 3600s. Give a number with its unit (s, ms, us "
+                  "or ns), like 2ms",
+                  flag, text));
+}
+
+Status CheckChoice(std::string_view flag, std::string_view value,
+                   const std::vector<std::string>& choices) {
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return Status::Ok();
+  const std::string close = Suggest(value, choices);
+  return Status::InvalidArgument(fmt::format(
+      "{} '{}' is not known.{} It is one of: {}", flag, value,
+      close.empty() ? "" : fmt::format(" Did you mean '{}'?", close), fmt::join(choices, ", ")));
+}
+
+}  // namespace motley

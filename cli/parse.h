@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of command-line flags. Every error is kInvalidArgument, names the flag and the part that
+// is wrong, and shows the right form.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time.h"
+
+namespace motley {
+
+// "1,1,0.5": positive finite numbers.
+Result<std::vector<double>> ParseSpeeds(std::string_view flag, std::string_view text);
+// "2ms", "1.5s", "250us", "800ns": positive, at most an hour.
+Result<Duration> ParseDuration(std::string_view flag, std::string_view text);
+// Fine when `value` is one of `choices`; otherwise lists them, the probably meant one first.
+Status CheckChoice(std::string_view flag, std::string_view value,
+                   const std::vector<std::string>& choices);
+
+}  // namespace motley

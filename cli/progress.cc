@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+constexpr double kLineSeconds = 10;
+constexpr const char* kEraseLine = "\r\x1b[K";
+
+double RealSeconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+void WriteToStderr(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+std::string Clock(double seconds) {
+  if (!std::isfinite(seconds) || seconds >= 360000) return "--:--";
+  const auto whole = static_cast<uint64_t>(std::max(0.0, seconds) + 0.5);
+  if (whole >= 3600)
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{:02}:{:02}", whole / 60, whole % 60);
+}
+
+double Rate(const ProgressState& state) {
+  return state.elapsed_seconds > 0 ? static_cast<double>(state.step) / state.elapsed_seconds : 0;
+}
+
+std::string Left(const ProgressState& state) {
+  const double rate = Rate(state);
+  return Clock(rate > 0 ? static_cast<double>(state.steps - state.step) / rate : INFINITY);
+}
+
+uint64_t Percent(const ProgressState& state) {
+  return static_cast<uint64_t>(100.0 * static_cast<double>(state.step) /
+                               static_cast<double>(std::max<uint64_t>(state.steps, 1)));
+}
+
+}  // namespace
+
+ProgressStyle ChooseProgressStyle(bool quiet) {
+  if (quiet) return ProgressStyle::kOff;
+  const char* term = std::getenv("TERM");
+  if (isatty(STDERR_FILENO) == 0 || term == nullptr || std::string_view(term) == "dumb") {
+    return ProgressStyle::kLines;
+  }
+  const char* no_color = std::getenv("NO_COLOR");
+  const bool plain = no_color != nullptr && *no_color != '\0';
+  return plain ? ProgressStyle::kBar : ProgressStyle::kColourBar;
+}
+
+std::string FormatBar(const ProgressState& state) {
+  constexpr uint64_t kWidth = 20;
+  const uint64_t full = std::min<uint64_t>(kWidth, Percent(state) * kWidth / 100);
+  std::string bar;
+  for (uint64_t i = 0; i < kWidth; ++i) bar += i < full ? "█" : " ";
+  return fmt::format("{:3} %|{}| {}/{} [{}<{}, {:.1f} step/s, epoch {:.1f}, loss {:.4g}, {}/{} up]",
+                     Percent(state), bar, state.step, state.steps, Clock(state.elapsed_seconds),
+                     Left(state), Rate(state), state.epoch, state.loss, state.workers_up,
+                     state.workers);
+}
+
+std::string FormatLine(const ProgressState& state) {
+  return fmt::format(
+      "step {}/{} ({} %), epoch {:.1f}, loss {:.4g}, {:.1f} steps/s, {}/{} workers, {} left",
+      state.step, state.steps, Percent(state), state.epoch, state.loss, Rate(state),
+      state.workers_up, state.workers, Left(state));
+}
+
+Progress::Progress(const ProgressOptions& options, Write write, Seconds clock)
+    : options_(options),
+      write_(write ? std::move(write) : WriteToStderr),
+      clock_(clock ? std::move(clock) : RealSeconds) {
+  state_.steps = options.steps;
+  state_.workers = options.workers;
+}
+
+void Progress::Restart(uint64_t steps_before) {
+  steps_before_ = steps_before;
+  state_.workers_up = 0;
+}
+
+void Progress::OnWorkerJoined(WorkerId /*worker*/, const std::string& /*name*/) {
+  ++state_.workers_up;
+}
+
+void Progress::OnWorkerLost(WorkerId /*worker*/, const Status& /*why*/) {
+  if (state_.workers_up > 0) --state_.workers_up;
+}
+
+void Progress::OnStepOpened(StepId /*step*/, const CodeForm& /*code*/, Time /*now*/) {
+  if (started_ < 0) started_ = drawn_at_ = clock_();
+}
+
+void Progress::OnStepApplied(StepId step, std::span<const float> /*parameters*/, double batch_loss,
+                             Time /*now*/) {
+  state_.step = steps_before_ + step + 1;
+  state_.epoch = static_cast<double>(state_.step) / options_.steps_per_epoch;
+  state_.loss = batch_loss;
+  Draw(state_.step == state_.steps);
+}
+
+void Progress::OnNotice(const std::string& text) {
+  if (options_.notices) Say(text);
+}
+
+void Progress::Say(const std::string& text) {
+  if (options_.style == ProgressStyle::kOff) return;
+  write_((bar_on_screen_ ? kEraseLine : "") + text + "\n");
+  bar_on_screen_ = false;
+}
+
+void Progress::End() {
+  if (bar_on_screen_) write_("\n");
+  bar_on_screen_ = false;
+  options_.style = ProgressStyle::kOff;
+}
+
+void Progress::Draw(bool last) {
+  if (options_.style == ProgressStyle::kOff) return;
+  const double now = clock_();
+  state_.elapsed_seconds = now - started_;
+  if (state_.elapsed_seconds < options_.quiet_seconds) return;
+  if (options_.style == ProgressStyle::kLines) return DrawLine(last);
+  if (!last && bar_on_screen_ && now - drawn_at_ < kRedrawSeconds) return;
+  drawn_at_ = now;
+  const bool colour = options_.style == ProgressStyle::kColourBar;
+  write_(kEraseLine + std::string(colour ? "\x1b[36m" : "") + FormatBar(state_) +
+         (colour ? "\x1b[0m" : ""));
+  bar_on_screen_ = true;
+}
+
+void Progress::DrawLine(bool last) {
+  const double now = started_ + state_.elapsed_seconds;
+  const uint64_t tenth = Percent(state_) / 10;
+  if (!last && tenth <= drawn_tenth_ && now - drawn_at_ < kLineSeconds) return;
+  drawn_tenth_ = tenth;
+  drawn_at_ = now;
+  write_(FormatLine(state_) + "\n");
+}
+
+}  // namespace motley

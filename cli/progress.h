@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a job is, on stderr: a bar that is drawn over itself in a terminal, otherwise a plain
+// line every tenth of the way or ten seconds.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "runtime/job.h"
+
+namespace motley {
+
+enum class ProgressStyle { kOff, kLines, kBar, kColourBar };
+
+// By stderr itself (is it a terminal?), TERM=dumb and NO_COLOR.
+ProgressStyle ChooseProgressStyle(bool quiet);
+
+struct ProgressState {
+  uint64_t step = 0;
+  uint64_t steps = 1;
+  double epoch = 0;
+  double loss = 0;
+  double elapsed_seconds = 0;
+  uint32_t workers_up = 0;
+  uint32_t workers = 0;
+};
+
+// One line without its end: " 45 %|█████     | 230/512 [00:07<00:09, 29.6 step/s, ...]".
+std::string FormatBar(const ProgressState& state);
+std::string FormatLine(const ProgressState& state);
+
+struct ProgressOptions {
+  ProgressStyle style = ProgressStyle::kOff;
+  uint64_t steps = 1;  // Of all runs together.
+  double steps_per_epoch = 1;
+  uint32_t workers = 0;
+  double quiet_seconds = 0;  // No progress is drawn before; a job that is done by then needs none.
+  bool notices = true;       // Show what the job has to say.
+};
+
+class Progress final : public JobObserver {
+ public:
+  using Write = std::function<void(const std::string&)>;
+  using Seconds = std::function<double()>;  // Since any fixed moment.
+
+  // `write` and `clock` default to stderr and the real time.
+  explicit Progress(const ProgressOptions& options, Write write = nullptr, Seconds clock = nullptr);
+  ~Progress() override { End(); }
+
+  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
+  void OnWorkerLost(WorkerId worker, const Status& why) override;
+  void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
+  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
+                     Time now) override;
+  void OnNotice(const std::string& text) override;
+
+  // The next of several runs begins, after `steps_before` steps of the earlier ones.
+  void Restart(uint64_t steps_before);
+  // A line of its own, above the bar.
+  void Say(const std::string& text);
+  // Leaves the bar where it is; nothing is drawn afterwards.
+  void End();
+
+ private:
+  void Draw(bool last);
+  void DrawLine(bool last);
+
+  ProgressOptions options_;
+  ProgressState state_;
+  uint64_t steps_before_ = 0;
+  Write write_;
+  Seconds clock_;
+  double started_ = -1;  // Negative: not yet.
+  double drawn_at_ = 0;
+  uint64_t drawn_tenth_ = 0;
+  bool bar_on_screen_ = false;
+};
+
+}  // namespace motley

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/simulate_command.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/observers.h"
+#include "cli/output_file.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/trace.h"
+#include "fmt/core.h"
+#include "nlohmann/json.hpp"
+#include "sim/sim_cluster.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kMostWorkers = 4096;
+constexpr uint32_t kSamples = 4096;
+constexpr uint32_t kFeatures = 16;
+constexpr uint32_t kClasses = 4;
+
+// All seeds together.
+struct SimSummary {
+  std::vector<double> step_seconds;
+  double ideal_seconds = 0;
+  uint64_t steps = 0;
+  uint64_t discarded_steps = 0;
+  std::vector<WorkerLine> workers;  // Means over the seeds; lost: in any of them.
+
+  void Add(const JobPlan& plan, const SimResult& result, uint32_t seeds);
+};
+
+void SimSummary::Add(const JobPlan& plan, const SimResult& result, uint32_t seeds) {
+  step_seconds.insert(step_seconds.end(), result.job.step_seconds.begin(),
+                      result.job.step_seconds.end());
+  ideal_seconds = result.ideal_step_seconds;
+  steps += result.job.steps;
+  discarded_steps += result.job.discarded_steps;
+  const std::vector<WorkerLine> lines = WorkerLines(plan, result.job);
+  if (workers.empty()) workers.resize(lines.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    WorkerLine& sum = workers[i];
+    sum.name = lines[i].name;
+    sum.relative_speed += lines[i].relative_speed / seeds;
+    sum.share += lines[i].share / seeds;
+    sum.samples += lines[i].samples / seeds;
+    sum.steps_in_time += lines[i].steps_in_time / seeds;
+    sum.late += lines[i].late / seeds;
+    sum.held_bytes = std::max(sum.held_bytes, lines[i].held_bytes);
+    sum.lost = sum.lost || lines[i].lost;
+  }
+}
+
+// The cluster of a file, or made from speeds: `speed / sample time` samples per second each.
+Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags) {
+  if (!flags.cluster.empty()) {
+    if (!flags.job.speeds.empty() || !flags.job.sample_time.empty()) {
+      return Status::InvalidArgument(
+          "--cluster: the file has the speeds. Leave --worker-speeds and --sample-time out");
+    }
+    return LoadClusterProfile(flags.cluster);
+  }
+  MOTLEY_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(flags.job, 0));
+  std::vector<double> speeds = plan.speeds;
+  speeds.resize(plan.job.workers, 1);
+  const double sample_seconds = ToSeconds(plan.sample_time.value_or(std::chrono::milliseconds(1)));
+  ClusterProfile cluster;
+  cluster.name = "command line";
+  for (size_t i = 0; i < speeds.size(); ++i) {
+    WorkerProfile worker;
+    worker.device.name = fmt::format("worker-{}", i);
+    worker.device.samples_per_second = speeds[i] / sample_seconds;
+    cluster.workers.push_back(worker);
+  }
+  return cluster;
+}
+
+std::string SimTable(const JobPlan& plan, uint32_t seeds, const SimSummary& summary) {
+  const double mean = Mean(summary.step_seconds);
+  std::string text = WorkerTable(summary.workers) + "\n";
+  text += fmt::format("code {}, tolerates {}; {} steps over {} seed{}, {} discarded\n",
+                      plan.job.code, plan.job.tolerate, summary.steps, seeds, seeds == 1 ? "" : "s",
+                      summary.discarded_steps);
+  text += fmt::format("step mean {:.2f} ms, p99 {:.2f} ms, ideal {:.2f} ms ({:.2f} times)\n",
+                      mean * 1e3, Quantile(summary.step_seconds, 0.99) * 1e3,
+                      summary.ideal_seconds * 1e3,
+                      summary.ideal_seconds > 0 ? mean / summary.ideal_seconds : 0);
+  return text;
+}
+
+std::string SimJson(const JobPlan& plan, uint32_t seeds, const SimSummary& summary) {
+  auto workers = nlohmann::ordered_json::array();
+  for (const WorkerLine& line : summary.workers) {
+    workers.push_back({{"name", line.name},
+                       {"relative_speed", line.relative_speed},
+                       {"share", line.share},
+                       {"samples", line.samples},
+                       {"held_bytes", line.held_bytes},
+                       {"steps_in_time", line.steps_in_time},
+                       {"late", line.late},
+                       {"lost", line.lost}});
+  }
+  const nlohmann::ordered_json json = {
+      {"scheme", plan.job.code},
+      {"tolerate", plan.job.tolerate},
+      {"shares", plan.job.shares == Shares::kEqual ? "equal" : "proportional"},
+      {"seeds", seeds},
+      {"steps", summary.steps},
+      {"step_seconds",
+       {{"mean", Mean(summary.step_seconds)}, {"p99", Quantile(summary.step_seconds, 0.99)}}},
+      {"ideal_seconds", summary.ideal_seconds},
+      {"discarded_steps", summary.discarded_steps},
+      {"workers", workers}};
+  return json.dump(2) + "\n";
+}
+
+// Runs one seed; kInternal when an invariant broke.
+Result<SimResult> RunSeed(const SimOptions& options, const Dataset& data, JobObserver* observer) {
+  MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, observer));
+  const std::string where = fmt::format("seed {}", options.seed);
+  if (!result.violations.empty()) {
+    return Status::Internal(
+        fmt::format("{}: {}. This is a bug of motley", where, result.violations.front()));
+  }
+  MOTLEY_RETURN_IF_ERROR(result.job.status.WithContext(where));
+  return result;
+}
+
+// The job on its made-up data, ready to run.
+struct Simulation {
+  JobPlan plan;
+  SimOptions options;
+  Dataset data;
+};
+
+Result<Simulation> Prepare(const SimulateFlags& flags) {
+  Simulation sim;
+  MOTLEY_ASSIGN_OR_RETURN(sim.options.cluster, DescribeCluster(flags));
+  const size_t workers = sim.options.cluster.workers.size();
+  if (workers == 0 || workers > kMostWorkers) {
+    return Status::InvalidArgument(fmt::format(
+        "{} workers cannot be simulated. Describe between 1 and {}", workers, kMostWorkers));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(flags.job, static_cast<uint32_t>(workers)));
+  JobOptions& job = sim.plan.job;
+  sim.data = MakeSyntheticDataset(kSamples, kFeatures, job.model.name == "logistic" ? 2 : kClasses,
+                                  job.seed);
+  if (job.model.name == "linear") sim.data.classes = 0;  // The class numbers as real numbers.
+  job.model.features = sim.data.features;
+  job.model.classes = sim.data.classes;
+  MOTLEY_RETURN_IF_ERROR(FitToData(flags.job, sim.data.rows(), sim.plan));
+  sim.options.job = job;
+  sim.options.faults = sim.plan.faults;
+  return sim;
+}
+
+Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRecorder& trace) {
+  ProgressOptions shown;
+  shown.style = ChooseProgressStyle(flags.job.quiet);
+  shown.steps = sim.plan.job.steps * flags.seeds;
+  shown.steps_per_epoch = static_cast<double>(sim.plan.steps_per_epoch);
+  shown.workers = sim.plan.job.workers;
+  shown.quiet_seconds = 1;
+  shown.notices = flags.seeds == 1;
+  Progress progress(shown);
+  SimSummary summary;
+  for (uint32_t i = 0; i < flags.seeds; ++i) {
+    sim.options.seed = sim.plan.job.seed + i;
+    ObserverList observers;
+    observers.Add(&progress);
+    if (i == 0 && !flags.job.trace.empty()) observers.Add(&trace);
+    progress.Restart(i * sim.plan.job.steps);
+    MOTLEY_ASSIGN_OR_RETURN(const SimResult result, RunSeed(sim.options, sim.data, &observers));
+    summary.Add(sim.plan, result, flags.seeds);
+  }
+  return summary;
+}
+
+Result<int> Run(const SimulateFlags& flags) {
+  MOTLEY_RETURN_IF_ERROR(CheckWritable("--trace", flags.job.trace));
+  MOTLEY_ASSIGN_OR_RETURN(Simulation sim, Prepare(flags));
+  TraceRecorder trace;
+  MOTLEY_ASSIGN_OR_RETURN(const SimSummary summary, RunSeeds(flags, sim, trace));
+  const int code = PrintResult(flags.job.json ? SimJson(sim.plan, flags.seeds, summary)
+                                              : SimTable(sim.plan, flags.seeds, summary));
+  if (!flags.job.trace.empty()) MOTLEY_RETURN_IF_ERROR(WriteFile(flags.job.trace, trace.Json()));
+  return code;
+}
+
+}  // namespace
+
+int RunSimulate(const SimulateFlags& flags) {
+  const Result<int> code = Run(flags);
+  return code.ok() ? *code : Fail(code.status());
+}
+
+}  // namespace motley

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of `motley train` and `motley predict`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "training/dataset.h"
+#include "training/safetensors.h"
+
+namespace motley {
+
+struct PreparedData {
+  Dataset train;
+  std::optional<Dataset> test;
+  std::vector<double> class_labels;
+};
+
+// Reads `spec` and, when it brings no test samples, splits it by `seed`: `split` trains (0: 0.8).
+// kInvalidArgument for a split of data that has its own test samples.
+Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::string& label,
+                                         const std::string& model, double split, uint64_t seed);
+
+// The samples to predict: a file, or a folder in MNIST's layout (its test samples), with the labels
+// that the model knows.
+Result<Dataset> ReadForModel(const std::string& path, const std::string& label,
+                             const SavedModel& model);
+
+}  // namespace motley
