@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection of the simulated network: two ends, and two lanes of frames under way. Belongs to
+// sim_network; not for others.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sim/sim_network.h"
+
+namespace motley {
+
+class SimConnection : public std::enable_shared_from_this<SimConnection> {
+ public:
+  explicit SimConnection(std::shared_ptr<SimLink> link) : link_(std::move(link)) {}
+
+  // Side 0 connects, side 1 accepts.
+  void SetEnd(int side, SimTransport* owner, PeerId id);
+  // The handshake's first half leaves side 0.
+  void Open() { PushSignal(0, Frame::Kind::kHello); }
+
+  void Send(int side, SendId id, const Header& header, std::span<const BytesView> pieces,
+            Priority priority, Transport::Done done);
+  // Takes back message `id`; false when it is not there or some of it is in the socket buffer.
+  bool Cancel(int side, SendId id);
+  size_t queued_bytes(int side) const { return ends_[side].queued_bytes; }
+  // This end hears no more; the other loses it after what is under way. Pending Done run through
+  // the owner, or never if the process `died`.
+  void CloseEnd(int side, bool died, bool lose_in_flight);
+
+ private:
+  // A message that waits to enter the socket buffer.
+  struct Outgoing {
+    SendId id;
+    Header header;
+    std::vector<BytesView> pieces;
+    Transport::Done done;
+  };
+  struct Frame {
+    enum class Kind { kHello, kMessage, kFin };
+    Kind kind = Kind::kMessage;
+    Header header;
+    Bytes payload;
+    Time head{};  // When the first and the last byte arrive.
+    Time tail{};
+    bool begun = false;  // OnPayload was asked.
+    std::span<std::byte> into;
+  };
+  struct End {
+    SimTransport* owner = nullptr;  // Null once closed.
+    NodeLoop* loop = nullptr;
+    PeerId id = 0;
+    bool up = false;  // The handshake is done.
+    std::deque<Outgoing> waiting[2];
+    size_t queued_bytes = 0;
+    bool pump_posted = false;
+  };
+  // Frames from end `i` to the other one.
+  struct Lane {
+    std::deque<Frame> frames;
+    size_t buffered = 0;  // In the socket buffer: left the sender, not taken by the receiver.
+    Time wire_free{};
+    Time last_tail{};
+    TimerId timer = 0;  // On the receiving end's loop.
+  };
+
+  void PushSignal(int side, Frame::Kind kind);
+  bool Push(int side, Frame frame, size_t size);
+  void Schedule(int side);
+  void SchedulePump(int side);
+  void Pump(int side);
+  void Enter(int side, Outgoing message);
+  void Deliver(int side);
+  bool DeliverFront(int side);
+  void BeginMessage(End& to, Frame& frame);
+  void EndMessage(int side, Frame frame);
+  void OnHello(int side);
+  void Lose(int side);
+  void FailPending(End& end, bool at_once);
+
+  std::shared_ptr<SimLink> link_;
+  std::array<End, 2> ends_;
+  std::array<Lane, 2> lanes_;
+};
+
+}  // namespace motley

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sim_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/sim_connection.h"
+
+namespace motley {
+
+std::unique_ptr<SimTransport> SimNetwork::MakeTransport(NodeLoop& loop,
+                                                        const SimLinkOptions& link) {
+  auto shared = std::make_shared<SimLink>(
+      link, Random(seed_, Stream::kSimulation, /*a=*/1, /*b=*/next_link_++));
+  return std::make_unique<SimTransport>(*this, loop, std::move(shared));
+}
+
+SimTransport::SimTransport(SimNetwork& network, NodeLoop& loop, std::shared_ptr<SimLink> link)
+    : network_(network), loop_(loop), link_(std::move(link)) {}
+
+SimTransport::~SimTransport() { Close(); }
+
+Result<std::string> SimTransport::Listen(const std::string& address) {
+  std::string bound = address;
+  if (bound.ends_with(":0")) {
+    bound = fmt::format("{}{}", bound.substr(0, bound.size() - 1), network_.next_port_++);
+  }
+  if (!network_.listeners_.emplace(bound, this).second) {
+    return Status::Unavailable(fmt::format("cannot listen at {}: in use", bound));
+  }
+  return bound;
+}
+
+PeerId SimTransport::AddPeer(std::shared_ptr<SimConnection> connection, int side) {
+  const PeerId id = next_peer_++;
+  connection->SetEnd(side, this, id);
+  peers_[id] = {std::move(connection), side};
+  return id;
+}
+
+PeerId SimTransport::Connect(const std::string& address) {
+  if (closed_) return next_peer_++;
+  const auto listener = network_.listeners_.find(address);
+  if (listener == network_.listeners_.end()) {
+    const PeerId id = next_peer_++;
+    refused_[id] = loop_.After(2 * link_->options.latency, [this, id, address] {
+      refused_.erase(id);
+      if (receiver_ == nullptr) return;
+      receiver_->OnLost(id, Status::Unavailable(fmt::format("nobody listens at {}", address)));
+    });
+    return id;
+  }
+  auto connection = std::make_shared<SimConnection>(link_);
+  const PeerId id = AddPeer(connection, 0);
+  listener->second->AddPeer(connection, 1);
+  connection->Open();
+  return id;
+}
+
+SendId SimTransport::Send(PeerId peer, Header header, std::span<const BytesView> pieces,
+                          Priority priority, Done done) {
+  const SendId id = next_send_++;
+  size_t length = 0;
+  for (const BytesView piece : pieces) length += piece.size();
+  ++open_sends_;
+  const auto found = peers_.find(peer);
+  if (length > MaxPayload(header.kind)) {
+    Finish(std::move(done), Status::InvalidArgument(fmt::format(
+                                "a payload of {} bytes is above the limit of {} for its kind",
+                                length, MaxPayload(header.kind))));
+  } else if (found == peers_.end()) {
+    Finish(std::move(done), Status::Unavailable(fmt::format("no connection {}", peer)));
+  } else {
+    header.length = static_cast<uint32_t>(length);
+    const Peer& to = found->second;
+    to.connection->Send(to.side, id, header, pieces, priority, std::move(done));
+    max_queued_bytes_ = std::max(max_queued_bytes_, to.connection->queued_bytes(to.side));
+  }
+  if (closed_) RunFinished();
+  return id;
+}
+
+void SimTransport::Cancel(SendId id) {
+  for (auto& [peer, at] : peers_) {
+    if (at.connection->Cancel(at.side, id)) return;
+  }
+}
+
+size_t SimTransport::QueuedBytes(PeerId peer) const {
+  const auto found = peers_.find(peer);
+  return found == peers_.end() ? 0 : found->second.connection->queued_bytes(found->second.side);
+}
+
+void SimTransport::Disconnect(PeerId peer) {
+  if (const auto refused = refused_.find(peer); refused != refused_.end()) {
+    loop_.Cancel(refused->second);
+    refused_.erase(refused);
+  }
+  auto found = peers_.extract(peer);
+  if (found.empty()) return;
+  found.mapped().connection->CloseEnd(found.mapped().side, /*died=*/false,
+                                      /*lose_in_flight=*/false);
+}
+
+void SimTransport::Finish(Done done, Status status) {
+  finished_.push_back({std::move(done), std::move(status)});
+  if (finish_timer_ == 0) {
+    finish_timer_ = loop_.After(Duration::zero(), [this] {
+      finish_timer_ = 0;
+      RunFinished();
+    });
+  }
+}
+
+void SimTransport::RunFinished() {
+  loop_.Cancel(finish_timer_);
+  finish_timer_ = 0;
+  while (!finished_.empty()) {
+    std::vector<Finished> batch;
+    batch.swap(finished_);
+    for (Finished& each : batch) {
+      --open_sends_;
+      if (each.done) each.done(std::move(each.status));
+    }
+  }
+}
+
+void SimTransport::StopListening() {
+  std::erase_if(network_.listeners_, [this](const auto& entry) { return entry.second == this; });
+}
+
+void SimTransport::Close() {
+  closed_ = true;
+  receiver_ = nullptr;
+  StopListening();
+  for (const auto& [peer, timer] : refused_) loop_.Cancel(timer);
+  refused_.clear();
+  while (!peers_.empty()) Disconnect(peers_.begin()->first);
+  RunFinished();
+}
+
+void SimTransport::Clog(Time until) {
+  link_->clogged_until = std::max(link_->clogged_until, until);
+}
+
+void SimTransport::Die(bool lose_in_flight) {
+  closed_ = true;
+  receiver_ = nullptr;
+  StopListening();
+  loop_.Cancel(finish_timer_);
+  finish_timer_ = 0;
+  finished_.clear();
+  refused_.clear();
+  while (!peers_.empty()) {
+    auto peer = peers_.extract(peers_.begin());
+    peer.mapped().connection->CloseEnd(peer.mapped().side, /*died=*/true, lose_in_flight);
+  }
+  open_sends_ = 0;
+}
+
+}  // namespace motley

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transports of one simulated network: latency, bandwidth, jitter, links that carry nothing for a
+// while, and processes that die. In order per peer; control overtakes bulk that has not entered the
+// socket buffer; a stopped receiver leaves bytes in that buffer until the sender has to wait.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "sim/node_loop.h"
+#include "transport/transport.h"
+
+namespace motley {
+
+// What the kernels of both ends hold of one direction of a connection.
+inline constexpr size_t kSocketBufferBytes = 4u << 20;
+
+struct SimLinkOptions {
+  Duration latency{};           // One way.
+  double bytes_per_second = 0;  // Each direction; 0: unlimited.
+  Duration jitter{};            // Mean of an exponential extra delay per message.
+};
+
+class SimTransport;
+class SimConnection;
+
+// Where simulated transports find each other; outlives them. A connection has the link of the end
+// that connected.
+class SimNetwork {
+ public:
+  explicit SimNetwork(uint64_t seed) : seed_(seed) {}
+  SimNetwork(const SimNetwork&) = delete;
+  SimNetwork& operator=(const SimNetwork&) = delete;
+
+  // `loop` outlives the transport.
+  std::unique_ptr<SimTransport> MakeTransport(NodeLoop& loop, const SimLinkOptions& link = {});
+
+ private:
+  friend class SimTransport;
+  uint64_t seed_;
+  uint64_t next_link_ = 0;
+  uint32_t next_port_ = 1;
+  std::map<std::string, SimTransport*> listeners_;
+};
+
+// One end's cable, shared by its connections.
+struct SimLink {
+  SimLink(const SimLinkOptions& link, Random draws) : options(link), random(draws) {}
+  SimLinkOptions options;
+  Time clogged_until{};  // Nothing arrives before.
+  Random random;
+};
+
+class SimTransport final : public Transport {
+ public:
+  SimTransport(SimNetwork& network, NodeLoop& loop, std::shared_ptr<SimLink> link);
+  ~SimTransport() override;
+
+  void SetReceiver(Receiver* receiver) override { receiver_ = receiver; }
+  Result<std::string> Listen(const std::string& address) override;
+  PeerId Connect(const std::string& address) override;
+  SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority priority,
+              Done done) override;
+  void Cancel(SendId id) override;
+  size_t QueuedBytes(PeerId peer) const override;
+  void Disconnect(PeerId peer) override;
+  void Close() override;
+
+  // Nothing passes this end's link, either way, until then; what is under way waits.
+  void Clog(Time until);
+  // The process is gone: no callback runs any more, and peers lose it. What left it before still
+  // arrives, unless `lose_in_flight` (the machine is gone).
+  void Die(bool lose_in_flight);
+  // A fresh draw of this end's link, to compare two runs.
+  uint64_t LastDraw() { return link_->random.Next64(); }
+
+  size_t open_sends() const { return open_sends_; }              // Sends whose Done has not run.
+  size_t max_queued_bytes() const { return max_queued_bytes_; }  // Of one peer, ever.
+
+ private:
+  friend class SimConnection;
+  struct Finished {
+    Done done;
+    Status status;
+  };
+  struct Peer {
+    std::shared_ptr<SimConnection> connection;
+    int side = 0;
+  };
+  PeerId AddPeer(std::shared_ptr<SimConnection> connection, int side);
+  // Runs `done` soon, or at the latest in Close.
+  void Finish(Done done, Status status);
+  void RunFinished();
+  void StopListening();
+
+  SimNetwork& network_;
+  NodeLoop& loop_;
+  std::shared_ptr<SimLink> link_;
+  Receiver* receiver_ = nullptr;
+  bool closed_ = false;
+  PeerId next_peer_ = 1;
+  SendId next_send_ = 1;
+  std::map<PeerId, Peer> peers_;
+  std::vector<Finished> finished_;
+  TimerId finish_timer_ = 0;
+  std::map<PeerId, TimerId> refused_;  // Connections to nobody, on their way to OnLost.
+  size_t open_sends_ = 0;
+  size_t max_queued_bytes_ = 0;
+};
+
+}  // namespace motley
