@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/virtual_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace motley {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+TEST(VirtualLoop, TimeJumpsFromTaskToTask) {
+  VirtualLoop loop;
+  std::vector<double> at;
+  loop.After(hours(1), [&] { at.push_back(ToSeconds(loop.Now())); });
+  loop.After(milliseconds(5), [&] { at.push_back(ToSeconds(loop.Now())); });
+  EXPECT_TRUE(loop.RunOne());
+  EXPECT_TRUE(loop.RunOne());
+  EXPECT_FALSE(loop.RunOne());
+  EXPECT_EQ(at, (std::vector<double>{0.005, 3600}));
+  EXPECT_EQ(loop.tasks_run(), 2u);
+}
+
+TEST(VirtualLoop, EqualTimesRunInTheOrderSet) {
+  VirtualLoop loop;
+  std::string order;
+  for (const char c : std::string("abcdef")) {
+    loop.After(milliseconds(1), [&order, c] { order += c; });
+  }
+  loop.RunUntilTime(Time(milliseconds(1)));
+  EXPECT_EQ(order, "abcdef");
+}
+
+TEST(VirtualLoop, CancelledTasksNeverRun) {
+  VirtualLoop loop;
+  bool ran = false;
+  const TimerId id = loop.After(milliseconds(1), [&] { ran = true; });
+  EXPECT_EQ(loop.pending(), 1u);
+  loop.Cancel(id);
+  loop.Cancel(id);
+  EXPECT_EQ(loop.pending(), 0u);
+  EXPECT_FALSE(loop.RunOne());
+  EXPECT_FALSE(ran);
+}
+
+TEST(VirtualLoop, ATaskMayCancelItselfAndSetOthers) {
+  VirtualLoop loop;
+  TimerId id = 0;
+  int runs = 0;
+  id = loop.After(milliseconds(1), [&] {
+    loop.Cancel(id);
+    loop.Post([&] { ++runs; });
+  });
+  EXPECT_TRUE(loop.RunUntil([&] { return runs == 1; }));
+  EXPECT_EQ(loop.Now(), Time(milliseconds(1)));
+}
+
+TEST(VirtualLoop, PostNeverRunsInsidePost) {
+  VirtualLoop loop;
+  bool ran = false;
+  loop.Post([&] { ran = true; });
+  EXPECT_FALSE(ran);
+  loop.RunOne();
+  EXPECT_TRUE(ran);
+}
+
+TEST(VirtualLoop, NegativeDelaysMeanNow) {
+  VirtualLoop loop;
+  loop.RunUntilTime(Time(milliseconds(10)));
+  loop.After(milliseconds(-5), [] {});
+  EXPECT_TRUE(loop.RunOne());
+  EXPECT_EQ(loop.Now(), Time(milliseconds(10)));
+}
+
+TEST(VirtualLoop, RunUntilTimeLeavesTheClockThere) {
+  VirtualLoop loop;
+  int runs = 0;
+  loop.After(milliseconds(3), [&] { ++runs; });
+  loop.After(milliseconds(8), [&] { ++runs; });
+  loop.RunUntilTime(Time(milliseconds(5)));
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(loop.Now(), Time(milliseconds(5)));
+  EXPECT_FALSE(loop.RunUntil([] { return false; }));
+  EXPECT_EQ(runs, 2);
+}
+
+}  // namespace
+}  // namespace motley

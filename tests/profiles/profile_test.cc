@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiles/profile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/random.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kSmall[] = R"(name = "two"
+gradient_bytes = "1MiB"
+step_flops = 2.5e9
+
+[[worker]]
+name = "slow"
+samples_per_second = 100
+count = 2
+
+[[worker]]
+kind = "cuda"
+samples_per_second = 1e4
+overhead = "1ms"
+jitter = 0.05
+memory = "8GiB"
+link = { latency = "0.2ms", bandwidth = "1Gbit/s" }
+)";
+
+ClusterProfile Parsed(const std::string& text) {
+  Result<ClusterProfile> profile = ParseClusterProfile(text, "test.toml");
+  EXPECT_TRUE(profile.ok()) << profile.status().ToString();
+  return profile.ok() ? *profile : ClusterProfile{};
+}
+
+// The error of a text that must not parse.
+std::string Error(const std::string& text) {
+  const Result<ClusterProfile> profile = ParseClusterProfile(text, "test.toml");
+  EXPECT_FALSE(profile.ok()) << text;
+  EXPECT_EQ(profile.code(), StatusCode::kDataError);
+  return profile.ok() ? "" : profile.status().message();
+}
+
+void ExpectEqual(const ClusterProfile& a, const ClusterProfile& b) {
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.gradient_bytes, b.gradient_bytes);
+  EXPECT_EQ(a.step_flops, b.step_flops);
+  ASSERT_EQ(a.workers.size(), b.workers.size());
+  for (size_t i = 0; i < a.workers.size(); ++i) {
+    const WorkerProfile& x = a.workers[i];
+    const WorkerProfile& y = b.workers[i];
+    EXPECT_EQ(x.device.name, y.device.name);
+    EXPECT_EQ(x.device.kind, y.device.kind);
+    EXPECT_EQ(x.device.samples_per_second, y.device.samples_per_second);
+    EXPECT_EQ(x.device.overhead_seconds, y.device.overhead_seconds);
+    EXPECT_EQ(x.device.jitter, y.device.jitter);
+    EXPECT_EQ(x.device.memory_bytes, y.device.memory_bytes);
+    EXPECT_EQ(x.link.latency_seconds, y.link.latency_seconds);
+    EXPECT_EQ(x.link.bytes_per_second, y.link.bytes_per_second);
+  }
+}
+
+TEST(Profile, ReadsWorkersWithUnitsCountsAndDefaults) {
+  const ClusterProfile profile = Parsed(kSmall);
+  EXPECT_EQ(profile.name, "two");
+  EXPECT_EQ(profile.gradient_bytes, 1048576u);
+  EXPECT_EQ(profile.step_flops, 2.5e9);
+  ASSERT_EQ(profile.workers.size(), 3u);
+  EXPECT_EQ(profile.workers[0].device.name, "slow-0");
+  EXPECT_EQ(profile.workers[1].device.name, "slow-1");
+  EXPECT_EQ(profile.workers[1].device.kind, "cpu");
+  EXPECT_EQ(profile.workers[1].link.bytes_per_second, 0);
+  const WorkerProfile& gpu = profile.workers[2];
+  EXPECT_EQ(gpu.device.name, "worker-2");
+  EXPECT_EQ(gpu.device.samples_per_second, 10000);
+  EXPECT_EQ(gpu.device.overhead_seconds, 0.001);
+  EXPECT_EQ(gpu.device.memory_bytes, 8ull << 30);
+  EXPECT_EQ(gpu.link.latency_seconds, 0.0002);
+  EXPECT_EQ(gpu.link.bytes_per_second, 125e6);
+}
+
+TEST(Profile, WhatIsWrittenReadsBackTheSame) {
+  const ClusterProfile small = Parsed(kSmall);
+  ExpectEqual(Parsed(FormatClusterProfile(small)), small);
+}
+
+TEST(Profile, OddValuesReadBackTheSame) {
+  Random random(3, Stream::kTest);
+  for (int round = 0; round < 100; ++round) {
+    ClusterProfile profile;
+    profile.name = "a \"quoted\" \\ name\n\t\x01 \u00fc";
+    profile.gradient_bytes = random.Next64() >> 2;
+    profile.step_flops = random.NextDouble() * 1e20;
+    WorkerProfile& worker = profile.workers.emplace_back();
+    worker.device.name = "";
+    worker.device.kind = "opencl";
+    worker.device.samples_per_second = 1e-9 + random.NextDouble();
+    worker.device.overhead_seconds = random.NextDouble() / 3;
+    worker.device.jitter = random.NextDouble();
+    worker.device.memory_bytes = random.Next64() >> 2;
+    worker.link.latency_seconds = random.NextDouble() / 1000;
+    worker.link.bytes_per_second = random.NextDouble() * 1e9;
+    ExpectEqual(Parsed(FormatClusterProfile(profile)), profile);
+  }
+}
+
+TEST(Profile, UnknownKeysNameTheirPlaceAndWhatWasMeant) {
+  EXPECT_EQ(Error("nmae = \"x\"\n[[worker]]\nsamples_per_second = 1\n"),
+            "test.toml:1:1: unknown key 'nmae'; did you mean 'name'?");
+  EXPECT_EQ(Error("[[worker]]\nsamples_per_second = 1\njiter = 0.1\n"),
+            "test.toml:3:1: unknown key 'jiter'; did you mean 'jitter'?");
+  EXPECT_THAT(Error("[[worker]]\nsamples_per_second = 1\nlink = { latncy = 1 }\n"),
+              HasSubstr("3:10: unknown key 'latncy'; did you mean 'latency'?"));
+  EXPECT_THAT(Error("[[wroker]]\nsamples_per_second = 1\n"), HasSubstr("did you mean 'worker'?"));
+}
+
+TEST(Profile, WrongValuesNameTheirPlaceAndTheRange) {
+  const std::string worker = "[[worker]]\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {"name = \"empty\"", "no workers"},
+      {"worker = 3", "no workers"},
+      {"worker = [1]\n", "must be a [[worker]] table"},
+      {worker + "name = \"x\"", "'samples_per_second' is missing"},
+      {worker + "samples_per_second = 0", "above 0"},
+      {worker + "samples_per_second = -5", "above 0"},
+      {worker + "samples_per_second = nan", "above 0"},
+      {worker + "samples_per_second = inf", "at most"},
+      {worker + "samples_per_second = \"fast\"", "must be a number"},
+      {worker + "samples_per_second = 1\nname = 5", "must be a text"},
+      {worker + "samples_per_second = 1\nkind = \"cdua\"", "did you mean 'cuda'?"},
+      {worker + "samples_per_second = 1\ncount = 0", "from 1 to 4096"},
+      {worker + "samples_per_second = 1\ncount = 4097", "from 1 to 4096"},
+      {worker + "samples_per_second = 1\ncount = 1.5", "from 1 to 4096"},
+      {worker + "samples_per_second = 1\noverhead = \"1 hour\"", "not a duration"},
+      {worker + "samples_per_second = 1\noverhead = -1", "at least 0"},
+      {worker + "samples_per_second = 1\noverhead = \"2000min\"", "at most"},
+      {worker + "samples_per_second = 1\nmemory = -1", "at least 0"},
+      {worker + "samples_per_second = 1\nmemory = \"1e30TB\"", "at most"},
+      {worker + "samples_per_second = 1\njitter = 11", "at most 10"},
+      {worker + "samples_per_second = 1\nlink = 5", "'link' must be"},
+      {worker + "samples_per_second = 1\nlink = { bandwidth = \"1ms\" }", "not a rate"},
+      {worker + "samples_per_second = 1\ncount = 4000\n" + worker +
+           "samples_per_second = 1\ncount = 97",
+       "more than 4096 workers"},
+  };
+  for (const auto& [text, message] : cases) {
+    EXPECT_THAT(Error(text), HasSubstr(message)) << text;
+    EXPECT_THAT(Error(text), HasSubstr("test.toml:")) << text;
+  }
+}
+
+TEST(Profile, BrokenTomlNamesLineAndColumn) {
+  EXPECT_THAT(Error("name = \"x\"\nworker = [\n"), HasSubstr("test.toml:2:12:"));
+  EXPECT_THAT(Error("name = \"x\"\nname = \"y\"\n"), HasSubstr("test.toml:2:"));
+  EXPECT_THAT(Error("name = \"\xff\xfe\"\n"), HasSubstr("test.toml:1:"));
+}
+
+// No bytes may do more than fail: cut and damaged files of every kind.
+TEST(Profile, DamagedFilesFailCleanly) {
+  const std::string whole = kSmall;
+  Random random(9, Stream::kTest);
+  for (size_t cut = 0; cut < whole.size(); ++cut) {
+    (void)ParseClusterProfile(whole.substr(0, cut), "cut");
+    std::string text = whole;
+    for (int damage = 0; damage < 3; ++damage) {
+      const size_t at = random.Below(text.size());
+      text[at] = static_cast<char>(random.Below(256));
+    }
+    const Result<ClusterProfile> profile = ParseClusterProfile(text, "damaged");
+    if (!profile.ok()) {
+      EXPECT_EQ(profile.code(), StatusCode::kDataError);
+    }
+  }
+}
+
+TEST(Profile, AMissingFileSaysWhich) {
+  const Result<ClusterProfile> profile = LoadClusterProfile("/nonexistent/cluster.toml");
+  EXPECT_EQ(profile.code(), StatusCode::kNotFound);
+  EXPECT_THAT(profile.status().message(), HasSubstr("/nonexistent/cluster.toml"));
+}
+
+TEST(Profile, EverySampleFileLoads) {
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(MOTLEY_SOURCE_DIR "/profiles")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++files;
+    const Result<ClusterProfile> profile = LoadClusterProfile(entry.path().string());
+    ASSERT_TRUE(profile.ok()) << profile.status().ToString();
+    EXPECT_EQ(profile->name, entry.path().stem().string());
+    EXPECT_GE(profile->workers.size(), 2u);
+  }
+  EXPECT_GE(files, 4u);
+}
+
+TEST(Profile, TheMixedLabHasTheSpeedsOfThePaper) {
+  const auto profile = LoadClusterProfile(MOTLEY_SOURCE_DIR "/profiles/lab-mixed.toml");
+  ASSERT_TRUE(profile.ok());
+  std::vector<double> speeds;
+  for (const WorkerProfile& worker : profile->workers) {
+    speeds.push_back(worker.device.samples_per_second / 100);
+  }
+  EXPECT_EQ(speeds, (std::vector<double>{2, 2, 4, 4, 8, 8, 8, 12}));
+}
+
+}  // namespace
+}  // namespace motley

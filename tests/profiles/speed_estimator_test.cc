@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiles/speed_estimator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/random.h"
+
+namespace motley {
+namespace {
+
+// What `samples` take at `speed`, with relative noise.
+void Feed(SpeedEstimator& estimator, double speed, int times, double noise = 0, uint64_t seed = 1) {
+  Random random(seed, Stream::kTest);
+  for (int i = 0; i < times; ++i) {
+    const double factor = std::max(0.1, 1 + noise * random.Normal());
+    estimator.Add(100, FromSeconds(100 / speed * factor));
+  }
+}
+
+TEST(SpeedEstimator, KnowsNothingAtFirst) {
+  const SpeedEstimator estimator;
+  EXPECT_EQ(estimator.samples_per_second(), 0);
+  EXPECT_EQ(estimator.measurements(), 0u);
+}
+
+TEST(SpeedEstimator, StartsFromTheGuess) {
+  EXPECT_DOUBLE_EQ(SpeedEstimator(250).samples_per_second(), 250);
+  EXPECT_EQ(SpeedEstimator(-1).samples_per_second(), 0);
+  EXPECT_EQ(SpeedEstimator(std::numeric_limits<double>::quiet_NaN()).samples_per_second(), 0);
+  EXPECT_EQ(SpeedEstimator(std::numeric_limits<double>::infinity()).samples_per_second(), 0);
+}
+
+TEST(SpeedEstimator, TheFirstMeasurementCountsFully) {
+  SpeedEstimator estimator;
+  estimator.Add(50, std::chrono::milliseconds(500));
+  EXPECT_DOUBLE_EQ(estimator.samples_per_second(), 100);
+}
+
+TEST(SpeedEstimator, IgnoresWhatSaysNothing) {
+  SpeedEstimator estimator(100);
+  estimator.Add(0, std::chrono::seconds(1));
+  estimator.Add(10, Duration::zero());
+  estimator.Add(10, std::chrono::seconds(-1));
+  EXPECT_EQ(estimator.measurements(), 0u);
+  EXPECT_DOUBLE_EQ(estimator.samples_per_second(), 100);
+}
+
+TEST(SpeedEstimator, CorrectsAGuessThatIsALittleOff) {
+  SpeedEstimator estimator(130);
+  Feed(estimator, 100, 10);
+  EXPECT_NEAR(estimator.samples_per_second(), 100, 3);
+}
+
+TEST(SpeedEstimator, StaysNearTheTruthUnderNoise) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SpeedEstimator estimator(100);
+    Feed(estimator, 100, 100, 0.15, seed);
+    EXPECT_NEAR(estimator.samples_per_second(), 100, 20) << "seed " << seed;
+  }
+}
+
+TEST(SpeedEstimator, OneAccidentChangesNothing) {
+  SpeedEstimator estimator(100);
+  Feed(estimator, 100, 10);
+  estimator.Add(100, std::chrono::seconds(30));
+  EXPECT_NEAR(estimator.samples_per_second(), 100, 1e-6);
+  Feed(estimator, 100, 1);
+  estimator.Add(100, std::chrono::seconds(30));
+  estimator.Add(100, std::chrono::seconds(30));
+  EXPECT_NEAR(estimator.samples_per_second(), 100, 1e-6);
+}
+
+TEST(SpeedEstimator, KnowsAFiveFoldSlowdownAfterFourAnswers) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SpeedEstimator estimator(100);
+    Feed(estimator, 100, 50, 0.05, seed);
+    Feed(estimator, 20, 4, 0.05, seed + 1000);
+    EXPECT_NEAR(estimator.samples_per_second(), 20, 3) << "seed " << seed;
+  }
+}
+
+TEST(SpeedEstimator, KnowsAFiveFoldSpeedUpAfterFourAnswers) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SpeedEstimator estimator(100);
+    Feed(estimator, 20, 50, 0.05, seed);
+    Feed(estimator, 100, 4, 0.05, seed + 1000);
+    EXPECT_NEAR(estimator.samples_per_second(), 100, 15) << "seed " << seed;
+  }
+}
+
+TEST(SpeedEstimator, FollowsASlowDrift) {
+  SpeedEstimator estimator(100);
+  for (double speed = 100; speed > 30; speed *= 0.97) Feed(estimator, speed, 1);
+  EXPECT_NEAR(estimator.samples_per_second(), 30, 6);
+}
+
+}  // namespace
+}  // namespace motley
