@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coding/allocation.h"
+#include "tests/conformance/code_suite.h"
+
+namespace motley {
+namespace {
+
+struct RepetitionCase {
+  static constexpr const char* kName = "repetition";
+  static constexpr double kTolerance = 1e-6;
+  static std::vector<CodeRequest> Requests() {
+    std::vector<CodeRequest> requests = UsualRequests(3);
+    requests.push_back({{100, 1, 1}, 1, 12, 1});
+    requests.push_back({{1, 1, 1, 1e-6, 1e-6}, 1, 12, 1});  // Two hold nothing.
+    return requests;
+  }
+  static void ExpectLoads(const CodeRequest& request, const CodeForm& form) {
+    if (form.stragglers == 0) return ExpectSharesFollowSpeeds(request, form, EveryWorker(form));
+    if (form.tiling()) return ExpectEqualLoads(request, form);
+    for (const auto& members : BalancedClasses(request.speeds, form.stragglers + 1)) {
+      ExpectSharesFollowSpeeds(request, form, members);
+    }
+  }
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Repetition, CodeSuite, RepetitionCase);
+
+TEST(RepetitionCode, EqualWorkersInWholeGroupsAreTilesOthersClasses) {
+  EXPECT_TRUE(MustBuild("repetition", EqualRequest(6, 2, 30)).tiling());
+  EXPECT_EQ(MustBuild("repetition", EqualRequest(7, 2, 30)).accumulators, 3);
+  EXPECT_EQ(MustBuild("repetition", UnequalRequest(6, 2, 30, 1)).accumulators, 3);
+}
+
+TEST(RepetitionCode, DecodesWithMoreMissingWhereOneOfEachGroupIsLeft) {
+  const CodeForm groups = MustBuild("repetition", EqualRequest(6, 2, 30));
+  EXPECT_TRUE(Solve(groups, {false, false, true, true, false, false}).ok());
+  const CodeForm classes = MustBuild("repetition", {{2, 1, 1, 1, 1}, 1, 30, 1});
+  EXPECT_TRUE(Solve(classes, {true, true, false, false, false}).ok() ||
+              Solve(classes, {true, false, true, false, false}).ok() ||
+              Solve(classes, {true, false, false, true, false}).ok() ||
+              Solve(classes, {true, false, false, false, true}).ok());
+}
+
+TEST(RepetitionCode, TheSlowestClassIsNearTheOptimum) {
+  const CodeRequest request{{2, 2, 4, 4, 8, 8, 8, 12}, 1, 240, 1};
+  const CodeForm form = MustBuild("repetition", request);
+  double slowest = 0;
+  for (WorkerId i = 0; i < 8; ++i) {
+    slowest = std::max(slowest, static_cast<double>(form.rows[i].size()) / request.speeds[i]);
+  }
+  EXPECT_DOUBLE_EQ(slowest, 2.0 * 240 / 48);  // (s + 1) k / sum of speeds.
+}
+
+}  // namespace
+}  // namespace motley
