@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The direct sum of a step's gradient over the whole data set, without any code: what a decoded
+// gradient must equal. On the device's thread.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "devices/device.h"
+#include "training/batch_schedule.h"
+#include "training/dataset.h"
+#include "training/model.h"
+
+namespace motley {
+
+// The samples of `step`'s batch as rows of the data set, which the schedule's partitions cut into
+// contiguous runs.
+std::vector<uint32_t> BatchRows(const BatchSchedule& schedule, StepId step);
+
+// ||decoded - direct|| / ||direct|| over the gradient (loss and padding apart).
+Result<double> DecodeError(Device& device, Model& model, const Dataset& data,
+                           const BatchSchedule& schedule, StepId step,
+                           std::span<const float> parameters, std::span<const float> decoded);
+
+}  // namespace motley

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/event_pump.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace motley {
+
+EventPump::EventPump(Loop& loop, std::unique_ptr<Scheduler> scheduler, Execute execute)
+    : loop_(loop), scheduler_(std::move(scheduler)), execute_(std::move(execute)) {}
+
+EventPump::~EventPump() { Stop(); }
+
+void EventPump::Raise(Event event) {
+  if (stopped_) return;
+  events_.push_back(std::move(event));
+  if (std::exchange(pumping_, true)) return;
+  while (!events_.empty() && !stopped_) {
+    const Event next = std::move(events_.front());
+    events_.pop_front();
+    std::vector<Command> commands;
+    scheduler_->OnEvent(next, loop_.Now(), commands);
+    for (const Command& command : commands) {
+      if (!stopped_) execute_(command);
+    }
+  }
+  pumping_ = false;
+  if (!stopped_) SetTimer();
+}
+
+void EventPump::SetTimer() {
+  const Time due = scheduler_->Deadline();
+  if (due == timer_due_) return;
+  if (timer_due_ != kNever) loop_.Cancel(timer_);
+  timer_due_ = due;
+  if (due == kNever) return;
+  timer_ = loop_.After(std::max(due - loop_.Now(), Duration::zero()), [this] {
+    timer_due_ = kNever;
+    Raise(Tick{});
+  });
+}
+
+void EventPump::Stop() {
+  if (std::exchange(stopped_, true)) return;
+  if (timer_due_ != kNever) loop_.Cancel(timer_);
+  timer_due_ = kNever;
+}
+
+}  // namespace motley

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Feeds events to the scheduler one after the other and has its commands carried out in order:
+// never inside each other, whoever raises an event from where. Keeps the scheduler's clock. Loop
+// thread only.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/loop.h"
+#include "runtime/alive.h"
+#include "scheduler/scheduler.h"
+
+namespace motley {
+
+class EventPump {
+ public:
+  using Execute = std::function<void(const Command&)>;
+
+  EventPump(Loop& loop, std::unique_ptr<Scheduler> scheduler, Execute execute);
+  ~EventPump();
+
+  // Runs now, or after the events that are being dealt with.
+  void Raise(Event event);
+  // Nothing more is fed or carried out.
+  void Stop();
+
+  SchedulerStats Stats() const { return scheduler_->Stats(); }
+
+ private:
+  void SetTimer();
+
+  Loop& loop_;
+  std::unique_ptr<Scheduler> scheduler_;
+  Execute execute_;
+  std::deque<Event> events_;
+  TimerId timer_ = 0;
+  Time timer_due_ = kNever;
+  bool pumping_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace motley

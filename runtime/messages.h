@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both nodes need to speak: control messages that own their bytes while they are sent, the
+// polite goodbye, and rows of a code as runs of partitions. Loop thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "coding/code_form.h"
+#include "training/trainer.h"
+#include "transport/control.h"
+#include "transport/transport.h"
+
+namespace motley {
+
+// Sends bytes that live until they have left.
+SendId SendBytes(Transport& transport, PeerId peer, Header header,
+                 std::shared_ptr<const Bytes> bytes, Priority priority, Transport::Done done);
+
+// Sends one control message. kBulk keeps it behind the slices that were sent before it.
+template <typename Message>
+void SendControl(Transport& transport, PeerId peer, Header header, Message message,
+                 Priority priority = Priority::kControl, Transport::Done done = nullptr) {
+  header.kind = FrameKind::kControl;
+  SendBytes(transport, peer, header,
+            std::make_shared<const Bytes>(EncodeControl(std::move(message))), priority,
+            std::move(done));
+}
+
+// An Error about `step`, with the words of `why`.
+wire::ErrorT ErrorMessage(const Status& why, StepId step);
+// The Status that an Error carries: unknown codes become kUnavailable, long texts are cut.
+Status StatusOf(const wire::ErrorT& error);
+
+// Row `row` of the encoding matrix, neighbours with equal coefficients merged.
+std::vector<wire::Term> RunsOf(const CodeForm& form, RowId row);
+// The same runs for a trainer. kDataError unless they ascend within `partitions` partitions and
+// their coefficients are finite.
+Result<std::vector<PartitionTerm>> TermsOf(const wire::AssignT& assign, uint32_t partitions);
+
+}  // namespace motley

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/partition_feed.h"
+
+#include <utility>
+
+#include "runtime/messages.h"
+#include "runtime/slicing.h"
+
+namespace motley {
+
+PartitionFeed::PartitionFeed(Transport& transport, const Dataset& data,
+                             const std::vector<uint32_t>& sizes, uint32_t workers)
+    : transport_(transport), data_(data), begins_{0}, seats_(workers) {
+  for (const uint32_t size : sizes) begins_.push_back(begins_.back() + size);
+}
+
+void PartitionFeed::Place(WorkerId worker, PeerId peer, const Header& header,
+                          const std::vector<PartitionId>& partitions) {
+  Seat& seat = seats_[worker];
+  seat.peer = peer;
+  seat.header = header;
+  wire::PlaceT place;
+  place.partitions = partitions;
+  SendControl(transport_, peer, header, std::move(place));
+  seat.waiting.insert(seat.waiting.end(), partitions.begin(), partitions.end());
+  Feed(worker);
+}
+
+void PartitionFeed::Forget(WorkerId worker) {
+  const uint64_t life = seats_[worker].life + 1;
+  seats_[worker] = Seat();
+  seats_[worker].life = life;
+}
+
+void PartitionFeed::Feed(WorkerId worker) {
+  Seat& seat = seats_[worker];
+  if (std::exchange(seat.feeding, true)) return;  // A send may be done before Send returns.
+  while (!seat.waiting.empty() && seat.queued_bytes < kFeedWindow) {
+    const PartitionId partition = seat.waiting.front();
+    seat.waiting.pop_front();
+    SendBlock(worker, partition);
+  }
+  seat.feeding = false;
+}
+
+void PartitionFeed::SendBlock(WorkerId worker, PartitionId partition) {
+  Seat& seat = seats_[worker];
+  const std::shared_ptr<const Bytes> block = Block(partition);
+  Header header = seat.header;
+  header.kind = FrameKind::kPartition;
+  header.row_id = partition;
+  header.total = block->size();
+  const Slicing cut{block->size(), kBlockPieceBytes, 1};
+  seat.queued_bytes += block->size();
+  for (size_t piece = 0; piece < cut.count(); ++piece) {
+    header.offset = cut.begin(piece);
+    const size_t size = cut.size(piece);
+    const BytesView bytes(block->data() + cut.begin(piece), size);
+    auto sent = alive_.Guard([this, worker, size, life = seat.life](const Status& status) {
+      if (seats_[worker].life != life) return;
+      seats_[worker].queued_bytes -= size;
+      if (status.ok()) Feed(worker);
+    });
+    transport_.Send(seat.peer, header, std::span<const BytesView>(&bytes, 1), Priority::kBulk,
+                    [block, sent](const Status& status) { sent(status); });
+  }
+}
+
+std::shared_ptr<const Bytes> PartitionFeed::Block(PartitionId partition) {
+  std::weak_ptr<const Bytes>& known = blocks_[partition];
+  std::shared_ptr<const Bytes> block = known.lock();
+  if (block == nullptr) {
+    block = std::make_shared<const Bytes>(
+        EncodeBlock(data_, begins_[partition], begins_[partition + 1]));
+    known = block;
+  }
+  return block;
+}
+
+}  // namespace motley

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/row_collector.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace motley {
+namespace {
+
+constexpr double kMaxNorm = 1e30;     // Nothing that can be trained is larger.
+constexpr double kNormSlack = 1e-3;   // Rounding between the worker's norm and ours.
+constexpr double kNormFloor = 1e-30;  // So that a vector of zeros passes.
+
+Status CheckNorm(double norm) {
+  if (std::isfinite(norm) && norm >= 0 && norm <= kMaxNorm) return Status::Ok();
+  return Status::DataError(fmt::format("an answer of norm {}: not a gradient", norm));
+}
+
+}  // namespace
+
+RowCollector::RowCollector(uint32_t workers, size_t length, size_t slice_length,
+                           ParallelFor& parallel, Raise raise)
+    : cut_{length, slice_length}, parallel_(parallel), raise_(std::move(raise)), seats_(workers) {}
+
+RowCollector::~RowCollector() = default;
+
+void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form) {
+  if (decoder_ == nullptr) {
+    decoder_ = std::make_unique<StreamDecoder>(*form, cut_.total, cut_.length, parallel_);
+  } else {
+    decoder_->Reset(*form);
+  }
+  form_ = std::move(form);
+  row_done_.assign(form_->workers, false);
+  step_ = step;
+  ++attempt_;
+  open_ = true;
+  decodable_ = false;
+}
+
+Status RowCollector::Close(std::span<float> sum) {
+  MOTLEY_ASSERT(open_ && decodable_);
+  open_ = false;
+  return decoder_->Finish(sum);
+}
+
+double RowCollector::amplification() const { return decoder_->amplification(); }
+
+std::vector<RowId> RowCollector::RowsToReplace(const std::vector<bool>& absent) const {
+  if (!open_) return {};
+  return decoder_->RowsToReplace(absent);
+}
+
+void RowCollector::Assign(WorkerId worker, StepId step, RowId row) {
+  MOTLEY_ASSERT(open_ && step == step_ && row < form_->rows.size());
+  Assignment assignment;
+  assignment.step = step;
+  assignment.row = row;
+  assignment.attempt = attempt_;
+  assignment.seen.assign(cut_.count(), false);
+  seats_[worker].assignments.push_back(std::move(assignment));
+}
+
+void RowCollector::Forget(WorkerId worker) { seats_[worker] = Seat(); }
+
+RowCollector::Assignment* RowCollector::Current(WorkerId worker, const Header& header) {
+  Seat& seat = seats_[worker];
+  if (seat.assignments.empty()) return nullptr;
+  Assignment& front = seat.assignments.front();
+  return front.step == header.step && front.row == header.row_id ? &front : nullptr;
+}
+
+bool RowCollector::Counts(const Assignment& assignment) const {
+  return open_ && assignment.step == step_ && assignment.attempt == attempt_;
+}
+
+Result<std::span<std::byte>> RowCollector::Begin(WorkerId worker, const Header& header,
+                                                 bool fenced) {
+  Assignment* assignment = fenced ? nullptr : Current(worker, header);
+  const bool stale = fenced || header.step < step_ || (header.step == step_ && !open_);
+  if (assignment == nullptr && !stale) return Misplaced(worker, header);
+  if (assignment == nullptr || !Counts(*assignment)) {
+    CountLate(worker, header, assignment);
+    return std::span<std::byte>();
+  }
+  if (assignment->settled) return std::span<std::byte>();
+  Result<size_t> slice = SliceOf(cut_, header);
+  Status fine = slice.ok() ? CheckNorm(header.norm) : slice.status();
+  if (fine.ok() && header.version != header.step) {
+    fine = Status::DataError(fmt::format("an answer for step {} from parameters of version {}",
+                                         header.step, header.version));
+  }
+  if (!fine.ok()) return Refuse(worker, assignment, std::move(fine));
+  Seat& seat = seats_[worker];
+  seat.slice = *slice;
+  seat.receiving = true;
+  seat.norm = header.norm;
+  seat.values.resize(cut_.size(*slice));
+  return std::as_writable_bytes(std::span<float>(seat.values));
+}
+
+Status RowCollector::Finish(WorkerId worker) {
+  Seat& seat = seats_[worker];
+  if (!seat.receiving) return Status::Ok();
+  seat.receiving = false;
+  if (seat.assignments.empty()) return Status::Ok();
+  Assignment& assignment = seat.assignments.front();
+  std::vector<Event> events;
+  Status added;
+  if (Counts(assignment)) {
+    added = Add(worker, assignment, events);
+  } else if (!assignment.settled) {  // The step ended while the slice was on its way.
+    assignment.settled = true;
+    events.push_back(RowLate{worker, assignment.step});
+  }
+  if (!added.ok()) return Refuse(worker, &assignment, std::move(added));
+  RaiseAll(events);  // May change everything here.
+  return Status::Ok();
+}
+
+Status RowCollector::Add(WorkerId worker, Assignment& assignment, std::vector<Event>& events) {
+  Seat& seat = seats_[worker];
+  const RowId row = assignment.row;
+  const double limit = seat.norm * (1 + kNormSlack) + kNormFloor;
+  auto outcome = decoder_->AddSlice(row, seat.slice, seat.values, limit);
+  if (!outcome.ok()) return outcome.status();
+  const bool added = *outcome == StreamDecoder::Outcome::kAdded;
+  assignment.added |= added;
+  if (!assignment.seen[seat.slice]) {
+    assignment.seen[seat.slice] = true;
+    ++assignment.seen_count;
+  }
+  const bool whole = assignment.seen_count == cut_.count();
+  if (!assignment.settled && row_done_[row]) {  // Somebody else was faster.
+    assignment.settled = true;
+    events.push_back(RowLate{worker, step_});
+  } else if (!assignment.settled && (added || whole) && decoder_->RowComplete(row)) {
+    assignment.settled = true;
+    row_done_[row] = true;
+    events.push_back(RowArrived{worker, step_, row});
+  }
+  if (!decodable_ && decoder_->Decodable()) {
+    decodable_ = true;
+    events.push_back(StepDecodable{step_});
+  }
+  return Status::Ok();
+}
+
+void RowCollector::RaiseAll(const std::vector<Event>& events) {
+  for (const Event& event : events) raise_(event);
+}
+
+bool RowCollector::End(WorkerId worker, const wire::PullT& pull) {
+  Seat& seat = seats_[worker];
+  if (seat.assignments.empty()) return false;
+  const Assignment front = std::move(seat.assignments.front());
+  if (front.step != pull.step || front.row != pull.row) {
+    seat.assignments.front() = front;
+    return false;
+  }
+  seat.assignments.pop_front();
+  if (front.settled || !pull.finished) return true;
+  if (!Counts(front) || row_done_[front.row]) {
+    raise_(RowLate{worker, front.step});
+  } else {
+    raise_(RowRejected{
+        worker, front.step, front.row, false,
+        Status::DataError(fmt::format("{} of {} slices came", front.seen_count, cut_.count()))});
+  }
+  return true;
+}
+
+// Counted once per row, however many of its slices come.
+void RowCollector::CountLate(WorkerId worker, const Header& header, Assignment* assignment) {
+  if (assignment != nullptr) {
+    if (std::exchange(assignment->settled, true)) return;
+  } else {
+    Seat& seat = seats_[worker];
+    if (seat.stale_counted && seat.stale_step == header.step && seat.stale_row == header.row_id) {
+      return;
+    }
+    seat.stale_counted = true;
+    seat.stale_step = header.step;
+    seat.stale_row = header.row_id;
+    // Said of the open step, it would be taken for this life's own answer.
+    if (open_ && header.step == step_) return;
+  }
+  raise_(RowLate{worker, header.step});
+}
+
+// A slice of the open step, or of one to come, that is not the worker's next answer.
+Status RowCollector::Misplaced(WorkerId worker, const Header& header) {
+  Status why = Status::DataError(fmt::format(
+      "an answer for row {} of step {}, which was not assigned", header.row_id, header.step));
+  Seat& seat = seats_[worker];
+  if (seat.assignments.empty() || !Counts(seat.assignments.front())) return why;
+  return Refuse(worker, &seat.assignments.front(), std::move(why));
+}
+
+Status RowCollector::Refuse(WorkerId worker, Assignment* assignment, Status why) {
+  if (std::exchange(assignment->settled, true)) return why;
+  raise_(RowRejected{worker, assignment->step, assignment->row, assignment->added, why});
+  return why;
+}
+
+}  // namespace motley

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the slices of answers as they arrive, decides which count, and tells the scheduler when a
+// row is complete and a step decodable. Everything about fencing is here: an answer counts only for
+// the (job, incarnation, step, attempt, row) that it was assigned for. Loop thread only.
+//
+// A worker answers its assignments in order, and ends each with exactly one Pull that follows its
+// slices on the wire. So the oldest open assignment of a worker tells what its next slice is about,
+// also when a step was restarted and the same row means something else.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "coding/stream_decoder.h"
+#include "runtime/slicing.h"
+#include "scheduler/scheduler.h"
+#include "transport/control.h"
+#include "transport/header.h"
+
+namespace motley {
+
+class RowCollector {
+ public:
+  using Raise = std::function<void(Event)>;
+
+  // `length` and `slice_length` in floats. `raise` may call back into this object.
+  RowCollector(uint32_t workers, size_t length, size_t slice_length, ParallelFor& parallel,
+               Raise raise);
+  ~RowCollector();
+
+  // A step starts, or starts again: what was assigned before no longer counts.
+  void Open(StepId step, std::shared_ptr<const CodeForm> form);
+  // Writes the sum of the open step, which then is closed: what still comes is late.
+  Status Close(std::span<float> sum);
+
+  // The worker was told to compute this row of the open step.
+  void Assign(WorkerId worker, StepId step, RowId row);
+  // The worker is gone, and what it was sending with it.
+  void Forget(WorkerId worker);
+
+  // A slice is announced; where to put its payload, or empty to discard it. `fenced`: the header is
+  // about another job or incarnation. A fault of the worker is returned, after it was raised.
+  Result<std::span<std::byte>> Begin(WorkerId worker, const Header& header, bool fenced);
+  // Its payload is there.
+  Status Finish(WorkerId worker);
+  // The worker ends an assignment. False when it had none like that.
+  bool End(WorkerId worker, const wire::PullT& pull);
+
+  bool Idle(WorkerId worker) const { return seats_[worker].assignments.empty(); }
+  std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
+  const CodeForm& form() const { return *form_; }  // Of the step that was opened last.
+  double amplification() const;                    // Of the last Close.
+
+ private:
+  struct Assignment {
+    StepId step = 0;
+    RowId row = 0;
+    uint64_t attempt = 0;    // Of all Opens: another number, another code.
+    std::vector<bool> seen;  // Slices that came.
+    size_t seen_count = 0;
+    bool added = false;    // Something of it is in the sums.
+    bool settled = false;  // Arrived, late or refused: the scheduler knows.
+  };
+  struct Seat {
+    std::deque<Assignment> assignments;
+    std::vector<float> values;  // The slice that is arriving.
+    size_t slice = 0;
+    double norm = 0;  // That its header declared.
+    bool receiving = false;
+    StepId stale_step = 0;  // The last stranger's answer that was counted.
+    RowId stale_row = 0;
+    bool stale_counted = false;
+  };
+
+  Assignment* Current(WorkerId worker, const Header& header);
+  bool Counts(const Assignment& assignment) const;
+  void CountLate(WorkerId worker, const Header& header, Assignment* assignment);
+  Status Refuse(WorkerId worker, Assignment* assignment, Status why);
+  Status Misplaced(WorkerId worker, const Header& header);
+  Status Add(WorkerId worker, Assignment& assignment, std::vector<Event>& events);
+  void RaiseAll(const std::vector<Event>& events);
+
+  Slicing cut_;
+  ParallelFor& parallel_;
+  Raise raise_;
+  std::vector<Seat> seats_;
+  std::shared_ptr<const CodeForm> form_;
+  std::unique_ptr<StreamDecoder> decoder_;
+  std::vector<bool> row_done_;
+  StepId step_ = 0;
+  uint64_t attempt_ = 0;
+  bool open_ = false;
+  bool decodable_ = false;
+};
+
+}  // namespace motley

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row of the encoding matrix, computed chunk by chunk on the device, so that it can be stopped
+// soon and its progress seen. Loop thread only.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "runtime/workshop.h"
+
+namespace motley {
+
+class RowTask : public std::enable_shared_from_this<RowTask> {
+ public:
+  struct Row {
+    StepId step = 0;
+    uint64_t version = 0;
+    RowId row = 0;
+    std::vector<PartitionTerm> terms;
+  };
+  struct Hooks {
+    std::function<void()> progress;    // A chunk is done, and others follow.
+    std::function<void(Status)> done;  // The last call; kCancelled after Cancel.
+  };
+
+  // `sum`: VectorLength floats; set to the row's sum.
+  RowTask(Loop& loop, std::shared_ptr<Workshop> shop, Row row, ParameterCopy parameters,
+          std::shared_ptr<std::vector<float>> sum);
+
+  void Run(Hooks hooks);  // Hooks never run inside.
+  void Cancel();
+  void Abandon();  // Cancel, and no hook runs any more.
+
+  const Row& row() const { return row_; }
+  uint64_t samples() const { return samples_; }  // Computed so far,
+  Duration compute() const { return compute_; }  // and how long it took.
+  const std::shared_ptr<std::vector<float>>& sum() const { return sum_; }
+
+ private:
+  void Cut();
+  void Next();
+  void OnChunk(Result<Trainer::Outcome> outcome);
+  void Finish(Status status);
+
+  Loop& loop_;
+  std::shared_ptr<Workshop> shop_;
+  Row row_;
+  ParameterCopy parameters_;
+  std::shared_ptr<std::vector<float>> sum_;
+  Hooks hooks_;
+  std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
+  std::vector<std::vector<PartitionTerm>> chunks_;
+  size_t next_chunk_ = 0;
+  uint64_t samples_ = 0;
+  Duration compute_{};
+};
+
+}  // namespace motley

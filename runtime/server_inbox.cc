@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What peers send to the server, checked before any of it counts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "runtime/messages.h"
+#include "runtime/server_job.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kMaxJoinBytes = 4096;                   // All that is read from a stranger.
+constexpr uint64_t kMaxComputeNs = 1'000'000'000'000'000;  // Eleven days for one row.
+
+}  // namespace
+
+void ServerJob::OnConnected(PeerId peer) { peers_.OnConnected(peer); }
+
+void ServerJob::OnLost(PeerId peer, const Status& why) {
+  control_.erase(peer);
+  peers_.OnLost(peer, why);
+}
+
+std::span<std::byte> ServerJob::OnPayload(PeerId peer, const Header& header) {
+  if (header.kind == FrameKind::kControl) return BeginControl(peer, header);
+  const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
+  if (worker && header.kind == FrameKind::kGradient) return BeginSlice(peer, *worker, header);
+  peers_.SendAway(peer, Status::DataError(worker ? "only a server sends such frames"
+                                                 : "a join is due before anything else"));
+  return {};
+}
+
+std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) {
+  if (peers_.Greeting(peer) && header.length > kMaxJoinBytes) {
+    peers_.SendAway(peer,
+                    Status::DataError(fmt::format("a join of {} bytes, of which {} are allowed",
+                                                  header.length, kMaxJoinBytes)));
+  }
+  if (!peers_.Greeting(peer) && !peers_.WorkerOf(peer)) return {};
+  Bytes& bytes = control_[peer];
+  bytes.resize(header.length);
+  return bytes;
+}
+
+std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const Header& header) {
+  const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
+  Result<std::span<std::byte>> room = rows().Begin(worker, header, fenced);
+  if (room.ok()) return *room;
+  Complain(peer, room.status(), header.step);
+  return {};
+}
+
+void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
+  if (header.kind == FrameKind::kControl) {
+    if (discarded) return;
+    const Bytes bytes = std::exchange(control_[peer], Bytes());
+    control_.erase(peer);
+    return OnControl(peer, bytes);
+  }
+  if (header.length == 0) {  // OnPayload was not asked; it refuses every empty slice.
+    OnPayload(peer, header);
+    return;
+  }
+  const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
+  if (discarded || !worker) return;
+  if (Status fine = rows().Finish(*worker); !fine.ok()) Complain(peer, fine, header.step);
+}
+
+void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
+  const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
+  if (!worker) return;  // Sent away meanwhile.
+  SendControl(env_.transport, peer, peers_.HeaderTo(*worker, FrameKind::kControl),
+              ErrorMessage(why.WithContext("refused from " + Describe(*worker)), step));
+}
+
+void ServerJob::OnControl(PeerId peer, BytesView bytes) {
+  Result<wire::ControlT> control = DecodeControl(bytes);
+  const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
+  if (!control.ok()) {
+    peers_.SendAway(peer, control.status());
+  } else if (worker) {
+    OnWorkerControl(peer, *worker, *control);
+  } else if (peers_.Greeting(peer)) {
+    OnGreeting(peer, *control);
+  }
+}
+
+void ServerJob::OnGreeting(PeerId peer, const wire::ControlT& control) {
+  const wire::JoinT* join = control.body.AsJoin();
+  if (join != nullptr) return peers_.Join(peer, *join);
+  peers_.SendAway(peer, Status::DataError("a join is due before anything else"));
+}
+
+void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control) {
+  if (const wire::PullT* pull = control.body.AsPull()) {
+    OnPull(peer, worker, *pull);
+  } else if (const wire::ErrorT* error = control.body.AsError()) {
+    if (!ended_) {
+      observer_.OnNotice(Describe(worker) + " reports: " + StatusOf(*error).ToString());
+    }
+  } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
+    env_.transport.Disconnect(peer);
+    OnLost(peer,
+           Status::Unavailable(leave->reason.empty() ? "it left" : "it left: " + leave->reason));
+  } else if (control.body.type != wire::Body::Progress && control.body.type != wire::Body::NONE) {
+    peers_.SendAway(peer, Status::DataError(fmt::format("a worker does not send {}",
+                                                        wire::EnumNameBody(control.body.type))));
+  }
+}
+
+void ServerJob::OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull) {
+  record_.Holds(worker, pull.held_bytes);
+  if (!introduced_[worker]) {
+    introduced_[worker] = true;
+    const double speed = pull.samples_per_second;
+    pump_.Raise(
+        WorkerFree{worker, 0, Duration::zero(), std::isfinite(speed) && speed > 0 ? speed : 0});
+    return;
+  }
+  if (!rows().End(worker, pull)) {
+    peers_.SendAway(
+        peer, Status::DataError(fmt::format("the end of row {} of step {}, which was not assigned",
+                                            pull.row, pull.step)));
+    return;
+  }
+  const uint64_t samples = std::min<uint64_t>(pull.samples, options_.batch);
+  const Duration compute(std::min(pull.compute_ns, kMaxComputeNs));
+  pump_.Raise(WorkerFree{worker, samples, compute, 0});
+}
+
+}  // namespace motley

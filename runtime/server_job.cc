@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/server_job.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+#include "base/random.h"
+#include "runtime/messages.h"
+
+namespace motley {
+
+ServerJob::ServerJob(Env env, const JobOptions& options, const Dataset& data, JobObserver* observer,
+                     Parts parts)
+    : env_(env),
+      options_(options),
+      schedule_(std::move(parts.schedule)),
+      sparse_(data.sparse),
+      observer_(observer != nullptr ? *observer : no_observer_),
+      job_(Random(options.seed, Stream::kIncarnation).Next32()),
+      model_(std::move(parts.model)),
+      rows_(std::move(parts.rows)),
+      publisher_(env.transport, options.workers, options.slice_length),
+      feed_(env.transport, data, schedule_.partition_sizes(), options.workers),
+      record_(options.workers),
+      peers_(env.loop, env.transport, options.workers, options.token, job_,
+             {[this](WorkerId worker) { return Welcome(worker); },
+              [this](WorkerId worker) { OnJoined(worker); },
+              [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); }}),
+      pump_(env.loop, std::move(parts.scheduler),
+            [this](const Command& command) { Execute(command); }),
+      introduced_(options.workers, false) {
+  const size_t length = VectorLength(model_->parameter_count());
+  gradient_ = std::make_shared<std::vector<float>>(length);
+  *rows_ = std::make_unique<RowCollector>(options.workers, length, options.slice_length,
+                                          env.device.parallel(),
+                                          [this](Event event) { pump_.Raise(std::move(event)); });
+}
+
+ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
+
+void ServerJob::Start(Finished finished) {
+  finished_ = std::move(finished);
+  model_->SetIdle([this] { FinishWhenQuiet(); });
+  env_.transport.SetReceiver(this);
+  pump_.Raise(Tick{});  // Starts the scheduler's clock.
+}
+
+void ServerJob::Stop(const std::string& reason) { End(Status::Cancelled(reason)); }
+
+wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
+  wire::AcceptT accept;
+  accept.worker = worker;
+  accept.job = job_;
+  accept.seed = options_.seed;
+  accept.batch = options_.batch;
+  accept.partition_sizes = schedule_.partition_sizes();
+  accept.features = options_.model.features;
+  accept.classes = options_.model.classes;
+  accept.sparse = sparse_;
+  accept.model = options_.model.name;
+  accept.slice_length = options_.slice_length;
+  return accept;
+}
+
+void ServerJob::OnJoined(WorkerId worker) {
+  introduced_[worker] = false;
+  record_.Joined(worker, peers_.NameOf(worker));
+  observer_.OnWorkerJoined(worker, peers_.NameOf(worker));
+  pump_.Raise(WorkerJoined{worker, peers_.IncarnationOf(worker)});
+}
+
+void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
+  rows().Forget(worker);
+  publisher_.Forget(worker);
+  feed_.Forget(worker);
+  if (ended_) return;
+  observer_.OnWorkerLost(worker, why);
+  pump_.Raise(WorkerLost{worker, why});
+}
+
+std::string ServerJob::Describe(WorkerId worker) const {
+  return fmt::format("worker {} ({})", worker, peers_.NameOf(worker));
+}
+
+void ServerJob::Execute(const Command& command) {
+  observer_.OnCommand(command, env_.loop.Now());
+  std::visit([this](const auto& each) { Do(each); }, command);
+}
+
+void ServerJob::Do(const OpenStep& command) {
+  const Time now = env_.loop.Now();
+  record_.Opened(command.step, now);
+  rows().Open(command.step, command.code);
+  observer_.OnStepOpened(command.step, *command.code, now);
+}
+
+void ServerJob::Do(const PlacePartitions& command) {
+  if (!peers_.Connected(command.worker)) return;  // Its loss is on its way to the scheduler.
+  feed_.Place(command.worker, peers_.PeerOf(command.worker),
+              peers_.HeaderTo(command.worker, FrameKind::kPartition), command.partitions);
+}
+
+void ServerJob::Do(const AssignRow& command) {
+  if (!peers_.Connected(command.worker)) return;
+  const PeerId peer = peers_.PeerOf(command.worker);
+  Header header = peers_.HeaderTo(command.worker, FrameKind::kControl);
+  const CodeForm& form = rows().form();
+  rows().Assign(command.worker, command.step, command.row);
+  publisher_.Publish(command.worker, peer, header, command.step, model_->parameters());
+  wire::AssignT assign;
+  assign.step = command.step;
+  assign.version = command.step;
+  assign.row = command.row;
+  assign.complex_packed = form.field == Field::kComplexPacked;
+  assign.terms = RunsOf(form, command.row);
+  header.step = command.step;
+  SendControl(env_.transport, peer, header, std::move(assign));
+  observer_.OnRowAssigned(command.step, command.row, command.worker, env_.loop.Now());
+}
+
+void ServerJob::Do(const CancelWork& command) {
+  if (!peers_.Connected(command.worker)) return;
+  wire::CancelT cancel;
+  cancel.step = command.step;
+  SendControl(env_.transport, peers_.PeerOf(command.worker),
+              peers_.HeaderTo(command.worker, FrameKind::kControl), std::move(cancel));
+}
+
+void ServerJob::Do(const CommitStep& command) {
+  const StepId step = command.step;
+  if (Status summed = rows().Close(*gradient_); !summed.ok()) {
+    return End(summed.WithContext(fmt::format("step {} could not be decoded", step)));
+  }
+  const double loss = (*gradient_)[model_->parameter_count()] / schedule_.batch_size(step);
+  record_.Decoded(loss, rows().amplification());
+  observer_.OnStepDecoded(step, *gradient_, *model_->parameters(), env_.loop.Now());
+  model_->Commit(step, gradient_, [this, step](const Status& status) { OnApplied(step, status); });
+}
+
+void ServerJob::OnApplied(StepId step, const Status& status) {
+  if (!status.ok()) return End(status);
+  const Time now = env_.loop.Now();
+  record_.Applied(now);
+  observer_.OnStepApplied(step, *model_->parameters(), record_.last_batch_loss(), now);
+  pump_.Raise(StepApplied{step});
+}
+
+void ServerJob::Do(const DropWorker& command) {
+  if (!peers_.Connected(command.worker)) return;
+  peers_.SendAway(peers_.PeerOf(command.worker), command.why);
+}
+
+void ServerJob::Do(const EndJob& command) { End(command.status); }
+
+void ServerJob::Do(const Notify& command) { observer_.OnNotice(command.text); }
+
+void ServerJob::End(Status status) {
+  if (std::exchange(ended_, true)) return;
+  end_ = std::move(status);
+  pump_.Stop();
+  peers_.SendAllAway([this] {
+    gone_ = true;
+    FinishWhenQuiet();
+  });
+}
+
+void ServerJob::FinishWhenQuiet() {
+  if (!ended_ || !gone_ || model_->busy() || !finished_) return;
+  JobResult result = record_.Take();
+  result.status = end_;
+  result.parameters = *model_->parameters();
+  result.max_decode_error = model_->max_decode_error();
+  result.audited_steps = model_->audited_steps();
+  result.scheduler = pump_.Stats();
+  // Posted, so that the caller may destroy this node from inside its callback.
+  env_.loop.Post(alive_.Guard([finished = std::exchange(finished_, nullptr),
+                               result = std::move(result)] { finished(result); }));
+}
+
+}  // namespace motley

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ServerNode: carries the scheduler's commands out with the parts around it, and tells the
+// scheduler what happens. Loop thread only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/alive.h"
+#include "runtime/event_pump.h"
+#include "runtime/job_record.h"
+#include "runtime/partition_feed.h"
+#include "runtime/publisher.h"
+#include "runtime/row_collector.h"
+#include "runtime/server_model.h"
+#include "runtime/server_node.h"
+#include "runtime/server_peers.h"
+
+namespace motley {
+
+class ServerJob final : public ServerNode, private Receiver {
+ public:
+  // What can fail to be made. `rows` is filled here; the scheduler asks through it.
+  struct Parts {
+    BatchSchedule schedule;
+    std::unique_ptr<ServerModel> model;
+    std::unique_ptr<Scheduler> scheduler;
+    std::shared_ptr<std::unique_ptr<RowCollector>> rows;
+  };
+
+  ServerJob(Env env, const JobOptions& options, const Dataset& data, JobObserver* observer,
+            Parts parts);
+  ~ServerJob() override;
+
+  void Start(Finished finished) override;
+  void Stop(const std::string& reason) override;
+
+ private:
+  // What arrives (server_inbox.cc).
+  void OnConnected(PeerId peer) override;
+  std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
+  void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
+  void OnLost(PeerId peer, const Status& why) override;
+  std::span<std::byte> BeginControl(PeerId peer, const Header& header);
+  std::span<std::byte> BeginSlice(PeerId peer, WorkerId worker, const Header& header);
+  void OnControl(PeerId peer, BytesView bytes);
+  void OnGreeting(PeerId peer, const wire::ControlT& control);
+  void OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
+  void OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull);
+  void Complain(PeerId peer, const Status& why, StepId step);
+
+  // Membership.
+  wire::AcceptT Welcome(WorkerId worker) const;
+  void OnJoined(WorkerId worker);
+  void OnWorkerLost(WorkerId worker, const Status& why);
+  std::string Describe(WorkerId worker) const;  // "worker 2 (name)"
+
+  // The scheduler's commands.
+  void Execute(const Command& command);
+  void Do(const OpenStep& command);
+  void Do(const PlacePartitions& command);
+  void Do(const AssignRow& command);
+  void Do(const CancelWork& command);
+  void Do(const CommitStep& command);
+  void Do(const DropWorker& command);
+  void Do(const EndJob& command);
+  void Do(const Notify& command);
+  void OnApplied(StepId step, const Status& status);
+
+  // The end.
+  void End(Status status);
+  void FinishWhenQuiet();
+
+  RowCollector& rows() { return **rows_; }
+
+  Env env_;
+  JobOptions options_;
+  BatchSchedule schedule_;
+  bool sparse_;
+  JobObserver no_observer_;
+  JobObserver& observer_;
+  uint32_t job_;  // Random, told to workers, on every frame.
+  std::unique_ptr<ServerModel> model_;
+  std::shared_ptr<std::unique_ptr<RowCollector>> rows_;
+  Publisher publisher_;
+  PartitionFeed feed_;
+  JobRecord record_;
+  ServerPeers peers_;
+  EventPump pump_;
+  std::map<PeerId, Bytes> control_;  // The control message that is arriving, per peer.
+  std::vector<bool> introduced_;     // Sent the first Pull of its life.
+  std::shared_ptr<std::vector<float>> gradient_;
+  Finished finished_;
+  Status end_;
+  bool ended_ = false;
+  bool gone_ = false;  // All peers are.
+  Alive alive_;
+};
+
+}  // namespace motley

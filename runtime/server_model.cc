@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/server_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/random.h"
+#include "coding/combine.h"
+#include "runtime/audit.h"
+#include "training/model.h"
+#include "training/optimizer.h"
+
+namespace motley {
+
+struct ServerModel::Shared {
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Optimizer> optimizer;
+  BatchSchedule schedule;
+  const Dataset& data;
+};
+
+Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const JobOptions& options,
+                                                         const Dataset& data,
+                                                         const BatchSchedule& schedule) {
+  if (!device.host_accessible()) {
+    return Status::InvalidArgument("the server's device must share the host's memory");
+  }
+  if (options.model.features != data.features || options.model.classes != data.classes) {
+    return Status::InvalidArgument(
+        fmt::format("the model is for {} features and {} classes, the data has {} and {}",
+                    options.model.features, options.model.classes, data.features, data.classes));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(auto model, Model::Create(options.model));
+  const size_t count = model->parameter_count();
+  MOTLEY_ASSIGN_OR_RETURN(auto optimizer, Optimizer::Create(options.optimizer, count));
+  auto shared =
+      std::shared_ptr<Shared>(new Shared{std::move(model), std::move(optimizer), schedule, data});
+  return std::unique_ptr<ServerModel>(new ServerModel(device, options, std::move(shared)));
+}
+
+ServerModel::ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared)
+    : device_(device),
+      seed_(options.seed),
+      audit_fraction_(options.audit_fraction),
+      shared_(std::move(shared)) {
+  auto first = std::make_shared<std::vector<float>>(shared_->model->parameter_count());
+  shared_->model->Initialize(options.seed, *first);
+  copies_.push_back(first);
+  parameters_ = std::move(first);
+}
+
+// A copy that no send, audit or caller still reads.
+std::shared_ptr<std::vector<float>> ServerModel::Spare() {
+  for (const auto& copy : copies_) {
+    if (copy.use_count() == 1) return copy;
+  }
+  copies_.push_back(std::make_shared<std::vector<float>>(parameters_->size()));
+  return copies_.back();
+}
+
+void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradient, Done done) {
+  MOTLEY_ASSERT(!applying_);
+  applying_ = true;
+  const ParameterCopy from = parameters_;
+  const bool audit = WantsAudit(step);
+  std::vector<float> decoded;  // A copy: the update works in place.
+  if (audit) decoded.assign(gradient->begin(), gradient->begin() + from->size());
+  const auto next = Spare();
+  auto work = [&device = device_, shared = shared_, from, next, gradient, step] {
+    std::copy(from->begin(), from->end(), next->begin());
+    const std::span<float> mean(gradient->data(), next->size());
+    MOTLEY_RETURN_IF_ERROR(
+        shared->optimizer->Apply(device, mean, shared->schedule.batch_size(step), *next));
+    if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
+    return Status::DataError(fmt::format(
+        "training diverged: parameters are no longer finite after step {}; lower --lr", step));
+  };
+  // `from` is let go on this thread, after the device has read it: Spare() may then hand it out.
+  device_.Submit(0, std::move(work),
+                 alive_.Guard([this, next, from, done = std::move(done)](Status status) {
+                   applying_ = false;
+                   if (status.ok()) parameters_ = next;
+                   done(std::move(status));
+                   if (idle_) idle_();
+                 }));
+  if (audit) Audit(step, from, std::move(decoded));
+}
+
+bool ServerModel::WantsAudit(StepId step) const {
+  Random random(seed_, Stream::kAudit, step);
+  const bool drawn = random.Chance(audit_fraction_);
+  return !auditing_ && (step == 0 || drawn);
+}
+
+void ServerModel::Audit(StepId step, const ParameterCopy& parameters, std::vector<float> decoded) {
+  auditing_ = true;
+  const auto error = std::make_shared<double>(0);
+  auto work = [&device = device_, shared = shared_, parameters, step, error,
+               decoded = std::move(decoded)] {
+    MOTLEY_ASSIGN_OR_RETURN(*error, DecodeError(device, *shared->model, shared->data,
+                                                shared->schedule, step, *parameters, decoded));
+    return Status::Ok();
+  };
+  device_.Submit(shared_->schedule.batch_size(step), std::move(work),
+                 alive_.Guard([this, error, parameters](const Status& status) {
+                   auditing_ = false;
+                   if (status.ok()) {
+                     ++audited_steps_;
+                     max_decode_error_ = std::max(max_decode_error_, *error);
+                   }
+                   if (idle_) idle_();
+                 }));
+}
+
+}  // namespace motley

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server's parameters, version by version, and what the device does with them: the optimizer's
+// update, and the audit that compares a decoded gradient with a direct sum. Loop thread only; what
+// the device works on is shared with its work, so this object may go at any time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "devices/device.h"
+#include "runtime/alive.h"
+#include "runtime/job.h"
+#include "runtime/publisher.h"
+#include "training/batch_schedule.h"
+#include "training/dataset.h"
+
+namespace motley {
+
+class ServerModel {
+ public:
+  using Done = std::function<void(Status)>;
+
+  // kInvalidArgument when model, optimizer and data do not fit together.
+  static Result<std::unique_ptr<ServerModel>> Create(Device& device, const JobOptions& options,
+                                                     const Dataset& data,
+                                                     const BatchSchedule& schedule);
+
+  size_t parameter_count() const { return parameters_->size(); }
+  const ParameterCopy& parameters() const { return parameters_; }  // Of the newest version.
+
+  // Turns version `step` into the next one; `gradient` (VectorLength floats, the sum over the
+  // batch) is used up. kDataError when the new parameters are not finite: training has diverged. If
+  // this step is one of the sample and no other audit runs, it is then compared with the direct
+  // sum.
+  void Commit(StepId step, std::shared_ptr<std::vector<float>> gradient, Done done);
+
+  // Something of the above is still on the device.
+  bool busy() const { return applying_ || auditing_; }
+  // Runs whenever busy() may have become false.
+  void SetIdle(std::function<void()> idle) { idle_ = std::move(idle); }
+
+  double max_decode_error() const { return max_decode_error_; }
+  uint64_t audited_steps() const { return audited_steps_; }
+
+ private:
+  struct Shared;  // Model, optimizer, schedule: what the device's work uses.
+  ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared);
+  std::shared_ptr<std::vector<float>> Spare();
+  bool WantsAudit(StepId step) const;
+  void Audit(StepId step, const ParameterCopy& parameters, std::vector<float> decoded);
+
+  Device& device_;
+  uint64_t seed_;
+  double audit_fraction_;
+  std::shared_ptr<Shared> shared_;
+  ParameterCopy parameters_;
+  std::vector<std::shared_ptr<std::vector<float>>> copies_;  // All that exist, for reuse.
+  std::function<void()> idle_;
+  bool applying_ = false;
+  bool auditing_ = false;
+  double max_decode_error_ = 0;
+  uint64_t audited_steps_ = 0;
+  Alive alive_;
+};
+
+}  // namespace motley

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/server_node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/random.h"
+#include "runtime/server_job.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kMaxWorkers = 1024;
+
+std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
+
+Status CheckOptions(const JobOptions& options, const Dataset& data) {
+  if (options.workers == 0 || options.workers > kMaxWorkers) {
+    return Status::InvalidArgument(fmt::format("{} worker{}: a job takes 1 to {}", options.workers,
+                                               Plural(options.workers), kMaxWorkers));
+  }
+  if (data.rows() == 0) return Status::InvalidArgument("there are no training samples");
+  if (options.batch == 0) return Status::InvalidArgument("a batch needs at least one sample");
+  if (options.steps == 0) return Status::InvalidArgument("a job needs at least one step");
+  if (options.slice_length < 2 || options.slice_length % 2 != 0 ||
+      options.slice_length > kMaxBulkBytes / sizeof(float)) {
+    return Status::InvalidArgument(
+        fmt::format("slices of {} floats: an even number from 2 to {} is possible",
+                    options.slice_length, kMaxBulkBytes / sizeof(float)));
+  }
+  if (!(options.audit_fraction >= 0 && options.audit_fraction <= 1)) {
+    return Status::InvalidArgument(
+        fmt::format("an audit fraction of {} is not within 0 and 1", options.audit_fraction));
+  }
+  return Status::Ok();
+}
+
+SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& schedule) {
+  SchedulerOptions out;
+  out.workers = options.workers;
+  out.partitions = static_cast<uint32_t>(schedule.partition_sizes().size());
+  out.code = options.code;
+  out.tolerate = options.code == "none" ? 0 : options.tolerate;
+  out.shares = options.shares;
+  out.batch = schedule.batch_size(0);
+  out.steps = options.steps;
+  out.seed = options.seed;
+  out.start_timeout = options.start_timeout;
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServerNode>> ServerNode::Create(Env env, const JobOptions& options,
+                                                       const Dataset& data, JobObserver* observer) {
+  MOTLEY_RETURN_IF_ERROR(CheckOptions(options, data));
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionCount(data.rows(), options.workers));
+  const BatchSchedule schedule(options.seed, PartitionSizes(data.rows(), partitions),
+                               options.batch);
+  MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data, schedule));
+  const auto rows = std::make_shared<std::unique_ptr<RowCollector>>();
+  MOTLEY_ASSIGN_OR_RETURN(
+      auto scheduler,
+      MakeCodedScheduler(ForScheduler(options, schedule), [rows](const std::vector<bool>& absent) {
+        return (*rows)->RowsToReplace(absent);
+      }));
+  return std::unique_ptr<ServerNode>(
+      new ServerJob(env, options, data, observer,
+                    ServerJob::Parts{schedule, std::move(model), std::move(scheduler), rows}));
+}
+
+}  // namespace motley

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker_inbox.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/partition_feed.h"
+
+namespace motley {
+
+ParameterInbox::ParameterInbox(size_t parameter_count, uint32_t slice_length)
+    : cut_{parameter_count, slice_length} {}
+
+std::shared_ptr<std::vector<float>> ParameterInbox::Spare() {
+  for (const auto& copy : copies_) {
+    if (copy.use_count() == 1) return copy;
+  }
+  copies_.push_back(std::make_shared<std::vector<float>>(cut_.total));
+  return copies_.back();
+}
+
+Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header) {
+  const bool old = (whole_.values && header.version <= whole_.number) ||
+                   (coming_.values && header.version < coming_.number);
+  if (old) return std::span<std::byte>();
+  MOTLEY_ASSIGN_OR_RETURN(slice_, SliceOf(cut_, header));
+  if (!coming_.values || header.version != coming_.number) {
+    coming_ = Version();
+    coming_.number = header.version;
+    coming_.values = Spare();
+    coming_.seen.assign(cut_.count(), false);
+  }
+  const std::span<float> values(*coming_.values);
+  return std::as_writable_bytes(values.subspan(cut_.begin(slice_), cut_.size(slice_)));
+}
+
+void ParameterInbox::Finish() {
+  if (coming_.seen[slice_]) return;
+  coming_.seen[slice_] = true;
+  if (++coming_.seen_count == cut_.count()) whole_ = std::exchange(coming_, Version());
+}
+
+ParameterCopy ParameterInbox::Get(uint64_t version) const {
+  return whole_.values && whole_.number == version ? whole_.values : nullptr;
+}
+
+PartitionInbox::PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape)
+    : shop_(std::move(shop)), shape_(shape) {}
+
+Result<std::span<std::byte>> PartitionInbox::Begin(const Header& header) {
+  if (header.row_id >= shop_->schedule.partition_sizes().size()) {
+    return Status::DataError(fmt::format("a block of partition {}, of which there are {}",
+                                         header.row_id, shop_->schedule.partition_sizes().size()));
+  }
+  if (header.total > kMaxBlockBytes || header.offset > header.total ||
+      header.length > header.total - header.offset) {
+    return Status::DataError(fmt::format("{} bytes at {} of a block of {} bytes", header.length,
+                                         header.offset, header.total));
+  }
+  if (header.offset == 0) {
+    partition_ = header.row_id;
+    block_.assign(header.total, std::byte{});
+    filled_ = 0;
+  } else if (header.row_id != partition_ || header.offset != filled_ ||
+             header.total != block_.size()) {
+    return Status::DataError(
+        fmt::format("a piece at {} of partition {} out of order", header.offset, header.row_id));
+  }
+  piece_ = header.length;
+  return std::span<std::byte>(block_).subspan(filled_, piece_);
+}
+
+Status PartitionInbox::Finish() {
+  filled_ += piece_;
+  if (filled_ < block_.size()) return Status::Ok();
+  return Keep().WithContext(fmt::format("the data of partition {} is damaged", partition_));
+}
+
+Status PartitionInbox::Keep() {
+  const Bytes block = std::exchange(block_, Bytes());
+  MOTLEY_ASSIGN_OR_RETURN(Dataset data,
+                          DecodeBlock(block, shape_.features, shape_.classes, shape_.sparse));
+  const uint32_t size = shop_->schedule.partition_sizes()[partition_];
+  if (data.rows() != size) {
+    return Status::DataError(fmt::format("{} samples where {} belong", data.rows(), size));
+  }
+  Drop(partition_);
+  held_bytes_ += data.size_bytes();
+  shop_->store[partition_] = std::make_shared<const Dataset>(std::move(data));
+  return Status::Ok();
+}
+
+void PartitionInbox::Drop(PartitionId partition) {
+  const auto held = shop_->store.find(partition);
+  if (held == shop_->store.end()) return;
+  held_bytes_ -= held->second->size_bytes();
+  shop_->store.erase(held);
+}
+
+}  // namespace motley

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker_life.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/messages.h"
+
+namespace motley {
+namespace {
+
+constexpr Duration kConnectLimit = std::chrono::seconds(10);
+constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
+constexpr Duration kLongestRetry = std::chrono::seconds(2);
+constexpr Duration kAcceptLimit = std::chrono::seconds(15);
+constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
+
+}  // namespace
+
+std::unique_ptr<WorkerNode> WorkerNode::Create(Env env, const WorkerOptions& options) {
+  return std::make_unique<WorkerLife>(env, options);
+}
+
+WorkerLife::WorkerLife(Env env, const WorkerOptions& options)
+    : env_(env), options_(options), retry_delay_(kFirstRetry) {}
+
+WorkerLife::~WorkerLife() {
+  env_.transport.SetReceiver(nullptr);
+  if (timer_ != 0) env_.loop.Cancel(timer_);
+  if (peer_ != 0) env_.transport.Disconnect(peer_);
+}
+
+void WorkerLife::Start(Finished finished) {
+  finished_ = std::move(finished);
+  started_ = env_.loop.Now();
+  env_.transport.SetReceiver(this);
+  Connect();
+}
+
+void WorkerLife::SetAnswerFilter(AnswerFilter filter) {
+  filter_ = std::move(filter);
+  if (desk_) desk_->SetAnswerFilter(filter_);
+}
+
+void WorkerLife::SetTimer(Duration delay, Task task) {
+  if (timer_ != 0) env_.loop.Cancel(timer_);
+  timer_ = env_.loop.After(delay, [this, task = std::move(task)] {
+    timer_ = 0;
+    task();
+  });
+}
+
+void WorkerLife::Connect() {
+  state_ = State::kConnecting;
+  peer_ = env_.transport.Connect(options_.server);
+}
+
+Header WorkerLife::OwnHeader() const {
+  Header header;
+  header.job = job_;
+  header.incarnation = options_.incarnation;
+  return header;
+}
+
+void WorkerLife::OnConnected(PeerId peer) {
+  if (peer != peer_ || state_ != State::kConnecting) return;
+  state_ = State::kJoining;
+  wire::JoinT join;
+  join.protocol = kProtocolVersion;
+  join.token = options_.token;
+  join.name = options_.name;
+  join.index_hint = options_.index_hint;
+  join.incarnation = options_.incarnation;
+  join.device = env_.device.info().name;
+  SendControl(env_.transport, peer_, OwnHeader(), std::move(join));
+  SetTimer(kAcceptLimit, [this] {
+    Finish(Status::Unavailable(fmt::format("the server at {} does not answer", options_.server)));
+  });
+}
+
+void WorkerLife::OnLost(PeerId peer, const Status& why) {
+  if (peer != peer_) return;
+  peer_ = 0;
+  switch (state_) {
+    case State::kConnecting:
+    case State::kJoining: return RetryOrGiveUp(why);
+    case State::kWorking:
+      return Finish(Status(why.code(), why.message())
+                        .WithContext(fmt::format("lost the server at {}", options_.server)));
+    case State::kLeaving: return Finish(last_error_);
+    case State::kFinished: return;
+  }
+}
+
+// A server that starts at the same time may need a moment to listen.
+void WorkerLife::RetryOrGiveUp(const Status& why) {
+  const bool hopeless = why.code() != StatusCode::kUnavailable;
+  if (hopeless || env_.loop.Now() - started_ + retry_delay_ > kConnectLimit) {
+    return Finish(why.WithContext(fmt::format(
+        "cannot join the server at {} (does it run, and at this address?)", options_.server)));
+  }
+  SetTimer(retry_delay_, [this] { Connect(); });
+  retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+}
+
+void WorkerLife::OnAccept(const wire::AcceptT& accept) {
+  if (state_ != State::kJoining) return;
+  auto shop = MakeWorkshop(env_.loop, env_.device, accept);
+  if (!shop.ok()) return Fail(shop.status());
+  env_.loop.Cancel(std::exchange(timer_, 0));
+  state_ = State::kWorking;
+  job_ = accept.job;
+  shop_ = std::move(shop).value();
+  parameters_ =
+      std::make_unique<ParameterInbox>(shop_->model->parameter_count(), accept.slice_length);
+  partitions_ = std::make_unique<PartitionInbox>(
+      shop_, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse});
+  desk_ = std::make_unique<WorkDesk>(
+      env_,
+      WorkDesk::Parts{shop_, *parameters_, *partitions_, peer_, OwnHeader(), accept.slice_length},
+      [this](const Status& status) { Fail(status.WithContext("cannot compute")); });
+  desk_->SetAnswerFilter(filter_);
+  // The callback keeps what the device works with.
+  shop_->trainer->Calibrate([keep = shop_, then = alive_.Guard([this](const Result<double>& speed) {
+    OnCalibrated(speed);
+  })](const Result<double>& speed) { then(speed); });
+}
+
+void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
+  if (state_ != State::kWorking) return;
+  if (!samples_per_second.ok()) {
+    return Fail(samples_per_second.status().WithContext("cannot measure the device's speed"));
+  }
+  desk_->Introduce(*samples_per_second);
+}
+
+std::span<std::byte> WorkerLife::OnPayload(PeerId peer, const Header& header) {
+  if (peer != peer_ || state_ == State::kLeaving || state_ == State::kFinished) return {};
+  if (header.kind == FrameKind::kControl) {
+    control_.resize(header.length);
+    return control_;
+  }
+  const bool ours = header.job == job_ && header.incarnation == options_.incarnation;
+  if (state_ != State::kWorking || !ours) return {};
+  auto room = BeginBulk(header);
+  if (room.ok()) return *room;
+  Fail(room.status().WithContext("the server sent what cannot be"));
+  return {};
+}
+
+Result<std::span<std::byte>> WorkerLife::BeginBulk(const Header& header) {
+  if (header.kind == FrameKind::kParameters) return parameters_->Begin(header);
+  if (header.kind == FrameKind::kPartition) return partitions_->Begin(header);
+  return Status::DataError("a gradient, which only workers send");
+}
+
+Status WorkerLife::FinishBulk(const Header& header) {
+  if (header.kind == FrameKind::kPartition) return partitions_->Finish();
+  parameters_->Finish();
+  return Status::Ok();
+}
+
+void WorkerLife::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
+  if (discarded || header.length == 0 || peer != peer_) return;
+  if (state_ == State::kLeaving || state_ == State::kFinished) return;
+  if (header.kind == FrameKind::kControl) {
+    const Bytes bytes = std::exchange(control_, Bytes());
+    auto control = DecodeControl(bytes);
+    if (!control.ok()) return Fail(control.status());
+    return OnControl(*control);
+  }
+  if (Status fine = FinishBulk(header); !fine.ok()) return Fail(std::move(fine));
+  desk_->Advance();
+}
+
+void WorkerLife::OnControl(const wire::ControlT& control) {
+  if (const wire::AcceptT* accept = control.body.AsAccept()) return OnAccept(*accept);
+  if (const wire::LeaveT* leave = control.body.AsLeave()) return OnLeave(*leave);
+  if (const wire::ErrorT* error = control.body.AsError()) {
+    last_error_ = StatusOf(*error);
+    return;
+  }
+  if (state_ != State::kWorking) return;
+  if (const wire::AssignT* assign = control.body.AsAssign()) return OnAssign(*assign);
+  if (const wire::CancelT* cancel = control.body.AsCancel()) return desk_->Cancel(cancel->step);
+  if (const wire::PlaceT* place = control.body.AsPlace()) {
+    for (const PartitionId partition : place->drop) partitions_->Drop(partition);
+  }
+}
+
+void WorkerLife::OnAssign(const wire::AssignT& assign) {
+  const auto partitions = static_cast<uint32_t>(shop_->schedule.partition_sizes().size());
+  auto terms = TermsOf(assign, partitions);
+  if (!terms.ok()) return Fail(terms.status());
+  Status fine = desk_->Assign({assign.step, assign.version, assign.row, std::move(terms).value()});
+  if (!fine.ok()) Fail(std::move(fine));
+}
+
+void WorkerLife::OnLeave(const wire::LeaveT& leave) {
+  if (leave.reason.empty()) return Finish(Status::Ok());
+  const Status why = last_error_.ok() ? Status::Unavailable(leave.reason) : last_error_;
+  Finish(why.WithContext(fmt::format("sent away by the server at {}", options_.server)));
+}
+
+void WorkerLife::Fail(Status status) {
+  if (state_ == State::kLeaving || state_ == State::kFinished) return;
+  state_ = State::kLeaving;
+  last_error_ = status;
+  SendControl(env_.transport, peer_, OwnHeader(), ErrorMessage(status, 0));
+  wire::LeaveT leave;
+  leave.reason = status.message();
+  SetTimer(kGoodbyeLimit, [this] { Finish(last_error_); });
+  SendControl(env_.transport, peer_, OwnHeader(), std::move(leave), Priority::kControl,
+              alive_.Guard([this](const Status&) { Finish(last_error_); }));
+}
+
+void WorkerLife::Finish(Status status) {
+  if (state_ == State::kFinished) return;
+  state_ = State::kFinished;
+  if (timer_ != 0) env_.loop.Cancel(std::exchange(timer_, 0));
+  // Posted, so that the caller may destroy this node, and so that no part of it is torn down from
+  // inside its own callback.
+  env_.loop.Post(alive_.Guard([this, status = std::move(status)] {
+    desk_ = nullptr;
+    if (peer_ != 0) env_.transport.Disconnect(std::exchange(peer_, 0));
+    const Finished finished = std::exchange(finished_, nullptr);
+    if (finished) finished(status);
+  }));
+}
+
+}  // namespace motley

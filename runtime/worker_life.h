@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The WorkerNode: finds its server, joins, and hands what arrives to the parts that deal with it.
+// Loop thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/alive.h"
+#include "runtime/work_desk.h"
+#include "runtime/worker_inbox.h"
+#include "runtime/worker_node.h"
+#include "transport/control.h"
+
+namespace motley {
+
+class WorkerLife final : public WorkerNode, private Receiver {
+ public:
+  WorkerLife(Env env, const WorkerOptions& options);
+  ~WorkerLife() override;
+
+  void Start(Finished finished) override;
+  void SetAnswerFilter(AnswerFilter filter) override;
+
+ private:
+  enum class State { kConnecting, kJoining, kWorking, kLeaving, kFinished };
+
+  // Connecting and joining.
+  void Connect();
+  void OnConnected(PeerId peer) override;
+  void OnLost(PeerId peer, const Status& why) override;
+  void RetryOrGiveUp(const Status& why);
+  void OnAccept(const wire::AcceptT& accept);
+  void OnCalibrated(const Result<double>& samples_per_second);
+
+  // What arrives.
+  std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
+  void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
+  Result<std::span<std::byte>> BeginBulk(const Header& header);
+  Status FinishBulk(const Header& header);
+  void OnControl(const wire::ControlT& control);
+  void OnAssign(const wire::AssignT& assign);
+
+  // The end.
+  void OnLeave(const wire::LeaveT& leave);
+  void Fail(Status status);    // Tells the server, then ends.
+  void Finish(Status status);  // Ends.
+
+  Header OwnHeader() const;
+  void SetTimer(Duration delay, Task task);
+
+  Env env_;
+  WorkerOptions options_;
+  State state_ = State::kConnecting;
+  Finished finished_;
+  AnswerFilter filter_;
+  Time started_{};
+  Duration retry_delay_;
+  PeerId peer_ = 0;  // 0: none.
+  TimerId timer_ = 0;
+  Bytes control_;      // The control message that is arriving.
+  Status last_error_;  // That the server told.
+  uint32_t job_ = 0;
+  // Made when the server accepts.
+  std::shared_ptr<Workshop> shop_;
+  std::unique_ptr<ParameterInbox> parameters_;
+  std::unique_ptr<PartitionInbox> partitions_;
+  std::unique_ptr<WorkDesk> desk_;
+  Alive alive_;
+};
+
+}  // namespace motley
