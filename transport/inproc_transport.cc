@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "transport/send_queue.h"
+#include "transport/task_queue.h"
 
 namespace motley {
 namespace {
@@ -72,7 +73,6 @@ class InprocTransport final : public Transport {
 
   void Accept(const Side& side);
   void RunLater(Done done, Status status);
-  void RunDeferred();
 
   Loop& loop_;
   std::shared_ptr<Listeners> listeners_;
@@ -82,10 +82,15 @@ class InprocTransport final : public Transport {
   PeerId next_peer_ = 1;
   SendId next_send_ = 1;
   std::map<PeerId, Side> sides_;
-  std::vector<std::pair<Done, Status>> deferred_;
+  TaskQueue settled_;   // Done of dropped connections, about to run.
+  TaskQueue deferred_;  // For the next turn.
 };
 
 Result<std::string> InprocTransport::Listen(const std::string& address) {
+  if (closed_) {
+    return Status::Unavailable(
+        fmt::format("cannot listen at {}: this transport is closed", address));
+  }
   if (!listeners_->emplace(address, this).second) {
     return Status::Unavailable(
         fmt::format("cannot listen at {}: another node of this process does", address));
@@ -210,12 +215,16 @@ size_t InprocTransport::QueuedBytes(PeerId peer) const {
 
 void InprocTransport::Detach(const Side& side, const Status& why) {
   End& own = side.own();
-  own.transport->sides_.erase(own.peer);
+  InprocTransport& transport = *own.transport;
+  transport.sides_.erase(own.peer);
   own.transport = nullptr;
   std::vector<Outgoing> pending = own.queue.TakeAll();
   if (own.current) pending.insert(pending.begin(), std::move(*own.current));
   own.current.reset();
-  for (Outgoing& message : pending) message.done(why);
+  for (Outgoing& message : pending) {
+    transport.settled_.Add([done = std::move(message.done), why] { done(why); });
+  }
+  transport.settled_.Run();
 }
 
 void InprocTransport::Lose(const Side& side, const Status& why) {
@@ -246,20 +255,18 @@ void InprocTransport::Close() {
   receiver_ = nullptr;
   std::erase_if(*listeners_, [this](const auto& listener) { return listener.second == this; });
   while (!sides_.empty()) Disconnect(sides_.begin()->first);
-  RunDeferred();
+  settled_.Run();
+  deferred_.Run();
 }
 
 void InprocTransport::RunLater(Done done, Status status) {
   if (closed_) return done(std::move(status));
-  deferred_.emplace_back(std::move(done), std::move(status));
-  if (deferred_.size() > 1) return;
-  loop_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
-    if (!alive.expired()) RunDeferred();
-  });
-}
-
-void InprocTransport::RunDeferred() {
-  for (auto& [done, status] : std::exchange(deferred_, {})) done(std::move(status));
+  if (deferred_.empty()) {
+    loop_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
+      if (!alive.expired()) deferred_.Run();
+    });
+  }
+  deferred_.Add([done = std::move(done), status = std::move(status)] { done(status); });
 }
 
 }  // namespace

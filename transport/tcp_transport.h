@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transport over TCP and libuv. Bulk payloads go from the kernel straight into the receiver's
 // buffer. Loopback connections choose cubic congestion control for themselves; others keep the
-// system's choice.
+// system's choice. A peer whose bytes make no sense loses its connection: a damaged stream cannot
+// be trusted any further. Plain text, no authentication: that is the receiver's first message.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,9 @@ struct uv_loop_s;
 
 namespace motley {
 
-// `loop` outlives the transport and is run once more after Close, so that handles can go.
+// `loop` outlives the transport and is run once more after Close, so that handles can go. Addresses
+// are "HOST:PORT" or "[IPV6]:PORT"; host names are looked up. SIGPIPE is ignored from here on,
+// unless the program handles it.
 std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop);
 
 }  // namespace motley

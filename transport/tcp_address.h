@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses as people write them ("host:port", "[::1]:7440") and as sockets have them. Pure, save
+// where said; any thread.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+
+namespace motley {
+
+struct HostPort {
+  std::string host;  // Without brackets.
+  uint16_t port = 0;
+};
+
+// kInvalidArgument, with an example of a good one, for anything else.
+Result<HostPort> ParseHostPort(const std::string& address);
+
+// What a numeric host or "localhost" (127.0.0.1) means; nothing for names that must be looked up.
+std::optional<sockaddr_storage> NumericAddress(const HostPort& where);
+
+// "127.0.0.1:7440", "[::1]:7440".
+std::string FormatAddress(const sockaddr_storage& address);
+bool IsLoopback(const sockaddr_storage& address);
+bool SameAddress(const sockaddr_storage& a, const sockaddr_storage& b);
+
+}  // namespace motley

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/tcp_transport.h"
+
+#include <fmt/format.h>
+#include <uv.h>
+
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "transport/send_queue.h"
+#include "transport/task_queue.h"
+#include "transport/tcp_address.h"
+#include "transport/tcp_connection.h"
+
+namespace motley {
+namespace {
+
+// Accepted connections of one transport; more are closed as they come.
+constexpr size_t kMaxAccepted = 1024;
+constexpr int kBacklog = 128;
+
+template <typename Handle>
+void CloseAndDelete(Handle* handle) {
+  handle->data = nullptr;
+  uv_close(reinterpret_cast<uv_handle_t*>(handle),
+           [](uv_handle_t* closed) { delete reinterpret_cast<Handle*>(closed); });
+}
+
+// For listening, which happens once at the start: may wait for a name server.
+Result<sockaddr_storage> ResolveNow(uv_loop_t* loop, const HostPort& where) {
+  if (const auto numeric = NumericAddress(where)) return *numeric;
+  uv_getaddrinfo_t request;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  const int error = uv_getaddrinfo(loop, &request, nullptr, where.host.c_str(),
+                                   std::to_string(where.port).c_str(), &hints);
+  if (error != 0) return Status::Unavailable(uv_strerror(error));
+  sockaddr_storage address{};
+  std::memcpy(&address, request.addrinfo->ai_addr, request.addrinfo->ai_addrlen);
+  uv_freeaddrinfo(request.addrinfo);
+  return address;
+}
+
+class TcpTransport final : public Transport, public TcpConnection::Owner {
+ public:
+  explicit TcpTransport(uv_loop_t* loop) : loop_(loop), idle_(new uv_idle_t) {
+    uv_idle_init(loop_, idle_);
+    idle_->data = this;
+  }
+  ~TcpTransport() override { TcpTransport::Close(); }
+
+  void SetReceiver(Receiver* receiver) override { receiver_ = receiver; }
+  Result<std::string> Listen(const std::string& address) override;
+  PeerId Connect(const std::string& address) override;
+  SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority priority,
+              Done done) override;
+  void Cancel(SendId id) override;
+  size_t QueuedBytes(PeerId peer) const override;
+  void Disconnect(PeerId peer) override;
+  void Close() override;
+
+  Receiver* receiver() const override { return receiver_; }
+  void OnConnectionLost(TcpConnection& connection, const Status& why) override;
+  void RunLater(Task task) override;
+
+ private:
+  void OnIncoming(uv_stream_t* listener);
+  // Takes the connection off the list and runs what Dones it had.
+  void Drop(PeerId peer, const Status& why);
+
+  uv_loop_t* const loop_;
+  uv_idle_t* idle_;  // Runs deferred_; active only when there is some.
+  Receiver* receiver_ = nullptr;
+  bool closed_ = false;
+  PeerId next_peer_ = 1;
+  SendId next_send_ = 1;
+  size_t accepted_ = 0;
+  std::vector<uv_tcp_t*> listeners_;
+  std::map<PeerId, std::shared_ptr<TcpConnection>> connections_;
+  TaskQueue settled_;   // Done of dropped connections, about to run.
+  TaskQueue deferred_;  // For the next turn.
+};
+
+Result<std::string> TcpTransport::Listen(const std::string& address) {
+  MOTLEY_ASSIGN_OR_RETURN(const HostPort where, ParseHostPort(address));
+  const auto fail = [&](const char* reason) {
+    return Status::Unavailable(
+        fmt::format("cannot listen at {}: {}; choose another address or port (0 takes a free one)",
+                    address, reason));
+  };
+  if (closed_) return fail("this transport is closed");
+  const auto resolved = ResolveNow(loop_, where);
+  if (!resolved.ok()) return fail(resolved.status().message().c_str());
+  auto* listener = new uv_tcp_t;
+  if (const int error = uv_tcp_init(loop_, listener)) {
+    delete listener;
+    return fail(uv_strerror(error));
+  }
+  listener->data = this;
+  const auto on_connection = [](uv_stream_t* stream, int status) {
+    auto* self = static_cast<TcpTransport*>(stream->data);
+    if (status == 0 && self != nullptr) self->OnIncoming(stream);
+  };
+  int error = uv_tcp_bind(listener, reinterpret_cast<const sockaddr*>(&resolved.value()), 0);
+  if (error == 0) {
+    error = uv_listen(reinterpret_cast<uv_stream_t*>(listener), kBacklog, on_connection);
+  }
+  sockaddr_storage bound{};
+  int length = sizeof(bound);
+  if (error == 0) {
+    error = uv_tcp_getsockname(listener, reinterpret_cast<sockaddr*>(&bound), &length);
+  }
+  if (error != 0) {
+    CloseAndDelete(listener);
+    return fail(uv_strerror(error));
+  }
+  listeners_.push_back(listener);
+  return FormatAddress(bound);
+}
+
+void TcpTransport::OnIncoming(uv_stream_t* listener) {
+  const auto connection = std::make_shared<TcpConnection>(loop_, next_peer_++, *this);
+  // What is not accepted would make the listener stop, so even surplus ones are, and closed again.
+  if (!connection->Accept(listener).ok() || accepted_ >= kMaxAccepted) return;
+  ++accepted_;
+  connections_.emplace(connection->peer(), connection);
+  connection->Start();
+}
+
+PeerId TcpTransport::Connect(const std::string& address) {
+  const PeerId peer = next_peer_++;
+  if (closed_) return peer;
+  const auto connection = std::make_shared<TcpConnection>(loop_, peer, *this);
+  connections_.emplace(peer, connection);
+  connection->Connect(address);
+  return peer;
+}
+
+SendId TcpTransport::Send(PeerId peer, Header header, std::span<const BytesView> pieces,
+                          Priority priority, Done done) {
+  Outgoing message{next_send_++, header, {pieces.begin(), pieces.end()}, priority, std::move(done)};
+  const SendId id = message.id;
+  const auto it = connections_.find(peer);
+  Status status =
+      it == connections_.end() ? Status::Unavailable("the peer is gone") : SetLength(message);
+  if (status.ok()) {
+    it->second->Send(std::move(message));
+  } else if (closed_) {
+    message.done(std::move(status));
+  } else {
+    RunLater([done = std::move(message.done), status = std::move(status)] { done(status); });
+  }
+  return id;
+}
+
+void TcpTransport::Cancel(SendId id) {
+  for (const auto& [peer, connection] : connections_) {
+    if (const auto message = connection->Remove(id)) {
+      message->done(Status::Cancelled("taken back before it was sent"));
+      return;
+    }
+  }
+}
+
+size_t TcpTransport::QueuedBytes(PeerId peer) const {
+  const auto it = connections_.find(peer);
+  return it == connections_.end() ? 0 : it->second->queued_bytes();
+}
+
+void TcpTransport::Drop(PeerId peer, const Status& why) {
+  const auto it = connections_.find(peer);
+  if (it == connections_.end()) return;
+  const auto connection = std::move(it->second);
+  connections_.erase(it);
+  if (connection->accepted()) --accepted_;
+  for (Outgoing& message : connection->Close()) {
+    settled_.Add([done = std::move(message.done), why] { done(why); });
+  }
+  settled_.Run();
+}
+
+void TcpTransport::Disconnect(PeerId peer) {
+  Drop(peer, Status::Unavailable("this node closed the connection"));
+}
+
+void TcpTransport::OnConnectionLost(TcpConnection& connection, const Status& why) {
+  const PeerId peer = connection.peer();
+  const Status lost = why;
+  Drop(peer, lost.code() == StatusCode::kUnavailable ? lost : Status::Unavailable(lost.ToString()));
+  if (receiver_ != nullptr) receiver_->OnLost(peer, lost);
+}
+
+void TcpTransport::RunLater(Task task) {
+  deferred_.Add(std::move(task));
+  uv_idle_start(idle_, [](uv_idle_t* idle) {
+    uv_idle_stop(idle);
+    static_cast<TcpTransport*>(idle->data)->deferred_.Run();
+  });
+}
+
+void TcpTransport::Close() {
+  if (closed_) return;
+  closed_ = true;
+  receiver_ = nullptr;
+  for (uv_tcp_t* listener : listeners_) CloseAndDelete(listener);
+  listeners_.clear();
+  while (!connections_.empty()) Disconnect(connections_.begin()->first);
+  settled_.Run();
+  deferred_.Run();
+  CloseAndDelete(std::exchange(idle_, nullptr));
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop) {
+  // libuv writes without MSG_NOSIGNAL, and a peer that went away must not end this process.
+  struct sigaction current {};
+  if (sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) {
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+  return std::make_unique<TcpTransport>(loop);
+}
+
+}  // namespace motley
