@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The models and optimizers once more, as plainly as possible: double precision, one sample at a
+// time, no kernels. What the real ones are held against.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "training/batch_schedule.h"
+#include "training/dataset.h"
+#include "training/model.h"
+#include "training/optimizer.h"
+
+namespace motley::reference {
+
+// Widths from the features to the outputs, for a name like "mlp:7,5".
+std::vector<size_t> Widths(const ModelSpec& spec);
+
+// Sum of the losses over the samples; adds the gradients to `gradient` unless it is empty.
+double LossAndGradient(const ModelSpec& spec, std::span<const double> parameters,
+                       const Dataset& data, std::span<double> gradient);
+
+// Trains by the schedule over one partition per schedule size, cut from `data` in order.
+std::vector<double> Train(const ModelSpec& spec, const OptimizerOptions& options,
+                          const BatchSchedule& schedule, const Dataset& data, size_t steps,
+                          std::vector<double> parameters);
+
+}  // namespace motley::reference
