@@ -216,22 +216,28 @@ void CodedScheduler::LeaveOutTheSilent() {
 bool CodedScheduler::PlanAnew() {
   const bool learns = options_.shares == Shares::kProportional;
   if (!plan_void_ && (!learns || step_ < planned_at_ + kStepsBetweenPlans)) return true;
+  if (!plan_void_ && !SpeedsChanged()) return true;
   const std::vector<WorkerId> candidates = members_.Candidates();
-  const std::vector<double> speeds = members_.SpeedsOf(candidates);
-  if (!plan_void_) {
-    bool changed = candidates != plan_.members;
-    for (size_t i = 0; !changed && i < speeds.size(); ++i) {
-      changed = std::abs(speeds[i] - plan_.speeds[i]) > kSpeedNoise * plan_.speeds[i];
-    }
-    if (!changed) return true;
-  }
-  Result<Plan> plan = MakePlan(options_, candidates, speeds);
+  Result<Plan> plan = MakePlan(options_, candidates, members_.SpeedsOf(candidates));
   if (!plan.ok()) {
     End(plan.status());
     return false;
   }
-  if (plan_void_ || SpeedsCallForAnother(*plan)) Adopt(std::move(plan).value());
+  if (plan_void_ || SpeedsCallForAnother(*plan)) {
+    Adopt(std::move(plan).value());
+  } else {
+    plan_.speeds = members_.SpeedsOf(plan_.members);  // Judged; the same need no second look.
+  }
   return true;
+}
+
+// Since they were last judged; those without a share may have become fit for one as well.
+bool CodedScheduler::SpeedsChanged() const {
+  const std::vector<double> speeds = members_.SpeedsOf(plan_.members);
+  for (size_t i = 0; i < speeds.size(); ++i) {
+    if (std::abs(speeds[i] - plan_.speeds[i]) > kSpeedNoise * plan_.speeds[i]) return true;
+  }
+  return false;
 }
 
 bool CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {

@@ -51,6 +51,7 @@ class CodedScheduler final : public Scheduler {
   void NextStep();
   void LeaveOutTheSilent();
   bool PlanAnew();  // False: ended, because nothing serves.
+  bool SpeedsChanged() const;
   bool SpeedsCallForAnother(const Plan& fresh) const;
   void Adopt(Plan plan);
   void End(Status status);

@@ -62,6 +62,7 @@ void CodedScheduler::Assign(WorkerId id, RowId row) {
                     (1 << std::min(open_.Attempts(row), kMaxBackoff));
   worker.waiting_since = now_;
   worker.free = false;
+  worker.assigned_in = step_;
   assignment.due = now_ + worker.patience;
   worker.stats.placed_partitions += assignment.placed;
   open_.OwnerGone(row);  // Whoever was awaited, somebody has it now.
@@ -169,20 +170,17 @@ void CodedScheduler::On(const StepDecodable& event) {
 
 void CodedScheduler::CloseStep() {
   phase_ = Phase::kCommitting;
-  const std::vector<Assignment> unanswered = open_.TakeEverything();
-  for (const Assignment& assignment : unanswered) {
+  for (const Assignment& assignment : open_.TakeEverything()) {
     CountLate(assignment, true);
     Cancel(assignment.worker);
   }
   for (RowId row = 0; row < plan_.members.size(); ++row) {
     Worker& worker = members_[plan_.members[row]];
     if (plan_.code->rows[row].empty() || !worker.live || worker.free) continue;
-    if (!worker.heard) ++worker.silent_steps;
+    if (worker.heard) continue;
+    ++worker.silent_steps;
     // Still busy with an earlier step, it was not even given its row.
-    const bool given = std::any_of(unanswered.begin(), unanswered.end(), [&](const Assignment& a) {
-      return a.worker == plan_.members[row];
-    });
-    if (!given && !open_.Arrived(row) && !worker.heard) ++worker.stats.late;
+    if (worker.assigned_in < step_) ++worker.stats.late;
   }
 }
 

@@ -130,7 +130,7 @@ struct WorkerStats {
   double share = 0;            // Part of the data set's work in the current plan, in [0, s + 1].
   uint64_t samples = 0;        // Computed, whether used or not.
   uint64_t steps_in_time = 0;  // Answers that arrived while their step was open.
-  uint64_t late = 0;           // Assigned rows whose answer did not.
+  uint64_t late = 0;           // Rows meant for it whose answer did not.
   uint64_t rejected = 0;       // Refused answers.
   uint64_t placed_partitions = 0;  // Transfers, counted.
   bool joined = false;

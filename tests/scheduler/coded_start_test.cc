@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a job starts, goes through its steps and ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/script.h"
+
+namespace motley {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+SchedulerOptions Options(uint32_t workers, const std::string& code = "none") {
+  SchedulerOptions options;
+  options.workers = workers;
+  options.partitions = 12;
+  options.code = code;
+  options.tolerate = 1;
+  options.batch = 120;
+  options.steps = 3;
+  return options;
+}
+
+Status MakeError(const SchedulerOptions& options) {
+  const auto made =
+      MakeCodedScheduler(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
+  EXPECT_FALSE(made.ok());
+  EXPECT_EQ(made.code(), StatusCode::kInvalidArgument);
+  return made.status();
+}
+
+TEST(CodedStart, OptionsThatCannotWorkSayWhatToChange) {
+  SchedulerOptions options = Options(4, "rs");
+  options.tolerate = 4;
+  EXPECT_THAT(MakeError(options).message(), HasSubstr("tolerate at most 3"));
+  options = Options(4);
+  options.partitions = 3;
+  EXPECT_THAT(MakeError(options).message(), HasSubstr("3 partitions for 4 workers"));
+  options = Options(0);
+  EXPECT_THAT(MakeError(options).message(), HasSubstr("at least one worker"));
+  options = Options(2);
+  options.steps = 0;
+  EXPECT_THAT(MakeError(options).message(), HasSubstr("at least one step"));
+  options = Options(2);
+  options.batch = 0;
+  EXPECT_THAT(MakeError(options).message(), HasSubstr("batch"));
+  options = Options(2);
+  options.start_timeout = Duration::zero();
+  EXPECT_THAT(MakeError(options).message(), HasSubstr("start timeout"));
+  EXPECT_EQ(
+      MakeCodedScheduler(Options(2, "magic"), [](const auto&) { return std::vector<RowId>(); })
+          .code(),
+      StatusCode::kNotFound);
+  EXPECT_FALSE(MakeCodedScheduler(Options(2), nullptr).ok());
+}
+
+TEST(CodedStart, WaitsForEveryWorkerToBeReady) {
+  Script script(Options(3));
+  EXPECT_THAT(script.Join(0), IsEmpty());
+  EXPECT_THAT(script.Ready(0, 100), IsEmpty());
+  EXPECT_THAT(script.Join(1), IsEmpty());
+  EXPECT_THAT(script.Join(2), IsEmpty());
+  EXPECT_THAT(script.Ready(2, 100), IsEmpty());
+  EXPECT_THAT(script.Ready(1, 200),
+              ElementsAre("open 0", "place 0 x3", "assign 0 step 0 row 0", "place 1 x6",
+                          "assign 1 step 0 row 1", "place 2 x3", "assign 2 step 0 row 2"));
+}
+
+TEST(CodedStart, EqualSharesAreEqualWhateverTheSpeeds) {
+  SchedulerOptions options = Options(3);
+  options.shares = Shares::kEqual;
+  Script script(options);
+  EXPECT_THAT(script.Start({100, 900, 1}),
+              ElementsAre("open 0", "place 0 x4", "assign 0 step 0 row 0", "place 1 x4",
+                          "assign 1 step 0 row 1", "place 2 x4", "assign 2 step 0 row 2"));
+}
+
+TEST(CodedStart, TheTimeoutIsKnownFromTheFirstEventOn) {
+  Script script(Options(2));
+  EXPECT_LE(script.SecondsToDeadline(), 0) << "asks for a tick, to learn the time";
+  EXPECT_THAT(script.TickNow(), IsEmpty());
+  EXPECT_DOUBLE_EQ(script.SecondsToDeadline(), 30);
+}
+
+TEST(CodedStart, GoesOnWithThoseWhoCameAndNamesTheMissing) {
+  Script script(Options(3));
+  script.Join(0);
+  script.Join(1);
+  script.Ready(1, 100);
+  script.Ready(0, 100);
+  EXPECT_THAT(script.TickAtDeadline(), ElementsAre("open 0", "place 0 x6", "assign 0 step 0 row 0",
+                                                   "place 1 x6", "assign 1 step 0 row 1"));
+  EXPECT_THAT(script.notices(), HasSubstr("starting with 2 of 3 workers; missing: worker 2"));
+}
+
+TEST(CodedStart, NobodyThereEndsTheJobAndSaysWhatToCheck) {
+  Script script(Options(2));
+  script.TickNow();
+  EXPECT_THAT(script.TickAtDeadline(), ElementsAre("end unavailable"));
+  EXPECT_THAT(script.end_status().message(), HasSubstr("check that they run"));
+  EXPECT_FALSE(script.HasDeadline());
+  EXPECT_THAT(script.Join(0), IsEmpty()) << "an ended job does nothing more";
+}
+
+TEST(CodedStart, WorkersThatAreStillMeasuringGetOneMoreTimeout) {
+  Script script(Options(2));
+  script.Join(0);
+  EXPECT_THAT(script.TickAtDeadline(), IsEmpty());
+  EXPECT_DOUBLE_EQ(script.SecondsToDeadline(), 30);
+  EXPECT_THAT(script.Ready(0, 100), ElementsAre("open 0", "place 0 x12", "assign 0 step 0 row 0"));
+
+  Script stuck(Options(2));
+  stuck.Join(0);
+  stuck.TickAtDeadline();
+  EXPECT_THAT(stuck.TickAtDeadline(), ElementsAre("end unavailable"));
+}
+
+TEST(CodedStart, AWorkerLostBeforeTheStartMayComeBack) {
+  Script script(Options(1));
+  script.Join(0);
+  EXPECT_THAT(script.Lost(0), IsEmpty());
+  EXPECT_THAT(script.Ready(0, 100), IsEmpty()) << "words of the lost do not count";
+  script.Join(0, 2);
+  EXPECT_THAT(script.Ready(0, 100), ElementsAre("open 0", "place 0 x12", "assign 0 step 0 row 0"));
+}
+
+TEST(CodedStart, StepsFollowEachOtherAndPlaceDataOnce) {
+  Script script(Options(2));
+  script.Start({100, 100});
+  EXPECT_THAT(script.Arrive(0, 0), IsEmpty());
+  EXPECT_THAT(script.Free(0, 60, 0.6), IsEmpty());
+  EXPECT_THAT(script.Arrive(1, 1), ElementsAre("commit 0"));
+  EXPECT_THAT(script.Free(1, 60, 0.6), IsEmpty());
+  EXPECT_THAT(script.Applied(),
+              ElementsAre("open 1", "assign 0 step 1 row 0", "assign 1 step 1 row 1"));
+  EXPECT_THAT(script.WholeStep({100, 100}),
+              ElementsAre("open 2", "assign 0 step 2 row 0", "assign 1 step 2 row 1"));
+  EXPECT_THAT(script.WholeStep({100, 100}), ElementsAre("end ok"));
+  const SchedulerStats stats = script.Stats();
+  EXPECT_EQ(stats.steps_committed, 3u);
+  EXPECT_EQ(stats.replans, 0u);
+  for (const WorkerStats& worker : stats.workers) {
+    EXPECT_EQ(worker.steps_in_time, 3u);
+    EXPECT_EQ(worker.samples, 180u);
+    EXPECT_EQ(worker.late, 0u);
+    EXPECT_EQ(worker.placed_partitions, 6u);
+    EXPECT_DOUBLE_EQ(worker.share, 0.5);
+    EXPECT_NEAR(worker.speed, 100, 1e-6);
+    EXPECT_TRUE(worker.joined);
+    EXPECT_FALSE(worker.lost);
+  }
+}
+
+TEST(CodedStart, AStepEndsAsSoonAsItDecodesAndTheRestIsCancelled) {
+  Script script(Options(3, "rs"));
+  script.Start({100, 100, 100});
+  EXPECT_THAT(script.Arrive(2, 2), IsEmpty());
+  EXPECT_THAT(script.Arrive(0, 0), ElementsAre("commit 0", "cancel 1 step 0"));
+  EXPECT_EQ(script.Stats().workers[1].late, 1u);
+}
+
+TEST(CodedStart, AWorkerThatIsStillBusyGetsItsRowWhenItIsFree) {
+  Script script(Options(3, "rs"));
+  script.Start({100, 100, 100});
+  script.Arrive(0, 0);
+  script.Free(0);
+  script.Arrive(1, 1);
+  script.Free(1);
+  EXPECT_THAT(script.Applied(),
+              ElementsAre("open 1", "assign 0 step 1 row 0", "assign 1 step 1 row 1"));
+  EXPECT_THAT(script.Free(2, 10, 0.1), ElementsAre("assign 2 step 1 row 2"));
+  EXPECT_THAT(script.Free(2), IsEmpty()) << "once is enough";
+}
+
+TEST(CodedStart, EventsOfOtherStepsChangeOnlyCounters) {
+  Script script(Options(2));
+  script.Start({100, 100});
+  EXPECT_THAT(script.Send(RowArrived{0, 7, 0}), IsEmpty());
+  EXPECT_THAT(script.Send(RowArrived{0, 0, 99}), IsEmpty());
+  EXPECT_THAT(script.Send(StepDecodable{1}), IsEmpty());
+  EXPECT_THAT(script.Send(StepApplied{0}), IsEmpty()) << "it was never committed";
+  EXPECT_THAT(script.Send(RowLate{0, 7}), IsEmpty());
+  EXPECT_THAT(script.Send(RowRejected{0, 7, 0, true, Status::DataError("x")}), IsEmpty());
+  EXPECT_THAT(script.Send(RowArrived{55, 0, 0}), IsEmpty());
+  EXPECT_THAT(script.Send(WorkerLost{55, Status::Internal("x")}), IsEmpty());
+  EXPECT_EQ(script.Stats().workers[0].steps_in_time, 0u);
+  EXPECT_EQ(script.Stats().workers[0].late, 0u);
+  EXPECT_EQ(script.Stats().workers[0].rejected, 1u);
+}
+
+TEST(CodedStart, ALateAnswerIsCountedOnce) {
+  Script script(Options(3, "rs"));
+  script.Start({100, 100, 100});
+  script.Arrive(0, 0);
+  script.Arrive(1, 1);
+  EXPECT_EQ(script.Stats().workers[2].late, 1u);
+  script.Send(RowLate{2, 0});
+  EXPECT_EQ(script.Stats().workers[2].late, 1u);
+}
+
+TEST(CodedStart, AWorkerThatJoinsLaterGetsAShareOfTheNextStep) {
+  Script script(Options(2));
+  script.Start({100, 100});
+  script.Join(2);
+  EXPECT_THAT(script.Ready(2, 100), IsEmpty());
+  EXPECT_THAT(script.WholeStep({100, 100, 100}),
+              ElementsAre("open 1", "assign 0 step 1 row 0", "place 1 x2", "assign 1 step 1 row 1",
+                          "place 2 x4", "assign 2 step 1 row 2"));
+  EXPECT_THAT(script.notices(), HasSubstr("worker 2 joined"));
+  EXPECT_EQ(script.Stats().replans, 1u);
+}
+
+}  // namespace
+}  // namespace motley

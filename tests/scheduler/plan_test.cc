@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "coding/gradient_code.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+
+SchedulerOptions Options(const std::string& code, uint32_t tolerate, uint32_t partitions) {
+  SchedulerOptions options;
+  options.workers = 4;
+  options.partitions = partitions;
+  options.code = code;
+  options.tolerate = tolerate;
+  options.batch = partitions;  // One sample per partition: loads are samples.
+  return options;
+}
+
+Plan Made(const SchedulerOptions& options, const std::vector<double>& speeds) {
+  std::vector<WorkerId> members(speeds.size());
+  std::iota(members.begin(), members.end(), 0u);
+  Result<Plan> plan = MakePlan(options, members, speeds);
+  EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+  return plan.ok() ? *plan : Plan{};
+}
+
+std::vector<size_t> Loads(const Plan& plan) {
+  std::vector<size_t> loads;
+  for (const auto& row : plan.code->rows) loads.push_back(row.size());
+  return loads;
+}
+
+TEST(Plan, SharesFollowTheSpeedsWithoutACode) {
+  const Plan plan = Made(Options("none", 1, 22), {4, 4, 2, 1});
+  EXPECT_EQ(Loads(plan), (std::vector<size_t>{8, 8, 4, 2}));
+  EXPECT_DOUBLE_EQ(plan.step_seconds, 2);
+  EXPECT_EQ(plan.compromise, "");
+}
+
+TEST(Plan, EqualSharesIgnoreTheSpeeds) {
+  SchedulerOptions options = Options("none", 1, 24);
+  options.shares = Shares::kEqual;
+  const Plan plan = Made(options, {4, 4, 2, 1});
+  EXPECT_EQ(Loads(plan), (std::vector<size_t>{6, 6, 6, 6}));
+  EXPECT_DOUBLE_EQ(plan.step_seconds, 6);
+}
+
+// Wang et al. 2019: with n_i = (s + 1) k c_i / sum(c), every worker takes (s + 1) k / sum(c).
+TEST(Plan, CodedLoadsReachTheOptimumOfThePaper) {
+  for (const char* code : {"heterogeneous", "repetition"}) {
+    const Plan plan = Made(Options(code, 1, 48), {2, 2, 4, 4, 8, 8, 8, 12});
+    EXPECT_NEAR(plan.step_seconds, 2.0, 0.1) << code;
+    EXPECT_EQ(plan.code->stragglers, 1u);
+  }
+}
+
+TEST(Plan, PredictionSkipsTheRowsThatAreNotNeeded) {
+  CodeRequest request;
+  request.speeds = {1, 1, 1, 1};
+  request.stragglers = 1;
+  request.partitions = 8;
+  for (const char* name : {"rs", "cyclic"}) {
+    const Result<CodeForm> code = BuildCode(name, request);
+    ASSERT_TRUE(code.ok());
+    EXPECT_DOUBLE_EQ(PredictStepSeconds(*code, {1, 1, 1, 0.01}, 1), 4) << name;
+    EXPECT_DOUBLE_EQ(PredictStepSeconds(*code, {1, 1, 0.1, 0.01}, 1), 40) << name;
+  }
+  const Result<CodeForm> copies = BuildCode("repetition", request);
+  ASSERT_TRUE(copies.ok());
+  // Groups {0, 1} and {2, 3}: one of each is enough.
+  EXPECT_DOUBLE_EQ(PredictStepSeconds(*copies, {1, 0.01, 0.01, 1}, 1), 4);
+  const Result<CodeForm> none = BuildCode("none", {request.speeds, 0, 8, 0});
+  ASSERT_TRUE(none.ok());
+  EXPECT_DOUBLE_EQ(PredictStepSeconds(*none, {1, 1, 1, 0.01}, 1), 200);
+}
+
+TEST(Plan, ToleratesFewerWhenFewAreLeft) {
+  const Plan two = Made(Options("rs", 2, 24), {1, 1});
+  EXPECT_EQ(two.code->stragglers, 1u);
+  EXPECT_THAT(two.compromise, HasSubstr("tolerates 1 missing instead of 2"));
+  const Plan one = Made(Options("rs", 2, 24), {1});
+  EXPECT_EQ(one.code->stragglers, 0u);
+  EXPECT_EQ(Loads(one), (std::vector<size_t>{24}));
+}
+
+TEST(Plan, WorkersTooSlowForOnePartitionGetNoRow) {
+  const Plan plan = Made(Options("none", 1, 8), {1000, 1000, 0.001, 1000});
+  EXPECT_EQ(plan.members, (std::vector<WorkerId>{0, 1, 3}));
+  EXPECT_EQ(plan.RowOf(3), RowId{2});
+  EXPECT_FALSE(plan.RowOf(2).has_value());
+  EXPECT_FALSE(plan.RowOf(77).has_value());
+}
+
+TEST(Plan, MoreWorkersThanPartitionsLeaveTheSlowestOut) {
+  const Plan plan = Made(Options("none", 1, 2), {1, 3, 2});
+  EXPECT_EQ(plan.members, (std::vector<WorkerId>{1, 2}));
+}
+
+TEST(Plan, AnUnknownCodeFallsBackToNoneAndSaysWhy) {
+  const Plan plan = Made(Options("no-such-code", 1, 8), {1, 1});
+  EXPECT_EQ(plan.code->name, "none");
+  EXPECT_THAT(plan.compromise, HasSubstr("no-such-code"));
+}
+
+TEST(Plan, NewPlansNeedAGainThatPaysTheTransfersBack) {
+  ReplanCase numbers;
+  numbers.current_seconds = 1;
+  numbers.fresh_seconds = 0.95;
+  numbers.remaining_steps = 1000;
+  EXPECT_FALSE(WorthReplanning(numbers)) << "5 % is noise";
+  numbers.fresh_seconds = 0.8;
+  EXPECT_TRUE(WorthReplanning(numbers));
+  numbers.moved_seconds = 0.9;
+  numbers.remaining_steps = 5;
+  EXPECT_FALSE(WorthReplanning(numbers)) << "the job ends before it pays";
+  numbers.remaining_steps = 50;
+  EXPECT_TRUE(WorthReplanning(numbers));
+}
+
+}  // namespace
+}  // namespace motley

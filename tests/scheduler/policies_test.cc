@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/policies.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+namespace motley {
+namespace {
+
+TEST(Policies, EverySchedulerFileIsInTheList) {
+  const std::string suffix = "_scheduler.cc";
+  std::set<std::string> files, names;
+  for (const auto& entry : std::filesystem::directory_iterator(MOTLEY_SOURCE_DIR "/scheduler")) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(suffix)) files.insert(name.substr(0, name.size() - suffix.size()));
+  }
+  for (const SchedulingPolicy& policy : SchedulingPolicies()) names.insert(policy.name);
+  EXPECT_EQ(names, files);
+}
+
+TEST(Policies, EveryPolicyMakesASchedulerThatAsksForItsFirstTick) {
+  for (const SchedulingPolicy& policy : SchedulingPolicies()) {
+    SchedulerOptions options;
+    options.workers = 2;
+    options.partitions = 4;
+    const auto made =
+        policy.make(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
+    ASSERT_TRUE(made.ok()) << policy.name;
+    EXPECT_NE(made.value()->Deadline(), kNever);
+    EXPECT_EQ(made.value()->Stats().workers.size(), 2u);
+  }
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/scheduler/script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace motley {
+namespace {
+
+template <typename... Parts>
+struct Overloaded : Parts... {
+  using Parts::operator()...;
+};
+
+void Append(Script::Lines more, Script::Lines& lines) {
+  lines.insert(lines.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+Script::Script(const SchedulerOptions& options) : options_(options) {
+  auto made = MakeCodedScheduler(
+      options, [this](const std::vector<bool>& absent) { return decoder_.RowsToReplace(absent); });
+  scheduler_ = std::move(made).value();
+}
+
+Script::Lines Script::Send(const Event& event) {
+  std::vector<Command> commands;
+  scheduler_->OnEvent(event, now_, commands);
+  return Show(commands);
+}
+
+Script::Lines Script::Show(const std::vector<Command>& commands) {
+  Lines lines;
+  const Overloaded show{
+      [&](const OpenStep& c) {
+        step_ = c.step;
+        assigned_.clear();
+        decoder_.Open(c.code);
+        lines.push_back(fmt::format("open {}", c.step));
+      },
+      [&](const PlacePartitions& c) {
+        lines.push_back(fmt::format("place {} x{}", c.worker, c.partitions.size()));
+      },
+      [&](const AssignRow& c) {
+        assigned_.push_back(c);
+        lines.push_back(fmt::format("assign {} step {} row {}", c.worker, c.step, c.row));
+      },
+      [&](const CancelWork& c) {
+        lines.push_back(fmt::format("cancel {} step {}", c.worker, c.step));
+      },
+      [&](const CommitStep& c) { lines.push_back(fmt::format("commit {}", c.step)); },
+      [&](const DropWorker& c) { lines.push_back(fmt::format("drop {}", c.worker)); },
+      [&](const EndJob& c) {
+        end_status_ = c.status;
+        lines.push_back(fmt::format("end {}", StatusCodeName(c.status.code())));
+      },
+      [&](const Notify& c) { notices_ += c.text + "\n"; },
+  };
+  for (const Command& command : commands) std::visit(show, command);
+  return lines;
+}
+
+Script::Lines Script::Arrive(WorkerId worker, RowId row) {
+  decoder_.Answer(row);
+  const StepId step = step_;
+  Lines lines = Send(RowArrived{worker, step, row});
+  if (decoder_.Decodable()) Append(Send(StepDecodable{step}), lines);
+  return lines;
+}
+
+Script::Lines Script::Reject(WorkerId worker, RowId row, bool touched) {
+  return Send(RowRejected{worker, step_, row, touched, Status::DataError("not finite")});
+}
+
+Script::Lines Script::TickAtDeadline() {
+  if (!HasDeadline()) return {};
+  now_ = std::max(now_, scheduler_->Deadline());
+  return TickNow();
+}
+
+Script::Lines Script::Start(const std::vector<double>& speeds) {
+  Lines lines;
+  for (WorkerId id = 0; id < speeds.size(); ++id) Append(Join(id), lines);
+  for (WorkerId id = 0; id < speeds.size(); ++id) Append(Ready(id, speeds[id]), lines);
+  return lines;
+}
+
+Script::Lines Script::WholeStep(const std::vector<double>& speeds) {
+  struct Answer {
+    double seconds;
+    AssignRow what;
+    double samples;
+  };
+  std::vector<Answer> answers;
+  for (const AssignRow& what : assigned_) {
+    const double samples = static_cast<double>(decoder_.code().rows[what.row].size()) *
+                           options_.batch / options_.partitions;
+    answers.push_back({samples / speeds[what.worker], what, samples});
+  }
+  std::stable_sort(answers.begin(), answers.end(),
+                   [](const Answer& a, const Answer& b) { return a.seconds < b.seconds; });
+  const StepId step = step_;
+  double at = 0;
+  bool open = true;
+  for (const Answer& answer : answers) {
+    Advance(std::max(0.0, answer.seconds - at));
+    at = std::max(at, answer.seconds);
+    if (open) Arrive(answer.what.worker, answer.what.row);
+    open = open && !decoder_.Decodable();
+    Free(answer.what.worker, static_cast<uint64_t>(answer.samples), answer.seconds);
+  }
+  return Send(StepApplied{step});
+}
+
+}  // namespace motley

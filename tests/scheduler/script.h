@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives a scheduler event by event and shows its commands as lines of text:
+//   open 0 | place 1 x6 | assign 1 step 0 row 1 | cancel 1 step 0 | commit 0 | drop 1 | end <code>
+// Notices are kept apart.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+#include "tests/scheduler/tiny_decoder.h"
+
+namespace motley {
+
+class Script {
+ public:
+  explicit Script(const SchedulerOptions& options);
+
+  using Lines = std::vector<std::string>;
+
+  // The clock starts at one hour, so that nothing relies on zero.
+  void Advance(double seconds) { now_ += FromSeconds(seconds); }
+  Time now() const { return now_; }
+  double SecondsToDeadline() const { return ToSeconds(scheduler_->Deadline() - now_); }
+  bool HasDeadline() const { return scheduler_->Deadline() != kNever; }
+
+  Lines Send(const Event& event);
+  Lines Join(WorkerId worker, Incarnation incarnation = 1) {
+    return Send(WorkerJoined{worker, incarnation});
+  }
+  // First word of a worker: calibrated.
+  Lines Ready(WorkerId worker, double speed) {
+    return Send(WorkerFree{worker, 0, Duration::zero(), speed});
+  }
+  Lines Free(WorkerId worker, uint64_t samples = 0, double seconds = 0) {
+    return Send(WorkerFree{worker, samples, FromSeconds(seconds), 0});
+  }
+  Lines Lost(WorkerId worker) {
+    return Send(WorkerLost{worker, Status::Unavailable("connection reset")});
+  }
+  // The answer of a row is in; what the decoder then says follows by itself.
+  Lines Arrive(WorkerId worker, RowId row);
+  Lines Reject(WorkerId worker, RowId row, bool touched);
+  Lines Applied() { return Send(StepApplied{step_}); }
+  Lines TickNow() { return Send(Tick{}); }
+  // Goes to the deadline and ticks; nothing when there is none.
+  Lines TickAtDeadline();
+  // All join and are ready, with these speeds.
+  Lines Start(const std::vector<double>& speeds);
+  // Every worker answers what it was assigned after the time its speed says, frees itself, and the
+  // step is applied; returns the lines that the last of it caused (the next step's opening).
+  Lines WholeStep(const std::vector<double>& speeds);
+
+  StepId step() const { return step_; }
+  const TinyDecoder& decoder() const { return decoder_; }
+  SchedulerStats Stats() const { return scheduler_->Stats(); }
+  // All notices so far, one per line.
+  const std::string& notices() const { return notices_; }
+  const Status& end_status() const { return end_status_; }
+
+ private:
+  Lines Show(const std::vector<Command>& commands);
+
+  SchedulerOptions options_;
+  TinyDecoder decoder_;
+  std::unique_ptr<Scheduler> scheduler_;
+  Time now_ = Time(std::chrono::hours(1));
+  StepId step_ = 0;
+  std::vector<AssignRow> assigned_;  // In this step.
+  std::string notices_;
+  Status end_status_;
+};
+
+}  // namespace motley

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real stream decoder on vectors of two floats, so that tests of the scheduler decode what they
+// claim to decode.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/parallel.h"
+#include "coding/code_form.h"
+#include "coding/stream_decoder.h"
+
+namespace motley {
+
+class TinyDecoder {
+ public:
+  TinyDecoder() : parallel_(MakeSerialParallelFor()) {}
+
+  void Open(std::shared_ptr<const CodeForm> code);
+  const CodeForm& code() const { return *code_; }
+  // Adds the true answer of a row; false when it was there or not needed.
+  bool Answer(RowId row);
+  bool Decodable() const { return decoder_->Decodable(); }
+  std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const {
+    return decoder_->RowsToReplace(absent);
+  }
+  // Relative error of the decoded sum.
+  double Error();
+
+ private:
+  std::unique_ptr<ParallelFor> parallel_;
+  std::shared_ptr<const CodeForm> code_;
+  std::unique_ptr<StreamDecoder> decoder_;
+};
+
+}  // namespace motley
