@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "base/assert.h"
@@ -44,7 +45,7 @@ class PacedDeviceImpl final : public PacedDevice {
   }
   ~PacedDeviceImpl() override {
     *destroyed_ = true;
-    loop_.Cancel(timer_);
+    if (timer_) loop_.Cancel(*timer_);
     gate_->Close();
   }
 
@@ -129,7 +130,7 @@ class PacedDeviceImpl final : public PacedDevice {
   Done done_;  // Of the item that runs, due at due_.
   Time due_{};
   Time previous_done_ = Time::min();
-  TimerId timer_ = 0;
+  std::optional<TimerId> timer_;
   const std::shared_ptr<bool> destroyed_ = std::make_shared<bool>(false);
   const std::shared_ptr<WorkGate> gate_ = std::make_shared<WorkGate>();
 };

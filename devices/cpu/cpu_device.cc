@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <tbb/info.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -15,7 +16,7 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kMostThreads = 1024;
+constexpr uint32_t kMostThreads = 256;
 
 // One driver thread that runs what is submitted, and lends its arena to the kernels it calls.
 class CpuDevice final : public HostDevice {
@@ -117,8 +118,10 @@ Result<std::unique_ptr<Device>> MakeCpuDevice(Loop& loop, const CpuDeviceOptions
   }
   MOTLEY_ASSIGN_OR_RETURN(const motley_kernels* kernels, Choose(options.kernels));
   DeviceInfo info;
-  info.threads = options.threads > 0 ? options.threads
-                                     : static_cast<uint32_t>(tbb::info::default_concurrency());
+  info.threads =
+      options.threads > 0
+          ? options.threads
+          : std::min(kMostThreads, static_cast<uint32_t>(tbb::info::default_concurrency()));
   info.name = fmt::format("cpu {}, {} {}", kernels->name, info.threads,
                           info.threads == 1 ? "thread" : "threads");
   std::unique_ptr<ParallelFor> parallel;

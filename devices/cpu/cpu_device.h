@@ -15,7 +15,7 @@
 namespace motley {
 
 struct CpuDeviceOptions {
-  uint32_t threads = 0;        // 0: all this process may use.
+  uint32_t threads = 0;        // At most 256; 0: all this process may use.
   std::string kernels;         // "baseline", "avx2", "avx512"; empty: the best there is.
   bool plain_threads = false;  // ParallelFor without TBB (for thread sanitizer).
 };
@@ -24,7 +24,8 @@ struct CpuDeviceOptions {
 // or unsupported module. `loop` must outlive the device.
 Result<std::unique_ptr<Device>> MakeCpuDevice(Loop& loop, const CpuDeviceOptions& options);
 
-// A TBB arena behind the seam. Cuts are the same for every number of threads.
+// A TBB arena of at most 256 threads behind the seam. Cuts are the same for every number of
+// threads.
 std::unique_ptr<ParallelFor> MakeTbbParallelFor(size_t threads);
 
 // The `queue` of CPU kernels that lends them the threads of `parallel`, which must outlive it.

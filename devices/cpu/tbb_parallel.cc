@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -12,7 +13,8 @@ namespace {
 class TbbParallelFor final : public ParallelFor {
  public:
   explicit TbbParallelFor(size_t threads)
-      : threads_(std::clamp<size_t>(threads, 1, 4096)), arena_(static_cast<int>(threads_)) {}
+      : threads_(std::clamp<size_t>(threads, 1, kMostThreads)),
+        arena_(static_cast<int>(threads_)) {}
 
   void For(size_t count, size_t grain, const Body& body) override {
     const size_t blocks = count / grain + (count % grain != 0);
@@ -28,7 +30,11 @@ class TbbParallelFor final : public ParallelFor {
   size_t threads() const override { return threads_; }
 
  private:
+  static constexpr size_t kMostThreads = 256;
   const size_t threads_;
+  // Lets an arena have more threads than there are processors. The smallest of all such limits
+  // holds, so every arena sets the same.
+  tbb::global_control limit_{tbb::global_control::max_allowed_parallelism, kMostThreads};
   tbb::task_arena arena_;
 };
 

@@ -53,9 +53,17 @@ void MultiplyByB(const Product& p, const A& a, size_t column, size_t columns, Ou
   }
 }
 
-void MultiplyTile(const Product& p, size_t row, size_t column) {
-  const size_t rows = std::min(kTileRows, p.m - row);
-  const size_t columns = std::min(kTileColumns, p.n - column);
+// One dimension in tiles of about `tile`; the last takes the rest, which is never a single row or
+// column of a matrix: those would go through Eigen's vector products, which allocate.
+struct Tiling {
+  size_t size;
+  size_t tile;
+  size_t tiles() const { return std::max<size_t>(1, (size + tile / 2) / tile); }
+  size_t begin(size_t i) const { return i * tile; }
+  size_t length(size_t i) const { return i + 1 < tiles() ? tile : size - begin(i); }
+};
+
+void MultiplyTile(const Product& p, size_t row, size_t rows, size_t column, size_t columns) {
   Output c(p.c + row * p.n + column, rows, columns, Stride(p.n));
   if (p.transpose_a) {
     MultiplyByB(p, Transposed(p.a + row, rows, p.k, Stride(p.m)), column, columns, c);
@@ -83,12 +91,16 @@ void Gemm(void* queue, int transpose_a, int transpose_b, size_t m, size_t n, siz
   if (n == 1) return MatrixTimesVector(queue, transpose_a != 0, m, k, alpha, a, b, beta, c);
   if (m == 1) return MatrixTimesVector(queue, transpose_b == 0, n, k, alpha, b, a, beta, c);
   const Product product{transpose_a != 0, transpose_b != 0, m, n, k, alpha, a, b, beta, c};
-  const size_t across = Blocks(n, kTileColumns);
-  const size_t tile_cost = kTileRows * std::min(n, kTileColumns) * k / 16;
-  ForBlocks(queue, Blocks(m, kTileRows) * across, WorthwhileGrain(1, tile_cost),
+  const Tiling down{m, kTileRows};
+  const Tiling across{n, kTileColumns};
+  const size_t tile_cost = down.length(0) * across.length(0) * k / 16;
+  ForBlocks(queue, down.tiles() * across.tiles(), WorthwhileGrain(1, tile_cost),
             [&](size_t begin, size_t end) {
               for (size_t tile = begin; tile < end; ++tile) {
-                MultiplyTile(product, tile / across * kTileRows, tile % across * kTileColumns);
+                const size_t i = tile / across.tiles();
+                const size_t j = tile % across.tiles();
+                MultiplyTile(product, down.begin(i), down.length(i), across.begin(j),
+                             across.length(j));
               }
             });
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and their derivatives, row by row. No exponential is taken of a positive number, so that
-// outputs of any size are safe.
-#define EIGEN_DONT_PARALLELIZE
-#define EIGEN_NO_MALLOC
-
-#include <Eigen/Core>
+// Losses and their derivatives. No exponential is taken of a positive number, so that outputs of
+// any size are safe.
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -14,35 +11,62 @@
 namespace motley::cpu {
 namespace {
 
-struct Largest {
-  float value;
-  bool has_nan;
-};
-
-Largest FindLargest(const float* x, size_t count) {
-  Largest largest{x[0], false};
-  for (size_t i = 0; i < count; ++i) {
-    largest.value = largest.value < x[i] ? x[i] : largest.value;
-    largest.has_nan |= x[i] != x[i];
+// exp(x) for x <= 0, within 2 units in the last place; 0 below the smallest normal number; NaN
+// stays. Ours, because in a vectorised loop every value must get the same bits wherever it lies.
+float ExpOfNegative(float x) {
+  constexpr float kLowest = -87.0f;
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer.
+  constexpr float kLn2High = 0.693145752f, kLn2Low = 1.42860677e-6f;
+  const float bounded = x > kLowest ? x : kLowest;
+  const float exponent = (bounded * 1.44269504f + kRound) - kRound;
+  const float r = (bounded - exponent * kLn2High) - exponent * kLn2Low;  // |r| <= ln(2) / 2.
+  float series = 1.0f / 5040;
+  for (const float factor : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f}) {
+    series = series * r + factor;
   }
-  return largest;
+  series = (series * r) * r + r + 1;
+  const float scale = std::bit_cast<float>((static_cast<int32_t>(exponent) + 127) << 23);
+  return x != x ? x : (x < kLowest ? 0.0f : series * scale);
 }
 
-// Loss of one row; x becomes softmax(x) - (1 at label).
-double SoftmaxRow(size_t columns, size_t label, float* x) {
-  const Largest largest = FindLargest(x, columns);
-  if (largest.has_nan || std::isinf(largest.value)) {  // Vector exponentials may swallow a NaN.
+// Takes the row's maximum away, so that the largest is 0; returns how far x[label] was below it.
+// A row that has no finite maximum, or a NaN, becomes NaN altogether.
+double ShiftRow(size_t columns, size_t label, float* x) {
+  float largest = x[0];
+  bool has_nan = false;
+  for (size_t i = 0; i < columns; ++i) {
+    largest = largest < x[i] ? x[i] : largest;
+    has_nan |= x[i] != x[i];
+  }
+  if (has_nan || std::isinf(largest)) {
     std::fill_n(x, columns, std::numeric_limits<float>::quiet_NaN());
     return std::numeric_limits<double>::quiet_NaN();
   }
-  Eigen::Map<Eigen::ArrayXf> row(x, columns);
-  const double below = double{largest.value} - x[label];
-  row = (row - largest.value).exp();
+  const double below = double{largest} - x[label];
+  for (size_t i = 0; i < columns; ++i) x[i] -= largest;
+  return below;
+}
+
+// Exponentials to softmax - (1 at label); returns the logarithm of their sum.
+double FinishRow(size_t columns, size_t label, float* x) {
   double sum = 0;
   for (size_t i = 0; i < columns; ++i) sum += x[i];
-  row *= static_cast<float>(1 / sum);
+  const auto factor = static_cast<float>(1 / sum);
+  for (size_t i = 0; i < columns; ++i) x[i] *= factor;
   x[label] -= 1;
-  return std::log(sum) + below;
+  return std::log(sum);
+}
+
+double SoftmaxRows(size_t rows, size_t columns, const float* label, float* x) {
+  double loss = 0;
+  for (size_t row = 0; row < rows; ++row) {
+    loss += ShiftRow(columns, static_cast<size_t>(label[row]), x + row * columns);
+  }
+  for (size_t i = 0; i < rows * columns; ++i) x[i] = ExpOfNegative(x[i]);
+  for (size_t row = 0; row < rows; ++row) {
+    loss += FinishRow(columns, static_cast<size_t>(label[row]), x + row * columns);
+  }
+  return loss;
 }
 
 }  // namespace
@@ -51,12 +75,8 @@ void SoftmaxCrossEntropy(void* queue, size_t rows, size_t columns, const float* 
                          double* loss) {
   if (columns == 0) return;
   *loss +=
-      SumOverBlocks(queue, rows, WorthwhileGrain(8, 8 * columns), [=](size_t begin, size_t end) {
-        double sum = 0;
-        for (size_t row = begin; row < end; ++row) {
-          sum += SoftmaxRow(columns, static_cast<size_t>(label[row]), x + row * columns);
-        }
-        return sum;
+      SumOverBlocks(queue, rows, WorthwhileGrain(1, 8 * columns), [=](size_t begin, size_t end) {
+        return SoftmaxRows(end - begin, columns, label + begin, x + begin * columns);
       });
 }
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/cpu/kernel_modules.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "devices/drivers.h"
+#include "tests/devices/thread_loop.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+const fs::path kModules = fs::path(MOTLEY_BINARY_DIR) / "modules";
+
+std::string OutputOf(const std::string& command) {
+  std::string output;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return output;
+  std::array<char, 256> line;
+  while (fgets(line.data(), line.size(), pipe) != nullptr) output += line.data();
+  return pclose(pipe) == 0 ? output : "";
+}
+
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern = (fs::temp_directory_path() / "motley_modules_XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~ScratchFolder() { fs::remove_all(path_); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+const KernelModule& Named(const std::vector<KernelModule>& modules, const std::string& name) {
+  for (const KernelModule& module : modules) {
+    if (module.name == name) return module;
+  }
+  ADD_FAILURE() << "no module " << name;
+  return modules.front();
+}
+
+TEST(KernelModules, EachFileShowsOneSymbolAlone) {
+  if (OutputOf("nm --version").empty()) GTEST_SKIP() << "nm (binutils) is not installed";
+  int files = 0;
+  for (const auto& file : fs::directory_iterator(kModules)) {
+    const std::string symbols =
+        OutputOf("nm -D --defined-only --format=just-symbols '" + file.path().string() + "'");
+    EXPECT_EQ(symbols, MOTLEY_KERNELS_SYMBOL "\n") << file.path();
+    ++files;
+  }
+  EXPECT_EQ(files, static_cast<int>(CpuKernelModules().size()));
+}
+
+TEST(KernelModules, BaselineRunsOnEveryProcessorAndComesLast) {
+  const auto& modules = CpuKernelModules();
+  EXPECT_EQ(modules.back().name, "baseline");
+  EXPECT_NE(modules.back().kernels, nullptr) << modules.back().reason;
+  for (const KernelModule& module : modules) {
+    EXPECT_EQ(module.reason.empty(), module.kernels != nullptr) << module.name;
+    if (module.kernels == nullptr) continue;
+    EXPECT_EQ(module.name, module.kernels->name);
+  }
+}
+
+TEST(KernelModules, AnotherVersionOfTheTableIsRefused) {
+  void* library = dlopen((kModules / "motley-cpu-baseline.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr);
+  const auto get = reinterpret_cast<motley_kernels_entry>(dlsym(library, MOTLEY_KERNELS_SYMBOL));
+  ASSERT_NE(get, nullptr);
+  EXPECT_EQ(get(MOTLEY_KERNELS_VERSION + 1), nullptr);
+  EXPECT_EQ(get(MOTLEY_KERNELS_VERSION), get(MOTLEY_KERNELS_VERSION));
+  dlclose(library);
+}
+
+TEST(KernelModules, AMissingModuleSaysWhereItWasLookedFor) {
+  const auto modules = LoadKernelModules({"/nonexistent/one", "/nonexistent/two"});
+  const KernelModule& module = Named(modules, "baseline");
+  EXPECT_EQ(module.kernels, nullptr);
+  EXPECT_THAT(module.reason, HasSubstr("motley-cpu-baseline.so"));
+  EXPECT_THAT(module.reason, HasSubstr("/nonexistent/one, /nonexistent/two"));
+}
+
+TEST(KernelModules, TheFirstFolderThatHasTheFileWins) {
+  ScratchFolder scratch;
+  fs::copy_file(kModules / "motley-cpu-baseline.so", scratch.path() / "motley-cpu-baseline.so");
+  EXPECT_NE(Named(LoadKernelModules({"/nonexistent", scratch.path().string()}), "baseline").kernels,
+            nullptr);
+}
+
+TEST(KernelModules, AFileThatIsNoModuleIsReportedWithItsPath) {
+  ScratchFolder scratch;
+  const fs::path file = scratch.path() / "motley-cpu-baseline.so";
+  std::ofstream(file) << "not a shared library";
+  const auto modules = LoadKernelModules({scratch.path().string()});
+  EXPECT_EQ(Named(modules, "baseline").kernels, nullptr);
+  EXPECT_THAT(Named(modules, "baseline").reason, HasSubstr("cannot load " + file.string()));
+}
+
+TEST(KernelModules, ALibraryWithoutTheSymbolIsReported) {
+  Dl_info libc;
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(&std::malloc), &libc), 0);
+  void* stream = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(stream, nullptr);
+  Dl_info info;
+  ASSERT_NE(dladdr(dlsym(stream, "__cxa_throw"), &info), 0);
+  ScratchFolder scratch;
+  fs::create_symlink(fs::absolute(info.dli_fname), scratch.path() / "motley-cpu-baseline.so");
+  const auto modules = LoadKernelModules({scratch.path().string()});
+  EXPECT_EQ(Named(modules, "baseline").kernels, nullptr);
+  EXPECT_THAT(Named(modules, "baseline").reason, HasSubstr(MOTLEY_KERNELS_SYMBOL));
+}
+
+TEST(KernelModules, TheEnvironmentNamesTheFirstFolder) {
+  const char* before = std::getenv("MOTLEY_MODULE_DIR");
+  const std::string saved = before != nullptr ? before : "";
+  setenv("MOTLEY_MODULE_DIR", "/somewhere/else", 1);
+  EXPECT_EQ(KernelModuleFolders().front(), "/somewhere/else");
+  unsetenv("MOTLEY_MODULE_DIR");
+  EXPECT_EQ(KernelModuleFolders().front(), MOTLEY_BINARY_DIR "/tests/modules");
+  EXPECT_EQ(KernelModuleFolders().at(1), kModules.string());
+  if (before != nullptr) setenv("MOTLEY_MODULE_DIR", saved.c_str(), 1);
+}
+
+TEST(Drivers, TheCpuIsUsableAndMakesADevice) {
+  const auto drivers = Drivers();
+  ASSERT_FALSE(drivers.empty());
+  ThreadLoop loop;
+  for (const Driver& driver : drivers) {
+    if (driver.name != "cpu") continue;
+    EXPECT_EQ(driver.reason, "");
+    const auto device = driver.make(loop);
+    ASSERT_TRUE(device.ok()) << device.status().ToString();
+    EXPECT_EQ((*device)->info().kind, DeviceKind::kCpu);
+  }
+}
+
+}  // namespace
+}  // namespace motley

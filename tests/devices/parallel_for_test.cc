@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "devices/cpu/cpu_device.h"
+
+namespace motley {
+namespace {
+
+struct Case {
+  const char* name;
+  std::unique_ptr<ParallelFor> (*make)();
+  size_t threads;
+};
+
+class ParallelForTest : public ::testing::TestWithParam<Case> {
+ protected:
+  using Ranges = std::vector<std::pair<size_t, size_t>>;
+  static Ranges Cuts(ParallelFor& parallel, size_t count, size_t grain) {
+    std::mutex mutex;
+    Ranges ranges;
+    parallel.For(count, grain, [&](size_t begin, size_t end) {
+      const std::lock_guard lock(mutex);
+      ranges.emplace_back(begin, end);
+    });
+    std::sort(ranges.begin(), ranges.end());
+    return ranges;
+  }
+  const std::unique_ptr<ParallelFor> parallel_ = GetParam().make();
+};
+
+TEST_P(ParallelForTest, RangesCoverEverythingOnceAndHaveAtLeastTheGrain) {
+  for (const size_t count : {1, 2, 7, 64, 1000}) {
+    for (const size_t grain : {1, 3, 64, 5000}) {
+      const Ranges ranges = Cuts(*parallel_, count, grain);
+      size_t next = 0;
+      for (const auto& [begin, end] : ranges) {
+        EXPECT_EQ(begin, next);
+        EXPECT_GT(end, begin);
+        EXPECT_TRUE(end - begin >= grain || end == count);
+        next = end;
+      }
+      EXPECT_EQ(next, count);
+    }
+  }
+}
+
+TEST_P(ParallelForTest, CutsAreThoseOfTheSerialOne) {
+  const auto serial = MakeSerialParallelFor();
+  for (const size_t count : {1, 65, 777}) {
+    for (const size_t grain : {1, 32, 776, 778}) {
+      EXPECT_EQ(Cuts(*parallel_, count, grain), Cuts(*serial, count, grain));
+    }
+  }
+}
+
+TEST_P(ParallelForTest, NothingToDoCallsNothing) {
+  EXPECT_TRUE(Cuts(*parallel_, 0, 1).empty());
+  EXPECT_TRUE(Cuts(*parallel_, 0, 100).empty());
+}
+
+TEST_P(ParallelForTest, CallsMayBeNested) {
+  std::atomic<size_t> sum{0};
+  parallel_->For(10, 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      parallel_->For(100, 7, [&](size_t first, size_t last) { sum += (last - first) * (i + 1); });
+    }
+  });
+  EXPECT_EQ(sum, 5500u);
+}
+
+TEST_P(ParallelForTest, SeveralThreadsMayCallAtOnce) {
+  std::atomic<size_t> sum{0};
+  const auto callers = MakeThreadParallelFor(4);
+  callers->For(8, 1, [&](size_t, size_t) {
+    parallel_->For(1000, 10, [&](size_t begin, size_t end) { sum += end - begin; });
+  });
+  EXPECT_EQ(sum, 8000u);
+}
+
+TEST_P(ParallelForTest, TellsItsNumberOfThreads) {
+  EXPECT_EQ(parallel_->threads(), GetParam().threads);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ParallelForTest,
+    ::testing::Values(Case{"serial", MakeSerialParallelFor, 1},
+                      Case{"threads", [] { return MakeThreadParallelFor(3); }, 3},
+                      Case{"tbb", [] { return MakeTbbParallelFor(3); }, 3},
+                      Case{"tbb_of_one", [] { return MakeTbbParallelFor(1); }, 1}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace motley
