@@ -29,16 +29,7 @@ std::string FreshToken() {
 
 class UvLocalJob final : public LocalJob {
  public:
-  UvLocalJob(UvLoop& loop, JobPlan plan, LocalJobOptions options, JobObserver& observer)
-      : loop_(loop),
-        plan_(std::move(plan)),
-        options_(std::move(options)),
-        faults_(plan_.faults, [this](const Fault& fault) { Strike(fault); }) {
-    observers_.Add(&joined_);
-    observers_.Add(&observer);
-    observers_.Add(&faults_);
-    plan_.job.token = FreshToken();
-  }
+  UvLocalJob(UvLoop& loop, JobPlan plan, LocalJobOptions options, JobObserver& observer);
   ~UvLocalJob() override;
 
   Status Open(Device& device, const Dataset& data);
@@ -75,6 +66,17 @@ class UvLocalJob final : public LocalJob {
   bool finished_ = false;
   LocalJobResult result_;
 };
+
+UvLocalJob::UvLocalJob(UvLoop& loop, JobPlan plan, LocalJobOptions options, JobObserver& observer)
+    : loop_(loop),
+      plan_(std::move(plan)),
+      options_(std::move(options)),
+      faults_(plan_.faults, [this](const Fault& fault) { Strike(fault); }) {
+  observers_.Add(&joined_);
+  observers_.Add(&observer);
+  observers_.Add(&faults_);
+  plan_.job.token = FreshToken();
+}
 
 UvLocalJob::~UvLocalJob() {
   cluster_.reset();

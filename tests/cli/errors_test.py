@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the program refuses: exit codes and messages. Also the commands without processes."""
+
+import gzip
+import json
+import socket
+import unittest
+
+from program import ProgramTest
+
+
+class Errors(ProgramTest):
+    def refuse(self, code, words, *arguments):
+        """Ends with `code`, nothing on stdout, and every one of `words` on stderr."""
+        done = self.run_program(*arguments, expect=code)
+        self.assertEqual(done.stdout, "")
+        self.assertTrue(done.stderr.startswith("motley: "), done.stderr)
+        for word in words:
+            self.assertIn(str(word), done.stderr)
+
+    def train(self, code, words, *arguments):
+        self.refuse(code, words, "train", "--data", self.data, "--steps", "2", *arguments)
+
+    def file(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content)
+        return path
+
+    def test_missing_file(self):
+        path = self.folder / "nowhere.csv"
+        self.refuse(3, [path], "train", "--data", path)
+
+    def test_truncated_gzip(self):
+        path = self.folder / "cut.csv.gz"
+        path.write_bytes(gzip.compress(self.data.read_bytes())[:-200])
+        self.refuse(1, [path], "train", "--data", path)
+
+    def test_nan_feature_names_file_and_line(self):
+        path = self.file("nan.csv", b"1,2,0\n3,nan,1\n5,6,0\n7,8,1\n")
+        self.refuse(1, ["nan.csv", "2"], "train", "--data", path)
+
+    def test_line_with_another_length(self):
+        path = self.file("short.csv", b"1,2,0\n3,4,1\n5,0\n7,8,1\n")
+        self.refuse(1, ["short.csv", "3"], "train", "--data", path)
+
+    def test_unknown_label_column(self):
+        path = self.file("named.csv", b"height,width,kind\n1,2,0\n3,4,1\n5,6,0\n7,8,1\n")
+        self.refuse(3, ["kidn"], "train", "--data", path, "--label", "kidn")
+
+    def test_as_many_stragglers_as_workers(self):
+        self.train(2, ["--tolerate", "at most 1"], "--workers", "2", "--code", "rs", "--tolerate",
+                   "2")
+
+    def test_more_workers_than_samples(self):
+        path = self.file("few.csv", b"1,0\n2,1\n3,0\n4,1\n5,0\n")
+        self.refuse(2, ["samples"], "train", "--data", path, "--workers", "5")
+
+    def test_unknown_flag_gets_a_suggestion(self):
+        self.train(2, ["--wokers", "--workers"], "--wokers", "4")
+        self.refuse(2, ["--dta", "--data"], "train", "--dta", "x")
+        self.refuse(2, ["trian", "train"], "trian")
+
+    def test_values_that_make_no_sense(self):
+        self.train(2, ["--batch"], "--batch", "0")
+        self.train(2, ["--batch"], "--batch", "-5")
+        self.train(2, ["--worker-speeds"], "--worker-speeds", "1,fast")
+        self.train(2, ["--workers"], "--workers", "3", "--worker-speeds", "1,1")
+        self.train(2, ["'heterogeneous'"], "--code", "heterogenous")
+        self.train(2, ["--split"], "--split", "1.5")
+        self.train(2, ["--epochs"], "--epochs", "1", "--steps", "2")
+        self.train(2, ["--worker-speeds"], "--fault", "slow:0@step=1,5x")
+        self.train(2, ["kill"], "--fault", "kil:0@step=1")
+        self.train(2, ["5"], "--fault", "kill:5@step=1")
+        self.train(2, ["rate"], "--lr", "-1")
+
+    def test_port_in_use(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            self.train(4, [address], "--listen", address)
+
+    def test_outputs_are_checked_before_training(self):
+        self.train(3, ["--out", "folder"], "--out", self.folder / "no" / "model")
+        self.train(2, ["--trace", "folder"], "--trace", self.folder)
+
+    def test_predict_refuses_what_is_no_model(self):
+        self.refuse(1, ["clouds.csv"], "predict", "--model", self.data, "--data", self.data)
+        self.refuse(3, ["none"], "predict", "--model", self.folder / "none", "--data", self.data)
+
+    def test_no_command_is_a_usage_error(self):
+        done = self.run_program(expect=2)
+        self.assertIn("train", done.stderr)
+
+
+class Commands(ProgramTest):
+    def test_help_and_version_succeed(self):
+        self.assertIn("motley 0.", self.run_program("--version").stdout)
+        for command in ([], ["train"], ["simulate"], ["codes"], ["predict"]):
+            text = self.run_program(*command, "--help").stdout
+            self.assertIn("motley", text)
+            self.assertNotIn("--connect", text)
+
+    def test_codes_are_shown(self):
+        for code in ("none", "repetition", "cyclic", "heterogeneous", "rs"):
+            with self.subTest(code):
+                text = self.run_program("codes", "--workers", 4, "--code", code).stdout
+                self.assertIn("4 workers", text)
+                shown = json.loads(
+                    self.run_program("codes", "--workers", 4, "--code", code, "--json").stdout)
+                self.assertEqual(len(shown["rows"]), 4)
+                self.assertLess(shown["worst_residual"], 1e-6)
+
+    def test_heterogeneous_loads_follow_the_speeds(self):
+        shown = json.loads(self.run_program(
+            "codes", "--speeds", "2,2,4,4,8,8,8,12", "--code", "heterogeneous", "--tolerate", 1,
+            "--json").stdout)
+        self.assertEqual(shown["loads"], [round(load) for load in shown["ideal_loads"]])
+
+    def test_codes_says_why_it_cannot_serve(self):
+        done = self.run_program("codes", "--workers", 3, "--code", "repetition", expect=2)
+        self.assertIn("3", done.stderr)
+
+    def test_simulation_is_the_same_every_time(self):
+        arguments = ["simulate", "--worker-speeds", "1,1,0.5", "--code", "heterogeneous", "--steps",
+                     20, "--fault", "kill:2@step=5", "--seeds", 2]
+        first = self.run_json(*arguments)
+        self.assertEqual(first, self.run_json(*arguments))
+        self.assertEqual(set(first["step_seconds"]), {"mean", "p99"})
+        for key in ("scheme", "seeds", "ideal_seconds", "discarded_steps", "workers"):
+            self.assertIn(key, first)
+        self.assertEqual(first["discarded_steps"], 0)
+        self.assertEqual([w["lost"] for w in first["workers"]], [False, False, True])
+
+    def test_simulated_time_is_near_the_ideal_without_faults(self):
+        result = self.run_json("simulate", "--worker-speeds", "1,1,0.5,0.25", "--steps", 40)
+        self.assertLess(result["step_seconds"]["mean"], 1.2 * result["ideal_seconds"])
+
+    def test_simulates_a_described_cluster(self):
+        path = self.folder / "cluster.toml"
+        path.write_text('name = "two"\n')
+        self.run_program("simulate", "--cluster", path, expect=1)
+        self.run_program("simulate", "--cluster", self.folder / "none.toml", expect=3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/parse.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(ParseSpeeds, ReadsPositiveNumbers) {
+  EXPECT_THAT(*ParseSpeeds("--speeds", "1,0.25,3e2"), ElementsAre(1, 0.25, 300));
+}
+
+TEST(ParseSpeeds, NamesThePartThatIsWrong) {
+  for (const char* text : {"", "1,,2", "1,2,", "1,-2", "1,0", "1,x", "1,2x", "1,inf", "1,nan"}) {
+    const auto speeds = ParseSpeeds("--worker-speeds", text);
+    ASSERT_FALSE(speeds.ok()) << text;
+    EXPECT_EQ(speeds.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(speeds.status().message(), HasSubstr("--worker-speeds"));
+  }
+  EXPECT_THAT(ParseSpeeds("--speeds", "1,2,x").status().message(), HasSubstr("part 3 ('x')"));
+}
+
+TEST(ParseDuration, KnowsItsUnits) {
+  EXPECT_EQ(*ParseDuration("--t", "2ms"), std::chrono::milliseconds(2));
+  EXPECT_EQ(*ParseDuration("--t", "1.5s"), std::chrono::milliseconds(1500));
+  EXPECT_EQ(*ParseDuration("--t", "250us"), std::chrono::microseconds(250));
+  EXPECT_EQ(*ParseDuration("--t", "7ns"), std::chrono::nanoseconds(7));
+}
+
+TEST(ParseDuration, RefusesWhatIsNoTime) {
+  for (const char* text : {"", "2", "ms", "-2ms", "0s", "2 ms", "2min", "nans", "infs", "3601s"}) {
+    EXPECT_EQ(ParseDuration("--t", text).code(), StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST(CheckChoice, SaysWhatWasProbablyMeant) {
+  EXPECT_TRUE(CheckChoice("--code", "rs", {"none", "rs"}).ok());
+  const Status status = CheckChoice("--code", "repitition", {"none", "repetition"});
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("Did you mean 'repetition'?"));
+  EXPECT_THAT(status.message(), HasSubstr("none, repetition"));
+}
+
+}  // namespace
+}  // namespace motley

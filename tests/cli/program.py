@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the built program as a user does. MOTLEY_PROGRAM names it."""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.environ["MOTLEY_PROGRAM"]
+PATIENCE_S = 60  # For what must happen, however slow the machine is.
+
+
+def write_samples(path, rows=600, features=12, classes=4, seed=1):
+    """A CSV file of Gaussian clouds, the label in the last column."""
+    draw = random.Random(seed)
+    centres = [[draw.gauss(0, 1) for _ in range(features)] for _ in range(classes)]
+    with open(path, "w") as file:
+        for row in range(rows):
+            label = row % classes
+            values = [centre + draw.gauss(0, 0.7) for centre in centres[label]]
+            file.write(",".join(f"{v:.4f}" for v in values) + f",{label}\n")
+
+
+def alive(pid):
+    """Whether a process runs; one that only waits to be reaped does not."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
+def children_of(pid):
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [int(child) for child in task.read_text().split()]
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def wait_until(condition, what):
+    """Asks until it holds; only the patience limits how long."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {PATIENCE_S} s: {what}")
+        os.sched_yield()
+
+
+class ProgramTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="motley-cli-"))
+        cls.data = cls.folder / "clouds.csv"
+        write_samples(cls.data)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def run_program(self, *arguments, expect=0):
+        """The finished process; its exit code is checked."""
+        done = subprocess.run([PROGRAM, *map(str, arguments)], text=True, capture_output=True,
+                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, expect, f"{arguments}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def run_json(self, *arguments):
+        return json.loads(self.run_program(*arguments, "--json").stdout)
+
+    def start_training(self, *arguments):
+        """A long training run in the background, with all workers started."""
+        process = subprocess.Popen(
+            [PROGRAM, "train", "--data", str(self.data), "--steps", "100000", *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs of the program: results, faults, processes."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+
+from program import PROGRAM, ProgramTest, alive, children_of, wait_until
+
+JOB = ["--worker-speeds", "1,1,0.5,0.25", "--batch", "60", "--steps", "30", "--lr", "0.2",
+       "--quiet"]
+DIFFERENCE = 1e-4
+
+
+class Training(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.undisturbed = json.loads(subprocess.run(
+            [PROGRAM, "train", "--data", cls.data, *JOB, "--json"], text=True, check=True,
+            stdout=subprocess.PIPE).stdout)
+
+    def check_disturbed(self, code):
+        """A kill and a pause change nothing but the time."""
+        result = self.run_json("train", "--data", self.data, *JOB, "--code", code, "--tolerate", 1,
+                               "--fault", "kill:2@step=10", "--fault", "pause:1@step=5,300ms")
+        self.assertEqual(result["steps"], 30)
+        self.assertEqual(result["discarded_steps"], 0)
+        self.assertEqual([w["lost"] for w in result["workers"]], [False, False, True, False])
+        expected = self.undisturbed["final_loss"]
+        self.assertLess(abs(result["final_loss"] - expected), DIFFERENCE * expected)
+        return result
+
+    def test_faults_change_nothing_without_a_code(self):
+        self.check_disturbed("none")
+
+    def test_faults_change_nothing_with_repetition(self):
+        self.check_disturbed("repetition")
+
+    def test_faults_change_nothing_with_cyclic(self):
+        self.check_disturbed("cyclic")
+
+    def test_faults_change_nothing_with_heterogeneous(self):
+        self.check_disturbed("heterogeneous")
+
+    def test_faults_change_nothing_with_rs(self):
+        self.check_disturbed("rs")
+
+    def test_json_has_the_documented_keys(self):
+        result = self.undisturbed
+        for key in ("steps", "epochs", "final_loss", "test_accuracy", "wall_seconds",
+                    "steps_per_second", "discarded_steps", "max_decode_error", "code", "tolerate",
+                    "seed"):
+            self.assertIn(key, result)
+        self.assertEqual(set(result["step_seconds"]), {"median", "p99", "max"})
+        self.assertEqual(len(result["workers"]), 4)
+        for key in ("name", "relative_speed", "samples", "held_bytes", "steps_in_time", "late",
+                    "lost"):
+            self.assertIn(key, result["workers"][0])
+
+    def test_emulated_computing_uses_half_of_the_cores_at_most(self):
+        emulation = self.undisturbed["emulation"]
+        self.assertLessEqual(emulation["cores_used"], emulation["cores"] / 2 * 1.001)
+
+    def test_model_learns_and_is_saved_and_predicts(self):
+        model = self.folder / "model.safetensors"
+        self.run_program("train", "--data", self.data, *JOB, "--out", model)
+        result = self.run_json("predict", "--model", model, "--data", self.data)
+        self.assertEqual(result["count"], 600)
+        self.assertGreater(result["accuracy"], 0.9)
+
+    def test_worker_that_sends_nan_is_refused_and_the_job_goes_on(self):
+        result = self.run_json("train", "--data", self.data, *JOB, "--code", "heterogeneous",
+                               "--fault", "nan:1@step=5")
+        self.assertEqual(result["steps"], 30)
+        self.assertGreaterEqual(result["workers"][1]["rejected"], 1)
+        expected = self.undisturbed["final_loss"]
+        self.assertLess(abs(result["final_loss"] - expected), DIFFERENCE * expected)
+
+    def test_trace_has_a_track_per_worker(self):
+        trace = self.folder / "trace.json"
+        self.run_program("train", "--data", self.data, *JOB, "--trace", trace)
+        events = json.loads(trace.read_text())["traceEvents"]
+        self.assertEqual([e["args"]["name"] for e in events if e["ph"] == "M"],
+                         ["server"] + [f"worker-{i}" for i in range(4)])
+        for track in range(5):
+            self.assertTrue(any(e["ph"] == "X" and e["tid"] == track for e in events))
+
+    def test_full_disk_keeps_the_printed_result(self):
+        if not pathlib.Path("/dev/full").exists():
+            self.skipTest("there is no /dev/full here")
+        done = self.run_program("train", "--data", self.data, *JOB, "--json", "--trace",
+                                "/dev/full", expect=1)
+        self.assertEqual(json.loads(done.stdout)["steps"], 30)
+        self.assertIn("/dev/full", done.stderr)
+
+    def test_progress_goes_to_stderr_as_plain_lines(self):
+        done = self.run_program("train", "--data", self.data, *JOB[:-1])
+        self.assertIn("step 30/30 (100 %)", done.stderr)
+        self.assertNotIn("\x1b", done.stderr)
+        self.assertIn("worker-3", done.stdout)
+
+
+class Processes(ProgramTest):
+    def workers_of(self, process, count):
+        wait_until(lambda: process.poll() is not None or len(children_of(process.pid)) == count,
+                   "all workers started")
+        self.assertIsNone(process.poll(), "training ended early")
+        return children_of(process.pid)
+
+    def expect_gone(self, pids):
+        wait_until(lambda: not any(map(alive, pids)), f"workers {pids} gone")
+
+    def wait_for_steps(self, process):
+        """Until the first progress line, so that the job is under way."""
+        for line in process.stderr:
+            if line.startswith("step "):
+                return
+        self.fail("no step was made")
+
+    def test_interrupted_job_leaves_no_workers(self):
+        process = self.start_training("--workers", "3", "--steps", "2000",
+                                      "--worker-speeds", "1,1,1")
+        pids = self.workers_of(process, 3)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.assertEqual(process.returncode, 130)
+        self.assertFalse(any(map(alive, pids)))
+
+    def test_killed_parent_leaves_no_workers(self):
+        process = self.start_training("--worker-speeds", "1,1,1")
+        pids = self.workers_of(process, 3)
+        process.send_signal(signal.SIGKILL)
+        self.expect_gone(pids)
+
+    def test_killed_parent_leaves_no_stopped_worker(self):
+        process = self.start_training("--worker-speeds", "1,1,1")
+        pids = self.workers_of(process, 3)
+        os.kill(pids[1], signal.SIGSTOP)
+        process.send_signal(signal.SIGKILL)
+        self.expect_gone(pids)
+
+    def test_worker_stopped_for_longer_than_the_job_does_not_keep_it(self):
+        result = self.run_json("train", "--data", self.data, *JOB, "--code", "heterogeneous",
+                               "--fault", "pause:1@step=5,600s")
+        self.assertEqual(result["steps"], 30)
+        self.assertEqual(result["discarded_steps"], 0)
+
+    def test_job_without_workers_ends_and_says_so(self):
+        done = self.run_program("train", "--data", self.data, *JOB, "--fault", "kill:0@step=5",
+                                "--fault", "kill:1@step=5", "--fault", "kill:2@step=5", "--fault",
+                                "kill:3@step=5", expect=4)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("worker", done.stderr)
+
+    def test_killed_worker_is_no_zombie_of_a_finished_job(self):
+        process = self.start_training("--worker-speeds", "1,1,1")
+        pids = self.workers_of(process, 3)
+        os.kill(pids[0], signal.SIGKILL)
+        self.expect_gone(pids[:1])
+        wait_until(lambda: children_of(process.pid) == pids[1:], "killed worker reaped")
+
+
+if __name__ == "__main__":
+    unittest.main()

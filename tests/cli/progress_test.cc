@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+// A job of `steps` steps, each `seconds` long, shown in the given style.
+class Shown {
+ public:
+  Shown(ProgressStyle style, uint64_t steps, double quiet_seconds = 0)
+      : progress_(
+            Options(style, steps, quiet_seconds),
+            [this](const std::string& text) { written.push_back(text); }, [this] { return now_; }) {
+  }
+
+  void Run(uint64_t steps, double seconds) {
+    progress_.OnStepOpened(0, CodeForm(), Time());
+    for (uint64_t step = 0; step < steps; ++step) {
+      now_ += seconds;
+      progress_.OnStepApplied(step, {}, 0.25, Time());
+    }
+  }
+  Progress& progress() { return progress_; }
+
+  std::vector<std::string> written;
+
+ private:
+  static ProgressOptions Options(ProgressStyle style, uint64_t steps, double quiet_seconds) {
+    ProgressOptions options;
+    options.style = style;
+    options.steps = steps;
+    options.steps_per_epoch = 10;
+    options.workers = 4;
+    options.quiet_seconds = quiet_seconds;
+    return options;
+  }
+  double now_ = 100;
+  Progress progress_;
+};
+
+TEST(Progress, FastJobGetsALineForEachTenth) {
+  Shown shown(ProgressStyle::kLines, 1000);
+  shown.Run(1000, 0.001);
+  EXPECT_THAT(shown.written, SizeIs(10));
+  EXPECT_THAT(shown.written[0], StartsWith("step 100/1000 (10 %), epoch 10.0, loss 0.25, 1000.0"));
+  EXPECT_THAT(shown.written[9], StartsWith("step 1000/1000 (100 %)"));
+}
+
+TEST(Progress, SlowJobGetsALineEveryTenSeconds) {
+  Shown shown(ProgressStyle::kLines, 100000);
+  shown.Run(100, 1);
+  EXPECT_THAT(shown.written, SizeIs(10));
+}
+
+TEST(Progress, LinesHaveNoControlCharacters) {
+  Shown shown(ProgressStyle::kLines, 10);
+  shown.Run(10, 1);
+  for (const std::string& line : shown.written) {
+    EXPECT_EQ(line.find_first_of("\r\x1b"), std::string::npos);
+    EXPECT_EQ(line.find('\n'), line.size() - 1);
+  }
+}
+
+TEST(Progress, BarIsDrawnOverItselfTenTimesASecond) {
+  Shown shown(ProgressStyle::kBar, 1000);
+  shown.Run(1000, 0.01);
+  EXPECT_GE(shown.written.size(), 90U);
+  EXPECT_LE(shown.written.size(), 110U);
+  EXPECT_THAT(shown.written.back(), StartsWith("\r\x1b[K100 %|"));
+}
+
+TEST(Progress, WithoutColourOnlyTheLineIsErased) {
+  Shown plain(ProgressStyle::kBar, 10);
+  plain.Run(10, 1);
+  EXPECT_EQ(plain.written.back().find("\x1b[36m"), std::string::npos);
+  Shown coloured(ProgressStyle::kColourBar, 10);
+  coloured.Run(10, 1);
+  EXPECT_THAT(coloured.written.back(), HasSubstr("\x1b[36m"));
+}
+
+TEST(Progress, NoticesGoAboveTheBar) {
+  Shown shown(ProgressStyle::kBar, 10);
+  shown.progress().OnNotice("before");
+  EXPECT_EQ(shown.written.back(), "before\n");
+  shown.Run(3, 1);
+  shown.progress().OnNotice("worker 2 lost");
+  EXPECT_EQ(shown.written.back(), "\r\x1b[Kworker 2 lost\n");
+}
+
+TEST(Progress, QuietShowsNothing) {
+  Shown shown(ProgressStyle::kOff, 10);
+  shown.Run(10, 20);
+  shown.progress().OnNotice("x");
+  EXPECT_THAT(shown.written, IsEmpty());
+}
+
+TEST(Progress, ShortJobNeedsNone) {
+  Shown shown(ProgressStyle::kLines, 10, 1.0);
+  shown.Run(10, 0.01);
+  EXPECT_THAT(shown.written, IsEmpty());
+}
+
+TEST(Progress, EndLeavesTheBarOnItsLine) {
+  Shown shown(ProgressStyle::kBar, 10);
+  shown.Run(2, 1);
+  shown.progress().End();
+  EXPECT_EQ(shown.written.back(), "\n");
+}
+
+TEST(FormatBar, ShowsWhatItKnows) {
+  ProgressState state;
+  state.step = 920;
+  state.steps = 2048;
+  state.epoch = 2.25;
+  state.loss = 0.213;
+  state.elapsed_seconds = 31;
+  state.workers_up = 7;
+  state.workers = 8;
+  EXPECT_EQ(FormatBar(state),
+            " 44 %|████████            | 920/2048 [00:31<00:38, 29.7 step/s, epoch 2.2, loss "
+            "0.213, 7/8 up]");
+}
+
+TEST(FormatBar, KnowsNoEndBeforeTheFirstStep) {
+  EXPECT_THAT(FormatBar(ProgressState()), HasSubstr("<--:--"));
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/emulation.h"
+#include "cli/observers.h"
+#include "cli/table.h"
+#include "nlohmann/json.hpp"
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Example {
+  Example() {
+    plan.job.workers = 2;
+    plan.job.batch = 100;
+    plan.job.code = "repetition";
+    plan.job.model.name = "softmax";
+    plan.job.model.classes = 3;
+    plan.samples = 250;
+    plan.steps_per_epoch = 3;
+    job.steps = 6;
+    job.wall_seconds = 2;
+    job.step_seconds = {0.1, 0.3, 0.2};
+    job.held_bytes = {1000, 2000};
+    job.worker_names = {"worker-0", "worker-1"};
+    job.scheduler.workers.resize(2);
+    job.scheduler.workers[0] = {.speed = 200,
+                                .share = 1.5,
+                                .samples = 600,
+                                .steps_in_time = 6,
+                                .placed_partitions = 4,
+                                .joined = true};
+    job.scheduler.workers[1] = {.speed = 50,
+                                .samples = 100,
+                                .steps_in_time = 2,
+                                .late = 1,
+                                .placed_partitions = 3,
+                                .joined = true,
+                                .lost = true};
+  }
+  TrainReport Report() const { return {plan, job, {0.5, 0.9}, Evaluation{0.6, 0.85}, {}}; }
+
+  JobPlan plan;
+  JobResult job;
+};
+
+TEST(TrainJson, HasTheDocumentedKeys) {
+  const Example example;
+  const auto json = nlohmann::json::parse(TrainJson(example.Report()));
+  EXPECT_EQ(json["steps"], 6);
+  EXPECT_DOUBLE_EQ(json["epochs"], 2);
+  EXPECT_DOUBLE_EQ(json["final_loss"], 0.5);
+  EXPECT_DOUBLE_EQ(json["test_accuracy"], 0.85);
+  EXPECT_DOUBLE_EQ(json["steps_per_second"], 3);
+  EXPECT_DOUBLE_EQ(json["samples_per_second"], 250);
+  EXPECT_DOUBLE_EQ(json["step_seconds"]["median"], 0.2);
+  EXPECT_DOUBLE_EQ(json["step_seconds"]["p99"], 0.3);
+  EXPECT_DOUBLE_EQ(json["step_seconds"]["max"], 0.3);
+  EXPECT_EQ(json["data_transfers"], 7);
+  for (const char* key : {"wall_seconds", "discarded_steps", "max_decode_error", "code", "tolerate",
+                          "seed", "replans", "rows_reassigned"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+}
+
+TEST(TrainJson, WorkersAreRelativeToTheFastest) {
+  const Example example;
+  const auto workers = nlohmann::json::parse(TrainJson(example.Report()))["workers"];
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[1]["name"], "worker-1");
+  EXPECT_DOUBLE_EQ(workers[0]["relative_speed"], 1);
+  EXPECT_DOUBLE_EQ(workers[1]["relative_speed"], 0.25);
+  EXPECT_DOUBLE_EQ(workers[0]["samples"], 300);
+  EXPECT_EQ(workers[1]["held_bytes"], 2000);
+  EXPECT_EQ(workers[1]["late"], 1);
+  EXPECT_EQ(workers[0]["lost"], false);
+  EXPECT_EQ(workers[1]["lost"], true);
+}
+
+TEST(TrainJson, AllowedSpeedCountsEverySampleOfTheCodeOnce) {
+  Example example;
+  example.plan.job.tolerate = 1;
+  TrainReport report = example.Report();
+  report.emulation = PlanEmulation(1e-4, std::vector<double>{1, 1}, 100, 2, FromSeconds(1e-3));
+  const auto json = nlohmann::json::parse(TrainJson(report))["emulation"];
+  EXPECT_DOUBLE_EQ(json["sample_seconds"], 1e-3);
+  EXPECT_DOUBLE_EQ(json["allowed_samples_per_second"], 1000);
+}
+
+TEST(TrainTable, RegressionHasNoAccuracy) {
+  Example example;
+  EXPECT_THAT(TrainTable(example.Report()), HasSubstr("test accuracy 85.00 %"));
+  example.plan.job.model.classes = 0;
+  EXPECT_THAT(TrainTable(example.Report()), HasSubstr("test loss 0.6"));
+}
+
+TEST(Quantile, IsOneOfTheValues) {
+  EXPECT_EQ(Quantile({}, 0.5), 0);
+  EXPECT_EQ(Quantile({3, 1, 2}, 0), 1);
+  EXPECT_EQ(Quantile({3, 1, 2}, 0.5), 2);
+  EXPECT_EQ(Quantile({3, 1, 2}, 0.99), 3);
+  EXPECT_EQ(Quantile({3, 1, 2}, 1), 3);
+}
+
+TEST(Table, NumbersLineUpOnTheRight) {
+  Table table({"name", "n"});
+  table.Add({"a", "1"});
+  table.Add({"longer", "1000"});
+  EXPECT_EQ(table.Format(), "name       n\na          1\nlonger  1000\n");
+}
+
+TEST(PlanEmulation, RealComputingUsesHalfOfTheCoresAtMost) {
+  const std::vector<double> speeds = {1, 1, 0.5};
+  const Emulation emulation = PlanEmulation(1e-3, speeds, 1000000, 2, std::nullopt);
+  EXPECT_NEAR(emulation.cores_used, 1, 1e-6);
+  EXPECT_FALSE(emulation.overloaded());
+  EXPECT_NEAR(emulation.samples_per_second, 2.5 / 2.5e-3, 1e-3);
+}
+
+TEST(PlanEmulation, StepLastsTwentyMillisecondsAtLeast) {
+  const std::vector<double> speeds = {1, 1};
+  const Emulation emulation = PlanEmulation(1e-9, speeds, 100, 2, std::nullopt);
+  EXPECT_NEAR(100 / emulation.samples_per_second, 0.020, 1e-9);
+}
+
+TEST(PlanEmulation, ChosenTimeThatOverloadsIsNoticed) {
+  const std::vector<double> speeds = {1, 1};
+  const Emulation emulation = PlanEmulation(1e-3, speeds, 100, 2, FromSeconds(1e-3));
+  EXPECT_NEAR(emulation.cores_used, 2, 1e-9);
+  EXPECT_TRUE(emulation.overloaded());
+}
+
+TEST(FaultScript, StrikesEachFaultOnceEvenIfTheStepIsRestarted) {
+  std::vector<WorkerId> struck;
+  FaultScript script({{.worker = 1, .step = 3}, {.worker = 2, .step = 3}, {.worker = 0, .step = 9}},
+                     [&](const Fault& fault) { struck.push_back(fault.worker); });
+  for (const StepId step : {2, 3, 3, 4}) script.OnStepOpened(step, CodeForm(), Time());
+  EXPECT_THAT(struck, ElementsAre(1, 2));
+}
+
+}  // namespace
+}  // namespace motley
