@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole jobs in one process on virtual time: a server, workers on paced devices, and hand-written
+// peers that need not behave.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/virtual_loop.h"
+#include "devices/paced_device.h"
+#include "runtime/server_node.h"
+#include "runtime/worker_node.h"
+#include "training/dataset.h"
+#include "transport/control.h"
+#include "transport/inproc_transport.h"
+
+namespace motley {
+
+inline constexpr char kToken[] = "secret";
+
+// Remembers what happened, and lets a test act on it.
+struct Watcher : JobObserver {
+  void OnWorkerJoined(WorkerId worker, const std::string& name) override {
+    joined.emplace_back(worker, name);
+  }
+  void OnWorkerLost(WorkerId worker, const Status& why) override { lost.emplace(worker, why); }
+  void OnStepOpened(StepId step, const CodeForm&, Time) override {
+    ++opened;
+    if (on_step) on_step(step);
+  }
+  void OnRowArrived(StepId, RowId, WorkerId worker, Time) override { ++rows_of[worker]; }
+  void OnStepApplied(StepId, std::span<const float>, double, Time) override { ++applied; }
+  void OnNotice(const std::string& text) override { notices.push_back(text); }
+  // The notices, one per line.
+  std::string Notices() const;
+
+  std::function<void(StepId)> on_step;
+  std::vector<std::pair<WorkerId, std::string>> joined;
+  std::map<WorkerId, Status> lost;
+  std::map<WorkerId, int> rows_of;
+  std::vector<std::string> notices;
+  int opened = 0;
+  int applied = 0;
+};
+
+// A worker with its own transport and device.
+struct WorkerBox {
+  std::unique_ptr<Device> inner;
+  std::unique_ptr<PacedDevice> device;
+  std::unique_ptr<Transport> transport;
+  std::unique_ptr<WorkerNode> node;
+  std::optional<Status> ended;
+};
+
+class JobWorld {
+ public:
+  explicit JobWorld(JobOptions options, size_t samples = 600);
+
+  // 600 samples, 7 features, 4 classes, softmax, batches of 100, 12 steps, slices of 6 floats.
+  static JobOptions Options(uint32_t workers, const std::string& code);
+
+  // Makes and starts the server. Fails the test if it cannot be made.
+  void StartServer();
+  WorkerBox& StartWorker(int32_t hint, double speed = 1, const std::string& token = kToken);
+  void StartWorkers();  // All that the options expect, of unlike speeds.
+  // As a process that dies: its connections go, nothing is said.
+  void Kill(WorkerBox& worker);
+
+  // Runs until the server has finished; fails the test when that takes too long.
+  const JobResult& Run();
+  // Runs until `done`, or for ten virtual minutes. False in the latter case.
+  bool RunUntil(const std::function<bool()>& done);
+
+  // What a plain serial loop in double precision makes of the same job.
+  std::vector<double> SerialParameters() const;
+  // Mean loss of `parameters` over the whole data set.
+  double Loss(std::span<const float> parameters) const;
+
+  JobOptions options;
+  VirtualLoop loop;
+  InprocNetwork network;
+  Dataset data;
+  Watcher watcher;
+  std::unique_ptr<Device> server_device;
+  std::unique_ptr<Transport> server_transport;
+  std::unique_ptr<ServerNode> server;
+  std::vector<std::unique_ptr<WorkerBox>> workers;
+  std::optional<JobResult> result;
+};
+
+// A peer that says exactly what the test wants, and remembers what it hears.
+class FakeWorker : private Receiver {
+ public:
+  FakeWorker(JobWorld& world, Incarnation incarnation);
+  ~FakeWorker() override;
+
+  template <typename Message>
+  void Say(Message message, Priority priority = Priority::kBulk) {
+    Header header = OwnHeader();
+    Deliver(header, std::make_shared<Bytes>(EncodeControl(std::move(message))), priority);
+  }
+  void Join(int32_t hint = -1, const std::string& token = kToken);
+  void Introduce(double samples_per_second = 1000);
+  // Sends an answer of `length` floats with `value` in each, as one frame per slice of the job.
+  void Answer(const wire::AssignT& assign, size_t length, float value,
+              const std::function<void(Header&)>& change = nullptr);
+  void Finish(const wire::AssignT& assign);
+  Header OwnHeader() const;
+  void Deliver(Header header, std::shared_ptr<Bytes> bytes, Priority priority);
+
+  bool connected = false;
+  std::optional<Status> lost;
+  std::optional<wire::AcceptT> accept;
+  std::vector<wire::AssignT> assigned;
+  std::vector<wire::ErrorT> errors;
+  std::optional<wire::LeaveT> leave;
+  std::function<void(const wire::AssignT&)> on_assign;
+
+ private:
+  void OnConnected(PeerId) override { connected = true; }
+  std::span<std::byte> OnPayload(PeerId, const Header& header) override;
+  void OnPayloadDone(PeerId, const Header& header, bool discarded) override;
+  void OnLost(PeerId, const Status& why) override { lost = why; }
+
+  std::unique_ptr<Transport> transport_;
+  PeerId peer_;
+  Incarnation incarnation_;
+  Bytes control_;
+};
+
+}  // namespace motley

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs in which nobody does anything wrong.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <tuple>
+
+#include "coding/gradient_code.h"
+#include "tests/runtime/job_world.h"
+
+namespace motley {
+namespace {
+
+class WholeJob : public testing::TestWithParam<std::tuple<std::string, uint32_t>> {};
+
+std::vector<std::tuple<std::string, uint32_t>> CodesAndWorkers() {
+  std::vector<std::tuple<std::string, uint32_t>> all;
+  for (const GradientCode& code : GradientCodes()) {
+    for (uint32_t workers = 1; workers <= 5; ++workers) {
+      const bool none = std::string(code.name) == "none";
+      if (none || workers > 1) all.emplace_back(code.name, workers);
+    }
+  }
+  return all;
+}
+
+TEST_P(WholeJob, EqualsASerialLoop) {
+  const auto& [code, workers] = GetParam();
+  JobWorld world(JobWorld::Options(workers, code));
+  world.StartServer();
+  world.StartWorkers();
+  const JobResult& result = world.Run();
+  ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+  const std::vector<double> serial = world.SerialParameters();
+  ASSERT_EQ(result.parameters.size(), serial.size());
+  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result.parameters[i], serial[i], 2e-5);
+
+  EXPECT_EQ(result.steps, 12u);
+  EXPECT_EQ(result.discarded_steps, 0u);
+  EXPECT_EQ(result.batch_loss.size(), 12u);
+  EXPECT_NEAR(result.batch_loss[0], std::log(4.0), 1e-5);  // Softmax starts at zero.
+  EXPECT_EQ(result.audited_steps, 12u);
+  EXPECT_LT(result.max_decode_error, 1e-5);
+  double total = 0;
+  for (const double seconds : result.step_seconds) total += seconds;
+  EXPECT_NEAR(result.wall_seconds, total, 1e-9);
+  EXPECT_EQ(result.scheduler.steps_committed, 12u);
+  world.RunUntil([&] { return world.loop.pending() == 0; });
+  for (const auto& worker : world.workers) {
+    ASSERT_TRUE(worker->ended);
+    EXPECT_TRUE(worker->ended->ok()) << worker->ended->ToString();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Codes, WholeJob, testing::ValuesIn(CodesAndWorkers()),
+                         [](const auto& tested) {
+                           return std::get<0>(tested.param) +
+                                  std::to_string(std::get<1>(tested.param));
+                         });
+
+TEST(Job, IsTheSameTwice) {
+  std::vector<std::vector<float>> parameters;
+  for (int run = 0; run < 2; ++run) {
+    JobWorld world(JobWorld::Options(4, "rs"));
+    world.StartServer();
+    world.StartWorkers();
+    parameters.push_back(world.Run().parameters);
+  }
+  EXPECT_EQ(parameters[0], parameters[1]);
+}
+
+TEST(Job, WorkersHoldOnlyWhatTheyCompute) {
+  JobWorld world(JobWorld::Options(4, "none"));
+  world.options.shares = Shares::kEqual;
+  world.StartServer();
+  world.StartWorkers();
+  const JobResult& result = world.Run();
+  ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+  uint64_t held = 0;
+  for (const uint64_t each : result.held_bytes) {
+    EXPECT_GT(each, 0u);
+    EXPECT_LT(each, world.data.size_bytes() / 3);
+    held += each;
+  }
+  EXPECT_GE(held, world.data.size_bytes());
+  EXPECT_LT(held, world.data.size_bytes() * 3 / 2);  // And the end of each sparse index.
+  EXPECT_EQ(result.worker_names[2], "box-2");
+}
+
+TEST(Job, LearnsAMultilayerModelOverManySlices) {
+  JobWorld world(JobWorld::Options(3, "cyclic"));
+  world.options.model.name = "mlp:9";
+  world.options.optimizer.name = "adam";
+  world.options.optimizer.learning_rate = 0.01;
+  world.StartServer();
+  world.StartWorkers();
+  const JobResult& result = world.Run();
+  ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+  const std::vector<double> serial = world.SerialParameters();
+  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result.parameters[i], serial[i], 1e-3);
+}
+
+TEST(Job, BatchesSmallerThanThePartitionsAreNumerousWork) {
+  JobWorld world(JobWorld::Options(4, "repetition"));
+  world.options.batch = 3;  // Most rows have no sample at all.
+  world.options.steps = 40;
+  world.StartServer();
+  world.StartWorkers();
+  const JobResult& result = world.Run();
+  ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+  const std::vector<double> serial = world.SerialParameters();
+  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result.parameters[i], serial[i], 1e-4);
+}
+
+TEST(Job, AsManyWorkersAsSamplesIsTheLimit) {
+  JobWorld world(JobWorld::Options(5, "none"), 5);
+  world.StartServer();
+  world.StartWorkers();
+  EXPECT_TRUE(world.Run().status.ok()) << world.result->status.ToString();
+
+  JobWorld small(JobWorld::Options(5, "none"), 4);
+  auto made = ServerNode::Create({small.loop, *small.server_transport, *small.server_device},
+                                 small.options, small.data, nullptr);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(made.status().message().find("fewer workers"), std::string::npos);
+}
+
+TEST(Job, OptionsThatCannotWorkAreRefusedBeforeAnythingStarts) {
+  const std::vector<std::function<void(JobOptions&)>> mistakes = {
+      [](JobOptions& o) { o.workers = 0; },
+      [](JobOptions& o) { o.batch = 0; },
+      [](JobOptions& o) { o.steps = 0; },
+      [](JobOptions& o) { o.slice_length = 7; },
+      [](JobOptions& o) { o.slice_length = 0; },
+      [](JobOptions& o) { o.audit_fraction = NAN; },
+      [](JobOptions& o) { o.model.features = 8; },
+      [](JobOptions& o) { o.model.classes = 3; },
+      [](JobOptions& o) {
+        o.code = "rs";
+        o.tolerate = 3;
+      },
+      [](JobOptions& o) { o.optimizer.learning_rate = -1; },
+  };
+  for (size_t i = 0; i < mistakes.size(); ++i) {
+    JobWorld world(JobWorld::Options(3, "none"));
+    mistakes[i](world.options);
+    const auto made =
+        ServerNode::Create({world.loop, *world.server_transport, *world.server_device},
+                           world.options, world.data, nullptr);
+    ASSERT_FALSE(made.ok()) << i;
+    EXPECT_EQ(made.code(), StatusCode::kInvalidArgument) << i << made.status().ToString();
+  }
+}
+
+TEST(Job, DivergenceEndsItWithAdvice) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.options.model = {"linear", 7, 0};
+  world.data = Dataset();
+  world.data.features = 7;
+  for (int i = 0; i < 100; ++i) {
+    world.data.dense.insert(world.data.dense.end(), 7, 1e8f);
+    world.data.label.push_back(1e8f);
+  }
+  world.options.optimizer.learning_rate = 1e6;
+  world.StartServer();
+  world.StartWorkers();
+  const JobResult& result = world.Run();
+  EXPECT_EQ(result.status.code(), StatusCode::kDataError) << result.status.ToString();
+  EXPECT_NE(result.status.ToString().find("lower --lr"), std::string::npos)
+      << result.status.ToString();
+}
+
+}  // namespace
+}  // namespace motley
