@@ -101,11 +101,39 @@ TEST(BatchSchedule, GoldenValuesStayAsTheyAre) {
   for (StepId step = 0; step < 7; ++step) {
     for (const auto& range : schedule.Ranges(step)) counts.push_back(range.count);
   }
-  EXPECT_THAT(counts,
-              testing::ElementsAre(5, 8, 3, 5, 8, 3, 5, 8, 3, 4, 8, 4, 5, 8, 3, 5, 8, 3, 1, 2, 1));
+  EXPECT_EQ(counts, Sizes({5, 8, 3, 5, 8, 3, 5, 7, 4, 4, 9, 3, 5, 8, 3, 5, 8, 3, 1, 2, 1}));
   auto order = schedule.Order(0, 2);
   order.resize(6);
-  EXPECT_THAT(order, testing::ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(order, testing::ElementsAre(6, 10, 11, 4, 5, 7));
+}
+
+// The definition in the header, by sorting all keys (r + u_p) / n_p as exact fractions.
+TEST(BatchSchedule, BatchesTakeSamplesInTheOrderOfTheirKeys) {
+  const Sizes sizes = {9, 30, 1, 0, 17, 9};
+  struct Key {
+    uint64_t numerator;
+    uint32_t size;
+    uint32_t partition;
+  };
+  std::vector<Key> keys;
+  for (uint32_t p = 0; p < sizes.size(); ++p) {
+    const uint64_t offset = Random(5, Stream::kShuffle, 2, p).Next32();
+    for (uint64_t r = 0; r < sizes[p]; ++r) keys.push_back({(r << 32) + offset, sizes[p], p});
+  }
+  std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
+    return a.numerator * b.size < b.numerator * a.size;
+  });
+  const BatchSchedule schedule(5, sizes, 7);
+  const StepId first = 2 * schedule.steps_per_epoch();
+  for (StepId step = 0; step < schedule.steps_per_epoch(); ++step) {
+    Sizes wanted(sizes.size(), 0);
+    for (size_t i = 7 * step; i < std::min<size_t>(7 * step + 7, keys.size()); ++i) {
+      ++wanted[keys[i].partition];
+    }
+    Sizes counts;
+    for (const auto& range : schedule.Ranges(first + step)) counts.push_back(range.count);
+    EXPECT_EQ(counts, wanted) << "step " << step;
+  }
 }
 
 TEST(BatchSchedule, EachPartitionContributesItsProportionWithinTwo) {

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/optimizer.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/training/reference.h"
+#include "tests/training/test_data.h"
+
+namespace motley {
+namespace {
+
+std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options, size_t count) {
+  auto optimizer = Optimizer::Create(options, count);
+  EXPECT_TRUE(optimizer.ok()) << optimizer.status().ToString();
+  return *std::move(optimizer);
+}
+
+struct TrainingCase {
+  ModelSpec spec;
+  bool sparse;
+  double rate;
+};
+
+void PrintTo(const TrainingCase& value, std::ostream* out) {
+  *out << value.spec.name << (value.sparse ? " sparse" : " dense");
+}
+
+// Trains by kernels: one batch gathered over all partitions, as a single worker would.
+std::vector<float> TrainByKernels(Model& model, Device& device, const OptimizerOptions& options,
+                                  const BatchSchedule& schedule, const Dataset& data, size_t steps,
+                                  std::vector<float> parameters) {
+  const auto optimizer = MakeOptimizer(options, parameters.size());
+  std::vector<float> gradient(parameters.size());
+  double loss = 0;
+  for (StepId step = 0; step < steps; ++step) {
+    std::vector<uint32_t> rows;
+    uint32_t start = 0;
+    const auto ranges = schedule.Ranges(step);
+    for (uint32_t p = 0; p < ranges.size(); ++p) {
+      const auto order = schedule.Order(schedule.epoch(step), p);
+      for (uint32_t r = 0; r < ranges[p].count; ++r) {
+        rows.push_back(start + order[ranges[p].begin + r]);
+      }
+      start += schedule.partition_sizes()[p];
+    }
+    std::fill(gradient.begin(), gradient.end(), 0.0f);
+    const Dataset batch = Select(data, rows);
+    EXPECT_TRUE(model.AddGradient(device, parameters, batch, 1, gradient, loss).ok());
+    EXPECT_TRUE(optimizer->Apply(device, gradient, batch.rows(), parameters).ok());
+  }
+  EXPECT_EQ(optimizer->steps(), steps);
+  return parameters;
+}
+
+class ReferenceTraining : public testing::TestWithParam<TrainingCase> {};
+
+TEST_P(ReferenceTraining, EveryOptimizerEndsAtTheLossOfPlainTraining) {
+  const TrainingCase& the_case = GetParam();
+  const Dataset data =
+      MakeSamples(the_case.spec.features, the_case.spec.classes, the_case.sparse, 300, 3);
+  const BatchSchedule schedule(7, PartitionSizes(data.rows(), 5), 32);
+  TestRig rig;
+  const auto model = MakeModel(the_case.spec);
+  std::vector<float> start(model->parameter_count());
+  model->Initialize(7, start);
+  constexpr size_t kSteps = 60;
+  for (const char* name : {"sgd", "momentum", "nag", "adam"}) {
+    OptimizerOptions options{.name = name, .learning_rate = the_case.rate, .l2 = 0.01};
+    if (options.name == "adam") options.learning_rate = 0.01;
+    const auto got = TrainByKernels(*model, *rig.device, options, schedule, data, kSteps, start);
+    const auto plain = reference::Train(the_case.spec, options, schedule, data, kSteps,
+                                        std::vector<double>(start.begin(), start.end()));
+    const double wanted = reference::LossAndGradient(the_case.spec, plain, data, {}) / 300;
+    const auto evaluation = Evaluate(*model, *rig.device, got, data);
+    ASSERT_TRUE(evaluation.ok());
+    EXPECT_NEAR(evaluation->loss, wanted, 1e-4 * wanted) << name;
+    const double before =
+        reference::LossAndGradient(the_case.spec, std::vector<double>(start.begin(), start.end()),
+                                   data, {}) /
+        300;
+    EXPECT_LT(wanted, 0.9 * before) << name << " learned nothing";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ReferenceTraining,
+                         testing::Values(TrainingCase{{"linear", 8, 0}, false, 0.05},
+                                         TrainingCase{{"logistic", 8, 2}, true, 0.1},
+                                         TrainingCase{{"softmax", 8, 4}, false, 0.1},
+                                         TrainingCase{{"softmax", 8, 4}, true, 0.1},
+                                         TrainingCase{{"mlp:12,6", 8, 3}, false, 0.05},
+                                         TrainingCase{{"mlp:12", 8, 3}, true, 0.05}));
+
+TEST(Optimizer, DividesByTheBatchAndAddsL2Once) {
+  TestRig rig;
+  const auto optimizer = MakeOptimizer({.learning_rate = 0.5, .l2 = 0.1}, 2);
+  std::vector<float> gradient = {8, -4};
+  std::vector<float> parameters = {1, 2};
+  ASSERT_TRUE(optimizer->Apply(*rig.device, gradient, 4, parameters).ok());
+  EXPECT_THAT(gradient, testing::ElementsAre(testing::FloatEq(2.1f), testing::FloatEq(-0.8f)));
+  EXPECT_THAT(parameters,
+              testing::ElementsAre(testing::FloatEq(1 - 1.05f), testing::FloatEq(2 + 0.4f)));
+}
+
+TEST(Optimizer, StateIsWhatARestartNeeds) {
+  EXPECT_EQ(MakeOptimizer({.name = "sgd"}, 5)->state().size(), 0u);
+  EXPECT_EQ(MakeOptimizer({.name = "momentum"}, 5)->state().size(), 5u);
+  EXPECT_EQ(MakeOptimizer({.name = "nag"}, 5)->state().size(), 5u);
+  EXPECT_EQ(MakeOptimizer({.name = "adam"}, 5)->state().size(), 10u);
+}
+
+TEST(Optimizer, WrongSizesAreRefusedAndCountNoStep) {
+  TestRig rig;
+  const auto optimizer = MakeOptimizer({}, 3);
+  std::vector<float> three(3), four(4);
+  EXPECT_EQ(optimizer->Apply(*rig.device, four, 1, three).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(optimizer->Apply(*rig.device, three, 1, four).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(optimizer->Apply(*rig.device, three, 0, three).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(optimizer->steps(), 0u);
+}
+
+TEST(Optimizer, ConstantsOutOfRangeAreRefusedByName) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::pair<OptimizerOptions, std::string>> cases = {
+      {{.learning_rate = 0}, "learning rate"},
+      {{.learning_rate = -1}, "learning rate"},
+      {{.learning_rate = nan}, "learning rate"},
+      {{.learning_rate = 1e-60}, "learning rate"},
+      {{.learning_rate = 1e300}, "learning rate"},
+      {{.l2 = -0.1}, "l2"},
+      {{.momentum = 1}, "momentum"},
+      {{.momentum = -0.1}, "momentum"},
+      {{.beta1 = 1}, "beta1"},
+      {{.beta2 = 1.5}, "beta2"},
+      {{.epsilon = 0}, "epsilon"},
+      {{.name = "adm"}, "did you mean 'adam'"}};
+  for (const auto& [options, name] : cases) {
+    const auto optimizer = Optimizer::Create(options, 1);
+    EXPECT_EQ(optimizer.code(), StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(optimizer.status().message(), testing::HasSubstr(name));
+  }
+}
+
+}  // namespace
+}  // namespace motley
