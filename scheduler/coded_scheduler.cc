@@ -64,7 +64,7 @@ void CodedScheduler::OnEvent(const Event& event, Time now, std::vector<Command>&
 Time CodedScheduler::Deadline() const {
   switch (phase_) {
     case Phase::kStarting: return started_clock_ ? start_deadline_ : Time{};
-    case Phase::kRunning: return std::min(open_.NextDue(), verdict_due_);
+    case Phase::kRunning: return recheck_ ? now_ : std::min(open_.NextDue(), verdict_due_);
     case Phase::kCommitting:
     case Phase::kEnded: return kNever;
   }
@@ -139,7 +139,7 @@ void CodedScheduler::On(const Tick&) {
   if (phase_ == Phase::kStarting) return TryStart();
   if (phase_ != Phase::kRunning) return;
   if (now_ >= verdict_due_) return GiveUpOnCode();
-  if (open_.MarkOverdue(now_)) ReplaceAbsent();
+  if (open_.MarkOverdue(now_) || recheck_) ReplaceAbsent();
 }
 
 void CodedScheduler::TryStart() {

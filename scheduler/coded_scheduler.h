@@ -90,10 +90,11 @@ class CodedScheduler final : public Scheduler {
   std::vector<Command>* out_ = nullptr;  // Of the event being handled.
 
   Plan plan_;
-  bool plan_void_ = true;           // Membership changed since it was made.
-  StepId step_ = 0;                 // Open, or to be opened next.
-  StepId planned_at_ = 0;           // Step from which the plan is used.
-  bool starved_ = false;            // A row must be replaced and nobody was free.
+  bool plan_void_ = true;  // Membership changed since it was made.
+  StepId step_ = 0;        // Open, or to be opened next.
+  StepId planned_at_ = 0;  // Step from which the plan is used.
+  bool recheck_ = false;   // Rows are absent since the step opened; judge them at the next tick.
+  bool starved_ = false;   // A row must be replaced and nobody was free.
   Time verdict_due_ = kNever;       // Everything arrived; by then it should have decoded.
   std::vector<WorkerId> rejected_;  // Senders of refused answers in this step, one entry each time.
   SchedulerStats totals_;           // Without the workers.

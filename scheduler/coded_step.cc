@@ -23,7 +23,6 @@ bool CodedScheduler::Open(StepId step, RowId row) const {
 void CodedScheduler::OpenStepNow() {
   phase_ = Phase::kRunning;
   verdict_due_ = kNever;
-  starved_ = false;
   open_.Open(step_, *plan_.code);
   out_->emplace_back(OpenStep{step_, plan_.code});
   for (WorkerId id = 0; id < members_.size(); ++id) members_[id].heard = false;
@@ -38,7 +37,9 @@ void CodedScheduler::OpenStepNow() {
     }
   }
   open_.MarkOverdue(now_);
-  ReplaceAbsent();
+  // The decoder can judge absent rows only once it has carried out OpenStep: at the next tick.
+  const std::vector<bool> absent = open_.Absent();
+  recheck_ = starved_ = std::find(absent.begin(), absent.end(), true) != absent.end();
 }
 
 void CodedScheduler::Assign(WorkerId id, RowId row) {
@@ -84,7 +85,8 @@ void CodedScheduler::GiveWork(WorkerId worker) {
 
 void CodedScheduler::ReplaceAbsent() {
   starved_ = false;
-  std::vector<bool> absent = open_.Absent();
+  recheck_ = false;
+  const std::vector<bool> absent = open_.Absent();
   if (std::find(absent.begin(), absent.end(), true) == absent.end()) return;
   std::vector<RowId> rows = rows_to_replace_(absent);
   if (rows.empty() && open_.NothingInHand()) {

@@ -151,13 +151,14 @@ class Scheduler {
 
   // Appends to `out` the commands that this event causes. `now` never goes back.
   virtual void OnEvent(const Event& event, Time now, std::vector<Command>& out) = 0;
-  // When to send the next Tick, or kNever.
+  // When to send the next Tick, or kNever; may be in the past (now), also before the first event.
   virtual Time Deadline() const = 0;
   virtual SchedulerStats Stats() const = 0;
 };
 
 // What the policy must be told to judge rows: which of the absent rows of the open step somebody
-// else has to answer (StreamDecoder::RowsToReplace). Asked on ticks and losses.
+// else has to answer (StreamDecoder::RowsToReplace). Asked inside OnEvent, never before the caller
+// had the chance to carry out the OpenStep of that step.
 using RowsToReplace = std::function<std::vector<RowId>(const std::vector<bool>& absent)>;
 
 // Bulk-synchronous with coding: every step waits for a decodable set. kInvalidArgument when the

@@ -81,6 +81,7 @@ TEST(CodedAbsence, TheHelperHoldsMostOfTheRowOrIsFastest) {
   script.Free(1, 20, 0.2);
   // Worker 1 holds the row by now, so the next time nothing has to be sent.
   script.Applied();
+  EXPECT_THAT(script.TickAtDeadline(), IsEmpty()) << "nobody is free for the row of the late one";
   script.Free(2, 1, 0.4);
   script.Advance(0.2);
   for (const WorkerId id : {0, 1, 3}) {

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/scheduler/virtual_cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace motley {
+namespace {
+
+constexpr double kDelaySeconds = 0.0005;  // Of a message, on average.
+constexpr double kDetectSeconds = 0.1;    // Until a death is noticed.
+constexpr double kJitter = 0.03;          // Of compute times.
+
+}  // namespace
+
+VirtualCluster::VirtualCluster(const SchedulerOptions& options, std::vector<double> speeds,
+                               uint64_t seed)
+    : options_(options), random_(seed, Stream::kTest) {
+  auto made = MakeCodedScheduler(
+      options, [this](const std::vector<bool>& absent) { return decoder_.RowsToReplace(absent); });
+  scheduler_ = std::move(made).value();
+  fakes_.resize(speeds.size());
+  for (WorkerId id = 0; id < fakes_.size(); ++id) {
+    fakes_[id].speed = speeds[id];
+    loop_.Post([this, id] { Birth(id); });
+  }
+}
+
+void VirtualCluster::At(double seconds, Task task) {
+  loop_.After(FromSeconds(seconds), std::move(task));
+}
+
+void VirtualCluster::Kill(double at, WorkerId worker) {
+  At(at, [this, worker] { Death(worker, "killed"); });
+}
+
+void VirtualCluster::Pause(double at, WorkerId worker, double seconds) {
+  At(at,
+     [this, worker, seconds] { fakes_[worker].paused_until = loop_.Now() + FromSeconds(seconds); });
+}
+
+void VirtualCluster::SetSpeed(double at, WorkerId worker, double speed) {
+  At(at, [this, worker, speed] { fakes_[worker].speed = speed; });
+}
+
+void VirtualCluster::SetSpeedAtStep(StepId step, WorkerId worker, double speed) {
+  speed_changes_.push_back({step, {worker, speed}});
+}
+
+void VirtualCluster::Restart(double at, WorkerId worker) {
+  At(at, [this, worker] { Birth(worker); });
+}
+
+void VirtualCluster::JoinLate(double at, double speed) {
+  At(at, [this, speed] {
+    fakes_.emplace_back().speed = speed;
+    Birth(static_cast<WorkerId>(fakes_.size() - 1));
+  });
+}
+
+void VirtualCluster::SpoilNext(double at, WorkerId worker, bool touched) {
+  At(at, [this, worker, touched] { fakes_[worker].spoil = touched; });
+}
+
+uint32_t VirtualCluster::living() const {
+  return static_cast<uint32_t>(
+      std::count_if(fakes_.begin(), fakes_.end(), [](const Fake& fake) { return fake.alive; }));
+}
+
+void VirtualCluster::Run(double limit_seconds) {
+  Arm();
+  const Time limit = loop_.Now() + FromSeconds(limit_seconds);
+  const bool done = loop_.RunUntil([&] { return ended_ || loop_.Now() > limit; });
+  if (!done) Violate("nothing more happens, and the job has not ended");
+  if (!ended_) Violate(fmt::format("not ended after {} s: {}", limit_seconds, notices_));
+}
+
+void VirtualCluster::Birth(WorkerId worker) {
+  Fake& fake = fakes_[worker];
+  fake.alive = true;
+  ++fake.life;
+  fake.queue.clear();
+  fake.paused_until = Time{};
+  FromWorker(worker, [this, worker] {
+    fakes_[worker].server_live = true;
+    fakes_[worker].placed.assign(options_.partitions, false);
+    Tell(WorkerJoined{worker, fakes_[worker].life});
+  });
+  const double hint = fake.speed * (1 + 0.1 * random_.Normal());
+  loop_.After(FromSeconds(0.2), [this, worker, hint] {
+    FromWorker(worker, [this, worker, hint] {
+      Tell(WorkerFree{worker, 0, Duration::zero(), std::max(1e-3, hint)});
+    });
+  });
+}
+
+void VirtualCluster::Death(WorkerId worker, const char* why) {
+  Fake& fake = fakes_[worker];
+  if (!fake.alive) return;
+  fake.alive = false;
+  const uint64_t life = ++fake.life;
+  loop_.After(FromSeconds(kDetectSeconds), [this, worker, life, why] {
+    if (fakes_[worker].life != life) return;  // Already started again.
+    fakes_[worker].server_live = false;
+    Tell(WorkerLost{worker, Status::Unavailable(why)});
+  });
+}
+
+void VirtualCluster::ToWorker(WorkerId worker, std::function<void(Fake&)> task) {
+  const uint64_t life = fakes_[worker].life;
+  const Duration delay =
+      std::max(FromSeconds(kDelaySeconds), fakes_[worker].paused_until - loop_.Now());
+  loop_.After(delay, [this, worker, life, task = std::move(task)]() mutable {
+    Fake& fake = fakes_[worker];
+    if (!fake.alive || fake.life != life) return;
+    if (fake.paused_until > loop_.Now()) return ToWorker(worker, std::move(task));
+    task(fake);
+  });
+}
+
+void VirtualCluster::FromWorker(WorkerId worker, Task task) {
+  const uint64_t life = fakes_[worker].life;
+  loop_.After(FromSeconds(kDelaySeconds), [this, worker, life, task = std::move(task)] {
+    if (fakes_[worker].life == life) task();
+  });
+}
+
+void VirtualCluster::StartJob(WorkerId worker) {
+  Fake& fake = fakes_[worker];
+  if (fake.queue.empty()) return;
+  const double noise = std::max(0.2, 1 + kJitter * random_.Normal());
+  fake.job_started = loop_.Now();
+  const uint64_t number = ++fake.job_number;
+  const double seconds = static_cast<double>(fake.queue.front().samples) / fake.speed * noise;
+  loop_.After(FromSeconds(seconds), [this, worker, number] { FinishJob(worker, number); });
+}
+
+void VirtualCluster::FinishJob(WorkerId worker, uint64_t number) {
+  Fake& fake = fakes_[worker];
+  if (!fake.alive || fake.job_number != number || fake.queue.empty()) return;
+  if (fake.paused_until > loop_.Now()) {
+    loop_.After(fake.paused_until - loop_.Now(),
+                [this, worker, number] { FinishJob(worker, number); });
+    return;
+  }
+  Job job = fake.queue.front();
+  fake.queue.pop_front();
+  ++fake.job_number;
+  job.spoiled = fake.spoil.has_value();
+  FromWorker(worker, [this, worker, job] { Answer(worker, job); });
+  const Duration took = loop_.Now() - fake.job_started;
+  FromWorker(worker, [this, worker, job, took] { Tell(WorkerFree{worker, job.samples, took, 0}); });
+  StartJob(worker);
+}
+
+void VirtualCluster::Answer(WorkerId worker, const Job& job) {
+  if (ended_) return;
+  if (!open_ || *open_ != job.step || committing_) return Tell(RowLate{worker, job.step});
+  if (job.spoiled) {
+    const bool touched = *fakes_[worker].spoil;
+    fakes_[worker].spoil.reset();
+    return Tell(RowRejected{worker, job.step, job.row, touched, Status::DataError("not finite")});
+  }
+  if (!decoder_.Answer(job.row)) return Tell(RowLate{worker, job.step});
+  Tell(RowArrived{worker, job.step, job.row});
+  if (!committing_ && decoder_.Decodable()) Tell(StepDecodable{job.step});
+}
+
+void VirtualCluster::CancelJobs(WorkerId worker, StepId step) {
+  Fake& fake = fakes_[worker];
+  if (fake.queue.empty() || fake.queue.front().step > step) return;
+  const double seconds = ToSeconds(loop_.Now() - fake.job_started);
+  const auto done = static_cast<uint64_t>(seconds * fake.speed);
+  const uint64_t samples = std::min(done, fake.queue.front().samples);
+  const Duration took = loop_.Now() - fake.job_started;
+  while (!fake.queue.empty() && fake.queue.front().step <= step) fake.queue.pop_front();
+  ++fake.job_number;
+  FromWorker(worker, [this, worker, samples, took] { Tell(WorkerFree{worker, samples, took, 0}); });
+  StartJob(worker);
+}
+
+void VirtualCluster::Tell(const Event& event) {
+  if (ended_) return;
+  std::vector<Command> commands;
+  scheduler_->OnEvent(event, loop_.Now(), commands);
+  for (const Command& command : commands) {
+    Digest(command.index());
+    std::visit([this](const auto& c) { Do(c); }, command);
+  }
+  Digest(static_cast<uint64_t>(loop_.Now().time_since_epoch().count()));
+  Arm();
+}
+
+void VirtualCluster::Arm() {
+  if (timer_) loop_.Cancel(*timer_);
+  timer_.reset();
+  if (ended_ || scheduler_->Deadline() == kNever) return;
+  timer_ = loop_.After(scheduler_->Deadline() - loop_.Now(), [this] {
+    timer_.reset();
+    Tell(Tick{});
+  });
+}
+
+void VirtualCluster::Do(const OpenStep& command) {
+  if (command.step != committed_) {
+    Violate(fmt::format("step {} opened after {} commits", command.step, committed_));
+  }
+  if (committing_) Violate(fmt::format("step {} opened during a commit", command.step));
+  if (const Status status = Validate(*command.code); !status.ok()) Violate(status.ToString());
+  const bool restart = open_ == command.step;
+  open_ = command.step;
+  decoder_.Open(command.code);
+  if (restart) return;
+  for (const auto& [step, change] : speed_changes_) {
+    if (step == command.step) fakes_[change.first].speed = change.second;
+  }
+}
+
+bool VirtualCluster::CheckLive(WorkerId worker, const char* command) {
+  const bool live = worker < fakes_.size() && fakes_[worker].server_live;
+  if (!live) Violate(fmt::format("{} for lost worker {}", command, worker));
+  return live;
+}
+
+void VirtualCluster::Do(const PlacePartitions& command) {
+  if (!CheckLive(command.worker, "PlacePartitions")) return;
+  if (command.partitions.empty()) Violate("nothing to place");
+  for (const PartitionId partition : command.partitions) {
+    if (fakes_[command.worker].placed[partition]) Violate("a partition placed twice");
+    fakes_[command.worker].placed[partition] = true;
+  }
+}
+
+void VirtualCluster::Do(const AssignRow& command) {
+  if (!CheckLive(command.worker, "AssignRow")) return;
+  if (open_ != command.step || committing_) Violate("a row of a step that is not open");
+  const CodeForm& code = decoder_.code();
+  if (command.row >= code.rows.size()) return Violate("a row that is not in the code");
+  const auto& row = code.rows[command.row];
+  if (row.empty()) Violate("an empty row assigned");
+  for (const CodeEntry& entry : row) {
+    if (!fakes_[command.worker].placed[entry.partition]) Violate("a row whose data is not there");
+  }
+  const uint64_t samples = std::max<uint64_t>(1, row.size() * options_.batch / options_.partitions);
+  const Job job{command.step, command.row, samples, false};
+  ToWorker(command.worker, [this, worker = command.worker, job](Fake& fake) {
+    fake.queue.push_back(job);
+    if (fake.queue.size() > 1) Violate(fmt::format("worker {} has a queue", worker));
+    if (fake.queue.size() == 1) StartJob(worker);
+  });
+}
+
+void VirtualCluster::Do(const CancelWork& command) {
+  if (!CheckLive(command.worker, "CancelWork")) return;
+  ToWorker(command.worker, [this, command](Fake&) { CancelJobs(command.worker, command.step); });
+}
+
+void VirtualCluster::Do(const CommitStep& command) {
+  if (open_ != command.step || committing_) Violate("a commit out of turn");
+  if (!decoder_.Decodable()) return Violate("a commit of what does not decode");
+  worst_error_ = std::max(worst_error_, decoder_.Error());
+  committing_ = true;
+  loop_.After(FromSeconds(0.001), [this, step = command.step] {
+    committing_ = false;
+    open_.reset();
+    if (step != committed_) Violate("commits out of order");
+    ++committed_;
+    step_seconds_.push_back(ToSeconds(loop_.Now() - last_commit_));
+    last_commit_ = loop_.Now();
+    Tell(StepApplied{step});
+  });
+}
+
+void VirtualCluster::Do(const DropWorker& command) {
+  if (!CheckLive(command.worker, "DropWorker")) return;
+  if (command.why.ok()) Violate("a worker dropped without a reason");
+  fakes_[command.worker].server_live = false;
+  Death(command.worker, "dropped");
+}
+
+void VirtualCluster::Do(const EndJob& command) {
+  ended_ = true;
+  end_status_ = command.status;
+}
+
+void VirtualCluster::Do(const Notify& command) { notices_ += command.text + "\n"; }
+
+void VirtualCluster::Violate(std::string what) {
+  violations_.push_back(fmt::format("{:.6f} s: {}", ToSeconds(loop_.Now()), what));
+}
+
+void VirtualCluster::Digest(uint64_t value) {
+  digest_ = (digest_ ^ value) * 0x100000001b3ull + 0x9e3779b97f4a7c15ull;
+}
+
+}  // namespace motley

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole jobs on the pure scheduler in virtual time: made-up workers with speeds, delays and faults
+// carry out its commands and check each of them. No runtime, no network.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/virtual_loop.h"
+#include "scheduler/scheduler.h"
+#include "tests/scheduler/tiny_decoder.h"
+
+namespace motley {
+
+class VirtualCluster {
+ public:
+  VirtualCluster(const SchedulerOptions& options, std::vector<double> speeds, uint64_t seed);
+
+  // Faults, at a time after the start. Before Run.
+  void Kill(double at_seconds, WorkerId worker);
+  void Pause(double at_seconds, WorkerId worker, double seconds);
+  void SetSpeed(double at_seconds, WorkerId worker, double speed);
+  void Restart(double at_seconds, WorkerId worker);  // A new life, after a kill or out of the blue.
+  void JoinLate(double at_seconds, double speed);    // One more worker.
+  void SpoilNext(double at_seconds, WorkerId worker, bool touched);  // Its next answer is refused.
+  // When the step opens.
+  void SetSpeedAtStep(StepId step, WorkerId worker, double speed);
+
+  // Runs until the job ends or `limit_seconds` of virtual time have passed (a violation).
+  void Run(double limit_seconds);
+
+  const std::vector<std::string>& violations() const { return violations_; }
+  const Status& end_status() const { return end_status_; }
+  bool ended() const { return ended_; }
+  const std::vector<double>& step_seconds() const { return step_seconds_; }  // Commit to commit.
+  SchedulerStats Stats() const { return scheduler_->Stats(); }
+  uint32_t living() const;
+  double worst_error() const { return worst_error_; }
+  uint64_t digest() const { return digest_; }  // Over all commands and their times.
+  const std::string& notices() const { return notices_; }
+
+ private:
+  struct Job {
+    StepId step;
+    RowId row;
+    uint64_t samples;
+    bool spoiled;
+  };
+  struct Fake {
+    double speed = 1;
+    bool alive = false;
+    uint64_t life = 0;  // Messages of earlier lives are dropped.
+    Time paused_until{};
+    std::deque<Job> queue;  // The first is being computed.
+    Time job_started{};
+    uint64_t job_number = 0;    // Cancelled ones do not finish.
+    std::optional<bool> spoil;  // Touched?
+    // What the server may believe.
+    bool server_live = false;
+    std::vector<bool> placed;
+  };
+
+  void At(double seconds, Task task);
+  void Birth(WorkerId worker);
+  void Death(WorkerId worker, const char* why);
+  // Delivers after the network's delay and not during a pause, unless the worker died.
+  void ToWorker(WorkerId worker, std::function<void(Fake&)> task);
+  void FromWorker(WorkerId worker, Task task);
+  void StartJob(WorkerId worker);
+  void FinishJob(WorkerId worker, uint64_t number);
+  void Answer(WorkerId worker, const Job& job);
+  void CancelJobs(WorkerId worker, StepId step);
+  void Tell(const Event& event);
+  void Arm();
+
+  void Do(const OpenStep& command);
+  void Do(const PlacePartitions& command);
+  void Do(const AssignRow& command);
+  void Do(const CancelWork& command);
+  void Do(const CommitStep& command);
+  void Do(const DropWorker& command);
+  void Do(const EndJob& command);
+  void Do(const Notify& command);
+  void Violate(std::string what);
+  void Digest(uint64_t value);
+  bool CheckLive(WorkerId worker, const char* command);
+
+  SchedulerOptions options_;
+  Random random_;
+  VirtualLoop loop_;
+  TinyDecoder decoder_;
+  std::vector<Fake> fakes_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::optional<TimerId> timer_;
+  std::optional<StepId> open_;
+  StepId committed_ = 0;  // Steps so far.
+  bool committing_ = false;
+  bool ended_ = false;
+  Status end_status_;
+  Time last_commit_{};
+  std::vector<double> step_seconds_;
+  std::vector<std::pair<StepId, std::pair<WorkerId, double>>> speed_changes_;
+  double worst_error_ = 0;
+  uint64_t digest_ = 0;
+  std::string notices_;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace motley

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole jobs in virtual time: speeds that change, and random faults from many seeds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tests/scheduler/virtual_cluster.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kCodes[] = {"none", "repetition", "cyclic", "heterogeneous", "rs"};
+
+SchedulerOptions Options(uint32_t workers, const std::string& code, uint64_t steps) {
+  SchedulerOptions options;
+  options.workers = workers;
+  options.partitions = workers * 16;
+  options.code = code;
+  options.tolerate = 1;
+  options.batch = workers * 64;
+  options.steps = steps;
+  return options;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::vector<double> Slice(const std::vector<double>& values, size_t begin, size_t end) {
+  return {values.begin() + static_cast<std::ptrdiff_t>(begin),
+          values.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+void ExpectSound(const VirtualCluster& cluster, const std::string& what) {
+  EXPECT_THAT(cluster.violations(), IsEmpty()) << what;
+  EXPECT_LT(cluster.worst_error(), 1e-5) << what;
+}
+
+TEST(WholeJob, WithoutFaultsTheSpeedsAreUsedUp) {
+  const std::vector<double> speeds = {1000, 1000, 500, 250};
+  const SchedulerOptions options = Options(4, "none", 100);
+  VirtualCluster cluster(options, speeds, 1);
+  cluster.Run(1000);
+  ExpectSound(cluster, "");
+  EXPECT_TRUE(cluster.end_status().ok());
+  const double ideal = options.batch / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  EXPECT_LT(Median(cluster.step_seconds()), ideal / 0.85);
+  EXPECT_EQ(cluster.Stats().rows_reassigned, 0u) << cluster.notices();
+  for (const WorkerStats& worker : cluster.Stats().workers) EXPECT_EQ(worker.late, 0u);
+}
+
+TEST(WholeJob, ACodeHidesAKillAndAPause) {
+  for (const char* code : kCodes) {
+    const SchedulerOptions options = Options(4, code, 200);
+    VirtualCluster cluster(options, {1000, 1000, 500, 250}, 2);
+    cluster.Pause(5, 1, 2);
+    cluster.Kill(15, 2);
+    cluster.Run(1000);
+    ExpectSound(cluster, code);
+    EXPECT_TRUE(cluster.end_status().ok()) << code;
+    const SchedulerStats stats = cluster.Stats();
+    EXPECT_EQ(stats.steps_committed, 200u);
+    EXPECT_TRUE(stats.workers[2].lost) << code;
+    EXPECT_FALSE(stats.workers[1].lost) << code;
+    EXPECT_GE(stats.workers[1].late, 1u) << code;
+  }
+}
+
+// The promise of the issue: one worker five times slower half way.
+TEST(WholeJob, SharesFollowAFiveFoldSlowdownWithinThirtySteps) {
+  for (const char* code : {"none", "repetition", "heterogeneous"}) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      std::vector<double> speeds = {1000, 1000, 500, 250};
+      const SchedulerOptions options = Options(4, code, 200);
+      VirtualCluster cluster(options, speeds, seed);
+      cluster.SetSpeedAtStep(100, 0, 200);
+      cluster.Run(1000);
+      ExpectSound(cluster, code);
+      speeds[0] = 200;
+      const double copies = std::string(code) == "none" ? 1 : 2;
+      const double optimum =
+          copies * options.batch / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+      const auto after = Slice(cluster.step_seconds(), 130, 200);
+      EXPECT_LT(Median(after), 1.3 * optimum) << code << ", seed " << seed;
+    }
+  }
+}
+
+TEST(WholeJob, SharesFollowAFiveFoldSpeedUpWithinThirtySteps) {
+  std::vector<double> speeds = {200, 1000, 500, 250};
+  const SchedulerOptions options = Options(4, "none", 200);
+  VirtualCluster cluster(options, speeds, 3);
+  cluster.SetSpeedAtStep(100, 0, 1000);
+  cluster.Run(1000);
+  ExpectSound(cluster, "");
+  const double optimum = options.batch / 2750.0;
+  EXPECT_LT(Median(Slice(cluster.step_seconds(), 130, 200)), 1.3 * optimum);
+  EXPECT_GE(cluster.Stats().replans, 1u);
+}
+
+TEST(WholeJob, SteadySpeedsCauseNoNewPlans) {
+  for (const char* code : kCodes) {
+    VirtualCluster cluster(Options(8, code, 300), {200, 200, 400, 400, 800, 800, 800, 1200}, 4);
+    cluster.Run(1000);
+    ExpectSound(cluster, code);
+    EXPECT_LE(cluster.Stats().replans, 2u) << code << ": only guesses are corrected";
+  }
+}
+
+TEST(WholeJob, EqualSharesStayEqualWhateverIsLearned) {
+  SchedulerOptions options = Options(4, "none", 100);
+  options.shares = Shares::kEqual;
+  VirtualCluster cluster(options, {1000, 1000, 500, 250}, 5);
+  cluster.SetSpeedAtStep(50, 0, 200);
+  cluster.Run(1000);
+  ExpectSound(cluster, "");
+  EXPECT_EQ(cluster.Stats().replans, 0u);
+  for (const WorkerStats& worker : cluster.Stats().workers) EXPECT_EQ(worker.share, 0.25);
+}
+
+TEST(WholeJob, TheJobLivesWhileOneWorkerLives) {
+  for (const char* code : kCodes) {
+    VirtualCluster cluster(Options(4, code, 100), {1000, 1000, 1000, 1000}, 6);
+    cluster.Kill(1.0, 0);
+    cluster.Kill(1.0, 3);
+    cluster.Kill(2.0, 1);
+    cluster.Run(1000);
+    ExpectSound(cluster, code);
+    EXPECT_TRUE(cluster.end_status().ok()) << code << cluster.notices();
+  }
+}
+
+TEST(WholeJob, WhenAllAreLostItEndsAndSaysSo) {
+  VirtualCluster cluster(Options(2, "rs", 1000), {1000, 1000}, 7);
+  cluster.Kill(1.0, 0);
+  cluster.Kill(3.0, 1);
+  cluster.Run(1000);
+  ExpectSound(cluster, "");
+  EXPECT_EQ(cluster.end_status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(cluster.end_status().message(), HasSubstr("no worker is left"));
+}
+
+TEST(WholeJob, APauseOfEverybodyOnlyDelays) {
+  for (const char* code : kCodes) {
+    VirtualCluster cluster(Options(3, code, 60), {300, 300, 300}, 8);
+    for (WorkerId id = 0; id < 3; ++id) cluster.Pause(3, id, 20);
+    cluster.Run(1000);
+    ExpectSound(cluster, code);
+    EXPECT_TRUE(cluster.end_status().ok()) << code;
+    EXPECT_GT(*std::max_element(cluster.step_seconds().begin(), cluster.step_seconds().end()), 15);
+  }
+}
+
+struct Drawn {
+  SchedulerOptions options;
+  std::vector<double> speeds;
+};
+
+Drawn DrawJob(uint64_t seed, Random& random) {
+  Drawn drawn;
+  const auto workers = static_cast<uint32_t>(2 + random.Below(7));
+  drawn.options = Options(workers, kCodes[random.Below(5)], 40 + random.Below(40));
+  drawn.options.tolerate = static_cast<uint32_t>(random.Below(std::min(workers, 3u)));
+  drawn.options.shares = random.Chance(0.2) ? Shares::kEqual : Shares::kProportional;
+  drawn.options.seed = seed;
+  for (uint32_t i = 0; i < workers; ++i) drawn.speeds.push_back(100 + 900 * random.NextDouble());
+  return drawn;
+}
+
+// Kills, restarts, pauses, changes of speed, refused answers; worker 0 is never killed.
+void AddFaults(Random& random, uint32_t workers, VirtualCluster& cluster) {
+  const uint64_t faults = random.Below(14);
+  for (uint64_t i = 0; i < faults; ++i) {
+    const double at = 0.5 + 25 * random.NextDouble();
+    const auto worker = static_cast<WorkerId>(random.Below(workers));
+    const double size = random.NextDouble();
+    const bool coin = random.Chance(0.5);
+    switch (random.Below(6)) {
+      case 0:
+        if (worker != 0) cluster.Kill(at, worker);
+        if (worker != 0 && coin) cluster.Restart(at + 5 * size, worker);
+        break;
+      case 1: cluster.Pause(at, worker, 4 * size); break;
+      case 2: cluster.SetSpeed(at, worker, 20 + 1000 * size); break;
+      case 3: cluster.SpoilNext(at, worker, coin); break;
+      case 4: cluster.Restart(at, worker); break;  // A new life, the old one's end unseen.
+      case 5: cluster.JoinLate(at, 100 + 900 * size); break;
+    }
+  }
+}
+
+uint64_t RunSeed(uint64_t seed) {
+  Random random(seed, Stream::kTest, 77);
+  const Drawn drawn = DrawJob(seed, random);
+  VirtualCluster cluster(drawn.options, drawn.speeds, seed);
+  AddFaults(random, drawn.options.workers, cluster);
+  cluster.Run(3600);
+  const std::string what = "seed " + std::to_string(seed) + ", " + drawn.options.code;
+  ExpectSound(cluster, what);
+  // Two workers that send nonsense in one step look like divergence; all else must end well.
+  if (cluster.end_status().code() != StatusCode::kDataError) {
+    EXPECT_TRUE(cluster.end_status().ok()) << what << ": " << cluster.end_status().ToString();
+    EXPECT_EQ(cluster.Stats().steps_committed, drawn.options.steps) << what;
+  }
+  return cluster.digest();
+}
+
+TEST(WholeJob, RandomFaultsFromManySeedsNeverBreakARule) {
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    RunSeed(seed);
+    if (HasFailure()) break;
+  }
+}
+
+TEST(WholeJob, TheSameSeedGivesTheSameCommandsAtTheSameTimes) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) EXPECT_EQ(RunSeed(seed), RunSeed(seed));
+}
+
+}  // namespace
+}  // namespace motley
