@@ -112,7 +112,8 @@ double DecodingResidual(const CodeForm& form, std::span<const Complex> a) {
   double residual = 0;
   for (const Complex& sum : sums) {
     const double size = std::abs(sum);
-    if (!(size <= residual)) residual = size;  // Also takes over a NaN.
+    if (std::isnan(size)) return size;
+    residual = std::max(residual, size);
   }
   return residual;
 }

@@ -13,6 +13,9 @@
 namespace motley {
 namespace {
 
+// Coefficients in B (24 bytes each) that are surely a mistake.
+constexpr uint64_t kMostCoefficients = uint64_t{1} << 28;
+
 Status CheckRequest(const CodeRequest& request) {
   const size_t workers = request.speeds.size();
   if (workers == 0) return Status::InvalidArgument("a code needs at least one worker");
@@ -31,6 +34,13 @@ Status CheckRequest(const CodeRequest& request) {
     return Status::InvalidArgument(
         fmt::format("{} partitions are too few for {} workers: at least one each",
                     request.partitions, workers));
+  }
+  const uint64_t coefficients = uint64_t{request.partitions} * (uint64_t{request.stragglers} + 1);
+  if (coefficients > kMostCoefficients) {
+    return Status::InvalidArgument(fmt::format(
+        "{} partitions with {} stragglers need {} coefficients, more than {}: use fewer "
+        "partitions or tolerate fewer stragglers",
+        request.partitions, request.stragglers, coefficients, kMostCoefficients));
   }
   return Status::Ok();
 }

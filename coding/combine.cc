@@ -19,23 +19,34 @@ using Vec = hn::Vec<Tag>;
 // Floats worked on before the next weight is loaded: they stay in the first-level cache. Even.
 constexpr size_t kBlock = 2048;
 
-// sum += weight * values for interleaved pairs: re * v + (-im, im, ...) * swap(v).
-void AddPairs(const float* weight, const float* values, size_t count, float* sum) {
+// As many whole pairs as vectors hold of: sum += re * v + (-im, im, ...) * swap(v). Returns how
+// many floats that were; the scalar target, whose vectors are single floats, leaves all to the
+// caller.
+size_t AddWholePairs(const float* weight, const float* values, size_t count, float* sum) {
+  size_t t = 0;
+#if HWY_TARGET != HWY_SCALAR
   const Tag d;
   const size_t lanes = hn::Lanes(d);
   const Vec re = hn::Set(d, weight[0]);
   const Vec im = hn::OddEven(hn::Set(d, weight[1]), hn::Set(d, -weight[1]));
-  size_t t = 0;
   for (; t + lanes <= count; t += lanes) {
     const Vec value = hn::LoadU(d, values + t);
     const Vec real_part = hn::MulAdd(re, value, hn::LoadU(d, sum + t));
     hn::StoreU(hn::MulAdd(im, hn::Reverse2(d, value), real_part), d, sum + t);
   }
-  for (; t + 1 < count; t += 2) {
-    const float real_value = values[t];
-    const float imaginary_value = values[t + 1];
-    sum[t] += weight[0] * real_value - weight[1] * imaginary_value;
-    sum[t + 1] += weight[0] * imaginary_value + weight[1] * real_value;
+#else
+  (void)weight, (void)values, (void)count, (void)sum;
+#endif
+  return t;
+}
+
+// sum += weight * values for interleaved pairs.
+void AddPairs(const float* weight, const float* values, size_t count, float* sum) {
+  for (size_t t = AddWholePairs(weight, values, count, sum); t + 1 < count; t += 2) {
+    const float re = values[t];
+    const float im = values[t + 1];
+    sum[t] += weight[0] * re - weight[1] * im;
+    sum[t + 1] += weight[0] * im + weight[1] * re;
   }
 }
 

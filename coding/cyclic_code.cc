@@ -15,7 +15,14 @@
 namespace motley {
 namespace {
 
+// At least kDraws; more, up to a limit, while even the best would be refused by the norm guard now
+// and then. A small code, of which every straggler set is scored, gets there; a large one never.
 constexpr uint32_t kDraws = 20;
+constexpr uint32_t kMostDraws = 60;
+constexpr uint32_t kMostDrawsSmall = 500;
+constexpr uint32_t kSmall = 20;  // n s, as for n = 10, s = 2.
+constexpr double kGoodScore = 60;
+constexpr uint32_t kMostWorkers = 512;  // Far beyond the use of random codes; n x n matrices.
 constexpr uint64_t kScoredSets = 48;
 constexpr double kUnusable = std::numeric_limits<double>::infinity();
 
@@ -148,11 +155,16 @@ Result<CodeForm> BuildCyclicCode(const CodeRequest& request) {
   CodeForm form = EmptyForm("cyclic", request);
   const uint32_t n = form.workers;
   const uint32_t s = form.stragglers;
+  if (n > kMostWorkers) {
+    return Status::InvalidArgument(
+        fmt::format("code \"cyclic\" serves at most {} workers, not {}: use rs", kMostWorkers, n));
+  }
   Random random(request.seed, Stream::kCode, n, s);
   const auto sets = StragglerSets(n, s, kScoredSets, random);
   Candidate best;
   double best_score = kUnusable;
-  for (uint32_t draw = 0; draw < (s == 0 ? 1 : kDraws); ++draw) {
+  const uint32_t most = s == 0 ? 1 : n * s <= kSmall ? kMostDrawsSmall : kMostDraws;
+  for (uint32_t draw = 0; draw < most && (draw < kDraws || best_score > kGoodScore); ++draw) {
     Candidate candidate;
     if (!Draw(n, s, random, candidate)) continue;
     const double score = Score(candidate, sets, best_score);

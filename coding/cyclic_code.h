@@ -2,8 +2,9 @@
 // Cyclic repetition (Tandon et al., ICML 2017, Algorithm 1): group j of n equal groups of
 // partitions is on workers j - s, ..., j (mod n); coefficients are real and random: every row lies
 // in the null space of a random s x n matrix H with H 1 = 0. Speeds do not matter: loads are equal.
-// Rounding errors grow fast with n and s, so of 20 draws the one with the least amplification over
-// sampled straggler sets is kept, and each row is scaled to a largest coefficient of 1.
+// Rounding errors grow fast with n and s, so of 20 or more draws the one with the least
+// amplification over sampled straggler sets is kept, and each row is scaled to a largest
+// coefficient of 1.
 #pragma once
 
 #include "coding/gradient_code.h"

@@ -30,8 +30,8 @@ struct GradientCode {
 // Every code, in the order of --help.
 const std::vector<GradientCode>& GradientCodes();
 
-// Checks the request (speeds, 0 <= s < n, k >= n) and builds. kNotFound for an unknown name, with
-// the names there are.
+// Checks the request (speeds, 0 <= s < n, k >= n, k (s + 1) <= 2^28) and builds. kNotFound for an
+// unknown name, with the names there are.
 Result<CodeForm> BuildCode(std::string_view name, const CodeRequest& request);
 
 // Conditioning over straggler sets of size s: all of them when at most `samples`, otherwise that

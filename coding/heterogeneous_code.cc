@@ -2,6 +2,7 @@
 #include "coding/heterogeneous_code.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/random.h"
 #include "coding/allocation.h"
@@ -13,12 +14,32 @@ namespace {
 
 constexpr int kPermutations = 20;
 
-// The walk over all k (s + 1) places: worker i has places [start[i], start[i + 1]), and place p is
-// partition p mod k. Partitions between two starts (mod k) have the same holders.
-std::vector<HeldRun> HeldRuns(const std::vector<uint64_t>& start, uint32_t partitions,
-                              uint32_t copies) {
+// The walk over all k (s + 1) places, place p being partition p mod k: workers take stretches one
+// after another in the order of `worker`, the q-th from start[q] to start[q + 1].
+struct Walk {
+  std::vector<WorkerId> worker;
+  std::vector<uint64_t> start;
+};
+
+// Neighbours in the walk get neighbouring nodes, whose joint loss costs the most precision; workers
+// with neighbouring numbers often fail together (one rack), so they are put far apart in the walk,
+// by the stride coprime to n that is nearest to the golden section.
+Walk MakeWalk(std::span<const uint32_t> loads) {
+  const auto n = static_cast<uint32_t>(loads.size());
+  auto stride = static_cast<uint32_t>(n * 0.618034);
+  while (std::gcd(std::max(stride, 1U), n) != 1) ++stride;
+  Walk walk{{}, {0}};
+  for (uint64_t q = 0; q < n; ++q) {
+    walk.worker.push_back(static_cast<WorkerId>(q * std::max(stride, 1U) % n));
+    walk.start.push_back(walk.start.back() + loads[walk.worker.back()]);
+  }
+  return walk;
+}
+
+// Partitions between two starts (mod k) have the same holders.
+std::vector<HeldRun> HeldRuns(const Walk& walk, uint32_t partitions, uint32_t copies) {
   std::vector<PartitionId> cuts{0, partitions};
-  for (uint64_t place : start) cuts.push_back(static_cast<PartitionId>(place % partitions));
+  for (uint64_t place : walk.start) cuts.push_back(static_cast<PartitionId>(place % partitions));
   std::sort(cuts.begin(), cuts.end());
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
   std::vector<HeldRun> runs;
@@ -26,8 +47,8 @@ std::vector<HeldRun> HeldRuns(const std::vector<uint64_t>& start, uint32_t parti
     HeldRun run{cuts[i], cuts[i + 1], {}};
     for (uint32_t t = 0; t < copies; ++t) {
       const uint64_t place = cuts[i] + uint64_t{t} * partitions;
-      const auto after = std::upper_bound(start.begin(), start.end(), place);
-      run.holders.push_back(static_cast<WorkerId>(after - start.begin() - 1));
+      const auto after = std::upper_bound(walk.start.begin(), walk.start.end(), place);
+      run.holders.push_back(walk.worker[after - walk.start.begin() - 1]);
     }
     runs.push_back(std::move(run));
   }
@@ -35,26 +56,30 @@ std::vector<HeldRun> HeldRuns(const std::vector<uint64_t>& start, uint32_t parti
 }
 
 // Each worker at the middle of its stretch of the walk, which goes round the circle once: the
-// holders of a partition are k places apart, so never closer than half of 1 / (s + 1) of a turn.
-std::vector<Complex> MiddleNodes(const std::vector<uint64_t>& start) {
-  const auto total = static_cast<double>(start.back());
-  std::vector<Complex> nodes;
-  for (size_t i = 0; i + 1 < start.size(); ++i) {
-    nodes.push_back(OnCircle(static_cast<double>(start[i] + start[i + 1]) / (2 * total)));
+// holders of a partition are k places apart, so their nodes never closer than half of 1 / (s + 1)
+// of a turn.
+std::vector<Complex> MiddleNodes(const Walk& walk) {
+  const auto total = static_cast<double>(walk.start.back());
+  std::vector<Complex> nodes(walk.worker.size());
+  for (size_t q = 0; q < nodes.size(); ++q) {
+    const auto twice_middle = static_cast<double>(walk.start[q] + walk.start[q + 1]);
+    nodes[walk.worker[q]] = OnCircle(twice_middle / (2 * total));
   }
   return nodes;
 }
 
-std::vector<Complex> BestNodes(const std::vector<uint64_t>& start, std::span<const HeldRun> runs,
+// Those, or evenly spread nodes in the order of the walk or in one of 20 random orders.
+std::vector<Complex> BestNodes(const Walk& walk, std::span<const HeldRun> runs,
                                const CodeRequest& request) {
-  std::vector<Complex> best = MiddleNodes(start);
-  double best_score = CircleAmplification(best, runs, request.stragglers);
-  std::vector<Complex> nodes;
-  for (size_t i = 0; i < best.size(); ++i) {
-    nodes.push_back(OnCircle(static_cast<double>(i) / static_cast<double>(best.size())));
+  std::vector<Complex> best = MiddleNodes(walk);
+  double best_score = LargestOnCircle(best, runs) * WorstWeightOnCircle(best, request.stragglers);
+  std::vector<Complex> nodes(best.size());
+  for (size_t q = 0; q < best.size(); ++q) {
+    nodes[walk.worker[q]] = OnCircle(static_cast<double>(q) / static_cast<double>(best.size()));
   }
+  const double worst_weight = WorstWeightOnCircle(nodes, request.stragglers);  // In any order.
   for (int draw = 0; draw <= kPermutations; ++draw) {
-    const double score = CircleAmplification(nodes, runs, request.stragglers);
+    const double score = LargestOnCircle(nodes, runs) * worst_weight;
     if (score < best_score) {
       best_score = score;
       best = nodes;
@@ -70,10 +95,9 @@ Result<CodeForm> BuildHeterogeneousCode(const CodeRequest& request) {
   CodeForm form = EmptyForm("heterogeneous", request);
   const uint32_t copies = form.stragglers + 1;
   const auto loads = Allocate(request.speeds, uint64_t{form.partitions} * copies, form.partitions);
-  std::vector<uint64_t> start{0};
-  for (uint32_t load : loads) start.push_back(start.back() + load);
-  const std::vector<HeldRun> runs = HeldRuns(start, form.partitions, copies);
-  SetCircleCode(BestNodes(start, runs, request), runs, form);
+  const Walk walk = MakeWalk(loads);
+  const std::vector<HeldRun> runs = HeldRuns(walk, form.partitions, copies);
+  SetCircleCode(BestNodes(walk, runs, request), runs, form);
   return form;
 }
 

@@ -17,15 +17,16 @@ std::vector<Complex> StridedNodes(uint32_t workers, uint32_t stride) {
   return nodes;
 }
 
-// The stride coprime to n with the least amplification; near n / (s + 1). Every window of holders
-// is a rotation of the first, so that one window is enough to judge by.
+// The stride coprime to n with the least max |B|; near n / (s + 1). Every window of holders is a
+// rotation of the first, so that one window is enough to judge by, and ||a|| does not depend on the
+// order of the nodes.
 std::vector<Complex> BestNodes(uint32_t workers, uint32_t stragglers, const HeldRun& window) {
   std::vector<Complex> best = StridedNodes(workers, 1);
-  double best_score = CircleAmplification(best, {&window, 1}, 0);
+  double best_score = LargestOnCircle(best, {&window, 1});
   for (uint32_t stride = 2; stragglers > 0 && stride <= workers / 2; ++stride) {
     if (std::gcd(stride, workers) != 1) continue;
     std::vector<Complex> nodes = StridedNodes(workers, stride);
-    const double score = CircleAmplification(nodes, {&window, 1}, 0);
+    const double score = LargestOnCircle(nodes, {&window, 1});
     if (score < best_score) {
       best_score = score;
       best = std::move(nodes);

@@ -55,12 +55,15 @@ void SetC(CodeForm& form) {
 
 Complex OnCircle(double turn) { return std::polar(1.0, 2 * std::numbers::pi * turn); }
 
-double CircleAmplification(std::span<const Complex> nodes, std::span<const HeldRun> runs,
-                           uint32_t stragglers) {
+double LargestOnCircle(std::span<const Complex> nodes, std::span<const HeldRun> runs) {
   double largest = 0;
   for (const HeldRun& run : runs) {
     largest = std::max(largest, LargestHolderCoefficient(nodes, run.holders));
   }
+  return largest;
+}
+
+double WorstWeightOnCircle(std::span<const Complex> nodes, uint32_t stragglers) {
   // |a_i| is the product of the distances from z_i to the missing: worst for the s farthest.
   double worst = 1;
   std::vector<double> squared(nodes.size());
@@ -72,7 +75,7 @@ double CircleAmplification(std::span<const Complex> nodes, std::span<const HeldR
     for (uint32_t l = 0; l < stragglers; ++l) product *= squared[l];
     worst = std::max(worst, std::sqrt(product));
   }
-  return worst * largest;
+  return worst;
 }
 
 void SetCircleCode(std::vector<Complex> nodes, std::span<const HeldRun> runs, CodeForm& form) {

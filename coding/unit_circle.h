@@ -6,7 +6,8 @@
 // and for missing workers S
 //   a_i = prod_{l in S} (1 - z_i / z_l).
 // Coordinates are packed in pairs (Field::kComplexPacked), so messages do not grow. Errors stay
-// small when the holders of a partition are spread round the circle.
+// small when the holders of a partition are spread round the circle. Of the straggler sets,
+// neighbours on the circle cost most: |a_i| comes close to 2^s.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +28,11 @@ struct HeldRun {
   std::vector<WorkerId> holders;
 };
 
-// max over straggler sets of size s of ||a||_inf * max|B|, exactly.
-double CircleAmplification(std::span<const Complex> nodes, std::span<const HeldRun> runs,
-                           uint32_t stragglers);
+// max |B|.
+double LargestOnCircle(std::span<const Complex> nodes, std::span<const HeldRun> runs);
+
+// max over straggler sets of size s of ||a||_inf, exactly.
+double WorstWeightOnCircle(std::span<const Complex> nodes, uint32_t stragglers);
 
 // Fills B from the runs (ascending, each with s + 1 holders), and C, v, the nodes and the field.
 // With s = 0 every coefficient is 1 and the code stays real.

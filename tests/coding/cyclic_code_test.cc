@@ -14,5 +14,18 @@ struct CyclicCase {
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Cyclic, CodeSuite, CyclicCase);
 
+TEST(CyclicCode, RefusesMoreWorkersThanRandomCodesCanServe) {
+  const auto form = BuildCode("cyclic", EqualRequest(513, 1, 513));
+  EXPECT_EQ(form.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(form.status().message().find("use rs"), std::string::npos);
+}
+
+TEST(CyclicCode, AnotherSeedIsAnotherCode) {
+  CodeRequest request = EqualRequest(6, 2, 12);
+  const CodeForm one = MustBuild("cyclic", request);
+  request.seed = 2;
+  EXPECT_NE(one.rows[0][0].coefficient, MustBuild("cyclic", request).rows[0][0].coefficient);
+}
+
 }  // namespace
 }  // namespace motley

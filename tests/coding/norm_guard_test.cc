@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens when answers decode on paper but not in float: random codes for many workers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "coding/straggler_sets.h"
+#include "coding/stream_decoder.h"
+#include "tests/coding/coded_job.h"
+
+namespace motley {
+namespace {
+
+using Outcome = StreamDecoder::Outcome;
+
+constexpr DecodeLimits kNoGuard{1e-6, std::numeric_limits<double>::infinity()};
+
+class NormGuard : public ::testing::Test {
+ protected:
+  NormGuard() : form_(MustBuild("cyclic", EqualRequest(32, 4, 64))), job_(MakeJob(form_, 64, 1)) {
+    Random random(1, Stream::kTest);
+    for (const auto& set : StragglerSets(32, 4, 500, random)) {
+      std::vector<bool> present = Without(form_, set);
+      if (Solve(form_, present).ok()) continue;
+      present[set[0]] = true;
+      if (Solve(form_, present).ok()) missing_ = set;
+    }
+  }
+
+  // Adds a row's only slice.
+  Outcome Add(StreamDecoder& decoder, RowId row) {
+    std::vector<float> values = job_.answers[row];
+    return decoder.AddSlice(row, 0, values, 1e9).value();
+  }
+
+  CodeForm form_;
+  CodedJob job_;
+  std::vector<WorkerId> missing_;  // Refused, but accepted with one more answer.
+  std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();
+};
+
+TEST_F(NormGuard, RefusesWhatIsExactOnPaperOnly) {
+  ASSERT_EQ(missing_.size(), 4);
+  const std::vector<bool> present = Without(form_, missing_);
+  for (auto solve : {&SolveClosed, &SolveGeneral}) {
+    EXPECT_TRUE(solve(form_, present, kNoGuard).ok());
+    const auto refused = solve(form_, present, DecodeLimits{});
+    EXPECT_EQ(refused.code(), StatusCode::kNotDecodable);
+    EXPECT_THAT(refused.status().message(), ::testing::HasSubstr("norm guard"));
+  }
+}
+
+TEST_F(NormGuard, OneMoreAnswerIsEnough) {
+  ASSERT_EQ(missing_.size(), 4);
+  std::vector<bool> present = Without(form_, missing_);
+  present[missing_[0]] = true;
+  const auto result = Solve(form_, present);
+  ASSERT_TRUE(result.ok());
+  EXPECT_LE(RelativeError(Decode(form_, job_, result->a), job_.sum), 1e-5);
+}
+
+TEST_F(NormGuard, TheStreamWaitsForOneMoreAnswerAndSaysWhichToReplace) {
+  ASSERT_EQ(missing_.size(), 4);
+  StreamDecoder decoder(form_, 64, 64, *parallel_);
+  std::vector<bool> absent(32, false);
+  for (WorkerId worker : missing_) absent[worker] = true;
+  EXPECT_THAT(decoder.RowsToReplace(absent), ::testing::ElementsAre(missing_[0]));
+  for (RowId row = 0; row < 32; ++row) {
+    if (absent[row]) continue;
+    EXPECT_EQ(Add(decoder, row), Outcome::kAdded);
+  }
+  EXPECT_FALSE(decoder.Decodable());
+  std::vector<float> sum(64);
+  EXPECT_EQ(decoder.Finish(sum).code(), StatusCode::kNotDecodable);
+  EXPECT_EQ(Add(decoder, missing_[0]), Outcome::kAdded);
+  ASSERT_TRUE(decoder.Decodable());
+  EXPECT_EQ(Add(decoder, missing_[1]), Outcome::kNotNeeded);
+  ASSERT_TRUE(decoder.Finish(sum).ok());
+  EXPECT_LE(RelativeError(sum, job_.sum), 1e-5);
+  EXPECT_GT(decoder.amplification(), 1);
+  EXPECT_LE(decoder.residual(), 1e-6);
+}
+
+TEST_F(NormGuard, WithEveryAnswerThereTheStreamEndsWithTheSumOrTheReason) {
+  for (double tolerance : {1e-5, 1e-9}) {
+    StreamDecoder decoder(form_, 64, 64, *parallel_, {1e-6, tolerance});
+    for (RowId row = 0; row < 32; ++row) Add(decoder, row);
+    EXPECT_TRUE(decoder.Decodable());
+    std::vector<float> sum(64);
+    const Status status = decoder.Finish(sum);
+    if (tolerance == 1e-5) {
+      EXPECT_TRUE(status.ok()) << status.ToString();
+    } else {
+      EXPECT_EQ(status.code(), StatusCode::kNotDecodable);
+      EXPECT_THAT(status.ToString(), ::testing::HasSubstr("norm guard"));
+    }
+  }
+}
+
+TEST_F(NormGuard, LetsEveryAnswerTogetherPassUpTo64Workers) {
+  for (uint32_t s : {1, 3, 6}) {
+    const CodeForm form = MustBuild("cyclic", EqualRequest(64, s, 64));
+    EXPECT_TRUE(Solve(form, std::vector<bool>(64, true)).ok());
+  }
+}
+
+}  // namespace
+}  // namespace motley

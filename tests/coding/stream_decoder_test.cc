@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coding/stream_decoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "tests/coding/coded_job.h"
+
+namespace motley {
+namespace {
+
+using Outcome = StreamDecoder::Outcome;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<float> SliceOf(const StreamDecoder& decoder, const CodedJob& job, RowId row,
+                           size_t slice) {
+  const float* from = job.answers[row].data() + decoder.slice_begin(slice);
+  return {from, from + decoder.slice_length(slice)};
+}
+
+Outcome Add(StreamDecoder& decoder, const CodedJob& job, RowId row, size_t slice) {
+  std::vector<float> values = SliceOf(decoder, job, row, slice);
+  return decoder.AddSlice(row, slice, values, 1e9).value();
+}
+
+void AddRow(StreamDecoder& decoder, const CodedJob& job, RowId row) {
+  for (size_t slice = 0; slice < decoder.slice_count(); ++slice) Add(decoder, job, row, slice);
+}
+
+std::vector<float> Sum(StreamDecoder& decoder) {
+  std::vector<float> sum(decoder.length());
+  const Status status = decoder.Finish(sum);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  return sum;
+}
+
+class Stream : public ::testing::Test {
+ protected:
+  std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();
+  const CodeForm rs_ = MustBuild("rs", EqualRequest(5, 1, 10));
+  const CodedJob rs_job_ = MakeJob(rs_, 100, 1);
+  const CodeForm groups_ = MustBuild("repetition", EqualRequest(6, 1, 12));
+  const CodedJob groups_job_ = MakeJob(groups_, 100, 1);
+};
+
+TEST_F(Stream, CutsVectorsIntoSlices) {
+  const StreamDecoder decoder(rs_, 100, 32, *parallel_);
+  EXPECT_EQ(decoder.length(), 100);
+  EXPECT_EQ(decoder.slice_count(), 4);
+  EXPECT_EQ(decoder.slice_begin(3), 96);
+  EXPECT_EQ(decoder.slice_length(2), 32);
+  EXPECT_EQ(decoder.slice_length(3), 4);
+}
+
+TEST_F(Stream, SlicesOfAStragglerThatArrivedCount) {
+  StreamDecoder decoder(rs_, 100, 50, *parallel_);
+  Add(decoder, rs_job_, 0, 0);  // Its other slice never comes,
+  Add(decoder, rs_job_, 1, 1);  // and neither does the first of this one.
+  for (RowId row = 2; row < 5; ++row) AddRow(decoder, rs_job_, row);
+  ASSERT_TRUE(decoder.Decodable());
+  EXPECT_LE(RelativeError(Sum(decoder), rs_job_.sum), 2e-6);
+}
+
+TEST_F(Stream, OnceASliceDecodesTheRestIsNotNeeded) {
+  StreamDecoder decoder(rs_, 100, 50, *parallel_);
+  for (RowId row = 0; row < 4; ++row) EXPECT_EQ(Add(decoder, rs_job_, row, 0), Outcome::kAdded);
+  EXPECT_EQ(Add(decoder, rs_job_, 4, 0), Outcome::kNotNeeded);
+  EXPECT_EQ(Add(decoder, rs_job_, 3, 0), Outcome::kDuplicate);
+  EXPECT_FALSE(decoder.Touched(4));
+  EXPECT_FALSE(decoder.RowComplete(0));
+  EXPECT_EQ(Add(decoder, rs_job_, 0, 1), Outcome::kAdded);
+  EXPECT_TRUE(decoder.RowComplete(0));
+  EXPECT_FALSE(decoder.Decodable());
+}
+
+TEST_F(Stream, KeepsOneVectorPerAccumulatorHoweverManyAnswer) {
+  const CodeForm form = MustBuild("rs", EqualRequest(40, 2, 40));
+  const CodedJob job = MakeJob(form, 100, 1);
+  StreamDecoder decoder(form, 100, 100, *parallel_);
+  for (RowId row = 0; row < 38; ++row) {
+    AddRow(decoder, job, row);
+    EXPECT_EQ(decoder.held_bytes(), 3 * 100 * sizeof(float));
+  }
+  EXPECT_TRUE(decoder.Decodable());
+}
+
+TEST_F(Stream, RefusesValuesThatBelieTheirHeader) {
+  StreamDecoder decoder(rs_, 100, 50, *parallel_);
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> good = SliceOf(decoder, rs_job_, 0, 0);
+  const double norm = std::sqrt(SumOfSquares(good));
+  const auto refusal = [&](RowId row, size_t slice, std::vector<float> values, double limit) {
+    const auto outcome = decoder.AddSlice(row, slice, values, limit);
+    EXPECT_EQ(outcome.code(), StatusCode::kDataError);
+    return outcome.status().message();
+  };
+  EXPECT_THAT(refusal(0, 0, std::vector<float>(49, 1), 1e9), HasSubstr("49 floats instead of 50"));
+  EXPECT_THAT(refusal(0, 0, std::vector<float>(50, infinity), 1e9), HasSubstr("not finite"));
+  EXPECT_THAT(refusal(0, 0, good, norm * 0.99), HasSubstr("above the declared"));
+  EXPECT_THAT(refusal(0, 0, good, std::nan("")), HasSubstr("above the declared"));
+  EXPECT_THAT(refusal(5, 0, good, norm), HasSubstr("no slice 0 of row 5"));
+  EXPECT_THAT(refusal(0, 2, good, norm), HasSubstr("no slice 2 of row 0"));
+  EXPECT_FALSE(decoder.Touched(0));
+  EXPECT_EQ(decoder.AddSlice(0, 0, good, static_cast<float>(norm)).value(), Outcome::kAdded);
+  EXPECT_TRUE(decoder.Touched(0));
+}
+
+TEST_F(Stream, RepetitionIsBitEqualWhoeverAnswersInWhateverOrder) {
+  StreamDecoder decoder(groups_, 100, 30, *parallel_);
+  for (RowId row : {0, 2, 4}) AddRow(decoder, groups_job_, row);
+  const std::vector<float> expected = Sum(decoder);
+  EXPECT_LE(RelativeError(expected, groups_job_.sum), 1e-6);
+  for (const std::vector<RowId>& rows :
+       {std::vector<RowId>{5, 3, 1}, {4, 0, 2}, {2, 5, 0}, {1, 4, 0, 5, 3}}) {
+    decoder.Reset(groups_);
+    EXPECT_FALSE(decoder.Decodable());
+    for (RowId row : rows) AddRow(decoder, groups_job_, row);
+    ASSERT_TRUE(decoder.Decodable());
+    const std::vector<float> sum = Sum(decoder);
+    EXPECT_EQ(std::memcmp(sum.data(), expected.data(), 100 * sizeof(float)), 0);
+    EXPECT_EQ(decoder.residual(), 0);
+    EXPECT_EQ(decoder.amplification(), 1);
+  }
+}
+
+TEST_F(Stream, ATwinIsNotNeededAndAnEarlyAnswerWaitsWhole) {
+  StreamDecoder decoder(groups_, 100, 100, *parallel_);
+  EXPECT_EQ(Add(decoder, groups_job_, 2, 0), Outcome::kAdded);
+  EXPECT_EQ(decoder.held_bytes(), 2 * 100 * sizeof(float));  // The sum, and the one that waits.
+  EXPECT_EQ(Add(decoder, groups_job_, 3, 0), Outcome::kNotNeeded);
+  EXPECT_EQ(Add(decoder, groups_job_, 2, 0), Outcome::kDuplicate);
+  EXPECT_TRUE(decoder.RowComplete(3));
+  EXPECT_FALSE(decoder.Touched(3));
+  EXPECT_EQ(Add(decoder, groups_job_, 0, 0), Outcome::kAdded);
+  EXPECT_EQ(decoder.held_bytes(), 100 * sizeof(float));
+}
+
+TEST_F(Stream, OverlappingTilesWaitForACover) {
+  CodeForm form;
+  form.name = "leases";
+  form.workers = 5;
+  form.partitions = 4;
+  form.rows = {{{0, 1}, {1, 1}}, {{2, 1}, {3, 1}}, {{0, 1}}, {{1, 1}, {2, 1}}, {{3, 1}}};
+  ASSERT_TRUE(Validate(form).ok());
+  const CodedJob job = MakeJob(form, 20, 1);
+  StreamDecoder decoder(form, 20, 20, *parallel_);
+  EXPECT_THAT(decoder.RowsToReplace({true, true, true, false, false}), ElementsAre(2));
+  EXPECT_THAT(decoder.RowsToReplace({false, true, false, true, true}), ElementsAre(1));
+  AddRow(decoder, job, 0);
+  AddRow(decoder, job, 3);
+  AddRow(decoder, job, 4);
+  EXPECT_FALSE(decoder.Decodable());
+  EXPECT_EQ(decoder.held_bytes(), 4 * 20 * sizeof(float));
+  AddRow(decoder, job, 2);
+  ASSERT_TRUE(decoder.Decodable());
+  EXPECT_EQ(decoder.held_bytes(), 20 * sizeof(float));
+  EXPECT_LE(RelativeError(Sum(decoder), job.sum), 1e-6);
+}
+
+TEST_F(Stream, ThreadsGiveTheSameBitsAsOne) {
+  const CodeForm form = MustBuild("heterogeneous", UnequalRequest(6, 2, 24, 1));
+  const size_t length = 70000;  // Several tasks per slice.
+  const CodedJob job = MakeJob(form, length, 1);
+  std::vector<std::vector<float>> sums;
+  for (size_t threads : {1, 3}) {
+    const auto parallel = MakeThreadParallelFor(threads);
+    StreamDecoder decoder(form, length, 50000, *parallel);
+    for (RowId row = 0; row < 4; ++row) AddRow(decoder, job, row);
+    sums.push_back(Sum(decoder));
+  }
+  EXPECT_LE(RelativeError(sums[0], job.sum), 2e-6);
+  EXPECT_EQ(sums[0], sums[1]);
+}
+
+TEST_F(Stream, ResetStartsCleanWithAnotherCode) {
+  StreamDecoder decoder(rs_, 100, 30, *parallel_);
+  for (RowId row = 0; row < 3; ++row) AddRow(decoder, rs_job_, row);
+  decoder.Reset(groups_);
+  EXPECT_FALSE(decoder.Touched(0));
+  for (RowId row : {1, 2, 4}) AddRow(decoder, groups_job_, row);
+  EXPECT_LE(RelativeError(Sum(decoder), groups_job_.sum), 1e-6);
+  decoder.Reset(rs_);
+  for (RowId row = 1; row < 5; ++row) AddRow(decoder, rs_job_, row);
+  EXPECT_LE(RelativeError(Sum(decoder), rs_job_.sum), 2e-6);
+}
+
+TEST_F(Stream, FinishNeedsRoomAndEverySlice) {
+  StreamDecoder decoder(rs_, 100, 30, *parallel_);
+  std::vector<float> sum(100);
+  EXPECT_EQ(decoder.Finish(sum).code(), StatusCode::kNotDecodable);
+  sum.pop_back();
+  EXPECT_EQ(decoder.Finish(sum).code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(Stream, RowsThatHoldNothingAreComplete) {
+  const CodeForm form = MustBuild("none", {{1, 1e-6, 1}, 0, 8, 1});
+  const CodedJob job = MakeJob(form, 20, 1);
+  StreamDecoder decoder(form, 20, 10, *parallel_);
+  EXPECT_TRUE(decoder.RowComplete(1));
+  EXPECT_EQ(Add(decoder, job, 1, 0), Outcome::kNotNeeded);
+  EXPECT_THAT(decoder.RowsToReplace({false, true, false}), IsEmpty());
+  AddRow(decoder, job, 0);
+  AddRow(decoder, job, 2);
+  EXPECT_LE(RelativeError(Sum(decoder), job.sum), 1e-6);
+}
+
+TEST_F(Stream, ReplacesTheLowestRowsAndOnlyWhatIsNeeded) {
+  StreamDecoder decoder(rs_, 100, 50, *parallel_);
+  EXPECT_THAT(decoder.RowsToReplace({false, false, true, false, false}), IsEmpty());
+  EXPECT_THAT(decoder.RowsToReplace({false, true, true, false, true}), ElementsAre(1, 2));
+  const StreamDecoder groups(groups_, 100, 50, *parallel_);
+  EXPECT_THAT(groups.RowsToReplace({true, false, true, true, true, true}), ElementsAre(2, 4));
+}
+
+TEST_F(Stream, WhatAnAbsentRowSentCountsWhenEveryOpenSliceHasIt) {
+  StreamDecoder decoder(rs_, 100, 50, *parallel_);
+  const std::vector<bool> absent{true, true, false, false, false};
+  EXPECT_THAT(decoder.RowsToReplace(absent), ElementsAre(0));
+  Add(decoder, rs_job_, 0, 1);
+  EXPECT_THAT(decoder.RowsToReplace(absent), ElementsAre(0));
+  Add(decoder, rs_job_, 0, 0);
+  EXPECT_THAT(decoder.RowsToReplace(absent), IsEmpty());
+}
+
+TEST_F(Stream, OfClassesTheCheapestIsCompleted) {
+  const CodeForm form = MustBuild("repetition", EqualRequest(5, 1, 10));  // Of 3 and 2 workers.
+  std::vector<bool> absent(5, true);
+  const StreamDecoder decoder(form, 100, 100, *parallel_);
+  const auto rows = decoder.RowsToReplace(absent);
+  EXPECT_EQ(rows.size(), 2);
+  for (RowId row : rows) absent[row] = false;
+  absent.flip();
+  EXPECT_TRUE(Solve(form, absent).ok());
+}
+
+}  // namespace
+}  // namespace motley
