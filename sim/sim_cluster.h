@@ -5,7 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -23,8 +24,9 @@ struct RandomFaults {
   double pause_every = 0;      // 10 ms to 2 s.
   double slow_every = 0;       // 2x to 10x, for 0.1 to 5 s.
   double partition_every = 0;  // One worker's link carries nothing for 10 ms to 2 s.
-  double nan_every = 0;
-  double until_seconds = 0;  // Then faults stop, and the job must finish.
+  double nan_every = 0;        // A worker's next answer is not finite; at most twice per worker.
+  double replay = 0;           // Chance that a frame is followed by one of an older life.
+  double until_seconds = 0;    // Then faults stop, and the job must finish.
 };
 
 struct SimOptions {
@@ -33,6 +35,7 @@ struct SimOptions {
   std::vector<Fault> faults;
   RandomFaults random_faults;
   uint64_t seed = 1;
+  double link_jitter_seconds = 0;  // Mean extra delay of a message.
   double max_virtual_seconds = 3600;
 };
 
@@ -43,13 +46,19 @@ struct SimResult {
   double virtual_seconds = 0;
   double ideal_step_seconds = 0;        // batch / total speed: perfectly divisible work.
   std::vector<std::string> violations;  // Broken invariants, in words; must be empty.
+  // ||parameters - serial|| / ||serial||, where the serial run knows no workers.
+  double serial_difference = 0;
+  uint32_t live_workers = 0;  // When the job ended.
+  // How often interesting things happened: "worker lost", "row reassigned", ...
+  std::map<std::string, uint64_t> reached;
 };
 
-// Runs one cluster to its end. kInvalidArgument when the options cannot work.
+// Runs one cluster to its end. kInvalidArgument when the options cannot work. A job that is not
+// done after max_virtual_seconds ends with kUnavailable in its result. `observer` may be null.
 Result<SimResult> Simulate(const SimOptions& options, const Dataset& data, JobObserver* observer);
 
 // A small made-up data set that softmax learns: `features` Gaussian inputs around `classes`
-// centres.
+// centres; for 0 classes the label is a fixed linear function of them plus noise.
 Dataset MakeSyntheticDataset(uint32_t samples, uint32_t features, uint32_t classes, uint64_t seed);
 
 }  // namespace motley

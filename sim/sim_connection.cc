@@ -114,9 +114,23 @@ void SimConnection::Enter(int side, Outgoing message) {
   }
   const size_t size = kHeaderSize + message.header.length;
   if (Push(side, std::move(frame), size)) lanes_[side].buffered += size;
+  Replay(side, message.header);
   from.queued_bytes -= message.header.length;
   --from.owner->open_sends_;
   if (message.done) message.done(Status::Ok());
+}
+
+// Now and then the same again from or for an older life, with other content: nobody may use it.
+void SimConnection::Replay(int side, const Header& header) {
+  if (header.kind == FrameKind::kControl || link_->options.replay <= 0) return;
+  if (!link_->random.Chance(link_->options.replay)) return;
+  constexpr std::byte kLarge{0x4e};  // Four of them are the float 8.6e8.
+  Frame frame;
+  frame.header = header;
+  frame.header.incarnation ^= 1;
+  frame.payload.assign(header.length, kLarge);
+  const size_t size = kHeaderSize + header.length;
+  if (Push(side, std::move(frame), size)) lanes_[side].buffered += size;
 }
 
 void SimConnection::Deliver(int side) {

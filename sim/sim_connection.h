@@ -73,6 +73,7 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
   void SchedulePump(int side);
   void Pump(int side);
   void Enter(int side, Outgoing message);
+  void Replay(int side, const Header& header);
   void Deliver(int side);
   bool DeliverFront(int side);
   void BeginMessage(End& to, Frame& frame);

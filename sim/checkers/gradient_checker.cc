@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checkers/gradient_checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "devices/paced_device.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kPiece = 16;  // Samples per piece of the direct sum.
+
+BatchSchedule ScheduleOf(const JobOptions& job, const Dataset& data) {
+  const auto partitions = PartitionCount(data.rows(), job.workers);
+  return BatchSchedule(job.seed, PartitionSizes(data.rows(), partitions.ok() ? *partitions : 1),
+                       job.batch);
+}
+
+bool SameBits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+double Norm(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * value;
+  return std::sqrt(sum);
+}
+
+// The batch of `step` as rows of the whole data set.
+std::vector<uint32_t> RowsOf(const BatchSchedule& schedule, StepId step) {
+  std::vector<uint32_t> rows;
+  const std::vector<BatchSchedule::Range> ranges = schedule.Ranges(step);
+  uint32_t first = 0;
+  for (PartitionId p = 0; p < ranges.size(); ++p) {
+    const std::vector<uint32_t> order = schedule.Order(schedule.epoch(step), p);
+    for (uint32_t i = 0; i < ranges[p].count; ++i) {
+      rows.push_back(first + order.at(ranges[p].begin + i));
+    }
+    first += schedule.partition_sizes()[p];
+  }
+  return rows;
+}
+
+}  // namespace
+
+GradientChecker::GradientChecker(Violations& violations, const JobOptions& job, const Dataset& data)
+    : violations_(violations), data_(data), schedule_(ScheduleOf(job, data)) {}
+
+Result<std::unique_ptr<GradientChecker>> GradientChecker::Create(Violations& violations,
+                                                                 const JobOptions& job,
+                                                                 const Dataset& data) {
+  std::unique_ptr<GradientChecker> checker(new GradientChecker(violations, job, data));
+  MOTLEY_RETURN_IF_ERROR(checker->Prepare(job));
+  return checker;
+}
+
+Status GradientChecker::Prepare(const JobOptions& job) {
+  MOTLEY_ASSIGN_OR_RETURN(device_, MakeInlineDevice(loop_));
+  MOTLEY_ASSIGN_OR_RETURN(model_, Model::Create(job.model));
+  const size_t count = model_->parameter_count();
+  MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(job.optimizer, count));
+  MOTLEY_ASSIGN_OR_RETURN(serial_optimizer_, Optimizer::Create(job.optimizer, count));
+  expected_.resize(count);
+  model_->Initialize(job.seed, expected_);
+  serial_ = expected_;
+  return Status::Ok();
+}
+
+Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
+                                                     std::span<const float> parameters) {
+  const std::vector<uint32_t> rows = RowsOf(schedule_, step);
+  Direct direct;
+  direct.gradient.assign(parameters.size(), 0);
+  std::vector<float> piece(parameters.size());
+  for (size_t begin = 0; begin < rows.size(); begin += kPiece) {
+    const size_t count = std::min(kPiece, rows.size() - begin);
+    const Dataset batch = Select(data_, std::span(rows).subspan(begin, count));
+    std::fill(piece.begin(), piece.end(), 0.0f);
+    double loss = 0;
+    MOTLEY_RETURN_IF_ERROR(model_->AddGradient(*device_, parameters, batch, 1, piece, loss));
+    for (size_t i = 0; i < piece.size(); ++i) direct.gradient[i] += piece[i];
+    direct.scale += Norm(piece);
+    direct.loss += loss;
+    direct.loss_magnitude += std::abs(loss);
+  }
+  return direct;
+}
+
+void GradientChecker::CheckGradient(StepId step, std::span<const float> gradient,
+                                    const Direct& direct) {
+  double gap = 0;
+  for (size_t i = 0; i < direct.gradient.size(); ++i) {
+    const double difference = gradient[i] - direct.gradient[i];
+    gap += difference * difference;
+  }
+  const double error = std::sqrt(gap) / std::max(direct.scale, 1e-30);
+  worst_error_ = std::max(worst_error_, error);
+  if (!(error <= kGradientTolerance)) {
+    violations_.Add(fmt::format(
+        "I4: the gradient of step {} is {:.3g} away from the direct sum (relative)", step, error));
+  }
+  const double loss_error = std::abs(gradient[direct.gradient.size()] - direct.loss) /
+                            std::max(direct.loss_magnitude, direct.scale + 1e-30);
+  if (!(loss_error <= kGradientTolerance)) {
+    violations_.Add(fmt::format("I4: the loss of step {} is {:.3g} away from the direct sum", step,
+                                loss_error));
+  }
+}
+
+Status GradientChecker::StepSerially(StepId step) {
+  MOTLEY_ASSIGN_OR_RETURN(const Direct direct, Sum(step, serial_));
+  std::vector<float> gradient(direct.gradient.begin(), direct.gradient.end());
+  return serial_optimizer_->Apply(*device_, gradient, schedule_.batch_size(step), serial_);
+}
+
+void GradientChecker::OnStepDecoded(StepId step, std::span<const float> gradient,
+                                    std::span<const float> parameters, Time) {
+  if (!SameBits(parameters, expected_)) {
+    violations_.Add(
+        fmt::format("I4: step {} used other parameters than those of its version", step));
+    return;
+  }
+  const auto direct = Sum(step, parameters);
+  if (!direct.ok()) {
+    violations_.Add(fmt::format("I4: step {}: {}", step, direct.status().ToString()));
+    return;
+  }
+  CheckGradient(step, gradient, *direct);
+  std::vector<float> used(gradient.begin(), gradient.begin() + expected_.size());
+  Status status = optimizer_->Apply(*device_, used, schedule_.batch_size(step), expected_);
+  if (status.ok()) status = StepSerially(step);
+  if (!status.ok()) violations_.Add(fmt::format("I4: step {}: {}", step, status.ToString()));
+}
+
+void GradientChecker::OnStepApplied(StepId step, std::span<const float> parameters, double, Time) {
+  if (!SameBits(parameters, expected_)) {
+    violations_.Add(
+        fmt::format("I4: the update of step {} is not the optimizer's on its gradient", step));
+    expected_.assign(parameters.begin(), parameters.end());
+  }
+  double gap = 0;
+  for (size_t i = 0; i < serial_.size(); ++i) {
+    const double difference = static_cast<double>(parameters[i]) - serial_[i];
+    gap += difference * difference;
+  }
+  serial_difference_ = std::sqrt(gap) / std::max(Norm(serial_), 1e-30);
+}
+
+}  // namespace motley

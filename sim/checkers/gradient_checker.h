@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// I4: every decoded gradient equals the direct sum over the step's batch, every update is the
+// optimizer's on that gradient to the bit, and the parameters follow a serial run that never heard
+// of workers.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/virtual_loop.h"
+#include "devices/device.h"
+#include "runtime/job.h"
+#include "sim/checkers/violations.h"
+#include "training/batch_schedule.h"
+#include "training/dataset.h"
+#include "training/model.h"
+#include "training/optimizer.h"
+#include "training/trainer.h"
+
+namespace motley {
+
+class GradientChecker final : public JobObserver {
+ public:
+  // Relative to the sum of the norms of the batch's pieces, in float32.
+  static constexpr double kGradientTolerance = 1e-5;
+
+  // `data` is borrowed. Errors are those of the model, optimizer and device.
+  static Result<std::unique_ptr<GradientChecker>> Create(Violations& violations,
+                                                         const JobOptions& job,
+                                                         const Dataset& data);
+
+  void OnStepDecoded(StepId step, std::span<const float> gradient,
+                     std::span<const float> parameters, Time now) override;
+  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
+                     Time now) override;
+
+  size_t vector_length() const { return VectorLength(expected_.size()); }
+  // ||parameters - serial|| / ||serial|| after the last step.
+  double serial_difference() const { return serial_difference_; }
+  // Largest error of a decoded gradient, relative to the sum of norms.
+  double worst_gradient_error() const { return worst_error_; }
+
+ private:
+  // The sum over a batch, straightforwardly.
+  struct Direct {
+    std::vector<double> gradient;
+    double loss = 0;
+    double loss_magnitude = 0;
+    double scale = 0;  // Sum of the norms of the pieces.
+  };
+
+  GradientChecker(Violations& violations, const JobOptions& job, const Dataset& data);
+  Status Prepare(const JobOptions& job);
+  Result<Direct> Sum(StepId step, std::span<const float> parameters);
+  void CheckGradient(StepId step, std::span<const float> gradient, const Direct& direct);
+  Status StepSerially(StepId step);
+
+  Violations& violations_;
+  const Dataset& data_;
+  BatchSchedule schedule_;
+  VirtualLoop loop_;  // Of the device; nothing is ever posted to it.
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;         // Repeats the server's updates.
+  std::unique_ptr<Optimizer> serial_optimizer_;  // Of the serial run.
+  std::vector<float> expected_;                  // Parameters of the newest version.
+  std::vector<float> serial_;
+  double serial_difference_ = 0;
+  double worst_error_ = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checkers/liveness_checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace motley {
+
+void LivenessChecker::OnStepApplied(StepId step, std::span<const float>, double, Time now) {
+  if (now - since_ > limit_) {
+    violations_.Add(fmt::format("I9: step {} took {:.3f} s without faults; the limit is {:.3f} s",
+                                step, ToSeconds(now - since_), ToSeconds(limit_)));
+  }
+  since_ = std::max(since_, now);
+  next_ = step + 1;
+}
+
+void LivenessChecker::StillRunning(Time now, uint32_t live_workers) {
+  if (live_workers == 0 || now - since_ <= limit_) return;
+  violations_.Add(fmt::format(
+      "I9: step {} has not been committed {:.3f} s after the last fault or commit, with {} live "
+      "workers; the limit is {:.3f} s",
+      next_, ToSeconds(now - since_), live_workers, ToSeconds(limit_)));
+}
+
+}  // namespace motley

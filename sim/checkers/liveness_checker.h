@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// I9: once faults have stopped, and while a worker lives, the next commit comes within a stated
+// time.
+#pragma once
+
+#include "runtime/job.h"
+#include "sim/checkers/violations.h"
+
+namespace motley {
+
+class LivenessChecker final : public JobObserver {
+ public:
+  // From `quiet_from` on, two commits are at most `limit` apart.
+  LivenessChecker(Violations& violations, Time quiet_from, Duration limit)
+      : violations_(violations), since_(quiet_from), limit_(limit) {}
+
+  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
+                     Time now) override;
+  // The job is not over at `now`, and this many workers live.
+  void StillRunning(Time now, uint32_t live_workers);
+
+ private:
+  Violations& violations_;
+  Time since_;
+  const Duration limit_;
+  StepId next_ = 0;
+};
+
+}  // namespace motley

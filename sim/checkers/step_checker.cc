@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checkers/step_checker.h"
+
+#include <fmt/format.h>
+
+#include "coding/decoder.h"
+
+namespace motley {
+
+void StepChecker::OnStepOpened(StepId step, const CodeForm& form, Time) {
+  if (step != next_) {
+    violations_.Add(fmt::format("I1: step {} was opened at version {}", step, next_));
+  }
+  if (state_ == State::kDecoded) {
+    violations_.Add(fmt::format("I1: step {} was opened again after it had decoded", step));
+  }
+  state_ = State::kOpen;
+  form_ = form;
+  arrived_.assign(form.workers, false);
+  assigned_rows_.assign(form.workers, false);
+  assigned_.clear();
+}
+
+void StepChecker::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time) {
+  if (state_ != State::kOpen || step != next_ || row >= form_.workers) {
+    violations_.Add(fmt::format("I3: row {} of step {} was given to worker {} while step {} was {}",
+                                row, step, worker, next_,
+                                state_ == State::kOpen ? "open" : "not open"));
+    return;
+  }
+  assigned_rows_[row] = true;
+  assigned_.emplace(row, worker);
+}
+
+void StepChecker::OnRowArrived(StepId step, RowId row, WorkerId worker, Time) {
+  if (state_ != State::kOpen || step != next_ || row >= form_.workers) {
+    violations_.Add(
+        fmt::format("I3: row {} of step {} from worker {} counted though late", row, step, worker));
+    return;
+  }
+  if (arrived_[row]) {
+    violations_.Add(
+        fmt::format("I3: row {} of step {} counted twice, now from worker {}", row, step, worker));
+  }
+  if (!assigned_.contains({row, worker})) {
+    violations_.Add(fmt::format("I3: row {} of step {} came from worker {}, who was not asked", row,
+                                step, worker));
+  }
+  arrived_[row] = true;
+}
+
+void StepChecker::OnStepDecoded(StepId step, std::span<const float>, std::span<const float>, Time) {
+  if (state_ != State::kOpen || step != next_) {
+    violations_.Add(fmt::format("I1: step {} decoded while it was not open", step));
+    return;
+  }
+  state_ = State::kDecoded;
+  const auto solved = Solve(form_, whole_rows_ ? arrived_ : assigned_rows_);
+  if (!solved.ok()) {
+    violations_.Add(fmt::format("I2: step {} was committed with too few answers: {}", step,
+                                solved.status().ToString()));
+  }
+}
+
+void StepChecker::OnStepApplied(StepId step, std::span<const float>, double, Time) {
+  if (step != next_) {
+    violations_.Add(fmt::format("I1: step {} was applied to version {}", step, next_));
+  } else if (state_ != State::kDecoded) {
+    violations_.Add(fmt::format("I1: step {} was applied without a decoded gradient", step));
+  }
+  state_ = State::kClosed;
+  next_ = step + 1;
+}
+
+}  // namespace motley

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// I1: the version grows by one per commit, each step is applied once and in order.
+// I2: a step is committed only when what arrived decodes.
+// I3: a row counts at most once per step, while the step is open, from somebody who was asked.
+#pragma once
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "runtime/job.h"
+#include "sim/checkers/violations.h"
+
+namespace motley {
+
+class StepChecker final : public JobObserver {
+ public:
+  // `whole_rows`: a vector is one slice, so that decodable means enough whole rows. Otherwise
+  // slices of rows that never came whole may count, and only the rows asked for can be judged.
+  StepChecker(Violations& violations, bool whole_rows)
+      : violations_(violations), whole_rows_(whole_rows) {}
+
+  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
+  void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
+  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
+  void OnStepDecoded(StepId step, std::span<const float> gradient,
+                     std::span<const float> parameters, Time now) override;
+  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
+                     Time now) override;
+
+ private:
+  enum class State { kClosed, kOpen, kDecoded };
+
+  Violations& violations_;
+  const bool whole_rows_;
+  StepId next_ = 0;  // The version of the parameters.
+  State state_ = State::kClosed;
+  CodeForm form_;
+  std::vector<bool> arrived_;
+  std::vector<bool> assigned_rows_;
+  std::set<std::pair<RowId, WorkerId>> assigned_;
+};
+
+}  // namespace motley

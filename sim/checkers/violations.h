@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where checkers write down broken invariants, in words.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace motley {
+
+class Violations {
+ public:
+  static constexpr size_t kMostKept = 20;  // One bug breaks every later step.
+
+  void Add(std::string what) {
+    if (list_.size() < kMostKept) list_.push_back(std::move(what));
+  }
+  const std::vector<std::string>& list() const { return list_; }
+
+ private:
+  std::vector<std::string> list_;
+};
+
+}  // namespace motley

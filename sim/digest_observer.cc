@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/digest_observer.h"
+
+#include <bit>
+#include <variant>
+
+namespace motley {
+namespace {
+
+void MixCommand(Digest& digest, const OpenStep& open) {
+  digest.Mix(open.step);
+  digest.Mix(open.code->name);
+  digest.Mix(open.code->stragglers);
+  for (const auto& row : open.code->rows) {
+    digest.Mix(row.size());
+    if (row.empty()) continue;
+    digest.Mix(row.front().partition);
+    digest.Mix(std::bit_cast<uint64_t>(row.front().coefficient.real()));
+  }
+}
+
+void MixCommand(Digest& digest, const PlacePartitions& place) {
+  digest.Mix(place.worker);
+  for (const PartitionId partition : place.partitions) digest.Mix(partition);
+}
+
+void MixCommand(Digest& digest, const AssignRow& assign) {
+  digest.Mix(assign.worker);
+  digest.Mix(assign.step);
+  digest.Mix(assign.row);
+}
+
+void MixCommand(Digest& digest, const CancelWork& cancel) {
+  digest.Mix(cancel.worker);
+  digest.Mix(cancel.step);
+}
+
+void MixCommand(Digest& digest, const CommitStep& commit) { digest.Mix(commit.step); }
+
+void MixCommand(Digest& digest, const DropWorker& drop) {
+  digest.Mix(drop.worker);
+  digest.Mix(drop.why.ToString());
+}
+
+void MixCommand(Digest& digest, const EndJob& end) { digest.Mix(end.status.ToString()); }
+
+void MixCommand(Digest& digest, const Notify& notify) { digest.Mix(notify.text); }
+
+}  // namespace
+
+void DigestObserver::OnCommand(const Command& command, Time now) {
+  digest_.Mix(command.index());
+  digest_.Mix(static_cast<uint64_t>(now.time_since_epoch().count()));
+  std::visit([this](const auto& each) { MixCommand(digest_, each); }, command);
+}
+
+void DigestObserver::OnStepApplied(StepId step, std::span<const float> parameters,
+                                   double batch_loss, Time now) {
+  digest_.Mix(step);
+  digest_.Mix(parameters);
+  digest_.Mix(std::bit_cast<uint64_t>(batch_loss));
+  digest_.Mix(static_cast<uint64_t>(now.time_since_epoch().count()));
+}
+
+}  // namespace motley

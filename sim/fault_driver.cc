@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/fault_driver.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kFaultDraws = 4;    // Its own stream of the simulation's draws.
+constexpr int kMostSpoiltAnswers = 2;  // One more, and the server sends the worker away.
+
+}  // namespace
+
+FaultDriver::FaultDriver(VirtualLoop& world, const SimOptions& options, Workers& workers)
+    : world_(world),
+      options_(options),
+      workers_(workers),
+      random_(options.seed, Stream::kSimulation, kFaultDraws),
+      struck_(options.faults.size(), false),
+      lost_(workers.size(), false),
+      spoilt_(workers.size(), 0),
+      was_paused_(workers.size(), false),
+      paused_until_(workers.size()) {
+  const RandomFaults& faults = options.random_faults;
+  sources_ = {{faults.kill_every, &FaultDriver::StrikeKill},
+              {faults.pause_every, &FaultDriver::StrikePause},
+              {faults.slow_every, &FaultDriver::StrikeSlow},
+              {faults.partition_every, &FaultDriver::StrikePartition},
+              {faults.nan_every, &FaultDriver::StrikeNan}};
+}
+
+void FaultDriver::Start() {
+  for (Source& source : sources_) Arm(source);
+}
+
+void FaultDriver::Stop() {
+  for (Source& source : sources_) {
+    world_.Cancel(source.timer);
+    source.timer = 0;
+  }
+}
+
+void FaultDriver::Arm(Source& source) {
+  source.timer = 0;
+  if (source.every <= 0) return;
+  const Duration wait = FromSeconds(random_.Exponential(source.every));
+  if (ToSeconds(world_.Now() + wait) >= options_.random_faults.until_seconds) return;
+  source.timer = world_.After(wait, [this, &source] {
+    (this->*source.strike)();
+    Arm(source);
+  });
+}
+
+std::vector<WorkerId> FaultDriver::Targets() const {
+  std::vector<WorkerId> targets;
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    if (workers_[w]->alive() && !lost_[w]) targets.push_back(w);
+  }
+  return targets;
+}
+
+uint32_t FaultDriver::LiveWorkers() const {
+  uint32_t live = 0;
+  for (WorkerId w = 0; w < workers_.size(); ++w) live += !workers_[w]->killed() && !lost_[w];
+  return live;
+}
+
+WorkerProcess* FaultDriver::Pick() {
+  const std::vector<WorkerId> targets = Targets();
+  if (targets.empty()) return nullptr;
+  picked_ = targets[random_.Below(targets.size())];
+  return workers_[picked_].get();
+}
+
+Duration FaultDriver::DrawDuration(double shortest_seconds, double longest_seconds) {
+  const double exponent = random_.NextDouble();
+  const double drawn = shortest_seconds * std::pow(longest_seconds / shortest_seconds, exponent);
+  const double left = options_.random_faults.until_seconds - ToSeconds(world_.Now());
+  const Duration duration = FromSeconds(std::max(0.0, std::min(drawn, left)));
+  quiet_from_ = std::max(quiet_from_, world_.Now() + duration);
+  return duration;
+}
+
+void FaultDriver::StrikeKill() {
+  if (Targets().size() < 2) return;
+  Pick();
+  Kill(picked_);
+}
+
+void FaultDriver::StrikePause() {
+  if (Pick() == nullptr) return;
+  Pause(picked_, DrawDuration(0.01, 2));
+}
+
+void FaultDriver::StrikeSlow() {
+  WorkerProcess* process = Pick();
+  if (process == nullptr) return;
+  const double factor = 2 + 8 * random_.NextDouble();
+  const Duration duration = DrawDuration(0.1, 5);
+  process->SetRandomSlowness(factor);
+  world_.After(duration, [process] { process->SetRandomSlowness(1); });
+}
+
+void FaultDriver::StrikePartition() {
+  WorkerProcess* process = Pick();
+  if (process == nullptr) return;
+  process->Clog(world_.Now() + DrawDuration(0.01, 2));
+}
+
+void FaultDriver::StrikeNan() {
+  WorkerProcess* process = Pick();
+  if (process == nullptr || spoilt_[picked_] == kMostSpoiltAnswers) return;
+  ++spoilt_[picked_];
+  process->PoisonNext();
+}
+
+void FaultDriver::Kill(WorkerId worker) {
+  if (workers_[worker]->killed()) return;
+  quiet_from_ = std::max(quiet_from_, world_.Now());
+  const bool lose_in_flight = random_.Chance(0.5);
+  workers_[worker]->Kill(lose_in_flight);
+}
+
+void FaultDriver::Pause(WorkerId worker, Duration duration) {
+  WorkerProcess& process = *workers_[worker];
+  if (!process.alive()) return;
+  process.Pause();
+  was_paused_[worker] = true;
+  const Time until = std::max(paused_until_[worker], world_.Now() + duration);
+  paused_until_[worker] = until;
+  quiet_from_ = std::max(quiet_from_, until);
+  world_.After(until - world_.Now(), [this, worker, until] {
+    if (paused_until_[worker] == until) workers_[worker]->Continue();
+  });
+}
+
+void FaultDriver::Strike(const Fault& fault) {
+  WorkerProcess& process = *workers_[fault.worker];
+  quiet_from_ = std::max(quiet_from_, world_.Now());
+  switch (fault.kind) {
+    case Fault::Kind::kKill: Kill(fault.worker); break;
+    case Fault::Kind::kPause: Pause(fault.worker, fault.duration); break;
+    case Fault::Kind::kSlow: process.MultiplyScriptedSlowness(fault.factor); break;
+    case Fault::Kind::kNan: process.PoisonStep(fault.step); break;
+  }
+}
+
+void FaultDriver::OnStepOpened(StepId step, const CodeForm&, Time) {
+  for (size_t i = 0; i < options_.faults.size(); ++i) {
+    if (struck_[i] || options_.faults[i].step != step) continue;
+    struck_[i] = true;
+    Strike(options_.faults[i]);
+  }
+}
+
+void FaultDriver::OnWorkerLost(WorkerId worker, const Status&) { lost_[worker] = true; }
+
+void FaultDriver::OnRowArrived(StepId, RowId, WorkerId worker, Time now) {
+  if (!was_paused_[worker] || now < paused_until_[worker]) return;
+  was_paused_[worker] = false;
+  ++back_;
+}
+
+}  // namespace motley

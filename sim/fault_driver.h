@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets faults happen to worker processes: those of a script when their step opens, and random ones
+// drawn from the seed until a moment.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/random.h"
+#include "base/virtual_loop.h"
+#include "runtime/job.h"
+#include "sim/sim_process.h"
+
+namespace motley {
+
+class FaultDriver final : public JobObserver {
+ public:
+  using Workers = std::vector<std::unique_ptr<WorkerProcess>>;
+
+  // Everything is borrowed.
+  FaultDriver(VirtualLoop& world, const SimOptions& options, Workers& workers);
+  ~FaultDriver() override { Stop(); }
+
+  void Start();
+  // No further faults; what is paused or slow ends when it would have.
+  void Stop();
+
+  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
+  void OnWorkerLost(WorkerId worker, const Status& why) override;
+  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
+
+  Time quiet_from() const { return quiet_from_; }  // All faults so far are over by then.
+  // Processes that run and that the server has not given up (of those, a finished one counts).
+  uint32_t LiveWorkers() const;
+  uint64_t back_from_pause() const { return back_; }
+  uint64_t LastDraw() { return random_.Next64(); }
+
+ private:
+  // A kind of random fault.
+  struct Source {
+    double every;  // Mean seconds.
+    void (FaultDriver::*strike)();
+    TimerId timer = 0;
+  };
+
+  void Arm(Source& source);
+  std::vector<WorkerId> Targets() const;
+  WorkerProcess* Pick();
+  // A length between the two, on a logarithmic scale, that is over when faults stop.
+  Duration DrawDuration(double shortest_seconds, double longest_seconds);
+  void Strike(const Fault& fault);
+  void StrikeKill();
+  void StrikePause();
+  void StrikeSlow();
+  void StrikePartition();
+  void StrikeNan();
+  void Kill(WorkerId worker);
+  void Pause(WorkerId worker, Duration duration);
+
+  VirtualLoop& world_;
+  const SimOptions& options_;
+  Workers& workers_;
+  Random random_;
+  std::vector<Source> sources_;
+  std::vector<bool> struck_;  // Faults of the script, by index.
+  std::vector<bool> lost_;    // Workers the server gave up.
+  std::vector<int> spoilt_;   // Random NaN answers per worker.
+  std::vector<bool> was_paused_;
+  std::vector<Time> paused_until_;
+  WorkerId picked_ = 0;
+  Time quiet_from_{};
+  uint64_t back_ = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/liveness_limit.h"
+
+#include <algorithm>
+
+namespace motley {
+namespace {
+
+constexpr double kMargin = 10;
+constexpr double kPiecesPerRow = 8;        // Of work, each with its overhead.
+constexpr double kMessagesPerRow = 8;      // One after the other.
+constexpr double kLongestRandomFault = 5;  // Seconds: the longest slow phase.
+constexpr double kFrameBytes = 4096;       // Control messages and headers of a row.
+
+}  // namespace
+
+Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t vector_length) {
+  double scripted_slowness = 1;
+  double longest_fault = options.random_faults.until_seconds > 0 ? kLongestRandomFault : 0;
+  for (const Fault& fault : options.faults) {
+    scripted_slowness *= std::max(1.0, fault.factor);
+    longest_fault = std::max(longest_fault, ToSeconds(fault.duration));
+  }
+  const double rows = options.job.workers;
+  const double samples = static_cast<double>(options.job.batch) * (options.job.tolerate + 1);
+  const double bytes = static_cast<double>(data.size_bytes()) +
+                       rows * (static_cast<double>(vector_length) * 8 + kFrameBytes);
+  double slowest = 0;
+  for (const WorkerProfile& worker : options.cluster.workers) {
+    double seconds = samples / worker.device.samples_per_second +
+                     rows * kPiecesPerRow * worker.device.overhead_seconds;
+    seconds *= scripted_slowness * (1 + 3 * worker.device.jitter);
+    if (worker.link.bytes_per_second > 0) seconds += bytes / worker.link.bytes_per_second;
+    seconds +=
+        rows * kMessagesPerRow * (worker.link.latency_seconds + 3 * options.link_jitter_seconds);
+    slowest = std::max(slowest, seconds);
+  }
+  const double start = ToSeconds(options.job.start_timeout);
+  return FromSeconds(std::min(kMargin * (slowest + longest_fault) + start, 1e8));
+}
+
+}  // namespace motley

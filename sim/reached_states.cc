@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/reached_states.h"
+
+#include <algorithm>
+
+namespace motley {
+namespace {
+
+// Two plans with the same rows are the same work.
+bool SameRows(const CodeForm& a, const CodeForm& b) {
+  if (a.name != b.name || a.rows.size() != b.rows.size()) return false;
+  for (size_t row = 0; row < a.rows.size(); ++row) {
+    const bool same = std::equal(
+        a.rows[row].begin(), a.rows[row].end(), b.rows[row].begin(), b.rows[row].end(),
+        [](const CodeEntry& x, const CodeEntry& y) { return x.partition == y.partition; });
+    if (!same) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const std::vector<std::string>& ReachedStates::All() {
+  static const std::vector<std::string> all = {
+      "answer late",
+      "answer not finite refused",
+      "code compromised",
+      "code refused",
+      "decoded with exactly s missing",
+      "decoded with nobody missing",
+      "paused worker back in time",
+      "one worker left",
+      "replanned after a loss",
+      "replanned for speed",
+      "row reassigned",
+      "worker lost",
+      "worker sent away",
+  };
+  return all;
+}
+
+void ReachedStates::OnWorkerLost(WorkerId, const Status&) {
+  Count("worker lost");
+  lost_since_plan_ = true;
+}
+
+void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
+  if (step > 0 && !SameRows(form, form_)) {
+    Count(lost_since_plan_ ? "replanned after a loss" : "replanned for speed");
+    lost_since_plan_ = false;
+  }
+  if (form.name != code_ || (code_ != "none" && form.stragglers != tolerate_)) {
+    Count("code compromised");
+  }
+  if (form.workers == 1 && step > 0) Count("one worker left");
+  form_ = form;
+  arrived_.assign(form.workers, false);
+}
+
+void ReachedStates::OnRowArrived(StepId, RowId row, WorkerId, Time) { arrived_.at(row) = true; }
+
+void ReachedStates::OnStepDecoded(StepId, std::span<const float>, std::span<const float>, Time) {
+  uint32_t missing = 0;
+  for (RowId row = 0; row < form_.workers; ++row) {
+    if (!arrived_[row] && !form_.rows[row].empty()) ++missing;
+  }
+  if (missing == 0) Count("decoded with nobody missing");
+  if (missing > 0 && missing == form_.stragglers) Count("decoded with exactly s missing");
+}
+
+void ReachedStates::Finish(const JobResult& result) {
+  Count("row reassigned", result.scheduler.rows_reassigned);
+  Count("step restarted", result.scheduler.steps_restarted);
+  for (const WorkerStats& worker : result.scheduler.workers) {
+    Count("answer late", worker.late);
+    Count("answer not finite refused", worker.rejected);
+    if (worker.lost && worker.rejected >= 3) Count("worker sent away");
+  }
+}
+
+}  // namespace motley

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts how often interesting states were reached ("sometimes assertions"): a campaign of seeds
+// that never gets there explores nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/job.h"
+
+namespace motley {
+
+class ReachedStates final : public JobObserver {
+ public:
+  explicit ReachedStates(const JobOptions& job) : code_(job.code), tolerate_(job.tolerate) {}
+
+  void OnWorkerLost(WorkerId worker, const Status& why) override;
+  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
+  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
+  void OnStepDecoded(StepId step, std::span<const float> gradient,
+                     std::span<const float> parameters, Time now) override;
+  // Adds what the job's statistics tell.
+  void Finish(const JobResult& result);
+  void Count(const std::string& state, uint64_t times = 1) { reached_[state] += times; }
+
+  const std::map<std::string, uint64_t>& reached() const { return reached_; }
+
+  // Every state that a campaign must reach.
+  static const std::vector<std::string>& All();
+
+ private:
+  const std::string code_;
+  const uint32_t tolerate_;
+  CodeForm form_;
+  std::vector<bool> arrived_;
+  bool lost_since_plan_ = false;
+  std::map<std::string, uint64_t> reached_;
+};
+
+}  // namespace motley

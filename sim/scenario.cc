@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/random.h"
+#include "coding/gradient_code.h"
+#include "sim/liveness_limit.h"
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kScenarioDraws = 20;  // Its own stream of the simulation's draws.
+
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : random_(seed, Stream::kSimulation, kScenarioDraws) {
+    scenario_.options.seed = seed;
+    scenario_.options.job.seed = seed;
+  }
+
+  Scenario Make() {
+    MakeCluster();
+    MakeModelAndData();
+    MakeJob();
+    MakeRandomFaults();
+    MakeScript();
+    const double limit = ToSeconds(LivenessLimit(scenario_.options, scenario_.data, kMostFloats));
+    scenario_.options.max_virtual_seconds =
+        scenario_.options.random_faults.until_seconds + 10 * limit;
+    return std::move(scenario_);
+  }
+
+ private:
+  static constexpr size_t kMostFloats = 512;
+
+  uint64_t Between(uint64_t least, uint64_t most) {
+    return least + random_.Below(most - least + 1);
+  }
+  double Uniform(double least, double most) {
+    const double u = random_.NextDouble();
+    return least + (most - least) * u;
+  }
+  // On a logarithmic scale.
+  double Scaled(double least, double most) { return least * std::pow(most / least, Uniform(0, 1)); }
+  // A value in half of the scenarios, 0 in the others.
+  double Sometimes(double least, double most) {
+    const bool on = random_.Chance(0.5);
+    const double value = Scaled(least, most);
+    return on ? value : 0;
+  }
+  template <typename T>
+  T OneOf(std::initializer_list<T> choices) {
+    return *(choices.begin() + random_.Below(choices.size()));
+  }
+
+  void MakeCluster() {
+    SimOptions& options = scenario_.options;
+    const uint64_t workers = Between(1, 12);
+    const double base = Scaled(200, 5000);
+    const double spread = random_.Chance(0.3) ? 1 : Uniform(1, 20);
+    const double jitter = Sometimes(0.01, 0.3);
+    const double overhead = Sometimes(1e-5, 2e-3);
+    const double latency = Sometimes(1e-5, 5e-3);
+    const double bandwidth = Sometimes(1e6, 1e8);
+    options.link_jitter_seconds = Sometimes(1e-5, 5e-3);
+    options.job.workers = static_cast<uint32_t>(workers);
+    for (uint64_t i = 0; i < workers; ++i) {
+      WorkerProfile worker;
+      worker.device.name = fmt::format("sim-{}", i);
+      worker.device.samples_per_second = base * Scaled(1, spread + 1e-9);
+      worker.device.jitter = jitter;
+      worker.device.overhead_seconds = overhead;
+      worker.link = {.latency_seconds = latency, .bytes_per_second = bandwidth};
+      options.cluster.workers.push_back(worker);
+    }
+  }
+
+  void MakeModelAndData() {
+    JobOptions& job = scenario_.options.job;
+    const uint64_t kind = random_.Below(4);
+    const uint32_t features = static_cast<uint32_t>(Between(2, 20));
+    uint32_t classes = static_cast<uint32_t>(Between(2, 6));
+    if (kind == 0) job.model.name = "softmax";
+    if (kind == 1) job.model.name = "logistic", classes = 2;
+    if (kind == 2) job.model.name = "linear", classes = 0;
+    if (kind == 3) job.model.name = fmt::format("mlp:{}", Between(2, 16));
+    const uint32_t samples = static_cast<uint32_t>(Between(40, 400));
+    scenario_.data = MakeSyntheticDataset(samples, features, classes, job.seed);
+    if (random_.Chance(0.3)) Thin(scenario_.data);
+    job.model.features = features;
+    job.model.classes = classes;
+  }
+
+  // Keeps the larger values only, as a sparse matrix; some rows may become empty.
+  static void Thin(Dataset& data) {
+    constexpr float kSmall = 1;
+    data.sparse = true;
+    for (size_t row = 0; row < data.rows(); ++row) {
+      for (uint32_t f = 0; f < data.features; ++f) {
+        const float value = data.dense[row * data.features + f];
+        if (std::abs(value) < kSmall) continue;
+        data.column.push_back(f);
+        data.value.push_back(value);
+      }
+      data.row_begin.push_back(data.value.size());
+    }
+    data.dense.clear();
+  }
+
+  void MakeJob() {
+    JobOptions& job = scenario_.options.job;
+    const std::vector<GradientCode>& codes = GradientCodes();
+    job.code = codes[random_.Below(codes.size())].name;
+    // Mostly what can be served; now and then too much, which must be refused.
+    const uint64_t most = random_.Chance(0.1) ? 3 : std::min(3u, job.workers - 1);
+    job.tolerate = static_cast<uint32_t>(Between(0, most));
+    job.shares = random_.Chance(0.5) ? Shares::kProportional : Shares::kEqual;
+    job.batch = static_cast<uint32_t>(Between(4, std::min<size_t>(64, scenario_.data.rows())));
+    job.steps = Between(10, 40);
+    job.token = "simulated";
+    job.start_timeout = std::chrono::seconds(1);
+    job.slice_length = OneOf({1u << 18, 1u << 18, 64u, 16u, 2u});
+    job.audit_fraction = OneOf({0.0, 0.02, 1.0});
+    job.optimizer.name = OneOf({"sgd", "momentum", "nag", "adam"});
+    const bool plain = job.optimizer.name == "sgd";
+    job.optimizer.learning_rate = plain ? 0.05 : 0.005;
+    job.optimizer.l2 = Sometimes(1e-4, 1e-2);
+  }
+
+  // Roughly how long the job takes when nothing happens.
+  double JobSeconds() const {
+    const SimOptions& options = scenario_.options;
+    double speed = 0;
+    double wait = 0;
+    for (const WorkerProfile& worker : options.cluster.workers) {
+      speed += worker.device.samples_per_second;
+      wait = std::max(wait, worker.device.overhead_seconds + 4 * worker.link.latency_seconds);
+    }
+    const double step = options.job.batch * (options.job.tolerate + 1) / speed + wait;
+    return static_cast<double>(options.job.steps) * step;
+  }
+
+  void MakeRandomFaults() {
+    RandomFaults& faults = scenario_.options.random_faults;
+    const double job = JobSeconds();
+    faults.kill_every = Sometimes(0.1 * job, 2 * job);
+    faults.pause_every = Sometimes(0.05 * job, job);
+    faults.slow_every = Sometimes(0.05 * job, job);
+    faults.partition_every = Sometimes(0.05 * job, job);
+    faults.nan_every = Sometimes(0.05 * job, job);
+    faults.replay = Sometimes(0.01, 0.3);
+    faults.until_seconds = Scaled(0.3 * job, 5 * job) + 0.02;
+  }
+
+  void MakeScript() {
+    if (random_.Chance(0.6)) return;
+    const SimOptions& options = scenario_.options;
+    // Three answers that are not finite, and a worker is sent away.
+    const bool banish = random_.Chance(0.3);
+    const WorkerId victim = static_cast<WorkerId>(random_.Below(options.job.workers));
+    const uint64_t count = banish ? 4 : Between(1, 3);
+    for (uint64_t i = 0; i < count; ++i) {
+      Fault fault;
+      fault.worker = static_cast<WorkerId>(random_.Below(options.job.workers));
+      fault.step = random_.Below(options.job.steps);
+      fault.kind =
+          OneOf({Fault::Kind::kKill, Fault::Kind::kPause, Fault::Kind::kSlow, Fault::Kind::kNan});
+      fault.duration = FromSeconds(Scaled(0.01, 2));
+      fault.factor = Uniform(1.5, 6);
+      if (banish) {
+        fault.worker = victim;
+        fault.step = i + 1;
+        fault.kind = Fault::Kind::kNan;
+      }
+      scenario_.options.faults.push_back(fault);
+    }
+  }
+
+  Random random_;
+  Scenario scenario_;
+};
+
+std::string DescribeFaults(const RandomFaults& faults) {
+  std::string text;
+  const std::pair<const char*, double> kinds[] = {{"kill", faults.kill_every},
+                                                  {"pause", faults.pause_every},
+                                                  {"slow", faults.slow_every},
+                                                  {"partition", faults.partition_every},
+                                                  {"nan", faults.nan_every}};
+  for (const auto& [name, every] : kinds) {
+    if (every > 0) text += fmt::format(", {} every {:.3f} s", name, every);
+  }
+  if (faults.replay > 0) text += fmt::format(", replay {:.2f}", faults.replay);
+  return text + fmt::format(", until {:.3f} s", faults.until_seconds);
+}
+
+// What is wrong with a run besides broken invariants.
+void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::string>& wrong) {
+  const JobOptions& job = scenario.options.job;
+  if (!result.job.status.ok()) {
+    if (result.live_workers == 0) return;  // With nobody left a job may end.
+    wrong.push_back(fmt::format("the job ended with {} live workers: {}", result.live_workers,
+                                result.job.status.ToString()));
+    return;
+  }
+  if (result.job.steps != job.steps || result.job.discarded_steps != 0) {
+    wrong.push_back(fmt::format("{} of {} steps were applied, {} discarded", result.job.steps,
+                                job.steps, result.job.discarded_steps));
+  }
+  // Rounding differs with the order of sums, and grows over steps, more so through relu kinks.
+  const double tolerance = job.model.name.starts_with("mlp") ? 1e-3 : 1e-5;
+  if (!(result.serial_difference <= tolerance)) {
+    wrong.push_back(fmt::format("I4: the parameters are {:.3g} away from a serial run (relative)",
+                                result.serial_difference));
+  }
+}
+
+}  // namespace
+
+Scenario MakeScenario(uint64_t seed) { return Generator(seed).Make(); }
+
+std::string DescribeScenario(const Scenario& scenario) {
+  const SimOptions& options = scenario.options;
+  const JobOptions& job = options.job;
+  std::string text = fmt::format(
+      "{} workers, {} tolerate {}, {} shares, {} ({} features, {} classes{}), {} samples, batch "
+      "{}, {} steps, {} slices of {}",
+      job.workers, job.code, job.tolerate, job.shares == Shares::kEqual ? "equal" : "proportional",
+      job.model.name, job.model.features, job.model.classes, scenario.data.sparse ? ", sparse" : "",
+      scenario.data.rows(), job.batch, job.steps, job.optimizer.name, job.slice_length);
+  text += DescribeFaults(options.random_faults);
+  for (const Fault& fault : options.faults) text += ", " + FormatFault(fault);
+  return text;
+}
+
+SeedReport RunSeed(uint64_t seed) {
+  SeedReport report;
+  report.seed = seed;
+  const Scenario scenario = MakeScenario(seed);
+  auto first = Simulate(scenario.options, scenario.data, nullptr);
+  const auto second = Simulate(scenario.options, scenario.data, nullptr);
+  if (!first.ok()) {
+    if (first.code() == StatusCode::kInvalidArgument && second.code() == first.code()) {
+      report.reached["code refused"] = 1;
+    } else {
+      report.violations.push_back(first.status().ToString());
+    }
+    return report;
+  }
+  report.digest = first->digest;
+  report.tasks_run = first->tasks_run;
+  report.virtual_seconds = first->virtual_seconds;
+  report.reached = first->reached;
+  report.violations = first->violations;
+  Judge(scenario, *first, report.violations);
+  if (!second.ok() || second->digest != first->digest) {
+    report.violations.push_back("the same seed ran differently the second time");
+  }
+  return report;
+}
+
+}  // namespace motley

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sim_cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "sim/checkers/gradient_checker.h"
+#include "sim/checkers/liveness_checker.h"
+#include "sim/checkers/placement_checker.h"
+#include "sim/checkers/step_checker.h"
+#include "sim/digest_observer.h"
+#include "sim/fault_driver.h"
+#include "sim/liveness_limit.h"
+#include "sim/observer_fan.h"
+#include "sim/reached_states.h"
+#include "sim/sim_process.h"
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kStartDraws = 5;
+constexpr double kStartSpreadSeconds = 0.02;  // Workers start within this time.
+// How long the farewells of a finished job may take.
+constexpr Duration kGoodbyeLimit = std::chrono::seconds(120);
+
+Status CheckOptions(const SimOptions& options) {
+  const size_t described = options.cluster.workers.size();
+  if (described != options.job.workers) {
+    return Status::InvalidArgument(fmt::format(
+        "the job has {} workers but the cluster describes {}", options.job.workers, described));
+  }
+  for (size_t i = 0; i < described; ++i) {
+    const WorkerProfile& worker = options.cluster.workers[i];
+    const bool sane = worker.device.samples_per_second > 0 && worker.device.overhead_seconds >= 0 &&
+                      worker.device.jitter >= 0 && worker.link.latency_seconds >= 0 &&
+                      worker.link.bytes_per_second >= 0;
+    if (!sane) {
+      return Status::InvalidArgument(fmt::format(
+          "worker {} of the cluster needs samples_per_second above 0, and nothing negative", i));
+    }
+  }
+  if (!(options.max_virtual_seconds > 0)) {
+    return Status::InvalidArgument("max_virtual_seconds must be above 0");
+  }
+  return CheckFaults(options.faults, options.job.workers, options.job.steps);
+}
+
+// One cluster from its first task to its last.
+class Simulation {
+ public:
+  Simulation(const SimOptions& options, const Dataset& data)
+      : options_(options), data_(data), network_(options.seed) {}
+
+  Status Prepare(JobObserver* observer) {
+    MOTLEY_RETURN_IF_ERROR(CheckOptions(options_));
+    for (WorkerId w = 0; w < options_.job.workers; ++w) {
+      MOTLEY_ASSIGN_OR_RETURN(auto worker, WorkerProcess::Create(world_, network_, options_, w));
+      workers_.push_back(std::move(worker));
+    }
+    faults_ = std::make_unique<FaultDriver>(world_, options_, workers_);
+    MOTLEY_ASSIGN_OR_RETURN(server_,
+                            ServerProcess::Create(world_, network_, options_.job, data_, &fan_));
+    MOTLEY_ASSIGN_OR_RETURN(gradients_, GradientChecker::Create(violations_, options_.job, data_));
+    const size_t length = gradients_->vector_length();
+    steps_ = std::make_unique<StepChecker>(violations_, length <= options_.job.slice_length);
+    liveness_ = std::make_unique<LivenessChecker>(
+        violations_, Time(FromSecondsSafe(options_.random_faults.until_seconds)),
+        LivenessLimit(options_, data_, length));
+    for (JobObserver* each :
+         std::initializer_list<JobObserver*>{&digest_, steps_.get(), gradients_.get(), &placement_,
+                                             liveness_.get(), faults_.get(), &reached_, observer}) {
+      fan_.Add(each);
+    }
+    return Status::Ok();
+  }
+
+  SimResult Run() {
+    StartAll();
+    const Time limit(FromSecondsSafe(options_.max_virtual_seconds));
+    const bool ended = RunTo(limit, [this] { return server_->result().has_value(); });
+    const Time end = world_.Now();
+    if (!ended) {
+      liveness_->StillRunning(end, LiveWorkers());
+      faults_->Stop();
+      server_->Stop("the simulated time is over");
+      RunTo(end + kGoodbyeLimit, [this] { return server_->result().has_value(); });
+    }
+    faults_->Stop();
+    live_at_end_ = faults_->LiveWorkers();
+    TearDown();
+    return Collect(ended, end);
+  }
+
+ private:
+  static Duration FromSecondsSafe(double seconds) { return FromSeconds(std::min(seconds, 1e8)); }
+
+  void StartAll() {
+    server_->Start();
+    Random random(options_.seed, Stream::kSimulation, kStartDraws);
+    for (const auto& worker : workers_) {
+      const double delay = kStartSpreadSeconds * random.NextDouble();
+      world_.After(FromSeconds(delay), [raw = worker.get()] { raw->Start(); });
+    }
+    faults_->Start();
+  }
+
+  // Runs until `done`; false when it is later than `limit`, or when nothing is left to happen.
+  bool RunTo(Time limit, const std::function<bool()>& done) {
+    world_.RunUntil([&] { return done() || world_.Now() > limit; });
+    return done();
+  }
+
+  uint32_t LiveWorkers() const {
+    return static_cast<uint32_t>(
+        std::count_if(workers_.begin(), workers_.end(), [](const auto& w) { return w->alive(); }));
+  }
+
+  // Everybody says goodbye, and returns what it borrowed.
+  void TearDown() {
+    RunTo(world_.Now() + kGoodbyeLimit, [this] { return LiveWorkers() == 0; });
+    for (WorkerId w = 0; w < workers_.size(); ++w) {
+      if (workers_[w]->alive()) {
+        violations_.Add(fmt::format("I10: worker {} never heard that the job is over", w));
+      }
+    }
+    if (!server_->result()) violations_.Add("I10: the server did not finish when it was stopped");
+    server_->TearDown(violations_);
+    for (const auto& worker : workers_) worker->TearDown(violations_);
+    // What is left in the world's queue must be harmless: thaws, ends of slow phases.
+    while (world_.RunOne()) {
+    }
+  }
+
+  SimResult Collect(bool ended, Time end) {
+    SimResult result;
+    if (server_->result()) result.job = *server_->result();
+    if (!ended) {
+      result.job.status = Status::Unavailable(
+          fmt::format("the job was not done after {:.1f} simulated seconds, at step {} of {}",
+                      ToSeconds(end), result.job.steps, options_.job.steps));
+    }
+    reached_.Count("paused worker back in time", faults_->back_from_pause());
+    reached_.Finish(result.job);
+    result.reached = reached_.reached();
+    Digest& digest = digest_.digest();
+    for (const auto& worker : workers_) worker->MixLastDraws(digest);
+    digest.Mix(faults_->LastDraw());
+    digest.Mix(world_.tasks_run());
+    result.digest = digest.value();
+    result.tasks_run = world_.tasks_run();
+    result.virtual_seconds = ToSeconds(end);
+    double speed = 0;
+    for (const WorkerProfile& worker : options_.cluster.workers) {
+      speed += worker.device.samples_per_second;
+    }
+    result.ideal_step_seconds = options_.job.batch / speed;
+    result.live_workers = live_at_end_;
+    result.serial_difference = gradients_->serial_difference();
+    result.violations = violations_.list();
+    return result;
+  }
+
+  const SimOptions& options_;
+  const Dataset& data_;
+  Violations violations_;
+  DigestObserver digest_;
+  ReachedStates reached_{options_.job};
+  PlacementChecker placement_{violations_, options_.job.workers};
+  std::unique_ptr<StepChecker> steps_;
+  std::unique_ptr<GradientChecker> gradients_;
+  std::unique_ptr<LivenessChecker> liveness_;
+  ObserverFan fan_;
+  VirtualLoop world_;
+  SimNetwork network_;
+  FaultDriver::Workers workers_;
+  std::unique_ptr<FaultDriver> faults_;
+  std::unique_ptr<ServerProcess> server_;
+  uint32_t live_at_end_ = 0;
+};
+
+}  // namespace
+
+Result<SimResult> Simulate(const SimOptions& options, const Dataset& data, JobObserver* observer) {
+  Simulation simulation(options, data);
+  MOTLEY_RETURN_IF_ERROR(simulation.Prepare(observer));
+  return simulation.Run();
+}
+
+}  // namespace motley

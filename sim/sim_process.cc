@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sim_process.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+namespace motley {
+namespace {
+
+// Streams of the simulation's draws; the network's are numbered 1.
+constexpr uint64_t kDeviceDraws = 2;
+constexpr uint64_t kIncarnationDraws = 3;
+
+SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
+  const LinkProfile& profile = options.cluster.workers[index].link;
+  return {.latency = FromSeconds(profile.latency_seconds),
+          .bytes_per_second = profile.bytes_per_second,
+          .jitter = FromSeconds(options.link_jitter_seconds),
+          .replay = options.random_faults.replay};
+}
+
+// I10: what a process borrowed is returned when it has ended.
+void CheckReturned(const std::string& who, const SimTransport& transport, Violations& violations) {
+  if (transport.open_sends() == 0) return;
+  violations.Add(
+      fmt::format("I10: {} ended with {} sends that were never done", who, transport.open_sends()));
+}
+
+void CheckQuiet(const std::string& who, const NodeLoop& loop, Violations& violations) {
+  if (loop.pending() == 0) return;
+  violations.Add(fmt::format("I10: {} left {} timers behind", who, loop.pending()));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
+                                                             SimNetwork& network,
+                                                             const SimOptions& options,
+                                                             WorkerId index) {
+  std::unique_ptr<WorkerProcess> process(new WorkerProcess(world, index));
+  process->transport_ = network.MakeTransport(process->loop_, LinkOf(options, index));
+  MOTLEY_ASSIGN_OR_RETURN(
+      process->device_,
+      SimDevice::Create(process->loop_, options.cluster.workers[index].device,
+                        Random(options.seed, Stream::kSimulation, kDeviceDraws, index)));
+  WorkerOptions node;
+  node.server = kSimServerAddress;
+  node.token = options.job.token;
+  node.name = fmt::format("worker-{}", index);
+  node.index_hint = static_cast<int32_t>(index);
+  Random random(options.seed, Stream::kSimulation, kIncarnationDraws, index);
+  node.incarnation = random.Next64() | 2;  // Never 0, nor is its predecessor.
+  process->node_ =
+      WorkerNode::Create({process->loop_, *process->transport_, *process->device_}, node);
+  process->node_->SetAnswerFilter(
+      [raw = process.get()](StepId step, std::span<float> vector) { raw->Filter(step, vector); });
+  return process;
+}
+
+void WorkerProcess::Start() {
+  node_->Start([this](Status status) { ended_ = std::move(status); });
+}
+
+void WorkerProcess::Kill(bool lose_in_flight) {
+  killed_ = true;
+  transport_->Die(lose_in_flight);
+  loop_.Kill();
+  node_.reset();
+  device_.reset();
+}
+
+void WorkerProcess::MultiplyScriptedSlowness(double factor) {
+  scripted_slowness_ *= factor;
+  if (device_ != nullptr) device_->SetSlowness(scripted_slowness_ * random_slowness_);
+}
+
+void WorkerProcess::SetRandomSlowness(double factor) {
+  random_slowness_ = factor;
+  if (device_ != nullptr) device_->SetSlowness(scripted_slowness_ * random_slowness_);
+}
+
+void WorkerProcess::Filter(StepId step, std::span<float> vector) {
+  const bool scripted = poisoned_steps_.erase(step) > 0;
+  if (!scripted && !poison_next_) return;
+  if (!scripted) poison_next_ = false;
+  ++poisoned_;
+  vector[vector.size() / 2] = std::numeric_limits<float>::quiet_NaN();
+}
+
+void WorkerProcess::TearDown(Violations& violations) {
+  const std::string who = fmt::format("worker {}", index_);
+  transport_->Close();
+  CheckReturned(who, *transport_, violations);
+  node_.reset();
+  device_.reset();
+  if (!killed_) CheckQuiet(who, loop_, violations);
+}
+
+void WorkerProcess::MixLastDraws(Digest& digest) {
+  digest.Mix(transport_->LastDraw());
+  if (device_ != nullptr) digest.Mix(device_->LastDraw());
+}
+
+Result<std::unique_ptr<ServerProcess>> ServerProcess::Create(VirtualLoop& world,
+                                                             SimNetwork& network,
+                                                             const JobOptions& job,
+                                                             const Dataset& data,
+                                                             JobObserver* observer) {
+  std::unique_ptr<ServerProcess> process(new ServerProcess(world));
+  process->transport_ = network.MakeTransport(process->loop_);
+  MOTLEY_ASSIGN_OR_RETURN(process->device_, MakeInlineDevice(process->loop_));
+  const auto address = process->transport_->Listen(kSimServerAddress);
+  if (!address.ok()) return address.status();
+  MOTLEY_ASSIGN_OR_RETURN(
+      process->node_, ServerNode::Create({process->loop_, *process->transport_, *process->device_},
+                                         job, data, observer));
+  return process;
+}
+
+void ServerProcess::Start() {
+  node_->Start([this](JobResult result) { result_ = std::move(result); });
+}
+
+void ServerProcess::TearDown(Violations& violations) {
+  transport_->Close();
+  CheckReturned("the server", *transport_, violations);
+  node_.reset();
+  device_.reset();
+  CheckQuiet("the server", loop_, violations);
+}
+
+}  // namespace motley

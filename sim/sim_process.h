@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated processes of a cluster: a loop, a transport, a device and the real node on them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "runtime/server_node.h"
+#include "runtime/worker_node.h"
+#include "sim/checkers/violations.h"
+#include "sim/digest.h"
+#include "sim/sim_cluster.h"
+#include "sim/sim_device.h"
+#include "sim/sim_network.h"
+
+namespace motley {
+
+inline constexpr const char* kSimServerAddress = "server:1";
+
+class WorkerProcess {
+ public:
+  // `world` and `network` are borrowed.
+  static Result<std::unique_ptr<WorkerProcess>> Create(VirtualLoop& world, SimNetwork& network,
+                                                       const SimOptions& options, WorkerId index);
+
+  void Start();
+  bool alive() const { return !killed_ && !ended_; }
+  bool killed() const { return killed_; }
+  const std::optional<Status>& ended() const { return ended_; }  // What its node finished with.
+  bool paused() const { return loop_.frozen(); }
+
+  void Kill(bool lose_in_flight);
+  void Pause() { loop_.Freeze(); }
+  void Continue() { loop_.Thaw(); }
+  // The two multiply: what a script asked for, and what chance does.
+  void MultiplyScriptedSlowness(double factor);
+  void SetRandomSlowness(double factor);
+  void Clog(Time until) { transport_->Clog(until); }
+  // Its answer for this step, or its next one, will not be finite.
+  void PoisonStep(StepId step) { poisoned_steps_.insert(step); }
+  void PoisonNext() { poison_next_ = true; }
+  uint64_t poisoned() const { return poisoned_; }  // Answers spoilt so far.
+
+  // Orderly end of a process that was not killed; checks that it returned everything.
+  void TearDown(Violations& violations);
+  // Draws of everything random in it, to compare two runs.
+  void MixLastDraws(Digest& digest);
+
+ private:
+  WorkerProcess(VirtualLoop& world, WorkerId index) : index_(index), loop_(world) {}
+  void Filter(StepId step, std::span<float> vector);
+
+  const WorkerId index_;
+  NodeLoop loop_;
+  std::unique_ptr<SimTransport> transport_;
+  std::unique_ptr<SimDevice> device_;
+  std::unique_ptr<WorkerNode> node_;
+  std::optional<Status> ended_;
+  bool killed_ = false;
+  double scripted_slowness_ = 1;
+  double random_slowness_ = 1;
+  std::set<StepId> poisoned_steps_;
+  bool poison_next_ = false;
+  uint64_t poisoned_ = 0;
+};
+
+class ServerProcess {
+ public:
+  // kInvalidArgument when the job's options cannot work.
+  static Result<std::unique_ptr<ServerProcess>> Create(VirtualLoop& world, SimNetwork& network,
+                                                       const JobOptions& job, const Dataset& data,
+                                                       JobObserver* observer);
+
+  void Start();
+  void Stop(const std::string& reason) { node_->Stop(reason); }
+  const std::optional<JobResult>& result() const { return result_; }
+  size_t max_queued_bytes() const { return transport_->max_queued_bytes(); }
+  void TearDown(Violations& violations);
+
+ private:
+  explicit ServerProcess(VirtualLoop& world) : loop_(world) {}
+
+  NodeLoop loop_;
+  std::unique_ptr<SimTransport> transport_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<ServerNode> node_;
+  std::optional<JobResult> result_;
+};
+
+}  // namespace motley
