@@ -57,7 +57,7 @@ Emulation PlanEmulation(double real_sample_seconds, std::span<const double> spee
 
 std::string DescribeEmulation(const Emulation& emulation) {
   return fmt::format(
-      "emulated speeds: a sample takes {:.4g} ms at speed 1; real computing uses {:.2f} of {:g} "
+      "emulated speeds: a sample takes {:.4g} ms at speed 1; real computing uses {:.2g} of {:g} "
       "cores; all workers together may compute {:.0f} samples/s",
       ToSeconds(emulation.sample_time) * 1e3, emulation.cores_used, emulation.cores,
       emulation.samples_per_second);

@@ -20,6 +20,12 @@ CLI::Option* AddValue(CLI::App* app, const char* name, T& value, const char* typ
   return app->add_option(name, value, help)->type_name(type)->capture_default_str();
 }
 
+// Without a description of its own, which would crowd --help; errors still tell the range.
+template <typename T>
+CLI::Validator Within(T least, T most) {
+  return CLI::Range(least, most).description("");
+}
+
 std::string CodeList() {
   std::string text = "Gradient code:";
   for (const GradientCode& code : GradientCodes()) {
@@ -39,14 +45,14 @@ void AddModelFlags(CLI::App* app, JobFlags& flags) {
   AddValue(app, "--lr", flags.optimizer.learning_rate, "RATE", "Learning rate")->group(group);
   AddValue(app, "--l2", flags.optimizer.l2, "WEIGHT", "L2 regularisation")->group(group);
   AddValue(app, "--batch", flags.batch, "N", "Samples per step")
-      ->check(CLI::Range(1U, kMostCount))
+      ->check(Within(1U, kMostCount))
       ->group(group);
   CLI::Option* epochs = AddValue(app, "--epochs", flags.epochs, "N", "Passes over the data")
-                            ->check(CLI::Range(1U, kMostCount))
+                            ->check(Within(1U, kMostCount))
                             ->group(group);
   app->add_option("--steps", flags.steps, "Steps, instead of --epochs")
       ->type_name("N")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
+      ->check(Within(uint64_t{1}, uint64_t{1} << 40))
       ->excludes(epochs)
       ->group(group);
   AddValue(app, "--seed", flags.seed, "N", "Everything random follows from it")->group(group);
@@ -56,7 +62,7 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags) {
   const char* group = "Workers";
   app->add_option("--workers", flags.workers, "Number of workers; default: as many as speeds, or 2")
       ->type_name("N")
-      ->check(CLI::Range(1U, kMostCount))
+      ->check(Within(1U, kMostCount))
       ->group(group);
   app->add_option("--worker-speeds", flags.speeds, "Emulated relative speeds, like 1,1,0.5,0.25")
       ->type_name("LIST")
@@ -109,7 +115,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
       ->add_option("--split", flags.split,
                    "Part of the samples that trains, without a test file; default: 0.8")
       ->type_name("PART")
-      ->check(CLI::Range(1e-9, 1 - 1e-9))
+      ->check(Within(1e-9, 1 - 1e-9))
       ->group(group);
   AddModelFlags(train, flags.job);
   AddClusterFlags(train, flags.job);
@@ -135,7 +141,7 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
       ->type_name("FILE")
       ->group("Workers");
   AddValue(simulate, "--seeds", flags.seeds, "N", "Runs, each with its own seed")
-      ->check(CLI::Range(1U, 1000000U))
+      ->check(Within(1U, 1000000U))
       ->group("Workers");
   AddOutputFlags(simulate, flags.job);
   simulate->footer(
@@ -152,12 +158,12 @@ CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
       ->type_name("LIST");
   codes->add_option("--workers", flags.workers, "That many workers of equal speed")
       ->type_name("N")
-      ->check(CLI::Range(1U, kMostCount));
+      ->check(Within(1U, kMostCount));
   AddValue(codes, "--code", flags.code, "NAME", CodeList());
   AddValue(codes, "--tolerate", flags.tolerate, "S", "Workers that may be missing");
   codes->add_option("--partitions", flags.partitions, "Parts of the data; default: chosen")
       ->type_name("K")
-      ->check(CLI::Range(1U, 1U << 20));
+      ->check(Within(1U, 1U << 20));
   AddValue(codes, "--seed", flags.seed, "N", "For codes with random coefficients");
   codes->add_flag("--json", flags.json, "The result as one JSON object");
   codes->footer(
@@ -183,7 +189,7 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker = app.add_subcommand("worker", "Started by motley train")->group("");
   worker->add_option("--connect", flags.connect)->required();
   worker->add_option("--index", flags.index)->check(CLI::NonNegativeNumber);
-  worker->add_option("--threads", flags.threads)->check(CLI::Range(1U, 4096U));
+  worker->add_option("--threads", flags.threads)->check(Within(1U, 4096U));
   worker->add_option("--sample-time", flags.sample_time);
   worker->add_option("--speed", flags.speed)->check(CLI::PositiveNumber);
   return worker;

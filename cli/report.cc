@@ -23,7 +23,7 @@ uint64_t Transfers(const JobResult& job) {
 }
 
 std::string Megabytes(uint64_t bytes) {
-  return fmt::format("{:.1f}", static_cast<double>(bytes) / 1e6);
+  return fmt::format("{:.2f}", static_cast<double>(bytes) / 1e6);
 }
 
 Json WorkersJson(const TrainReport& report) {

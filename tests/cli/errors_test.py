@@ -68,7 +68,7 @@ class Errors(ProgramTest):
         self.train(2, ["--workers"], "--workers", "3", "--worker-speeds", "1,1")
         self.train(2, ["'heterogeneous'"], "--code", "heterogenous")
         self.train(2, ["--split"], "--split", "1.5")
-        self.train(2, ["--epochs"], "--epochs", "1", "--steps", "2")
+        self.train(2, ["--epochs"], "--epochs", "1")  # With --steps.
         self.train(2, ["--worker-speeds"], "--fault", "slow:0@step=1,5x")
         self.train(2, ["kill"], "--fault", "kil:0@step=1")
         self.train(2, ["5"], "--fault", "kill:5@step=1")
@@ -119,8 +119,10 @@ class Commands(ProgramTest):
         self.assertEqual(shown["loads"], [round(load) for load in shown["ideal_loads"]])
 
     def test_codes_says_why_it_cannot_serve(self):
-        done = self.run_program("codes", "--workers", 3, "--code", "repetition", expect=2)
-        self.assertIn("3", done.stderr)
+        done = self.run_program("codes", "--workers", 4, "--partitions", 3, expect=2)
+        self.assertIn("3 partitions", done.stderr)
+        done = self.run_program("codes", "--workers", 4, "--tolerate", 4, expect=2)
+        self.assertIn("at most 3", done.stderr)
 
     def test_simulation_is_the_same_every_time(self):
         arguments = ["simulate", "--worker-speeds", "1,1,0.5", "--code", "heterogeneous", "--steps",

@@ -63,13 +63,6 @@ TEST(PlanJob, SaysHowManyMayBeMissingAtMost) {
   ExpectRefused(flags, "at most 2 can be missing");
 }
 
-TEST(PlanJob, SaysWhyACodeCannotServe) {
-  JobFlags flags;
-  flags.workers = 3;
-  flags.code = "repetition";  // Needs groups of s + 1 = 2.
-  ExpectRefused(flags, "--code repetition");
-}
-
 TEST(PlanJob, RefusesUnknownNames) {
   JobFlags flags;
   flags.code = "heterogenous";

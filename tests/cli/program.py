@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import select
 import shutil
 import signal
 import subprocess
@@ -27,23 +28,36 @@ def write_samples(path, rows=600, features=12, classes=4, seed=1):
             file.write(",".join(f"{v:.4f}" for v in values) + f",{label}\n")
 
 
-def alive(pid):
-    """Whether a process runs; one that only waits to be reaped does not."""
+def process_state(pid):
+    """(state letter, parent), or None when there is no such process."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
+        return None
+    state, parent = stat.rsplit(")", 1)[1].split()[:2]
+    return state, int(parent)
+
+
+def alive(pid):
+    """Whether a process runs; one that only waits to be reaped does not."""
+    found = process_state(pid)
+    return found is not None and found[0] not in "ZX"
+
+
+def ignores_interrupt(pid):
+    """The first thing a worker does is to tie itself to its parent; then it ignores Ctrl-C."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
         return False
-    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+    ignored = next(line for line in status.split("\n") if line.startswith("SigIgn:"))
+    return bool(int(ignored.split()[1], 16) & 1 << (signal.SIGINT - 1))
 
 
 def children_of(pid):
-    found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            found += [int(child) for child in task.read_text().split()]
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    return found
+    pids = [int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()]
+    found = [(child, process_state(child)) for child in pids]
+    return sorted(child for child, state in found if state is not None and state[1] == pid)
 
 
 def wait_until(condition, what):
@@ -52,7 +66,7 @@ def wait_until(condition, what):
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"not within {PATIENCE_S} s: {what}")
-        os.sched_yield()
+        select.select([], [], [], 0.01)
 
 
 class ProgramTest(unittest.TestCase):
@@ -76,11 +90,12 @@ class ProgramTest(unittest.TestCase):
     def run_json(self, *arguments):
         return json.loads(self.run_program(*arguments, "--json").stdout)
 
-    def start_training(self, *arguments):
-        """A long training run in the background, with all workers started."""
+    def start_training(self, steps=100000):
+        """A run of three workers in the background, too long to end by itself."""
         process = subprocess.Popen(
-            [PROGRAM, "train", "--data", str(self.data), "--steps", "100000", *arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            [PROGRAM, "train", "--data", str(self.data), "--steps", str(steps),
+             "--worker-speeds", "1,1,1"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
         return process
 

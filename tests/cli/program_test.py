@@ -9,7 +9,8 @@ import signal
 import subprocess
 import unittest
 
-from program import PROGRAM, ProgramTest, alive, children_of, wait_until
+from program import (PATIENCE_S, PROGRAM, ProgramTest, alive, children_of, ignores_interrupt,
+                     wait_until)
 
 JOB = ["--worker-speeds", "1,1,0.5,0.25", "--batch", "60", "--steps", "30", "--lr", "0.2",
        "--quiet"]
@@ -106,40 +107,48 @@ class Training(ProgramTest):
 
 
 class Processes(ProgramTest):
-    def workers_of(self, process, count):
-        wait_until(lambda: process.poll() is not None or len(children_of(process.pid)) == count,
-                   "all workers started")
+    def workers_of(self, process):
+        def all_are_up():
+            pids = children_of(process.pid)
+            return len(pids) == 3 and all(map(ignores_interrupt, pids))
+
+        wait_until(lambda: process.poll() is not None or all_are_up(), "all workers started")
         self.assertIsNone(process.poll(), "training ended early")
         return children_of(process.pid)
 
     def expect_gone(self, pids):
         wait_until(lambda: not any(map(alive, pids)), f"workers {pids} gone")
 
-    def wait_for_steps(self, process):
-        """Until the first progress line, so that the job is under way."""
-        for line in process.stderr:
-            if line.startswith("step "):
-                return
-        self.fail("no step was made")
-
-    def test_interrupted_job_leaves_no_workers(self):
-        process = self.start_training("--workers", "3", "--steps", "2000",
-                                      "--worker-speeds", "1,1,1")
-        pids = self.workers_of(process, 3)
+    def test_interrupted_start_leaves_no_workers(self):
+        process = self.start_training()
+        pids = self.workers_of(process)
         process.send_signal(signal.SIGINT)
-        process.communicate()
+        process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130)
         self.assertFalse(any(map(alive, pids)))
 
+    def test_interrupted_training_ends_with_its_paused_worker(self):
+        process = self.start_training(steps=500)
+        pids = self.workers_of(process)
+        for line in process.stderr:
+            if line.startswith("step "):
+                break
+        os.kill(pids[1], signal.SIGSTOP)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assertIn("of 500 steps", errors)
+        self.assertFalse(any(map(alive, pids)))
+
     def test_killed_parent_leaves_no_workers(self):
-        process = self.start_training("--worker-speeds", "1,1,1")
-        pids = self.workers_of(process, 3)
+        process = self.start_training()
+        pids = self.workers_of(process)
         process.send_signal(signal.SIGKILL)
         self.expect_gone(pids)
 
     def test_killed_parent_leaves_no_stopped_worker(self):
-        process = self.start_training("--worker-speeds", "1,1,1")
-        pids = self.workers_of(process, 3)
+        process = self.start_training()
+        pids = self.workers_of(process)
         os.kill(pids[1], signal.SIGSTOP)
         process.send_signal(signal.SIGKILL)
         self.expect_gone(pids)
@@ -158,8 +167,8 @@ class Processes(ProgramTest):
         self.assertIn("worker", done.stderr)
 
     def test_killed_worker_is_no_zombie_of_a_finished_job(self):
-        process = self.start_training("--worker-speeds", "1,1,1")
-        pids = self.workers_of(process, 3)
+        process = self.start_training()
+        pids = self.workers_of(process)
         os.kill(pids[0], signal.SIGKILL)
         self.expect_gone(pids[:1])
         wait_until(lambda: children_of(process.pid) == pids[1:], "killed worker reaped")
