@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every Transport must do. To run it on yours:
 //   1. derive a TransportWorld that makes transports which can reach each other;
-//   2. add tests/conformance/transport_suite.cc and transport_suite_loss.cc to your test program;
+//   2. add motley_transport_suite to the DEPS of your test program;
 //   3. INSTANTIATE_TEST_SUITE_P(Mine, TransportSuite, testing::Values(TransportCase{
 //          "Mine", [] { return std::make_unique<MyWorld>(); }}), TransportCaseName);
 #pragma once

@@ -259,6 +259,18 @@ TEST_F(TcpTransportTest, NamesAreLookedUp) {
   Run([&] { return server_.arrived.size() == 2; });
 }
 
+TEST_F(TcpTransportTest, NamesCanBeListenedAt) {
+  for (const char* address : {"localhost:0", "127.1:0"}) {
+    TestNode listener(world_);
+    const auto used = listener.transport().Listen(address);
+    ASSERT_TRUE(used.ok()) << used.status().ToString();
+    EXPECT_THAT(*used, HasSubstr("127.0.0.1:"));
+    RawSocket client;
+    client.Connect(*used);
+    Run([&] { return listener.connected.size() == 1; });
+  }
+}
+
 TEST_F(TcpTransportTest, CloseDuringALookupIsSafe) {
   TestNode node(world_);
   const PeerId peer = node.transport().Connect("127.1" + address_.substr(address_.rfind(':')));
