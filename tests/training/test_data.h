@@ -102,6 +102,8 @@ class TemporaryFolder {
   }
   std::string Path(const std::string& name) const { return (path_ / name).string(); }
   std::string Write(const std::string& name, const std::string& content) const {
+    // Some file systems flush a file that is overwritten, which takes as long as the disk does.
+    std::filesystem::remove(Path(name));
     std::ofstream(Path(name), std::ios::binary) << content;
     return Path(name);
   }

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <optional>
+
+#include "tests/training/reference.h"
+#include "tests/training/test_data.h"
+#include "training/trainer.h"
+
+namespace motley {
+namespace {
+
+using Complex = std::complex<double>;
+
+// A job of 5 partitions on one worker that holds them all.
+class ModelTrainer : public testing::Test {
+ protected:
+  static constexpr uint32_t kBatch = 40;
+
+  explicit ModelTrainer(bool sparse = false) : data_(MakeSamples(6, 3, sparse, 103, 2)) {
+    uint32_t start = 0;
+    for (PartitionId p = 0; p < sizes_.size(); ++p) {
+      store_[p] = std::make_shared<Dataset>(Select(data_, Iota(start, start + sizes_[p])));
+      start += sizes_[p];
+    }
+    Random random(4, Stream::kTest);
+    for (float& value : parameters_) value = static_cast<float>(0.3 * random.Normal());
+  }
+
+  Result<Trainer::Outcome> Accumulate(StepId step, const std::vector<PartitionTerm>& terms,
+                                      std::vector<float>& sum, bool cancelled = false) {
+    std::optional<Result<Trainer::Outcome>> outcome;
+    const GradientWork work{.step = step, .parameters = parameters_, .terms = terms, .sum = sum};
+    trainer_->Accumulate(work, std::make_shared<std::atomic<bool>>(cancelled),
+                         [&](Result<Trainer::Outcome> result) {
+                           EXPECT_FALSE(outcome.has_value()) << "done ran twice";
+                           outcome = std::move(result);
+                         });
+    EXPECT_FALSE(outcome.has_value()) << "done ran inside the call";
+    rig_.loop.RunUntil([] { return false; });
+    return outcome.value();
+  }
+
+  // coefficient * (gradient, loss) of each term by the plain twin; packed pairs are complex.
+  std::vector<double> Wanted(StepId step, const std::vector<PartitionTerm>& terms) {
+    std::vector<double> sum(VectorLength(model_->parameter_count()), 0.0);
+    const std::vector<double> point(parameters_.begin(), parameters_.end());
+    for (const PartitionTerm& term : terms) {
+      for (PartitionId p = term.begin; p < term.end; ++p) {
+        const auto range = schedule_.Ranges(step)[p];
+        const auto order = schedule_.Order(schedule_.epoch(step), p);
+        const std::vector<uint32_t> rows(order.begin() + range.begin,
+                                         order.begin() + range.begin + range.count);
+        std::vector<double> part(sum.size(), 0.0);
+        part[point.size()] = reference::LossAndGradient(
+            model_->spec(), point, Select(*store_[p], rows), std::span(part).first(point.size()));
+        for (size_t i = 0; i < sum.size(); i += 2) {
+          const Complex scaled = term.coefficient * Complex(part[i], part[i + 1]);
+          sum[i] += scaled.real();
+          sum[i + 1] += scaled.imag();
+        }
+      }
+    }
+    return sum;
+  }
+
+  void ExpectSum(StepId step, const std::vector<PartitionTerm>& terms) {
+    std::vector<float> sum(VectorLength(model_->parameter_count()), 0.0f);
+    const auto outcome = Accumulate(step, terms, sum);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_EQ(outcome->samples, trainer_->Samples(step, terms));
+    const std::vector<double> wanted = Wanted(step, terms);
+    for (size_t i = 0; i < sum.size(); ++i) {
+      ASSERT_NEAR(sum[i], wanted[i], 1e-5 * (1 + std::abs(wanted[i]))) << "at " << i;
+    }
+  }
+
+  TestRig rig_;
+  Dataset data_;
+  std::vector<uint32_t> sizes_ = {30, 20, 0, 50, 3};
+  BatchSchedule schedule_{7, sizes_, kBatch};
+  PartitionStore store_;
+  std::unique_ptr<Model> model_ = MakeModel({"mlp:5", 6, 3});
+  std::vector<float> parameters_ = std::vector<float>(model_->parameter_count());
+  std::unique_ptr<Trainer> trainer_ =
+      MakeModelTrainer(rig_.loop, *rig_.device, *model_, store_, schedule_);
+};
+
+class SparseModelTrainer : public ModelTrainer {
+ protected:
+  SparseModelTrainer() : ModelTrainer(true) {}
+};
+
+TEST_F(ModelTrainer, SumsTheBatchOverAllPartitions) {
+  for (const StepId step : {0, 1, 2, 3, 7}) ExpectSum(step, {{0, 5, 1.0}});
+}
+
+TEST_F(ModelTrainer, RealCoefficientsWeighGradientAndLoss) {
+  ExpectSum(1, {{0, 1, 0.5}, {1, 3, -2.0}, {3, 4, -2.0}, {4, 5, 3.0}});
+}
+
+TEST_F(ModelTrainer, ComplexCoefficientsActOnPairs) {
+  ExpectSum(1, {{0, 2, {0.6, -0.8}}, {2, 4, {0, 1}}, {4, 5, {-1, 0.25}}});
+  ExpectSum(4, {{0, 2, 1.0}, {1, 4, {0.28, 0.96}}, {4, 5, 2.0}});
+}
+
+TEST_F(SparseModelTrainer, SumsAndWeighsAlike) {
+  ExpectSum(0, {{0, 5, 1.0}});
+  ExpectSum(5, {{0, 2, -0.5}, {3, 5, {0.6, 0.8}}});
+}
+
+TEST_F(ModelTrainer, AddsToWhatTheSumHolds) {
+  std::vector<float> sum(VectorLength(model_->parameter_count()), 2.0f);
+  ASSERT_TRUE(Accumulate(0, {{2, 3, 1.0}}, sum).ok());
+  EXPECT_THAT(sum, testing::Each(2.0f));
+}
+
+TEST_F(ModelTrainer, ChunksAddUpToTheWhole) {
+  const size_t length = VectorLength(model_->parameter_count());
+  std::vector<float> whole(length, 0.0f);
+  std::vector<float> chunks(length, 0.0f);
+  ASSERT_TRUE(Accumulate(3, {{0, 5, 1.5}}, whole).ok());
+  for (PartitionId p = 0; p < 5; ++p) ASSERT_TRUE(Accumulate(3, {{p, p + 1, 1.5}}, chunks).ok());
+  for (size_t i = 0; i < length; ++i) EXPECT_NEAR(chunks[i], whole[i], 1e-4);
+}
+
+TEST_F(ModelTrainer, EqualWorkGivesEqualBits) {
+  const size_t length = VectorLength(model_->parameter_count());
+  std::vector<float> one(length, 0.0f);
+  std::vector<float> two(length, 0.0f);
+  ASSERT_TRUE(Accumulate(3, {{0, 5, 1.0}}, one).ok());
+  trainer_ = MakeModelTrainer(rig_.loop, *rig_.device, *model_, store_, schedule_);
+  ASSERT_TRUE(Accumulate(9, {{0, 5, 1.0}}, two).ok());
+  std::fill(two.begin(), two.end(), 0.0f);
+  ASSERT_TRUE(Accumulate(3, {{0, 5, 1.0}}, two).ok());
+  EXPECT_EQ(one, two);
+}
+
+TEST_F(ModelTrainer, BatchesBeyondOneGatherAreWhole) {
+  sizes_ = {3000};
+  store_ = {{0, std::make_shared<Dataset>(MakeSamples(6, 3, false, 3000, 8))}};
+  schedule_ = BatchSchedule(7, sizes_, 2500);
+  trainer_ = MakeModelTrainer(rig_.loop, *rig_.device, *model_, store_, schedule_);
+  std::vector<float> sum(VectorLength(model_->parameter_count()), 0.0f);
+  const std::vector<PartitionTerm> terms = {{0, 1, 1.0}};
+  ASSERT_TRUE(Accumulate(0, terms, sum).ok());
+  const auto wanted = Wanted(0, terms);
+  for (size_t i = 0; i < sum.size(); ++i) ASSERT_NEAR(sum[i], wanted[i], 1e-2) << "at " << i;
+}
+
+TEST_F(ModelTrainer, SamplesCountsWhatTheTermsCover) {
+  uint64_t all = 0;
+  for (PartitionId p = 0; p < 5; ++p) {
+    const std::vector<PartitionTerm> one = {{p, p + 1, 1.0}};
+    EXPECT_EQ(trainer_->Samples(2, one), schedule_.Ranges(2)[p].count);
+    all += trainer_->Samples(2, one);
+  }
+  EXPECT_EQ(all, schedule_.batch_size(2));
+}
+
+TEST_F(ModelTrainer, MissingPartitionIsNotFoundByNumber) {
+  store_.erase(3);
+  std::vector<float> sum(VectorLength(model_->parameter_count()), 0.0f);
+  const auto outcome = Accumulate(0, {{0, 5, 1.0}}, sum);
+  EXPECT_EQ(outcome.code(), StatusCode::kNotFound);
+  EXPECT_THAT(outcome.status().message(), testing::HasSubstr("partition 3"));
+  EXPECT_THAT(sum, testing::Each(0.0f));
+}
+
+TEST_F(ModelTrainer, ForeignWorkIsRefused) {
+  const size_t length = VectorLength(model_->parameter_count());
+  std::vector<float> sum(length, 0.0f);
+  std::vector<float> tight(length - 1, 0.0f);
+  EXPECT_EQ(Accumulate(0, {{0, 6, 1.0}}, sum).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Accumulate(0, {{0, 5, 1.0}}, tight).code(), StatusCode::kInvalidArgument);
+  store_[1] = store_[0];
+  EXPECT_EQ(Accumulate(0, {{0, 5, 1.0}}, sum).code(), StatusCode::kInvalidArgument);
+  store_[1] = std::make_shared<Dataset>(MakeSamples(7, 3, false, 20, 1));
+  EXPECT_EQ(Accumulate(0, {{0, 5, 1.0}}, sum).code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(ModelTrainer, CancelledWorkSaysSo) {
+  std::vector<float> sum(VectorLength(model_->parameter_count()), 0.0f);
+  EXPECT_EQ(Accumulate(0, {{0, 5, 1.0}}, sum, true).code(), StatusCode::kCancelled);
+}
+
+TEST_F(ModelTrainer, PacedDeviceTakesItsTimePerSample) {
+  const auto paced = MakePacedDevice(rig_.loop, *rig_.device,
+                                     {.unit_time = std::chrono::milliseconds(2), .speed = 0.5});
+  trainer_ = MakeModelTrainer(rig_.loop, *paced, *model_, store_, schedule_);
+  std::vector<float> sum(VectorLength(model_->parameter_count()), 0.0f);
+  std::vector<Duration> taken;
+  const std::vector<PartitionTerm> terms = {{0, 5, 1.0}};
+  const GradientWork work{.step = 0, .parameters = parameters_, .terms = terms, .sum = sum};
+  for (int i = 0; i < 2; ++i) {
+    trainer_->Accumulate(work, nullptr,
+                         [&](const auto& outcome) { taken.push_back(outcome->compute); });
+  }
+  rig_.loop.RunUntil([] { return false; });
+  // The second call waited for the first; that time is not its own.
+  EXPECT_THAT(taken, testing::Each(std::chrono::milliseconds(4 * kBatch)));
+}
+
+TEST_F(ModelTrainer, WorkOutlivesTheTrainer) {
+  std::vector<float> sum(VectorLength(model_->parameter_count()), 0.0f);
+  const auto paced = MakePacedDevice(rig_.loop, *rig_.device, {std::chrono::milliseconds(2)});
+  trainer_ = MakeModelTrainer(rig_.loop, *paced, *model_, store_, schedule_);
+  const std::vector<PartitionTerm> terms = {{0, 5, 1.0}};
+  bool done = false;
+  trainer_->Accumulate({.parameters = parameters_, .terms = terms, .sum = sum}, nullptr,
+                       [&](const auto& outcome) { done = outcome.ok(); });
+  trainer_.reset();
+  store_.clear();
+  rig_.loop.RunUntil([] { return false; });
+  EXPECT_TRUE(done);
+}
+
+double Calibrated(VirtualLoop& loop, Trainer& trainer) {
+  std::optional<double> speed;
+  trainer.Calibrate([&](Result<double> result) {
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    EXPECT_FALSE(speed.has_value());
+    speed = *result;
+  });
+  loop.RunUntil([] { return false; });
+  return speed.value();
+}
+
+TEST_F(ModelTrainer, CalibrationFindsTheSpeedOfAPacedDevice) {
+  for (const double speed : {0.25, 1.0, 3.0}) {
+    for (const auto unit : {std::chrono::microseconds(1), std::chrono::microseconds(5000)}) {
+      const auto paced = MakePacedDevice(rig_.loop, *rig_.device, {unit, speed});
+      const auto trainer = MakeModelTrainer(rig_.loop, *paced, *model_, store_, schedule_);
+      const double wanted = speed / ToSeconds(unit);
+      EXPECT_NEAR(Calibrated(rig_.loop, *trainer), wanted, 1e-3 * wanted);
+    }
+  }
+}
+
+TEST_F(ModelTrainer, CalibrationEndsWhereTimeStandsStill) {
+  const double speed = Calibrated(rig_.loop, *trainer_);
+  EXPECT_GT(speed, 1e9);
+  EXPECT_TRUE(std::isfinite(speed));
+}
+
+TEST_F(SparseModelTrainer, CalibrationNeedsNoSamples) {
+  EXPECT_GT(Calibrated(rig_.loop, *trainer_), 0);
+  store_.clear();
+  EXPECT_GT(Calibrated(rig_.loop, *trainer_), 0);
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random damage to valid inputs: whatever comes out, it is a value that holds together or an error,
+// never a crash (the sanitizer builds see more).
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/training/gzip.h"
+#include "tests/training/test_data.h"
+#include "training/readers.h"
+#include "training/safetensors.h"
+
+namespace motley {
+namespace {
+
+std::string Mutate(const std::string& original, Random& random) {
+  std::string text = original;
+  const uint64_t times = 1 + random.Below(4);
+  for (uint64_t i = 0; i < times && !text.empty(); ++i) {
+    const size_t at = random.Below(text.size());
+    const auto byte = static_cast<char>(random.Below(256));
+    switch (random.Below(6)) {
+      case 0: text[at] = byte; break;
+      case 1: text[at] = static_cast<char>(text[at] ^ (1 << random.Below(8))); break;
+      case 2: text.insert(at, 1, byte); break;
+      case 3: text.erase(at, 1 + random.Below(5)); break;
+      case 4: text.resize(at); break;
+      default: text.insert(at, text.substr(random.Below(text.size()), 1 + random.Below(20)));
+    }
+  }
+  return text;
+}
+
+void ExpectHoldsTogether(const Dataset& data) {
+  ASSERT_GT(data.features, 0u);
+  if (!data.sparse) {
+    ASSERT_EQ(data.dense.size(), data.rows() * data.features);
+  } else {
+    ASSERT_EQ(data.row_begin.size(), data.rows() + 1);
+    ASSERT_EQ(data.row_begin.back(), data.column.size());
+    ASSERT_EQ(data.value.size(), data.column.size());
+    for (const uint32_t column : data.column) ASSERT_LT(column, data.features);
+  }
+  for (const float value : data.sparse ? data.value : data.dense) ASSERT_TRUE(std::isfinite(value));
+  for (const float label : data.label) {
+    ASSERT_TRUE(std::isfinite(label));
+    ASSERT_TRUE(data.classes == 0 || (label >= 0 && label < static_cast<float>(data.classes)));
+  }
+}
+
+// Reads `times` damaged copies of `content`; both outcomes must occur for the test to mean much.
+void ReadDamaged(const std::string& name, const std::string& content, bool regression, int times) {
+  const TemporaryFolder folder;
+  folder.Write("a-labels-idx1", std::string("\0\0\x08\x01\0\0\0\x03\0\1\2", 11));
+  Random random(1, Stream::kTest);
+  int good = 0;
+  for (int i = 0; i < times; ++i) {
+    const std::string path = folder.Write(name, Mutate(content, random));
+    const auto data = ReadTrainingData(path, {.regression = regression});
+    if (!data.ok()) {
+      EXPECT_FALSE(data.status().message().empty());
+      continue;
+    }
+    ++good;
+    ASSERT_NO_FATAL_FAILURE(ExpectHoldsTogether(data->train));
+  }
+  EXPECT_LT(good, times);
+}
+
+TEST(Mutation, CsvNeverCrashes) {
+  ReadDamaged("a", "x,y,kind\n1.5,2,0\n-3e1,\"4\",1\n7,8,2\n", false, 3000);
+  ReadDamaged("a", "1;2;0.5\n3;4;1.25\n", true, 3000);
+}
+
+TEST(Mutation, LibsvmNeverCrashes) {
+  ReadDamaged("a", "+1 1:0.5 7:2 # c\n-1 3:1e-3\n+1\n", false, 3000);
+}
+
+TEST(Mutation, IdxNeverCrashes) {
+  ReadDamaged("a-images-idx3", std::string("\0\0\x08\x03\0\0\0\x03\0\0\0\2\0\0\0\1abcdef", 22),
+              false, 3000);
+}
+
+TEST(Mutation, GzipNeverCrashes) {
+  ReadDamaged("a.gz", GzipText("1,2,0\n3,4,1\n5,6,2\n1,2,0\n3,4,1\n"), false, 3000);
+}
+
+TEST(Mutation, BlocksNeverCrash) {
+  Random random(2, Stream::kTest);
+  for (const bool sparse : {false, true}) {
+    const Bytes bytes = EncodeBlock(MakeSamples(5, 3, sparse, 6, 1), 0, 6);
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    for (int i = 0; i < 10000; ++i) {
+      const std::string damaged = Mutate(text, random);
+      const auto block = DecodeBlock(AsBytes(damaged), 5, 3, sparse);
+      if (!block.ok()) continue;
+      ASSERT_NO_FATAL_FAILURE(ExpectHoldsTogether(*block));
+    }
+  }
+}
+
+TEST(Mutation, ModelsNeverCrash) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Path("m");
+  ASSERT_TRUE(SaveModel(path, {.spec = {"mlp:2", 2, 2},
+                               .class_labels = {0, 1},
+                               .parameters = std::vector<float>(12, 0.5f)})
+                  .ok());
+  const std::string content = *ReadFile(path);
+  Random random(3, Stream::kTest);
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const auto loaded = LoadModel(folder.Write("d", Mutate(content, random)));
+    if (!loaded.ok()) {
+      ++refused;
+      continue;
+    }
+    const auto model = Model::Create(loaded->spec);
+    ASSERT_TRUE(model.ok());
+    ASSERT_EQ(loaded->parameters.size(), (*model)->parameter_count());
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace motley
