@@ -103,6 +103,7 @@ void CodedScheduler::On(const WorkerFree& event) {
   if (first) Say(fmt::format("worker {} joined; it gets a share from the next step", event.worker));
   if (worker.left_out) {
     worker.left_out = false;
+    worker.speed_bound = 0;  // Its silence said nothing about its speed.
     Say(fmt::format("worker {} answers again; it gets a share from the next step", event.worker));
     plan_void_ = true;
   }
@@ -216,26 +217,26 @@ void CodedScheduler::LeaveOutTheSilent() {
 bool CodedScheduler::PlanAnew() {
   const bool learns = options_.shares == Shares::kProportional;
   if (!plan_void_ && (!learns || step_ < planned_at_ + kStepsBetweenPlans)) return true;
-  if (!plan_void_ && !SpeedsChanged()) return true;
   const std::vector<WorkerId> candidates = members_.Candidates();
-  Result<Plan> plan = MakePlan(options_, candidates, members_.SpeedsOf(candidates));
+  const std::vector<double> speeds = members_.SpeedsOf(candidates);
+  if (!plan_void_ && !SpeedsChanged(candidates, speeds)) return true;
+  judged_ = candidates;
+  judged_speeds_ = speeds;
+  Result<Plan> plan = MakePlan(options_, candidates, speeds);
   if (!plan.ok()) {
     End(plan.status());
     return false;
   }
-  if (plan_void_ || SpeedsCallForAnother(*plan)) {
-    Adopt(std::move(plan).value());
-  } else {
-    plan_.speeds = members_.SpeedsOf(plan_.members);  // Judged; the same need no second look.
-  }
+  if (plan_void_ || SpeedsCallForAnother(*plan)) Adopt(std::move(plan).value());
   return true;
 }
 
-// Since they were last judged; those without a share may have become fit for one as well.
-bool CodedScheduler::SpeedsChanged() const {
-  const std::vector<double> speeds = members_.SpeedsOf(plan_.members);
+// Since they were last judged, also of those without a share: they may have become fit for one.
+bool CodedScheduler::SpeedsChanged(const std::vector<WorkerId>& candidates,
+                                   const std::vector<double>& speeds) const {
+  if (candidates != judged_) return true;
   for (size_t i = 0; i < speeds.size(); ++i) {
-    if (std::abs(speeds[i] - plan_.speeds[i]) > kSpeedNoise * plan_.speeds[i]) return true;
+    if (std::abs(speeds[i] - judged_speeds_[i]) > kSpeedNoise * judged_speeds_[i]) return true;
   }
   return false;
 }

@@ -51,7 +51,8 @@ class CodedScheduler final : public Scheduler {
   void NextStep();
   void LeaveOutTheSilent();
   bool PlanAnew();  // False: ended, because nothing serves.
-  bool SpeedsChanged() const;
+  bool SpeedsChanged(const std::vector<WorkerId>& candidates,
+                     const std::vector<double>& speeds) const;
   bool SpeedsCallForAnother(const Plan& fresh) const;
   void Adopt(Plan plan);
   void End(Status status);
@@ -60,6 +61,7 @@ class CodedScheduler final : public Scheduler {
   bool Open(StepId step, RowId row) const;
   void OpenStepNow();
   void CloseStep();
+  void Probe();
   void GiveWork(WorkerId worker);
   void Assign(WorkerId worker, RowId row);
   void ReplaceAbsent();
@@ -90,6 +92,8 @@ class CodedScheduler final : public Scheduler {
   std::vector<Command>* out_ = nullptr;  // Of the event being handled.
 
   Plan plan_;
+  std::vector<WorkerId> judged_;  // Whom the last look at the speeds saw, and how fast.
+  std::vector<double> judged_speeds_;
   bool plan_void_ = true;  // Membership changed since it was made.
   StepId step_ = 0;        // Open, or to be opened next.
   StepId planned_at_ = 0;  // Step from which the plan is used.

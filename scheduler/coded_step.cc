@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMaxRejections = 3;  // Of one worker; then it is sent away.
 constexpr uint32_t kMaxBackoff = 6;   // Deadlines grow up to 2^6 times while a row is passed on.
+constexpr StepId kStepsBetweenProbes = 20;
 constexpr Duration kVerdictPatience = std::chrono::seconds(1);
 
 }  // namespace
@@ -36,10 +37,28 @@ void CodedScheduler::OpenStepNow() {
       open_.AwaitOwner(row, worker.waiting_since + worker.patience);
     }
   }
+  Probe();
   open_.MarkOverdue(now_);
   // The decoder can judge absent rows only once it has carried out OpenStep: at the next tick.
   const std::vector<bool> absent = open_.Absent();
   recheck_ = starved_ = std::find(absent.begin(), absent.end(), true) != absent.end();
+}
+
+// A worker too slow for a share would never be measured again: now and then it gets the smallest
+// row as well, which shows its speed and delays nobody.
+void CodedScheduler::Probe() {
+  RowId smallest = 0;
+  for (RowId row = 0; row < open_.rows(); ++row) {
+    if (!open_.InHand(row)) continue;
+    const auto& rows = plan_.code->rows;
+    if (!open_.InHand(smallest) || rows[row].size() < rows[smallest].size()) smallest = row;
+  }
+  if (open_.rows() == 0 || !open_.InHand(smallest)) return;
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    const Worker& worker = members_[id];
+    if (!worker.live || !worker.free || plan_.RowOf(id)) continue;
+    if (step_ >= worker.assigned_in + kStepsBetweenProbes) Assign(id, smallest);
+  }
 }
 
 void CodedScheduler::Assign(WorkerId id, RowId row) {
@@ -57,7 +76,8 @@ void CodedScheduler::Assign(WorkerId id, RowId row) {
   assignment.placed = static_cast<uint32_t>(place.partitions.size());
   assignment.samples =
       static_cast<double>(plan_.code->rows[row].size()) * options_.batch / options_.partitions;
-  const double speed = worker.speed();
+  // What was measured, not the bound: waiting longer for one that answers nothing gains nothing.
+  const double speed = worker.estimator.samples_per_second();
   assignment.expected_seconds = speed > 0 ? assignment.samples / speed : 0;
   worker.patience = deadlines_.Limit(assignment.expected_seconds, assignment.placed) *
                     (1 << std::min(open_.Attempts(row), kMaxBackoff));
@@ -150,7 +170,7 @@ void CodedScheduler::On(const RowArrived& event) {
   }
   // Whoever else was given the row may stop and be of use elsewhere.
   for (const Assignment& other : open_.TakeOthers(event.row)) {
-    CountLate(other, false);
+    CountLate(other, true);
     Cancel(other.worker);
   }
   if (open_.AllArrived()) verdict_due_ = now_ + kVerdictPatience;

@@ -18,7 +18,7 @@ namespace motley {
 struct Plan {
   std::shared_ptr<const CodeForm> code;
   std::vector<WorkerId> members;  // Row i is worker members[i]'s.
-  std::vector<double> speeds;     // Of the members, when it was made or last judged.
+  std::vector<double> speeds;     // Of the members, when it was made.
   double step_seconds = 0;        // Predicted with those speeds.
   std::string compromise;         // What it could not give of what was asked, and why; for people.
 

@@ -289,6 +289,24 @@ TEST(CodedAbsence, TheOnlyWorkerMayTryAgainBeforeDivergenceIsCalled) {
   EXPECT_THAT(script.Reject(0, 0, false), ElementsAre("end data error"));
 }
 
+TEST(CodedAbsence, AbsentRowsAreJudgedOnlyAfterTheStepWasOpened) {
+  // The plan shrinks from three rows to two while worker 1 is known to be silent; asking about the
+  // new rows before OpenStep is carried out would ask a decoder of three rows.
+  Steady steady(Options(3, "rs"), {100, 100, 100});
+  Script& script = steady.script;
+  script.Lost(2);
+  script.Arrive(0, 0);
+  script.Free(0, 80, 0.8);
+  script.TickAtDeadline();
+  script.Advance(3);
+  EXPECT_THAT(script.Arrive(0, 1), ElementsAre("cancel 1 step 8", "commit 8"));
+  script.Free(0, 80, 0.8);
+  EXPECT_THAT(script.Applied(), ElementsAre("open 9", "assign 0 step 9 row 0"));
+  EXPECT_LE(script.SecondsToDeadline(), 0) << "asks for a tick at once";
+  EXPECT_THAT(script.TickNow(), IsEmpty()) << "one of two rows is enough";
+  EXPECT_THAT(script.Arrive(0, 0), ElementsAre("commit 9"));
+}
+
 TEST(CodedAbsence, AnswersThatDoNotDecodeAreDoneAgainWithoutACode) {
   Steady steady(Options(2, "rs"), {100, 100});
   Script& script = steady.script;

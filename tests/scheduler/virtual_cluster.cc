@@ -17,8 +17,9 @@ constexpr double kJitter = 0.03;          // Of compute times.
 }  // namespace
 
 VirtualCluster::VirtualCluster(const SchedulerOptions& options, std::vector<double> speeds,
-                               uint64_t seed)
-    : options_(options), random_(seed, Stream::kTest) {
+                               uint64_t seed) {
+  options_ = options;
+  random_ = Random(seed, Stream::kTest);
   auto made = MakeCodedScheduler(
       options, [this](const std::vector<bool>& absent) { return decoder_.RowsToReplace(absent); });
   scheduler_ = std::move(made).value();
@@ -86,11 +87,13 @@ void VirtualCluster::Birth(WorkerId worker) {
   fake.paused_until = Time{};
   FromWorker(worker, [this, worker] {
     fakes_[worker].server_live = true;
+    fakes_[worker].server_life = fakes_[worker].life;
     fakes_[worker].placed.assign(options_.partitions, false);
     Tell(WorkerJoined{worker, fakes_[worker].life});
   });
   const double hint = fake.speed * (1 + 0.1 * random_.Normal());
-  loop_.After(FromSeconds(0.2), [this, worker, hint] {
+  loop_.After(FromSeconds(0.2), [this, worker, hint, life = fake.life] {
+    if (fakes_[worker].life != life) return;
     FromWorker(worker, [this, worker, hint] {
       Tell(WorkerFree{worker, 0, Duration::zero(), std::max(1e-3, hint)});
     });
@@ -110,13 +113,14 @@ void VirtualCluster::Death(WorkerId worker, const char* why) {
 }
 
 void VirtualCluster::ToWorker(WorkerId worker, std::function<void(Fake&)> task) {
-  const uint64_t life = fakes_[worker].life;
+  // A connection belongs to one life: the one that the server knows.
+  const uint64_t life = fakes_[worker].server_life;
   const Duration delay =
       std::max(FromSeconds(kDelaySeconds), fakes_[worker].paused_until - loop_.Now());
-  loop_.After(delay, [this, worker, life, task = std::move(task)]() mutable {
+  loop_.After(delay, [this, worker, life, task = std::move(task)] {
     Fake& fake = fakes_[worker];
     if (!fake.alive || fake.life != life) return;
-    if (fake.paused_until > loop_.Now()) return ToWorker(worker, std::move(task));
+    if (fake.paused_until > loop_.Now()) return ToWorker(worker, task);
     task(fake);
   });
 }

@@ -61,6 +61,7 @@ class VirtualCluster {
     std::optional<bool> spoil;  // Touched?
     // What the server may believe.
     bool server_live = false;
+    uint64_t server_life = 0;
     std::vector<bool> placed;
   };
 
@@ -90,7 +91,7 @@ class VirtualCluster {
   bool CheckLive(WorkerId worker, const char* command);
 
   SchedulerOptions options_;
-  Random random_;
+  Random random_{0, Stream::kTest};
   VirtualLoop loop_;
   TinyDecoder decoder_;
   std::vector<Fake> fakes_;

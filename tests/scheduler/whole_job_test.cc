@@ -104,6 +104,20 @@ TEST(WholeJob, SharesFollowAFiveFoldSpeedUpWithinThirtySteps) {
   EXPECT_GE(cluster.Stats().replans, 1u);
 }
 
+TEST(WholeJob, AWorkerTooSlowForAShareIsTakenBackWhenItIsFastAgain) {
+  for (const char* code : {"none", "heterogeneous"}) {
+    VirtualCluster cluster(Options(4, code, 400), {1000, 1000, 1000, 1000}, 11);
+    cluster.SetSpeedAtStep(50, 3, 2);
+    cluster.SetSpeedAtStep(150, 3, 1000);
+    cluster.Run(2000);
+    ExpectSound(cluster, code);
+    const double copies = std::string(code) == "none" ? 1 : 2;
+    const auto& seconds = cluster.step_seconds();
+    EXPECT_LT(Median(Slice(seconds, 100, 150)), 1.3 * copies * 256 / 3002) << code;
+    EXPECT_LT(Median(Slice(seconds, 300, 400)), 1.15 * copies * 256 / 4000) << code;
+  }
+}
+
 TEST(WholeJob, SteadySpeedsCauseNoNewPlans) {
   for (const char* code : kCodes) {
     VirtualCluster cluster(Options(8, code, 300), {200, 200, 400, 400, 800, 800, 800, 1200}, 4);
