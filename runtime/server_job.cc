@@ -35,7 +35,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const Dataset& data, Jo
   gradient_ = std::make_shared<std::vector<float>>(length);
   *rows_ = std::make_unique<RowCollector>(options.workers, length, options.slice_length,
                                           env.device.parallel(),
-                                          [this](Event event) { pump_.Raise(std::move(event)); });
+                                          [this](Event event) { OnAnswer(std::move(event)); });
 }
 
 ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
@@ -80,8 +80,23 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   pump_.Raise(WorkerLost{worker, why});
 }
 
+void ServerJob::OnAnswer(Event event) {
+  if (const auto* arrived = std::get_if<RowArrived>(&event)) {
+    observer_.OnRowArrived(arrived->step, arrived->row, arrived->worker, env_.loop.Now());
+  }
+  pump_.Raise(std::move(event));
+}
+
 std::string ServerJob::Describe(WorkerId worker) const {
   return fmt::format("worker {} ({})", worker, peers_.NameOf(worker));
+}
+
+// Told before the scheduler, which may commit the step in answer.
+void ServerJob::OnRow(Event event) {
+  if (const auto* arrived = std::get_if<RowArrived>(&event)) {
+    observer_.OnRowArrived(arrived->step, arrived->row, arrived->worker, env_.loop.Now());
+  }
+  pump_.Raise(std::move(event));
 }
 
 void ServerJob::Execute(const Command& command) {

@@ -49,6 +49,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void OnGreeting(PeerId peer, const wire::ControlT& control);
   void OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
   void OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull);
+  void OnAnswer(Event event);  // What the collector made of it.
   void Complain(PeerId peer, const Status& why, StepId step);
 
   // Membership.
@@ -58,6 +59,7 @@ class ServerJob final : public ServerNode, private Receiver {
   std::string Describe(WorkerId worker) const;  // "worker 2 (name)"
 
   // The scheduler's commands.
+  void OnRow(Event event);
   void Execute(const Command& command);
   void Do(const OpenStep& command);
   void Do(const PlacePartitions& command);

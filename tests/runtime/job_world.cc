@@ -109,7 +109,10 @@ bool JobWorld::RunUntil(const std::function<bool()>& done) {
 
 const JobResult& JobWorld::Run() {
   static const JobResult kNone{.status = Status::Internal("the job did not finish")};
-  EXPECT_TRUE(RunUntil([this] { return result.has_value(); }));
+  EXPECT_TRUE(RunUntil([this] { return result.has_value(); }))
+      << "at " << ToSeconds(loop.Now()) << " s, pending " << loop.pending() << ", applied "
+      << watcher.applied << "\n"
+      << watcher.Notices();
   return result ? *result : kNone;
 }
 

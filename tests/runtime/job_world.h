@@ -36,11 +36,15 @@ struct Watcher : JobObserver {
   }
   void OnRowArrived(StepId, RowId, WorkerId worker, Time) override { ++rows_of[worker]; }
   void OnStepApplied(StepId, std::span<const float>, double, Time) override { ++applied; }
+  void OnCommand(const Command& command, Time) override {
+    if (on_command) on_command(command);
+  }
   void OnNotice(const std::string& text) override { notices.push_back(text); }
   // The notices, one per line.
   std::string Notices() const;
 
   std::function<void(StepId)> on_step;
+  std::function<void(const Command&)> on_command;
   std::vector<std::pair<WorkerId, std::string>> joined;
   std::map<WorkerId, Status> lost;
   std::map<WorkerId, int> rows_of;

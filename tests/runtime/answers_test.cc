@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers that are not what they should be, from a hand-written worker beside honest ones.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "runtime/messages.h"
+#include "tests/runtime/job_world.h"
+
+namespace motley {
+namespace {
+
+// Softmax of 7 features and 4 classes: 32 parameters, so vectors of 34 floats.
+constexpr size_t kLength = 34;
+
+class Answers : public testing::Test {
+ protected:
+  Answers() : world(JobWorld::Options(3, "none")) {
+    world.StartServer();
+    fake = std::make_unique<FakeWorker>(world, 77);
+    fake->Join(2);
+    EXPECT_TRUE(world.RunUntil([&] { return fake->accept.has_value(); }));
+    fake->Introduce();
+    for (int i = 0; i < 2; ++i) world.StartWorker(i);
+  }
+
+  // The job must end well, and with the right model, whatever the fake one sent.
+  void ExpectRightModel() {
+    const JobResult& result = world.Run();
+    ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+    const std::vector<double> serial = world.SerialParameters();
+    for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result.parameters[i], serial[i], 2e-5);
+  }
+  // The first answer is bad in one way, and then the worker dies.
+  void ExpectRefused(size_t length, const std::function<void(Header&)>& change,
+                     const std::string& words) {
+    fake->on_assign = [this, length, change](const wire::AssignT& assign) {
+      fake->Answer(assign, length, 0.5f, change);
+    };
+    ASSERT_TRUE(world.RunUntil([&] { return !fake->errors.empty(); }));
+    EXPECT_EQ(StatusOf(fake->errors[0]).code(), StatusCode::kDataError);
+    EXPECT_NE(fake->errors[0].message.find("worker 2 (fake)"), std::string::npos);
+    EXPECT_NE(fake->errors[0].message.find(words), std::string::npos) << fake->errors[0].message;
+    ExpectRightModel();
+    EXPECT_GE(world.result->scheduler.workers[2].rejected, 1u);
+    EXPECT_NE(world.watcher.Notices().find(words), std::string::npos) << world.watcher.Notices();
+  }
+
+  JobWorld world;
+  std::unique_ptr<FakeWorker> fake;
+};
+
+TEST_F(Answers, OfAWrongLengthAreRefused) { ExpectRefused(30, nullptr, "length 30 where 34"); }
+
+TEST_F(Answers, LongerThanTheModelAreRefused) { ExpectRefused(36, nullptr, "length 36 where 34"); }
+
+TEST_F(Answers, AtAnOffsetBetweenSlicesAreRefused) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.offset += 2; }, "slices start every 6");
+}
+
+TEST_F(Answers, BeyondTheEndAreRefused) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.offset = ~uint64_t{0} / 6 * 6; }, "slice at");
+}
+
+TEST_F(Answers, ForARowThatWasNotAssignedAreRefused) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.row_id = 4'000'000'000; }, "not assigned");
+}
+
+TEST_F(Answers, ForAStepToComeAreRefused) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.step += 5; }, "not assigned");
+}
+
+TEST_F(Answers, OfOtherParametersAreRefused) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.version += 1; }, "version");
+}
+
+TEST_F(Answers, WithANegativeNormAreRefused) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.norm = -1; }, "norm");
+}
+
+TEST_F(Answers, WithoutANormAreRefusedBeforeTheyAreRead) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.norm = std::numeric_limits<double>::quiet_NaN(); },
+      "norm");
+}
+
+TEST_F(Answers, ThatBelieTheirNormAreRefused) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.norm /= 100; }, "");
+}
+
+TEST_F(Answers, ThatBelieTheirNormHalfWayMakeTheStepStartAgain) {
+  ExpectRefused(
+      kLength,
+      [](Header& header) {
+        if (header.offset == 12) header.norm = 1e-3;
+      },
+      "");
+  EXPECT_EQ(world.result->scheduler.steps_restarted, 1u);
+}
+
+TEST_F(Answers, WithSlicesMissingAreRefusedAtTheirEnd) {
+  fake->on_assign = [this](const wire::AssignT& assign) { fake->Finish(assign); };
+  ExpectRightModel();
+  EXPECT_GE(world.result->scheduler.workers[2].rejected, 1u);
+  EXPECT_NE(world.watcher.Notices().find("0 of 6 slices"), std::string::npos);
+}
+
+TEST_F(Answers, OfAFencedIncarnationChangeNothing) {
+  int sent = 0;
+  fake->on_assign = [&](const wire::AssignT& assign) {
+    ++sent;
+    fake->Answer(assign, kLength, 1e20f, [](Header& header) { header.incarnation = 76; });
+    fake->Answer(assign, kLength, 1e20f, [](Header& header) { header.job ^= 1; });
+  };
+  ExpectRightModel();
+  EXPECT_GE(sent, 1);
+  EXPECT_EQ(world.watcher.rows_of[2], 0);
+  EXPECT_EQ(world.result->scheduler.workers[2].rejected, 0u);
+}
+
+TEST_F(Answers, ForAStepThatIsOverChangeNothing) {
+  std::optional<wire::AssignT> first;
+  fake->on_assign = [&](const wire::AssignT& assign) {
+    if (!first) first = assign;
+  };
+  ASSERT_TRUE(world.RunUntil([&] { return world.watcher.applied >= 3; }));
+  ASSERT_TRUE(first);
+  fake->Answer(*first, kLength, 1e20f);
+  fake->Finish(*first);
+  ExpectRightModel();
+  EXPECT_EQ(world.result->scheduler.workers[2].rejected, 0u);
+  EXPECT_TRUE(fake->errors.empty());
+}
+
+TEST_F(Answers, EndingWorkThatWasNotGivenEndsTheConnection) {
+  fake->on_assign = [&](wire::AssignT assign) {
+    assign.row += 1;
+    fake->Finish(assign);
+  };
+  ExpectRightModel();
+  EXPECT_TRUE(fake->lost);
+  ASSERT_EQ(fake->errors.size(), 1u);
+  EXPECT_NE(fake->errors[0].message.find("not assigned"), std::string::npos);
+}
+
+TEST_F(Answers, WhatOnlyAServerSendsEndsTheConnection) {
+  fake->Say(wire::CancelT());
+  ExpectRightModel();
+  EXPECT_EQ(world.watcher.lost.count(2), 1u);
+}
+
+TEST_F(Answers, AParametersFrameEndsTheConnection) {
+  Header header = fake->OwnHeader();
+  header.kind = FrameKind::kParameters;
+  header.total = 32;
+  fake->Deliver(header, std::make_shared<Bytes>(Bytes(24)), Priority::kBulk);
+  ExpectRightModel();
+  EXPECT_EQ(world.watcher.lost.count(2), 1u);
+}
+
+TEST_F(Answers, AnEmptySliceIsRefused) {
+  fake->on_assign = [&](const wire::AssignT& assign) {
+    Header header = fake->OwnHeader();
+    header.kind = FrameKind::kGradient;
+    header.step = header.version = assign.step;
+    header.row_id = assign.row;
+    header.total = kLength;
+    fake->Deliver(header, std::make_shared<Bytes>(), Priority::kBulk);
+  };
+  ExpectRightModel();
+  EXPECT_GE(world.result->scheduler.workers[2].rejected, 1u);
+}
+
+TEST_F(Answers, LeavingIsALossWithItsReason) {
+  wire::LeaveT leave;
+  leave.reason = "out of memory";
+  fake->Say(std::move(leave));
+  ExpectRightModel();
+  ASSERT_EQ(world.watcher.lost.count(2), 1u);
+  EXPECT_NE(world.watcher.lost.at(2).message().find("out of memory"), std::string::npos);
+}
+
+TEST_F(Answers, WhatAWorkerReportsIsPassedOn) {
+  fake->Say(ErrorMessage(Status::Resource("no memory for a block"), 0));
+  ExpectRightModel();
+  EXPECT_NE(world.watcher.Notices().find("worker 2 (fake) reports: no memory for a block"),
+            std::string::npos)
+      << world.watcher.Notices();
+}
+
+}  // namespace
+}  // namespace motley

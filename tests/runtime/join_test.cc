@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// How workers come in, and who is kept out.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "runtime/messages.h"
+#include "tests/runtime/job_world.h"
+
+namespace motley {
+namespace {
+
+TEST(Join, AWrongTokenIsRefusedAndTheJobGoesOnWithoutIt) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  WorkerBox& stranger = world.StartWorker(0, 1, "guess");
+  ASSERT_TRUE(world.RunUntil([&] { return stranger.ended.has_value(); }));
+  EXPECT_EQ(stranger.ended->code(), StatusCode::kPermission) << stranger.ended->ToString();
+  EXPECT_TRUE(world.watcher.joined.empty());
+  world.StartWorkers();
+  EXPECT_TRUE(world.Run().status.ok());
+}
+
+TEST(Join, TwoWorkersWithTheSameHintGetDifferentPlaces) {
+  JobWorld world(JobWorld::Options(3, "none"));
+  world.StartServer();
+  for (int i = 0; i < 3; ++i) world.StartWorker(1);
+  EXPECT_TRUE(world.Run().status.ok());
+  ASSERT_EQ(world.watcher.joined.size(), 3u);
+  EXPECT_EQ(world.watcher.joined[0].first, 1u);
+  EXPECT_EQ(world.watcher.joined[1].first, 0u);
+  EXPECT_EQ(world.watcher.joined[2].first, 2u);
+}
+
+TEST(Join, OneWorkerTooManyIsSentHome) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  for (int i = 0; i < 3; ++i) world.StartWorker(-1);
+  EXPECT_TRUE(world.Run().status.ok());
+  ASSERT_TRUE(world.workers[2]->ended);
+  EXPECT_EQ(world.workers[2]->ended->code(), StatusCode::kUnavailable);
+  EXPECT_NE(world.workers[2]->ended->ToString().find("all of its 2 workers"), std::string::npos);
+}
+
+TEST(Join, AnotherProtocolVersionIsAConflictWithBothVersionsInTheText) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  FakeWorker old(world, 5);
+  wire::JoinT join;
+  join.protocol = 77;
+  join.token = kToken;
+  join.incarnation = 5;
+  old.Say(std::move(join));
+  ASSERT_TRUE(world.RunUntil([&] { return old.leave.has_value(); }));
+  ASSERT_EQ(old.errors.size(), 1u);
+  EXPECT_EQ(StatusOf(old.errors[0]).code(), StatusCode::kConflict);
+  EXPECT_NE(old.errors[0].message.find("77"), std::string::npos);
+  EXPECT_FALSE(old.accept);
+}
+
+TEST(Join, WhoSaysNothingIsDisconnectedAfterTenSeconds) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  FakeWorker silent(world, 5);
+  ASSERT_TRUE(world.RunUntil([&] { return silent.lost.has_value(); }));
+  EXPECT_GE(world.loop.Now(), Time(std::chrono::seconds(10)));
+  EXPECT_LE(world.loop.Now(), Time(std::chrono::seconds(11)));
+}
+
+TEST(Join, BulkBeforeTheJoinEndsTheConnectionUnread) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  FakeWorker rude(world, 5);
+  Header header;
+  header.kind = FrameKind::kGradient;
+  header.total = 36;
+  rude.Deliver(header, std::make_shared<Bytes>(Bytes(24)), Priority::kBulk);
+  ASSERT_TRUE(world.RunUntil([&] { return rude.lost.has_value(); }));
+  EXPECT_TRUE(rude.leave);
+  EXPECT_TRUE(world.watcher.joined.empty());
+}
+
+TEST(Join, AnOversizeFirstMessageIsNotRead) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  FakeWorker large(world, 5);
+  large.Join(0, std::string(5000, 'x'));
+  ASSERT_TRUE(world.RunUntil([&] { return large.lost.has_value(); }));
+  ASSERT_EQ(large.errors.size(), 1u);
+  EXPECT_EQ(StatusOf(large.errors[0]).code(), StatusCode::kDataError);
+}
+
+TEST(Join, AFirstMessageThatIsNotAJoinIsRefused) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  FakeWorker hasty(world, 5);
+  hasty.Introduce();
+  ASSERT_TRUE(world.RunUntil([&] { return hasty.lost.has_value(); }));
+  EXPECT_FALSE(hasty.accept);
+}
+
+TEST(Join, GarbageIsRefused) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  FakeWorker garbled(world, 5);
+  garbled.Deliver(Header(), std::make_shared<Bytes>(100, std::byte{0xa5}), Priority::kControl);
+  ASSERT_TRUE(world.RunUntil([&] { return garbled.lost.has_value(); }));
+  EXPECT_TRUE(world.watcher.joined.empty());
+}
+
+TEST(Join, AnIncarnationIsGoodForOneLife) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  auto first = std::make_unique<FakeWorker>(world, 5);
+  first->Join();
+  ASSERT_TRUE(world.RunUntil([&] { return first->accept.has_value(); }));
+  first.reset();
+  FakeWorker again(world, 5);
+  again.Join();
+  ASSERT_TRUE(world.RunUntil([&] { return again.lost.has_value(); }));
+  ASSERT_EQ(again.errors.size(), 1u);
+  EXPECT_EQ(StatusOf(again.errors[0]).code(), StatusCode::kConflict);
+}
+
+TEST(Join, NamesAreCutAndCleaned) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  FakeWorker named(world, 5);
+  wire::JoinT join;
+  join.protocol = kProtocolVersion;
+  join.token = kToken;
+  join.incarnation = 5;
+  join.name = "a\x1b[2Jb" + std::string(500, 'c');
+  named.Say(std::move(join));
+  ASSERT_TRUE(world.RunUntil([&] { return !world.watcher.joined.empty(); }));
+  EXPECT_EQ(world.watcher.joined[0].second.find("a[2Jb"), 0u);
+  EXPECT_LE(world.watcher.joined[0].second.size(), 64u);
+}
+
+TEST(Join, AWorkerWaitsForAServerThatStartsLater) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.server_transport->Close();
+  WorkerBox& early = world.StartWorker(0);
+  world.loop.RunUntilTime(Time(std::chrono::seconds(3)));
+  EXPECT_FALSE(early.ended);
+  world.server_transport = world.network.MakeTransport();
+  ASSERT_TRUE(world.server_transport->Listen("server").ok());
+  world.StartServer();
+  EXPECT_TRUE(world.Run().status.ok());
+}
+
+TEST(Join, AWorkerWithoutServerGivesUp) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.server_transport->Close();
+  WorkerBox& alone = world.StartWorker(0);
+  ASSERT_TRUE(world.RunUntil([&] { return alone.ended.has_value(); }));
+  EXPECT_EQ(alone.ended->code(), StatusCode::kUnavailable);
+  EXPECT_NE(alone.ended->ToString().find("cannot join the server at server"), std::string::npos);
+  EXPECT_LE(world.loop.Now(), Time(std::chrono::seconds(11)));
+}
+
+}  // namespace
+}  // namespace motley
