@@ -6,8 +6,9 @@
  * accumulate in float32: up to 65,536 terms the error stays below 1e-5 of the sum of magnitudes;
  * column sums, sums of squares and losses in float64.
  * `queue` is the device's own. On the CPU it is NULL (serial) or a motley_cpu_queue
- * (devices/cpu/cpu_queue.h) that lends threads; one module gives the same bits on every machine, for
- * any number of threads, wherever in memory the operands lie. NaN in an input reaches the output. */
+ * (devices/cpu/cpu_queue.h) that lends threads; one module gives the same bits on every machine,
+ * for any number of threads, wherever in memory the operands lie. NaN in an input reaches the
+ * output. */
 #pragma once
 
 #include <stddef.h>

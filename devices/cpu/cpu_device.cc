@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -100,6 +101,11 @@ Result<const motley_kernels*> Choose(const std::string& name) {
       fmt::format("cannot use the kernel module '{}': {}", name, Because(modules)));
 }
 
+std::unique_ptr<ParallelFor> MakeParallelFor(uint32_t threads, bool plain_threads) {
+  if (threads == 1) return MakeSerialParallelFor();
+  return plain_threads ? MakeThreadParallelFor(threads) : MakeTbbParallelFor(threads);
+}
+
 }  // namespace
 
 motley_cpu_queue MakeCpuQueue(ParallelFor& parallel) {
@@ -124,19 +130,12 @@ Result<std::unique_ptr<Device>> MakeCpuDevice(Loop& loop, const CpuDeviceOptions
           : std::min(kMostThreads, static_cast<uint32_t>(tbb::info::default_concurrency()));
   info.name = fmt::format("cpu {}, {} {}", kernels->name, info.threads,
                           info.threads == 1 ? "thread" : "threads");
-  std::unique_ptr<ParallelFor> parallel;
-  if (info.threads == 1) {
-    parallel = MakeSerialParallelFor();
-  } else if (options.plain_threads) {
-    parallel = MakeThreadParallelFor(info.threads);
-  } else {
-    parallel = MakeTbbParallelFor(info.threads);
-  }
   try {
+    auto parallel = MakeParallelFor(info.threads, options.plain_threads);
     return std::unique_ptr<Device>(
         std::make_unique<CpuDevice>(loop, std::move(info), *kernels, std::move(parallel)));
   } catch (const std::exception& error) {
-    return Status::Resource(fmt::format("cannot start the thread of a device: {}", error.what()));
+    return Status::Resource(fmt::format("cannot start the threads of a device: {}", error.what()));
   }
 }
 

@@ -2,6 +2,7 @@
 // One pass over memory each; the compiler vectorises the loops. Comparisons are written so that NaN
 // stays NaN.
 #include <algorithm>
+#include <cstring>
 
 #include "devices/cpu/kernels/operations.h"
 #include "devices/cpu/kernels/ranges.h"
@@ -66,15 +67,22 @@ void Scale(void* queue, size_t count, float alpha, float* x) {
 
 void SumOfSquares(void* queue, size_t count, const float* x, double* sum) {
   *sum = SumOverBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
-    constexpr size_t kLanes = 16;  // Independent sums, so that the loop is not one long chain.
-    double lane[kLanes] = {};
+    constexpr size_t kLanes = 4, kSums = 4;  // Independent, so that the loop is not one long chain.
+    typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
+    typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
+    Doubles sums[kSums] = {};
     size_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) {
-      for (size_t j = 0; j < kLanes; ++j) lane[j] += double{x[i + j]} * x[i + j];
+    for (; i + kSums * kLanes <= end; i += kSums * kLanes) {
+      for (size_t j = 0; j < kSums; ++j) {
+        Floats values;
+        std::memcpy(&values, x + i + j * kLanes, sizeof values);
+        const Doubles wide = __builtin_convertvector(values, Doubles);
+        sums[j] += wide * wide;
+      }
     }
-    for (; i < end; ++i) lane[0] += double{x[i]} * x[i];
-    double total = 0;
-    for (const double value : lane) total += value;
+    const Doubles all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    double total = (all[0] + all[1]) + (all[2] + all[3]);
+    for (; i < end; ++i) total += double{x[i]} * x[i];
     return total;
   });
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with a sparse matrix. Sums are kept in float64 on the stack, because a column may have
 // an entry in every row.
+#define EIGEN_DONT_PARALLELIZE
+#define EIGEN_NO_MALLOC
+
+#include <Eigen/Core>
 #include <algorithm>
 
 #include "devices/cpu/kernels/operations.h"
@@ -21,23 +25,31 @@ double RowTimesVector(const motley_csr& a, size_t row, const float* b) {
   return sum;
 }
 
-constexpr size_t kWidth = 128;  // Columns of b that are summed at a time.
-
-// sum[j] = (row of a) * b[:, first + j] for j < width <= kWidth; short sums in float32.
-void RowTimesColumns(const motley_csr& a, size_t row, size_t n, const float* b, size_t width,
-                     double* sum) {
+// to[j] = (row of a) * b[:, j] for j < width; short sums stay in float32 registers.
+template <size_t width>
+void RowTimesColumns(const motley_csr& a, size_t row, size_t n, float alpha, const float* b,
+                     float beta, float* to) {
   constexpr uint64_t kTerms = 256;
-  std::fill_n(sum, width, 0.0);
+  using Block = Eigen::Array<float, width, 1>;
+  Eigen::Array<double, width, 1> sum = Eigen::Array<double, width, 1>::Zero();
   const uint64_t last = a.row_begin[row + 1];
   for (uint64_t begin = a.row_begin[row]; begin < last; begin += kTerms) {
-    float part[kWidth] = {};
+    Block part = Block::Zero();
     for (uint64_t e = begin; e < std::min(last, begin + kTerms); ++e) {
-      const float value = a.value[e];
-      const float* from = b + a.column[e] * n;
-      for (size_t j = 0; j < width; ++j) part[j] += value * from[j];
+      part += a.value[e] * Eigen::Map<const Block>(b + a.column[e] * n);
     }
-    for (size_t j = 0; j < width; ++j) sum[j] += part[j];
+    sum += part.template cast<double>();
   }
+  for (size_t j = 0; j < width; ++j) to[j] = Combine(alpha, sum[j], beta, to + j);
+}
+
+void RowTimesMatrix(const motley_csr& a, size_t row, size_t n, float alpha, const float* b,
+                    float beta, float* to) {
+  size_t j = 0;
+  for (; n - j >= 32; j += 32) RowTimesColumns<32>(a, row, n, alpha, b + j, beta, to + j);
+  for (; n - j >= 8; j += 8) RowTimesColumns<8>(a, row, n, alpha, b + j, beta, to + j);
+  for (; n - j >= 2; j += 2) RowTimesColumns<2>(a, row, n, alpha, b + j, beta, to + j);
+  if (j < n) RowTimesColumns<1>(a, row, n, alpha, b + j, beta, to + j);
 }
 
 // Sums of columns [begin, end) of a, times b[:, first .. first + width), in sum[end - begin,
@@ -73,15 +85,8 @@ void CsrTimesDense(void* queue, const motley_csr* a, size_t n, float alpha, cons
       float* to = c + row * n;
       if (n == 1) {
         *to = Combine(alpha, RowTimesVector(*a, row, b), beta, to);
-        continue;
-      }
-      double sum[kWidth];
-      for (size_t first = 0; first < n; first += kWidth) {
-        const size_t width = std::min(kWidth, n - first);
-        RowTimesColumns(*a, row, n, b + first, width, sum);
-        for (size_t j = 0; j < width; ++j) {
-          to[first + j] = Combine(alpha, sum[j], beta, to + first + j);
-        }
+      } else {
+        RowTimesMatrix(*a, row, n, alpha, b, beta, to);
       }
     }
   });
