@@ -120,7 +120,9 @@ def check_banned(name, lines, report):
 def function_lengths(lines):
     """Yields (first line, length) of function bodies, by indentation, as clang-format leaves them."""
     for start, line in enumerate(lines):
-        if not FUNCTION.match(line):
+        # The last line of a constructor's initializers looks like a function of its own.
+        initializer = line.lstrip().startswith(":") or (start > 0 and lines[start - 1].endswith(","))
+        if not FUNCTION.match(line) or (initializer and line.startswith(" ")):
             continue
         indent = len(line) - len(line.lstrip())
         for end in range(start + 1, len(lines)):
