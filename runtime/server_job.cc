@@ -91,14 +91,6 @@ std::string ServerJob::Describe(WorkerId worker) const {
   return fmt::format("worker {} ({})", worker, peers_.NameOf(worker));
 }
 
-// Told before the scheduler, which may commit the step in answer.
-void ServerJob::OnRow(Event event) {
-  if (const auto* arrived = std::get_if<RowArrived>(&event)) {
-    observer_.OnRowArrived(arrived->step, arrived->row, arrived->worker, env_.loop.Now());
-  }
-  pump_.Raise(std::move(event));
-}
-
 void ServerJob::Execute(const Command& command) {
   observer_.OnCommand(command, env_.loop.Now());
   std::visit([this](const auto& each) { Do(each); }, command);

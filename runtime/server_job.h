@@ -59,7 +59,6 @@ class ServerJob final : public ServerNode, private Receiver {
   std::string Describe(WorkerId worker) const;  // "worker 2 (name)"
 
   // The scheduler's commands.
-  void OnRow(Event event);
   void Execute(const Command& command);
   void Do(const OpenStep& command);
   void Do(const PlacePartitions& command);
