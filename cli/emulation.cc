@@ -42,7 +42,7 @@ Status TimeSamples(Model& model, Device& device, const Dataset& data, uint64_t s
 
 Emulation PlanEmulation(double real_sample_seconds, std::span<const double> speeds, uint32_t batch,
                         double cores, std::optional<Duration> chosen) {
-  constexpr double kShortestStep = 0.020;
+  constexpr double kShortestStep = 0.040;
   const double total = std::accumulate(speeds.begin(), speeds.end(), 0.0);
   Emulation emulation;
   emulation.real_sample_seconds = real_sample_seconds;

@@ -26,8 +26,8 @@ struct Emulation {
   bool overloaded() const { return cores_used > 0.5 * cores * (1 + 1e-9); }
 };
 
-// max(2 r S / cores, 20 ms S / batch) with the sum of speeds S and the real time r of a sample, so
-// that an uncoded step lasts at least 20 ms; or `chosen`.
+// max(2 r S / cores, 40 ms S / batch) with the sum of speeds S and the real time r of a sample, so
+// that an uncoded step lasts at least 40 ms; or `chosen`.
 Emulation PlanEmulation(double real_sample_seconds, std::span<const double> speeds, uint32_t batch,
                         double cores, std::optional<Duration> chosen);
 // For people: sample time, part of the cores, samples per second.

@@ -13,7 +13,7 @@ from program import (PATIENCE_S, PROGRAM, ProgramTest, alive, children_of, ignor
                      wait_until)
 
 JOB = ["--worker-speeds", "1,1,0.5,0.25", "--batch", "60", "--steps", "30", "--lr", "0.2",
-       "--quiet"]
+       "--sample-time", "500us", "--quiet"]
 DIFFERENCE = 1e-4
 
 
@@ -64,7 +64,8 @@ class Training(ProgramTest):
             self.assertIn(key, result["workers"][0])
 
     def test_emulated_computing_uses_half_of_the_cores_at_most(self):
-        emulation = self.undisturbed["emulation"]
+        emulation = self.run_json("train", "--data", self.data, "--worker-speeds", "1,1,0.5",
+                                  "--model", "mlp:64", "--steps", 5)["emulation"]
         self.assertLessEqual(emulation["cores_used"], emulation["cores"] / 2 * 1.001)
 
     def test_model_learns_and_is_saved_and_predicts(self):
@@ -128,7 +129,7 @@ class Processes(ProgramTest):
         self.assertFalse(any(map(alive, pids)))
 
     def test_interrupted_training_ends_with_its_paused_worker(self):
-        process = self.start_training(steps=500)
+        process = self.start_training(steps=300)
         pids = self.workers_of(process)
         for line in process.stderr:
             if line.startswith("step "):
@@ -137,7 +138,7 @@ class Processes(ProgramTest):
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
-        self.assertIn("of 500 steps", errors)
+        self.assertIn("of 300 steps", errors)
         self.assertFalse(any(map(alive, pids)))
 
     def test_killed_parent_leaves_no_workers(self):
