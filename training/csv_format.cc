@@ -52,7 +52,7 @@ char DetectDelimiter(std::string_view first_line) {
 // A line of names has a field that starts like a name; "nan" and "inf" are bad numbers instead.
 bool IsHeader(const Fields& fields) {
   return std::any_of(fields.begin(), fields.end(), [](std::string_view field) {
-    if (field.empty() || field.size() > 1000) return !field.empty();
+    if (field.empty()) return false;
     const auto first = static_cast<unsigned char>(field.front());
     double number = 0;
     const auto parsed = std::from_chars(field.data(), field.data() + field.size(), number);
@@ -119,9 +119,16 @@ class CsvParser {
       }
       columns_ = fields_.size();
       samples_.features = static_cast<uint32_t>(columns_ - 1);
-      if (header) return Status::Ok();
+      if (header) return AddNames();
     }
     return AddSample();
+  }
+
+  Status AddNames() {
+    for (size_t column = 0; column < columns_; ++column) {
+      if (column != label_column_) samples_.names.emplace_back(fields_[column]);
+    }
+    return Status::Ok();
   }
 
   Status AddSample() {

@@ -11,6 +11,10 @@
 namespace motley {
 namespace {
 
+// What is assumed of samples when calibrating before any is there.
+constexpr uint32_t kMostDenseFeatures = 1 << 14;
+constexpr size_t kUsualEntries = 14;
+
 class ModelTrainer final : public Trainer {
  public:
   ModelTrainer(Loop& loop, Device& device, Model& model, const PartitionStore& store,
@@ -63,8 +67,12 @@ class ModelTrainer final : public Trainer {
 
   void Calibrate(std::function<void(Result<double>)> done) override {
     const Dataset* example = store_.empty() ? nullptr : store_.begin()->second.get();
-    const bool sparse = example != nullptr && example->sparse && example->rows() > 0;
-    const size_t entries = sparse ? example->column.size() / example->rows() : 0;
+    bool sparse = model_.spec().features > kMostDenseFeatures;
+    size_t entries = kUsualEntries;
+    if (example != nullptr && example->rows() > 0) {
+      sparse = example->sparse;
+      entries = example->column.size() / example->rows();
+    }
     CalibrateModel(loop_, device_, model_,
                    MakeUpSamples(model_.spec(), sparse, static_cast<uint32_t>(entries)),
                    std::move(done));

@@ -23,7 +23,8 @@ struct RawSamples {
   std::vector<uint32_t> column;
   std::vector<float> value;
   std::vector<double> label;
-  std::vector<uint32_t> line;  // Of each sample, from 1; empty for binary formats.
+  std::vector<std::string> names;  // Of the features, where the file has them.
+  std::vector<uint32_t> line;      // Of each sample, from 1; empty for binary formats.
 
   size_t rows() const { return label.size(); }
 };

@@ -12,6 +12,7 @@
 #include "training/idx_format.h"
 #include "training/labels.h"
 #include "training/libsvm_format.h"
+#include "training/text_scan.h"
 
 namespace motley {
 namespace {
@@ -24,6 +25,11 @@ Result<RawSamples> ParseFile(const std::string& path, const ReadOptions& options
   if (content.empty()) return Status::DataError(path + ": the file is empty");
   for (const FileFormat* format : kFormats) {
     if (!format->sniff(content)) continue;
+    if (!options.label.empty() && format != &kCsvFormat) {
+      return Status::InvalidArgument(
+          fmt::format("{} is {}, which has no columns to choose the label from: leave --label out",
+                      path, format->name));
+    }
     MOTLEY_ASSIGN_OR_RETURN(RawSamples samples, format->parse(content, path, options));
     if (samples.rows() == 0) return Status::DataError(path + ": holds no samples");
     if (samples.features == 0) return Status::DataError(path + ": its samples have no features");
@@ -91,6 +97,13 @@ Status MatchFeatures(RawSamples& train, RawSamples& test) {
   } else if (train.features != test.features) {
     return Status::DataError(fmt::format("{} has {} features but {} has {}", train.path,
                                          train.features, test.path, test.features));
+  }
+  const bool both_named = !train.names.empty() && !test.names.empty();
+  for (size_t i = 0; both_named && i < train.names.size(); ++i) {
+    if (train.names[i] == test.names[i]) continue;
+    return Status::DataError(fmt::format("feature {} is {} in {} but {} in {}", i,
+                                         Quoted(train.names[i]), train.path, Quoted(test.names[i]),
+                                         test.path));
   }
   return Status::Ok();
 }

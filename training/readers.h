@@ -14,7 +14,7 @@
 namespace motley {
 
 struct ReadOptions {
-  std::string label;        // CSV: column name or index from 0; empty: the last.
+  std::string label;        // CSV alone: column name or index from 0; empty: the last.
   bool regression = false;  // Labels are real numbers; otherwise classes are formed from them.
 };
 

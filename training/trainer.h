@@ -67,8 +67,8 @@ using PartitionStore = std::map<PartitionId, std::shared_ptr<const Dataset>>;
 // A built-in model on one device. `model`, `device`, `loop`, `store` are borrowed; the model is
 // used on the device's thread, in the order of the calls. A term over a partition that is not in
 // the store is kNotFound, over one outside the job or with a block of another size
-// kInvalidArgument. Calibration takes samples like the store's first block, or dense ones when
-// there is none.
+// kInvalidArgument. Calibration takes samples like the store's first block; without one, dense
+// samples, or sparse ones above 16,384 features.
 std::unique_ptr<Trainer> MakeModelTrainer(Loop& loop, Device& device, Model& model,
                                           const PartitionStore& store, BatchSchedule schedule);
 

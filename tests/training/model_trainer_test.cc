@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "devices/cpu/cpu_device.h"
+#include "tests/devices/thread_loop.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
 #include "training/trainer.h"
@@ -178,6 +180,27 @@ TEST_F(ModelTrainer, ForeignWorkIsRefused) {
   EXPECT_EQ(Accumulate(0, {{0, 5, 1.0}}, sum).code(), StatusCode::kInvalidArgument);
   store_[1] = std::make_shared<Dataset>(MakeSamples(7, 3, false, 20, 1));
   EXPECT_EQ(Accumulate(0, {{0, 5, 1.0}}, sum).code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(ModelTrainer, DeviceWithItsOwnThreadGivesTheSameBits) {
+  const size_t length = VectorLength(model_->parameter_count());
+  std::vector<float> here(length, 0.0f);
+  std::vector<float> there(length, 0.0f);
+  const std::vector<PartitionTerm> terms = {{0, 3, 1.0}, {3, 5, {0, 1}}};
+  ASSERT_TRUE(Accumulate(1, terms, here).ok());
+  ThreadLoop loop;
+  const auto device =
+      MakeCpuDevice(loop, {.threads = 2, .kernels = "baseline", .plain_threads = true});
+  ASSERT_TRUE(device.ok()) << device.status().ToString();
+  trainer_ = MakeModelTrainer(loop, **device, *model_, store_, schedule_);
+  int done = 0;
+  trainer_->Accumulate({.step = 1, .parameters = parameters_, .terms = terms, .sum = there},
+                       nullptr, [&](const auto& outcome) { done += outcome.ok() ? 1 : 100; });
+  // A block may leave the store while it is computed on.
+  store_.clear();
+  loop.RunUntil([&] { return done > 0; });
+  EXPECT_EQ(done, 1);
+  EXPECT_EQ(there, here);
 }
 
 TEST_F(ModelTrainer, CancelledWorkSaysSo) {

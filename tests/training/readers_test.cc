@@ -192,6 +192,16 @@ TEST(Readers, TrainAndTestThatDoNotMatchAreRefused) {
   const std::string sparse = folder.Write("sparse", "1 1:2\n0 1:3\n");
   ExpectFails(two + ":test=" + one, StatusCode::kDataError, "has 2 features but");
   ExpectFails(two + ":test=" + sparse, StatusCode::kDataError, "is LIBSVM");
+  const std::string names = folder.Write("names", "a,b,y\n1,2,0\n3,4,1\n");
+  const std::string swapped = folder.Write("swapped", "b,a,y\n1,2,0\n");
+  ExpectFails(names + ":test=" + swapped, StatusCode::kDataError, "feature 0 is 'a' in");
+  EXPECT_TRUE(ReadTrainingData(names + ":test=" + two, {}).ok());
+}
+
+TEST(Readers, LabelColumnIsRefusedWhereThereAreNone) {
+  const TemporaryFolder folder;
+  ExpectFails(folder.Write("sparse", "1 1:2\n0 1:3\n"), StatusCode::kInvalidArgument, "--label",
+              {.label = "1"});
 }
 
 TEST(ReadLabelled, MapsLabelsToTheModelsClasses) {

@@ -33,7 +33,8 @@ std::string File(const std::string& header, const std::string& data) {
 // A file of one logistic model with one feature, made of pieces that tests replace.
 struct Pieces {
   std::string metadata =
-      R"("__metadata__":{"format":"motley","model":"logistic","features":"1","classes":"2","class_labels":"[0,1]"})";
+      R"("__metadata__":{"format":"motley","model":"logistic","features":"1","classes":"2",)"
+      R"("class_labels":"[0,1]"})";
   std::string weight = R"("layer0.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]})";
   std::string bias = R"("layer0.bias":{"dtype":"F32","shape":[1],"data_offsets":[4,8]})";
   std::string data = std::string("\0\0\x80\x3f\0\0\0\x40", 8);  // 1, 2
