@@ -89,6 +89,23 @@ Status CheckC(const CodeForm& form) {
   return Status::Ok();
 }
 
+// Where there are nodes: C[t,i] = z_i^t and v = e_0.
+Status CheckNodes(const CodeForm& form) {
+  for (RowId row = 0; row < form.nodes.size(); ++row) {
+    if (form.rows[row].empty()) continue;
+    Complex power = 1;
+    for (uint32_t t = 0; t < form.accumulators; ++t) {
+      const bool right = std::abs(form.C(t, row) - power) <= 1e-9 * std::abs(power) &&
+                         form.v[t] == Complex(t == 0 ? 1 : 0) && power != Complex(0);
+      if (!right) {
+        return Status::InvalidArgument(fmt::format("C does not have powers of node {}", row));
+      }
+      power *= form.nodes[row];
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 double LargestCoefficient(const CodeForm& form) {
@@ -121,6 +138,7 @@ double DecodingResidual(const CodeForm& form, std::span<const Complex> a) {
 Status Validate(const CodeForm& form) {
   MOTLEY_RETURN_IF_ERROR(CheckSizes(form));
   MOTLEY_RETURN_IF_ERROR(CheckRows(form));
+  MOTLEY_RETURN_IF_ERROR(CheckNodes(form));
   return CheckC(form);
 }
 

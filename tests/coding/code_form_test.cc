@@ -29,6 +29,7 @@ TEST(CodeForm, ValidateNamesWhatIsWrong) {
       {"rs", [](CodeForm& f) { f.c.pop_back(); }, "stated sizes"},
       {"rs", [](CodeForm& f) { f.v.clear(); }, "stated sizes"},
       {"rs", [](CodeForm& f) { f.nodes.pop_back(); }, "one node per worker"},
+      {"rs", [](CodeForm& f) { f.nodes[1] *= Complex(0, 1); }, "powers of node 1"},
       {"rs", [](CodeForm& f) { f.rows[2][1].partition = 10; }, "row 2: partition 10 of 10"},
       {"rs", [&](CodeForm& f) { f.rows[1][0].coefficient = nan; }, "row 1: a coefficient is not"},
       {"rs", [](CodeForm& f) { f.field = Field::kReal; }, "a complex coefficient"},

@@ -33,11 +33,15 @@ TEST(RepetitionCode, EqualWorkersInWholeGroupsAreTilesOthersClasses) {
 TEST(RepetitionCode, DecodesWithMoreMissingWhereOneOfEachGroupIsLeft) {
   const CodeForm groups = MustBuild("repetition", EqualRequest(6, 2, 30));
   EXPECT_TRUE(Solve(groups, {false, false, true, true, false, false}).ok());
-  const CodeForm classes = MustBuild("repetition", {{2, 1, 1, 1, 1}, 1, 30, 1});
-  EXPECT_TRUE(Solve(classes, {true, true, false, false, false}).ok() ||
-              Solve(classes, {true, false, true, false, false}).ok() ||
-              Solve(classes, {true, false, false, true, false}).ok() ||
-              Solve(classes, {true, false, false, false, true}).ok());
+  const CodeRequest unequal{{2, 1, 1, 1, 1}, 1, 30, 1};
+  const CodeForm classes = MustBuild("repetition", unequal);
+  for (const auto& members : BalancedClasses(unequal.speeds, 2)) {
+    std::vector<bool> present(5, false);
+    for (WorkerId worker : members) present[worker] = true;
+    EXPECT_TRUE(Solve(classes, present).ok());
+    present[members[0]] = false;
+    EXPECT_EQ(Solve(classes, present).code(), StatusCode::kNotDecodable);
+  }
 }
 
 TEST(RepetitionCode, TheSlowestClassIsNearTheOptimum) {
