@@ -97,8 +97,8 @@ Result<std::span<std::byte>> RowCollector::Begin(WorkerId worker, const Header& 
   seat.slice = *slice;
   seat.receiving = true;
   seat.norm = header.norm;
-  seat.values.resize(cut_.size(*slice));
-  return std::as_writable_bytes(std::span<float>(seat.values));
+  seat.values->resize(cut_.size(*slice));
+  return std::as_writable_bytes(std::span<float>(*seat.values));
 }
 
 Status RowCollector::Finish(WorkerId worker) {
@@ -124,7 +124,7 @@ Status RowCollector::Add(WorkerId worker, Assignment& assignment, std::vector<Ev
   Seat& seat = seats_[worker];
   const RowId row = assignment.row;
   const double limit = seat.norm * (1 + kNormSlack) + kNormFloor;
-  auto outcome = decoder_->AddSlice(row, seat.slice, seat.values, limit);
+  auto outcome = decoder_->AddSlice(row, seat.slice, *seat.values, limit);
   if (!outcome.ok()) return outcome.status();
   const bool added = *outcome == StreamDecoder::Outcome::kAdded;
   assignment.added |= added;

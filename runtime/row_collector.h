@@ -45,6 +45,8 @@ class RowCollector {
   // A slice is announced; where to put its payload, or empty to discard it. `fenced`: the header is
   // about another job or incarnation. A fault of the worker is returned, after it was raised.
   Result<std::span<std::byte>> Begin(WorkerId worker, const Header& header, bool fenced);
+  // Owns what the last Begin gave out: a payload may arrive in it after Forget.
+  std::shared_ptr<const void> Room(WorkerId worker) const { return seats_[worker].values; }
   // Its payload is there.
   Status Finish(WorkerId worker);
   // The worker ends an assignment. False when it had none like that.
@@ -67,7 +69,8 @@ class RowCollector {
   };
   struct Seat {
     std::deque<Assignment> assignments;
-    std::vector<float> values;  // The slice that is arriving.
+    // The slice that is arriving; shared with whoever must keep it until it has.
+    std::shared_ptr<std::vector<float>> values = std::make_shared<std::vector<float>>();
     size_t slice = 0;
     double norm = 0;  // That its header declared.
     bool receiving = false;

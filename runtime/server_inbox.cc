@@ -21,6 +21,7 @@ void ServerJob::OnConnected(PeerId peer) { peers_.OnConnected(peer); }
 
 void ServerJob::OnLost(PeerId peer, const Status& why) {
   control_.erase(peer);
+  arriving_.erase(peer);
   peers_.OnLost(peer, why);
 }
 
@@ -48,6 +49,7 @@ std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) 
 std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const Header& header) {
   const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
   Result<std::span<std::byte>> room = rows().Begin(worker, header, fenced);
+  if (room.ok() && !room->empty()) arriving_[peer] = rows().Room(worker);
   if (room.ok()) return *room;
   Complain(peer, room.status(), header.step);
   return {};
@@ -64,6 +66,7 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
     OnPayload(peer, header);
     return;
   }
+  arriving_.erase(peer);
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (discarded || !worker) return;
   if (Status fine = rows().Finish(*worker); !fine.ok()) Complain(peer, fine, header.step);

@@ -91,7 +91,10 @@ class ServerJob final : public ServerNode, private Receiver {
   ServerPeers peers_;
   EventPump pump_;
   std::map<PeerId, Bytes> control_;  // The control message that is arriving, per peer.
-  std::vector<bool> introduced_;     // Sent the first Pull of its life.
+  // Where a slice is arriving, per peer: the transport may write to it until the connection ends,
+  // also after its worker was sent away.
+  std::map<PeerId, std::shared_ptr<const void>> arriving_;
+  std::vector<bool> introduced_;  // Sent the first Pull of its life.
   std::shared_ptr<std::vector<float>> gradient_;
   Finished finished_;
   Status end_;

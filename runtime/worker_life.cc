@@ -87,8 +87,7 @@ void WorkerLife::OnLost(PeerId peer, const Status& why) {
     case State::kConnecting:
     case State::kJoining: return RetryOrGiveUp(why);
     case State::kWorking:
-      return Finish(Status(why.code(), why.message())
-                        .WithContext(fmt::format("lost the server at {}", options_.server)));
+      return Finish(why.WithContext(fmt::format("lost the server at {}", options_.server)));
     case State::kLeaving: return Finish(last_error_);
     case State::kFinished: return;
   }
@@ -211,9 +210,9 @@ void WorkerLife::Fail(Status status) {
   SendControl(env_.transport, peer_, OwnHeader(), ErrorMessage(status, 0));
   wire::LeaveT leave;
   leave.reason = status.message();
+  SendControl(env_.transport, peer_, OwnHeader(), std::move(leave));
+  // The server closes first: closing over its unread bytes could take the goodbye with it.
   SetTimer(kGoodbyeLimit, [this] { Finish(last_error_); });
-  SendControl(env_.transport, peer_, OwnHeader(), std::move(leave), Priority::kControl,
-              alive_.Guard([this](const Status&) { Finish(last_error_); }));
 }
 
 void WorkerLife::Finish(Status status) {

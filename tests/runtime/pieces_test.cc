@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small parts of the nodes: cutting, counting, putting together, pumping.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/audit.h"
+#include "runtime/event_pump.h"
+#include "runtime/job_record.h"
+#include "runtime/messages.h"
+#include "runtime/worker_inbox.h"
+#include "tests/training/test_data.h"
+
+namespace motley {
+namespace {
+
+TEST(PartitionCount, IsFineEnoughAndNeverMoreThanSamples) {
+  EXPECT_EQ(PartitionCount(10'000, 1).value(), 64u);
+  EXPECT_EQ(PartitionCount(10'000, 8).value(), 128u);
+  EXPECT_EQ(PartitionCount(100, 8).value(), 100u);
+  EXPECT_EQ(PartitionCount(8, 8).value(), 8u);
+  EXPECT_EQ(PartitionCount(7, 8).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(PartitionCount(7, 0).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(Slicing, CoversTheVectorAndKnowsItsSlices) {
+  const Slicing cut{10, 4};
+  EXPECT_EQ(cut.count(), 3u);
+  EXPECT_EQ(cut.begin(2), 8u);
+  EXPECT_EQ(cut.size(2), 2u);
+  Header header;
+  header.total = 10;
+  header.offset = 8;
+  header.length = 8;
+  EXPECT_EQ(SliceOf(cut, header).value(), 2u);
+  for (const uint64_t offset : {uint64_t{2}, uint64_t{12}, ~uint64_t{3}}) {
+    header.offset = offset;
+    EXPECT_EQ(SliceOf(cut, header).code(), StatusCode::kDataError);
+  }
+  header.offset = 8;
+  header.length = 12;
+  EXPECT_FALSE(SliceOf(cut, header).ok());
+}
+
+TEST(Rows, TravelAsRunsOfEqualCoefficients) {
+  CodeForm form;
+  form.rows = {{{0, {1, 0}}, {1, {1, 0}}, {2, {1, 2}}, {4, {1, 2}}, {5, {1, 2}}}};
+  const std::vector<wire::Term> runs = RunsOf(form, 0);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].end(), 2u);
+  EXPECT_EQ(runs[1].im(), 2.0);
+  EXPECT_EQ(runs[2].begin(), 4u);
+  wire::AssignT assign;
+  assign.terms = runs;
+  const auto terms = TermsOf(assign, 6);
+  ASSERT_TRUE(terms.ok());
+  EXPECT_EQ((*terms)[2].end, 6u);
+  EXPECT_EQ((*terms)[2].coefficient, Complex(1, 2));
+  EXPECT_FALSE(TermsOf(assign, 5).ok());
+  assign.terms.emplace_back(3, 4, 1.0, 0.0);  // Not ascending.
+  EXPECT_EQ(TermsOf(assign, 6).code(), StatusCode::kDataError);
+  assign.terms = {wire::Term(0, 1, NAN, 0)};
+  EXPECT_EQ(TermsOf(assign, 6).code(), StatusCode::kDataError);
+}
+
+TEST(Errors, KeepTheirCodeAndBoundTheirText) {
+  const Status why = Status::Permission(std::string(5000, 'x'));
+  const Status back = StatusOf(ErrorMessage(why, 3));
+  EXPECT_EQ(back.code(), StatusCode::kPermission);
+  EXPECT_EQ(back.message().size(), 1024u);
+  wire::ErrorT strange;
+  strange.code = 0;
+  EXPECT_EQ(StatusOf(strange).code(), StatusCode::kUnavailable);
+  strange.code = 4000;
+  EXPECT_EQ(StatusOf(strange).code(), StatusCode::kUnavailable);
+}
+
+TEST(Batch, OfAnEpochIsEverySampleOnce) {
+  const BatchSchedule schedule(3, PartitionSizes(50, 7), 10);
+  std::vector<uint32_t> all;
+  for (StepId step = 0; step < 5; ++step) {
+    const std::vector<uint32_t> rows = BatchRows(schedule, step);
+    EXPECT_EQ(rows.size(), 10u);
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, Iota(0, 50));
+}
+
+TEST(Record, CountsStepsWhoseUpdateWasNeverApplied) {
+  JobRecord record(1);
+  const Time zero{};
+  record.Opened(0, zero);
+  record.Decoded(1.5, 2);
+  record.Applied(zero + std::chrono::seconds(2));
+  record.Opened(1, zero + std::chrono::seconds(3));
+  record.Opened(1, zero + std::chrono::seconds(4));  // Again.
+  const JobResult result = record.Take();
+  EXPECT_EQ(result.steps, 1u);
+  EXPECT_EQ(result.discarded_steps, 1u);
+  EXPECT_EQ(result.wall_seconds, 2);
+  EXPECT_EQ(result.step_seconds, std::vector<double>{2});
+  EXPECT_EQ(result.max_amplification, 2);
+}
+
+Header Piece(uint64_t version, uint64_t offset, uint64_t total, uint32_t length) {
+  Header header;
+  header.version = version;
+  header.offset = offset;
+  header.total = total;
+  header.length = length;
+  return header;
+}
+
+TEST(ParameterInbox, GivesOutOnlyWholeVersionsAndTheNewest) {
+  ParameterInbox inbox(6, 4);
+  const auto slice = [&](uint64_t version, uint64_t offset, float value) {
+    const uint32_t count = offset == 0 ? 4 : 2;
+    const auto room = inbox.Begin(Piece(version, offset, 6, count * 4));
+    ASSERT_TRUE(room.ok());
+    if (room->empty()) return;
+    const std::vector<float> values(count, value);
+    std::memcpy(room->data(), values.data(), count * 4);
+    inbox.Finish();
+  };
+  slice(1, 0, 1);
+  slice(1, 0, 1);
+  EXPECT_EQ(inbox.Get(1), nullptr);
+  slice(1, 4, 1);
+  const ParameterCopy first = inbox.Get(1);
+  ASSERT_NE(first, nullptr);
+  slice(2, 4, 2);
+  slice(3, 0, 3);  // 2 never gets whole.
+  slice(2, 0, 2);
+  slice(3, 4, 3);
+  EXPECT_EQ(inbox.Get(2), nullptr);
+  ASSERT_NE(inbox.Get(3), nullptr);
+  EXPECT_EQ(*inbox.Get(3), std::vector<float>(6, 3));
+  EXPECT_EQ(*first, std::vector<float>(6, 1));  // Still being computed with.
+  EXPECT_FALSE(inbox.Begin(Piece(4, 0, 7, 16)).ok());
+  EXPECT_FALSE(inbox.Begin(Piece(4, 2, 6, 16)).ok());
+}
+
+class PartitionBlocks : public TestRig, public testing::Test {
+ protected:
+  PartitionBlocks() : data(MakeSamples(5, 3, true, 20, 1)) {
+    wire::AcceptT accept;
+    accept.model = "softmax";
+    accept.features = 5;
+    accept.classes = 3;
+    accept.sparse = true;
+    accept.batch = 4;
+    accept.slice_length = 64;
+    accept.partition_sizes = {12, 8};
+    shop = MakeWorkshop(loop, *device, accept).value();
+    inbox = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{5, 3, true});
+  }
+  // Hands the block over in pieces of at most `piece` bytes.
+  Status Send(PartitionId partition, const Bytes& block, size_t piece) {
+    for (size_t begin = 0; begin < block.size(); begin += piece) {
+      const size_t size = std::min(piece, block.size() - begin);
+      Header header = Piece(0, begin, block.size(), static_cast<uint32_t>(size));
+      header.row_id = partition;
+      MOTLEY_ASSIGN_OR_RETURN(const std::span<std::byte> room, inbox->Begin(header));
+      std::memcpy(room.data(), block.data() + begin, size);
+      MOTLEY_RETURN_IF_ERROR(inbox->Finish());
+    }
+    return Status::Ok();
+  }
+
+  Dataset data;
+  std::shared_ptr<Workshop> shop;
+  std::unique_ptr<PartitionInbox> inbox;
+};
+
+TEST_F(PartitionBlocks, ArePutTogetherFromPieces) {
+  ASSERT_TRUE(Send(1, EncodeBlock(data, 12, 20), 7).ok());
+  ASSERT_EQ(shop->store.count(1), 1u);
+  EXPECT_EQ(shop->store[1]->rows(), 8u);
+  EXPECT_EQ(inbox->held_bytes(), shop->store[1]->size_bytes());
+  ASSERT_TRUE(Send(0, EncodeBlock(data, 0, 12), 1 << 20).ok());
+  inbox->Drop(1);
+  inbox->Drop(1);
+  EXPECT_EQ(inbox->held_bytes(), shop->store[0]->size_bytes());
+}
+
+TEST_F(PartitionBlocks, OfAnotherSizeOrDamagedAreRefused) {
+  EXPECT_EQ(Send(1, EncodeBlock(data, 12, 19), 100).code(), StatusCode::kDataError);
+  Bytes block = EncodeBlock(data, 12, 20);
+  block.resize(block.size() - 3);
+  EXPECT_EQ(Send(1, block, 100).code(), StatusCode::kDataError);
+  EXPECT_EQ(Send(2, block, 100).code(), StatusCode::kDataError);
+  Header header = Piece(0, 4, 100, 50);  // Does not start at the beginning.
+  EXPECT_FALSE(inbox->Begin(header).ok());
+  header = Piece(0, 0, ~uint64_t{0}, 50);
+  EXPECT_FALSE(inbox->Begin(header).ok());
+  header = Piece(0, ~uint64_t{0} - 10, ~uint64_t{0}, 50);
+  EXPECT_FALSE(inbox->Begin(header).ok());
+  EXPECT_EQ(shop->store.size(), 0u);
+}
+
+TEST(Workshop, RefusesAWelcomeThatMakesNoSense) {
+  TestRig rig;
+  wire::AcceptT accept;
+  accept.model = "softmax";
+  accept.features = 5;
+  accept.classes = 3;
+  accept.batch = 4;
+  accept.slice_length = 64;
+  EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kDataError);
+  accept.partition_sizes = {4, 4};
+  EXPECT_TRUE(MakeWorkshop(rig.loop, *rig.device, accept).ok());
+  accept.slice_length = 63;
+  EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kDataError);
+  accept.slice_length = 64;
+  accept.model = "transformer";
+  EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kConflict);
+}
+
+// Answers every event with commands that tell which one it was.
+class EchoScheduler : public Scheduler {
+ public:
+  void OnEvent(const Event& event, Time, std::vector<Command>& out) override {
+    if (std::get_if<Tick>(&event) != nullptr) {
+      deadline = kNever;
+      out.emplace_back(Notify{"tick"});
+      return;
+    }
+    const StepId step = std::get<StepApplied>(event).step;
+    out.emplace_back(Notify{std::to_string(step)});
+    out.emplace_back(Notify{std::to_string(step) + "'"});
+  }
+  Time Deadline() const override { return deadline; }
+  SchedulerStats Stats() const override { return {}; }
+  Time deadline = kNever;
+};
+
+TEST(EventPump, CarriesOutCommandsInOrderAndNeverInsideEachOther) {
+  VirtualLoop loop;
+  std::string said;
+  EventPump* raise = nullptr;
+  EventPump pump(loop, std::make_unique<EchoScheduler>(), [&](const Command& command) {
+    const std::string& text = std::get<Notify>(command).text;
+    said += text + " ";
+    if (text == "1") raise->Raise(StepApplied{2});
+  });
+  raise = &pump;
+  pump.Raise(StepApplied{1});
+  EXPECT_EQ(said, "1 1' 2 2' ");
+  pump.Stop();
+  pump.Raise(StepApplied{3});
+  EXPECT_EQ(said, "1 1' 2 2' ");
+}
+
+TEST(EventPump, TicksAtTheDeadline) {
+  VirtualLoop loop;
+  Time ticked{};
+  auto scheduler = std::make_unique<EchoScheduler>();
+  EchoScheduler& echo = *scheduler;
+  EventPump pump(loop, std::move(scheduler), [&](const Command& command) {
+    if (std::get<Notify>(command).text == "tick") ticked = loop.Now();
+  });
+  echo.deadline = Time(std::chrono::seconds(5));
+  pump.Raise(StepApplied{1});
+  echo.deadline = Time(std::chrono::seconds(3));
+  pump.Raise(StepApplied{2});
+  loop.RunUntil([] { return false; });
+  EXPECT_EQ(ticked, Time(std::chrono::seconds(3)));
+}
+
+}  // namespace
+}  // namespace motley

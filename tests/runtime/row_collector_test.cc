@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/row_collector.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "base/parallel.h"
+#include "coding/gradient_code.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kLength = 10;
+constexpr size_t kSlice = 4;  // Three slices.
+
+std::shared_ptr<const CodeForm> Form(const char* code, uint32_t workers, uint32_t stragglers) {
+  CodeRequest request;
+  request.speeds.assign(workers, 1);
+  request.stragglers = stragglers;
+  request.partitions = workers;
+  return std::make_shared<const CodeForm>(BuildCode(code, request).value());
+}
+
+class Collector : public testing::Test {
+ protected:
+  Collector()
+      : parallel(MakeSerialParallelFor()),
+        rows(3, kLength, kSlice, *parallel,
+             [this](const Event& event) { events.push_back(event); }) {}
+
+  // Sends one slice of `value`s; false when it was refused.
+  bool Slice(WorkerId worker, StepId step, RowId row, size_t slice, float value,
+             double norm = 100) {
+    std::vector<float> values(std::min(kSlice, kLength - slice * kSlice), value);
+    Header header;
+    header.kind = FrameKind::kGradient;
+    header.step = header.version = step;
+    header.row_id = row;
+    header.offset = slice * kSlice;
+    header.total = kLength;
+    header.length = static_cast<uint32_t>(values.size() * sizeof(float));
+    header.norm = norm;
+    const auto room = rows.Begin(worker, header, false);
+    if (!room.ok()) return false;
+    if (room->empty()) return true;
+    std::memcpy(room->data(), values.data(), header.length);
+    return rows.Finish(worker).ok();
+  }
+  void Row(WorkerId worker, StepId step, RowId row, float value) {
+    for (size_t slice = 0; slice < 3; ++slice) EXPECT_TRUE(Slice(worker, step, row, slice, value));
+  }
+  bool End(WorkerId worker, StepId step, RowId row, bool finished = true) {
+    wire::PullT pull;
+    pull.step = step;
+    pull.row = row;
+    pull.finished = finished;
+    return rows.End(worker, pull);
+  }
+  template <typename Kind>
+  std::vector<Kind> Of() const {
+    std::vector<Kind> found;
+    for (const Event& event : events) {
+      if (const auto* kind = std::get_if<Kind>(&event)) found.push_back(*kind);
+    }
+    return found;
+  }
+  std::vector<float> Sum() {
+    std::vector<float> sum(kLength);
+    EXPECT_TRUE(rows.Close(sum).ok());
+    return sum;
+  }
+
+  std::unique_ptr<ParallelFor> parallel;
+  std::vector<Event> events;
+  RowCollector rows;
+};
+
+TEST_F(Collector, TellsOfEachRowOnceAndOfDecodabilityOnce) {
+  rows.Open(0, Form("none", 3, 0));
+  for (WorkerId w = 0; w < 3; ++w) rows.Assign(w, 0, w);
+  Row(2, 0, 2, 4);
+  Row(0, 0, 0, 1);
+  EXPECT_TRUE(Of<StepDecodable>().empty());
+  Row(1, 0, 1, 2);
+  for (WorkerId w = 0; w < 3; ++w) EXPECT_TRUE(End(w, 0, w));
+  EXPECT_EQ(Of<RowArrived>().size(), 3u);
+  EXPECT_EQ(Of<StepDecodable>().size(), 1u);
+  EXPECT_EQ(events.size(), 4u);
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 7));
+}
+
+TEST_F(Collector, AnswersOfAnEarlierAttemptNeverCount) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  EXPECT_TRUE(Slice(0, 0, 0, 0, 50));
+  rows.Open(0, Form("none", 2, 0));  // The same step again, perhaps with another code.
+  EXPECT_TRUE(Slice(0, 0, 0, 1, 50));
+  EXPECT_TRUE(Slice(0, 0, 0, 2, 50));
+  EXPECT_EQ(Of<RowLate>().size(), 1u);
+  EXPECT_TRUE(End(0, 0, 0));
+  rows.Assign(0, 0, 0);
+  rows.Assign(1, 0, 1);
+  Row(0, 0, 0, 1);
+  Row(1, 0, 1, 2);
+  EXPECT_EQ(Of<RowArrived>().size(), 2u);
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
+}
+
+TEST_F(Collector, ASliceThatArrivesAsItsStepClosesIsLate) {
+  rows.Open(0, Form("repetition", 2, 1));
+  rows.Assign(0, 0, 0);
+  rows.Assign(1, 0, 1);
+  Header header;
+  header.kind = FrameKind::kGradient;
+  header.row_id = 1;
+  header.total = kLength;
+  header.length = kSlice * sizeof(float);
+  header.norm = 1;
+  ASSERT_TRUE(rows.Begin(1, header, false).ok());
+  Row(0, 0, 0, 5);
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 5));
+  EXPECT_TRUE(rows.Finish(1).ok());
+  ASSERT_EQ(Of<RowLate>().size(), 1u);
+  EXPECT_EQ(Of<RowLate>()[0].worker, 1u);
+}
+
+TEST_F(Collector, TheSecondAnswerToARowIsLateAndNotAddedTwice) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  rows.Assign(1, 0, 1);
+  rows.Assign(2, 0, 0);
+  Row(0, 0, 0, 1);
+  Row(2, 0, 0, 1);
+  EXPECT_TRUE(End(2, 0, 0));
+  Row(1, 0, 1, 2);
+  EXPECT_EQ(Of<RowLate>().size(), 1u);
+  EXPECT_EQ(Of<RowArrived>().size(), 2u);
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
+}
+
+TEST_F(Collector, SlicesOfOneRowMayComeFromTwoWorkers) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
+  rows.Forget(0);
+  rows.Assign(2, 0, 0);
+  rows.Assign(1, 0, 1);
+  Row(2, 0, 0, 1);
+  Row(1, 0, 1, 2);
+  EXPECT_EQ(Of<RowArrived>().size(), 2u);
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
+}
+
+TEST_F(Collector, ALieInTheSumsIsReportedAsTouched) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  EXPECT_TRUE(Slice(0, 0, 0, 0, 1, 3));
+  EXPECT_FALSE(Slice(0, 0, 0, 1, NAN, 3));
+  EXPECT_TRUE(Slice(0, 0, 0, 2, 1, 3));  // Discarded; the row is refused already.
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_TRUE(Of<RowRejected>()[0].touched);
+}
+
+TEST_F(Collector, ALieOfTheFirstSliceLeavesTheSumsClean) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  EXPECT_FALSE(Slice(0, 0, 0, 0, 1e9f, 3));
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_FALSE(Of<RowRejected>()[0].touched);
+}
+
+TEST_F(Collector, CancelledWorkEndsSilently) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  EXPECT_TRUE(End(0, 0, 0, false));
+  EXPECT_TRUE(rows.Idle(0));
+  EXPECT_TRUE(events.empty());
+  EXPECT_FALSE(End(0, 0, 0, false));  // Only once.
+}
+
+TEST_F(Collector, WorkEndsInTheOrderItWasGiven) {
+  rows.Open(0, Form("none", 3, 0));
+  rows.Assign(0, 0, 0);
+  rows.Assign(0, 0, 1);
+  EXPECT_FALSE(End(0, 0, 1));
+  EXPECT_TRUE(End(0, 0, 0, false));
+  EXPECT_TRUE(End(0, 0, 1, false));
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server sends, and how much of it at a time, over a transport that does nothing by
+// itself.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "runtime/partition_feed.h"
+#include "runtime/publisher.h"
+#include "tests/training/test_data.h"
+#include "transport/control.h"
+
+namespace motley {
+namespace {
+
+// Keeps every message until the test lets it go.
+class HeldTransport : public Transport {
+ public:
+  struct Message {
+    PeerId peer = 0;
+    Header header;
+    Bytes bytes;
+    Done done;
+  };
+
+  void SetReceiver(Receiver*) override {}
+  Result<std::string> Listen(const std::string& address) override { return address; }
+  PeerId Connect(const std::string&) override { return 1; }
+  SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority,
+              Done done) override {
+    Message message{peer, header, {}, std::move(done)};
+    for (const BytesView piece : pieces) {
+      message.bytes.insert(message.bytes.end(), piece.begin(), piece.end());
+    }
+    sent.push_back(message.header);
+    held.emplace(next_id, std::move(message));
+    return next_id++;
+  }
+  void Cancel(SendId id) override {
+    if (auto node = held.extract(id)) node.mapped().done(Status::Cancelled("taken back"));
+  }
+  size_t QueuedBytes(PeerId) const override { return 0; }
+  void Disconnect(PeerId) override {
+    while (!held.empty()) held.extract(held.begin()).mapped().done(Status::Unavailable("gone"));
+  }
+  void Close() override { Disconnect(0); }
+
+  Message LetGo() {
+    Message message = std::move(held.extract(held.begin()).mapped());
+    message.done(Status::Ok());
+    return message;
+  }
+
+  std::map<SendId, Message> held;
+  std::vector<Header> sent;
+  SendId next_id = 1;
+};
+
+ParameterCopy Values(float value, size_t count = 10) {
+  return std::make_shared<const std::vector<float>>(count, value);
+}
+
+TEST(Publisher, SendsAVersionOncePerWorkerInSlices) {
+  HeldTransport transport;
+  Publisher publisher(transport, 2, 4);
+  publisher.Publish(0, 1, Header(), 3, Values(1));
+  publisher.Publish(0, 1, Header(), 3, Values(1));
+  ASSERT_EQ(transport.sent.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(transport.sent[i].kind, FrameKind::kParameters);
+    EXPECT_EQ(transport.sent[i].version, 3u);
+    EXPECT_EQ(transport.sent[i].offset, 4 * i);
+    EXPECT_EQ(transport.sent[i].total, 10u);
+  }
+  publisher.Publish(1, 2, Header(), 3, Values(1));
+  EXPECT_EQ(transport.sent.size(), 6u);
+}
+
+TEST(Publisher, ANewerVersionTakesBackWhatHasNotLeft) {
+  HeldTransport transport;
+  Publisher publisher(transport, 1, 4);
+  const ParameterCopy old = Values(1);
+  publisher.Publish(0, 1, Header(), 3, old);
+  transport.LetGo();
+  EXPECT_EQ(old.use_count(), 3);  // Ours and two slices'.
+  publisher.Publish(0, 1, Header(), 4, Values(2));
+  EXPECT_EQ(old.use_count(), 1);
+  EXPECT_EQ(transport.held.size(), 3u);
+  for (const auto& [id, message] : transport.held) EXPECT_EQ(message.header.version, 4u);
+}
+
+TEST(Publisher, AnotherLifeOfAWorkerGetsTheVersionAgain) {
+  HeldTransport transport;
+  Publisher publisher(transport, 1, 16);
+  publisher.Publish(0, 1, Header(), 3, Values(1));
+  publisher.Forget(0);
+  publisher.Publish(0, 2, Header(), 3, Values(1));
+  EXPECT_EQ(transport.sent.size(), 2u);
+}
+
+class Feed : public testing::Test {
+ protected:
+  // Two partitions of 10 samples, or several that fill the window.
+  static Dataset Samples(size_t rows, uint32_t features) {
+    Dataset data;
+    data.features = features;
+    data.dense.resize(rows * features, 0.5f);
+    data.label.resize(rows, 1);
+    return data;
+  }
+  HeldTransport transport;
+};
+
+TEST_F(Feed, SendsBlocksInPiecesThatPutTogetherAreThePartition) {
+  const Dataset data = Samples(300, 2000);
+  PartitionFeed feed(transport, data, {100, 200}, 1);
+  Header header;
+  header.job = 9;
+  feed.Place(0, 1, header, {1});
+  const auto announced = transport.LetGo();
+  const auto control = DecodeControl(announced.bytes).value();
+  ASSERT_NE(control.body.AsPlace(), nullptr);
+  EXPECT_EQ(control.body.AsPlace()->partitions, std::vector<uint32_t>{1});
+  Bytes block;
+  while (!transport.held.empty()) {
+    const auto piece = transport.LetGo();
+    EXPECT_EQ(piece.header.kind, FrameKind::kPartition);
+    EXPECT_EQ(piece.header.job, 9u);
+    EXPECT_EQ(piece.header.row_id, 1u);
+    EXPECT_EQ(piece.header.offset, block.size());
+    EXPECT_LE(piece.bytes.size(), kBlockPieceBytes);
+    block.insert(block.end(), piece.bytes.begin(), piece.bytes.end());
+    EXPECT_GE(piece.header.total, block.size());
+  }
+  EXPECT_EQ(block, EncodeBlock(data, 100, 300));
+}
+
+TEST_F(Feed, HoldsBackWhatIsBeyondTheWindow) {
+  const size_t features = 4u << 18;  // 4 MiB per sample.
+  const Dataset data = Samples(12, features);
+  PartitionFeed feed(transport, data, std::vector<uint32_t>(12, 1), 1);
+  feed.Place(0, 1, Header(), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  const auto queued = [&] {
+    size_t bytes = 0;
+    for (const auto& [id, message] : transport.held) bytes += message.bytes.size();
+    return bytes;
+  };
+  size_t most = queued();
+  EXPECT_GE(most, kFeedWindow);
+  while (!transport.held.empty()) {
+    transport.LetGo();
+    most = std::max(most, queued());
+  }
+  EXPECT_LE(most, kFeedWindow + (5u << 20));
+  EXPECT_EQ(transport.sent.back().row_id, 11u);
+}
+
+TEST_F(Feed, StopsWithItsWorkerAndStartsAfreshWithTheNext) {
+  const Dataset data = Samples(12, 4u << 18);
+  PartitionFeed feed(transport, data, std::vector<uint32_t>(12, 1), 1);
+  feed.Place(0, 1, Header(), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  feed.Forget(0);
+  const size_t before = transport.sent.size();
+  transport.Disconnect(1);
+  EXPECT_EQ(transport.sent.size(), before);
+  feed.Place(0, 2, Header(), {11});
+  EXPECT_GT(transport.sent.size(), before + 1);
+  EXPECT_EQ(transport.held.rbegin()->second.peer, 2u);
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job over real sockets, real threads and the real clock.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "devices/cpu/cpu_device.h"
+#include "runtime/server_node.h"
+#include "runtime/uv_loop.h"
+#include "runtime/worker_node.h"
+#include "tests/training/reference.h"
+#include "tests/training/test_data.h"
+#include "transport/tcp_transport.h"
+
+namespace motley {
+namespace {
+
+std::unique_ptr<Device> MakeDevice(Loop& loop) {
+  CpuDeviceOptions options;
+  options.threads = 1;
+  auto device = MakeCpuDevice(loop, options);
+  EXPECT_TRUE(device.ok()) << device.status().ToString();
+  return std::move(device).value();
+}
+
+// A node's own part of the world; the node goes first.
+template <typename Node>
+struct Host {
+  explicit Host(UvLoop& loop)
+      : device(MakeDevice(loop)), transport(MakeTcpTransport(loop.handle())) {}
+  Env env(Loop& loop) { return {loop, *transport, *device}; }
+
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Transport> transport;
+  std::unique_ptr<Node> node;
+  std::optional<Status> ended;
+};
+
+JobOptions TwoWorkers() {
+  JobOptions options;
+  options.model = {"mlp:16", 20, 3};
+  options.workers = 2;
+  options.code = "repetition";
+  options.batch = 64;
+  options.steps = 40;
+  options.token = "secret";
+  options.slice_length = 64;
+  return options;
+}
+
+class TcpJob : public testing::Test {
+ protected:
+  TcpJob() : loop(UvLoop::Create().value()), server(*loop) {}
+  ~TcpJob() override {
+    server.node.reset();
+    server.transport->Close();
+    for (const auto& worker : workers) {
+      worker->node.reset();
+      worker->transport->Close();
+    }
+    loop->Post([this] { loop->Stop(); });
+    loop->Run();  // Closed handles go.
+  }
+
+  void StartServer(const JobOptions& options, const Dataset& data) {
+    auto listening = server.transport->Listen("127.0.0.1:0");
+    ASSERT_TRUE(listening.ok()) << listening.status().ToString();
+    address = *listening;
+    auto made = ServerNode::Create(server.env(*loop), options, data, nullptr);
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    server.node = std::move(made).value();
+    server.node->Start([this](JobResult end) {
+      result = std::move(end);
+      StopWhenAllEnded();
+    });
+  }
+  void StartWorker(const std::string& token) {
+    workers.push_back(std::make_unique<Host<WorkerNode>>(*loop));
+    Host<WorkerNode>& host = *workers.back();
+    WorkerOptions options;
+    options.server = address;
+    options.token = token;
+    options.incarnation = workers.size();
+    host.node = WorkerNode::Create(host.env(*loop), options);
+    host.node->Start([this, &host](const Status& status) {
+      host.ended = status;
+      StopWhenAllEnded();
+    });
+  }
+  void StopWhenAllEnded() {
+    for (const auto& worker : workers) {
+      if (!worker->ended) return;
+    }
+    if (result) loop->Stop();
+  }
+
+  std::unique_ptr<UvLoop> loop;
+  Host<ServerNode> server;
+  std::vector<std::unique_ptr<Host<WorkerNode>>> workers;
+  std::string address;
+  std::optional<JobResult> result;
+};
+
+TEST_F(TcpJob, EqualsASerialLoop) {
+  const JobOptions options = TwoWorkers();
+  const Dataset data = MakeSamples(20, 3, false, 500, 3);
+  StartServer(options, data);
+  StartWorker("secret");
+  StartWorker("wrong");
+  StartWorker("secret");
+  loop->Run();
+  ASSERT_TRUE(result);
+  ASSERT_TRUE(result->status.ok()) << result->status.ToString();
+  EXPECT_TRUE(workers[0]->ended->ok()) << workers[0]->ended->ToString();
+  EXPECT_EQ(workers[1]->ended->code(), StatusCode::kPermission) << workers[1]->ended->ToString();
+  EXPECT_TRUE(workers[2]->ended->ok()) << workers[2]->ended->ToString();
+  EXPECT_EQ(result->steps, 40u);
+  EXPECT_LT(result->max_decode_error, 1e-5);
+
+  const BatchSchedule schedule(options.seed, PartitionSizes(500, PartitionCount(500, 2).value()),
+                               options.batch);
+  std::vector<float> first(result->parameters.size());
+  MakeModel(options.model)->Initialize(options.seed, first);
+  const std::vector<double> serial = reference::Train(options.model, options.optimizer, schedule,
+                                                      data, 40, {first.begin(), first.end()});
+  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result->parameters[i], serial[i], 1e-4);
+}
+
+}  // namespace
+}  // namespace motley
