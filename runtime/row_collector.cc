@@ -76,16 +76,16 @@ bool RowCollector::Counts(const Assignment& assignment) const {
   return open_ && assignment.step == step_ && assignment.attempt == attempt_;
 }
 
-Result<std::span<std::byte>> RowCollector::Begin(WorkerId worker, const Header& header,
-                                                 bool fenced) {
+Result<bool> RowCollector::Begin(WorkerId worker, const Header& header, bool fenced,
+                                 std::vector<float>& values) {
   Assignment* assignment = fenced ? nullptr : Current(worker, header);
   const bool stale = fenced || header.step < step_ || (header.step == step_ && !open_);
   if (assignment == nullptr && !stale) return Misplaced(worker, header);
   if (assignment == nullptr || !Counts(*assignment)) {
     CountLate(worker, header, assignment);
-    return std::span<std::byte>();
+    return false;
   }
-  if (assignment->settled) return std::span<std::byte>();
+  if (assignment->settled) return false;
   Result<size_t> slice = SliceOf(cut_, header);
   Status fine = slice.ok() ? CheckNorm(header.norm) : slice.status();
   if (fine.ok() && header.version != header.step) {
@@ -97,34 +97,31 @@ Result<std::span<std::byte>> RowCollector::Begin(WorkerId worker, const Header& 
   seat.slice = *slice;
   seat.receiving = true;
   seat.norm = header.norm;
-  seat.values->resize(cut_.size(*slice));
-  return std::as_writable_bytes(std::span<float>(*seat.values));
+  values.resize(cut_.size(*slice));
+  return true;
 }
 
-Status RowCollector::Finish(WorkerId worker) {
+Status RowCollector::Finish(WorkerId worker, std::vector<float>& values) {
   Seat& seat = seats_[worker];
-  if (!seat.receiving) return Status::Ok();
-  seat.receiving = false;
-  if (seat.assignments.empty()) return Status::Ok();
+  if (!std::exchange(seat.receiving, false) || seat.assignments.empty()) return Status::Ok();
   Assignment& assignment = seat.assignments.front();
   std::vector<Event> events;
-  Status added;
   if (Counts(assignment)) {
-    added = Add(worker, assignment, events);
-  } else if (!assignment.settled) {  // The step ended while the slice was on its way.
-    assignment.settled = true;
-    events.push_back(RowLate{worker, assignment.step});
+    Status added = Add(worker, values, events);
+    if (!added.ok()) return Refuse(worker, &assignment, std::move(added));
+  } else if (!std::exchange(assignment.settled, true)) {
+    events.push_back(RowLate{worker, assignment.step});  // The step ended meanwhile.
   }
-  if (!added.ok()) return Refuse(worker, &assignment, std::move(added));
   RaiseAll(events);  // May change everything here.
   return Status::Ok();
 }
 
-Status RowCollector::Add(WorkerId worker, Assignment& assignment, std::vector<Event>& events) {
-  Seat& seat = seats_[worker];
+Status RowCollector::Add(WorkerId worker, std::vector<float>& values, std::vector<Event>& events) {
+  const Seat& seat = seats_[worker];
+  Assignment& assignment = seats_[worker].assignments.front();
   const RowId row = assignment.row;
   const double limit = seat.norm * (1 + kNormSlack) + kNormFloor;
-  auto outcome = decoder_->AddSlice(row, seat.slice, *seat.values, limit);
+  auto outcome = decoder_->AddSlice(row, seat.slice, values, limit);
   if (!outcome.ok()) return outcome.status();
   const bool added = *outcome == StreamDecoder::Outcome::kAdded;
   assignment.added |= added;

@@ -84,7 +84,7 @@ class RowCollector {
   void CountLate(WorkerId worker, const Header& header, Assignment* assignment);
   Status Refuse(WorkerId worker, Assignment* assignment, Status why);
   Status Misplaced(WorkerId worker, const Header& header);
-  Status Add(WorkerId worker, Assignment& assignment, std::vector<Event>& events);
+  Status Add(WorkerId worker, std::vector<float>& values, std::vector<Event>& events);
   void RaiseAll(const std::vector<Event>& events);
 
   Slicing cut_;

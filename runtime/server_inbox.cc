@@ -41,25 +41,24 @@ std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) 
                                                   header.length, kMaxJoinBytes)));
   }
   if (!peers_.Greeting(peer) && !peers_.WorkerOf(peer)) return {};
-  Bytes& bytes = control_[peer];
+  Bytes& bytes = incoming_[peer].control;
   bytes.resize(header.length);
   return bytes;
 }
 
 std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const Header& header) {
   const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
-  Result<std::span<std::byte>> room = rows().Begin(worker, header, fenced);
-  if (room.ok() && !room->empty()) arriving_[peer] = rows().Room(worker);
-  if (room.ok()) return *room;
-  Complain(peer, room.status(), header.step);
-  return {};
+  std::vector<float>& values = incoming_[peer].slice;
+  const Result<bool> wanted = rows().Begin(worker, header, fenced, values);
+  if (!wanted.ok()) Complain(peer, wanted.status(), header.step);
+  if (!wanted.ok() || !*wanted) return {};
+  return std::as_writable_bytes(std::span<float>(values));
 }
 
 void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
   if (header.kind == FrameKind::kControl) {
     if (discarded) return;
-    const Bytes bytes = std::exchange(control_[peer], Bytes());
-    control_.erase(peer);
+    const Bytes bytes = std::exchange(incoming_[peer].control, Bytes());
     return OnControl(peer, bytes);
   }
   if (header.length == 0) {  // OnPayload was not asked; it refuses every empty slice.
@@ -69,7 +68,8 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
   arriving_.erase(peer);
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (discarded || !worker) return;
-  if (Status fine = rows().Finish(*worker); !fine.ok()) Complain(peer, fine, header.step);
+  Status fine = rows().Finish(*worker, incoming_[peer].slice);
+  if (!fine.ok()) Complain(peer, fine, header.step);
 }
 
 void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {

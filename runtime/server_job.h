@@ -90,7 +90,12 @@ class ServerJob final : public ServerNode, private Receiver {
   JobRecord record_;
   ServerPeers peers_;
   EventPump pump_;
-  std::map<PeerId, Bytes> control_;  // The control message that is arriving, per peer.
+  // The message that is arriving from a peer.
+  struct Incoming {
+    Bytes control;
+    std::vector<float> slice;
+  };
+  std::map<PeerId, Incoming> incoming_;
   // Where a slice is arriving, per peer: the transport may write to it until the connection ends,
   // also after its worker was sent away.
   std::map<PeerId, std::shared_ptr<const void>> arriving_;
