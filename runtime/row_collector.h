@@ -42,13 +42,13 @@ class RowCollector {
   // The worker is gone, and what it was sending with it.
   void Forget(WorkerId worker);
 
-  // A slice is announced; where to put its payload, or empty to discard it. `fenced`: the header is
-  // about another job or incarnation. A fault of the worker is returned, after it was raised.
-  Result<std::span<std::byte>> Begin(WorkerId worker, const Header& header, bool fenced);
-  // Owns what the last Begin gave out: a payload may arrive in it after Forget.
-  std::shared_ptr<const void> Room(WorkerId worker) const { return seats_[worker].values; }
-  // Its payload is there.
-  Status Finish(WorkerId worker);
+  // A slice is announced: makes room for it in `values`, or returns false to discard it. `fenced`:
+  // the header is about another job or incarnation. A fault of the worker is returned, after it was
+  // raised. The buffer is the connection's, which may outlast the worker's stay here.
+  Result<bool> Begin(WorkerId worker, const Header& header, bool fenced,
+                     std::vector<float>& values);
+  // The slice of the last Begin is there; `values` may be swapped or emptied.
+  Status Finish(WorkerId worker, std::vector<float>& values);
   // The worker ends an assignment. False when it had none like that.
   bool End(WorkerId worker, const wire::PullT& pull);
 
@@ -69,10 +69,8 @@ class RowCollector {
   };
   struct Seat {
     std::deque<Assignment> assignments;
-    // The slice that is arriving; shared with whoever must keep it until it has.
-    std::shared_ptr<std::vector<float>> values = std::make_shared<std::vector<float>>();
-    size_t slice = 0;
-    double norm = 0;  // That its header declared.
+    size_t slice = 0;  // That is arriving.
+    double norm = 0;   // That its header declared.
     bool receiving = false;
     StepId stale_step = 0;  // The last stranger's answer that was counted.
     RowId stale_row = 0;

@@ -19,11 +19,7 @@ constexpr uint64_t kMaxComputeNs = 1'000'000'000'000'000;  // Eleven days for on
 
 void ServerJob::OnConnected(PeerId peer) { peers_.OnConnected(peer); }
 
-void ServerJob::OnLost(PeerId peer, const Status& why) {
-  control_.erase(peer);
-  arriving_.erase(peer);
-  peers_.OnLost(peer, why);
-}
+void ServerJob::OnLost(PeerId peer, const Status& why) { peers_.OnLost(peer, why); }
 
 std::span<std::byte> ServerJob::OnPayload(PeerId peer, const Header& header) {
   if (header.kind == FrameKind::kControl) return BeginControl(peer, header);
@@ -65,7 +61,6 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
     OnPayload(peer, header);
     return;
   }
-  arriving_.erase(peer);
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (discarded || !worker) return;
   Status fine = rows().Finish(*worker, incoming_[peer].slice);

@@ -27,7 +27,8 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const Dataset& data, Jo
       peers_(env.loop, env.transport, options.workers, options.token, job_,
              {[this](WorkerId worker) { return Welcome(worker); },
               [this](WorkerId worker) { OnJoined(worker); },
-              [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); }}),
+              [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); },
+              [this](PeerId peer) { incoming_.erase(peer); }}),
       pump_(env.loop, std::move(parts.scheduler),
             [this](const Command& command) { Execute(command); }),
       introduced_(options.workers, false) {

@@ -96,9 +96,6 @@ class ServerJob final : public ServerNode, private Receiver {
     std::vector<float> slice;
   };
   std::map<PeerId, Incoming> incoming_;
-  // Where a slice is arriving, per peer: the transport may write to it until the connection ends,
-  // also after its worker was sent away.
-  std::map<PeerId, std::shared_ptr<const void>> arriving_;
   std::vector<bool> introduced_;  // Sent the first Pull of its life.
   std::shared_ptr<std::vector<float>> gradient_;
   Finished finished_;

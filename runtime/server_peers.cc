@@ -85,6 +85,11 @@ void ServerPeers::OnLost(PeerId peer, const Status& why) {
   }
 }
 
+void ServerPeers::Disconnect(PeerId peer, const Status& why) {
+  transport_.Disconnect(peer);
+  OnLost(peer, why);
+}
+
 Status ServerPeers::CheckJoin(const wire::JoinT& join) const {
   if (join.protocol != kProtocolVersion) {
     return Status::Conflict(fmt::format(
@@ -202,6 +207,7 @@ void ServerPeers::Remove(PeerId peer) {
   const auto it = peers_.find(peer);
   loop_.Cancel(it->second.timer);
   peers_.erase(it);
+  hooks_.closed(peer);
   if (closing_ && peers_.empty() && gone_) std::exchange(gone_, nullptr)();
 }
 

@@ -25,6 +25,8 @@ class ServerPeers {
     std::function<void(WorkerId)> joined;
     // Runs once per joined life.
     std::function<void(WorkerId, const Status&)> lost;
+    // The connection is gone: nothing is written to its buffers any more.
+    std::function<void(PeerId)> closed;
   };
 
   ServerPeers(Loop& loop, Transport& transport, uint32_t workers, std::string token, uint32_t job,
@@ -33,6 +35,8 @@ class ServerPeers {
 
   void OnConnected(PeerId peer);
   void OnLost(PeerId peer, const Status& why);
+  // Cuts the connection.
+  void Disconnect(PeerId peer, const Status& why);
   // A Join; an answer goes out in every case.
   void Join(PeerId peer, const wire::JoinT& join);
 

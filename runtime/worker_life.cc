@@ -28,6 +28,7 @@ WorkerLife::WorkerLife(Env env, const WorkerOptions& options)
 
 WorkerLife::~WorkerLife() {
   env_.transport.SetReceiver(nullptr);
+  desk_ = nullptr;
   if (timer_ != 0) env_.loop.Cancel(timer_);
   if (peer_ != 0) env_.transport.Disconnect(peer_);
 }

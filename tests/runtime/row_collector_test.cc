@@ -36,20 +36,21 @@ class Collector : public testing::Test {
   // Sends one slice of `value`s; false when it was refused.
   bool Slice(WorkerId worker, StepId step, RowId row, size_t slice, float value,
              double norm = 100) {
-    std::vector<float> values(std::min(kSlice, kLength - slice * kSlice), value);
+    const size_t size = std::min(kSlice, kLength - slice * kSlice);
     Header header;
     header.kind = FrameKind::kGradient;
     header.step = header.version = step;
     header.row_id = row;
     header.offset = slice * kSlice;
     header.total = kLength;
-    header.length = static_cast<uint32_t>(values.size() * sizeof(float));
+    header.length = static_cast<uint32_t>(size * sizeof(float));
     header.norm = norm;
-    const auto room = rows.Begin(worker, header, false);
-    if (!room.ok()) return false;
-    if (room->empty()) return true;
-    std::memcpy(room->data(), values.data(), header.length);
-    return rows.Finish(worker).ok();
+    std::vector<float> values;
+    const Result<bool> wanted = rows.Begin(worker, header, false, values);
+    if (!wanted.ok() || !*wanted) return wanted.ok();
+    EXPECT_EQ(values.size(), size);
+    values.assign(size, value);
+    return rows.Finish(worker, values).ok();
   }
   void Row(WorkerId worker, StepId step, RowId row, float value) {
     for (size_t slice = 0; slice < 3; ++slice) EXPECT_TRUE(Slice(worker, step, row, slice, value));
@@ -121,10 +122,11 @@ TEST_F(Collector, ASliceThatArrivesAsItsStepClosesIsLate) {
   header.total = kLength;
   header.length = kSlice * sizeof(float);
   header.norm = 1;
-  ASSERT_TRUE(rows.Begin(1, header, false).ok());
+  std::vector<float> values;
+  ASSERT_TRUE(rows.Begin(1, header, false, values).ok());
   Row(0, 0, 0, 5);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 5));
-  EXPECT_TRUE(rows.Finish(1).ok());
+  EXPECT_TRUE(rows.Finish(1, values).ok());
   ASSERT_EQ(Of<RowLate>().size(), 1u);
   EXPECT_EQ(Of<RowLate>()[0].worker, 1u);
 }
