@@ -6,12 +6,13 @@
 
 #include "CLI/CLI.hpp"
 #include "benchmarks/bench.h"
-#include "cli/table.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 
 namespace motley {
 namespace {
+
+constexpr const char* kRow = "{:<24}{:<34}{:>10} {:<12}{:>8} x {}\n";
 
 struct Flags {
   std::vector<std::string> names;  // Parts of names; empty: all.
@@ -39,7 +40,7 @@ void AddJson(const Bench& bench, const BenchLine& line, nlohmann::ordered_json& 
 }
 
 int RunBenches(const Flags& flags) {
-  Table table({"bench", "what", "value", "unit", "baseline", "value", "ratio"});
+  std::string table = fmt::format(kRow, "bench", "what", "value", "unit", "ratio", "to");
   auto list = nlohmann::ordered_json::array();
   int ran = 0;
   for (const Bench& bench : Benches()) {
@@ -52,15 +53,16 @@ int RunBenches(const Flags& flags) {
     }
     for (const BenchLine& line : *lines) {
       AddJson(bench, line, list);
-      table.Add({bench.name, line.what, fmt::format("{:.4g}", line.value), line.unit, line.baseline,
-                 fmt::format("{:.4g}", line.baseline_value), fmt::format("{:.3g}", line.ratio())});
+      table += fmt::format(kRow, bench.name, line.what, fmt::format("{:.4g}", line.value),
+                           line.unit, fmt::format("{:.3g}", line.ratio()),
+                           fmt::format("{} ({:.4g})", line.baseline, line.baseline_value));
     }
   }
   if (ran == 0) {
     fmt::print(stderr, "motley-bench: no benchmark of that name. See motley-bench --list.\n");
     return 3;
   }
-  fmt::print("{}", flags.json ? list.dump(2) + "\n" : table.Format());
+  fmt::print("{}", flags.json ? list.dump(2) + "\n" : table);
   return 0;
 }
 

@@ -47,6 +47,14 @@ std::string UnknownArgument(const CLI::App& app) {
                      close.empty() ? "" : fmt::format(" Did you mean {}?", close), command);
 }
 
+// CLI11's words where they are clear.
+std::string Explain(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const size_t twice = text.find(": At Most 1 required");
+  if (twice != std::string::npos) return text.substr(0, twice) + " is given more than once.";
+  return text;
+}
+
 int UsageError(const CLI::App& app, const std::string& what) {
   std::string text = UnknownArgument(app);
   for (const CLI::App* sub : app.get_subcommands()) {
@@ -77,7 +85,7 @@ int RunCommandLine(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version.
-    return UsageError(app, error.what());
+    return UsageError(app, Explain(error));
   }
   if (train->parsed()) return RunTrain(train_flags);
   if (simulate->parsed()) return RunSimulate(simulate_flags);

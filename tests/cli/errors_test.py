@@ -72,6 +72,8 @@ class Errors(ProgramTest):
         self.train(2, ["--worker-speeds"], "--fault", "slow:0@step=1,5x")
         self.train(2, ["kill"], "--fault", "kil:0@step=1")
         self.train(2, ["5"], "--fault", "kill:5@step=1")
+        self.train(2, ["--steps", "more than once"], "--steps", "3")
+        self.train(2, ["foo"], "--listen", "foo")
         self.train(2, ["rate"], "--lr", "-1")
 
     def test_port_in_use(self):

@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import pty
 import signal
 import subprocess
 import unittest
@@ -107,6 +108,39 @@ class Training(ProgramTest):
         self.assertIn("worker-3", done.stdout)
 
 
+class Terminal(ProgramTest):
+    def on_terminal(self, **environment):
+        """What a run writes to stderr when that is a terminal."""
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [PROGRAM, "train", "--data", self.data, *JOB[:-1]], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=slave, env={**os.environ, "TERM": "xterm",
+                                                          **environment})
+        os.close(slave)
+        written = b""
+        try:
+            while chunk := os.read(master, 65536):
+                written += chunk
+        except OSError:  # How Linux says that the other end is closed.
+            pass
+        os.close(master)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
+        return written.decode()
+
+    def test_terminal_gets_a_bar(self):
+        written = self.on_terminal()
+        self.assertIn("\r\x1b[K", written)
+        self.assertIn("| 30/30 [", written)
+        self.assertTrue(written.endswith("\n"))
+
+    def test_no_color_is_honoured(self):
+        self.assertIn("\x1b[36m", self.on_terminal(NO_COLOR=""))
+        self.assertNotIn("\x1b[36m", self.on_terminal(NO_COLOR="1"))
+
+    def test_dumb_terminal_gets_plain_lines(self):
+        self.assertNotIn("\x1b", self.on_terminal(TERM="dumb"))
+
+
 class Processes(ProgramTest):
     def workers_of(self, process):
         def all_are_up():
@@ -166,6 +200,15 @@ class Processes(ProgramTest):
                                 "kill:3@step=5", expect=4)
         self.assertEqual(done.stdout, "")
         self.assertIn("worker", done.stderr)
+
+    def test_workers_that_never_join_are_not_waited_for(self):
+        process = self.start_training()
+        wait_until(lambda: len(children_of(process.pid)) == 3, "all workers started")
+        for pid in children_of(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 4)
+        self.assertIn("worker", errors)
 
     def test_killed_worker_is_no_zombie_of_a_finished_job(self):
         process = self.start_training()
