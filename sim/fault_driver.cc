@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -12,12 +13,15 @@ constexpr int kMostSpoiltAnswers = 2;  // One more, and the server sends the wor
 
 }  // namespace
 
-FaultDriver::FaultDriver(VirtualLoop& world, const SimOptions& options, Workers& workers)
+FaultDriver::FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptions& options,
+                         Workers& workers)
     : world_(world),
+      network_(network),
       options_(options),
       workers_(workers),
       random_(options.seed, Stream::kSimulation, kFaultDraws),
       struck_(options.faults.size(), false),
+      joined_(workers.size(), false),
       lost_(workers.size(), false),
       spoilt_(workers.size(), 0),
       was_paused_(workers.size(), false),
@@ -28,6 +32,11 @@ FaultDriver::FaultDriver(VirtualLoop& world, const SimOptions& options, Workers&
               {faults.slow_every, &FaultDriver::StrikeSlow},
               {faults.partition_every, &FaultDriver::StrikePartition},
               {faults.nan_every, &FaultDriver::StrikeNan}};
+  for (const Fault& fault : options.faults) {
+    if (fault.kind != Fault::Kind::kNan) continue;
+    spoilt_steps_.insert(fault.step);
+    ++spoilt_[fault.worker];
+  }
 }
 
 void FaultDriver::Start() {
@@ -35,6 +44,7 @@ void FaultDriver::Start() {
 }
 
 void FaultDriver::Stop() {
+  stopped_ = true;
   for (Source& source : sources_) {
     world_.Cancel(source.timer);
     source.timer = 0;
@@ -62,7 +72,8 @@ std::vector<WorkerId> FaultDriver::Targets() const {
 
 uint32_t FaultDriver::LiveWorkers() const {
   uint32_t live = 0;
-  for (WorkerId w = 0; w < workers_.size(); ++w) live += !workers_[w]->killed() && !lost_[w];
+  for (WorkerId w = 0; w < workers_.size(); ++w)
+    live += joined_[w] && !workers_[w]->killed() && !lost_[w];
   return live;
 }
 
@@ -110,9 +121,11 @@ void FaultDriver::StrikePartition() {
 
 void FaultDriver::StrikeNan() {
   WorkerProcess* process = Pick();
-  if (process == nullptr || spoilt_[picked_] == kMostSpoiltAnswers) return;
+  const StepId next = open_step_ + 1;
+  if (process == nullptr || spoilt_[picked_] >= kMostSpoiltAnswers) return;
+  if (!spoilt_steps_.insert(next).second) return;
   ++spoilt_[picked_];
-  process->PoisonNext();
+  process->PoisonStep(next);
 }
 
 void FaultDriver::Kill(WorkerId worker) {
@@ -120,6 +133,19 @@ void FaultDriver::Kill(WorkerId worker) {
   quiet_from_ = std::max(quiet_from_, world_.Now());
   const bool lose_in_flight = random_.Chance(0.5);
   workers_[worker]->Kill(lose_in_flight);
+  if (!random_.Chance(options_.random_faults.restart)) return;
+  world_.After(DrawDuration(1e-4, 1), [this, worker] { Restart(worker); });
+}
+
+void FaultDriver::Restart(WorkerId worker) {
+  if (stopped_ || !workers_[worker]->killed()) return;
+  auto next =
+      WorkerProcess::Create(world_, network_, options_, worker, static_cast<uint32_t>(++restarts_));
+  if (!next.ok()) return;
+  dead_.push_back(std::exchange(workers_[worker], *std::move(next)));
+  paused_until_[worker] = Time();
+  was_paused_[worker] = false;
+  workers_[worker]->Start();
 }
 
 void FaultDriver::Pause(WorkerId worker, Duration duration) {
@@ -147,11 +173,17 @@ void FaultDriver::Strike(const Fault& fault) {
 }
 
 void FaultDriver::OnStepOpened(StepId step, const CodeForm&, Time) {
+  open_step_ = step;
   for (size_t i = 0; i < options_.faults.size(); ++i) {
     if (struck_[i] || options_.faults[i].step != step) continue;
     struck_[i] = true;
     Strike(options_.faults[i]);
   }
+}
+
+void FaultDriver::OnWorkerJoined(WorkerId worker, const std::string&) {
+  joined_[worker] = true;
+  lost_[worker] = false;
 }
 
 void FaultDriver::OnWorkerLost(WorkerId worker, const Status&) { lost_[worker] = true; }

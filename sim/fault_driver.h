@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/random.h"
@@ -18,7 +19,7 @@ class FaultDriver final : public JobObserver {
   using Workers = std::vector<std::unique_ptr<WorkerProcess>>;
 
   // Everything is borrowed.
-  FaultDriver(VirtualLoop& world, const SimOptions& options, Workers& workers);
+  FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptions& options, Workers& workers);
   ~FaultDriver() override { Stop(); }
 
   void Start();
@@ -26,13 +27,15 @@ class FaultDriver final : public JobObserver {
   void Stop();
 
   void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
+  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
   void OnWorkerLost(WorkerId worker, const Status& why) override;
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
 
   Time quiet_from() const { return quiet_from_; }  // All faults so far are over by then.
-  // Processes that run and that the server has not given up (of those, a finished one counts).
+  // That joined, were not killed, and that the server has not given up.
   uint32_t LiveWorkers() const;
   uint64_t back_from_pause() const { return back_; }
+  uint64_t restarts() const { return restarts_; }
   uint64_t LastDraw() { return random_.Next64(); }
 
  private:
@@ -55,21 +58,29 @@ class FaultDriver final : public JobObserver {
   void StrikePartition();
   void StrikeNan();
   void Kill(WorkerId worker);
+  void Restart(WorkerId worker);
   void Pause(WorkerId worker, Duration duration);
 
   VirtualLoop& world_;
+  SimNetwork& network_;
   const SimOptions& options_;
   Workers& workers_;
+  Workers dead_;  // Earlier lives.
   Random random_;
+  bool stopped_ = false;
   std::vector<Source> sources_;
   std::vector<bool> struck_;  // Faults of the script, by index.
-  std::vector<bool> lost_;    // Workers the server gave up.
-  std::vector<int> spoilt_;   // Random NaN answers per worker.
+  std::vector<bool> joined_;
+  std::vector<bool> lost_;   // Workers the server gave up.
+  std::vector<int> spoilt_;  // NaN answers per worker.
+  std::set<StepId> spoilt_steps_;
+  StepId open_step_ = 0;
   std::vector<bool> was_paused_;
   std::vector<Time> paused_until_;
   WorkerId picked_ = 0;
   Time quiet_from_{};
   uint64_t back_ = 0;
+  uint64_t restarts_ = 0;
 };
 
 }  // namespace motley

@@ -34,9 +34,14 @@ const std::vector<std::string>& ReachedStates::All() {
       "replanned for speed",
       "row reassigned",
       "worker lost",
+      "worker joined again",
       "worker sent away",
   };
   return all;
+}
+
+void ReachedStates::OnWorkerJoined(WorkerId, const std::string&) {
+  if (++joins_ > workers_) Count("worker joined again");
 }
 
 void ReachedStates::OnWorkerLost(WorkerId, const Status&) {

@@ -14,8 +14,10 @@ namespace motley {
 
 class ReachedStates final : public JobObserver {
  public:
-  explicit ReachedStates(const JobOptions& job) : code_(job.code), tolerate_(job.tolerate) {}
+  explicit ReachedStates(const JobOptions& job)
+      : code_(job.code), tolerate_(job.tolerate), workers_(job.workers) {}
 
+  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
   void OnWorkerLost(WorkerId worker, const Status& why) override;
   void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
@@ -33,8 +35,10 @@ class ReachedStates final : public JobObserver {
  private:
   const std::string code_;
   const uint32_t tolerate_;
+  const uint32_t workers_;
   CodeForm form_;
   std::vector<bool> arrived_;
+  uint32_t joins_ = 0;
   bool lost_since_plan_ = false;
   std::map<std::string, uint64_t> reached_;
 };

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <set>
 
 #include "base/random.h"
 #include "coding/gradient_code.h"
@@ -29,6 +29,9 @@ class Generator {
     MakeJob();
     MakeRandomFaults();
     MakeScript();
+    // Nobody must give up on workers that are still held back when faults stop.
+    scenario_.options.job.start_timeout =
+        std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
     const double limit = ToSeconds(LivenessLimit(scenario_.options, scenario_.data, kMostFloats));
     scenario_.options.max_virtual_seconds =
         scenario_.options.random_faults.until_seconds + 10 * limit;
@@ -123,7 +126,6 @@ class Generator {
     job.batch = static_cast<uint32_t>(Between(4, std::min<size_t>(64, scenario_.data.rows())));
     job.steps = Between(10, 40);
     job.token = "simulated";
-    job.start_timeout = std::chrono::seconds(1);
     job.slice_length = OneOf({1u << 18, 1u << 18, 64u, 16u, 2u});
     job.audit_fraction = OneOf({0.0, 0.02, 1.0});
     job.optimizer.name = OneOf({"sgd", "momentum", "nag", "adam"});
@@ -149,6 +151,7 @@ class Generator {
     RandomFaults& faults = scenario_.options.random_faults;
     const double job = JobSeconds();
     faults.kill_every = Sometimes(0.1 * job, 2 * job);
+    faults.restart = Sometimes(0.2, 1);
     faults.pause_every = Sometimes(0.05 * job, job);
     faults.slow_every = Sometimes(0.05 * job, job);
     faults.partition_every = Sometimes(0.05 * job, job);
@@ -163,6 +166,7 @@ class Generator {
     // Three answers that are not finite, and a worker is sent away.
     const bool banish = random_.Chance(0.3);
     const WorkerId victim = static_cast<WorkerId>(random_.Below(options.job.workers));
+    std::set<StepId> spoilt;
     const uint64_t count = banish ? 4 : Between(1, 3);
     for (uint64_t i = 0; i < count; ++i) {
       Fault fault;
@@ -177,6 +181,8 @@ class Generator {
         fault.step = i + 1;
         fault.kind = Fault::Kind::kNan;
       }
+      // Two workers that spoil one step look like a training that diverges.
+      if (fault.kind == Fault::Kind::kNan && !spoilt.insert(fault.step).second) continue;
       scenario_.options.faults.push_back(fault);
     }
   }
@@ -195,6 +201,7 @@ std::string DescribeFaults(const RandomFaults& faults) {
   for (const auto& [name, every] : kinds) {
     if (every > 0) text += fmt::format(", {} every {:.3f} s", name, every);
   }
+  if (faults.restart > 0) text += fmt::format(", restart {:.2f}", faults.restart);
   if (faults.replay > 0) text += fmt::format(", replay {:.2f}", faults.replay);
   return text + fmt::format(", until {:.3f} s", faults.until_seconds);
 }
@@ -212,8 +219,10 @@ void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::s
     wrong.push_back(fmt::format("{} of {} steps were applied, {} discarded", result.job.steps,
                                 job.steps, result.job.discarded_steps));
   }
-  // Rounding differs with the order of sums, and grows over steps, more so through relu kinks.
-  const double tolerance = job.model.name.starts_with("mlp") ? 1e-3 : 1e-5;
+  // Rounding differs with the order of sums. Relu kinks make more of it, and Adam makes steps of
+  // equal size out of gradients that are only rounding.
+  double tolerance = job.model.name.starts_with("mlp") ? 1e-3 : 1e-5;
+  if (job.optimizer.name == "adam") tolerance = 0.05;
   if (!(result.serial_difference <= tolerance)) {
     wrong.push_back(fmt::format("I4: the parameters are {:.3g} away from a serial run (relative)",
                                 result.serial_difference));
@@ -229,7 +238,7 @@ std::string DescribeScenario(const Scenario& scenario) {
   const JobOptions& job = options.job;
   std::string text = fmt::format(
       "{} workers, {} tolerate {}, {} shares, {} ({} features, {} classes{}), {} samples, batch "
-      "{}, {} steps, {} slices of {}",
+      "{}, {} steps, {}, slices of {}",
       job.workers, job.code, job.tolerate, job.shares == Shares::kEqual ? "equal" : "proportional",
       job.model.name, job.model.features, job.model.classes, scenario.data.sparse ? ", sparse" : "",
       scenario.data.rows(), job.batch, job.steps, job.optimizer.name, job.slice_length);

@@ -60,7 +60,7 @@ class Simulation {
       MOTLEY_ASSIGN_OR_RETURN(auto worker, WorkerProcess::Create(world_, network_, options_, w));
       workers_.push_back(std::move(worker));
     }
-    faults_ = std::make_unique<FaultDriver>(world_, options_, workers_);
+    faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
     MOTLEY_ASSIGN_OR_RETURN(server_,
                             ServerProcess::Create(world_, network_, options_.job, data_, &fan_));
     MOTLEY_ASSIGN_OR_RETURN(gradients_, GradientChecker::Create(violations_, options_.job, data_));
@@ -129,7 +129,10 @@ class Simulation {
     if (!server_->result()) violations_.Add("I10: the server did not finish when it was stopped");
     server_->TearDown(violations_);
     for (const auto& worker : workers_) worker->TearDown(violations_);
-    // What is left in the world's queue must be harmless: thaws, ends of slow phases.
+    world_.RunUntilTime(world_.Now());  // What was posted last.
+    server_->CheckQuiet(violations_);
+    for (const auto& worker : workers_) worker->CheckQuiet(violations_);
+    // What is left must be harmless: thaws, ends of slow phases.
     while (world_.RunOne()) {
     }
   }
@@ -143,6 +146,7 @@ class Simulation {
                       ToSeconds(end), result.job.steps, options_.job.steps));
     }
     reached_.Count("paused worker back in time", faults_->back_from_pause());
+    reached_.Count("worker started again", faults_->restarts());
     reached_.Finish(result.job);
     result.reached = reached_.reached();
     Digest& digest = digest_.digest();

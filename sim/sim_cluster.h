@@ -20,13 +20,16 @@ namespace motley {
 // Faults beyond a script, drawn from the seed: mean times between them in seconds of virtual time;
 // 0 switches one off.
 struct RandomFaults {
-  double kill_every = 0;       // At most workers - 1 die.
+  double kill_every = 0;       // One worker is always left.
+  double restart = 0;          // Chance that a killed worker is started again within a second.
   double pause_every = 0;      // 10 ms to 2 s.
   double slow_every = 0;       // 2x to 10x, for 0.1 to 5 s.
   double partition_every = 0;  // One worker's link carries nothing for 10 ms to 2 s.
-  double nan_every = 0;        // A worker's next answer is not finite; at most twice per worker.
-  double replay = 0;           // Chance that a frame is followed by one of an older life.
-  double until_seconds = 0;    // Then faults stop, and the job must finish.
+  // A worker's answer is not finite: at most twice per worker, and one worker per step, since two
+  // in one step look like a training that diverges.
+  double nan_every = 0;
+  double replay = 0;         // Chance that a frame is followed by one of an older life.
+  double until_seconds = 0;  // Then faults stop, and the job must finish.
 };
 
 struct SimOptions {

@@ -28,7 +28,7 @@ void CheckReturned(const std::string& who, const SimTransport& transport, Violat
       fmt::format("I10: {} ended with {} sends that were never done", who, transport.open_sends()));
 }
 
-void CheckQuiet(const std::string& who, const NodeLoop& loop, Violations& violations) {
+void CheckNoTimers(const std::string& who, const NodeLoop& loop, Violations& violations) {
   if (loop.pending() == 0) return;
   violations.Add(fmt::format("I10: {} left {} timers behind", who, loop.pending()));
 }
@@ -38,19 +38,20 @@ void CheckQuiet(const std::string& who, const NodeLoop& loop, Violations& violat
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
                                                              SimNetwork& network,
                                                              const SimOptions& options,
-                                                             WorkerId index) {
+                                                             WorkerId index, uint32_t life) {
   std::unique_ptr<WorkerProcess> process(new WorkerProcess(world, index));
+  const uint64_t draws = index + (uint64_t{life} << 32);
   process->transport_ = network.MakeTransport(process->loop_, LinkOf(options, index));
   MOTLEY_ASSIGN_OR_RETURN(
       process->device_,
       SimDevice::Create(process->loop_, options.cluster.workers[index].device,
-                        Random(options.seed, Stream::kSimulation, kDeviceDraws, index)));
+                        Random(options.seed, Stream::kSimulation, kDeviceDraws, draws)));
   WorkerOptions node;
   node.server = kSimServerAddress;
   node.token = options.job.token;
   node.name = fmt::format("worker-{}", index);
   node.index_hint = static_cast<int32_t>(index);
-  Random random(options.seed, Stream::kSimulation, kIncarnationDraws, index);
+  Random random(options.seed, Stream::kSimulation, kIncarnationDraws, draws);
   node.incarnation = random.Next64() | 2;  // Never 0, nor is its predecessor.
   process->node_ =
       WorkerNode::Create({process->loop_, *process->transport_, *process->device_}, node);
@@ -60,6 +61,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
 }
 
 void WorkerProcess::Start() {
+  if (killed_) return;
   node_->Start([this](Status status) { ended_ = std::move(status); });
 }
 
@@ -82,10 +84,7 @@ void WorkerProcess::SetRandomSlowness(double factor) {
 }
 
 void WorkerProcess::Filter(StepId step, std::span<float> vector) {
-  const bool scripted = poisoned_steps_.erase(step) > 0;
-  if (!scripted && !poison_next_) return;
-  if (!scripted) poison_next_ = false;
-  ++poisoned_;
+  if (poisoned_steps_.erase(step) == 0) return;
   vector[vector.size() / 2] = std::numeric_limits<float>::quiet_NaN();
 }
 
@@ -95,7 +94,10 @@ void WorkerProcess::TearDown(Violations& violations) {
   CheckReturned(who, *transport_, violations);
   node_.reset();
   device_.reset();
-  if (!killed_) CheckQuiet(who, loop_, violations);
+}
+
+void WorkerProcess::CheckQuiet(Violations& violations) const {
+  if (!killed_) CheckNoTimers(fmt::format("worker {}", index_), loop_, violations);
 }
 
 void WorkerProcess::MixLastDraws(Digest& digest) {
@@ -128,7 +130,10 @@ void ServerProcess::TearDown(Violations& violations) {
   CheckReturned("the server", *transport_, violations);
   node_.reset();
   device_.reset();
-  CheckQuiet("the server", loop_, violations);
+}
+
+void ServerProcess::CheckQuiet(Violations& violations) const {
+  CheckNoTimers("the server", loop_, violations);
 }
 
 }  // namespace motley

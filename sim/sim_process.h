@@ -21,11 +21,12 @@ inline constexpr const char* kSimServerAddress = "server:1";
 
 class WorkerProcess {
  public:
-  // `world` and `network` are borrowed.
+  // `world` and `network` are borrowed. `life` numbers the processes that one worker has had.
   static Result<std::unique_ptr<WorkerProcess>> Create(VirtualLoop& world, SimNetwork& network,
-                                                       const SimOptions& options, WorkerId index);
+                                                       const SimOptions& options, WorkerId index,
+                                                       uint32_t life = 0);
 
-  void Start();
+  void Start();  // Nothing, if it was killed before.
   bool alive() const { return !killed_ && !ended_; }
   bool killed() const { return killed_; }
   const std::optional<Status>& ended() const { return ended_; }  // What its node finished with.
@@ -38,13 +39,13 @@ class WorkerProcess {
   void MultiplyScriptedSlowness(double factor);
   void SetRandomSlowness(double factor);
   void Clog(Time until) { transport_->Clog(until); }
-  // Its answer for this step, or its next one, will not be finite.
+  // Its first answer for this step will not be finite.
   void PoisonStep(StepId step) { poisoned_steps_.insert(step); }
-  void PoisonNext() { poison_next_ = true; }
-  uint64_t poisoned() const { return poisoned_; }  // Answers spoilt so far.
 
-  // Orderly end of a process that was not killed; checks that it returned everything.
+  // Orderly end: checks that every send was done. Then, when what was posted has run, CheckQuiet:
+  // no timer is left behind. Nothing for a process that was killed.
   void TearDown(Violations& violations);
+  void CheckQuiet(Violations& violations) const;
   // Draws of everything random in it, to compare two runs.
   void MixLastDraws(Digest& digest);
 
@@ -62,8 +63,6 @@ class WorkerProcess {
   double scripted_slowness_ = 1;
   double random_slowness_ = 1;
   std::set<StepId> poisoned_steps_;
-  bool poison_next_ = false;
-  uint64_t poisoned_ = 0;
 };
 
 class ServerProcess {
@@ -78,6 +77,7 @@ class ServerProcess {
   const std::optional<JobResult>& result() const { return result_; }
   size_t max_queued_bytes() const { return transport_->max_queued_bytes(); }
   void TearDown(Violations& violations);
+  void CheckQuiet(Violations& violations) const;
 
  private:
   explicit ServerProcess(VirtualLoop& world) : loop_(world) {}
