@@ -131,6 +131,27 @@ TEST_F(Collector, ASliceThatArrivesAsItsStepClosesIsLate) {
   EXPECT_EQ(Of<RowLate>()[0].worker, 1u);
 }
 
+TEST_F(Collector, ASliceThatArrivesAsItsStepStartsAgainIsNotAdded) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  Header header;
+  header.kind = FrameKind::kGradient;
+  header.total = kLength;
+  header.length = kSlice * sizeof(float);
+  header.norm = 100;
+  std::vector<float> values;
+  ASSERT_TRUE(rows.Begin(0, header, false, values).ok());
+  rows.Open(0, Form("none", 2, 0));
+  values.assign(kSlice, 50);
+  EXPECT_TRUE(rows.Finish(0, values).ok());
+  EXPECT_TRUE(End(0, 0, 0));
+  rows.Assign(0, 0, 0);
+  rows.Assign(1, 0, 1);
+  Row(0, 0, 0, 1);
+  Row(1, 0, 1, 2);
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
+}
+
 TEST_F(Collector, TheSecondAnswerToARowIsLateAndNotAddedTwice) {
   rows.Open(0, Form("none", 2, 0));
   rows.Assign(0, 0, 0);

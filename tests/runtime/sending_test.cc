@@ -3,60 +3,16 @@
 // itself.
 #include <gtest/gtest.h>
 
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "runtime/partition_feed.h"
 #include "runtime/publisher.h"
+#include "tests/runtime/held_transport.h"
 #include "tests/training/test_data.h"
 #include "transport/control.h"
 
 namespace motley {
 namespace {
-
-// Keeps every message until the test lets it go.
-class HeldTransport : public Transport {
- public:
-  struct Message {
-    PeerId peer = 0;
-    Header header;
-    Bytes bytes;
-    Done done;
-  };
-
-  void SetReceiver(Receiver*) override {}
-  Result<std::string> Listen(const std::string& address) override { return address; }
-  PeerId Connect(const std::string&) override { return 1; }
-  SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority,
-              Done done) override {
-    Message message{peer, header, {}, std::move(done)};
-    for (const BytesView piece : pieces) {
-      message.bytes.insert(message.bytes.end(), piece.begin(), piece.end());
-    }
-    sent.push_back(message.header);
-    held.emplace(next_id, std::move(message));
-    return next_id++;
-  }
-  void Cancel(SendId id) override {
-    if (auto node = held.extract(id)) node.mapped().done(Status::Cancelled("taken back"));
-  }
-  size_t QueuedBytes(PeerId) const override { return 0; }
-  void Disconnect(PeerId) override {
-    while (!held.empty()) held.extract(held.begin()).mapped().done(Status::Unavailable("gone"));
-  }
-  void Close() override { Disconnect(0); }
-
-  Message LetGo() {
-    Message message = std::move(held.extract(held.begin()).mapped());
-    message.done(Status::Ok());
-    return message;
-  }
-
-  std::map<SendId, Message> held;
-  std::vector<Header> sent;
-  SendId next_id = 1;
-};
 
 ParameterCopy Values(float value, size_t count = 10) {
   return std::make_shared<const std::vector<float>>(count, value);

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/work_desk.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tests/runtime/held_transport.h"
+#include "tests/training/test_data.h"
+
+namespace motley {
+namespace {
+
+constexpr Duration kSampleTime = std::chrono::milliseconds(1);
+
+// A desk that holds all the data, on a device that takes a millisecond per sample.
+class Desk : public TestRig, public testing::Test {
+ protected:
+  Desk() : data(MakeSamples(5, 3, false, 400, 1)) {
+    paced = MakePacedDevice(loop, *device, {kSampleTime, 1});
+    wire::AcceptT accept;
+    accept.model = "softmax";
+    accept.features = 5;
+    accept.classes = 3;
+    accept.batch = 200;
+    accept.slice_length = 8;
+    accept.partition_sizes = {200, 200};
+    shop = MakeWorkshop(loop, *paced, accept).value();
+    parameters = std::make_unique<ParameterInbox>(shop->model->parameter_count(), 64);
+    partitions = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{5, 3, false});
+    desk =
+        std::make_unique<WorkDesk>(Env{loop, transport, *paced},
+                                   WorkDesk::Parts{shop, *parameters, *partitions, 1, Header(), 8},
+                                   [this](const Status& status) { failed = status; });
+  }
+  void GivePartition(PartitionId partition) {
+    const Bytes block = EncodeBlock(data, 200 * partition, 200 * (partition + 1));
+    Header header;
+    header.row_id = partition;
+    header.total = block.size();
+    header.length = static_cast<uint32_t>(block.size());
+    const auto room = partitions->Begin(header);
+    ASSERT_TRUE(room.ok());
+    std::memcpy(room->data(), block.data(), block.size());
+    ASSERT_TRUE(partitions->Finish().ok());
+    desk->Advance();
+  }
+  void GiveParameters(uint64_t version) {
+    Header header;
+    header.version = version;
+    header.total = shop->model->parameter_count();
+    header.length = static_cast<uint32_t>(header.total * sizeof(float));
+    const auto room = parameters->Begin(header);
+    ASSERT_TRUE(room.ok());
+    std::memset(room->data(), 0, room->size());
+    parameters->Finish();
+    desk->Advance();
+  }
+  void Assign(StepId step, RowId row = 0) {
+    EXPECT_TRUE(desk->Assign({step, step, row, {{0, 2, 1.0}}}).ok());
+  }
+  void Run() {
+    loop.RunUntil([] { return false; });
+  }
+  // What lies in the transport, in the order it was sent: slices counted, Pulls listed.
+  std::vector<wire::PullT> Pulls() const {
+    std::vector<wire::PullT> pulls;
+    for (const auto& [id, message] : transport.held) {
+      if (message.header.kind != FrameKind::kControl) continue;
+      const auto control = DecodeControl(message.bytes).value();
+      if (const auto* pull = control.body.AsPull()) pulls.push_back(*pull);
+    }
+    return pulls;
+  }
+  size_t Slices(StepId step) const {
+    size_t count = 0;
+    for (const auto& [id, message] : transport.held) {
+      const Header& header = message.header;
+      count += header.kind == FrameKind::kGradient && header.step == step ? 1 : 0;
+    }
+    return count;
+  }
+
+  Dataset data;
+  HeldTransport transport;
+  std::unique_ptr<PacedDevice> paced;
+  std::shared_ptr<Workshop> shop;
+  std::unique_ptr<ParameterInbox> parameters;
+  std::unique_ptr<PartitionInbox> partitions;
+  std::unique_ptr<WorkDesk> desk;
+  std::optional<Status> failed;
+};
+
+TEST_F(Desk, StartsWhenParametersAndPartitionsAreThere) {
+  Assign(0);
+  GivePartition(0);
+  GiveParameters(0);
+  Run();
+  EXPECT_EQ(Slices(0), 0u);
+  GivePartition(1);
+  Run();
+  EXPECT_EQ(Slices(0), 3u);  // 18 parameters, the loss and padding: 20 floats in slices of 8.
+  ASSERT_EQ(Pulls().size(), 1u);
+  EXPECT_TRUE(Pulls()[0].finished);
+  EXPECT_EQ(Pulls()[0].samples, 200u);
+  EXPECT_NEAR(Pulls()[0].compute_ns * 1e-9, 0.2, 1e-3);
+  EXPECT_EQ(Pulls()[0].held_bytes, data.size_bytes() + 8);  // One more sparse index's end.
+  // The Pull comes behind the slices.
+  EXPECT_EQ(transport.held.rbegin()->second.header.kind, FrameKind::kControl);
+}
+
+TEST_F(Desk, TellsTheNormOfTheVectorItSends) {
+  GivePartition(0);
+  GivePartition(1);
+  GiveParameters(0);
+  desk->SetAnswerFilter([](StepId, std::span<float> sum) {
+    for (float& value : sum) value = 2;
+  });
+  Assign(0);
+  Run();
+  EXPECT_DOUBLE_EQ(transport.LetGo(FrameKind::kGradient).header.norm, std::sqrt(4.0 * 20));
+}
+
+TEST_F(Desk, ANewerStepSupersedesAnOlderOne) {
+  GivePartition(0);
+  GivePartition(1);
+  GiveParameters(0);
+  Assign(0);
+  loop.RunUntilTime(loop.Now() + kSampleTime * 50);
+  Assign(1);
+  GiveParameters(1);
+  Run();
+  EXPECT_EQ(Slices(0), 0u);
+  EXPECT_EQ(Slices(1), 3u);
+  const std::vector<wire::PullT> pulls = Pulls();
+  ASSERT_EQ(pulls.size(), 2u);
+  EXPECT_EQ(pulls[0].step, 0u);
+  EXPECT_FALSE(pulls[0].finished);
+  EXPECT_LT(pulls[0].samples, 200u);
+  EXPECT_EQ(pulls[1].step, 1u);
+  EXPECT_TRUE(pulls[1].finished);
+}
+
+TEST_F(Desk, RowsOfOneStepAreDoneInTurn) {
+  GivePartition(0);
+  GivePartition(1);
+  GiveParameters(0);
+  Assign(0, 3);
+  Assign(0, 5);
+  Run();
+  ASSERT_EQ(Pulls().size(), 2u);
+  EXPECT_EQ(Pulls()[0].row, 3u);
+  EXPECT_EQ(Pulls()[1].row, 5u);
+  EXPECT_TRUE(Pulls()[0].finished && Pulls()[1].finished);
+}
+
+TEST_F(Desk, AVectorOnItsWayIsNotWrittenTo) {
+  GivePartition(0);
+  GivePartition(1);
+  GiveParameters(0);
+  for (RowId row = 0; row < 3; ++row) Assign(0, row);
+  Run();
+  EXPECT_EQ(Pulls().size(), 2u);  // Two vectors; the third row waits for one of them.
+  for (int slice = 0; slice < 3; ++slice) transport.LetGo(FrameKind::kGradient);
+  Run();
+  EXPECT_EQ(Pulls().size(), 3u);
+}
+
+TEST_F(Desk, CancelTakesBackSlicesThatHaveNotLeftButNotThePull) {
+  GivePartition(0);
+  GivePartition(1);
+  GiveParameters(4);
+  Assign(4);
+  Run();
+  EXPECT_EQ(Slices(4), 3u);
+  transport.LetGo(FrameKind::kGradient);
+  desk->Cancel(3);
+  EXPECT_EQ(Slices(4), 2u);
+  desk->Cancel(4);
+  EXPECT_EQ(Slices(4), 0u);
+  EXPECT_EQ(Pulls().size(), 1u);
+  desk->Cancel(4);
+  EXPECT_EQ(Pulls().size(), 1u);  // An assignment ends once.
+}
+
+TEST_F(Desk, TellsProgressOfALongRow) {
+  GivePartition(0);
+  GivePartition(1);
+  GiveParameters(0);
+  Assign(0);
+  Run();
+  size_t told = 0;
+  for (const auto& [id, message] : transport.held) {
+    if (message.header.kind != FrameKind::kControl) continue;
+    const auto control = DecodeControl(message.bytes).value();
+    const wire::ProgressT* progress = control.body.AsProgress();
+    if (progress == nullptr) continue;
+    ++told;
+    EXPECT_GT(progress->samples, 0u);
+    EXPECT_LT(progress->samples, 200u);
+  }
+  EXPECT_GE(told, 1u);
+  EXPECT_LE(told, 4u);  // 200 ms in all, and not more often than every 50.
+}
+
+TEST_F(Desk, RefusesMoreAssignmentsThanAnyServerGives) {
+  for (int i = 0; i < 64; ++i) Assign(0);
+  EXPECT_EQ(desk->Assign({0, 0, 0, {}}).code(), StatusCode::kDataError);
+}
+
+}  // namespace
+}  // namespace motley
