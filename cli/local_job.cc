@@ -36,9 +36,10 @@ class UvLocalJob final : public LocalJob {
   Result<LocalJobResult> Run() override;
 
  private:
-  struct JoinCounter final : JobObserver {
-    void OnWorkerJoined(WorkerId, const std::string&) override { ++count; }
-    uint32_t count = 0;
+  // Whether training began.
+  struct StartWatch final : JobObserver {
+    void OnStepOpened(StepId, const CodeForm&, Time) override { started = true; }
+    bool started = false;
   };
 
   void Strike(const Fault& fault) {
@@ -53,7 +54,7 @@ class UvLocalJob final : public LocalJob {
   UvLoop& loop_;
   JobPlan plan_;
   LocalJobOptions options_;
-  JoinCounter joined_;
+  StartWatch start_;
   FaultScript faults_;
   ObserverList observers_;
   std::string address_;
@@ -72,7 +73,7 @@ UvLocalJob::UvLocalJob(UvLoop& loop, JobPlan plan, LocalJobOptions options, JobO
       plan_(std::move(plan)),
       options_(std::move(options)),
       faults_(plan_.faults, [this](const Fault& fault) { Strike(fault); }) {
-  observers_.Add(&joined_);
+  observers_.Add(&start_);
   observers_.Add(&observer);
   observers_.Add(&faults_);
   plan_.job.token = FreshToken();
@@ -119,11 +120,12 @@ Result<LocalJobResult> UvLocalJob::Run() {
 
 void UvLocalJob::OnExited(WorkerId worker, const std::string& how) {
   const std::string last_exit = fmt::format("the process of worker {} {}", worker, how);
-  // Those that had joined are missed by the server; those that never came would be waited for.
-  if (cluster_->running() == 0 && joined_.count == 0 && !finished_) {
-    failure_ = Status::Unavailable(fmt::format("no worker could join: {}", last_exit));
-    server_->Stop(failure_.message());
-  }
+  // Once training began the server itself misses them; before, it would wait for others to come.
+  if (start_.started || finished_) return;
+  observers_.OnNotice(last_exit + " before training began");
+  if (cluster_->running() > 0) return;
+  failure_ = Status::Unavailable(fmt::format("no worker is left to start with: {}", last_exit));
+  server_->Stop(failure_.message());
 }
 
 void UvLocalJob::OnFinished(JobResult result) {
