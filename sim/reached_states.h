@@ -25,7 +25,9 @@ class ReachedStates final : public JobObserver {
                      std::span<const float> parameters, Time now) override;
   // Adds what the job's statistics tell.
   void Finish(const JobResult& result);
-  void Count(const std::string& state, uint64_t times = 1) { reached_[state] += times; }
+  void Count(const std::string& state, uint64_t times = 1) {
+    if (times > 0) reached_[state] += times;
+  }
 
   const std::map<std::string, uint64_t>& reached() const { return reached_; }
 

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every checker is shown what a broken server would do, and must say so.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coding/gradient_code.h"
+#include "sim/checkers/gradient_checker.h"
+#include "sim/checkers/liveness_checker.h"
+#include "sim/checkers/placement_checker.h"
+#include "sim/checkers/step_checker.h"
+#include "sim/sim_cluster.h"
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Time At(double seconds) { return Time(FromSeconds(seconds)); }
+
+CodeForm Form(const char* code, uint32_t workers, uint32_t stragglers) {
+  auto form = BuildCode(code, {.speeds = std::vector<double>(workers, 1.0),
+                               .stragglers = stragglers,
+                               .partitions = 12,
+                               .seed = 1});
+  EXPECT_TRUE(form.ok()) << form.status().ToString();
+  return *form;
+}
+
+class StepCheckerTest : public testing::Test {
+ protected:
+  void Open(StepId step) {
+    checker_.OnStepOpened(step, form_, At(0));
+    for (RowId row = 0; row < form_.workers; ++row) checker_.OnRowAssigned(step, row, row, At(0));
+  }
+  void Arrive(StepId step, RowId row) { checker_.OnRowArrived(step, row, row, At(0)); }
+  void Decode(StepId step) { checker_.OnStepDecoded(step, {}, {}, At(0)); }
+  void Apply(StepId step) { checker_.OnStepApplied(step, {}, 0, At(0)); }
+  void GoodStep(StepId step) {
+    Open(step);
+    for (RowId row = 1; row < form_.workers; ++row) Arrive(step, row);
+    Decode(step);
+    Apply(step);
+  }
+
+  Violations violations_;
+  const CodeForm form_ = Form("rs", 4, 1);
+  StepChecker checker_{violations_, /*whole_rows=*/true};
+};
+
+TEST_F(StepCheckerTest, AGoodSequenceIsFine) {
+  GoodStep(0);
+  Open(1);
+  Arrive(1, 0);
+  Open(1);  // Started again: all rows are open again.
+  for (RowId row = 0; row < 3; ++row) Arrive(1, row);
+  Decode(1);
+  Apply(1);
+  EXPECT_THAT(violations_.list(), IsEmpty());
+}
+
+TEST_F(StepCheckerTest, ASkippedVersionIsReported) {
+  GoodStep(0);
+  GoodStep(2);
+  ASSERT_FALSE(violations_.list().empty());
+  EXPECT_THAT(violations_.list()[0], HasSubstr("step 2 was opened at version 1"));
+}
+
+TEST_F(StepCheckerTest, AStepAppliedTwiceIsReported) {
+  GoodStep(0);
+  Apply(0);
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("step 0 was applied to version 1")));
+}
+
+TEST_F(StepCheckerTest, AStepAppliedWithoutDecodingIsReported) {
+  Open(0);
+  Apply(0);
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("without a decoded gradient")));
+}
+
+TEST_F(StepCheckerTest, AStepDecodedTwiceIsReported) {
+  Open(0);
+  for (RowId row = 0; row < 3; ++row) Arrive(0, row);
+  Decode(0);
+  Decode(0);
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("decoded while it was not open")));
+}
+
+TEST_F(StepCheckerTest, AStepOpenedAgainAfterDecodingIsReported) {
+  Open(0);
+  for (RowId row = 0; row < 3; ++row) Arrive(0, row);
+  Decode(0);
+  Open(0);
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("opened again after it had decoded")));
+}
+
+TEST_F(StepCheckerTest, ACommitWithTooFewAnswersIsReported) {
+  Open(0);
+  Arrive(0, 0);
+  Arrive(0, 2);
+  Decode(0);
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("I2: step 0 was committed with too few answers")));
+}
+
+TEST_F(StepCheckerTest, WithSlicesTheRowsAskedForAreJudged) {
+  Violations violations;
+  StepChecker checker(violations, /*whole_rows=*/false);
+  checker.OnStepOpened(0, form_, At(0));
+  for (RowId row = 0; row < 3; ++row) checker.OnRowAssigned(0, row, row, At(0));
+  checker.OnStepDecoded(0, {}, {}, At(0));
+  EXPECT_THAT(violations.list(), IsEmpty());
+  checker.OnStepApplied(0, {}, 0, At(0));
+  checker.OnStepOpened(1, form_, At(0));
+  checker.OnRowAssigned(1, 0, 0, At(0));
+  checker.OnStepDecoded(1, {}, {}, At(0));
+  EXPECT_THAT(violations.list(), ElementsAre(HasSubstr("I2: step 1")));
+}
+
+TEST_F(StepCheckerTest, ARowCountedTwiceIsReported) {
+  Open(0);
+  Arrive(0, 2);
+  Arrive(0, 2);
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("row 2 of step 0 counted twice")));
+}
+
+TEST_F(StepCheckerTest, ALateRowThatCountsIsReported) {
+  GoodStep(0);
+  Arrive(0, 0);
+  Open(1);
+  Arrive(0, 0);
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("row 0 of step 0 from worker 0 counted"),
+                                              HasSubstr("row 0 of step 0 from worker 0 counted")));
+}
+
+TEST_F(StepCheckerTest, AnAnswerOfSomebodyWhoWasNotAskedIsReported) {
+  Open(0);
+  checker_.OnRowArrived(0, 1, /*worker=*/3, At(0));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("came from worker 3, who was not asked")));
+}
+
+TEST_F(StepCheckerTest, WorkGivenOutForAClosedStepIsReported) {
+  GoodStep(0);
+  checker_.OnRowAssigned(0, 1, 1, At(0));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("row 1 of step 0 was given to worker 1")));
+}
+
+class GradientCheckerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    job_.model = {.name = "softmax", .features = data_.features, .classes = data_.classes};
+    job_.optimizer.name = "momentum";
+    job_.workers = 2;
+    job_.batch = 12;
+    job_.steps = 3;
+    auto checker = GradientChecker::Create(violations_, job_, data_);
+    ASSERT_TRUE(checker.ok()) << checker.status().ToString();
+    checker_ = *std::move(checker);
+    Record();
+  }
+
+  // A real job's gradients and parameters, step by step.
+  struct Step {
+    std::vector<float> gradient, before, after;
+  };
+  class Recorder final : public JobObserver {
+   public:
+    void OnStepDecoded(StepId, std::span<const float> gradient, std::span<const float> parameters,
+                       Time) override {
+      steps.push_back(
+          {{gradient.begin(), gradient.end()}, {parameters.begin(), parameters.end()}, {}});
+    }
+    void OnStepApplied(StepId, std::span<const float> parameters, double, Time) override {
+      steps.back().after.assign(parameters.begin(), parameters.end());
+    }
+    std::vector<Step> steps;
+  };
+  void Record() {
+    SimOptions options;
+    options.job = job_;
+    options.cluster.workers.resize(2);
+    for (WorkerProfile& worker : options.cluster.workers) worker.device.samples_per_second = 100;
+    Recorder recorder;
+    const auto result = Simulate(options, data_, &recorder);
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    steps_ = recorder.steps;
+    ASSERT_EQ(steps_.size(), 3u);
+  }
+  void Replay() {
+    for (StepId step = 0; step < steps_.size(); ++step) {
+      checker_->OnStepDecoded(step, steps_[step].gradient, steps_[step].before, At(0));
+      checker_->OnStepApplied(step, steps_[step].after, 0, At(0));
+    }
+  }
+
+  const Dataset data_ = MakeSyntheticDataset(60, 5, 3, 1);
+  JobOptions job_;
+  Violations violations_;
+  std::unique_ptr<GradientChecker> checker_;
+  std::vector<Step> steps_;
+};
+
+TEST_F(GradientCheckerTest, ARealJobIsFineAndFollowsTheSerialRun) {
+  Replay();
+  EXPECT_THAT(violations_.list(), IsEmpty());
+  EXPECT_LT(checker_->serial_difference(), 1e-5);
+  EXPECT_LT(checker_->worst_gradient_error(), 1e-6);
+}
+
+TEST_F(GradientCheckerTest, AGradientThatIsALittleOffIsReported) {
+  steps_[1].gradient[3] *= 1.001f;
+  checker_->OnStepDecoded(0, steps_[0].gradient, steps_[0].before, At(0));
+  checker_->OnStepApplied(0, steps_[0].after, 0, At(0));
+  EXPECT_THAT(violations_.list(), IsEmpty());
+  checker_->OnStepDecoded(1, steps_[1].gradient, steps_[1].before, At(0));
+  ASSERT_FALSE(violations_.list().empty());
+  EXPECT_THAT(violations_.list()[0], HasSubstr("I4: the gradient of step 1"));
+}
+
+TEST_F(GradientCheckerTest, AGradientThatIsNotANumberIsReported) {
+  steps_[0].gradient[0] = std::numeric_limits<float>::quiet_NaN();
+  checker_->OnStepDecoded(0, steps_[0].gradient, steps_[0].before, At(0));
+  ASSERT_FALSE(violations_.list().empty());
+  EXPECT_THAT(violations_.list()[0], HasSubstr("I4: the gradient of step 0"));
+}
+
+TEST_F(GradientCheckerTest, AWrongLossIsReported) {
+  steps_[0].gradient[steps_[0].before.size()] *= 1.001f;
+  checker_->OnStepDecoded(0, steps_[0].gradient, steps_[0].before, At(0));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("I4: the loss of step 0")));
+}
+
+TEST_F(GradientCheckerTest, AnUpdateAppliedTwiceIsReported) {
+  for (size_t i = 0; i < steps_[0].after.size(); ++i) {
+    steps_[0].after[i] += steps_[0].after[i] - steps_[0].before[i];
+  }
+  checker_->OnStepDecoded(0, steps_[0].gradient, steps_[0].before, At(0));
+  checker_->OnStepApplied(0, steps_[0].after, 0, At(0));
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("update of step 0 is not the optimizer's")));
+  EXPECT_GT(checker_->serial_difference(), 0.1);
+}
+
+TEST_F(GradientCheckerTest, ParametersOfAnotherVersionAreReported) {
+  checker_->OnStepDecoded(0, steps_[0].gradient, steps_[1].before, At(0));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("other parameters than those of its")));
+}
+
+class PlacementCheckerTest : public testing::Test {
+ protected:
+  void SetUp() override { checker_.OnCommand(OpenStep{0, form_}, At(0)); }
+
+  const std::shared_ptr<const CodeForm> form_ = std::make_shared<CodeForm>(Form("none", 3, 0));
+  Violations violations_;
+  PlacementChecker checker_{violations_, 3};
+};
+
+TEST_F(PlacementCheckerTest, WorkOnPlacedPartitionsIsFine) {
+  checker_.OnCommand(PlacePartitions{0, {0, 1, 2, 3}}, At(0));
+  checker_.OnCommand(AssignRow{0, 0, 0}, At(0));
+  checker_.OnCommand(EndJob{}, At(0));
+  EXPECT_THAT(violations_.list(), IsEmpty());
+}
+
+TEST_F(PlacementCheckerTest, WorkOnAPartitionThatWasNeverPlacedIsReported) {
+  checker_.OnCommand(PlacePartitions{0, {0, 1, 3}}, At(0));
+  checker_.OnCommand(AssignRow{0, 0, 0}, At(0));
+  EXPECT_THAT(
+      violations_.list(),
+      ElementsAre(HasSubstr("worker 0 was given row 0 of step 0 but never got partition 2")));
+}
+
+TEST_F(PlacementCheckerTest, ANewLifeHoldsNothing) {
+  checker_.OnCommand(PlacePartitions{0, {0, 1, 2, 3}}, At(0));
+  checker_.OnWorkerJoined(0, "worker-0");
+  checker_.OnCommand(AssignRow{0, 0, 0}, At(0));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("never got partition 0")));
+}
+
+TEST_F(PlacementCheckerTest, ARowThatDoesNotExistIsReported) {
+  checker_.OnCommand(AssignRow{0, 0, 3}, At(0));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("row 3 of step 0, which does not exist")));
+}
+
+TEST_F(PlacementCheckerTest, CommandsAfterTheEndAreReported) {
+  checker_.OnCommand(EndJob{}, At(0));
+  checker_.OnCommand(CancelWork{0, 0}, At(0));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("after the end of the job")));
+}
+
+TEST(LivenessChecker, CommitsWithinTheLimitAreFine) {
+  Violations violations;
+  LivenessChecker checker(violations, At(10), FromSeconds(1));
+  checker.OnStepApplied(0, {}, 0, At(9));
+  checker.OnStepApplied(1, {}, 0, At(10.9));
+  checker.OnStepApplied(2, {}, 0, At(11.8));
+  checker.StillRunning(At(12.5), 3);
+  EXPECT_THAT(violations.list(), IsEmpty());
+}
+
+TEST(LivenessChecker, AStepThatTakesTooLongWithoutFaultsIsReported) {
+  Violations violations;
+  LivenessChecker checker(violations, At(10), FromSeconds(1));
+  checker.OnStepApplied(0, {}, 0, At(5));
+  checker.OnStepApplied(1, {}, 0, At(11.5));
+  EXPECT_THAT(violations.list(), ElementsAre(HasSubstr("I9: step 1 took 1.500 s")));
+}
+
+TEST(LivenessChecker, AJobThatHangsIsReportedWhileSomebodyLives) {
+  Violations violations;
+  LivenessChecker checker(violations, At(0), FromSeconds(1));
+  checker.OnStepApplied(0, {}, 0, At(0.5));
+  checker.StillRunning(At(100), 0);
+  EXPECT_THAT(violations.list(), IsEmpty());
+  checker.StillRunning(At(100), 2);
+  EXPECT_THAT(violations.list(), ElementsAre(HasSubstr("I9: step 1 has not been committed")));
+}
+
+TEST(Violations, OneBugDoesNotFillTheMemory) {
+  Violations violations;
+  for (int i = 0; i < 1000; ++i) violations.Add("again");
+  EXPECT_EQ(violations.list().size(), Violations::kMostKept);
+}
+
+}  // namespace
+}  // namespace motley

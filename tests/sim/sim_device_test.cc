@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sim_device.h"
+
+#include <gtest/gtest.h>
+
+#include "base/virtual_loop.h"
+
+namespace motley {
+namespace {
+
+class SimDeviceTest : public testing::Test {
+ protected:
+  void Make(DeviceProfile profile) {
+    auto device = SimDevice::Create(loop_, profile, Random(1, Stream::kTest));
+    ASSERT_TRUE(device.ok()) << device.status().ToString();
+    device_ = *std::move(device);
+  }
+  // Seconds until work of so many samples is reported.
+  double Take(double samples) {
+    const Time start = loop_.Now();
+    bool done = false;
+    device_->Submit(
+        samples, [] { return Status::Ok(); }, [&](Status) { done = true; });
+    EXPECT_TRUE(loop_.RunUntil([&] { return done; }));
+    return ToSeconds(loop_.Now() - start);
+  }
+
+  VirtualLoop loop_;
+  std::unique_ptr<SimDevice> device_;
+};
+
+TEST_F(SimDeviceTest, TakesItsOverheadPlusSamplesOverSpeed) {
+  Make({.samples_per_second = 200, .overhead_seconds = 0.25});
+  EXPECT_NEAR(Take(100), 0.75, 1e-9);
+  EXPECT_NEAR(Take(0), 0, 1e-9);
+}
+
+TEST_F(SimDeviceTest, ASlowPhaseMultipliesTheTime) {
+  Make({.samples_per_second = 100});
+  device_->SetSlowness(4);
+  EXPECT_NEAR(Take(100), 4, 1e-9);
+  device_->SetSlowness(1);
+  EXPECT_NEAR(Take(100), 1, 1e-9);
+}
+
+TEST_F(SimDeviceTest, JitterSpreadsTimesAroundTheMean) {
+  Make({.samples_per_second = 100, .jitter = 0.1});
+  double sum = 0, least = 1e9, most = 0;
+  for (int i = 0; i < 400; ++i) {
+    const double seconds = Take(100);
+    sum += seconds;
+    least = std::min(least, seconds);
+    most = std::max(most, seconds);
+  }
+  EXPECT_NEAR(sum / 400, 1, 0.03);
+  EXPECT_LT(least, 0.85);
+  EXPECT_GT(most, 1.15);
+}
+
+}  // namespace
+}  // namespace motley
