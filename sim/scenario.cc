@@ -70,6 +70,8 @@ class Generator {
     const double overhead = Sometimes(1e-5, 2e-3);
     const double latency = Sometimes(1e-5, 5e-3);
     const double bandwidth = Sometimes(1e6, 1e8);
+    const size_t small_buffer = static_cast<size_t>(Scaled(64, 65536));
+    if (random_.Chance(0.5)) options.socket_buffer_bytes = small_buffer;
     options.link_jitter_seconds = Sometimes(1e-5, 5e-3);
     options.job.workers = static_cast<uint32_t>(workers);
     for (uint64_t i = 0; i < workers; ++i) {

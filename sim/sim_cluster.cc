@@ -10,6 +10,7 @@
 #include "sim/checkers/gradient_checker.h"
 #include "sim/checkers/liveness_checker.h"
 #include "sim/checkers/placement_checker.h"
+#include "sim/checkers/queue_checker.h"
 #include "sim/checkers/step_checker.h"
 #include "sim/digest_observer.h"
 #include "sim/fault_driver.h"
@@ -89,6 +90,12 @@ class Simulation {
       RunTo(end + kGoodbyeLimit, [this] { return server_->result().has_value(); });
     }
     faults_->Stop();
+    const QueueLimits limits = LimitQueues(options_.job, data_, gradients_->vector_length());
+    CheckQueue(limits.server, "the server", server_->max_queued_bytes(), violations_);
+    for (WorkerId w = 0; w < workers_.size(); ++w) {
+      CheckQueue(limits.worker, fmt::format("worker {}", w), workers_[w]->max_queued_bytes(),
+                 violations_);
+    }
     live_at_end_ = faults_->LiveWorkers();
     TearDown();
     return Collect(ended, end);

@@ -38,7 +38,8 @@ struct SimOptions {
   std::vector<Fault> faults;
   RandomFaults random_faults;
   uint64_t seed = 1;
-  double link_jitter_seconds = 0;  // Mean extra delay of a message.
+  double link_jitter_seconds = 0;         // Mean extra delay of a message.
+  size_t socket_buffer_bytes = 4u << 20;  // Of each direction of a connection.
   double max_virtual_seconds = 3600;
 };
 

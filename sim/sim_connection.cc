@@ -95,7 +95,7 @@ void SimConnection::SchedulePump(int side) {
 void SimConnection::Pump(int side) {
   End& from = ends_[side];
   from.pump_posted = false;
-  while (from.owner != nullptr && lanes_[side].buffered < kSocketBufferBytes) {
+  while (from.owner != nullptr && lanes_[side].buffered < link_->options.socket_buffer_bytes) {
     auto& queue = from.waiting[0].empty() ? from.waiting[1] : from.waiting[0];
     if (queue.empty()) return;
     Outgoing message = std::move(queue.front());

@@ -17,7 +17,8 @@
 
 namespace motley {
 
-// What the kernels of both ends hold of one direction of a connection.
+// What the kernels of both ends hold of one direction of a connection: a message enters as long as
+// there are fewer bytes in it.
 inline constexpr size_t kSocketBufferBytes = 4u << 20;
 
 struct SimLinkOptions {
@@ -25,6 +26,7 @@ struct SimLinkOptions {
   double bytes_per_second = 0;  // Each direction; 0: unlimited.
   Duration jitter{};            // Mean of an exponential extra delay per message.
   double replay = 0;            // Chance that a bulk message is followed by one of an older life.
+  size_t socket_buffer_bytes = kSocketBufferBytes;
 };
 
 class SimTransport;

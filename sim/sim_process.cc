@@ -18,7 +18,8 @@ SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
   return {.latency = FromSeconds(profile.latency_seconds),
           .bytes_per_second = profile.bytes_per_second,
           .jitter = FromSeconds(options.link_jitter_seconds),
-          .replay = options.random_faults.replay};
+          .replay = options.random_faults.replay,
+          .socket_buffer_bytes = options.socket_buffer_bytes};
 }
 
 // I10: what a process borrowed is returned when it has ended.

@@ -46,6 +46,7 @@ class WorkerProcess {
   // no timer is left behind. Nothing for a process that was killed.
   void TearDown(Violations& violations);
   void CheckQuiet(Violations& violations) const;
+  size_t max_queued_bytes() const { return transport_->max_queued_bytes(); }
   // Draws of everything random in it, to compare two runs.
   void MixLastDraws(Digest& digest);
 

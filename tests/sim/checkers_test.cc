@@ -7,6 +7,7 @@
 #include "sim/checkers/gradient_checker.h"
 #include "sim/checkers/liveness_checker.h"
 #include "sim/checkers/placement_checker.h"
+#include "sim/checkers/queue_checker.h"
 #include "sim/checkers/step_checker.h"
 #include "sim/sim_cluster.h"
 
@@ -315,6 +316,21 @@ TEST(LivenessChecker, AJobThatHangsIsReportedWhileSomebodyLives) {
   EXPECT_THAT(violations.list(), IsEmpty());
   checker.StillRunning(At(100), 2);
   EXPECT_THAT(violations.list(), ElementsAre(HasSubstr("I9: step 1 has not been committed")));
+}
+
+TEST(QueueChecker, AQueueAboveItsLimitIsReported) {
+  const Dataset data = MakeSyntheticDataset(100, 10, 2, 1);
+  JobOptions job;
+  job.workers = 4;
+  const QueueLimits limits = LimitQueues(job, data, /*vector_length=*/1000);
+  EXPECT_GE(limits.worker, 2u * 4000);
+  EXPECT_LT(limits.worker, 100'000u);
+  EXPECT_GE(limits.server, data.size_bytes() + 4000);
+  Violations violations;
+  CheckQueue(limits.worker, "worker 2", limits.worker, violations);
+  EXPECT_THAT(violations.list(), IsEmpty());
+  CheckQueue(limits.worker, "worker 2", limits.worker + 1, violations);
+  EXPECT_THAT(violations.list(), ElementsAre(HasSubstr("I8: worker 2 had")));
 }
 
 TEST(Violations, OneBugDoesNotFillTheMemory) {
