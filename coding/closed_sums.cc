@@ -5,6 +5,7 @@
 #include "coding/c_shape.h"
 #include "coding/combine.h"
 #include "coding/decoder_checks.h"
+#include "coding/noise_floor.h"
 #include "coding/slice_sums.h"
 
 namespace motley {
@@ -82,7 +83,9 @@ class ClosedSums final : public SliceSums {
     context_.parallel.For(sum.size(), kCombineGrain, [&](size_t begin, size_t end) {
       std::vector<const float*> terms;
       for (uint32_t r : used) terms.push_back(Accumulator(r, slice) + begin);
-      WeightedSum(context_.form.field, weights, terms, sum.subspan(begin, end - begin));
+      const std::span<float> part = sum.subspan(begin, end - begin);
+      WeightedSum(context_.form.field, weights, terms, part);
+      if (context_.form.field == Field::kComplexPacked) ZeroBelowNoise(weights, terms, part);
     });
     return Status::Ok();
   }
