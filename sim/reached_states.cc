@@ -29,6 +29,7 @@ const std::vector<std::string>& ReachedStates::All() {
       "decoded with exactly s missing",
       "decoded with nobody missing",
       "paused worker back in time",
+      "equal to the bit",
       "one worker left",
       "replanned after a loss",
       "replanned for speed",

@@ -231,6 +231,46 @@ void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::s
   }
 }
 
+// The same scenario with nothing going wrong.
+Scenario Calm(Scenario scenario) {
+  SimOptions& options = scenario.options;
+  options.random_faults = RandomFaults();
+  options.faults.clear();
+  options.link_jitter_seconds = 0;
+  for (WorkerProfile& worker : options.cluster.workers) worker.device.jitter = 0;
+  return scenario;
+}
+
+// The first plan over all workers was kept to the end.
+bool PlanStayed(const SimResult& run) {
+  const std::vector<WorkerStats>& workers = run.job.scheduler.workers;
+  return run.job.status.ok() && run.job.scheduler.replans == 0 &&
+         !run.reached.contains("code compromised") &&
+         std::all_of(workers.begin(), workers.end(),
+                     [](const WorkerStats& worker) { return worker.joined && !worker.lost; });
+}
+
+// Sums of plain answers with disjoint supports are formed in one order, whoever answers and
+// whenever: as long as the plan stays, faults do not change a bit (I4). True if this could be
+// judged.
+bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
+                     std::vector<std::string>& wrong) {
+  const JobOptions& job = scenario.options.job;
+  const bool disjoint =
+      job.code == "none" || (job.code == "repetition" && job.workers % (job.tolerate + 1) == 0);
+  if (!disjoint || job.shares != Shares::kEqual || !PlanStayed(result)) return false;
+  const Scenario calm = Calm(scenario);
+  const auto reference = Simulate(calm.options, calm.data, nullptr);
+  if (!reference.ok()) {
+    wrong.push_back("without faults: " + reference.status().ToString());
+  } else if (!PlanStayed(*reference)) {
+    return false;
+  } else if (reference->job.parameters != result.job.parameters) {
+    wrong.push_back("I4: the parameters are not those of a run without faults, to the bit");
+  }
+  return true;
+}
+
 }  // namespace
 
 Scenario MakeScenario(uint64_t seed) { return Generator(seed).Make(); }
@@ -269,6 +309,7 @@ SeedReport RunSeed(uint64_t seed) {
   report.reached = first->reached;
   report.violations = first->violations;
   Judge(scenario, *first, report.violations);
+  if (CompareWithCalm(scenario, *first, report.violations)) ++report.reached["equal to the bit"];
   if (!second.ok() || second->digest != first->digest) {
     report.violations.push_back("the same seed ran differently the second time");
   }

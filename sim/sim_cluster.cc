@@ -148,9 +148,10 @@ class Simulation {
     SimResult result;
     if (server_->result()) result.job = *server_->result();
     if (!ended) {
-      result.job.status = Status::Unavailable(
-          fmt::format("the job was not done after {:.1f} simulated seconds, at step {} of {}",
-                      ToSeconds(end), result.job.steps, options_.job.steps));
+      const bool stuck = ToSeconds(end) < options_.max_virtual_seconds;
+      result.job.status = Status::Unavailable(fmt::format(
+          "the job was not done after {:.3f} simulated seconds, at step {} of {}{}", ToSeconds(end),
+          result.job.steps, options_.job.steps, stuck ? ": nobody waits for anything" : ""));
     }
     reached_.Count("paused worker back in time", faults_->back_from_pause());
     reached_.Count("worker started again", faults_->restarts());

@@ -25,7 +25,7 @@ struct SimLinkOptions {
   Duration latency{};           // One way.
   double bytes_per_second = 0;  // Each direction; 0: unlimited.
   Duration jitter{};            // Mean of an exponential extra delay per message.
-  double replay = 0;            // Chance that a bulk message is followed by one of an older life.
+  double replay = 0;            // Chance that a bulk message has a twin of an older life.
   size_t socket_buffer_bytes = kSocketBufferBytes;
 };
 
