@@ -128,9 +128,14 @@ void CodedScheduler::ReplaceAbsent() {
 }
 
 // Of those that are free: who holds most of the row, then who is fastest, then the first. One
-// whose answer was refused in this step only when nobody else lives.
+// whose answer was refused in this step only when nobody else can be counted on.
 std::optional<WorkerId> CodedScheduler::PickHelper(RowId row) const {
-  const bool alone = members_.ReadyCount() <= 1;
+  bool alone = true;
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    const Worker& worker = members_[id];
+    const bool counts = worker.live && worker.ready && !worker.Overdue(now_);
+    if (counts && !RejectedInStep(id)) alone = false;
+  }
   std::optional<WorkerId> best;
   for (WorkerId id = 0; id < members_.size(); ++id) {
     const Worker& worker = members_[id];

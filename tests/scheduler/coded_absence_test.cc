@@ -289,6 +289,17 @@ TEST(CodedAbsence, TheOnlyWorkerMayTryAgainBeforeDivergenceIsCalled) {
   EXPECT_THAT(script.Reject(0, 0, false), ElementsAre("end data error"));
 }
 
+TEST(CodedAbsence, OneWhoseAnswerWasRefusedTriesAgainWhenTheOthersAreSilent) {
+  Steady steady(Options(2), {100, 100});
+  Script& script = steady.script;
+  script.Reject(0, 0, false);
+  EXPECT_THAT(script.Free(0, 60, 0.6), IsEmpty()) << "worker 1 may still do it";
+  EXPECT_THAT(script.TickAtDeadline(), ElementsAre("assign 0 step 8 row 0"));
+  script.Arrive(0, 0);
+  EXPECT_THAT(script.Free(0, 60, 0.6), ElementsAre("place 0 x6", "assign 0 step 8 row 1"));
+  EXPECT_THAT(script.Arrive(0, 1), ElementsAre("cancel 1 step 8", "commit 8"));
+}
+
 TEST(CodedAbsence, AbsentRowsAreJudgedOnlyAfterTheStepWasOpened) {
   // The plan shrinks from three rows to two while worker 1 is known to be silent; asking about the
   // new rows before OpenStep is carried out would ask a decoder of three rows.
