@@ -49,10 +49,16 @@ char DetectDelimiter(std::string_view first_line) {
   return best;
 }
 
+// How tools write that a value is missing.
+bool IsMissing(std::string_view field) {
+  static constexpr std::string_view kMarks[] = {"NA", "N/A", "n/a", "null", "NULL", "None"};
+  return std::find(std::begin(kMarks), std::end(kMarks), field) != std::end(kMarks);
+}
+
 // A line of names has a field that starts like a name; "nan" and "inf" are bad numbers instead.
 bool IsHeader(const Fields& fields) {
   return std::any_of(fields.begin(), fields.end(), [](std::string_view field) {
-    if (field.empty()) return false;
+    if (field.empty() || IsMissing(field)) return false;
     const auto first = static_cast<unsigned char>(field.front());
     double number = 0;
     const auto parsed = std::from_chars(field.data(), field.data() + field.size(), number);

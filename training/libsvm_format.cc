@@ -22,7 +22,8 @@ std::string_view NextToken(std::string_view& line) {
 
 std::string_view WithoutComment(std::string_view line) { return line.substr(0, line.find('#')); }
 
-// True when the first line that has a second token gives it an index.
+// True when the first line that has a second token gives it an index; with a delimiter inside, it
+// is a CSV file's name or time of day.
 bool LooksLikeLibsvm(std::string_view content) {
   constexpr int kLinesToTry = 1000;
   LineScanner lines(content);
@@ -31,7 +32,8 @@ bool LooksLikeLibsvm(std::string_view content) {
     line = WithoutComment(line);
     if (NextToken(line).empty()) continue;
     const std::string_view token = NextToken(line);
-    if (!token.empty()) return token.find(':') != std::string_view::npos;
+    if (token.empty()) continue;
+    return token.find(':') != token.npos && token.find_first_of(",;") == token.npos;
   }
   return false;
 }

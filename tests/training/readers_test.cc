@@ -69,6 +69,13 @@ TEST(Csv, DelimitersQuotesBlanksAndByteOrderMarkAreTaken) {
   }
 }
 
+TEST(Csv, ColonsInNamesMakeNoLibsvmFile) {
+  const TemporaryFolder folder;
+  for (const char* text : {"the a:b,kind\n1,0\n3,1\n", "the a:b;kind\n1;0\n3;1\n"}) {
+    EXPECT_THAT(Read(folder.Write("a.csv", text)).train.dense, ElementsAre(1, 3)) << text;
+  }
+}
+
 TEST(Csv, ErrorsNameFileLineAndColumn) {
   const TemporaryFolder folder;
   const auto expect = [&](const std::string& text, const std::string& part) {
@@ -78,6 +85,9 @@ TEST(Csv, ErrorsNameFileLineAndColumn) {
   expect("a,b,c\n1,2,0\n1,nan,1\n", "b.csv:3: column 1: 'nan' is not a finite number");
   expect("nan,2,0\n1,2,1\n", "b.csv:1: column 0");
   expect("1,inf,0\n1,2,1\n", "b.csv:1: column 1");
+  expect("1,NA,0\n1,2,1\n", "b.csv:1: column 1: 'NA' is not a number");
+  expect("n/a,2,0\n1,2,1\n", "b.csv:1: column 0: 'n/a' is not a number");
+  expect("1,null,0\n1,2,1\n", "b.csv:1: column 1: 'null' is not a number");
   expect("1,1e39,0\n1,2,1\n", "b.csv:1: column 1");
   expect("1,1e999,0\n1,2,1\n", "b.csv:1: column 1");
   expect("1,,0\n1,2,1\n", "b.csv:1: column 1: a value is missing");
