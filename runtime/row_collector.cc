@@ -152,11 +152,9 @@ void RowCollector::RaiseAll(const std::vector<Event>& events) {
 bool RowCollector::End(WorkerId worker, const wire::PullT& pull) {
   Seat& seat = seats_[worker];
   if (seat.assignments.empty()) return false;
+  const Assignment& ending = seat.assignments.front();
+  if (ending.step != pull.step || ending.row != pull.row) return false;
   const Assignment front = std::move(seat.assignments.front());
-  if (front.step != pull.step || front.row != pull.row) {
-    seat.assignments.front() = front;
-    return false;
-  }
   seat.assignments.pop_front();
   if (front.settled || !pull.finished) return true;
   if (!Counts(front) || row_done_[front.row]) {

@@ -52,7 +52,6 @@ class RowCollector {
   // The worker ends an assignment. False when it had none like that.
   bool End(WorkerId worker, const wire::PullT& pull);
 
-  bool Idle(WorkerId worker) const { return seats_[worker].assignments.empty(); }
   std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
   const CodeForm& form() const { return *form_; }  // Of the step that was opened last.
   double amplification() const;                    // Of the last Close.

@@ -12,7 +12,9 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kMaxJoinBytes = 4096;                   // All that is read from a stranger.
+constexpr uint32_t kMaxJoinBytes = 4096;  // All that is read from a stranger.
+// Of one connection; each is answered with words, which would pile up here if nobody read them.
+constexpr uint32_t kMaxComplaints = 32;
 constexpr uint64_t kMaxComputeNs = 1'000'000'000'000'000;  // Eleven days for one row.
 
 }  // namespace
@@ -70,6 +72,9 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
 void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (!worker) return;  // Sent away meanwhile.
+  if (++incoming_[peer].complaints > kMaxComplaints) {
+    return peers_.SendAway(peer, why.WithContext("too many bad messages"));
+  }
   SendControl(env_.transport, peer, peers_.HeaderTo(*worker, FrameKind::kControl),
               ErrorMessage(why.WithContext("refused from " + Describe(*worker)), step));
 }
@@ -100,9 +105,8 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
       observer_.OnNotice(Describe(worker) + " reports: " + StatusOf(*error).ToString());
     }
   } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
-    env_.transport.Disconnect(peer);
-    OnLost(peer,
-           Status::Unavailable(leave->reason.empty() ? "it left" : "it left: " + leave->reason));
+    peers_.Disconnect(
+        peer, Status::Unavailable(leave->reason.empty() ? "it left" : "it left: " + leave->reason));
   } else if (control.body.type != wire::Body::Progress && control.body.type != wire::Body::NONE) {
     peers_.SendAway(peer, Status::DataError(fmt::format("a worker does not send {}",
                                                         wire::EnumNameBody(control.body.type))));

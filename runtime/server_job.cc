@@ -46,6 +46,7 @@ void ServerJob::Start(Finished finished) {
   model_->SetIdle([this] { FinishWhenQuiet(); });
   env_.transport.SetReceiver(this);
   pump_.Raise(Tick{});  // Starts the scheduler's clock.
+  FinishWhenQuiet();    // Stop may have come first.
 }
 
 void ServerJob::Stop(const std::string& reason) { End(Status::Cancelled(reason)); }

@@ -90,10 +90,10 @@ class ServerJob final : public ServerNode, private Receiver {
   JobRecord record_;
   ServerPeers peers_;
   EventPump pump_;
-  // The message that is arriving from a peer.
-  struct Incoming {
+  struct Incoming {  // From a peer: the message that is arriving.
     Bytes control;
     std::vector<float> slice;
+    uint32_t complaints = 0;  // Made so far.
   };
   std::map<PeerId, Incoming> incoming_;
   std::vector<bool> introduced_;  // Sent the first Pull of its life.

@@ -56,6 +56,13 @@ void WorkerLife::SetTimer(Duration delay, Task task) {
 void WorkerLife::Connect() {
   state_ = State::kConnecting;
   peer_ = env_.transport.Connect(options_.server);
+  // Where packets are dropped on the way, TCP alone would try for minutes.
+  const Duration left = started_ + kConnectLimit - env_.loop.Now();
+  SetTimer(std::max(left, Duration::zero()), [this] {
+    Finish(
+        Status::Unavailable(fmt::format("cannot join the server at {}: no connection within {} s",
+                                        options_.server, kConnectLimit.count() / 1'000'000'000)));
+  });
 }
 
 Header WorkerLife::OwnHeader() const {

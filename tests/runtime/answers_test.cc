@@ -198,5 +198,16 @@ TEST_F(Answers, WhatAWorkerReportsIsPassedOn) {
       << world.watcher.Notices();
 }
 
+// Each is refused with words; who never reads them would let them pile up at the server.
+TEST_F(Answers, ThatNobodyAskedForAreRefusedOnlySoOften) {
+  wire::AssignT made_up;
+  made_up.step = 1'000'000;
+  for (int i = 0; i < 200; ++i) fake->Answer(made_up, 2, 0.5f);
+  ASSERT_TRUE(world.RunUntil([&] { return fake->leave.has_value(); }));
+  EXPECT_LT(fake->errors.size(), 100u);
+  EXPECT_NE(fake->leave->reason.find("bad messages"), std::string::npos) << fake->leave->reason;
+  ExpectRightModel();
+}
+
 }  // namespace
 }  // namespace motley

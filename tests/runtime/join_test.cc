@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/messages.h"
+#include "tests/runtime/held_transport.h"
 #include "tests/runtime/job_world.h"
 
 namespace motley {
@@ -65,6 +66,43 @@ TEST(Join, WhoSaysNothingIsDisconnectedAfterTenSeconds) {
   ASSERT_TRUE(world.RunUntil([&] { return silent.lost.has_value(); }));
   EXPECT_GE(world.loop.Now(), Time(std::chrono::seconds(10)));
   EXPECT_LE(world.loop.Now(), Time(std::chrono::seconds(11)));
+}
+
+// As an address does whose packets are dropped on the way: TCP alone would try for minutes.
+TEST(Join, AServerThatNeverAnswersTheConnectionIsGivenUpAfterTenSeconds) {
+  VirtualLoop loop;
+  HeldTransport transport;
+  auto device = MakeInlineDevice(loop);
+  ASSERT_TRUE(device.ok()) << device.status().ToString();
+  WorkerOptions options;
+  options.server = "203.0.113.1:7440";
+  options.incarnation = 5;
+  const auto worker = WorkerNode::Create(Env{loop, transport, **device}, options);
+  std::optional<Status> ended;
+  worker->Start([&](Status status) { ended = std::move(status); });
+  loop.RunUntilTime(Time(std::chrono::seconds(9)));
+  EXPECT_FALSE(ended);
+  loop.RunUntilTime(Time(std::chrono::seconds(11)));
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->code(), StatusCode::kUnavailable);
+  EXPECT_NE(ended->ToString().find("203.0.113.1:7440"), std::string::npos) << ended->ToString();
+}
+
+TEST(Join, AJobStoppedBeforeItStartsStillFinishes) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  auto server = ServerNode::Create(Env{world.loop, *world.server_transport, *world.server_device},
+                                   world.options, world.data, nullptr);
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  (*server)->Stop("not wanted");
+  ASSERT_FALSE(world.RunUntil([] { return false; }));
+  int finished = 0;
+  (*server)->Start([&](const JobResult& result) {
+    ++finished;
+    EXPECT_EQ(result.status.code(), StatusCode::kCancelled);
+  });
+  ASSERT_TRUE(world.RunUntil([&] { return finished > 0; }));
+  EXPECT_FALSE(world.RunUntil([] { return false; }));
+  EXPECT_EQ(finished, 1);
 }
 
 TEST(Join, BulkBeforeTheJoinEndsTheConnectionUnread) {

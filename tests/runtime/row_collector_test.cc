@@ -201,7 +201,6 @@ TEST_F(Collector, CancelledWorkEndsSilently) {
   rows.Open(0, Form("none", 2, 0));
   rows.Assign(0, 0, 0);
   EXPECT_TRUE(End(0, 0, 0, false));
-  EXPECT_TRUE(rows.Idle(0));
   EXPECT_TRUE(events.empty());
   EXPECT_FALSE(End(0, 0, 0, false));  // Only once.
 }
