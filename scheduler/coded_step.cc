@@ -240,9 +240,17 @@ void CodedScheduler::On(const RowRejected& event) {
   AfterRejection(event);
 }
 
+// A few bad workers prove nothing; most of those who are not silent do.
 bool CodedScheduler::Diverged(const RowRejected& event) {
   const auto same = std::count(rejected_.begin(), rejected_.end(), event.worker);
-  const bool others = same < static_cast<std::ptrdiff_t>(rejected_.size());
+  uint32_t senders = 0;
+  uint32_t awake = 0;
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    if (!members_.Live(id) || !members_[id].ready || members_[id].Overdue(now_)) continue;
+    ++awake;
+    senders += RejectedInStep(id) ? 1 : 0;
+  }
+  const bool others = senders > 1 && 2 * senders > awake;
   const bool alone = members_.LiveCount() == 1 && same >= static_cast<int>(kMaxRejections);
   if (!others && !alone) return false;
   End(Status::DataError(fmt::format(

@@ -262,6 +262,20 @@ TEST(CodedAbsence, TwoWorkersRefusedInOneStepMeanThatTrainingDiverged) {
   EXPECT_THAT(script.end_status().message(), HasSubstr("lower --lr"));
 }
 
+TEST(CodedAbsence, TwoBadWorkersAmongManyAreNoDivergence) {
+  SchedulerOptions options = Options(5, "rs");
+  options.tolerate = 2;
+  Steady steady(options, {100, 100, 100, 100, 100});
+  Script& script = steady.script;
+  script.Reject(0, 0, false);
+  EXPECT_THAT(script.Reject(1, 1, false), IsEmpty());
+  script.Arrive(2, 2);
+  script.Arrive(3, 3);
+  EXPECT_THAT(script.Arrive(4, 4), ElementsAre("commit 8"));
+  script.Applied();
+  EXPECT_EQ(script.step(), 9u);
+}
+
 TEST(CodedAbsence, RefusalsInDifferentStepsAreNoDivergence) {
   Steady steady(Options(3), {100, 100, 100});
   steady.script.Reject(0, 0, true);
