@@ -9,7 +9,8 @@ namespace motley {
 
 TimerId VirtualLoop::After(Duration delay, Task task) {
   const TimerId id = next_id_++;
-  const Time due = now_ + std::max(delay, Duration::zero());
+  MOTLEY_ASSERT(delay >= Duration::zero());
+  const Time due = delay > kNever - now_ ? kNever : now_ + delay;
   due_.emplace(id, due);
   queue_.emplace(Key{due, id}, std::move(task));
   return id;
