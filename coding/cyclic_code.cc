@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/random.h"
+#include "coding/decoder.h"
 #include "coding/placement.h"
 #include "coding/small_solve.h"
 #include "coding/straggler_sets.h"
@@ -175,7 +176,8 @@ Result<CodeForm> BuildCyclicCode(const CodeRequest& request) {
   }
   if (best_score < kUnusable) {
     Fill(best, form);
-    if (Validate(form).ok()) return form;
+    // A code that the norm guard refuses with every answer there would never end a step.
+    if (Validate(form).ok() && Solve(form, std::vector<bool>(n, true)).ok()) return form;
   }
   return Status::InvalidArgument(
       fmt::format("code \"cyclic\" finds no usable random coefficients for {} workers and {} "

@@ -4,7 +4,8 @@
 // in the null space of a random s x n matrix H with H 1 = 0. Speeds do not matter: loads are equal.
 // Rounding errors grow fast with n and s, so of 20 or more draws the one with the least
 // amplification over sampled straggler sets is kept, and each row is scaled to a largest
-// coefficient of 1.
+// coefficient of 1. Refused where even all answers together do not decode within the default limits
+// (from about 100 workers on).
 #pragma once
 
 #include "coding/gradient_code.h"

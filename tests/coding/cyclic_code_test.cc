@@ -20,6 +20,19 @@ TEST(CyclicCode, RefusesMoreWorkersThanRandomCodesCanServe) {
   EXPECT_NE(form.status().message().find("use rs"), std::string::npos);
 }
 
+TEST(CyclicCode, RefusesWhatNotEvenAllAnswersDecode) {
+  for (uint32_t n : {64, 128, 192}) {
+    const auto form = BuildCode("cyclic", EqualRequest(n, 2, n));
+    if (form.ok()) {
+      const auto all = Solve(*form, std::vector<bool>(n, true));
+      EXPECT_TRUE(all.ok()) << n << ": " << all.status().ToString();
+    } else {
+      EXPECT_GT(n, 64);
+      EXPECT_NE(form.status().message().find("use rs"), std::string::npos);
+    }
+  }
+}
+
 TEST(CyclicCode, AnotherSeedIsAnotherCode) {
   CodeRequest request = EqualRequest(6, 2, 12);
   const CodeForm one = MustBuild("cyclic", request);
