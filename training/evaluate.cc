@@ -25,7 +25,7 @@ RowResult LogisticRow(float score, float label) {
   const double margin = positive ? score : -score;
   // log(1 + exp(-m)) without overflow.
   const double loss = std::max(-margin, 0.0) + std::log1p(std::exp(-std::abs(margin)));
-  return {.loss = loss, .correct = (score > 0) == positive};
+  return {.loss = loss, .correct = std::isfinite(score) && (score > 0) == positive};
 }
 
 RowResult SoftmaxRow(std::span<const float> scores, float label) {
@@ -33,8 +33,10 @@ RowResult SoftmaxRow(std::span<const float> scores, float label) {
   double sum = 0;
   for (const float score : scores) sum += std::exp(static_cast<double>(score) - *best);
   const auto wanted = static_cast<size_t>(label);
+  const bool finite =
+      std::all_of(scores.begin(), scores.end(), [](float score) { return std::isfinite(score); });
   return {.loss = std::log(sum) + *best - scores[wanted],
-          .correct = static_cast<size_t>(best - scores.begin()) == wanted};
+          .correct = finite && static_cast<size_t>(best - scores.begin()) == wanted};
 }
 
 }  // namespace

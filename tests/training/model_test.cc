@@ -132,6 +132,22 @@ TEST(Evaluate, LogisticCountsPositiveScoresAsClassOne) {
   EXPECT_EQ(Evaluate(*model, *rig.device, parameters, data)->accuracy, 0.5);
 }
 
+TEST(Evaluate, ScoresThatAreNotFiniteAreNeverCorrect) {
+  TestRig rig;
+  for (const ModelSpec& spec : {ModelSpec{"logistic", 2, 2}, ModelSpec{"softmax", 2, 3}}) {
+    Dataset data = MakeSamples(2, spec.classes, false, 6, 1);
+    std::fill(data.label.begin(), data.label.end(), 0.0f);
+    const auto model = MakeModel(spec);
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      const std::vector<float> parameters(model->parameter_count(), bad);
+      const auto evaluation = Evaluate(*model, *rig.device, parameters, data);
+      ASSERT_TRUE(evaluation.ok());
+      EXPECT_EQ(evaluation->accuracy, 0) << spec.name << " with " << bad;
+    }
+  }
+}
+
 TEST(Evaluate, NoSamplesAreRefused) {
   TestRig rig;
   const auto model = MakeModel({"logistic", 1, 2});
