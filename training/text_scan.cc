@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace motley {
@@ -29,6 +31,32 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
+namespace {
+
+// Whether a decimal number that a double cannot hold is too small for it, not too large.
+bool IsBelowOne(std::string_view number) {
+  const size_t e = number.find_first_of("eE");
+  const std::string_view digits = number.substr(0, e);
+  const size_t first = digits.find_first_of("123456789");
+  if (first == std::string_view::npos) return true;
+  const auto point = static_cast<int64_t>(std::min(digits.find('.'), digits.size()));
+  const auto place = static_cast<int64_t>(first);  // 0.1 and 1.0 have exponents -1 and 0.
+  int64_t exponent = place > point ? point - place : point - place - 1;
+  if (e == std::string_view::npos) return exponent < 0;
+  std::string_view written = number.substr(e + 1);
+  if (written.starts_with('+')) written.remove_prefix(1);
+  int64_t shift = 0;
+  const auto end = written.data() + written.size();
+  if (std::from_chars(written.data(), end, shift).ec != std::errc()) {
+    return written.starts_with('-');  // More than any number of digits can make up for.
+  }
+  constexpr int64_t kFar = int64_t{1} << 60;
+  exponent += std::clamp(shift, -kFar, kFar);
+  return exponent < 0;
+}
+
+}  // namespace
+
 Result<double> ParseNumber(std::string_view text) {
   std::string_view digits = text;
   if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
@@ -39,10 +67,7 @@ Result<double> ParseNumber(std::string_view text) {
   if (error == std::errc::invalid_argument || stop != end) {
     return Status::DataError(Quoted(text) + " is not a number");
   }
-  const bool tiny =
-      error == std::errc::result_out_of_range &&
-      (digits.find("e-") != std::string_view::npos || digits.find("E-") != std::string_view::npos);
-  if (tiny) return 0.0;
+  if (error == std::errc::result_out_of_range && IsBelowOne(digits)) return 0.0;
   if (error != std::errc() || !(std::abs(value) <= std::numeric_limits<float>::max())) {
     return Status::DataError(Quoted(text) + " is not a finite number that a float can hold");
   }
