@@ -50,7 +50,9 @@ class ClosedSums final : public SliceSums {
       if (first) Clear(slice, begin, end);
       std::vector<float*> sums;
       for (uint32_t r : used) sums.push_back(Accumulator(r, slice) + begin);
-      AddWeightedToEach(form.field, weights, std::span(values).subspan(begin, end - begin), sums);
+      const std::span<const float> part = std::span(values).subspan(begin, end - begin);
+      AddWeightedToEach(form.field, weights, part, sums);
+      if (packed()) AddPairEnergy(part, {Energy(slice) + begin / 2, part.size() / 2});
     });
   }
 
@@ -60,24 +62,23 @@ class ClosedSums final : public SliceSums {
     if (place == solved_.end()) {
       place = solved_.emplace(present, SolveClosed(context_.form, present, context_.limits)).first;
     }
-    const bool complete = std::find(present.begin(), present.end(), false) == present.end();
-    if (!place->second.ok() && !complete) return false;
-    solution_[slice] = &place->second;
+    if (!place->second.ok()) return false;
+    solution_[slice] = &*place->second;
     return true;
   }
 
   std::span<const RowId> Twins(RowId) const override { return {}; }
 
   Status WriteSum(size_t slice, std::span<float> sum) override {
-    const Result<DecodingVector>& solution = *solution_[slice];
-    MOTLEY_RETURN_IF_ERROR(solution.status());
-    residual_ = std::max(residual_, solution->residual);
-    amplification_ = std::max(amplification_, solution->amplification);
+    const DecodingVector& solution = *solution_[slice];
+    residual_ = std::max(residual_, solution.residual);
+    amplification_ = std::max(amplification_, solution.amplification);
+    const double noise = RoundingOfPairs(solution.amplification, rows_there_[slice]);
     std::vector<Complex> weights;
     std::vector<uint32_t> used;
     for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
-      if (solution->x[r] == Complex(0)) continue;
-      weights.push_back(solution->x[r]);
+      if (solution.x[r] == Complex(0)) continue;
+      weights.push_back(solution.x[r]);
       used.push_back(r);
     }
     context_.parallel.For(sum.size(), kCombineGrain, [&](size_t begin, size_t end) {
@@ -85,7 +86,7 @@ class ClosedSums final : public SliceSums {
       for (uint32_t r : used) terms.push_back(Accumulator(r, slice) + begin);
       const std::span<float> part = sum.subspan(begin, end - begin);
       WeightedSum(context_.form.field, weights, terms, part);
-      if (context_.form.field == Field::kComplexPacked) ZeroBelowNoise(weights, terms, part);
+      if (packed()) ZeroBelow(noise, {Energy(slice) + begin / 2, part.size() / 2}, part);
     });
     return Status::Ok();
   }
@@ -105,7 +106,8 @@ class ClosedSums final : public SliceSums {
   }
 
   size_t floats_needed() const override {
-    return size_t{context_.form.accumulators} * context_.layout.length;
+    const size_t energy = packed() ? context_.layout.length / 2 : 0;
+    return size_t{context_.form.accumulators} * context_.layout.length + energy;
   }
   size_t waiting_bytes() const override { return 0; }
   double residual() const override { return residual_; }
@@ -118,7 +120,16 @@ class ClosedSums final : public SliceSums {
     return context_.pool.data() + base + r * context_.layout.size(slice);
   }
 
+  // What the noise floor needs to know of the answers, behind the accumulators.
+  float* Energy(size_t slice) const {
+    const size_t behind = context_.layout.length * context_.form.accumulators;
+    return context_.pool.data() + behind + context_.layout.begin(slice) / 2;
+  }
+
+  bool packed() const { return context_.form.field == Field::kComplexPacked; }
+
   void Clear(size_t slice, size_t begin, size_t end) const {
+    if (packed()) std::fill(Energy(slice) + begin / 2, Energy(slice) + end / 2, 0.0F);
     for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
       std::fill(Accumulator(r, slice) + begin, Accumulator(r, slice) + end, 0.0F);
     }
@@ -142,7 +153,7 @@ class ClosedSums final : public SliceSums {
   std::vector<size_t> rows_there_;  // Per slice.
   // What each set of rows that came up decodes to; slices share them.
   std::map<std::vector<bool>, Result<DecodingVector>> solved_;
-  std::vector<const Result<DecodingVector>*> solution_;  // Per slice, into solved_.
+  std::vector<const DecodingVector*> solution_;  // Per slice, into solved_.
   double residual_ = 0;
   double amplification_ = 0;
 };

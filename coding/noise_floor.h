@@ -2,20 +2,25 @@
 // Exact zeros through a complex-packed code. Packing couples the two coordinates of a pair: where
 // one of them is exactly zero in every partial gradient (a dead unit, an unused input), decoding
 // returns rounding noise of its partner's size instead. Optimizers that divide by a gradient's
-// magnitude (Adam) turn that noise into full steps, so what is below the noise is set to zero.
+// magnitude (Adam) turn that noise into full steps, so what is below the noise is set to zero. How
+// large the noise is follows from the answers themselves, not from their sums, which cancel by
+// chance. Any thread.
 #pragma once
 
+#include <cstddef>
 #include <span>
-
-#include "coding/code_form.h"
 
 namespace motley {
 
-// out = sum_r weights[r] * terms[r] was formed in float on pairs; zeroes each coordinate that is
-// below 2^-19 * sum_r |weights[r]| |terms[r]| of its pair (what rounding leaves of
-// the answers, which may cancel inside the sums).
-// Any thread; even lengths.
-void ZeroBelowNoise(std::span<const Complex> weights, std::span<const float* const> terms,
-                    std::span<float> out);
+// energy[t] += |values[2t] + i values[2t + 1]|^2: of all answers, pair by pair.
+void AddPairEnergy(std::span<const float> values, std::span<float> energy);
+
+// How large rounding is in a sum of `answers` answers, relative to the root of their energy:
+// 2^-21 amplification sqrt(answers), the largest seen of independent roundings, where
+// `amplification` (DecodingVector) also counts how much larger than an answer its terms were.
+double RoundingOfPairs(double amplification, size_t answers);
+
+// Zeroes each coordinate whose magnitude is below noise * sqrt(energy of its pair).
+void ZeroBelow(double noise, std::span<const float> energy, std::span<float> values);
 
 }  // namespace motley

@@ -62,8 +62,8 @@ class SliceSums {
 
   // Takes a checked slice that was not there before; `values` may be emptied. The pool is reserved.
   virtual void Add(RowId row, size_t slice, std::vector<float>& values) = 0;
-  // After an Add: whether the slice is finished now. True as well when nothing more can come and it
-  // still is refused; WriteSum then fails.
+  // After an Add: whether the slice is finished now. Where the norm guard refuses even all rows it
+  // never is; the step then has to be done under another code.
   virtual bool Finished(size_t slice, const std::vector<bool>& present) = 0;
   // Rows that bring the slice nothing once `row` is there.
   virtual std::span<const RowId> Twins(RowId row) const = 0;

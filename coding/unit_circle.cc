@@ -85,11 +85,8 @@ void SetCircleCode(std::vector<Complex> nodes, std::span<const HeldRun> runs, Co
                 form.rows[worker]);
     }
   }
-  if (form.stragglers == 0) {
-    std::vector<WorkerId> everyone(form.workers);
-    for (WorkerId worker = 0; worker < form.workers; ++worker) everyone[worker] = worker;
-    SetClasses({everyone}, form);
-  } else {
+  // Without stragglers all coefficients are 1: the tiling form, summed in a fixed order.
+  if (form.stragglers > 0) {
     form.field = Field::kComplexPacked;
     form.nodes = std::move(nodes);
     SetC(form);

@@ -14,12 +14,14 @@
 namespace motley {
 namespace {
 
-// Answers of a code to gradients whose odd coordinates are all exactly zero.
-std::vector<std::vector<float>> Answers(const CodeForm& form, size_t length) {
+// Answers of a code to gradients whose odd coordinates are `odd` times as large as the even ones.
+std::vector<std::vector<float>> Answers(const CodeForm& form, size_t length, double odd = 0) {
   Random random(5, Stream::kTest);
   std::vector<std::vector<float>> gradients(form.partitions, std::vector<float>(length, 0));
   for (auto& gradient : gradients) {
-    for (size_t t = 0; t < length; t += 2) gradient[t] = static_cast<float>(random.Normal());
+    for (size_t t = 0; t < length; ++t) {
+      gradient[t] = static_cast<float>(random.Normal() * (t % 2 == 0 ? 1 : odd));
+    }
   }
   std::vector<std::vector<float>> answers(form.workers, std::vector<float>(length, 0));
   for (RowId row = 0; row < form.workers; ++row) {
@@ -54,13 +56,35 @@ TEST(NoiseFloor, ExactZerosSurviveAComplexCode) {
   }
 }
 
-TEST(NoiseFloor, ValuesAboveTheNoiseStay) {
-  const std::vector<float> term = {1.0F, 1e-5F, 1.0F, 1e-8F, 0.0F, 1e-30F};
-  std::vector<float> out = term;
-  const Complex weight(1, 0);
-  const float* const terms = term.data();
-  ZeroBelowNoise({&weight, 1}, {&terms, 1}, out);
-  EXPECT_EQ(out, (std::vector<float>{1.0F, 1e-5F, 1.0F, 0.0F, 0.0F, 1e-30F}));
+TEST(NoiseFloor, SmallTrueValuesBesideLargeOnesStay) {
+  for (const auto& [workers, stragglers] : {std::pair{4u, 1u}, {16u, 3u}, {64u, 6u}}) {
+    CodeRequest request;
+    request.speeds.assign(workers, 1.0);
+    request.stragglers = stragglers;
+    request.partitions = 4 * workers;
+    const Result<CodeForm> form = BuildCode("rs", request);
+    ASSERT_TRUE(form.ok());
+    constexpr size_t kLength = 2000;
+    std::vector<std::vector<float>> answers = Answers(*form, kLength, 1e-3);
+    const auto parallel = MakeSerialParallelFor();
+    StreamDecoder decoder(*form, kLength, kLength, *parallel);
+    for (RowId row = stragglers; row < workers; ++row) {
+      ASSERT_TRUE(decoder.AddSlice(row, 0, answers[row], 1e9).ok());
+    }
+    std::vector<float> sum(kLength);
+    ASSERT_TRUE(decoder.Finish(sum).ok());
+    size_t zeroed = 0;
+    for (size_t t = 1; t < kLength; t += 2) zeroed += sum[t] == 0 ? 1 : 0;
+    EXPECT_LE(zeroed, kLength / 2 / 50) << workers;
+  }
+}
+
+TEST(NoiseFloor, ZeroesOnlyBelowTheGivenNoise) {
+  std::vector<float> values = {1.0F, 1e-5F, 1.0F, 1e-8F, 0.0F, 1e-30F};
+  std::vector<float> energy(3, 0);
+  AddPairEnergy(values, energy);
+  ZeroBelow(RoundingOfPairs(1, 1), energy, values);
+  EXPECT_EQ(values, (std::vector<float>{1.0F, 1e-5F, 1.0F, 0.0F, 0.0F, 1e-30F}));
 }
 
 }  // namespace
