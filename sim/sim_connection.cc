@@ -77,7 +77,8 @@ void SimConnection::Schedule(int side) {
   if (lane.timer != 0 || lane.frames.empty() || to.owner == nullptr) return;
   const Frame& front = lane.frames.front();
   const Time ready = std::max(front.begun ? front.tail : front.head, link_->clogged_until);
-  lane.timer = to.loop->After(ready - to.loop->Now(), [weak = weak_from_this(), side] {
+  const Duration wait = std::max(ready - to.loop->Now(), Duration::zero());
+  lane.timer = to.loop->After(wait, [weak = weak_from_this(), side] {
     if (const auto self = weak.lock()) self->Deliver(side);
   });
 }
