@@ -68,5 +68,6 @@ function(motley_test name)
   else()
     set(label fast)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 300)
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
+                       PROPERTIES LABELS ${label} TIMEOUT 300)
 endfunction()
