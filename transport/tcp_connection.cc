@@ -20,15 +20,27 @@ namespace {
 // control can overtake it and Cancel can reach it. Above one slice more would buy nothing: the
 // kernel buffers beyond that.
 constexpr size_t kWindowBytes = 1u << 20;
-// Idle seconds after which the kernel asks whether the peer's machine is still there.
+// A machine that lost its power says nothing: after this many idle seconds the kernel asks whether
+// the peer's is still there, and again, and after a minute in all the connection is lost.
 constexpr unsigned kKeepAliveSeconds = 30;
+constexpr int kKeepAliveInterval = 10;  // Seconds between questions.
+constexpr int kKeepAliveProbes = 3;     // Without an answer.
+
+template <typename Value>
+void SetTcpOption(uv_os_fd_t fd, int option, Value value) {
+  // Where the system knows no such option, its default stays.
+  (void)setsockopt(fd, IPPROTO_TCP, option, &value, sizeof(value));
+}
 
 // Loopback is slow and unstable with BBR, which some systems have as their default.
 void TuneSocket(uv_tcp_t* handle, const sockaddr_storage& peer) {
   uv_tcp_nodelay(handle, 1);
   uv_tcp_keepalive(handle, 1, kKeepAliveSeconds);
   uv_os_fd_t fd = -1;
-  if (!IsLoopback(peer) || uv_fileno(reinterpret_cast<uv_handle_t*>(handle), &fd) != 0) return;
+  if (uv_fileno(reinterpret_cast<uv_handle_t*>(handle), &fd) != 0) return;
+  SetTcpOption(fd, TCP_KEEPINTVL, kKeepAliveInterval);
+  SetTcpOption(fd, TCP_KEEPCNT, kKeepAliveProbes);
+  if (!IsLoopback(peer)) return;
   constexpr char kCubic[] = "cubic";
   // Where it is not compiled in, the default stays.
   (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kCubic, sizeof(kCubic) - 1);
