@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMaxRejections = 3;  // Of one worker; then it is sent away.
+constexpr size_t kMaxRejections = 3;  // Of one life of a worker; then it is sent away.
 constexpr uint32_t kMaxBackoff = 6;   // Deadlines grow up to 2^6 times while a row is passed on.
 constexpr StepId kStepsBetweenProbes = 20;
 constexpr Duration kVerdictPatience = std::chrono::seconds(1);
@@ -233,6 +233,7 @@ void CodedScheduler::On(const RowRejected& event) {
   if (!members_.Live(event.worker)) return;
   members_.Hear(event.worker, now_);
   ++members_[event.worker].stats.rejected;
+  ++members_[event.worker].refused;
   if (!Open(event.step, event.row)) return;
   open_.Take(event.worker, event.row);
   rejected_.push_back(event.worker);
@@ -263,11 +264,11 @@ bool CodedScheduler::Diverged(const RowRejected& event) {
 
 void CodedScheduler::AfterRejection(const RowRejected& event) {
   const WorkerId id = event.worker;
-  const bool drop = members_[id].stats.rejected >= kMaxRejections && members_.LiveCount() > 1;
+  const bool drop = members_[id].refused >= kMaxRejections && members_.LiveCount() > 1;
   if (drop) {
     Status why =
         Status::DataError(fmt::format("it sent {} answers that cannot be used, the last: {}",
-                                      members_[id].stats.rejected, event.why.ToString()));
+                                      members_[id].refused, event.why.ToString()));
     out_->emplace_back(DropWorker{id, why});
     members_.Lose(id);
     VoidWork(id);

@@ -24,6 +24,7 @@ struct Worker {
   std::vector<bool> holds;    // By partition.
   bool heard = false;         // Anything, since the step opened.
   uint32_t silent_steps = 0;  // Closed in a row without a word from it.
+  size_t refused = 0;         // Answers of this life.
   StepId assigned_in = 0;     // The step of its last assignment.
   Time waiting_since{};       // The later of its last word and its last assignment.
   Duration patience{};        // How long silence after `waiting_since` is normal.
