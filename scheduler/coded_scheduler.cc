@@ -111,6 +111,10 @@ void CodedScheduler::On(const WorkerFree& event) {
   if (phase_ == Phase::kRunning) GiveWork(event.worker);
 }
 
+void CodedScheduler::On(const WorkerProgress& event) {
+  if (members_.Live(event.worker)) members_.Hear(event.worker, now_);
+}
+
 void CodedScheduler::On(const WorkerLost& event) {
   if (!members_.Live(event.worker)) return;
   members_.Lose(event.worker);

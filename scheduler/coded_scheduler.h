@@ -37,6 +37,7 @@ class CodedScheduler final : public Scheduler {
 
   void On(const WorkerJoined& event);
   void On(const WorkerFree& event);
+  void On(const WorkerProgress& event);
   void On(const WorkerLost& event);
   void On(const RowArrived& event);
   void On(const RowLate& event);

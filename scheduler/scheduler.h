@@ -46,6 +46,13 @@ struct WorkerFree {
   Duration compute;
   double speed_hint;
 };
+// Says how far its row is: it lives, however slow it is. `samples` were computed in `compute` since
+// the assignment; WorkerFree counts them again.
+struct WorkerProgress {
+  WorkerId worker;
+  uint64_t samples;
+  Duration compute;
+};
 struct WorkerLost {
   WorkerId worker;
   Status why;
@@ -79,8 +86,8 @@ struct StepApplied {
   StepId step;
 };
 struct Tick {};
-using Event = std::variant<WorkerJoined, WorkerFree, WorkerLost, RowArrived, RowLate, RowRejected,
-                           StepDecodable, StepApplied, Tick>;
+using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, RowArrived,
+                           RowLate, RowRejected, StepDecodable, StepApplied, Tick>;
 
 // --- Commands: what to do. ---
 // Make the decoder ready for a step under this code (the rows of CodeForm). Also restarts a step.

@@ -206,6 +206,46 @@ TEST(CodedAbsence, ALongSilentWorkerIsLeftOutUntilItSpeaks) {
   EXPECT_EQ(script.decoder().code().rows.size(), 2u);
 }
 
+TEST(CodedAbsence, ASlowWorkerThatTellsItsProgressIsNotLeftOutAsSilent) {
+  Steady steady(Options(2), {100, 100});
+  Script& script = steady.script;
+  for (int i = 0; i < 5; ++i) {
+    script.Advance(0.6);
+    script.Arrive(0, 0);
+    script.Free(0, 60, 0.6);
+    EXPECT_THAT(script.Progress(1), IsEmpty());
+    while (script.decoder().Decodable() == false) {
+      script.TickAtDeadline();
+      script.Arrive(0, 1);
+    }
+    script.Free(0, 60, 0.6);
+    EXPECT_EQ(script.decoder().code().rows.size(), 2u) << "step " << script.step();
+    script.Applied();
+  }
+  EXPECT_THAT(script.notices(), testing::Not(HasSubstr("has said nothing")));
+}
+
+TEST(CodedAbsence, RefusedAnswersOfAnEarlierLifeAreNotHeldAgainstANewOne) {
+  Steady steady(Options(2), {100, 100});
+  Script& script = steady.script;
+  for (int life = 2; life < 4; ++life) {
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_THAT(script.Reject(1, 1, false), testing::Not(testing::Contains("drop 1")));
+      script.Free(1, 60, 0.6);
+      script.Arrive(0, 0);
+      script.Free(0, 60, 0.6);
+      script.Arrive(0, 1);
+      script.Free(0, 60, 0.6);
+      script.Applied();
+    }
+    script.Join(1, life);
+    script.Ready(1, 100);
+    steady.Step();
+  }
+  EXPECT_EQ(script.Stats().workers[1].rejected, 4u) << "the statistic goes on";
+  EXPECT_THAT(script.notices(), testing::Not(HasSubstr("sent away")));
+}
+
 TEST(CodedAbsence, ARefusedAnswerIsComputedBySomebodyElse) {
   Steady steady(Options(2), {100, 100});
   Script& script = steady.script;

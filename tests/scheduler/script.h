@@ -37,6 +37,9 @@ class Script {
   Lines Free(WorkerId worker, uint64_t samples = 0, double seconds = 0) {
     return Send(WorkerFree{worker, samples, FromSeconds(seconds), 0});
   }
+  Lines Progress(WorkerId worker, uint64_t samples = 1, double seconds = 1) {
+    return Send(WorkerProgress{worker, samples, FromSeconds(seconds)});
+  }
   Lines Lost(WorkerId worker) {
     return Send(WorkerLost{worker, Status::Unavailable("connection reset")});
   }
