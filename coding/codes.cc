@@ -49,15 +49,16 @@ Status CheckRequest(const CodeRequest& request) {
 
 const std::vector<GradientCode>& GradientCodes() {
   static const std::vector<GradientCode> codes = {
-      {"none", "no redundancy; shares follow the speeds; every answer is needed", &BuildNoneCode},
+      {"none", "no redundancy; shares follow the speeds; every answer is needed", &BuildNoneCode,
+       true},
       {"repetition", "copies with plain sums; shares follow the speeds; exact to rounding",
-       &BuildRepetitionCode},
+       &BuildRepetitionCode, true},
       {"cyclic", "Tandon's random cyclic code; equal shares whatever the speeds; for small n and s",
-       &BuildCyclicCode},
+       &BuildCyclicCode, false},
       {"heterogeneous", "coded shares that follow the speeds (Wang et al.), on the unit circle",
-       &BuildHeterogeneousCode},
+       &BuildHeterogeneousCode, true},
       {"rs", "Reed-Solomon on the unit circle; equal shares whatever the speeds",
-       &BuildReedSolomonCode},
+       &BuildReedSolomonCode, false},
   };
   return codes;
 }

@@ -25,6 +25,7 @@ struct GradientCode {
   const char* summary;  // One line for --help.
   // kInvalidArgument, with what to change, when the code cannot serve n, s, k or the speeds.
   Result<CodeForm> (*build)(const CodeRequest& request);
+  bool follows_speeds;  // False: loads are equal whatever the speeds.
 };
 
 // Every code, in the order of --help.

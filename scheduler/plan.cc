@@ -116,6 +116,13 @@ std::optional<RowId> Plan::RowOf(WorkerId worker) const {
   return row;
 }
 
+bool Plan::FollowsSpeeds() const {
+  const auto& codes = GradientCodes();
+  return std::any_of(codes.begin(), codes.end(), [this](const GradientCode& known) {
+    return known.follows_speeds && code->name == known.name;
+  });
+}
+
 Result<Plan> MakePlan(const SchedulerOptions& options, const std::vector<WorkerId>& members,
                       const std::vector<double>& speeds) {
   MOTLEY_ASSERT(!members.empty() && members.size() == speeds.size());

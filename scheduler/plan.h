@@ -24,6 +24,8 @@ struct Plan {
 
   // The row of a worker, if it has one with something in it.
   std::optional<RowId> RowOf(WorkerId worker) const;
+  // False: other speeds give the same code over the same members.
+  bool FollowsSpeeds() const;
 };
 
 // The best plan for the options over `members` (not empty, in index order) with `speeds` (> 0, one

@@ -109,6 +109,15 @@ TEST(Plan, AnUnknownCodeFallsBackToNoneAndSaysWhy) {
   EXPECT_THAT(plan.compromise, HasSubstr("no-such-code"));
 }
 
+TEST(Plan, FollowsSpeedsExactlyWhenItsLoadsDo) {
+  for (const GradientCode& code : GradientCodes()) {
+    const Plan even = Made(Options(code.name, 1, 48), {1, 1, 1, 1});
+    const Plan uneven = Made(Options(code.name, 1, 48), {4, 4, 2, 2});
+    EXPECT_EQ(uneven.code->name, code.name);
+    EXPECT_EQ(uneven.FollowsSpeeds(), Loads(uneven) != Loads(even)) << code.name;
+  }
+}
+
 TEST(Plan, NewPlansNeedAGainThatPaysTheTransfersBack) {
   ReplanCase numbers;
   numbers.current_seconds = 1;
