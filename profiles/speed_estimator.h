@@ -21,6 +21,8 @@ class SpeedEstimator {
 
   double samples_per_second() const;  // 0 while nothing is known.
   uint64_t measurements() const { return measurements_; }
+  // The speed was measured, and the last measurement agreed with it.
+  bool settled() const { return measurements_ > 0 && drifting_ == 0; }
 
  private:
   double mean_ = 0;  // Seconds per sample.

@@ -79,6 +79,7 @@ void CodedScheduler::Assign(WorkerId id, RowId row) {
   // What was measured, not the bound: waiting longer for one that answers nothing gains nothing.
   const double speed = worker.estimator.samples_per_second();
   assignment.expected_seconds = speed > 0 ? assignment.samples / speed : 0;
+  assignment.guessed = !worker.estimator.settled();
   worker.patience = deadlines_.Limit(assignment.expected_seconds, assignment.placed) *
                     (1 << std::min(open_.Attempts(row), kMaxBackoff));
   worker.waiting_since = now_;
@@ -170,7 +171,9 @@ void CodedScheduler::On(const RowArrived& event) {
   if (!Open(event.step, event.row) || open_.Arrived(event.row)) return;
   ++members_[event.worker].stats.steps_in_time;
   open_.MarkArrived(event.row);
-  if (const auto done = open_.Take(event.worker, event.row)) {
+  // Against a wrong guess, the answer says nothing about answers to come; transfers it does show.
+  const auto done = open_.Take(event.worker, event.row);
+  if (done && (!done->guessed || done->placed > 0)) {
     deadlines_.AddArrival(now_ - done->assigned, done->expected_seconds, done->placed);
   }
   // Whoever else was given the row may stop and be of use elsewhere.

@@ -21,6 +21,7 @@ struct Assignment {
   Time due{};
   double samples = 0;
   double expected_seconds = 0;  // 0: speed not known.
+  bool guessed = false;         // The speed behind it was not measured, or has just changed.
   uint32_t placed = 0;          // Partitions that were sent for it.
   bool overdue = false;
 };

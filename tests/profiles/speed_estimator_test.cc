@@ -98,5 +98,18 @@ TEST(SpeedEstimator, FollowsASlowDrift) {
   EXPECT_NEAR(estimator.samples_per_second(), 30, 6);
 }
 
+TEST(SpeedEstimator, IsSettledOnceMeasurementsAgree) {
+  SpeedEstimator estimator(100000);
+  EXPECT_FALSE(estimator.settled()) << "a guess";
+  Feed(estimator, 100, 2);
+  EXPECT_FALSE(estimator.settled()) << "far from the guess, and still may be an accident";
+  Feed(estimator, 100, 1);
+  EXPECT_TRUE(estimator.settled());
+  Feed(estimator, 20, 1);
+  EXPECT_FALSE(estimator.settled());
+  Feed(estimator, 100, 1);
+  EXPECT_TRUE(estimator.settled());
+}
+
 }  // namespace
 }  // namespace motley
