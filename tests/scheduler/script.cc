@@ -20,7 +20,8 @@ void Append(Script::Lines more, Script::Lines& lines) {
 
 }  // namespace
 
-Script::Script(const SchedulerOptions& options) : options_(options) {
+Script::Script(const SchedulerOptions& options, DecodeLimits limits)
+    : options_(options), decoder_(limits) {
   auto made = MakeCodedScheduler(
       options, [this](const std::vector<bool>& absent) { return decoder_.RowsToReplace(absent); });
   scheduler_ = std::move(made).value();

@@ -16,7 +16,8 @@ namespace motley {
 
 class Script {
  public:
-  explicit Script(const SchedulerOptions& options);
+  // `limits`: what its decoder accepts.
+  explicit Script(const SchedulerOptions& options, DecodeLimits limits = {});
 
   using Lines = std::vector<std::string>;
 

@@ -23,7 +23,7 @@ void TinyDecoder::Open(std::shared_ptr<const CodeForm> code) {
   const std::shared_ptr<const CodeForm> old = std::move(code_);  // Outlives the reset.
   code_ = std::move(code);
   if (decoder_ == nullptr) {
-    decoder_ = std::make_unique<StreamDecoder>(*code_, 2, 2, *parallel_);
+    decoder_ = std::make_unique<StreamDecoder>(*code_, 2, 2, *parallel_, limits_);
   } else {
     decoder_->Reset(*code_);
   }

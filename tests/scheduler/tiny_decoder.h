@@ -14,7 +14,8 @@ namespace motley {
 
 class TinyDecoder {
  public:
-  TinyDecoder() : parallel_(MakeSerialParallelFor()) {}
+  explicit TinyDecoder(DecodeLimits limits = {})
+      : limits_(limits), parallel_(MakeSerialParallelFor()) {}
 
   void Open(std::shared_ptr<const CodeForm> code);
   const CodeForm& code() const { return *code_; }
@@ -28,6 +29,7 @@ class TinyDecoder {
   double Error();
 
  private:
+  DecodeLimits limits_;
   std::unique_ptr<ParallelFor> parallel_;
   std::shared_ptr<const CodeForm> code_;
   std::unique_ptr<StreamDecoder> decoder_;
