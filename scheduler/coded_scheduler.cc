@@ -15,6 +15,7 @@ namespace {
 constexpr uint32_t kSilentSteps = 3;        // In a row without a word: left out of the plan.
 constexpr int kSilentPatience = 8;          // Or silent for this many times what is normal.
 constexpr uint64_t kStepsBetweenPlans = 3;  // A plan is given time to show itself.
+constexpr uint32_t kGainsInARow = 3;        // One look may see a gain that is noise.
 constexpr double kSpeedNoise = 0.05;        // Smaller changes of all speeds need no second look.
 constexpr uint32_t kMaxPartitions = 1u << 20;
 
@@ -219,11 +220,10 @@ void CodedScheduler::LeaveOutTheSilent() {
 }
 
 bool CodedScheduler::PlanAnew() {
-  const bool learns = options_.shares == Shares::kProportional;
-  if (!plan_void_ && (!learns || step_ < planned_at_ + kStepsBetweenPlans)) return true;
   const std::vector<WorkerId> candidates = members_.Candidates();
-  const std::vector<double> speeds = members_.SpeedsOf(candidates);
-  if (!plan_void_ && !SpeedsChanged(candidates, speeds)) return true;
+  steady_.Add(candidates, members_.SpeedsOf(candidates));
+  const std::vector<double> speeds = steady_.Of(candidates);
+  if (!plan_void_ && !WorthALook(candidates, speeds)) return true;
   judged_ = candidates;
   judged_speeds_ = speeds;
   Result<Plan> plan = MakePlan(options_, candidates, speeds);
@@ -231,8 +231,20 @@ bool CodedScheduler::PlanAnew() {
     End(plan.status());
     return false;
   }
-  if (plan_void_ || SpeedsCallForAnother(*plan)) Adopt(std::move(plan).value());
+  if (!plan_void_ && !SpeedsCallForAnother(*plan)) {
+    gains_ = 0;
+    return true;
+  }
+  if (plan_void_ || ++gains_ >= kGainsInARow) Adopt(std::move(plan).value());
   return true;
+}
+
+bool CodedScheduler::WorthALook(const std::vector<WorkerId>& candidates,
+                                const std::vector<double>& speeds) const {
+  if (options_.shares == Shares::kEqual || step_ < planned_at_ + kStepsBetweenPlans) return false;
+  // With equal loads for everybody, the speeds change nothing.
+  if (!plan_.FollowsSpeeds() && plan_.members == candidates) return false;
+  return gains_ > 0 || SpeedsChanged(candidates, speeds);
 }
 
 // Since they were last judged, also of those without a share: they may have become fit for one.
@@ -247,7 +259,7 @@ bool CodedScheduler::SpeedsChanged(const std::vector<WorkerId>& candidates,
 
 bool CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {
   const double per_partition = static_cast<double>(options_.batch) / options_.partitions;
-  const std::vector<double> speeds = members_.SpeedsOf(plan_.members);
+  const std::vector<double> speeds = steady_.Of(plan_.members);
   double total_speed = 0;
   for (const double speed : speeds) total_speed += speed;
   uint64_t moved = 0;
@@ -269,6 +281,7 @@ void CodedScheduler::Adopt(Plan plan) {
   if (!plan.compromise.empty() && plan.compromise != plan_.compromise) Say(plan.compromise);
   plan_ = std::move(plan);
   plan_void_ = false;
+  gains_ = 0;
   planned_at_ = step_;
 }
 

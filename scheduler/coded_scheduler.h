@@ -16,6 +16,7 @@
 #include "scheduler/open_step.h"
 #include "scheduler/plan.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/steady_speeds.h"
 
 namespace motley {
 
@@ -52,6 +53,7 @@ class CodedScheduler final : public Scheduler {
   void NextStep();
   void LeaveOutTheSilent();
   bool PlanAnew();  // False: ended, because nothing serves.
+  bool WorthALook(const std::vector<WorkerId>& candidates, const std::vector<double>& speeds) const;
   bool SpeedsChanged(const std::vector<WorkerId>& candidates,
                      const std::vector<double>& speeds) const;
   bool SpeedsCallForAnother(const Plan& fresh) const;
@@ -93,8 +95,10 @@ class CodedScheduler final : public Scheduler {
   std::vector<Command>* out_ = nullptr;  // Of the event being handled.
 
   Plan plan_;
+  SteadySpeeds steady_;
   std::vector<WorkerId> judged_;  // Whom the last look at the speeds saw, and how fast.
   std::vector<double> judged_speeds_;
+  uint32_t gains_ = 0;     // Looks in a row at which another plan was worth it.
   bool plan_void_ = true;  // Membership changed since it was made.
   StepId step_ = 0;        // Open, or to be opened next.
   StepId planned_at_ = 0;  // Step from which the plan is used.
