@@ -27,6 +27,13 @@ std::string FreshToken() {
   return token;
 }
 
+uint32_t FreshJobId() {
+  std::random_device random;
+  uint32_t id = 0;
+  while (id == 0) id = random();
+  return id;
+}
+
 class UvLocalJob final : public LocalJob {
  public:
   UvLocalJob(UvLoop& loop, JobPlan plan, LocalJobOptions options, JobObserver& observer);
@@ -77,6 +84,7 @@ UvLocalJob::UvLocalJob(UvLoop& loop, JobPlan plan, LocalJobOptions options, JobO
   observers_.Add(&observer);
   observers_.Add(&faults_);
   plan_.job.token = FreshToken();
+  plan_.job.job_id = FreshJobId();
 }
 
 UvLocalJob::~UvLocalJob() {

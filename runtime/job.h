@@ -26,7 +26,10 @@ struct JobOptions {
   uint32_t tolerate = 1;
   Shares shares = Shares::kProportional;
   uint64_t seed = 7;
-  std::string token;  // Workers must show it.
+  // Not 0. Random and never used twice, whatever the seed: it tells this job's frames from those of
+  // an earlier one at the same address.
+  uint32_t job_id = 0;
+  std::string token;  // Workers must show it; not empty.
   Duration start_timeout = std::chrono::seconds(30);
   uint32_t slice_length = 1u << 18;  // Floats (1 MiB).
   double audit_fraction = 0.02;  // Share of steps checked against a direct sum; at least the first.

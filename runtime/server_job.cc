@@ -18,7 +18,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const Dataset& data, Jo
       schedule_(std::move(parts.schedule)),
       sparse_(data.sparse),
       observer_(observer != nullptr ? *observer : no_observer_),
-      job_(Random(options.seed, Stream::kIncarnation).Next32()),
+      job_(options.job_id),
       model_(std::move(parts.model)),
       rows_(std::move(parts.rows)),
       publisher_(env.transport, options.workers, options.slice_length),

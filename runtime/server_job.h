@@ -82,7 +82,7 @@ class ServerJob final : public ServerNode, private Receiver {
   bool sparse_;
   JobObserver no_observer_;
   JobObserver& observer_;
-  uint32_t job_;  // Random, told to workers, on every frame.
+  uint32_t job_;  // Told to workers, on every frame.
   std::unique_ptr<ServerModel> model_;
   std::shared_ptr<std::unique_ptr<RowCollector>> rows_;
   Publisher publisher_;

@@ -22,6 +22,10 @@ Status CheckOptions(const JobOptions& options, const Dataset& data) {
                                                Plural(options.workers), kMaxWorkers));
   }
   if (data.rows() == 0) return Status::InvalidArgument("there are no training samples");
+  if (options.token.empty()) {
+    return Status::InvalidArgument("a job without a token would take in any worker: give it one");
+  }
+  if (options.job_id == 0) return Status::InvalidArgument("a job needs an id that is not 0");
   if (options.batch == 0) return Status::InvalidArgument("a batch needs at least one sample");
   if (options.steps == 0) return Status::InvalidArgument("a job needs at least one step");
   if (options.slice_length < 2 || options.slice_length % 2 != 0 ||

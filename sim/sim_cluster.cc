@@ -23,6 +23,7 @@ namespace motley {
 namespace {
 
 constexpr uint64_t kStartDraws = 5;
+constexpr uint64_t kJobDraws = 6;
 constexpr double kStartSpreadSeconds = 0.02;  // Workers start within this time.
 // How long the farewells of a finished job may take.
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(120);
@@ -49,11 +50,18 @@ Status CheckOptions(const SimOptions& options) {
   return CheckFaults(options.faults, options.job.workers, options.job.steps);
 }
 
+// With what a job needs and the simulated world decides.
+SimOptions Completed(SimOptions options) {
+  options.job.job_id = Random(options.seed, Stream::kSimulation, kJobDraws).Next32() | 1;
+  if (options.job.token.empty()) options.job.token = "simulated";
+  return options;
+}
+
 // One cluster from its first task to its last.
 class Simulation {
  public:
   Simulation(const SimOptions& options, const Dataset& data)
-      : options_(options), data_(data), network_(options.seed) {}
+      : options_(Completed(options)), data_(data), network_(options.seed) {}
 
   Status Prepare(JobObserver* observer) {
     MOTLEY_RETURN_IF_ERROR(CheckOptions(options_));
@@ -175,7 +183,7 @@ class Simulation {
     return result;
   }
 
-  const SimOptions& options_;
+  const SimOptions options_;
   const Dataset& data_;
   Violations violations_;
   DigestObserver digest_;

@@ -46,6 +46,7 @@ JobOptions JobWorld::Options(uint32_t workers, const std::string& code) {
   options.tolerate = code == "none" ? 0 : 1;
   options.batch = 100;
   options.steps = 12;
+  options.job_id = 4711;
   options.token = kToken;
   options.slice_length = 6;
   options.audit_fraction = 1;

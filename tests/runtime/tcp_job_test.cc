@@ -45,6 +45,7 @@ JobOptions TwoWorkers() {
   options.code = "repetition";
   options.batch = 64;
   options.steps = 40;
+  options.job_id = 1;
   options.token = "secret";
   options.slice_length = 64;
   return options;

@@ -132,6 +132,8 @@ TEST(Job, OptionsThatCannotWorkAreRefusedBeforeAnythingStarts) {
       [](JobOptions& o) { o.workers = 0; },
       [](JobOptions& o) { o.batch = 0; },
       [](JobOptions& o) { o.steps = 0; },
+      [](JobOptions& o) { o.token.clear(); },
+      [](JobOptions& o) { o.job_id = 0; },
       [](JobOptions& o) { o.slice_length = 7; },
       [](JobOptions& o) { o.slice_length = 0; },
       [](JobOptions& o) { o.audit_fraction = NAN; },
