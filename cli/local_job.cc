@@ -161,6 +161,8 @@ void UvLocalJob::WatchSignals() {
 void UvLocalJob::OnSignal(int number) {
   const bool again = result_.signal != 0 || finished_;
   result_.signal = number;
+  // Without a cluster the workers are still being started, or are killed as that failed.
+  if (again && cluster_ == nullptr) return;
   if (again) return cluster_->Shutdown(Duration::zero(), [this] { loop_.Stop(); });
   server_->Stop(number == SIGINT ? "interrupted" : "terminated");
 }
