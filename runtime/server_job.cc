@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "base/random.h"
+#include "runtime/memory_need.h"
 #include "runtime/messages.h"
 
 namespace motley {
@@ -44,6 +44,7 @@ ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
 void ServerJob::Start(Finished finished) {
   finished_ = std::move(finished);
   model_->SetIdle([this] { FinishWhenQuiet(); });
+  model_->SetAuditFailed([this](const Status& why) { observer_.OnNotice(why.ToString()); });
   env_.transport.SetReceiver(this);
   pump_.Raise(Tick{});  // Starts the scheduler's clock.
   FinishWhenQuiet();    // Stop may have come first.
@@ -177,15 +178,19 @@ void ServerJob::End(Status status) {
 
 void ServerJob::FinishWhenQuiet() {
   if (!ended_ || !gone_ || model_->busy() || !finished_) return;
-  JobResult result = record_.Take();
-  result.status = end_;
-  result.parameters = *model_->parameters();
-  result.max_decode_error = model_->max_decode_error();
-  result.audited_steps = model_->audited_steps();
-  result.scheduler = pump_.Stats();
+  const auto result = std::make_shared<JobResult>(record_.Take());
+  result->status = end_;
+  const Status copied = OrNoMemory("the parameters to be handed over", [&] {
+    result->parameters = *model_->parameters();
+    return Status::Ok();
+  });
+  if (result->status.ok()) result->status = copied;
+  result->max_decode_error = model_->max_decode_error();
+  result->audited_steps = model_->audited_steps();
+  result->scheduler = pump_.Stats();
   // Posted, so that the caller may destroy this node from inside its callback.
-  env_.loop.Post(alive_.Guard([finished = std::exchange(finished_, nullptr),
-                               result = std::move(result)] { finished(result); }));
+  env_.loop.Post(alive_.Guard(
+      [finished = std::exchange(finished_, nullptr), result] { finished(std::move(*result)); }));
 }
 
 }  // namespace motley

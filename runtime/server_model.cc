@@ -10,10 +10,21 @@
 #include "base/random.h"
 #include "coding/combine.h"
 #include "runtime/audit.h"
+#include "runtime/memory_need.h"
 #include "training/model.h"
 #include "training/optimizer.h"
 
 namespace motley {
+
+namespace {
+
+Result<std::vector<float>> CopyOf(std::span<const float> values) {
+  return OrNoMemory("the copy that an audit needs", [values]() -> Result<std::vector<float>> {
+    return std::vector<float>(values.begin(), values.end());
+  });
+}
+
+}  // namespace
 
 struct ServerModel::Shared {
   std::unique_ptr<Model> model;
@@ -35,6 +46,8 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const J
   }
   MOTLEY_ASSIGN_OR_RETURN(auto model, Model::Create(options.model));
   const size_t count = model->parameter_count();
+  MOTLEY_RETURN_IF_ERROR(
+      CheckMemory("the server", count, ServerVectors(options), device.info().memory_bytes));
   MOTLEY_ASSIGN_OR_RETURN(auto optimizer, Optimizer::Create(options.optimizer, count));
   auto shared =
       std::shared_ptr<Shared>(new Shared{std::move(model), std::move(optimizer), schedule, data});
@@ -49,26 +62,33 @@ ServerModel::ServerModel(Device& device, const JobOptions& options, std::shared_
   auto first = std::make_shared<std::vector<float>>(shared_->model->parameter_count());
   shared_->model->Initialize(options.seed, *first);
   copies_.push_back(first);
+  // The next version's, now: better no job than one that ends at its first update.
+  copies_.push_back(std::make_shared<std::vector<float>>(first->size()));
   parameters_ = std::move(first);
 }
 
 // A copy that no send, audit or caller still reads.
-std::shared_ptr<std::vector<float>> ServerModel::Spare() {
+Result<std::shared_ptr<std::vector<float>>> ServerModel::Spare() {
   for (const auto& copy : copies_) {
     if (copy.use_count() == 1) return copy;
   }
-  copies_.push_back(std::make_shared<std::vector<float>>(parameters_->size()));
-  return copies_.back();
+  return OrNoMemory("another version of the parameters",
+                    [this]() -> Result<std::shared_ptr<std::vector<float>>> {
+                      copies_.push_back(std::make_shared<std::vector<float>>(parameters_->size()));
+                      return copies_.back();
+                    });
 }
 
 void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradient, Done done) {
   MOTLEY_ASSERT(!applying_);
+  auto spare = Spare();
+  if (!spare.ok()) return done(spare.status());
+  const std::shared_ptr<std::vector<float>> next = std::move(spare).value();
   applying_ = true;
   const ParameterCopy from = parameters_;
   const bool audit = WantsAudit(step);
-  std::vector<float> decoded;  // A copy: the update works in place.
-  if (audit) decoded.assign(gradient->begin(), gradient->begin() + from->size());
-  const auto next = Spare();
+  Result<std::vector<float>> decoded = std::vector<float>();  // A copy: updates work in place.
+  if (audit) decoded = CopyOf(std::span<const float>(*gradient).first(from->size()));
   auto work = [&device = device_, shared = shared_, from, next, gradient, step] {
     std::copy(from->begin(), from->end(), next->begin());
     const std::span<float> mean(gradient->data(), next->size());
@@ -95,24 +115,35 @@ bool ServerModel::WantsAudit(StepId step) const {
   return !auditing_ && (step == 0 || drawn);
 }
 
-void ServerModel::Audit(StepId step, const ParameterCopy& parameters, std::vector<float> decoded) {
+void ServerModel::Audit(StepId step, const ParameterCopy& parameters,
+                        Result<std::vector<float>> decoded) {
+  if (!decoded.ok()) return AuditFailed(step, decoded.status());
   auditing_ = true;
   const auto error = std::make_shared<double>(0);
   auto work = [&device = device_, shared = shared_, parameters, step, error,
-               decoded = std::move(decoded)] {
+               decoded = std::move(decoded).value()] {
     MOTLEY_ASSIGN_OR_RETURN(*error, DecodeError(device, *shared->model, shared->data,
                                                 shared->schedule, step, *parameters, decoded));
     return Status::Ok();
   };
   device_.Submit(shared_->schedule.batch_size(step), std::move(work),
-                 alive_.Guard([this, error, parameters](const Status& status) {
+                 alive_.Guard([this, step, error, parameters](const Status& status) {
                    auditing_ = false;
                    if (status.ok()) {
                      ++audited_steps_;
                      max_decode_error_ = std::max(max_decode_error_, *error);
+                   } else {
+                     AuditFailed(step, status);
                    }
                    if (idle_) idle_();
                  }));
+}
+
+// Said once: whoever reads the report must know that its decode error is not the whole story.
+void ServerModel::AuditFailed(StepId step, const Status& why) {
+  if (!audit_failure_.ok()) return;
+  audit_failure_ = why.WithContext(fmt::format("step {} could not be audited", step));
+  if (audit_failed_) audit_failed_(audit_failure_);
 }
 
 }  // namespace motley

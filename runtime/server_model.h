@@ -22,7 +22,8 @@ class ServerModel {
  public:
   using Done = std::function<void(Status)>;
 
-  // kInvalidArgument when model, optimizer and data do not fit together.
+  // kInvalidArgument when model, optimizer and data do not fit together, kResource when the model
+  // does not fit into memory.
   static Result<std::unique_ptr<ServerModel>> Create(Device& device, const JobOptions& options,
                                                      const Dataset& data,
                                                      const BatchSchedule& schedule);
@@ -31,7 +32,8 @@ class ServerModel {
   const ParameterCopy& parameters() const { return parameters_; }  // Of the newest version.
 
   // Turns version `step` into the next one; `gradient` (VectorLength floats, the sum over the
-  // batch) is used up. kDataError when the new parameters are not finite: training has diverged. If
+  // batch) is used up. kDataError when the new parameters are not finite: training has diverged.
+  // kResource: no memory for them (then `done` runs before this returns). If
   // this step is one of the sample and no other audit runs, it is then compared with the direct
   // sum.
   void Commit(StepId step, std::shared_ptr<std::vector<float>> gradient, Done done);
@@ -43,13 +45,20 @@ class ServerModel {
 
   double max_decode_error() const { return max_decode_error_; }
   uint64_t audited_steps() const { return audited_steps_; }
+  // Of the first audit that failed; fine when none did.
+  const Status& audit_failure() const { return audit_failure_; }
+  // Runs when that happens.
+  void SetAuditFailed(std::function<void(const Status&)> failed) {
+    audit_failed_ = std::move(failed);
+  }
 
  private:
   struct Shared;  // Model, optimizer, schedule: what the device's work uses.
   ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared);
-  std::shared_ptr<std::vector<float>> Spare();
+  Result<std::shared_ptr<std::vector<float>>> Spare();
   bool WantsAudit(StepId step) const;
-  void Audit(StepId step, const ParameterCopy& parameters, std::vector<float> decoded);
+  void Audit(StepId step, const ParameterCopy& parameters, Result<std::vector<float>> decoded);
+  void AuditFailed(StepId step, const Status& why);
 
   Device& device_;
   uint64_t seed_;
@@ -62,6 +71,8 @@ class ServerModel {
   bool auditing_ = false;
   double max_decode_error_ = 0;
   uint64_t audited_steps_ = 0;
+  Status audit_failure_;
+  std::function<void(const Status&)> audit_failed_;
   Alive alive_;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "runtime/memory_need.h"
 #include "runtime/server_job.h"
 
 namespace motley {
@@ -55,11 +56,8 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   return out;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<ServerNode>> ServerNode::Create(Env env, const JobOptions& options,
-                                                       const Dataset& data, JobObserver* observer) {
-  MOTLEY_RETURN_IF_ERROR(CheckOptions(options, data));
+Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, const Dataset& data,
+                                         JobObserver* observer) {
   MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionCount(data.rows(), options.workers));
   const BatchSchedule schedule(options.seed, PartitionSizes(data.rows(), partitions),
                                options.batch);
@@ -73,6 +71,15 @@ Result<std::unique_ptr<ServerNode>> ServerNode::Create(Env env, const JobOptions
   return std::unique_ptr<ServerNode>(
       new ServerJob(env, options, data, observer,
                     ServerJob::Parts{schedule, std::move(model), std::move(scheduler), rows}));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServerNode>> ServerNode::Create(Env env, const JobOptions& options,
+                                                       const Dataset& data, JobObserver* observer) {
+  MOTLEY_RETURN_IF_ERROR(CheckOptions(options, data));
+  return OrNoMemory("the server's copies of the model",
+                    [&] { return Make(env, options, data, observer); });
 }
 
 }  // namespace motley

@@ -29,7 +29,8 @@ class ServerNode {
   using Finished = std::function<void(JobResult)>;
 
   // kInvalidArgument for options that cannot work (checked before anything starts), with what to
-  // change. `data` and `observer` (may be null) are borrowed.
+  // change; kResource when the model does not fit into memory. `data` and `observer` (may be null)
+  // are borrowed.
   static Result<std::unique_ptr<ServerNode>> Create(Env env, const JobOptions& options,
                                                     const Dataset& data, JobObserver* observer);
   virtual ~ServerNode() = default;

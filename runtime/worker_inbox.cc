@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "runtime/memory_need.h"
 #include "runtime/partition_feed.h"
 
 namespace motley {
@@ -12,12 +13,14 @@ namespace motley {
 ParameterInbox::ParameterInbox(size_t parameter_count, uint32_t slice_length)
     : cut_{parameter_count, slice_length} {}
 
-std::shared_ptr<std::vector<float>> ParameterInbox::Spare() {
+Result<std::shared_ptr<std::vector<float>>> ParameterInbox::Spare() {
   for (const auto& copy : copies_) {
     if (copy.use_count() == 1) return copy;
   }
-  copies_.push_back(std::make_shared<std::vector<float>>(cut_.total));
-  return copies_.back();
+  return OrNoMemory("the parameters", [this]() -> Result<std::shared_ptr<std::vector<float>>> {
+    copies_.push_back(std::make_shared<std::vector<float>>(cut_.total));
+    return copies_.back();
+  });
 }
 
 Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header) {
@@ -28,7 +31,7 @@ Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header) {
   if (!coming_.values || header.version != coming_.number) {
     coming_ = Version();
     coming_.number = header.version;
-    coming_.values = Spare();
+    MOTLEY_ASSIGN_OR_RETURN(coming_.values, Spare());
     coming_.seen.assign(cut_.count(), false);
   }
   const std::span<float> values(*coming_.values);
@@ -60,7 +63,10 @@ Result<std::span<std::byte>> PartitionInbox::Begin(const Header& header) {
   }
   if (header.offset == 0) {
     partition_ = header.row_id;
-    block_.assign(header.total, std::byte{});
+    MOTLEY_RETURN_IF_ERROR(OrNoMemory("a partition's data", [&] {
+      block_.assign(header.total, std::byte{});
+      return Status::Ok();
+    }));
     filled_ = 0;
   } else if (header.row_id != partition_ || header.offset != filled_ ||
              header.total != block_.size()) {
@@ -74,7 +80,9 @@ Result<std::span<std::byte>> PartitionInbox::Begin(const Header& header) {
 Status PartitionInbox::Finish() {
   filled_ += piece_;
   if (filled_ < block_.size()) return Status::Ok();
-  return Keep().WithContext(fmt::format("the data of partition {} is damaged", partition_));
+  const Status kept = OrNoMemory("a partition's data", [this] { return Keep(); });
+  if (kept.code() == StatusCode::kResource) return kept;
+  return kept.WithContext(fmt::format("the data of partition {} is damaged", partition_));
 }
 
 Status PartitionInbox::Keep() {

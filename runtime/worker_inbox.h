@@ -19,7 +19,8 @@ class ParameterInbox {
  public:
   ParameterInbox(size_t parameter_count, uint32_t slice_length);
 
-  // Where a slice goes; empty for a version that is not news. kDataError: not a slice of ours.
+  // Where a slice goes; empty for a version that is not news. kDataError: not a slice of ours;
+  // kResource: no memory for it.
   Result<std::span<std::byte>> Begin(const Header& header);
   void Finish();  // The slice of the last Begin is there.
   // That version, when all of it is there and none newer; otherwise null.
@@ -32,7 +33,7 @@ class ParameterInbox {
     std::vector<bool> seen;
     size_t seen_count = 0;
   };
-  std::shared_ptr<std::vector<float>> Spare();
+  Result<std::shared_ptr<std::vector<float>>> Spare();
 
   Slicing cut_;
   std::vector<std::shared_ptr<std::vector<float>>> copies_;
@@ -51,17 +52,18 @@ class PartitionInbox {
   };
   PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape);
 
-  // Where a piece of a block goes. kDataError: a partition or a piece that cannot be.
+  // Where a piece of a block goes. kDataError: a partition or a piece that cannot be;
+  // kResource: no memory for it.
   Result<std::span<std::byte>> Begin(const Header& header);
   // The piece of the last Begin is there. kDataError when the block it completes is not a partition
-  // of this job.
+  // of this job, kResource when there is no memory for it.
   Status Finish();
 
-  void Drop(PartitionId partition);
   uint64_t held_bytes() const { return held_bytes_; }
 
  private:
   Status Keep();
+  void Drop(PartitionId partition);
 
   std::shared_ptr<Workshop> shop_;
   Shape shape_;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/random.h"
+#include "runtime/memory_need.h"
 #include "runtime/messages.h"
 
 namespace motley {
@@ -114,12 +116,19 @@ void WorkerLife::RetryOrGiveUp(const Status& why) {
 
 void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   if (state_ != State::kJoining) return;
-  auto shop = MakeWorkshop(env_.loop, env_.device, accept);
-  if (!shop.ok()) return Fail(shop.status());
+  job_ = accept.job;
+  Status fine = OrNoMemory("the worker's copies of the model", [&] { return SetUp(accept); });
+  if (!fine.ok()) return Fail(std::move(fine));
   env_.loop.Cancel(std::exchange(timer_, 0));
   state_ = State::kWorking;
-  job_ = accept.job;
-  shop_ = std::move(shop).value();
+  // The callback keeps what the device works with.
+  shop_->trainer->Calibrate([keep = shop_, then = alive_.Guard([this](const Result<double>& speed) {
+    OnCalibrated(speed);
+  })](const Result<double>& speed) { then(speed); });
+}
+
+Status WorkerLife::SetUp(const wire::AcceptT& accept) {
+  MOTLEY_ASSIGN_OR_RETURN(shop_, MakeWorkshop(env_.loop, env_.device, accept));
   parameters_ =
       std::make_unique<ParameterInbox>(shop_->model->parameter_count(), accept.slice_length);
   partitions_ = std::make_unique<PartitionInbox>(
@@ -129,10 +138,7 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
       WorkDesk::Parts{shop_, *parameters_, *partitions_, peer_, OwnHeader(), accept.slice_length},
       [this](const Status& status) { Fail(status.WithContext("cannot compute")); });
   desk_->SetAnswerFilter(filter_);
-  // The callback keeps what the device works with.
-  shop_->trainer->Calibrate([keep = shop_, then = alive_.Guard([this](const Result<double>& speed) {
-    OnCalibrated(speed);
-  })](const Result<double>& speed) { then(speed); });
+  return Status::Ok();
 }
 
 void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
@@ -153,7 +159,7 @@ std::span<std::byte> WorkerLife::OnPayload(PeerId peer, const Header& header) {
   if (state_ != State::kWorking || !ours) return {};
   auto room = BeginBulk(header);
   if (room.ok()) return *room;
-  Fail(room.status().WithContext("the server sent what cannot be"));
+  Fail(room.status().WithContext("cannot take what the server sent"));
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "runtime/memory_need.h"
 #include "transport/header.h"
 
 namespace motley {
@@ -25,6 +26,8 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
     return Status::Conflict(
         fmt::format("this release cannot train the job's model: {}", model.status().ToString()));
   }
+  MOTLEY_RETURN_IF_ERROR(CheckMemory("the worker", (*model)->parameter_count(), WorkerVectors(),
+                                     device.info().memory_bytes));
   auto shop = std::shared_ptr<Workshop>(new Workshop{
       std::move(model).value(), {}, BatchSchedule(accept.seed, sizes, accept.batch), nullptr});
   shop->trainer = MakeModelTrainer(loop, device, *shop->model, shop->store, shop->schedule);

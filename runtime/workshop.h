@@ -20,7 +20,7 @@ struct Workshop {
 };
 
 // What the server's welcome asks for. kDataError when it makes no sense, kConflict when this
-// release cannot build the model.
+// release cannot build the model, kResource when the model does not fit into memory.
 Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
                                                const wire::AcceptT& accept);
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/memory_need.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kVersions = 2;  // Of the parameters: the newest, and the one being made.
+constexpr uint64_t kGradients = 1;
+constexpr uint64_t kAudit = 2;  // The decoded and the direct gradient; the first step has one.
+
+constexpr uint64_t kParameterBuffers = 2;  // One computed with, one arriving.
+constexpr uint64_t kAnswers = 2;           // One computed, one on its way.
+
+// As many as the optimizer keeps per parameter; unknown names are refused elsewhere.
+uint64_t OptimizerVectors(std::string_view name) {
+  if (name == "adam") return 2;
+  return name == "momentum" || name == "nag" ? 1 : 0;
+}
+
+uint64_t Times(uint64_t a, uint64_t b) {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  return a != 0 && b > kMost / a ? kMost : a * b;
+}
+
+double Gib(uint64_t bytes) { return static_cast<double>(bytes) / (1u << 30); }
+
+}  // namespace
+
+uint64_t ServerVectors(const JobOptions& options) {
+  const uint64_t sums = options.code == "none" ? 1 : uint64_t{options.tolerate} + 1;
+  return kVersions + kGradients + kAudit + sums + OptimizerVectors(options.optimizer.name);
+}
+
+uint64_t WorkerVectors() { return kParameterBuffers + kAnswers; }
+
+Status CheckMemory(std::string_view who, uint64_t parameters, uint64_t vectors,
+                   uint64_t memory_bytes) {
+  const uint64_t needed = Times(Times(parameters, sizeof(float)), vectors);
+  if (memory_bytes == 0 || needed <= memory_bytes) return Status::Ok();
+  return Status::Resource(fmt::format(
+      "{} needs {:.2f} GiB for a model of {} parameters ({} vectors of {:.2f} GiB) and its machine "
+      "has {:.2f} GiB: take a smaller model, tolerate fewer stragglers, or add memory",
+      who, Gib(needed), parameters, vectors, Gib(Times(parameters, sizeof(float))),
+      Gib(memory_bytes)));
+}
+
+Status NoMemory(std::string_view what) {
+  return Status::Resource(fmt::format(
+      "there is no memory for {}: take a smaller model or batch, or free memory", what));
+}
+
+}  // namespace motley

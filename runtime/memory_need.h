@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a model fits into a node's memory, asked before any of it is taken: a machine that lends
+// memory it does not have ends the process later, without words. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <stdexcept>
+#include <string_view>
+
+#include "base/status.h"
+#include "runtime/job.h"
+
+namespace motley {
+
+// Vectors as long as the model that a node holds at its busiest.
+uint64_t ServerVectors(const JobOptions& options);
+uint64_t WorkerVectors();
+
+// kResource when `vectors` of `parameters` floats do not fit into `memory_bytes` (0: not known, so
+// everything fits): how much `who` needs, how much there is, and what to do about it.
+Status CheckMemory(std::string_view who, uint64_t parameters, uint64_t vectors,
+                   uint64_t memory_bytes);
+
+// What is said when memory runs out all the same.
+Status NoMemory(std::string_view what);
+
+// What `call` returns (a Status or Result), or kResource when there was no memory for `what`.
+template <typename Call>
+auto OrNoMemory(std::string_view what, Call call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return NoMemory(what);
+  } catch (const std::length_error&) {
+    return NoMemory(what);
+  }
+}
+
+}  // namespace motley

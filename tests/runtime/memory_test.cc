@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that do not fit, and what a job does when the device cannot do its checks.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "runtime/memory_need.h"
+#include "runtime/workshop.h"
+#include "tests/runtime/job_world.h"
+#include "tests/runtime/odd_device.h"
+
+namespace motley {
+namespace {
+
+TEST(Memory, WhatFitsToTheByteIsTakenAndNotOneByteMore) {
+  EXPECT_TRUE(CheckMemory("the server", 1000, 5, 20000).ok());
+  const Status refused = CheckMemory("the server", 1000, 5, 19999);
+  EXPECT_EQ(refused.code(), StatusCode::kResource);
+  EXPECT_NE(refused.message().find("1000 parameters"), std::string::npos) << refused.message();
+}
+
+TEST(Memory, SizesBeyondEveryIntegerAreRefusedAndNotWrappedAround) {
+  const uint64_t most = std::numeric_limits<uint64_t>::max();
+  EXPECT_EQ(CheckMemory("the server", most / 4 + 2, 4, most - 1).code(), StatusCode::kResource);
+  EXPECT_EQ(CheckMemory("the server", most, most, most - 1).code(), StatusCode::kResource);
+}
+
+TEST(Memory, OfAnUnknownSizeTakesAnything) {
+  EXPECT_TRUE(CheckMemory("the server", 1u << 31, 100, 0).ok());
+}
+
+TEST(Memory, ToleratingMoreAndAdamNeedMoreVectors) {
+  JobOptions plain = JobWorld::Options(4, "none");
+  JobOptions coded = JobWorld::Options(4, "rs");
+  coded.tolerate = 3;
+  EXPECT_EQ(ServerVectors(coded), ServerVectors(plain) + 3);
+  JobOptions adam = plain;
+  adam.optimizer.name = "adam";
+  EXPECT_EQ(ServerVectors(adam), ServerVectors(plain) + 2);
+}
+
+TEST(Memory, RunningOutIsAStatusAndNotAnException) {
+  const Status none = OrNoMemory("a vector", []() -> Status { throw std::bad_alloc(); });
+  EXPECT_EQ(none.code(), StatusCode::kResource) << none.ToString();
+  EXPECT_NE(none.message().find("a vector"), std::string::npos);
+  const Status beyond = OrNoMemory("a vector", [] {
+    const std::vector<char> huge(std::numeric_limits<size_t>::max());
+    return huge.empty() ? Status::Internal("it is empty") : Status::Ok();
+  });
+  EXPECT_EQ(beyond.code(), StatusCode::kResource) << beyond.ToString();
+}
+
+TEST(Memory, AModelThatDoesNotFitIsRefusedByTheServer) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  OddDevice device(*world.server_device);
+  const auto create = [&] {
+    return ServerNode::Create({world.loop, *world.server_transport, device}, world.options,
+                              world.data, nullptr);
+  };
+  device.SetMemory(32 * sizeof(float) * ServerVectors(world.options));
+  EXPECT_TRUE(create().ok());
+  device.SetMemory(32 * sizeof(float) * ServerVectors(world.options) - 1);
+  const auto refused = create();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.code(), StatusCode::kResource) << refused.status().ToString();
+  EXPECT_NE(refused.status().message().find("smaller model"), std::string::npos);
+}
+
+TEST(Memory, ModelsOfAnySizeAreRefusedWithWords) {
+  for (const char* name : {"mlp:1048576,4000", "mlp:4000000000", "mlp:1048576,1048576"}) {
+    JobWorld world(JobWorld::Options(2, "none"));
+    world.options.model.name = name;
+    OddDevice device(*world.server_device);
+    device.SetMemory(uint64_t{1} << 30);
+    const auto refused = ServerNode::Create({world.loop, *world.server_transport, device},
+                                            world.options, world.data, nullptr);
+    ASSERT_FALSE(refused.ok()) << name;
+    EXPECT_TRUE(refused.code() == StatusCode::kResource ||
+                refused.code() == StatusCode::kInvalidArgument)
+        << refused.status().ToString();
+  }
+}
+
+TEST(Memory, AModelThatDoesNotFitIsRefusedByTheWorker) {
+  VirtualLoop loop;
+  auto inner = MakeInlineDevice(loop);
+  ASSERT_TRUE(inner.ok()) << inner.status().ToString();
+  OddDevice device(**inner);
+  wire::AcceptT accept;
+  accept.model = "softmax";
+  accept.features = 7;
+  accept.classes = 4;
+  accept.batch = 10;
+  accept.slice_length = 6;
+  accept.partition_sizes = {100};
+  device.SetMemory(32 * sizeof(float) * WorkerVectors());
+  EXPECT_TRUE(MakeWorkshop(loop, device, accept).ok());
+  device.SetMemory(32 * sizeof(float) * WorkerVectors() - 1);
+  EXPECT_EQ(MakeWorkshop(loop, device, accept).code(), StatusCode::kResource);
+}
+
+TEST(Audit, ThatFailsIsToldOnceAndTheJobGoesOn) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  OddDevice device(*world.server_device);
+  device.FailSamples(Status::Resource("the device is full"));
+  auto made = ServerNode::Create({world.loop, *world.server_transport, device}, world.options,
+                                 world.data, &world.watcher);
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  const auto server = std::move(made).value();
+  server->Start([&](JobResult end) { world.result = std::move(end); });
+  world.StartWorkers();
+  const JobResult& result = world.Run();
+  EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_EQ(result.audited_steps, 0u);
+  const std::string notices = world.watcher.Notices();
+  const size_t told = notices.find("step 0 could not be audited");
+  ASSERT_NE(told, std::string::npos) << notices;
+  EXPECT_NE(notices.find("the device is full"), std::string::npos) << notices;
+  EXPECT_EQ(notices.find("could not be audited", told + 30), std::string::npos) << notices;
+}
+
+}  // namespace
+}  // namespace motley
