@@ -63,6 +63,10 @@ void RowCollector::Assign(WorkerId worker, StepId step, RowId row) {
   seats_[worker].assignments.push_back(std::move(assignment));
 }
 
+void RowCollector::Cancel(WorkerId worker, StepId step) {
+  for (Assignment& each : seats_[worker].assignments) each.cancelled |= each.step <= step;
+}
+
 void RowCollector::Forget(WorkerId worker) { seats_[worker] = Seat(); }
 
 RowCollector::Assignment* RowCollector::Current(WorkerId worker, const Header& header) {
@@ -156,13 +160,16 @@ bool RowCollector::End(WorkerId worker, const wire::PullT& pull) {
   if (ending.step != pull.step || ending.row != pull.row) return false;
   const Assignment front = std::move(seat.assignments.front());
   seat.assignments.pop_front();
-  if (front.settled || !pull.finished) return true;
-  if (!Counts(front) || row_done_[front.row]) {
-    raise_(RowLate{worker, front.step});
-  } else {
+  if (front.settled) return true;
+  const bool live = Counts(front) && !row_done_[front.row];
+  if (live && !front.cancelled) {
+    // What did come is right and stays in the sums: somebody else's answer completes it.
     raise_(RowRejected{
         worker, front.step, front.row, false,
-        Status::DataError(fmt::format("{} of {} slices came", front.seen_count, cut_.count()))});
+        Status::DataError(fmt::format("{} of {} slices came{}", front.seen_count, cut_.count(),
+                                      pull.finished ? "" : ", and then the worker gave it up"))});
+  } else if (pull.finished) {
+    raise_(RowLate{worker, front.step});
   }
   return true;
 }

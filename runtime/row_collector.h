@@ -39,6 +39,9 @@ class RowCollector {
 
   // The worker was told to compute this row of the open step.
   void Assign(WorkerId worker, StepId step, RowId row);
+  // The worker was told that its work for steps up to this one is not needed: it may end
+  // unfinished.
+  void Cancel(WorkerId worker, StepId step);
   // The worker is gone, and what it was sending with it.
   void Forget(WorkerId worker);
 
@@ -47,9 +50,11 @@ class RowCollector {
   // raised. The buffer is the connection's, which may outlast the worker's stay here.
   Result<bool> Begin(WorkerId worker, const Header& header, bool fenced,
                      std::vector<float>& values);
-  // The slice of the last Begin is there; `values` may be swapped or emptied.
+  // The slice of the last Begin is there; `values` may be swapped or emptied. kResource is our own
+  // want of memory: no fault of the worker, and the step cannot go on.
   Status Finish(WorkerId worker, std::vector<float>& values);
-  // The worker ends an assignment. False when it had none like that.
+  // The worker ends an assignment. False when it had none like that. One that still counts and that
+  // nobody cancelled is refused when slices are missing, or when the worker gave it up.
   bool End(WorkerId worker, const wire::PullT& pull);
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
@@ -63,7 +68,8 @@ class RowCollector {
     uint64_t attempt = 0;    // Of all Opens: another number, another code.
     std::vector<bool> seen;  // Slices that came.
     size_t seen_count = 0;
-    bool added = false;    // Something of it is in the sums.
+    bool added = false;  // Something of it is in the sums.
+    bool cancelled = false;
     bool settled = false;  // Arrived, late or refused: the scheduler knows.
   };
   struct Seat {

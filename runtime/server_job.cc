@@ -132,6 +132,7 @@ void ServerJob::Do(const AssignRow& command) {
 
 void ServerJob::Do(const CancelWork& command) {
   if (!peers_.Connected(command.worker)) return;
+  rows().Cancel(command.worker, command.step);
   wire::CancelT cancel;
   cancel.step = command.step;
   SendControl(env_.transport, peers_.PeerOf(command.worker),

@@ -200,9 +200,61 @@ TEST_F(Collector, ALieOfTheFirstSliceLeavesTheSumsClean) {
 TEST_F(Collector, CancelledWorkEndsSilently) {
   rows.Open(0, Form("none", 2, 0));
   rows.Assign(0, 0, 0);
+  rows.Cancel(0, 0);
   EXPECT_TRUE(End(0, 0, 0, false));
   EXPECT_TRUE(events.empty());
   EXPECT_FALSE(End(0, 0, 0, false));  // Only once.
+}
+
+TEST_F(Collector, WorkGivenUpUnaskedIsARefusedAnswer) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  rows.Assign(1, 0, 1);
+  EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
+  rows.Cancel(1, 0);
+  EXPECT_TRUE(End(0, 0, 0, false));
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_EQ(Of<RowRejected>()[0].worker, 0u);
+  EXPECT_FALSE(Of<RowRejected>()[0].touched) << "the slice that came is right";
+  rows.Assign(2, 0, 0);
+  rows.Assign(1, 0, 1);
+  Row(2, 0, 0, 1);
+  EXPECT_TRUE(End(1, 0, 1, false));
+  EXPECT_EQ(events.size(), 2u);
+  Row(1, 0, 1, 2);
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
+}
+
+TEST_F(Collector, OldWorkGivenUpForNewWorkEndsSilently) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  rows.Open(0, Form("none", 2, 0));
+  EXPECT_TRUE(End(0, 0, 0, false));
+  EXPECT_TRUE(events.empty());
+}
+
+// Vectors that no machine can hold, of which only the short last slice is sent.
+TEST_F(Collector, WantOfMemoryForTheSumsIsNoFaultOfTheWorker) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
+#endif
+  constexpr size_t kHuge = size_t{1} << 46;
+  RowCollector large(2, 2 * kHuge + 4, kHuge, *parallel,
+                     [this](const Event& event) { events.push_back(event); });
+  large.Open(0, Form("none", 2, 0));
+  large.Assign(0, 0, 0);
+  Header header;
+  header.kind = FrameKind::kGradient;
+  header.offset = 2 * kHuge;
+  header.total = 2 * kHuge + 4;
+  header.length = 4 * sizeof(float);
+  header.norm = 2;
+  std::vector<float> values;
+  const Result<bool> wanted = large.Begin(0, header, false, values);
+  ASSERT_TRUE(wanted.ok() && *wanted) << wanted.status().ToString();
+  values.assign(4, 1);
+  EXPECT_EQ(large.Finish(0, values).code(), StatusCode::kResource);
+  EXPECT_TRUE(events.empty());
 }
 
 TEST_F(Collector, WorkEndsInTheOrderItWasGiven) {
