@@ -112,6 +112,7 @@ Status RowCollector::Finish(WorkerId worker, std::vector<float>& values) {
   std::vector<Event> events;
   if (Counts(assignment)) {
     Status added = Add(worker, values, events);
+    if (added.code() == StatusCode::kResource) return added;
     if (!added.ok()) return Refuse(worker, &assignment, std::move(added));
   } else if (!std::exchange(assignment.settled, true)) {
     events.push_back(RowLate{worker, assignment.step});  // The step ended meanwhile.

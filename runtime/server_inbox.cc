@@ -66,6 +66,9 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (discarded || !worker) return;
   Status fine = rows().Finish(*worker, incoming_[peer].slice);
+  if (fine.code() == StatusCode::kResource) {
+    return End(fine.WithContext(fmt::format("the sums of step {} do not fit", header.step)));
+  }
   if (!fine.ok()) Complain(peer, fine, header.step);
 }
 
@@ -107,7 +110,10 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
   } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
     peers_.Disconnect(
         peer, Status::Unavailable(leave->reason.empty() ? "it left" : "it left: " + leave->reason));
-  } else if (control.body.type != wire::Body::Progress && control.body.type != wire::Body::NONE) {
+  } else if (const wire::ProgressT* progress = control.body.AsProgress()) {
+    pump_.Raise(WorkerProgress{worker, std::min<uint64_t>(progress->samples, options_.batch),
+                               Duration(std::min(progress->compute_ns, kMaxComputeNs))});
+  } else if (control.body.type != wire::Body::NONE) {
     peers_.SendAway(peer, Status::DataError(fmt::format("a worker does not send {}",
                                                         wire::EnumNameBody(control.body.type))));
   }
