@@ -14,7 +14,11 @@ void Publisher::Publish(WorkerId worker, PeerId peer, Header header, uint64_t ve
                         ParameterCopy copy) {
   Seat& seat = seats_[worker];
   if (seat.any && seat.version >= version) return;
-  for (const SendId id : std::exchange(seat.sends, {})) transport_.Cancel(id);
+  if (seat.sends != nullptr) {
+    const Sends old = *seat.sends;  // Each leaves it while it is cancelled.
+    for (const auto& [slice, id] : old) transport_.Cancel(id);
+  }
+  const auto sends = seat.sends = std::make_shared<Sends>();
   seat.any = true;
   seat.version = version;
   header.kind = FrameKind::kParameters;
@@ -26,8 +30,9 @@ void Publisher::Publish(WorkerId worker, PeerId peer, Header header, uint64_t ve
     header.offset = cut.begin(slice);
     const std::span<const float> values(copy->data() + cut.begin(slice), cut.size(slice));
     const BytesView piece = AsBytes(values);
-    seat.sends.push_back(transport_.Send(peer, header, std::span<const BytesView>(&piece, 1),
-                                         Priority::kBulk, [copy](const Status&) {}));
+    (*sends)[slice] =
+        transport_.Send(peer, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
+                        [copy, sends, slice](const Status&) { sends->erase(slice); });
   }
 }
 

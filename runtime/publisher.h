@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -26,10 +27,11 @@ class Publisher {
   void Forget(WorkerId worker);
 
  private:
+  using Sends = std::map<size_t, SendId>;  // Of one version, by slice; those that are not done.
   struct Seat {
     bool any = false;
-    uint64_t version = 0;  // The newest that was sent.
-    std::vector<SendId> sends;
+    uint64_t version = 0;          // The newest that was sent.
+    std::shared_ptr<Sends> sends;  // Null: none yet.
   };
 
   Transport& transport_;

@@ -47,6 +47,20 @@ TEST(Publisher, ANewerVersionTakesBackWhatHasNotLeft) {
   for (const auto& [id, message] : transport.held) EXPECT_EQ(message.header.version, 4u);
 }
 
+TEST(Publisher, TakesBackOnlyWhatHasNotLeft) {
+  HeldTransport transport;
+  Publisher publisher(transport, 1, 4);
+  publisher.Publish(0, 1, Header(), 3, Values(1));
+  const size_t slices = transport.held.size();
+  ASSERT_GT(slices, 1u);
+  transport.LetGo();
+  publisher.Publish(0, 1, Header(), 4, Values(2));
+  EXPECT_EQ(transport.cancelled.size(), slices - 1);
+  while (!transport.held.empty()) transport.LetGo();
+  publisher.Publish(0, 1, Header(), 5, Values(3));
+  EXPECT_EQ(transport.cancelled.size(), slices - 1);
+}
+
 TEST(Publisher, AnotherLifeOfAWorkerGetsTheVersionAgain) {
   HeldTransport transport;
   Publisher publisher(transport, 1, 16);
