@@ -26,7 +26,7 @@ std::unique_ptr<WorkerNode> WorkerNode::Create(Env env, const WorkerOptions& opt
 }
 
 WorkerLife::WorkerLife(Env env, const WorkerOptions& options)
-    : env_(env), options_(options), retry_delay_(kFirstRetry) {}
+    : env_(env), options_(options), incarnation_(options.incarnation), retry_delay_(kFirstRetry) {}
 
 WorkerLife::~WorkerLife() {
   env_.transport.SetReceiver(nullptr);
@@ -57,6 +57,7 @@ void WorkerLife::SetTimer(Duration delay, Task task) {
 
 void WorkerLife::Connect() {
   state_ = State::kConnecting;
+  last_error_ = Status::Ok();
   peer_ = env_.transport.Connect(options_.server);
   // Where packets are dropped on the way, TCP alone would try for minutes.
   const Duration left = started_ + kConnectLimit - env_.loop.Now();
@@ -70,7 +71,7 @@ void WorkerLife::Connect() {
 Header WorkerLife::OwnHeader() const {
   Header header;
   header.job = job_;
-  header.incarnation = options_.incarnation;
+  header.incarnation = incarnation_;
   return header;
 }
 
@@ -82,7 +83,7 @@ void WorkerLife::OnConnected(PeerId peer) {
   join.token = options_.token;
   join.name = options_.name;
   join.index_hint = options_.index_hint;
-  join.incarnation = options_.incarnation;
+  join.incarnation = incarnation_;
   join.device = env_.device.info().name;
   SendControl(env_.transport, peer_, OwnHeader(), std::move(join));
   SetTimer(kAcceptLimit, [this] {
@@ -110,6 +111,9 @@ void WorkerLife::RetryOrGiveUp(const Status& why) {
     return Finish(why.WithContext(fmt::format(
         "cannot join the server at {} (does it run, and at this address?)", options_.server)));
   }
+  // The server may have taken the join in and only its answer been lost: that life is spent.
+  Random random(options_.incarnation, Stream::kIncarnation, ++retries_);
+  incarnation_ = random.Next64() | 1;
   SetTimer(retry_delay_, [this] { Connect(); });
   retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
 }
@@ -155,7 +159,7 @@ std::span<std::byte> WorkerLife::OnPayload(PeerId peer, const Header& header) {
     control_.resize(header.length);
     return control_;
   }
-  const bool ours = header.job == job_ && header.incarnation == options_.incarnation;
+  const bool ours = header.job == job_ && header.incarnation == incarnation_;
   if (state_ != State::kWorking || !ours) return {};
   auto room = BeginBulk(header);
   if (room.ok()) return *room;

@@ -57,7 +57,9 @@ class WorkerLife final : public WorkerNode, private Receiver {
   Finished finished_;
   AnswerFilter filter_;
   Time started_{};
+  Incarnation incarnation_;  // Of this try.
   Duration retry_delay_;
+  uint64_t retries_ = 0;
   PeerId peer_ = 0;  // 0: none.
   TimerId timer_ = 0;
   Bytes control_;      // The control message that is arriving.

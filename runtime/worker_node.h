@@ -17,7 +17,8 @@ struct WorkerOptions {
   std::string token;
   std::string name;  // "worker-2"
   int32_t index_hint = -1;
-  Incarnation incarnation = 0;  // Random, not 0.
+  // Of the first try to join; random, not 0. Each further try counts as a life of its own.
+  Incarnation incarnation = 0;
 };
 
 // Test seam and fault injection: changes an answer before it is sent.

@@ -21,9 +21,9 @@ class HeldTransport : public Transport {
     Done done;
   };
 
-  void SetReceiver(Receiver*) override {}
+  void SetReceiver(Receiver* new_receiver) override { receiver = new_receiver; }
   Result<std::string> Listen(const std::string& address) override { return address; }
-  PeerId Connect(const std::string&) override { return 1; }
+  PeerId Connect(const std::string&) override { return ++connections; }
   SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority,
               Done done) override {
     Message message{peer, header, {}, std::move(done)};
@@ -35,6 +35,7 @@ class HeldTransport : public Transport {
     return next_id++;
   }
   void Cancel(SendId id) override {
+    cancelled.push_back(id);
     if (auto node = held.extract(id)) node.mapped().done(Status::Cancelled("taken back"));
   }
   size_t QueuedBytes(PeerId) const override { return 0; }
@@ -58,8 +59,11 @@ class HeldTransport : public Transport {
     return message;
   }
 
+  Receiver* receiver = nullptr;
+  PeerId connections = 0;
   std::map<SendId, Message> held;
   std::vector<Header> sent;
+  std::vector<SendId> cancelled;  // Whether held or not.
   SendId next_id = 1;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "runtime/messages.h"
 #include "tests/runtime/held_transport.h"
@@ -86,6 +87,35 @@ TEST(Join, AServerThatNeverAnswersTheConnectionIsGivenUpAfterTenSeconds) {
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->code(), StatusCode::kUnavailable);
   EXPECT_NE(ended->ToString().find("203.0.113.1:7440"), std::string::npos) << ended->ToString();
+}
+
+// The server may have taken the join in before the connection broke, and then refuses that life.
+TEST(Join, EveryTryIsALifeOfItsOwn) {
+  VirtualLoop loop;
+  HeldTransport transport;
+  auto device = MakeInlineDevice(loop);
+  ASSERT_TRUE(device.ok()) << device.status().ToString();
+  WorkerOptions options;
+  options.server = "server";
+  options.incarnation = 5;
+  const auto worker = WorkerNode::Create(Env{loop, transport, **device}, options);
+  worker->Start([](const Status&) {});
+  std::vector<Incarnation> lives;
+  for (PeerId peer = 1; peer <= 3; ++peer) {
+    loop.RunUntilTime(loop.Now() + std::chrono::seconds(1));
+    ASSERT_EQ(transport.connections, peer);
+    transport.receiver->OnConnected(peer);
+    const auto join = transport.LetGo();
+    const auto control = DecodeControl(join.bytes).value();
+    ASSERT_NE(control.body.AsJoin(), nullptr);
+    lives.push_back(control.body.AsJoin()->incarnation);
+    EXPECT_NE(lives.back(), 0u);
+    transport.receiver->OnLost(peer, Status::Unavailable("reset"));
+  }
+  EXPECT_EQ(lives[0], 5u);
+  EXPECT_NE(lives[1], lives[0]);
+  EXPECT_NE(lives[2], lives[0]);
+  EXPECT_NE(lives[2], lives[1]);
 }
 
 TEST(Join, AJobStoppedBeforeItStartsStillFinishes) {
