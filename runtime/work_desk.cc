@@ -27,6 +27,15 @@ WorkDesk::~WorkDesk() {
   if (running_) running_->Abandon();
 }
 
+void WorkDesk::Stop() {
+  stopped_ = true;
+  queue_.clear();
+  if (running_) running_->Abandon();
+  for (Answer& answer : answers_) {
+    for (const SendId id : std::exchange(answer.sends, {})) env_.transport.Cancel(id);
+  }
+}
+
 void WorkDesk::Introduce(double samples_per_second) {
   wire::PullT pull;
   pull.samples_per_second = samples_per_second;
@@ -35,6 +44,7 @@ void WorkDesk::Introduce(double samples_per_second) {
 }
 
 Status WorkDesk::Assign(RowTask::Row row) {
+  if (stopped_) return Status::Ok();
   if (queue_.size() >= kMaxQueued) {
     return Status::DataError(fmt::format("the server assigned more than {} rows", kMaxQueued));
   }
@@ -55,7 +65,7 @@ void WorkDesk::Cancel(StepId step) {
 }
 
 void WorkDesk::Advance() {
-  while (!running_ && !queue_.empty()) {
+  while (!stopped_ && !running_ && !queue_.empty()) {
     const Queued& next = queue_.front();
     if (next.cancelled) {
       SendPull(next.row, nullptr, false);

@@ -43,6 +43,8 @@ class WorkDesk {
   void Cancel(StepId step);
   // Parameters or a partition arrived.
   void Advance();
+  // Nothing more is computed, and what has not left is taken back. For good.
+  void Stop();
 
  private:
   struct Queued {
@@ -73,6 +75,7 @@ class WorkDesk {
   std::deque<Queued> queue_;  // The first one is running, if any is.
   std::shared_ptr<RowTask> running_;
   std::array<Answer, 2> answers_;
+  bool stopped_ = false;
   Time last_word_{};  // Progress of the running row was told, or it began.
   Alive alive_;
 };

@@ -225,6 +225,7 @@ void WorkerLife::Fail(Status status) {
   if (state_ == State::kLeaving || state_ == State::kFinished) return;
   state_ = State::kLeaving;
   last_error_ = status;
+  if (desk_) desk_->Stop();
   SendControl(env_.transport, peer_, OwnHeader(), ErrorMessage(status, 0));
   wire::LeaveT leave;
   leave.reason = status.message();

@@ -187,6 +187,26 @@ TEST_F(Desk, CancelTakesBackSlicesThatHaveNotLeftButNotThePull) {
   EXPECT_EQ(Pulls().size(), 1u);  // An assignment ends once.
 }
 
+TEST_F(Desk, OnceStoppedItComputesAndSendsNothing) {
+  GivePartition(0);
+  GivePartition(1);
+  GiveParameters(0);
+  Assign(0, 0);
+  Run();
+  EXPECT_EQ(Slices(0), 3u);
+  Assign(0, 1);
+  Assign(0, 2);
+  loop.RunUntilTime(loop.Now() + kSampleTime * 20);
+  const size_t sent = transport.sent.size();
+  desk->Stop();
+  EXPECT_EQ(Slices(0), 0u);
+  Assign(0, 3);
+  desk->Advance();
+  Run();
+  EXPECT_EQ(transport.sent.size(), sent);
+  EXPECT_FALSE(failed);
+}
+
 TEST_F(Desk, TellsProgressOfALongRow) {
   GivePartition(0);
   GivePartition(1);
