@@ -202,9 +202,6 @@ void WorkerLife::OnControl(const wire::ControlT& control) {
   if (state_ != State::kWorking) return;
   if (const wire::AssignT* assign = control.body.AsAssign()) return OnAssign(*assign);
   if (const wire::CancelT* cancel = control.body.AsCancel()) return desk_->Cancel(cancel->step);
-  if (const wire::PlaceT* place = control.body.AsPlace()) {
-    for (const PartitionId partition : place->drop) partitions_->Drop(partition);
-  }
 }
 
 void WorkerLife::OnAssign(const wire::AssignT& assign) {
