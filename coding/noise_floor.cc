@@ -12,7 +12,7 @@ void AddPairEnergy(std::span<const float> values, std::span<float> energy) {
 }
 
 double RoundingOfPairs(double amplification, size_t answers) {
-  return 0x1.0p-21 * amplification * std::sqrt(static_cast<double>(answers));
+  return 0x1.0p-19 * amplification * std::sqrt(static_cast<double>(answers));
 }
 
 void ZeroBelow(double noise, std::span<const float> energy, std::span<float> values) {

@@ -16,7 +16,7 @@ namespace motley {
 void AddPairEnergy(std::span<const float> values, std::span<float> energy);
 
 // How large rounding is in a sum of `answers` answers, relative to the root of their energy:
-// 2^-21 amplification sqrt(answers), the largest seen of independent roundings, where
+// 2^-19 amplification sqrt(answers), several times the largest seen of independent roundings, where
 // `amplification` (DecodingVector) also counts how much larger than an answer its terms were.
 double RoundingOfPairs(double amplification, size_t answers);
 
