@@ -27,7 +27,11 @@ int Fail(const Status& status) {
   return ExitCodeOf(status);
 }
 
-void Warn(std::string_view text) { fmt::print(stderr, "motley: {}\n", text); }
+void Warn(std::string_view text) {
+  const std::string line = fmt::format("motley: {}\n", text);
+  // Nobody reads it when it cannot be written; fmt::print would throw.
+  (void)std::fwrite(line.data(), 1, line.size(), stderr);
+}
 
 int PrintResult(std::string_view text) {
   const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);

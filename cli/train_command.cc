@@ -111,6 +111,10 @@ void TrainRun::Introduce(Progress& progress) const {
       "{}; {} steps of {} samples",
       plan_.job.model.name, model_->parameter_count(), plan_.samples, plan_.job.model.features,
       plan_.job.workers, plan_.job.code, plan_.job.steps, plan_.job.batch));
+  if (data_.input_scale != 1) {
+    progress.Say(fmt::format("features are divided by {:.6g}, their largest magnitude",
+                             1 / data_.input_scale));
+  }
   if (!emulation_) return;
   progress.Say(DescribeEmulation(*emulation_));
   if (emulation_->overloaded()) {
@@ -163,7 +167,8 @@ Result<int> TrainRun::ReportAndSave(const JobResult& job) {
   int code = PrintResult(flags_.job.json ? TrainJson(report) : TrainTable(report));
   Status saved;
   if (!flags_.out.empty()) {
-    saved = SaveModel(flags_.out, {plan_.job.model, data_.class_labels, job.parameters});
+    saved = SaveModel(flags_.out,
+                      {plan_.job.model, data_.class_labels, job.parameters, data_.input_scale});
     if (!saved.ok()) code = NotSaved("model", saved);
   }
   if (!flags_.job.trace.empty()) {

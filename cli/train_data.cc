@@ -48,6 +48,14 @@ Result<Dataset> ReadFolder(const std::string& path, const ReadOptions& options,
   return data;
 }
 
+void FitScale(PreparedData& data) {
+  const float largest = LargestMagnitude(data.train);
+  if (!(largest > 1)) return;
+  data.input_scale = 1 / largest;
+  ScaleFeatures(data.train, data.input_scale);
+  if (data.test) ScaleFeatures(*data.test, data.input_scale);
+}
+
 }  // namespace
 
 Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::string& label,
@@ -62,11 +70,13 @@ Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::str
     }
     data.train = std::move(read.train);
     data.test = std::move(read.test);
+    FitScale(data);
     return data;
   }
   MOTLEY_ASSIGN_OR_RETURN(Split parts, SplitDataset(read.train, split != 0 ? split : 0.8, seed));
   data.train = std::move(parts.train);
   if (parts.test.rows() > 0) data.test = std::move(parts.test);
+  FitScale(data);
   return data;
 }
 
@@ -74,8 +84,12 @@ Result<Dataset> ReadForModel(const std::string& path, const std::string& label,
                              const SavedModel& model) {
   const ReadOptions options = OptionsFor(label, model.spec.name);
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return ReadFolder(path, options, model);
-  return ReadLabelled(path, options, model.class_labels, model.spec.features);
+  MOTLEY_ASSIGN_OR_RETURN(
+      Dataset data, std::filesystem::is_directory(path, ignored)
+                        ? ReadFolder(path, options, model)
+                        : ReadLabelled(path, options, model.class_labels, model.spec.features));
+  if (model.input_scale != 1) ScaleFeatures(data, model.input_scale);
+  return data;
 }
 
 }  // namespace motley

@@ -15,7 +15,7 @@ DATA = pathlib.Path(__file__).parent / "data" / "digits.csv.gz"
 SPEEDS = "1,1,0.5,0.25"
 STEPS = 240
 COMMON = ["--data", str(DATA), "--split", "0.8", "--model", "mlp:256",
-          "--optimizer", "nag", "--lr", "0.003", "--batch", "128", "--steps", str(STEPS), "--seed", "7",
+          "--optimizer", "nag", "--batch", "128", "--steps", str(STEPS), "--seed", "7",
           "--workers", "4", "--worker-speeds", SPEEDS, "--sample-time", "1ms",
           "--fault", f"pause:1@step={STEPS // 4},2s"]
 TARGET = 0.95
@@ -50,8 +50,8 @@ def main():
     shared = train(motley, "Motley without a code: shares by learned speed, a missing share is given to others. The "
                    "same pause and kill.", "--code", "none", *kill)
     table(shared)
-    plain = train(motley, "Baseline: equal shares, no code. The same pause, nobody killed (waiting for a dead worker "
-                  "never ends).", "--code", "none", "--shares", "equal")
+    plain = train(motley, "Baseline: equal shares, no code. The same pause, but nobody killed: this is how all-reduce "
+                  "shares work, and there\na dead worker ends the job.", "--code", "none", "--shares", "equal")
     table(plain)
     print(f"\n  {'':<26}{'steps/s':>8}{'slowest step':>14}{'test accuracy':>15}{'final loss':>12}")
     for name, result in (("Motley, one may be missing", coded), ("Motley, shares by speed", shared),

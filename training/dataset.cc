@@ -12,6 +12,18 @@
 
 namespace motley {
 
+float LargestMagnitude(const Dataset& data) {
+  float largest = 0;
+  for (float value : data.sparse ? data.value : data.dense) {
+    largest = std::max(largest, std::abs(value));
+  }
+  return largest;
+}
+
+void ScaleFeatures(Dataset& data, float factor) {
+  for (float& value : data.sparse ? data.value : data.dense) value *= factor;
+}
+
 size_t Dataset::size_bytes() const {
   return dense.size() * sizeof(float) + row_begin.size() * sizeof(uint64_t) +
          column.size() * sizeof(uint32_t) + value.size() * sizeof(float) +

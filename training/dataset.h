@@ -35,6 +35,11 @@ Dataset Select(const Dataset& from, std::span<const uint32_t> rows);
 // Appends the samples `rows` of `from` to `to`, which has the same features and kind.
 void Append(const Dataset& from, std::span<const uint32_t> rows, Dataset& to);
 
+// The largest magnitude of any feature; 0 without samples.
+float LargestMagnitude(const Dataset& data);
+// Multiplies every feature (not the labels) by `factor`.
+void ScaleFeatures(Dataset& data, float factor);
+
 // A block of samples as one message, and back. The reader checks every count, index and value
 // (kDataError); a block of another shape than `features`/`classes`/`sparse` is one too.
 Bytes EncodeBlock(const Dataset& data, size_t begin, size_t end);

@@ -23,7 +23,8 @@ std::string MakeHeader(const SavedModel& saved, const Model& model) {
                             {"model", saved.spec.name},
                             {"features", std::to_string(saved.spec.features)},
                             {"classes", std::to_string(saved.spec.classes)},
-                            {"class_labels", Json(saved.class_labels).dump()}};
+                            {"class_labels", Json(saved.class_labels).dump()},
+                            {"input_scale", Json(saved.input_scale).dump()}};
   for (const ParameterRange& range : model.ranges()) {
     const size_t begin = range.offset * sizeof(float);
     header[range.name] = {{"dtype", "F32"},
@@ -91,6 +92,7 @@ Result<SavedModel> ParseModel(const std::string& content) {
   MOTLEY_ASSIGN_OR_RETURN(saved.spec, SpecFromMetadata(header.metadata));
   MOTLEY_ASSIGN_OR_RETURN(saved.class_labels, ClassLabelsFromMetadata(header.metadata));
   MOTLEY_RETURN_IF_ERROR(CheckClassLabels(saved));
+  MOTLEY_ASSIGN_OR_RETURN(saved.input_scale, InputScaleFromMetadata(header.metadata));
   const auto model = Model::Create(saved.spec);
   if (!model.ok()) return Status::DataError("names no usable model: " + model.status().ToString());
   if ((*model)->parameter_count() * sizeof(float) != content.size() - header.data_begin) {

@@ -15,6 +15,7 @@ struct SavedModel {
   ModelSpec spec;
   std::vector<double> class_labels;
   std::vector<float> parameters;
+  float input_scale = 1;  // Features were multiplied by it before the model saw them.
 };
 
 // Writes beside the target, syncs and renames: a crash or a full disk leaves the old file.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -181,6 +182,15 @@ Result<ModelSpec> SpecFromMetadata(const std::map<std::string, std::string>& met
   MOTLEY_ASSIGN_OR_RETURN(spec.features, GetCount(metadata, "features"));
   MOTLEY_ASSIGN_OR_RETURN(spec.classes, GetCount(metadata, "classes"));
   return spec;
+}
+
+Result<float> InputScaleFromMetadata(const std::map<std::string, std::string>& metadata) {
+  MOTLEY_ASSIGN_OR_RETURN(const std::string text, GetMetadata(metadata, "input_scale"));
+  MOTLEY_ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text));
+  const float scale = json.is_number() ? json.get<float>() : 0;
+  if (scale > 0 && std::isfinite(scale)) return scale;
+  return Status::DataError(
+      fmt::format("its metadata 'input_scale' is {}, not a positive number", Quoted(text)));
 }
 
 Result<std::vector<double>> ClassLabelsFromMetadata(

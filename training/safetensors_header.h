@@ -35,6 +35,8 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view content);
 
 // What SaveModel noted about the model; kDataError when it is missing or not from motley.
 Result<ModelSpec> SpecFromMetadata(const std::map<std::string, std::string>& metadata);
+// Finite and > 0.
+Result<float> InputScaleFromMetadata(const std::map<std::string, std::string>& metadata);
 Result<std::vector<double>> ClassLabelsFromMetadata(
     const std::map<std::string, std::string>& metadata);
 

@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 SavedModel MakeSaved() {
-  SavedModel saved{.spec = {"mlp:3", 2, 2}, .class_labels = {-1, 4.5}};
+  SavedModel saved{.spec = {"mlp:3", 2, 2}, .class_labels = {-1, 4.5}, .input_scale = 0.0625F};
   for (int i = 0; i < 2 * 3 + 3 + 3 * 2 + 2; ++i) saved.parameters.push_back(0.5f + 0.25f * i);
   return saved;
 }
@@ -34,7 +34,7 @@ std::string File(const std::string& header, const std::string& data) {
 struct Pieces {
   std::string metadata =
       R"("__metadata__":{"format":"motley","model":"logistic","features":"1","classes":"2",)"
-      R"("class_labels":"[0,1]"})";
+      R"("class_labels":"[0,1]","input_scale":"1.0"})";
   std::string weight = R"("layer0.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]})";
   std::string bias = R"("layer0.bias":{"dtype":"F32","shape":[1],"data_offsets":[4,8]})";
   std::string data = std::string("\0\0\x80\x3f\0\0\0\x40", 8);  // 1, 2
@@ -56,6 +56,7 @@ TEST(Safetensors, ModelComesBackAsItWas) {
   EXPECT_EQ(loaded->spec.classes, 2u);
   EXPECT_EQ(loaded->class_labels, saved.class_labels);
   EXPECT_EQ(loaded->parameters, saved.parameters);
+  EXPECT_EQ(loaded->input_scale, saved.input_scale);
 }
 
 TEST(Safetensors, DataStartsAlignedAndRegressionNeedsNoLabels) {
