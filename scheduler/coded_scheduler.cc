@@ -39,23 +39,20 @@ Status CheckOptions(const SchedulerOptions& options) {
   return Status::Ok();
 }
 
-std::string Count(size_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 CodedScheduler::CodedScheduler(SchedulerOptions options, RowsToReplace rows_to_replace)
     : options_(std::move(options)),
       rows_to_replace_(std::move(rows_to_replace)),
-      members_(options_.workers, options_.partitions) {}
+      members_(options_.workers, options_.partitions),
+      not_coming_(options_.workers, false) {}
 
 void CodedScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
   if (phase_ == Phase::kEnded) return;
   now_ = std::max(now_, now);
   if (!started_clock_) {
     started_clock_ = true;
-    start_deadline_ = now_ + options_.start_timeout;
+    WaitForWorkers();
   }
   out_ = &out;
   std::visit([this](const auto& e) { On(e); }, event);
@@ -64,8 +61,9 @@ void CodedScheduler::OnEvent(const Event& event, Time now, std::vector<Command>&
 
 Time CodedScheduler::Deadline() const {
   switch (phase_) {
-    case Phase::kStarting: return started_clock_ ? start_deadline_ : Time{};
-    case Phase::kRunning: return recheck_ ? now_ : std::min(open_.NextDue(), verdict_due_);
+    case Phase::kStarting: return started_clock_ ? std::min(start_deadline_, wait_.Due()) : Time{};
+    case Phase::kRunning:
+      return recheck_ ? now_ : std::min({open_.NextDue(), verdict_due_, SilenceDue()});
     case Phase::kCommitting:
     case Phase::kEnded: return kNever;
   }
@@ -87,6 +85,7 @@ SchedulerStats CodedScheduler::Stats() const {
 
 void CodedScheduler::On(const WorkerJoined& event) {
   const auto joined = members_.Join(event.worker, event.incarnation, now_);
+  if (event.worker < not_coming_.size()) not_coming_[event.worker] = false;
   if (joined == Membership::Joined::kAgain) {
     Say(fmt::format("worker {} started again; what it was doing is lost", event.worker));
     VoidWork(event.worker);
@@ -101,6 +100,7 @@ void CodedScheduler::On(const WorkerFree& event) {
   const bool first = !worker.ready;
   members_.Free(event, now_);
   if (phase_ == Phase::kStarting) return TryStart();
+  wait_.Restart(now_);
   if (first) Say(fmt::format("worker {} joined; it gets a share from the next step", event.worker));
   if (worker.left_out) {
     worker.left_out = false;
@@ -113,7 +113,7 @@ void CodedScheduler::On(const WorkerFree& event) {
 }
 
 void CodedScheduler::On(const WorkerProgress& event) {
-  if (members_.Live(event.worker)) members_.Hear(event.worker, now_);
+  if (members_.Live(event.worker)) Hear(event.worker);
 }
 
 void CodedScheduler::On(const WorkerLost& event) {
@@ -122,6 +122,7 @@ void CodedScheduler::On(const WorkerLost& event) {
   VoidWork(event.worker);
   plan_void_ = true;
   Say(fmt::format("worker {} lost: {}; {}", event.worker, event.why.ToString(), LiveWords()));
+  if (phase_ == Phase::kStarting) return TryStart();
   if (phase_ != Phase::kRunning) return;
   if (members_.LiveCount() == 0) {
     return End(event.why.ok()
@@ -146,46 +147,7 @@ void CodedScheduler::On(const Tick&) {
   if (phase_ != Phase::kRunning) return;
   if (now_ >= verdict_due_) return GiveUpOnCode();
   if (open_.MarkOverdue(now_) || recheck_) ReplaceAbsent();
-}
-
-void CodedScheduler::TryStart() {
-  const uint32_t ready = members_.ReadyCount();
-  if (ready >= options_.workers || (ready > 0 && (start_extended_ || step_ > 0))) return Begin();
-  if (now_ < start_deadline_) return;
-  if (ready > 0) return Begin();
-  const std::string waited =
-      fmt::format("{} after {:.0f} s", step_ == 0 ? "the job cannot start" : "the job cannot go on",
-                  ToSeconds(options_.start_timeout));
-  if (members_.LiveCount() == 0) {
-    return End(Status::Unavailable(fmt::format(
-        "{}: none of {} joined; check that they run, reach this address and show the right token",
-        waited, Count(options_.workers, "worker"))));
-  }
-  if (start_extended_) {
-    return End(Status::Unavailable(
-        fmt::format("{}: {} joined, but none got ready for work; look at their logs", waited,
-                    Count(members_.LiveCount(), "worker"))));
-  }
-  // Somebody is there and may only be slow to measure itself.
-  start_extended_ = true;
-  start_deadline_ = now_ + options_.start_timeout;
-  Say(fmt::format("{} joined but none is ready yet; waiting once more",
-                  Count(members_.LiveCount(), "worker")));
-}
-
-void CodedScheduler::Begin() {
-  const uint32_t ready = members_.ReadyCount();
-  if (ready < options_.workers && step_ == 0) {
-    std::string missing;
-    for (WorkerId id = 0; id < options_.workers; ++id) {
-      if (members_.Live(id) && members_[id].ready) continue;
-      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", id);
-    }
-    Say(fmt::format("starting with {} of {}; missing: worker {}", ready,
-                    Count(options_.workers, "worker"), missing));
-  }
-  plan_void_ = true;
-  NextStep();
+  if (now_ >= SilenceDue()) SayThatAllAreSilent();
 }
 
 void CodedScheduler::NextStep() {
@@ -196,7 +158,7 @@ void CodedScheduler::NextStep() {
   }
   if (members_.ReadyCount() == 0) {  // Only newcomers that are not ready yet.
     phase_ = Phase::kStarting;
-    start_deadline_ = now_ + options_.start_timeout;
+    WaitForWorkers();
     return;
   }
   LeaveOutTheSilent();
@@ -294,7 +256,7 @@ void CodedScheduler::Say(std::string text) { out_->emplace_back(Notify{std::move
 
 std::string CodedScheduler::LiveWords() const {
   const uint32_t live = members_.LiveCount();
-  return fmt::format("{} {} on", Count(live, "worker"), live == 1 ? "goes" : "go");
+  return fmt::format("{} {} on", live, live == 1 ? "worker goes" : "workers go");
 }
 
 Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& options,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "scheduler/deadline.h"
+#include "scheduler/long_wait.h"
 #include "scheduler/membership.h"
 #include "scheduler/open_step.h"
 #include "scheduler/plan.h"
@@ -40,6 +41,7 @@ class CodedScheduler final : public Scheduler {
   void On(const WorkerFree& event);
   void On(const WorkerProgress& event);
   void On(const WorkerLost& event);
+  void On(const WorkerNotComing& event);
   void On(const RowArrived& event);
   void On(const RowLate& event);
   void On(const RowRejected& event);
@@ -47,9 +49,14 @@ class CodedScheduler final : public Scheduler {
   void On(const StepApplied& event);
   void On(const Tick& event);
 
-  // Start, between steps, end.
+  // The start (coded_start.cc).
+  void WaitForWorkers();
   void TryStart();
+  bool AllAreHere() const;  // Of those that may still come.
   void Begin();
+  void SayWhoIsAwaited();
+
+  // Between steps, end.
   void NextStep();
   void LeaveOutTheSilent();
   bool PlanAnew();  // False: ended, because nothing serves.
@@ -61,6 +68,9 @@ class CodedScheduler final : public Scheduler {
   void End(Status status);
 
   // Inside a step (coded_step.cc).
+  void Hear(WorkerId worker);
+  Time SilenceDue() const;  // When silence of all is worth telling.
+  void SayThatAllAreSilent();
   bool Open(StepId step, RowId row) const;
   void OpenStepNow();
   void CloseStep();
@@ -92,6 +102,8 @@ class CodedScheduler final : public Scheduler {
   bool started_clock_ = false;
   Time start_deadline_{};
   bool start_extended_ = false;
+  std::vector<bool> not_coming_;         // Of the expected, by index.
+  LongWait wait_;                        // For workers, or inside a step for a word from any.
   std::vector<Command>* out_ = nullptr;  // Of the event being handled.
 
   Plan plan_;

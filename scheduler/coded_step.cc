@@ -24,6 +24,7 @@ bool CodedScheduler::Open(StepId step, RowId row) const {
 void CodedScheduler::OpenStepNow() {
   phase_ = Phase::kRunning;
   verdict_due_ = kNever;
+  wait_.Restart(now_);
   open_.Open(step_, *plan_.code);
   out_->emplace_back(OpenStep{step_, plan_.code});
   for (WorkerId id = 0; id < members_.size(); ++id) members_[id].heard = false;
@@ -42,6 +43,24 @@ void CodedScheduler::OpenStepNow() {
   // The decoder can judge absent rows only once it has carried out OpenStep: at the next tick.
   const std::vector<bool> absent = open_.Absent();
   recheck_ = starved_ = std::find(absent.begin(), absent.end(), true) != absent.end();
+}
+
+void CodedScheduler::Hear(WorkerId worker) {
+  members_.Hear(worker, now_);
+  if (phase_ == Phase::kRunning) wait_.Restart(now_);
+}
+
+// Not before everybody who was asked takes longer than is normal.
+Time CodedScheduler::SilenceDue() const {
+  Time due = wait_.Due();
+  for (const Assignment& assignment : open_.pending()) due = std::max(due, assignment.due);
+  return due;
+}
+
+void CodedScheduler::SayThatAllAreSilent() {
+  Say(fmt::format("no worker has answered for {:.0f} s; waiting (step {})",
+                  ToSeconds(wait_.Length(now_)), step_));
+  wait_.Told(now_);
 }
 
 // A worker too slow for a share would never be measured again: now and then it gets the smallest
@@ -167,7 +186,7 @@ bool CodedScheduler::RejectedInStep(WorkerId worker) const {
 
 void CodedScheduler::On(const RowArrived& event) {
   if (!members_.Live(event.worker)) return;
-  members_.Hear(event.worker, now_);
+  Hear(event.worker);
   if (!Open(event.step, event.row) || open_.Arrived(event.row)) return;
   ++members_[event.worker].stats.steps_in_time;
   open_.MarkArrived(event.row);
@@ -187,7 +206,7 @@ void CodedScheduler::On(const RowArrived& event) {
 
 void CodedScheduler::On(const RowLate& event) {
   if (!members_.Live(event.worker)) return;
-  members_.Hear(event.worker, now_);
+  Hear(event.worker);
   if (phase_ != Phase::kRunning || event.step != step_) return;
   for (const Assignment& late : open_.TakeAll(event.worker)) CountLate(late, false);
 }
@@ -234,7 +253,7 @@ void CodedScheduler::VoidWork(WorkerId worker) {
 
 void CodedScheduler::On(const RowRejected& event) {
   if (!members_.Live(event.worker)) return;
-  members_.Hear(event.worker, now_);
+  Hear(event.worker);
   ++members_[event.worker].stats.rejected;
   ++members_[event.worker].refused;
   if (!Open(event.step, event.row)) return;

@@ -57,6 +57,11 @@ struct WorkerLost {
   WorkerId worker;
   Status why;
 };
+// An expected worker that is not there will not come: the start need not wait for it. Should it
+// come nevertheless, it is welcome.
+struct WorkerNotComing {
+  WorkerId worker;
+};
 // All slices of `row` came from `worker`, while the step was open.
 struct RowArrived {
   WorkerId worker;
@@ -86,8 +91,8 @@ struct StepApplied {
   StepId step;
 };
 struct Tick {};
-using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, RowArrived,
-                           RowLate, RowRejected, StepDecodable, StepApplied, Tick>;
+using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing,
+                           RowArrived, RowLate, RowRejected, StepDecodable, StepApplied, Tick>;
 
 // --- Commands: what to do. ---
 // Make the decoder ready for a step under this code (the rows of CodeForm). Also restarts a step.

@@ -82,6 +82,14 @@ Script::Lines Script::TickAtDeadline() {
   return TickNow();
 }
 
+Script::Lines Script::PassTime(double seconds) {
+  const Time end = now_ + FromSeconds(seconds);
+  Lines lines;
+  while (HasDeadline() && scheduler_->Deadline() <= end) Append(TickAtDeadline(), lines);
+  now_ = end;
+  return lines;
+}
+
 Script::Lines Script::Start(const std::vector<double>& speeds) {
   Lines lines;
   for (WorkerId id = 0; id < speeds.size(); ++id) Append(Join(id), lines);

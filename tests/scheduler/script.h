@@ -51,6 +51,8 @@ class Script {
   Lines TickNow() { return Send(Tick{}); }
   // Goes to the deadline and ticks; nothing when there is none.
   Lines TickAtDeadline();
+  // Ticks at every deadline of the next `seconds`.
+  Lines PassTime(double seconds);
   // All join and are ready, with these speeds.
   Lines Start(const std::vector<double>& speeds);
   // Every worker answers what it was assigned after the time its speed says, frees itself, and the
