@@ -71,12 +71,31 @@ Status SyncFolder(const std::string& path) {
 }
 
 Status WriteNewFile(const std::string& path, std::span<const BytesView> pieces) {
-  FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  unlink(path.c_str());  // An interrupted run may have left one.
+  FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (fd.get() < 0) return SystemError("cannot create", path);
   for (const BytesView piece : pieces) MOTLEY_RETURN_IF_ERROR(WriteAll(fd.get(), piece, path));
   if (fsync(fd.get()) != 0) return SystemError("cannot sync", path);
   if (fd.Close() != 0) return SystemError("cannot close", path);
   return Status::Ok();
+}
+
+std::string TemporaryFor(const std::string& target) {
+  return fmt::format("{}.{}.tmp", target, getpid());
+}
+
+// Follows `path` while it is a link. The file at the end need not exist.
+Result<std::string> FollowLinks(std::string path) {
+  constexpr int kMostLinks = 40;  // As Linux allows.
+  for (int i = 0; i <= kMostLinks; ++i) {
+    std::error_code error;
+    const std::filesystem::path link(path);
+    if (!std::filesystem::is_symlink(link, error)) return path;
+    const std::filesystem::path next = std::filesystem::read_symlink(link, error);
+    if (error) return Status::Resource(fmt::format("cannot read {}: {}", path, error.message()));
+    path = (link.parent_path() / next).string();  // An absolute `next` stands alone.
+  }
+  return Status::InvalidArgument(path + ": the symbolic links lead in a circle");
 }
 
 }  // namespace
@@ -106,17 +125,46 @@ Result<std::string> ReadRawFile(const std::string& path) {
   });
 }
 
+Result<std::string> ReplaceTarget(const std::string& path) {
+  struct stat info {};
+  const bool exists = stat(path.c_str(), &info) == 0;
+  if (!exists && errno != ENOENT && errno != ELOOP) return SystemError("cannot look at", path);
+  if (exists && !S_ISREG(info.st_mode)) {
+    return Status::InvalidArgument(path + ": this is no regular file and is not replaced by one");
+  }
+  MOTLEY_ASSIGN_OR_RETURN(std::string target, FollowLinks(path));
+  struct stat found {};
+  // Links of /proc/self/fd name files that may have gone from their folder.
+  if (exists && (lstat(target.c_str(), &found) != 0 || found.st_ino != info.st_ino ||
+                 found.st_dev != info.st_dev)) {
+    return Status::InvalidArgument(
+        fmt::format("{}: links to {}, which is another file by now", path, target));
+  }
+  return target;
+}
+
+Status CheckReplaceable(const std::string& path) {
+  MOTLEY_ASSIGN_OR_RETURN(const std::string target, ReplaceTarget(path));
+  const std::string temporary = TemporaryFor(target);
+  const Status status = WriteNewFile(temporary, {});
+  unlink(temporary.c_str());
+  return status;
+}
+
 Status WriteFileAtomically(const std::string& path, std::span<const BytesView> pieces) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+  const std::string not_written = path + " was not written";
+  const Result<std::string> target = ReplaceTarget(path);
+  if (!target.ok()) return target.status().WithContext(not_written);
+  const std::string temporary = TemporaryFor(*target);
   Status status = WriteNewFile(temporary, pieces);
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
-    status = SystemError("cannot replace", path);
+  if (status.ok() && rename(temporary.c_str(), target->c_str()) != 0) {
+    status = SystemError("cannot replace", *target);
   }
   if (!status.ok()) {
     unlink(temporary.c_str());
-    return status.WithContext(path + " was not written");
+    return status.WithContext(not_written);
   }
-  return SyncFolder(path);
+  return SyncFolder(*target);
 }
 
 }  // namespace motley

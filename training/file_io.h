@@ -19,8 +19,17 @@ Result<std::string> ReadRawFile(const std::string& path);
 Result<std::string> Gunzip(const std::string& packed, const std::string& path);
 bool IsGzip(const std::string& content);
 
-// Replaces `path` by the pieces, one after the other: written beside it, synced, renamed, folder
-// synced. On failure the old file is as it was. kNotFound: no such folder; kPermission; kResource.
+// The regular file, existing or not, that writing to `path` creates or replaces: `path` itself, or
+// what it links to. kInvalidArgument: a folder, device, pipe or socket is there, or links go round;
+// kPermission; kResource.
+Result<std::string> ReplaceTarget(const std::string& path);
+
+// Whether WriteFileAtomically can make its file now; tries it with an empty one beside the target.
+Status CheckReplaceable(const std::string& path);
+
+// Replaces the target of `path` by the pieces, one after the other: written beside it, synced,
+// renamed, folder synced. On failure the old file is as it was. Errors as of ReplaceTarget, and
+// kNotFound: no such folder.
 Status WriteFileAtomically(const std::string& path, std::span<const BytesView> pieces);
 
 // Runs `body`, which returns a Result or Status; running out of memory in it is kResource.
