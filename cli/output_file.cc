@@ -10,13 +10,37 @@
 #include <filesystem>
 
 #include "fmt/core.h"
+#include "training/file_io.h"
 
 namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whether both names lead to one file, which need not exist yet.
+bool SameFile(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  if (fs::equivalent(a, b, ignored)) return true;
+  const Result<std::string> to_a = ReplaceTarget(a);
+  const Result<std::string> to_b = ReplaceTarget(b);
+  if (!to_a.ok() || !to_b.ok()) return false;
+  return fs::weakly_canonical(*to_a, ignored) == fs::weakly_canonical(*to_b, ignored);
+}
+
+bool IsSampleFile(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with("train-") || name.starts_with("t10k-");
+}
+
+}  // namespace
 
 Status CheckWritable(std::string_view flag, const std::string& path) {
   if (path.empty()) return Status::Ok();
   struct stat info {};
   const bool exists = stat(path.c_str(), &info) == 0;
+  if (!exists && errno == ENAMETOOLONG) {
+    return Status::InvalidArgument(fmt::format("{} {}: the name is too long", flag, path));
+  }
   if (exists && S_ISDIR(info.st_mode)) {
     return Status::InvalidArgument(
         fmt::format("{} {}: this is a folder. Give the name of a file in it", flag, path));
@@ -34,6 +58,34 @@ Status CheckWritable(std::string_view flag, const std::string& path) {
                                         path, target, std::strerror(errno)));
   }
   return Status::Ok();
+}
+
+Status CheckReplaced(std::string_view flag, const std::string& path) {
+  if (path.empty()) return Status::Ok();
+  MOTLEY_RETURN_IF_ERROR(CheckWritable(flag, path));
+  return CheckReplaceable(path).WithContext(std::string(flag));
+}
+
+Status CheckApart(std::string_view flag, const std::string& path, std::string_view other_flag,
+                  const std::string& other) {
+  if (path.empty() || other.empty()) return Status::Ok();
+  bool same = SameFile(path, other);
+  std::error_code error;
+  for (fs::directory_iterator entry(other, error), end; !error && !same && entry != end;
+       entry.increment(error)) {
+    same = IsSampleFile(entry->path()) && SameFile(path, entry->path().string());
+  }
+  if (!same) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "{} {}: this would overwrite {} {}. Choose another place", flag, path, other_flag, other));
+}
+
+Status CheckApartFromData(std::string_view flag, const std::string& path, const std::string& data) {
+  constexpr std::string_view kTest = ":test=";
+  const size_t at = data.rfind(kTest);
+  MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--data", data.substr(0, at)));
+  if (at == std::string::npos) return Status::Ok();
+  return CheckApart(flag, path, "--data", data.substr(at + kTest.size()));
 }
 
 Status WriteFile(const std::string& path, std::string_view text) {

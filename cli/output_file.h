@@ -13,6 +13,15 @@ namespace motley {
 // itself. `flag` names it in errors (kNotFound, kResource, kInvalidArgument). Empty paths are
 // fine: nothing will be written.
 Status CheckWritable(std::string_view flag, const std::string& path);
+// As CheckWritable, for a file that is replaced as a whole: kInvalidArgument also for what is there
+// but no regular file. A link is followed.
+Status CheckReplaced(std::string_view flag, const std::string& path);
+// kInvalidArgument when writing `path` would overwrite `other`, which `other_flag` names: the same
+// file, whatever links lead to it. A folder stands for the samples (MNIST's layout) in it.
+Status CheckApart(std::string_view flag, const std::string& path, std::string_view other_flag,
+                  const std::string& other);
+// CheckApart for every file of `--data` as given: "PATH" or "PATH:test=FILE".
+Status CheckApartFromData(std::string_view flag, const std::string& path, const std::string& data);
 // kResource with the system's reason.
 Status WriteFile(const std::string& path, std::string_view text);
 

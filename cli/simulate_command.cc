@@ -182,6 +182,7 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
 }
 
 Result<int> Run(const SimulateFlags& flags) {
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--trace", flags.job.trace, "--cluster", flags.cluster));
   MOTLEY_RETURN_IF_ERROR(CheckWritable("--trace", flags.job.trace));
   MOTLEY_ASSIGN_OR_RETURN(Simulation sim, Prepare(flags));
   TraceRecorder trace;

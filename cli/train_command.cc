@@ -42,6 +42,7 @@ class TrainRun {
 
  private:
   Status CheckFlags();
+  Status CheckOutputs();
   Status OpenData();
   Status OpenDevice();
   Status Emulate();
@@ -76,8 +77,16 @@ Status TrainRun::CheckFlags() {
     return Status::InvalidArgument(
         "--sample-time needs emulated speeds. Add --worker-speeds, like 1,1");
   }
-  MOTLEY_RETURN_IF_ERROR(CheckWritable("--out", flags_.out));
-  return CheckWritable("--trace", flags_.job.trace);
+  return CheckOutputs();
+}
+
+Status TrainRun::CheckOutputs() {
+  const std::string& trace = flags_.job.trace;
+  MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--out", flags_.out, flags_.data));
+  MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--trace", trace, flags_.data));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--out", flags_.out, "--trace", trace));
+  MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags_.out));
+  return CheckWritable("--trace", trace);
 }
 
 Status TrainRun::OpenData() {

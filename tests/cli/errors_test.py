@@ -4,6 +4,7 @@
 
 import gzip
 import json
+import os
 import socket
 import unittest
 
@@ -86,6 +87,21 @@ class Errors(ProgramTest):
     def test_outputs_are_checked_before_training(self):
         self.train(3, ["--out", "folder"], "--out", self.folder / "no" / "model")
         self.train(2, ["--trace", "folder"], "--trace", self.folder)
+
+    def test_outputs_replace_nothing_but_outputs(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.train(2, ["--out", "regular file"], "--out", pipe)
+        self.assertTrue(pipe.is_fifo())
+        before = self.data.read_bytes()
+        link = self.folder / "link.csv"
+        link.symlink_to(self.data)
+        self.train(2, ["--out", "--data"], "--out", link)
+        self.train(2, ["--trace", "--data"], "--trace", self.data)
+        self.assertEqual(self.data.read_bytes(), before)
+        both = self.folder / "both"
+        self.train(2, ["--out", "--trace"], "--out", both, "--trace", both)
+        self.train(2, ["--out"], "--out", self.folder / ("x" * 300))
 
     def test_predict_refuses_what_is_no_model(self):
         self.refuse(1, ["clouds.csv"], "predict", "--model", self.data, "--data", self.data)
