@@ -12,8 +12,8 @@ constexpr double kDeviations = 6;       // k; 6 MAD are about 4 standard deviati
 constexpr double kFloorFactor = 1.5;    // Never sooner than this many times the expected ...
 constexpr double kFloorSeconds = 0.05;  // ... and this: a scheduling hiccup is not an absence.
 constexpr double kColdFactor = 4;       // While little is known.
-constexpr double kColdSeconds = 3;
-constexpr double kColdTransferSeconds = 5;  // For all the partitions of one assignment.
+constexpr double kColdSeconds = 1;
+constexpr double kColdTransferSeconds = 2;  // For all the partitions of one assignment.
 constexpr double kMaxSeconds = 86400;       // Keeps sums of times far from overflow.
 
 double Median(std::vector<double>& values) {

@@ -34,9 +34,9 @@ TEST(Deadline, WindowAddsDeviationsToTheMedian) {
 
 TEST(Deadline, IsGenerousWhileLittleIsKnown) {
   DeadlineModel model;
-  EXPECT_GE(ToSeconds(model.Limit(0.1, 0)), 2);
+  EXPECT_GE(ToSeconds(model.Limit(0.1, 0)), 1);
   EXPECT_GE(ToSeconds(model.Limit(10, 0)), 40);
-  EXPECT_GE(ToSeconds(model.Limit(0, 0)), 2);
+  EXPECT_GE(ToSeconds(model.Limit(0, 0)), 1);
   EXPECT_GT(model.Limit(0.1, 5), model.Limit(0.1, 0));
 }
 
