@@ -8,7 +8,7 @@ one coded copy end as soon as what arrived decodes.
 
 import pathlib
 
-WIDTH, LEFT, UNIT, ROW = 860, 120, 640, 26
+WIDTH, LEFT, UNIT, ROW = 880, 150, 640, 26
 COLOURS = {"work": "#3b7dd8", "late": "#b8c4d6", "wait": "#f2d7a6"}
 
 
@@ -45,11 +45,18 @@ def main():
                   coded, 0.727, "exact gradient from the first answers that decode")
     body += panel(352, "Motley without a code (--code none): shares follow the measured speeds",
                   plain, 0.364, "a missing share is given to others, so the step is late, never lost")
+    x = LEFT
+    for kind, name in (("work", "computes"), ("wait", "waits"), ("late", "paused or dead: not waited for")):
+        body.append(f'<rect x="{x}" y="494" width="14" height="14" rx="3" fill="{COLOURS[kind]}"/>')
+        body.append(f'<text x="{x + 20}" y="506" class="n">{name}</text>')
+        x += 40 + 7 * len(name)
+    body.append(f'<line x1="{x}" y1="492" x2="{x}" y2="510" class="end"/>')
+    body.append(f'<text x="{x + 8}" y="506" class="n">the step ends</text>')
     style = ("text{font:13px sans-serif;fill:#222}.t{font-weight:bold}.n{fill:#555;font-size:12px}"
              ".end{stroke:#c33;stroke-width:2}")
-    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="500" '
-           f'viewBox="0 0 {WIDTH} 500">', f"<style>{style}</style>",
-           f'<rect width="{WIDTH}" height="500" fill="white"/>', *body, "</svg>"]
+    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="520" '
+           f'viewBox="0 0 {WIDTH} 520">', f"<style>{style}</style>",
+           f'<rect width="{WIDTH}" height="520" fill="white"/>', *body, "</svg>"]
     (pathlib.Path(__file__).parent / "step.svg").write_text("\n".join(svg) + "\n")
 
 
