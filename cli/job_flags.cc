@@ -40,7 +40,8 @@ Status CheckNames(const JobFlags& flags) {
   return CheckChoice("--optimizer", flags.optimizer.name, {"sgd", "momentum", "nag", "adam"});
 }
 
-// Whether the code can serve at all, before anything is read or started.
+// Whether the code can serve at all the limited number of workers, before anything is read or
+// started.
 Status CheckCode(const JobPlan& plan) {
   const uint32_t workers = plan.job.workers;
   if (plan.job.tolerate >= workers) {
@@ -70,7 +71,7 @@ uint64_t JobPlan::SamplesIn(uint64_t steps) const {
   return steps / steps_per_epoch * samples + rest;
 }
 
-Result<JobPlan> PlanJob(const JobFlags& flags, uint32_t workers_elsewhere) {
+Result<JobPlan> PlanJob(const JobFlags& flags, uint32_t workers_elsewhere, uint32_t most_workers) {
   MOTLEY_RETURN_IF_ERROR(CheckNames(flags));
   JobPlan plan;
   if (!flags.speeds.empty()) {
@@ -82,6 +83,10 @@ Result<JobPlan> PlanJob(const JobFlags& flags, uint32_t workers_elsewhere) {
   }
   JobOptions& job = plan.job;
   MOTLEY_ASSIGN_OR_RETURN(job.workers, WorkerCount(flags, plan.speeds.size(), workers_elsewhere));
+  if (job.workers > most_workers) {
+    return Status::InvalidArgument(fmt::format("--workers {}: this command runs at most {} workers",
+                                               job.workers, most_workers));
+  }
   job.model.name = flags.model;
   job.optimizer = flags.optimizer;
   job.batch = flags.batch;

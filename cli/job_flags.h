@@ -49,9 +49,14 @@ struct JobPlan {
   uint64_t SamplesIn(uint64_t steps) const;
 };
 
+inline constexpr uint32_t kMostLocalWorkers = 256;  // Processes on one machine.
+inline constexpr uint32_t kMostSimulatedWorkers = 4096;
+
 // Checks what can be checked without data: names, counts, speeds, the code against the workers.
-// `workers_elsewhere`: how many a cluster file has, 0 for none. kInvalidArgument throughout.
-Result<JobPlan> PlanJob(const JobFlags& flags, uint32_t workers_elsewhere);
+// `workers_elsewhere`: how many a cluster file has, 0 for none. `most_workers`: at most
+// kMostSimulatedWorkers. kInvalidArgument throughout.
+Result<JobPlan> PlanJob(const JobFlags& flags, uint32_t workers_elsewhere,
+                        uint32_t most_workers = kMostSimulatedWorkers);
 // Adds what depends on the number of samples: steps, faults against them, enough partitions.
 Status FitToData(const JobFlags& flags, uint64_t samples, JobPlan& plan);
 

@@ -44,7 +44,9 @@ LineInput::~LineInput() {
 }
 
 Status LineInput::Open() {
-  int error = uv_pipe_open(&impl_->pipe, 0);
+  // libuv aborts on what it cannot poll, such as a file.
+  const uv_handle_type kind = uv_guess_handle(0);
+  int error = kind == UV_NAMED_PIPE ? uv_pipe_open(&impl_->pipe, 0) : UV_EINVAL;
   if (error == 0) {
     error = uv_read_start(
         reinterpret_cast<uv_stream_t*>(&impl_->pipe),

@@ -19,7 +19,6 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kMostWorkers = 4096;
 constexpr uint32_t kSamples = 4096;
 constexpr uint32_t kFeatures = 16;
 constexpr uint32_t kClasses = 4;
@@ -142,9 +141,10 @@ Result<Simulation> Prepare(const SimulateFlags& flags) {
   Simulation sim;
   MOTLEY_ASSIGN_OR_RETURN(sim.options.cluster, DescribeCluster(flags));
   const size_t workers = sim.options.cluster.workers.size();
-  if (workers == 0 || workers > kMostWorkers) {
-    return Status::InvalidArgument(fmt::format(
-        "{} workers cannot be simulated. Describe between 1 and {}", workers, kMostWorkers));
+  if (workers == 0 || workers > kMostSimulatedWorkers) {
+    return Status::InvalidArgument(
+        fmt::format("{} workers cannot be simulated. Describe between 1 and {}", workers,
+                    kMostSimulatedWorkers));
   }
   MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(flags.job, static_cast<uint32_t>(workers)));
   JobOptions& job = sim.plan.job;

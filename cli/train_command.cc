@@ -24,8 +24,6 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kMostLocalWorkers = 256;
-
 uint32_t Cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
 int NotSaved(const char* what, const Status& why) {
@@ -62,12 +60,7 @@ class TrainRun {
 };
 
 Status TrainRun::CheckFlags() {
-  MOTLEY_ASSIGN_OR_RETURN(plan_, PlanJob(flags_.job, 0));
-  if (plan_.job.workers > kMostLocalWorkers) {
-    return Status::InvalidArgument(
-        fmt::format("--workers {}: at most {} processes are started on one machine",
-                    plan_.job.workers, kMostLocalWorkers));
-  }
+  MOTLEY_ASSIGN_OR_RETURN(plan_, PlanJob(flags_.job, 0, kMostLocalWorkers));
   const auto slows = [](const Fault& fault) { return fault.kind == Fault::Kind::kSlow; };
   if (plan_.speeds.empty() && std::any_of(plan_.faults.begin(), plan_.faults.end(), slows)) {
     return Status::InvalidArgument(

@@ -119,7 +119,10 @@ Status Work(const WorkerFlags& flags) {
         if (Status status = worker.OnLine(line); !status.ok()) Warn(status.ToString());
       },
       [&] { worker.OnInputClosed(); });
-  MOTLEY_RETURN_IF_ERROR(input.Open());
+  if (Status status = input.Open(); !status.ok()) {
+    Warn(status.ToString());  // There is no server yet that could say it.
+    return status;
+  }
   loop->Run();
   return worker.result();
 }

@@ -6,9 +6,10 @@ import gzip
 import json
 import os
 import socket
+import subprocess
 import unittest
 
-from program import ProgramTest
+from program import PROGRAM, ProgramTest
 
 
 class Errors(ProgramTest):
@@ -103,6 +104,20 @@ class Errors(ProgramTest):
         self.train(2, ["--out", "--trace"], "--out", both, "--trace", both)
         self.train(2, ["--out"], "--out", self.folder / ("x" * 300))
 
+    def test_too_many_workers_are_refused_at_once(self):
+        for count in (257, 1000000, 1 << 30):
+            self.train(2, ["--workers", "256"], "--workers", count, "--code", "rs")
+            if count > 4096:
+                self.refuse(2, ["--workers", "4096"], "simulate", "--workers", count, "--steps", 1)
+
+    def test_worker_needs_a_pipe_as_input(self):
+        for path in (os.devnull, self.data):
+            with open(path) as file:
+                done = subprocess.run([PROGRAM, "worker", "--connect", "127.0.0.1:1"], stdin=file,
+                                      capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("standard input is no pipe", done.stderr)
+
     def test_predict_refuses_what_is_no_model(self):
         self.refuse(1, ["clouds.csv"], "predict", "--model", self.data, "--data", self.data)
         self.refuse(3, ["none"], "predict", "--model", self.folder / "none", "--data", self.data)
@@ -113,6 +128,14 @@ class Errors(ProgramTest):
 
 
 class Commands(ProgramTest):
+    def test_closed_standard_streams_are_no_reason_to_abort(self):
+        command = f'exec "{PROGRAM}" train --data "{self.data}" --steps 2'
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+            with self.subTest(closed):
+                done = subprocess.run(["sh", "-c", f"{command} {closed}"], timeout=60,
+                                      stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_help_and_version_succeed(self):
         self.assertIn("motley 0.", self.run_program("--version").stdout)
         for command in ([], ["train"], ["simulate"], ["codes"], ["predict"]):

@@ -48,6 +48,21 @@ TEST(PlanJob, RefusesAsManyWorkersAsTheClusterHasNot) {
   EXPECT_TRUE(PlanJob(flags, 3).ok());
 }
 
+TEST(PlanJob, RefusesTooManyWorkersBeforeItBuildsTheirCode) {
+  JobFlags flags;
+  for (const char* code : {"none", "rs"}) {
+    flags.code = code;
+    for (const uint32_t workers : {4097U, 1U << 28, 1U << 30}) {
+      flags.workers = workers;
+      ExpectRefused(flags, "at most 4096 workers");
+    }
+  }
+  flags.workers = 257;
+  EXPECT_EQ(PlanJob(flags, 0, kMostLocalWorkers).code(), StatusCode::kInvalidArgument);
+  flags.workers = 256;
+  EXPECT_TRUE(PlanJob(flags, 0, kMostLocalWorkers).ok());
+}
+
 TEST(PlanJob, WithoutACodeNothingIsTolerated) {
   JobFlags flags;
   flags.workers = 1;
