@@ -58,20 +58,24 @@ ServerPeers::~ServerPeers() {
 }
 
 void ServerPeers::OnConnected(PeerId peer) {
-  Peer& state = peers_[peer];
-  const auto greeting = std::count_if(peers_.begin(), peers_.end(), [](const auto& entry) {
-    return entry.second.state == State::kGreeting;
-  });
   if (closing_) {
-    SendAway(peer, Status::Unavailable("the job has ended"));
-  } else if (static_cast<size_t>(greeting) > kMaxGreeting) {
-    CloseAfter(peer, Duration::zero());
-  } else {
-    state.timer = loop_.After(kJoinLimit, alive_.Guard([this, peer] {
-      SendAway(peer, Status::Unavailable(
-                         fmt::format("no join within {} s", kJoinLimit.count() / 1'000'000'000)));
-    }));
+    peers_[peer];
+    return SendAway(peer, Status::Unavailable("the job has ended"));
   }
+  MakeRoom();
+  peers_[peer].timer = loop_.After(kJoinLimit, alive_.Guard([this, peer] {
+    SendAway(peer, Status::Unavailable(
+                       fmt::format("no join within {} s", kJoinLimit.count() / 1'000'000'000)));
+  }));
+}
+
+// The oldest goes: a worker says its Join at once, so it is no worker, and must not keep one out.
+void ServerPeers::MakeRoom() {
+  const auto greeting = [](const auto& entry) { return entry.second.state == State::kGreeting; };
+  if (static_cast<size_t>(std::count_if(peers_.begin(), peers_.end(), greeting)) < kMaxGreeting) {
+    return;
+  }
+  CloseAfter(std::find_if(peers_.begin(), peers_.end(), greeting)->first, Duration::zero());
 }
 
 void ServerPeers::OnLost(PeerId peer, const Status& why) {

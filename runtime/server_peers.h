@@ -72,6 +72,7 @@ class ServerPeers {
 
   Status CheckJoin(const wire::JoinT& join) const;
   std::optional<WorkerId> FreeSeat(int32_t hint) const;
+  void MakeRoom();
   void CloseAfter(PeerId peer, Duration limit);
   void Remove(PeerId peer);
 
