@@ -50,6 +50,8 @@ void ServerJob::Start(Finished finished) {
   FinishWhenQuiet();    // Stop may have come first.
 }
 
+void ServerJob::DoNotExpect(WorkerId worker) { pump_.Raise(WorkerNotComing{worker}); }
+
 void ServerJob::Stop(const std::string& reason) { End(Status::Cancelled(reason)); }
 
 wire::AcceptT ServerJob::Welcome(WorkerId worker) const {

@@ -35,6 +35,7 @@ class ServerJob final : public ServerNode, private Receiver {
   ~ServerJob() override;
 
   void Start(Finished finished) override;
+  void DoNotExpect(WorkerId worker) override;
   void Stop(const std::string& reason) override;
 
  private:

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/ids.h"
 #include "base/loop.h"
 #include "base/parallel.h"
 #include "base/status.h"
@@ -38,6 +39,9 @@ class ServerNode {
   // Accepts workers on a transport that already listens; `finished` runs once, when all steps are
   // done or the job cannot go on. Workers are then told to leave.
   virtual void Start(Finished finished) = 0;
+  // Worker `worker` (its index hint) will not come, or not again: the start waits only for the
+  // others. One that comes nevertheless is welcome. Not before Start.
+  virtual void DoNotExpect(WorkerId worker) = 0;
   // Ends the job early with kCancelled; `finished` still runs once.
   virtual void Stop(const std::string& reason) = 0;
 };

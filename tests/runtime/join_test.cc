@@ -69,6 +69,32 @@ TEST(Join, WhoSaysNothingIsDisconnectedAfterTenSeconds) {
   EXPECT_LE(world.loop.Now(), Time(std::chrono::seconds(11)));
 }
 
+TEST(Join, IdleStrangersDoNotKeepTheWorkersOut) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  std::vector<std::unique_ptr<FakeWorker>> idle;
+  for (Incarnation i = 0; i < 64; ++i) idle.push_back(std::make_unique<FakeWorker>(world, 100 + i));
+  ASSERT_TRUE(world.RunUntil([&] { return idle.back()->connected; }));
+  world.StartWorkers();
+  ASSERT_TRUE(world.RunUntil([&] { return world.watcher.joined.size() == 2; }));
+  ASSERT_TRUE(world.RunUntil([&] { return idle.front()->lost.has_value(); })) << "made room";
+  EXPECT_LT(world.loop.Now(), Time(std::chrono::seconds(9))) << "nobody had to time out";
+  EXPECT_FALSE(idle.back()->lost);
+  EXPECT_TRUE(world.Run().status.ok());
+}
+
+TEST(Join, TheStartDoesNotWaitForAWorkerThatWillNotCome) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  world.StartWorker(0);
+  ASSERT_TRUE(world.RunUntil([&] { return world.watcher.joined.size() == 1; }));
+  world.server->DoNotExpect(1);
+  EXPECT_TRUE(world.Run().status.ok());
+  EXPECT_LT(world.loop.Now(), Time(std::chrono::seconds(20)));
+  EXPECT_NE(world.watcher.Notices().find("starting with 1 of 2 workers; missing: worker 1"),
+            std::string::npos);
+}
+
 // As an address does whose packets are dropped on the way: TCP alone would try for minutes.
 TEST(Join, AServerThatNeverAnswersTheConnectionIsGivenUpAfterTenSeconds) {
   VirtualLoop loop;
