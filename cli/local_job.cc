@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "cli/local_cluster.h"
@@ -43,9 +44,11 @@ class UvLocalJob final : public LocalJob {
   Result<LocalJobResult> Run() override;
 
  private:
-  // Whether training began.
+  // Who joined, and whether training began.
   struct StartWatch final : JobObserver {
+    void OnWorkerJoined(WorkerId worker, const std::string&) override { joined.insert(worker); }
     void OnStepOpened(StepId, const CodeForm&, Time) override { started = true; }
+    std::set<WorkerId> joined;
     bool started = false;
   };
 
@@ -127,13 +130,18 @@ Result<LocalJobResult> UvLocalJob::Run() {
 }
 
 void UvLocalJob::OnExited(WorkerId worker, const std::string& how) {
-  const std::string last_exit = fmt::format("the process of worker {} {}", worker, how);
   // Once training began the server itself misses them; before, it would wait for others to come.
   if (start_.started || finished_) return;
-  observers_.OnNotice(last_exit + " before training began");
-  if (cluster_->running() > 0) return;
-  failure_ = Status::Unavailable(fmt::format("no worker is left to start with: {}", last_exit));
-  server_->Stop(failure_.message());
+  if (cluster_->running() == 0) {
+    const std::string last_exit = fmt::format("the process of worker {} {}", worker, how);
+    observers_.OnNotice(last_exit + " before training began");
+    failure_ = Status::Unavailable(fmt::format("no worker is left to start with: {}", last_exit));
+    return server_->Stop(failure_.message());
+  }
+  observers_.OnNotice(
+      fmt::format("worker {}'s process ended before {} ({}); starting without it", worker,
+                  start_.joined.contains(worker) ? "training began" : "it joined", how));
+  server_->DoNotExpect(worker);
 }
 
 void UvLocalJob::OnFinished(JobResult result) {

@@ -211,6 +211,14 @@ class Processes(ProgramTest):
         self.assertEqual(process.returncode, 4)
         self.assertIn("worker", errors)
 
+    def test_worker_killed_before_it_joined_is_not_waited_for(self):
+        process = self.start_training(steps=20)
+        wait_until(lambda: children_of(process.pid), "a worker started")
+        os.kill(children_of(process.pid)[0], signal.SIGKILL)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertNotIn("waiting for", errors)
+
     def test_killed_worker_is_no_zombie_of_a_finished_job(self):
         process = self.start_training()
         pids = self.workers_of(process)
