@@ -135,7 +135,9 @@ class Simulation {
 
   // Everybody says goodbye, and returns what it borrowed.
   void TearDown() {
-    RunTo(world_.Now() + kGoodbyeLimit, [this] { return LiveWorkers() == 0; });
+    // Who is stopped hears of it only when it goes on.
+    const Time heard = std::max(world_.Now(), faults_->quiet_from()) + kGoodbyeLimit;
+    RunTo(heard, [this] { return LiveWorkers() == 0; });
     for (WorkerId w = 0; w < workers_.size(); ++w) {
       if (workers_[w]->alive()) {
         violations_.Add(fmt::format("I10: worker {} never heard that the job is over", w));

@@ -138,6 +138,13 @@ TEST_F(SimulateTest, TheJobLivesWhileOneWorkerLives) {
   EXPECT_GT(result.job.scheduler.rows_reassigned + result.job.scheduler.replans, 0u);
 }
 
+TEST_F(SimulateTest, AWorkerStillStoppedWhenTheJobEndsHearsOfItWhenItGoesOn) {
+  SimOptions options = Options("rs", 1, {1000, 1000, 1000}, data_);
+  options.faults = {*ParseFault("pause:0@step=5,86400s")};
+  const SimResult result = RunJob(options, data_);
+  EXPECT_LT(result.virtual_seconds, 3600) << "the job itself does not wait";
+}
+
 TEST_F(SimulateTest, WithoutWorkersItSaysThatItCannotGoOn) {
   SimOptions options = Options("rs", 1, {1000, 1000}, data_);
   options.faults = {*ParseFault("kill:0@step=3"), *ParseFault("kill:1@step=7")};
