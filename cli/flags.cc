@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/flags.h"
 
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "coding/gradient_code.h"
@@ -20,10 +25,31 @@ CLI::Option* AddValue(CLI::App* app, const char* name, T& value, const char* typ
   return app->add_option(name, value, help)->type_name(type)->capture_default_str();
 }
 
-// Without a description of its own, which would crowd --help; errors still tell the range.
+// A validator for the decimal text of a number; `range` tells in errors what is asked for. It has
+// no description of its own, which would crowd --help.
+template <typename T>
+CLI::Validator Fits(std::function<bool(T)> fits, const std::string& range) {
+  const auto check = [fits = std::move(fits), range](const std::string& text) -> std::string {
+    T value{};
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc() && stop == end && fits(value)) return "";
+    return fmt::format("{} is not {}", text.empty() ? "''" : text, range);
+  };
+  return CLI::Validator(check, "");
+}
+
 template <typename T>
 CLI::Validator Within(T least, T most) {
-  return CLI::Range(least, most).description("");
+  return Fits<T>([least, most](T value) { return value >= least && value <= most; },
+                 fmt::format("a whole number from {} to {}", least, most));
+}
+
+CLI::Validator Seed() { return Within(uint64_t{0}, std::numeric_limits<uint64_t>::max()); }
+
+CLI::Validator Part() {
+  return Fits<double>([](double value) { return value > 0 && value < 1; },
+                      "a part: it must lie between 0 and 1, ends excluded");
 }
 
 std::string CodeList() {
@@ -55,7 +81,9 @@ void AddModelFlags(CLI::App* app, JobFlags& flags) {
       ->check(Within(uint64_t{1}, uint64_t{1} << 40))
       ->excludes(epochs)
       ->group(group);
-  AddValue(app, "--seed", flags.seed, "N", "Everything random follows from it")->group(group);
+  AddValue(app, "--seed", flags.seed, "N", "Everything random follows from it")
+      ->check(Seed())
+      ->group(group);
 }
 
 void AddClusterFlags(CLI::App* app, JobFlags& flags) {
@@ -77,6 +105,7 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags) {
   AddValue(app, "--code", flags.code, "NAME", CodeList())->group(group);
   AddValue(app, "--tolerate", flags.tolerate, "S",
            "Workers that may be missing without delay (not with --code none)")
+      ->check(Within(0U, kMostCount))
       ->group(group);
   app->add_option("--fault", flags.faults,
                   "May be repeated: kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x or "
@@ -115,7 +144,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
       ->add_option("--split", flags.split,
                    "Part of the samples that trains, without a test file; default: 0.8")
       ->type_name("PART")
-      ->check(Within(1e-9, 1 - 1e-9))
+      ->check(Part())
       ->group(group);
   AddModelFlags(train, flags.job);
   AddClusterFlags(train, flags.job);
@@ -160,11 +189,12 @@ CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
       ->type_name("N")
       ->check(Within(1U, kMostCount));
   AddValue(codes, "--code", flags.code, "NAME", CodeList());
-  AddValue(codes, "--tolerate", flags.tolerate, "S", "Workers that may be missing");
+  AddValue(codes, "--tolerate", flags.tolerate, "S", "Workers that may be missing")
+      ->check(Within(0U, kMostCount));
   codes->add_option("--partitions", flags.partitions, "Parts of the data; default: chosen")
       ->type_name("K")
       ->check(Within(1U, 1U << 20));
-  AddValue(codes, "--seed", flags.seed, "N", "For codes with random coefficients");
+  AddValue(codes, "--seed", flags.seed, "N", "For codes with random coefficients")->check(Seed());
   codes->add_flag("--json", flags.json, "The result as one JSON object");
   codes->footer(
       "Example:\n  motley codes --speeds 2,2,4,4,8,8,8,12 --code heterogeneous "
@@ -188,10 +218,12 @@ CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker = app.add_subcommand("worker", "Started by motley train")->group("");
   worker->add_option("--connect", flags.connect)->required();
-  worker->add_option("--index", flags.index)->check(CLI::NonNegativeNumber);
+  worker->add_option("--index", flags.index)->check(Within(0, 1 << 30));
   worker->add_option("--threads", flags.threads)->check(Within(1U, 4096U));
   worker->add_option("--sample-time", flags.sample_time);
-  worker->add_option("--speed", flags.speed)->check(CLI::PositiveNumber);
+  worker->add_option("--speed", flags.speed)
+      ->check(Fits<double>([](double speed) { return speed > 0 && std::isfinite(speed); },
+                           "a positive number"));
   return worker;
 }
 

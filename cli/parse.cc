@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/suggest.h"
@@ -20,6 +21,26 @@ std::optional<std::pair<double, std::string_view>> LeadingNumber(std::string_vie
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
   return std::pair(value, text.substr(end - text.data()));
+}
+
+Status CheckSpeeds(std::string_view flag, std::string_view text, std::span<const double> speeds) {
+  constexpr double kLeast = 1e-3;
+  constexpr double kMost = 1e6;
+  constexpr double kMostRatio = 1000;
+  const auto [slowest, fastest] = std::minmax_element(speeds.begin(), speeds.end());
+  if (*slowest < kLeast || *fastest > kMost) {
+    return Status::InvalidArgument(
+        fmt::format("{} {}: speeds are relative and lie between {} and {:g}. Scale all of them "
+                    "alike, so that the fastest is 1",
+                    flag, text, kLeast, kMost));
+  }
+  if (*fastest > kMostRatio * *slowest * (1 + 1e-12)) {  // 1 and 0.001 do fit.
+    return Status::InvalidArgument(
+        fmt::format("{} {}: the fastest worker ({}) is more than {} times as fast as the slowest "
+                    "({}). Leave such slow workers out",
+                    flag, text, *fastest, kMostRatio, *slowest));
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -39,23 +60,24 @@ Result<std::vector<double>> ParseSpeeds(std::string_view flag, std::string_view 
     speeds.push_back(number->first);
     begin = end + 1;
   }
+  MOTLEY_RETURN_IF_ERROR(CheckSpeeds(flag, text, speeds));
   return speeds;
 }
 
-Result<Duration> ParseDuration(std::string_view flag, std::string_view text) {
+Result<Duration> ParseDuration(std::string_view flag, std::string_view text, double most_seconds) {
   static constexpr std::pair<std::string_view, double> kUnits[] = {
       {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
   if (const auto number = LeadingNumber(text)) {
     for (const auto& [unit, seconds] : kUnits) {
       if (number->second != unit) continue;
       const double value = number->first * seconds;
-      if (value >= 1e-9 && value <= 3600) return FromSeconds(value);
+      if (value >= 1e-9 && value <= most_seconds) return FromSeconds(value);
     }
   }
   return Status::InvalidArgument(
-      fmt::format("{} {}: not a time between 1ns and 3600s. Give a number with its unit (s, ms, us "
+      fmt::format("{} {}: not a time between 1ns and {:g}s. Give a number with its unit (s, ms, us "
                   "or ns), like 2ms",
-                  flag, text));
+                  flag, text, most_seconds));
 }
 
 Status CheckChoice(std::string_view flag, std::string_view value,

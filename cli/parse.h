@@ -12,10 +12,11 @@
 
 namespace motley {
 
-// "1,1,0.5": positive finite numbers.
+// "1,1,0.5": numbers from 0.001 to 1e6, the largest at most 1000 times the smallest.
 Result<std::vector<double>> ParseSpeeds(std::string_view flag, std::string_view text);
-// "2ms", "1.5s", "250us", "800ns": positive, at most an hour.
-Result<Duration> ParseDuration(std::string_view flag, std::string_view text);
+// "2ms", "1.5s", "250us", "800ns": at least 1ns, at most `most_seconds`.
+Result<Duration> ParseDuration(std::string_view flag, std::string_view text,
+                               double most_seconds = 60);
 // Fine when `value` is one of `choices`; otherwise lists them, the probably meant one first.
 Status CheckChoice(std::string_view flag, std::string_view value,
                    const std::vector<std::string>& choices);

@@ -42,8 +42,9 @@ class LocalWorker {
     options.threads = flags_.threads;
     MOTLEY_ASSIGN_OR_RETURN(device_, MakeCpuDevice(loop_, options));
     if (!flags_.sample_time.empty()) {
+      constexpr double kMostSeconds = 1e9;  // Chosen times grow with the sum of the speeds.
       MOTLEY_ASSIGN_OR_RETURN(const Duration time,
-                              ParseDuration("--sample-time", flags_.sample_time));
+                              ParseDuration("--sample-time", flags_.sample_time, kMostSeconds));
       paced_ = MakePacedDevice(loop_, *device_, Pace{time, flags_.speed});
     }
     return Status::Ok();

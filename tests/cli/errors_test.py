@@ -104,6 +104,21 @@ class Errors(ProgramTest):
         self.train(2, ["--out", "--trace"], "--out", both, "--trace", both)
         self.train(2, ["--out"], "--out", self.folder / ("x" * 300))
 
+    def test_numbers_out_of_range_are_told_in_readable_words(self):
+        for seed in ("-1", "18446744073709551616", " -1", "0x10", "1.5", ""):
+            self.train(2, ["--seed"], f"--seed={seed}")
+        self.train(2, ["--split", "between 0 and 1, ends excluded"], "--split", "0")
+        self.train(2, ["--split"], "--split", "nan")
+        self.train(2, ["--tolerate"], "--tolerate", "-1")
+        self.train(2, ["learning rate"], "--lr", "2e30")
+        self.train(2, ["--worker-speeds"], "--worker-speeds", "1e308,1,1")
+        self.train(2, ["--sample-time", "60s"], "--worker-speeds", "1,1", "--sample-time", "61s")
+        done = self.run_program("worker", "--connect", "127.0.0.1:1", "--index", "-1", expect=2)
+        self.assertLess(len(done.stderr), 120)
+
+    def test_largest_seed_is_used(self):
+        self.run_program("simulate", "--steps", "1", "--seed", str((1 << 64) - 1))
+
     def test_too_many_workers_are_refused_at_once(self):
         for count in (257, 1000000, 1 << 30):
             self.train(2, ["--workers", "256"], "--workers", count, "--code", "rs")
@@ -128,6 +143,10 @@ class Errors(ProgramTest):
 
 
 class Commands(ProgramTest):
+    def test_only_the_ratio_of_speeds_counts(self):
+        self.run_program("train", "--data", self.data, "--steps", 2, "--batch", 2,
+                         "--worker-speeds", "1000000,500000")
+
     def test_closed_standard_streams_are_no_reason_to_abort(self):
         command = f'exec "{PROGRAM}" train --data "{self.data}" --steps 2'
         for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
