@@ -95,8 +95,9 @@ Status CheckBounds(const OptimizerOptions& options) {
   for (const Bound& bound : bounds) {
     // As the kernels see it: what rounds to an open end is out as well.
     const double value = static_cast<float>(bound.value);
+    const double high = static_cast<float>(bound.high);
     const bool inside = (bound.low_open ? value > bound.low : value >= bound.low) &&
-                        (bound.high_open ? value < bound.high : value <= bound.high);
+                        (bound.high_open ? value < high : value <= high);
     if (inside) continue;
     return Status::InvalidArgument(fmt::format(
         "the {} must be {} {} and {} {}, not {}", bound.name, bound.low_open ? "above" : "at least",
