@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -25,15 +26,19 @@ CLI::Option* AddValue(CLI::App* app, const char* name, T& value, const char* typ
   return app->add_option(name, value, help)->type_name(type)->capture_default_str();
 }
 
-// A validator for the decimal text of a number; `range` tells in errors what is asked for. It has
+// For the decimal text of a number; `range` tells in errors what is asked for. It has
 // no description of its own, which would crowd --help.
 template <typename T>
 CLI::Validator Fits(std::function<bool(T)> fits, const std::string& range) {
-  const auto check = [fits = std::move(fits), range](const std::string& text) -> std::string {
+  const auto check = [fits = std::move(fits), range](std::string& text) -> std::string {
     T value{};
     const char* end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
-    if (error == std::errc() && stop == end && fits(value)) return "";
+    if (error == std::errc() && stop == end && fits(value)) {
+      // CLI11 itself would read 010 as an octal number.
+      if constexpr (std::is_integral_v<T>) text = fmt::format("{}", value);
+      return "";
+    }
     return fmt::format("{} is not {}", text.empty() ? "''" : text, range);
   };
   return CLI::Validator(check, "");
@@ -71,18 +76,18 @@ void AddModelFlags(CLI::App* app, JobFlags& flags) {
   AddValue(app, "--lr", flags.optimizer.learning_rate, "RATE", "Learning rate")->group(group);
   AddValue(app, "--l2", flags.optimizer.l2, "WEIGHT", "L2 regularisation")->group(group);
   AddValue(app, "--batch", flags.batch, "N", "Samples per step")
-      ->check(Within(1U, kMostCount))
+      ->transform(Within(1U, kMostCount))
       ->group(group);
   CLI::Option* epochs = AddValue(app, "--epochs", flags.epochs, "N", "Passes over the data")
-                            ->check(Within(1U, kMostCount))
+                            ->transform(Within(1U, kMostCount))
                             ->group(group);
   app->add_option("--steps", flags.steps, "Steps, instead of --epochs")
       ->type_name("N")
-      ->check(Within(uint64_t{1}, uint64_t{1} << 40))
+      ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
       ->excludes(epochs)
       ->group(group);
   AddValue(app, "--seed", flags.seed, "N", "Everything random follows from it")
-      ->check(Seed())
+      ->transform(Seed())
       ->group(group);
 }
 
@@ -90,7 +95,7 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags) {
   const char* group = "Workers";
   app->add_option("--workers", flags.workers, "Number of workers; default: as many as speeds, or 2")
       ->type_name("N")
-      ->check(Within(1U, kMostCount))
+      ->transform(Within(1U, kMostCount))
       ->group(group);
   app->add_option("--worker-speeds", flags.speeds, "Emulated relative speeds, like 1,1,0.5,0.25")
       ->type_name("LIST")
@@ -105,7 +110,7 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags) {
   AddValue(app, "--code", flags.code, "NAME", CodeList())->group(group);
   AddValue(app, "--tolerate", flags.tolerate, "S",
            "Workers that may be missing without delay (not with --code none)")
-      ->check(Within(0U, kMostCount))
+      ->transform(Within(0U, kMostCount))
       ->group(group);
   app->add_option("--fault", flags.faults,
                   "May be repeated: kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x or "
@@ -170,7 +175,7 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
       ->type_name("FILE")
       ->group("Workers");
   AddValue(simulate, "--seeds", flags.seeds, "N", "Runs, each with its own seed")
-      ->check(Within(1U, 1000000U))
+      ->transform(Within(1U, 1000000U))
       ->group("Workers");
   AddOutputFlags(simulate, flags.job);
   simulate->footer(
@@ -187,14 +192,15 @@ CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
       ->type_name("LIST");
   codes->add_option("--workers", flags.workers, "That many workers of equal speed")
       ->type_name("N")
-      ->check(Within(1U, kMostCount));
+      ->transform(Within(1U, kMostCount));
   AddValue(codes, "--code", flags.code, "NAME", CodeList());
   AddValue(codes, "--tolerate", flags.tolerate, "S", "Workers that may be missing")
-      ->check(Within(0U, kMostCount));
+      ->transform(Within(0U, kMostCount));
   codes->add_option("--partitions", flags.partitions, "Parts of the data; default: chosen")
       ->type_name("K")
-      ->check(Within(1U, 1U << 20));
-  AddValue(codes, "--seed", flags.seed, "N", "For codes with random coefficients")->check(Seed());
+      ->transform(Within(1U, 1U << 20));
+  AddValue(codes, "--seed", flags.seed, "N", "For codes with random coefficients")
+      ->transform(Seed());
   codes->add_flag("--json", flags.json, "The result as one JSON object");
   codes->footer(
       "Example:\n  motley codes --speeds 2,2,4,4,8,8,8,12 --code heterogeneous "
@@ -218,8 +224,8 @@ CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker = app.add_subcommand("worker", "Started by motley train")->group("");
   worker->add_option("--connect", flags.connect)->required();
-  worker->add_option("--index", flags.index)->check(Within(0, 1 << 30));
-  worker->add_option("--threads", flags.threads)->check(Within(1U, 4096U));
+  worker->add_option("--index", flags.index)->transform(Within(0, 1 << 30));
+  worker->add_option("--threads", flags.threads)->transform(Within(1U, 4096U));
   worker->add_option("--sample-time", flags.sample_time);
   worker->add_option("--speed", flags.speed)
       ->check(Fits<double>([](double speed) { return speed > 0 && std::isfinite(speed); },

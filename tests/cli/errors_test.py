@@ -144,8 +144,12 @@ class Errors(ProgramTest):
 
 class Commands(ProgramTest):
     def test_only_the_ratio_of_speeds_counts(self):
-        self.run_program("train", "--data", self.data, "--steps", 2, "--batch", 2,
+        self.run_program("train", "--data", self.data, "--steps", 2,
                          "--worker-speeds", "1000000,500000")
+
+    def test_leading_zeros_mean_nothing(self):
+        result = self.run_json("simulate", "--workers", "010", "--steps", "2", "--seed", "08")
+        self.assertEqual(len(result["workers"]), 10)
 
     def test_closed_standard_streams_are_no_reason_to_abort(self):
         command = f'exec "{PROGRAM}" train --data "{self.data}" --steps 2'
