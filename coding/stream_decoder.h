@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts one step's gradient together from the slices of coded answers as they arrive. Holds
-// `accumulators` vectors instead of n - s (coded-computation: streaming decode), one pass over each
-// byte, and decides slice by slice: the slices of a straggler that did arrive count although the
-// rest never came. One thread at a time; the arithmetic inside runs on the given ParallelFor.
+// `accumulators` vectors (and half of one for complex packing, see noise_floor.h) instead of n - s,
+// one pass over each byte, and decides slice by slice: the slices of a straggler that did arrive
+// count although the rest never came. One thread at a time; the arithmetic inside runs on the given
+// ParallelFor.
 #pragma once
 
 #include <cstddef>
@@ -61,8 +62,8 @@ class StreamDecoder {
   // where every slice that does not decode yet has it.
   std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
 
-  // Writes the sum (length() floats). kNotDecodable before Decodable(), and when all rows are there
-  // and the norm guard still refuses them.
+  // Writes the sum (length() floats). kNotDecodable before Decodable(), which never comes where the
+  // norm guard refuses even all rows: the step then needs another code.
   Status Finish(std::span<float> sum);
 
   // Worst over the slices, after Finish.
