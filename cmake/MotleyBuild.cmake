@@ -22,10 +22,14 @@ endif()
 # modules switch them on for themselves.
 add_compile_options(-ffp-contract=off)
 
+# ./dev test --asan and --tsan. Undefined behaviour ends the program too, or no test would notice.
 set(MOTLEY_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 if(MOTLEY_SANITIZE)
-  add_compile_options(-fsanitize=${MOTLEY_SANITIZE} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${MOTLEY_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${MOTLEY_SANITIZE})
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1")
+  set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1")
 endif()
 
 find_program(CCACHE_PROGRAM ccache)
