@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints: a job's state as k + m shard files, node-00/ to node-(k+m-1)/, one folder each, so
+// that folders can be nodes. Any m folders may be lost; of those that are left, any m - lost blocks
+// of each stripe may be damaged. docs/decisions/0006-checkpoint-format.md is the format.
+//
+// All functions block and take memory for a stripe (k + m blocks of at most 1 MiB) besides the
+// state itself: call them through Disk. Any thread, one at a time per store. Two programs must not
+// write into one folder at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "coding/erasure_code.h"
+#include "runtime/store.h"
+
+namespace motley {
+
+// Everything that is needed to go on as if nothing had happened.
+struct CheckpointState {
+  // The training run, for all of its life: drawn at its first start, kept on resume. A folder holds
+  // one run's checkpoints, so that none is taken for, or deleted as, another's.
+  uint64_t job = 0;
+  uint64_t step = 0;  // Committed steps: the parameters are version `step`.
+  uint64_t seed = 0;
+  std::string description;  // JSON (model, options, metrics), opaque here; at most 64 MiB.
+  std::shared_ptr<const std::vector<float>> parameters;  // Neither null.
+  uint64_t optimizer_steps = 0;
+  std::shared_ptr<const std::vector<float>> optimizer_state;
+};
+
+struct CheckpointCode {
+  uint32_t data = 4;    // k: shards needed.
+  uint32_t parity = 2;  // m: shards that may be lost.
+  ErasureTechnique technique = ErasureTechnique::kVandermonde;
+};
+
+// "4+2", "cauchy:10+4", "vandermonde:6+3". At most 100 shards, at least 1 + 0.
+Result<CheckpointCode> ParseCheckpointCode(std::string_view text);
+std::string ToText(const CheckpointCode& code);
+
+struct CheckpointKeep {
+  uint32_t newest = 2;  // Checkpoints left once a new one is verified, with it; at least 1.
+};
+
+// Returns once the checkpoint is acknowledged: every shard written beside, synced, renamed, its
+// folder synced, then read back and found right. Only then do older ones than `keep` go. A
+// checkpoint of this job and step that is there whole is left as it is, and acknowledged.
+// kConflict: the folder holds another job's checkpoints, or newer ones of this job, which it names.
+// kResource: disk full or failing; kDataError: what was read back is not what was written. After
+// any failure the checkpoints that were acknowledged before are untouched.
+Status WriteCheckpoint(Store& store, const CheckpointCode& code, const CheckpointState& state,
+                       const CheckpointKeep& keep = {});
+
+// The given step, or the newest that can be restored. Bit-exact or not at all. kNotFound: there is
+// none; kNotDecodable: too much is lost or damaged, naming the shards and blocks. `notes` gets
+// lines for people: what was rebuilt, and which newer checkpoints had to be passed over and why.
+Result<CheckpointState> ReadCheckpoint(Store& store, std::optional<uint64_t> step = {},
+                                       std::vector<std::string>* notes = nullptr);
+
+// What the headers say; blocks are not read.
+struct CheckpointInfo {
+  uint64_t job = 0;
+  uint64_t step = 0;
+  uint64_t seed = 0;
+  std::string id;  // 32 hexadecimal digits: a hash of the content.
+  CheckpointCode code;
+  uint64_t description_bytes = 0;
+  uint64_t parameters = 0;               // Floats.
+  uint64_t optimizer_state = 0;          // Floats.
+  uint64_t shard_bytes = 0;              // Each.
+  std::vector<uint32_t> missing_shards;  // No file, a wrong size or an unreadable header.
+  // No more than m shards are missing. Only VerifyCheckpoint looks at the blocks.
+  bool restorable = false;
+};
+
+// Newest first. Leftovers of interrupted writes that lack a single readable header are not listed.
+Result<std::vector<CheckpointInfo>> ListCheckpoints(Store& store);
+
+struct ShardReport {
+  uint32_t shard = 0;
+  std::string path;     // For people: where it is, or should be.
+  std::string problem;  // What is wrong with the file as a whole: "missing"; empty: nothing.
+  std::vector<uint64_t> damaged_blocks;  // Stripe numbers; empty when the file is missing.
+
+  bool healthy() const { return problem.empty() && damaged_blocks.empty(); }
+};
+
+struct VerifyReport {
+  CheckpointInfo info;
+  std::vector<ShardReport> shards;     // k + m.
+  uint64_t stripes = 0;                // Blocks per shard.
+  std::vector<uint64_t> lost_stripes;  // More than m blocks lost or damaged.
+
+  bool healthy() const;     // Nothing to repair.
+  bool restorable() const;  // lost_stripes is empty.
+  // A line for each shard that is not healthy, then what that means.
+  std::string ToText() const;
+};
+
+// Reads every byte. The newest when `step` is not given. kNotFound when there is no such
+// checkpoint; damage is a report, not an error.
+Result<VerifyReport> VerifyCheckpoint(Store& store, std::optional<uint64_t> step = {});
+
+// Rebuilds lost and damaged shards in their folders, atomically each, and verifies. Returns what
+// was wrong before. kNotDecodable, changing nothing, when more is lost than the code can give back:
+// its message is the report.
+Result<VerifyReport> RepairCheckpoint(Store& store, std::optional<uint64_t> step = {});
+
+}  // namespace motley
