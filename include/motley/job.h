@@ -2,9 +2,9 @@
 /**
  * A training job: made from options, run once, then asked what came of it.
  *
- * Roles. MOTLEY_ALL_IN_ONE is server and workers: in this process, or, with worker_command, one process
- * for each worker. MOTLEY_SERVER waits for workers that are started elsewhere; MOTLEY_WORKER is one of
- * them. A job belongs to one thread, save motley_job_stop.
+ * Roles. MOTLEY_ALL_IN_ONE is server and workers: in this process, or, with worker_command, one
+ * process for each worker. MOTLEY_SERVER waits for workers that are started elsewhere;
+ * MOTLEY_WORKER is one of them. A job belongs to one thread, save motley_job_stop.
  */
 #ifndef MOTLEY_JOB_H
 #define MOTLEY_JOB_H
@@ -22,66 +22,67 @@ typedef struct motley_job motley_job;
 enum { MOTLEY_ALL_IN_ONE = 0, MOTLEY_SERVER = 1, MOTLEY_WORKER = 2 };
 
 /**
- * What a job is to be. Texts may be NULL for the default, which is what MOTLEY_JOB_OPTIONS_INIT stands
- * for; they have the form of the flags of `motley train`. A worker needs `role` and `server`, `token`,
- * `name`, `threads` alone: the server tells it the rest.
+ * What a job is to be. Texts may be NULL for the default, which is what MOTLEY_JOB_OPTIONS_INIT
+ * stands for; they have the form of the flags of `motley train`. A worker needs `role` and
+ * `server`, `token`, `name`, `threads` alone: the server tells it the rest.
  */
 typedef struct motley_job_options {
   uint32_t struct_size;
   int32_t role; /**< MOTLEY_ALL_IN_ONE, MOTLEY_SERVER, MOTLEY_WORKER */
 
   /* The data: a file, or, with a trainer, only a number of samples that the trainer knows. */
-  const char *data;        /**< "PATH[:test=FILE]" as for `motley train --data`. */
-  const char *label;       /**< Column of a CSV file; default: the last. */
-  double split;            /**< Part that trains, in (0, 1); 0: 0.8. */
-  uint64_t sample_count;   /**< Without data: N. */
-  uint64_t memory_bytes;   /**< Samples kept in memory per process; more go to a file. 0: chosen. */
+  const char* data;      /**< "PATH[:test=FILE]" as for `motley train --data`. */
+  const char* label;     /**< Column of a CSV file; default: the last. */
+  double split;          /**< Part that trains, in (0, 1); 0: 0.8. */
+  uint64_t sample_count; /**< Without data: N. */
+  uint64_t memory_bytes; /**< Samples kept in memory per process; more go to a file. 0: chosen. */
 
   /* The model and how it learns. */
-  const char *model;       /**< "softmax" (default), "mlp:256,128", ...; NULL with a trainer. */
-  const char *optimizer;   /**< sgd (default), momentum, nag, adam */
-  double learning_rate;    /**< 0: 0.1 */
+  const char* model;     /**< "softmax" (default), "mlp:256,128", ...; NULL with a trainer. */
+  const char* optimizer; /**< sgd (default), momentum, nag, adam */
+  double learning_rate;  /**< 0: 0.1 */
   double l2;
-  uint32_t batch;          /**< Samples of a step; 0: 256. */
-  uint32_t epochs;         /**< 0: 5, unless steps says otherwise. */
-  uint64_t steps;          /**< 0: as many as the epochs have. */
-  uint64_t seed;           /**< Everything random follows from it. The default is 7. */
+  uint32_t batch;  /**< Samples of a step; 0: 256. */
+  uint32_t epochs; /**< 0: 5, unless steps says otherwise. */
+  uint64_t steps;  /**< 0: as many as the epochs have. */
+  uint64_t seed;   /**< Everything random follows from it. The default is 7. */
 
   /* The workers. */
-  uint32_t workers;        /**< 0: as many as speeds, or 2. */
-  uint32_t tolerate;       /**< Workers that may be missing without delay; with a code only. */
-  const char *code;        /**< none (default), repetition, cyclic, heterogeneous, rs */
-  const char *shares;      /**< proportional (default), equal */
-  const char *worker_speeds; /**< All-in-one: emulated speeds, "1,1,0.5". */
-  const char *sample_time;   /**< Modelled time of a sample at speed 1, "2ms". */
-  const char *faults;        /**< All-in-one, to see for yourself: "kill:2@step=50 pause:1@step=20,2s" */
+  uint32_t workers;          /**< 0: as many as speeds, or 2. */
+  uint32_t tolerate;         /**< Workers that may be missing without delay; with a code only. */
+  const char* code;          /**< none (default), repetition, cyclic, heterogeneous, rs */
+  const char* shares;        /**< proportional (default), equal */
+  const char* worker_speeds; /**< All-in-one: emulated speeds, "1,1,0.5". */
+  const char* sample_time;   /**< Modelled time of a sample at speed 1, "2ms". */
+  const char* faults; /**< All-in-one, to see for yourself: "kill:2@step=50 pause:1@step=20,2s" */
   /**
-   * All-in-one: the program and arguments of a worker's process, ended by NULL. It is started once for
-   * each worker, with its address, token and number in the environment (MOTLEY_SERVER, ...): a job of
-   * role MOTLEY_WORKER without `server` finds them. NULL: the workers are threads of this process.
+   * All-in-one: the program and arguments of a worker's process, ended by NULL. It is started once
+   * for each worker, with its address, token and number in the environment (MOTLEY_SERVER, ...): a
+   * job of role MOTLEY_WORKER without `server` finds them. NULL: the workers are threads of this
+   * process.
    */
-  const char *const *worker_command;
+  const char* const* worker_command;
 
   /* Addresses. */
-  const char *listen;      /**< Server: "HOST:PORT", port 0 for any. Default: 127.0.0.1:0. */
-  const char *server;      /**< Worker: where the server is. */
-  const char *token;       /**< What workers must show. Server without one: made up. */
-  const char *name;        /**< Worker, for people. */
-  uint32_t threads;        /**< Of each worker; 0: chosen. */
-  uint32_t reserved;       /**< 0 */
+  const char* listen; /**< Server: "HOST:PORT", port 0 for any. Default: 127.0.0.1:0. */
+  const char* server; /**< Worker: where the server is. */
+  const char* token;  /**< What workers must show. Server without one: made up. */
+  const char* name;   /**< Worker, for people. */
+  uint32_t threads;   /**< Of each worker; 0: chosen. */
+  uint32_t reserved;  /**< 0 */
 
   /* Checkpoints (checkpoint.h). */
-  const char *checkpoint;       /**< Folder; NULL: none. */
-  uint64_t checkpoint_every;    /**< Steps; 0: 100. */
-  const char *checkpoint_code;  /**< Data + parity blocks: "4+2" (default), "cauchy:10+4". */
-  const char *resume;           /**< Folder to go on from. */
+  const char* checkpoint;      /**< Folder; NULL: none. */
+  uint64_t checkpoint_every;   /**< Steps; 0: 100. */
+  const char* checkpoint_code; /**< Data + parity blocks: "4+2" (default), "cauchy:10+4". */
+  const char* resume;          /**< Folder to go on from. */
 } motley_job_options;
 
-#define MOTLEY_JOB_OPTIONS_INIT                                                                      \
-  {                                                                                                  \
-    sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0,   \
-        7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,    \
-        NULL                                                                                         \
+#define MOTLEY_JOB_OPTIONS_INIT                                                                    \
+  {                                                                                                \
+    sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
+        7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
+        NULL                                                                                       \
   }
 
 /**
@@ -89,16 +90,16 @@ typedef struct motley_job_options {
  * The caller frees it with motley_job_destroy.
  * MOTLEY_INVALID_ARGUMENT names the option and what would do.
  */
-MOTLEY_API motley_status motley_job_create(const motley_job_options *options, motley_job **job);
+MOTLEY_API motley_status motley_job_create(const motley_job_options* options, motley_job** job);
 
 /** Frees a job that is not running; NULL is fine. */
-MOTLEY_API void motley_job_destroy(motley_job *job);
+MOTLEY_API void motley_job_destroy(motley_job* job);
 
 /**
- * Before motley_job_run. The struct is copied, its context borrowed until the job is destroyed. Server
- * and workers of one job must have trainers of the same parameter count.
+ * Before motley_job_run. The struct is copied, its context borrowed until the job is destroyed.
+ * Server and workers of one job must have trainers of the same parameter count.
  */
-MOTLEY_API motley_status motley_job_set_trainer(motley_job *job, const motley_trainer *trainer);
+MOTLEY_API motley_status motley_job_set_trainer(motley_job* job, const motley_trainer* trainer);
 
 /** What happens in a job. Numbers never change; unknown ones are to be ignored. */
 enum {
@@ -123,14 +124,14 @@ typedef struct motley_event {
   uint32_t row;
   uint32_t worker;
   double loss;
-  const char *text; /**< During the call; never NULL. */
+  const char* text; /**< During the call; never NULL. */
 } motley_event;
 
-typedef void (*motley_event_callback)(void *context, const motley_event *event);
+typedef void (*motley_event_callback)(void* context, const motley_event* event);
 
 /** Before motley_job_run. Called on the thread of motley_job_run; it should return soon. */
-MOTLEY_API motley_status motley_job_set_events(motley_job *job, motley_event_callback callback,
-                                               void *context);
+MOTLEY_API motley_status motley_job_set_events(motley_job* job, motley_event_callback callback,
+                                               void* context);
 
 /**
  * Runs the job on this thread until it has ended, once. Reads the data, starts or awaits workers,
@@ -138,10 +139,11 @@ MOTLEY_API motley_status motley_job_set_events(motley_job *job, motley_event_cal
  * MOTLEY_CANCELLED after motley_job_stop; MOTLEY_UNAVAILABLE: no server, or no workers left;
  * MOTLEY_CALLBACK: a callback failed; MOTLEY_CONFLICT: it has run already.
  */
-MOTLEY_API motley_status motley_job_run(motley_job *job);
+MOTLEY_API motley_status motley_job_run(motley_job* job);
 
-/** From any thread and from a signal handler: ends the run soon. Before a run it ends the next at once. */
-MOTLEY_API void motley_job_stop(motley_job *job);
+/** From any thread and from a signal handler: ends the run soon. Before a run it ends the next at
+ * once. */
+MOTLEY_API void motley_job_stop(motley_job* job);
 
 /** Numbers of a server or all-in-one job, during callbacks and after the run. */
 typedef struct motley_metrics {
@@ -155,22 +157,25 @@ typedef struct motley_metrics {
   uint64_t checkpoint_step; /**< Steps that the newest safe checkpoint has; 0: none. */
 } motley_metrics;
 
-#define MOTLEY_METRICS_INIT {sizeof(motley_metrics), 0, 0, 0, 0, 0, 0, 0}
+#define MOTLEY_METRICS_INIT \
+  { sizeof(motley_metrics), 0, 0, 0, 0, 0, 0, 0 }
 
-MOTLEY_API motley_status motley_job_metrics(const motley_job *job, motley_metrics *metrics);
+MOTLEY_API motley_status motley_job_metrics(const motley_job* job, motley_metrics* metrics);
 
 /**
- * After the run of a server or all-in-one job: all there is to say, one JSON object as `motley train
+ * After the run of a server or all-in-one job: all there is to say, one JSON object as `motley
+ * train
  * --json` prints it. Lives as long as the job. NULL (see motley_last_error) when there is none.
  */
-MOTLEY_API const char *motley_job_report(motley_job *job);
+MOTLEY_API const char* motley_job_report(motley_job* job);
 
 /** After the run: copies min(count, all) parameters; *all (may be NULL) is how many there are. */
-MOTLEY_API motley_status motley_job_parameters(const motley_job *job, float *parameters,
-                                               uint64_t count, uint64_t *all);
+MOTLEY_API motley_status motley_job_parameters(const motley_job* job, float* parameters,
+                                               uint64_t count, uint64_t* all);
 
-/** After the run: writes the model as safetensors, in the place of what was there, whole or not at all. */
-MOTLEY_API motley_status motley_job_save(const motley_job *job, const char *path);
+/** After the run: writes the model as safetensors, in the place of what was there, whole or not at
+ * all. */
+MOTLEY_API motley_status motley_job_save(const motley_job* job, const char* path);
 
 #ifdef __cplusplus
 }

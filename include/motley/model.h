@@ -17,15 +17,16 @@ typedef struct motley_evaluation {
   double accuracy;     /**< Within 0 and 1; 0 for regression. */
 } motley_evaluation;
 
-#define MOTLEY_EVALUATION_INIT {sizeof(motley_evaluation), 0, 0, 0, 0}
+#define MOTLEY_EVALUATION_INIT \
+  { sizeof(motley_evaluation), 0, 0, 0, 0 }
 
 /**
- * Tests the model of a safetensors file on labelled samples. `data` as in motley_job_options (its test
- * samples, where it has some), `label` may be NULL.
- * MOTLEY_NOT_FOUND, MOTLEY_DATA_ERROR: a file that is not there, or not what it should be.
+ * Tests the model of a safetensors file on labelled samples. `data` as in motley_job_options (its
+ * test samples, where it has some), `label` may be NULL. MOTLEY_NOT_FOUND, MOTLEY_DATA_ERROR: a
+ * file that is not there, or not what it should be.
  */
-MOTLEY_API motley_status motley_evaluate(const char *model, const char *data, const char *label,
-                                         motley_evaluation *evaluation);
+MOTLEY_API motley_status motley_evaluate(const char* model, const char* data, const char* label,
+                                         motley_evaluation* evaluation);
 
 #ifdef __cplusplus
 }

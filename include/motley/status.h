@@ -39,16 +39,18 @@ enum {
 };
 
 /** The code's name, "invalid argument"; "unknown" for a number that is none. Static. */
-MOTLEY_API const char *motley_status_name(motley_status status);
+MOTLEY_API const char* motley_status_name(motley_status status);
 
 /**
- * What the last call on this thread that failed had to say: what failed, where, why, what to do next.
- * Empty before any did; calls that succeed leave it. Valid until the next call on this thread fails.
+ * What the last call on this thread that failed had to say: what failed, where, why, what to do
+ * next. Empty before any did; calls that succeed leave it. Valid until the next call on this thread
+ * fails.
  */
-MOTLEY_API const char *motley_last_error(void);
+MOTLEY_API const char* motley_last_error(void);
 
-/** The library's own version, "0.2.0"; it may be newer than the headers a program was built with. */
-MOTLEY_API const char *motley_version(void);
+/** The library's own version, "0.2.0"; it may be newer than the headers a program was built with.
+ */
+MOTLEY_API const char* motley_version(void);
 
 /** Grows by one with every incompatible change; 0 before version 1.0 of Motley. */
 MOTLEY_API uint32_t motley_abi_version(void);

@@ -27,12 +27,12 @@ extern "C" {
  */
 typedef struct motley_batch {
   uint32_t struct_size;
-  uint32_t columns_count;    /**< Features of a sample. */
+  uint32_t columns_count; /**< Features of a sample. */
   uint64_t rows;
-  const float *features;     /**< Dense values, or the values of sparse entries. */
-  const uint64_t *row_begin; /**< rows + 1 numbers; NULL when dense. */
-  const uint32_t *columns;   /**< Ascending within a row; NULL when dense. */
-  const float *labels;       /**< rows numbers: class indices, or real numbers for regression. */
+  const float* features;     /**< Dense values, or the values of sparse entries. */
+  const uint64_t* row_begin; /**< rows + 1 numbers; NULL when dense. */
+  const uint32_t* columns;   /**< Ascending within a row; NULL when dense. */
+  const float* labels;       /**< rows numbers: class indices, or real numbers for regression. */
 } motley_batch;
 
 /** The library's side of a piece of work. */
@@ -41,62 +41,65 @@ typedef struct motley_work_state motley_work_state;
 /** One piece of work, lent to `accumulate` for the length of the call. */
 typedef struct motley_work {
   uint32_t struct_size;
-  uint32_t first_partition;   /**< The samples are of partitions [first_partition, */
-  uint32_t end_partition;     /**< end_partition). */
+  uint32_t first_partition; /**< The samples are of partitions [first_partition, */
+  uint32_t end_partition;   /**< end_partition). */
   uint64_t step;
-  uint64_t version;           /**< Of the parameters: the same number means the same values. */
-  const float *parameters;    /**< parameter_count floats. */
+  uint64_t version;        /**< Of the parameters: the same number means the same values. */
+  const float* parameters; /**< parameter_count floats. */
   uint64_t parameter_count;
-  const uint64_t *samples;    /**< sample_count numbers within 0 .. N-1, of this step's batch. */
+  const uint64_t* samples; /**< sample_count numbers within 0 .. N-1, of this step's batch. */
   uint64_t sample_count;
-  const motley_batch *batch;  /**< The same samples in the same order; NULL for a job without data. */
+  const motley_batch*
+      batch; /**< The same samples in the same order; NULL for a job without data. */
   double coefficient;
-  float *sum;                 /**< parameter_count floats, to be added to. */
-  double *loss;               /**< Add coefficient * (sum of the samples' losses). */
-  motley_work_state *state;   /**< For the two functions below. */
+  float* sum;               /**< parameter_count floats, to be added to. */
+  double* loss;             /**< Add coefficient * (sum of the samples' losses). */
+  motley_work_state* state; /**< For the two functions below. */
 } motley_work;
 
-/** 1 once nobody wants the result any more: return MOTLEY_CANCELLED soon. From any thread, during the
- * call of `accumulate`. */
-MOTLEY_API int motley_work_cancelled(const motley_work *work);
+/** 1 once nobody wants the result any more: return MOTLEY_CANCELLED soon. From any thread, during
+ * the call of `accumulate`. */
+MOTLEY_API int motley_work_cancelled(const motley_work* work);
 
 /**
- * Tells that the first `samples_done` samples are in the sum. Optional; from the calling thread only.
- * The share of a slow worker is judged by it before it has finished.
+ * Tells that the first `samples_done` samples are in the sum. Optional; from the calling thread
+ * only. The share of a slow worker is judged by it before it has finished.
  */
-MOTLEY_API void motley_work_progress(const motley_work *work, uint64_t samples_done);
+MOTLEY_API void motley_work_progress(const motley_work* work, uint64_t samples_done);
 
 /**
- * A trainer: callbacks and what they work on. `context` is handed to each. Callbacks return MOTLEY_OK
- * or any other number, which ends the worker (accumulate) or the job (initialize) with MOTLEY_CALLBACK.
- * They must not call motley_job_* of their own job, save motley_job_stop.
+ * A trainer: callbacks and what they work on. `context` is handed to each. Callbacks return
+ * MOTLEY_OK or any other number, which ends the worker (accumulate) or the job (initialize) with
+ * MOTLEY_CALLBACK. They must not call motley_job_* of their own job, save motley_job_stop.
  */
 typedef struct motley_trainer {
   uint32_t struct_size;
   uint32_t reserved; /**< 0 */
-  void *context;
+  void* context;
   uint64_t parameter_count; /**< At least 1. */
 
   /**
-   * Worker. Adds to work->sum and work->loss. On the worker's compute thread, one call at a time for
-   * each worker; the workers of an all-in-one job call at the same time, from different threads. The
-   * result must depend on the samples and parameters alone, else who answers would change the model.
+   * Worker. Adds to work->sum and work->loss. On the worker's compute thread, one call at a time
+   * for each worker; the workers of an all-in-one job call at the same time, from different
+   * threads. The result must depend on the samples and parameters alone, else who answers would
+   * change the model.
    */
-  motley_status (*accumulate)(void *context, const motley_work *work);
+  motley_status (*accumulate)(void* context, const motley_work* work);
 
   /** Server; may be NULL (all 0). Fills the first version of the parameters, once. */
-  motley_status (*initialize)(void *context, uint64_t seed, float *parameters,
+  motley_status (*initialize)(void* context, uint64_t seed, float* parameters,
                               uint64_t parameter_count);
 
   /**
-   * Worker; may be NULL. The samples [first_sample, first_sample + sample_count) are now this worker's
-   * to work on, before any work on them: load them. On the compute thread.
+   * Worker; may be NULL. The samples [first_sample, first_sample + sample_count) are now this
+   * worker's to work on, before any work on them: load them. On the compute thread.
    */
-  motley_status (*hold)(void *context, uint32_t partition, uint64_t first_sample,
+  motley_status (*hold)(void* context, uint32_t partition, uint64_t first_sample,
                         uint64_t sample_count);
 } motley_trainer;
 
-#define MOTLEY_TRAINER_INIT {sizeof(motley_trainer), 0, NULL, 0, NULL, NULL, NULL}
+#define MOTLEY_TRAINER_INIT \
+  { sizeof(motley_trainer), 0, NULL, 0, NULL, NULL, NULL }
 
 #ifdef __cplusplus
 }
