@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 #include "base/time.h"
+#include "runtime/fault_plan.h"
 #include "runtime/job.h"
-#include "sim/fault_plan.h"
 
 namespace motley {
 

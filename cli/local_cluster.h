@@ -12,8 +12,8 @@
 
 #include "base/loop.h"
 #include "base/status.h"
+#include "runtime/fault_plan.h"
 #include "runtime/uv_loop.h"
-#include "sim/fault_plan.h"
 
 namespace motley {
 

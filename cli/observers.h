@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/fault_plan.h"
 #include "runtime/job.h"
-#include "sim/fault_plan.h"
 
 namespace motley {
 

@@ -11,8 +11,8 @@
 
 #include "base/status.h"
 #include "profiles/profile.h"
+#include "runtime/fault_plan.h"
 #include "runtime/job.h"
-#include "sim/fault_plan.h"
 #include "training/dataset.h"
 
 namespace motley {

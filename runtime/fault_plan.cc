@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/fault_plan.h"
+#include "runtime/fault_plan.h"
 
 #include <fmt/format.h>
 
