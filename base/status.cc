@@ -16,6 +16,7 @@ std::string_view StatusCodeName(StatusCode code) {
     case StatusCode::kNotDecodable: return "not decodable";
     case StatusCode::kResource: return "out of resources";
     case StatusCode::kInternal: return "internal error";
+    case StatusCode::kCallback: return "callback failed";
   }
   return "unknown";
 }
@@ -37,6 +38,7 @@ Status Status::DataError(std::string m) { return {StatusCode::kDataError, std::m
 Status Status::NotDecodable(std::string m) { return {StatusCode::kNotDecodable, std::move(m)}; }
 Status Status::Resource(std::string m) { return {StatusCode::kResource, std::move(m)}; }
 Status Status::Internal(std::string m) { return {StatusCode::kInternal, std::move(m)}; }
+Status Status::Callback(std::string m) { return {StatusCode::kCallback, std::move(m)}; }
 
 StatusCode Status::code() const { return state_ ? state_->code : StatusCode::kOk; }
 

@@ -26,6 +26,7 @@ enum class StatusCode : int {
   kNotDecodable = 8,     // Too few answers for the gradient code; more may come.
   kResource = 9,         // Out of memory, disk or descriptors.
   kInternal = 10,        // Ours to fix.
+  kCallback = 11,        // What the caller gave to be called failed.
 };
 
 // Name of the code as people write it: "invalid argument".
@@ -47,6 +48,7 @@ class [[nodiscard]] Status {
   static Status NotDecodable(std::string message);
   static Status Resource(std::string message);
   static Status Internal(std::string message);
+  static Status Callback(std::string message);
 
   bool ok() const { return state_ == nullptr; }
   StatusCode code() const;

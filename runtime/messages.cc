@@ -31,7 +31,7 @@ wire::ErrorT ErrorMessage(const Status& why, StepId step) {
 }
 
 Status StatusOf(const wire::ErrorT& error) {
-  const bool known = error.code > 0 && error.code <= static_cast<uint32_t>(StatusCode::kInternal);
+  const bool known = error.code > 0 && error.code <= static_cast<uint32_t>(StatusCode::kCallback);
   return Status(known ? static_cast<StatusCode>(error.code) : StatusCode::kUnavailable,
                 error.message.substr(0, kMaxErrorText));
 }

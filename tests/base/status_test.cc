@@ -21,14 +21,15 @@ TEST(Status, NumbersOfCodesNeverChange) {
   EXPECT_EQ(static_cast<int>(StatusCode::kUnavailable), 4);
   EXPECT_EQ(static_cast<int>(StatusCode::kDataError), 7);
   EXPECT_EQ(static_cast<int>(StatusCode::kInternal), 10);
+  EXPECT_EQ(static_cast<int>(StatusCode::kCallback), 11);
 }
 
 TEST(Status, EveryConstructorGivesItsCodeANameOfItsOwn) {
-  const Status all[] = {Status::Cancelled("m"),  Status::InvalidArgument("m"),
-                        Status::NotFound("m"),   Status::Unavailable("m"),
-                        Status::Permission("m"), Status::Conflict("m"),
-                        Status::DataError("m"),  Status::NotDecodable("m"),
-                        Status::Resource("m"),   Status::Internal("m")};
+  const Status all[] = {
+      Status::Cancelled("m"),   Status::InvalidArgument("m"), Status::NotFound("m"),
+      Status::Unavailable("m"), Status::Permission("m"),      Status::Conflict("m"),
+      Status::DataError("m"),   Status::NotDecodable("m"),    Status::Resource("m"),
+      Status::Internal("m"),    Status::Callback("m")};
   int number = 1;
   for (const Status& status : all) {
     EXPECT_EQ(static_cast<int>(status.code()), number++);
