@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
-#include "cli/local_cluster.h"
-#include "cli/observers.h"
+#include "api/local_workers.h"
+#include "api/observers.h"
 #include "fmt/core.h"
 #include "runtime/server_node.h"
 #include "transport/tcp_transport.h"
@@ -40,7 +40,7 @@ class UvLocalJob final : public LocalJob {
   UvLocalJob(UvLoop& loop, JobPlan plan, LocalJobOptions options, JobObserver& observer);
   ~UvLocalJob() override;
 
-  Status Open(Device& device, const Dataset& data);
+  Status Open(Device& device, const DataSource& data);
   Result<LocalJobResult> Run() override;
 
  private:
@@ -102,7 +102,7 @@ UvLocalJob::~UvLocalJob() {
   while (open_signals_ > 0) uv_run(loop_.handle(), UV_RUN_ONCE);
 }
 
-Status UvLocalJob::Open(Device& device, const Dataset& data) {
+Status UvLocalJob::Open(Device& device, const DataSource& data) {
   transport_ = MakeTcpTransport(loop_.handle());
   MOTLEY_ASSIGN_OR_RETURN(
       server_, ServerNode::Create(Env{loop_, *transport_, device}, plan_.job, data, &observers_));
@@ -178,7 +178,7 @@ void UvLocalJob::OnSignal(int number) {
 }  // namespace
 
 Result<std::unique_ptr<LocalJob>> LocalJob::Create(UvLoop& loop, Device& device, JobPlan plan,
-                                                   const Dataset& data, JobObserver& observer,
+                                                   const DataSource& data, JobObserver& observer,
                                                    const LocalJobOptions& options) {
   auto job = std::make_unique<UvLocalJob>(loop, std::move(plan), options, observer);
   MOTLEY_RETURN_IF_ERROR(job->Open(device, data));

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/status.h"
-#include "cli/job_flags.h"
+#include "api/job_plan.h"
 #include "devices/device.h"
 #include "runtime/job.h"
 #include "runtime/uv_loop.h"
-#include "training/dataset.h"
+#include "training/data_source.h"
 
 namespace motley {
 
@@ -32,7 +32,7 @@ class LocalJob {
   // Everything that can be refused without a worker: the job's options, the address (kUnavailable
   // when it is taken). All arguments are borrowed; `plan.job` is complete.
   static Result<std::unique_ptr<LocalJob>> Create(UvLoop& loop, Device& device, JobPlan plan,
-                                                  const Dataset& data, JobObserver& observer,
+                                                  const DataSource& data, JobObserver& observer,
                                                   const LocalJobOptions& options);
   virtual ~LocalJob() = default;
 

@@ -7,16 +7,16 @@
 #include <thread>
 #include <utility>
 
-#include "cli/device_call.h"
-#include "cli/emulation.h"
+#include "api/device_call.h"
+#include "api/emulation.h"
 #include "cli/exit_code.h"
 #include "cli/local_job.h"
-#include "cli/observers.h"
+#include "api/observers.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/trace.h"
-#include "cli/train_data.h"
+#include "api/train_data.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
 #include "training/safetensors.h"
@@ -138,13 +138,13 @@ Result<LocalJobResult> TrainRun::Train() {
   ObserverList observers;
   observers.Add(&progress);
   if (!flags_.job.trace.empty()) observers.Add(&trace_);
+  const MemorySource samples(data_.train);
   LocalJobOptions options;
   options.listen = flags_.listen;
   options.threads = emulation_ ? 1 : std::max(1U, Cores() / plan_.job.workers);
   if (emulation_) options.sample_time = emulation_->sample_time;
-  MOTLEY_ASSIGN_OR_RETURN(
-      const std::unique_ptr<LocalJob> job,
-      LocalJob::Create(*loop_, *device_, plan_, data_.train, observers, options));
+  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<LocalJob> job,
+                          LocalJob::Create(*loop_, *device_, plan_, samples, observers, options));
   Introduce(progress);
   return job->Run();
 }

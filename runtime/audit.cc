@@ -20,10 +20,10 @@ std::vector<uint32_t> BatchRows(const BatchSchedule& schedule, StepId step) {
   return rows;
 }
 
-Result<double> DecodeError(Device& device, Model& model, const Dataset& data,
+Result<double> DecodeError(Device& device, Model& model, const DataSource& data,
                            const BatchSchedule& schedule, StepId step,
                            std::span<const float> parameters, std::span<const float> decoded) {
-  const Dataset batch = Select(data, BatchRows(schedule, step));
+  MOTLEY_ASSIGN_OR_RETURN(const Dataset batch, data.Gather(BatchRows(schedule, step)));
   std::vector<float> direct(parameters.size(), 0);
   double loss = 0;
   MOTLEY_RETURN_IF_ERROR(model.AddGradient(device, parameters, batch, 1.0, direct, loss));

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "devices/device.h"
 #include "training/batch_schedule.h"
-#include "training/dataset.h"
+#include "training/data_source.h"
 #include "training/model.h"
 
 namespace motley {
@@ -19,7 +19,7 @@ namespace motley {
 std::vector<uint32_t> BatchRows(const BatchSchedule& schedule, StepId step);
 
 // ||decoded - direct|| / ||direct|| over the gradient (loss and padding apart).
-Result<double> DecodeError(Device& device, Model& model, const Dataset& data,
+Result<double> DecodeError(Device& device, Model& model, const DataSource& data,
                            const BatchSchedule& schedule, StepId step,
                            std::span<const float> parameters, std::span<const float> decoded);
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/partition_feed.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "runtime/memory_need.h"
 #include "runtime/messages.h"
 #include "runtime/slicing.h"
 
 namespace motley {
 
-PartitionFeed::PartitionFeed(Transport& transport, const Dataset& data,
-                             const std::vector<uint32_t>& sizes, uint32_t workers)
-    : transport_(transport), data_(data), begins_{0}, seats_(workers) {
+PartitionFeed::PartitionFeed(Transport& transport, const DataSource& data,
+                             const std::vector<uint32_t>& sizes, uint32_t workers, Failed failed)
+    : transport_(transport), data_(data), begins_{0}, seats_(workers), failed_(std::move(failed)) {
   for (const uint32_t size : sizes) begins_.push_back(begins_.back() + size);
 }
 
@@ -38,14 +41,18 @@ void PartitionFeed::Feed(WorkerId worker) {
   while (!seat.waiting.empty() && seat.queued_bytes < kFeedWindow) {
     const PartitionId partition = seat.waiting.front();
     seat.waiting.pop_front();
-    SendBlock(worker, partition);
+    if (const Status sent = SendBlock(worker, partition); !sent.ok()) {
+      seat.waiting.clear();
+      seat.feeding = false;
+      return failed_(sent);
+    }
   }
   seat.feeding = false;
 }
 
-void PartitionFeed::SendBlock(WorkerId worker, PartitionId partition) {
+Status PartitionFeed::SendBlock(WorkerId worker, PartitionId partition) {
   Seat& seat = seats_[worker];
-  const std::shared_ptr<const Bytes> block = Block(partition);
+  MOTLEY_ASSIGN_OR_RETURN(const std::shared_ptr<const Bytes> block, Block(partition));
   Header header = seat.header;
   header.kind = FrameKind::kPartition;
   header.row_id = partition;
@@ -64,16 +71,20 @@ void PartitionFeed::SendBlock(WorkerId worker, PartitionId partition) {
     transport_.Send(seat.peer, header, std::span<const BytesView>(&bytes, 1), Priority::kBulk,
                     [block, sent](const Status& status) { sent(status); });
   }
+  return Status::Ok();
 }
 
-std::shared_ptr<const Bytes> PartitionFeed::Block(PartitionId partition) {
+Result<std::shared_ptr<const Bytes>> PartitionFeed::Block(PartitionId partition) {
   std::weak_ptr<const Bytes>& known = blocks_[partition];
-  std::shared_ptr<const Bytes> block = known.lock();
-  if (block == nullptr) {
-    block = std::make_shared<const Bytes>(
-        EncodeBlock(data_, begins_[partition], begins_[partition + 1]));
-    known = block;
-  }
+  if (std::shared_ptr<const Bytes> block = known.lock()) return block;
+  auto read = OrNoMemory("a partition's data", [this, partition]() -> Result<Bytes> {
+    MOTLEY_ASSIGN_OR_RETURN(const Dataset samples,
+                            data_.Range(begins_[partition], begins_[partition + 1]));
+    return EncodeBlock(samples, 0, samples.rows());
+  });
+  if (!read.ok()) return read.status().WithContext(fmt::format("partition {}", partition));
+  auto block = std::make_shared<const Bytes>(std::move(read).value());
+  known = block;
   return block;
 }
 

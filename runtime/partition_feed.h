@@ -8,13 +8,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "base/ids.h"
 #include "runtime/alive.h"
-#include "training/dataset.h"
+#include "training/data_source.h"
 #include "transport/transport.h"
 
 namespace motley {
@@ -27,9 +28,12 @@ inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 31;
 
 class PartitionFeed {
  public:
-  // `sizes`: samples of each partition, contiguous in `data`, which is borrowed.
-  PartitionFeed(Transport& transport, const Dataset& data, const std::vector<uint32_t>& sizes,
-                uint32_t workers);
+  using Failed = std::function<void(const Status&)>;
+
+  // `sizes`: samples of each partition, contiguous in `data`, which is borrowed. `failed` runs when
+  // the samples of a partition cannot be had.
+  PartitionFeed(Transport& transport, const DataSource& data, const std::vector<uint32_t>& sizes,
+                uint32_t workers, Failed failed);
 
   // Announces the partitions and sends them in this order. `header`: job and incarnation.
   void Place(WorkerId worker, PeerId peer, const Header& header,
@@ -47,14 +51,15 @@ class PartitionFeed {
   };
 
   void Feed(WorkerId worker);
-  void SendBlock(WorkerId worker, PartitionId partition);
-  std::shared_ptr<const Bytes> Block(PartitionId partition);
+  Status SendBlock(WorkerId worker, PartitionId partition);
+  Result<std::shared_ptr<const Bytes>> Block(PartitionId partition);
 
   Transport& transport_;
-  const Dataset& data_;
+  const DataSource& data_;
   std::vector<size_t> begins_;  // First sample of each partition, and the end.
   std::map<PartitionId, std::weak_ptr<const Bytes>> blocks_;
   std::vector<Seat> seats_;
+  Failed failed_;
   Alive alive_;
 };
 

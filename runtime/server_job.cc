@@ -11,18 +11,19 @@
 
 namespace motley {
 
-ServerJob::ServerJob(Env env, const JobOptions& options, const Dataset& data, JobObserver* observer,
-                     Parts parts)
+ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
+                     JobObserver* observer, Parts parts)
     : env_(env),
       options_(options),
       schedule_(std::move(parts.schedule)),
-      sparse_(data.sparse),
+      sparse_(data.shape().sparse),
       observer_(observer != nullptr ? *observer : no_observer_),
       job_(options.job_id),
       model_(std::move(parts.model)),
       rows_(std::move(parts.rows)),
       publisher_(env.transport, options.workers, options.slice_length),
-      feed_(env.transport, data, schedule_.partition_sizes(), options.workers),
+      feed_(env.transport, data, schedule_.partition_sizes(), options.workers,
+            [this](const Status& why) { End(why); }),
       record_(options.workers),
       peers_(env.loop, env.transport, options.workers, options.token, job_,
              {[this](WorkerId worker) { return Welcome(worker); },

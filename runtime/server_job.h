@@ -30,7 +30,7 @@ class ServerJob final : public ServerNode, private Receiver {
     std::shared_ptr<std::unique_ptr<RowCollector>> rows;
   };
 
-  ServerJob(Env env, const JobOptions& options, const Dataset& data, JobObserver* observer,
+  ServerJob(Env env, const JobOptions& options, const DataSource& data, JobObserver* observer,
             Parts parts);
   ~ServerJob() override;
 

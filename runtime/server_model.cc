@@ -11,6 +11,7 @@
 #include "coding/combine.h"
 #include "runtime/audit.h"
 #include "runtime/memory_need.h"
+#include "runtime/saved_job.h"
 #include "training/model.h"
 #include "training/optimizer.h"
 
@@ -30,25 +31,34 @@ struct ServerModel::Shared {
   std::unique_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer;
   BatchSchedule schedule;
-  const Dataset& data;
+  const DataSource& data;
 };
 
 Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const JobOptions& options,
-                                                         const Dataset& data,
+                                                         const DataSource& data,
                                                          const BatchSchedule& schedule) {
   if (!device.host_accessible()) {
     return Status::InvalidArgument("the server's device must share the host's memory");
   }
-  if (options.model.features != data.features || options.model.classes != data.classes) {
+  const DataShape shape = data.shape();
+  if (options.model.features != shape.features || options.model.classes != shape.classes) {
     return Status::InvalidArgument(
         fmt::format("the model is for {} features and {} classes, the data has {} and {}",
-                    options.model.features, options.model.classes, data.features, data.classes));
+                    options.model.features, options.model.classes, shape.features, shape.classes));
   }
   MOTLEY_ASSIGN_OR_RETURN(auto model, Model::Create(options.model));
   const size_t count = model->parameter_count();
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the server", count, ServerVectors(options), device.info().memory_bytes));
   MOTLEY_ASSIGN_OR_RETURN(auto optimizer, Optimizer::Create(options.optimizer, count));
+  if (const SavedJob* saved = options.resume.get(); saved != nullptr) {
+    if (saved->parameters->size() != count) {
+      return Status::Conflict(fmt::format("the checkpoint has {} parameters, the model {}",
+                                          saved->parameters->size(), count));
+    }
+    MOTLEY_RETURN_IF_ERROR(optimizer->Restore(saved->optimizer_steps, *saved->optimizer_state)
+                               .WithContext("the checkpoint's optimizer state"));
+  }
   auto shared =
       std::shared_ptr<Shared>(new Shared{std::move(model), std::move(optimizer), schedule, data});
   return std::unique_ptr<ServerModel>(new ServerModel(device, options, std::move(shared)));
@@ -60,7 +70,14 @@ ServerModel::ServerModel(Device& device, const JobOptions& options, std::shared_
       audit_fraction_(options.audit_fraction),
       shared_(std::move(shared)) {
   auto first = std::make_shared<std::vector<float>>(shared_->model->parameter_count());
-  shared_->model->Initialize(options.seed, *first);
+  if (const SavedJob* saved = options.resume.get(); saved != nullptr) {
+    first_step_ = saved->step;
+    *first = *saved->parameters;
+    max_decode_error_ = saved->about.history.max_decode_error;
+    audited_steps_ = saved->about.history.audited_steps;
+  } else {
+    shared_->model->Initialize(options.seed, *first);
+  }
   copies_.push_back(first);
   // The next version's, now: better no job than one that ends at its first update.
   copies_.push_back(std::make_shared<std::vector<float>>(first->size()));
@@ -109,10 +126,40 @@ void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradie
   if (audit) Audit(step, from, std::move(decoded));
 }
 
+void ServerModel::TakeSnapshot(SnapshotDone done) {
+  MOTLEY_ASSERT(!applying_ && !copying_);
+  // Where the last snapshot is still held, its copy is left to it.
+  if (state_copy_ == nullptr || state_copy_.use_count() > 1) {
+    auto fresh = OrNoMemory(
+        "a checkpoint's copy of the optimizer's state", [this] {
+          return Result<std::shared_ptr<std::vector<float>>>(
+              std::make_shared<std::vector<float>>(shared_->optimizer->state().size()));
+        });
+    if (!fresh.ok()) return done(fresh.status());
+    state_copy_ = std::move(fresh).value();
+  }
+  copying_ = true;
+  auto snapshot = std::make_shared<ModelSnapshot>();
+  snapshot->parameters = parameters_;
+  snapshot->optimizer_state = state_copy_;
+  auto work = [shared = shared_, snapshot, copy = state_copy_] {
+    snapshot->optimizer_steps = shared->optimizer->steps();
+    const std::span<const float> state = shared->optimizer->state();
+    std::copy(state.begin(), state.end(), copy->begin());
+    return Status::Ok();
+  };
+  device_.Submit(0, std::move(work),
+                 alive_.Guard([this, snapshot, done = std::move(done)](const Status& status) {
+                   copying_ = false;
+                   done(status.ok() ? Result<ModelSnapshot>(*snapshot) : status);
+                   if (idle_) idle_();
+                 }));
+}
+
 bool ServerModel::WantsAudit(StepId step) const {
   Random random(seed_, Stream::kAudit, step);
   const bool drawn = random.Chance(audit_fraction_);
-  return !auditing_ && (step == 0 || drawn);
+  return !auditing_ && (step == first_step_ || drawn);
 }
 
 void ServerModel::Audit(StepId step, const ParameterCopy& parameters,

@@ -14,18 +14,27 @@
 #include "runtime/job.h"
 #include "runtime/publisher.h"
 #include "training/batch_schedule.h"
-#include "training/dataset.h"
+#include "training/data_source.h"
 
 namespace motley {
+
+// A version of the parameters and the optimizer's state that goes with it. Nobody changes either
+// while they are held.
+struct ModelSnapshot {
+  ParameterCopy parameters;
+  uint64_t optimizer_steps = 0;
+  ParameterCopy optimizer_state;
+};
 
 class ServerModel {
  public:
   using Done = std::function<void(Status)>;
+  using SnapshotDone = std::function<void(Result<ModelSnapshot>)>;
 
   // kInvalidArgument when model, optimizer and data do not fit together, kResource when the model
   // does not fit into memory.
   static Result<std::unique_ptr<ServerModel>> Create(Device& device, const JobOptions& options,
-                                                     const Dataset& data,
+                                                     const DataSource& data,
                                                      const BatchSchedule& schedule);
 
   size_t parameter_count() const { return parameters_->size(); }
@@ -38,8 +47,14 @@ class ServerModel {
   // sum.
   void Commit(StepId step, std::shared_ptr<std::vector<float>> gradient, Done done);
 
+  // The newest version and its optimizer's state, which is copied on the device before the next
+  // update: one pass over memory, and nothing else, holds a step up. One at a time, and not while
+  // an update is in flight. kResource: no memory for the copy (`done` runs before this returns).
+  void TakeSnapshot(SnapshotDone done);
+
   // Something of the above is still on the device.
-  bool busy() const { return applying_ || auditing_; }
+  bool busy() const { return applying_ || auditing_ || copying_; }
+  bool applying() const { return applying_; }
   // Runs whenever busy() may have become false.
   void SetIdle(std::function<void()> idle) { idle_ = std::move(idle); }
 
@@ -69,6 +84,9 @@ class ServerModel {
   std::function<void()> idle_;
   bool applying_ = false;
   bool auditing_ = false;
+  bool copying_ = false;
+  StepId first_step_ = 0;  // Of this run.
+  std::shared_ptr<std::vector<float>> state_copy_;  // Of the last snapshot, for the next.
   double max_decode_error_ = 0;
   uint64_t audited_steps_ = 0;
   Status audit_failure_;

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "runtime/memory_need.h"
+#include "runtime/saved_job.h"
 #include "runtime/server_job.h"
 
 namespace motley {
@@ -17,18 +18,21 @@ constexpr uint32_t kMaxWorkers = 1024;
 
 std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
-Status CheckOptions(const JobOptions& options, const Dataset& data) {
+Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
   if (options.workers == 0 || options.workers > kMaxWorkers) {
     return Status::InvalidArgument(fmt::format("{} worker{}: a job takes 1 to {}", options.workers,
                                                Plural(options.workers), kMaxWorkers));
   }
-  if (data.rows() == 0) return Status::InvalidArgument("there are no training samples");
+  if (rows == 0) return Status::InvalidArgument("there are no training samples");
   if (options.token.empty()) {
     return Status::InvalidArgument("a job without a token would take in any worker: give it one");
   }
   if (options.job_id == 0) return Status::InvalidArgument("a job needs an id that is not 0");
   if (options.batch == 0) return Status::InvalidArgument("a batch needs at least one sample");
   if (options.steps == 0) return Status::InvalidArgument("a job needs at least one step");
+  if (options.checkpoint.every > 0 && (!has_disk || options.checkpoint.run == 0)) {
+    return Status::InvalidArgument("checkpoints need a folder, and a name of the run that is not 0");
+  }
   if (options.slice_length < 2 || options.slice_length % 2 != 0 ||
       options.slice_length > kMaxBulkBytes / sizeof(float)) {
     return Status::InvalidArgument(
@@ -51,16 +55,17 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   out.shares = options.shares;
   out.batch = schedule.batch_size(0);
   out.steps = options.steps;
+  out.first_step = options.resume != nullptr ? options.resume->step : 0;
   out.seed = options.seed;
   out.start_timeout = options.start_timeout;
   return out;
 }
 
-Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, const Dataset& data,
+Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, const DataSource& data,
                                          JobObserver* observer) {
-  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionCount(data.rows(), options.workers));
-  const BatchSchedule schedule(options.seed, PartitionSizes(data.rows(), partitions),
-                               options.batch);
+  const uint64_t samples = data.shape().rows;
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionCount(samples, options.workers));
+  const BatchSchedule schedule(options.seed, PartitionSizes(samples, partitions), options.batch);
   MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data, schedule));
   const auto rows = std::make_shared<std::unique_ptr<RowCollector>>();
   MOTLEY_ASSIGN_OR_RETURN(
@@ -76,8 +81,9 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
 }  // namespace
 
 Result<std::unique_ptr<ServerNode>> ServerNode::Create(Env env, const JobOptions& options,
-                                                       const Dataset& data, JobObserver* observer) {
-  MOTLEY_RETURN_IF_ERROR(CheckOptions(options, data));
+                                                       const DataSource& data,
+                                                       JobObserver* observer) {
+  MOTLEY_RETURN_IF_ERROR(CheckOptions(options, data.shape().rows, env.disk != nullptr));
   return OrNoMemory("the server's copies of the model",
                     [&] { return Make(env, options, data, observer); });
 }

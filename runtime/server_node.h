@@ -11,8 +11,9 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "devices/device.h"
+#include "runtime/disk.h"
 #include "runtime/job.h"
-#include "training/dataset.h"
+#include "training/data_source.h"
 #include "transport/transport.h"
 
 namespace motley {
@@ -23,6 +24,7 @@ struct Env {
   Loop& loop;
   Transport& transport;
   Device& device;
+  Disk* disk = nullptr;  // Of the folder that checkpoints go to; servers that write some need it.
 };
 
 class ServerNode {
@@ -30,10 +32,10 @@ class ServerNode {
   using Finished = std::function<void(JobResult)>;
 
   // kInvalidArgument for options that cannot work (checked before anything starts), with what to
-  // change; kResource when the model does not fit into memory. `data` and `observer` (may be null)
+  // change; kConflict when `options.resume` is another job's; kResource when the model does not fit into memory. `data` and `observer` (may be null)
   // are borrowed.
   static Result<std::unique_ptr<ServerNode>> Create(Env env, const JobOptions& options,
-                                                    const Dataset& data, JobObserver* observer);
+                                                    const DataSource& data, JobObserver* observer);
   virtual ~ServerNode() = default;
 
   // Accepts workers on a transport that already listens; `finished` runs once, when all steps are

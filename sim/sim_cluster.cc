@@ -61,7 +61,7 @@ SimOptions Completed(SimOptions options) {
 class Simulation {
  public:
   Simulation(const SimOptions& options, const Dataset& data)
-      : options_(Completed(options)), data_(data), network_(options.seed) {}
+      : options_(Completed(options)), data_(data), source_(data), network_(options.seed) {}
 
   Status Prepare(JobObserver* observer) {
     MOTLEY_RETURN_IF_ERROR(CheckOptions(options_));
@@ -71,7 +71,7 @@ class Simulation {
     }
     faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
     MOTLEY_ASSIGN_OR_RETURN(server_,
-                            ServerProcess::Create(world_, network_, options_.job, data_, &fan_));
+                            ServerProcess::Create(world_, network_, options_.job, source_, &fan_));
     MOTLEY_ASSIGN_OR_RETURN(gradients_, GradientChecker::Create(violations_, options_.job, data_));
     const size_t length = gradients_->vector_length();
     steps_ = std::make_unique<StepChecker>(violations_, length <= options_.job.slice_length);
@@ -187,6 +187,7 @@ class Simulation {
 
   const SimOptions options_;
   const Dataset& data_;
+  const MemorySource source_;
   Violations violations_;
   DigestObserver digest_;
   ReachedStates reached_{options_.job};

@@ -109,7 +109,7 @@ void WorkerProcess::MixLastDraws(Digest& digest) {
 Result<std::unique_ptr<ServerProcess>> ServerProcess::Create(VirtualLoop& world,
                                                              SimNetwork& network,
                                                              const JobOptions& job,
-                                                             const Dataset& data,
+                                                             const DataSource& data,
                                                              JobObserver* observer) {
   std::unique_ptr<ServerProcess> process(new ServerProcess(world));
   process->transport_ = network.MakeTransport(process->loop_);

@@ -70,7 +70,8 @@ class ServerProcess {
  public:
   // kInvalidArgument when the job's options cannot work.
   static Result<std::unique_ptr<ServerProcess>> Create(VirtualLoop& world, SimNetwork& network,
-                                                       const JobOptions& job, const Dataset& data,
+                                                       const JobOptions& job,
+                                                       const DataSource& data,
                                                        JobObserver* observer);
 
   void Start();

@@ -39,6 +39,27 @@ Dataset Select(const Dataset& from, std::span<const uint32_t> rows) {
   return to;
 }
 
+Dataset SelectRange(const Dataset& from, size_t begin, size_t end) {
+  MOTLEY_ASSERT(begin <= end && end <= from.rows());
+  Dataset to;
+  to.features = from.features;
+  to.classes = from.classes;
+  to.sparse = from.sparse;
+  to.label.assign(from.label.data() + begin, from.label.data() + end);
+  if (!from.sparse) {
+    const float* rows = from.dense.data();
+    to.dense.assign(rows + begin * from.features, rows + end * from.features);
+    return to;
+  }
+  const uint64_t first = from.row_begin[begin];
+  const uint64_t last = from.row_begin[end];
+  to.column.assign(from.column.data() + first, from.column.data() + last);
+  to.value.assign(from.value.data() + first, from.value.data() + last);
+  to.row_begin.clear();
+  for (size_t row = begin; row <= end; ++row) to.row_begin.push_back(from.row_begin[row] - first);
+  return to;
+}
+
 void Append(const Dataset& from, std::span<const uint32_t> rows, Dataset& to) {
   MOTLEY_ASSERT(from.features == to.features && from.sparse == to.sparse);
   for (const uint32_t row : rows) {

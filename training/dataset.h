@@ -32,6 +32,8 @@ struct Dataset {
 
 // The samples `rows` of `from`, in that order (also how a batch is gathered).
 Dataset Select(const Dataset& from, std::span<const uint32_t> rows);
+// The samples [begin, end) of `from`.
+Dataset SelectRange(const Dataset& from, size_t begin, size_t end);
 // Appends the samples `rows` of `from` to `to`, which has the same features and kind.
 void Append(const Dataset& from, std::span<const uint32_t> rows, Dataset& to);
 

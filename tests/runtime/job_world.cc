@@ -55,7 +55,7 @@ JobOptions JobWorld::Options(uint32_t workers, const std::string& code) {
 
 void JobWorld::StartServer() {
   auto made =
-      ServerNode::Create({loop, *server_transport, *server_device}, options, data, &watcher);
+      ServerNode::Create({loop, *server_transport, *server_device}, options, source, &watcher);
   ASSERT_TRUE(made.ok()) << made.status().ToString();
   server = std::move(made).value();
   server->Start([this](JobResult end) {

@@ -90,6 +90,7 @@ class JobWorld {
   VirtualLoop loop;
   InprocNetwork network;
   Dataset data;
+  const MemorySource source{data};
   Watcher watcher;
   std::unique_ptr<Device> server_device;
   std::unique_ptr<Transport> server_transport;

@@ -147,7 +147,7 @@ TEST(Join, EveryTryIsALifeOfItsOwn) {
 TEST(Join, AJobStoppedBeforeItStartsStillFinishes) {
   JobWorld world(JobWorld::Options(1, "none"));
   auto server = ServerNode::Create(Env{world.loop, *world.server_transport, *world.server_device},
-                                   world.options, world.data, nullptr);
+                                   world.options, world.source, nullptr);
   ASSERT_TRUE(server.ok()) << server.status().ToString();
   (*server)->Stop("not wanted");
   ASSERT_FALSE(world.RunUntil([] { return false; }));

@@ -57,7 +57,7 @@ TEST(Memory, AModelThatDoesNotFitIsRefusedByTheServer) {
   OddDevice device(*world.server_device);
   const auto create = [&] {
     return ServerNode::Create({world.loop, *world.server_transport, device}, world.options,
-                              world.data, nullptr);
+                              world.source, nullptr);
   };
   device.SetMemory(32 * sizeof(float) * ServerVectors(world.options));
   EXPECT_TRUE(create().ok());
@@ -75,7 +75,7 @@ TEST(Memory, ModelsOfAnySizeAreRefusedWithWords) {
     OddDevice device(*world.server_device);
     device.SetMemory(uint64_t{1} << 30);
     const auto refused = ServerNode::Create({world.loop, *world.server_transport, device},
-                                            world.options, world.data, nullptr);
+                                            world.options, world.source, nullptr);
     ASSERT_FALSE(refused.ok()) << name;
     EXPECT_TRUE(refused.code() == StatusCode::kResource ||
                 refused.code() == StatusCode::kInvalidArgument)
@@ -106,7 +106,7 @@ TEST(Audit, ThatFailsIsToldOnceAndTheJobGoesOn) {
   OddDevice device(*world.server_device);
   device.FailSamples(Status::Resource("the device is full"));
   auto made = ServerNode::Create({world.loop, *world.server_transport, device}, world.options,
-                                 world.data, &world.watcher);
+                                 world.source, &world.watcher);
   ASSERT_TRUE(made.ok()) << made.status().ToString();
   const auto server = std::move(made).value();
   server->Start([&](JobResult end) { world.result = std::move(end); });

@@ -70,6 +70,25 @@ TEST(Publisher, AnotherLifeOfAWorkerGetsTheVersionAgain) {
   EXPECT_EQ(transport.sent.size(), 2u);
 }
 
+void NeverFails(const Status& why) { ADD_FAILURE() << why.ToString(); }
+
+// Has all samples but those of one partition.
+class TornSource final : public DataSource {
+ public:
+  explicit TornSource(const Dataset& data) : inner_(data) {}
+  DataShape shape() const override { return inner_.shape(); }
+  Result<Dataset> Range(size_t begin, size_t end) const override {
+    if (begin == 2) return Status::Resource("the disk is gone");
+    return inner_.Range(begin, end);
+  }
+  Result<Dataset> Gather(std::span<const uint32_t> rows) const override {
+    return inner_.Gather(rows);
+  }
+
+ private:
+  MemorySource inner_;
+};
+
 class Feed : public testing::Test {
  protected:
   // Two partitions of 10 samples, or several that fill the window.
@@ -85,7 +104,8 @@ class Feed : public testing::Test {
 
 TEST_F(Feed, SendsBlocksInPiecesThatPutTogetherAreThePartition) {
   const Dataset data = Samples(300, 2000);
-  PartitionFeed feed(transport, data, {100, 200}, 1);
+  const MemorySource source(data);
+  PartitionFeed feed(transport, source, {100, 200}, 1, NeverFails);
   Header header;
   header.job = 9;
   feed.Place(0, 1, header, {1});
@@ -110,7 +130,8 @@ TEST_F(Feed, SendsBlocksInPiecesThatPutTogetherAreThePartition) {
 TEST_F(Feed, HoldsBackWhatIsBeyondTheWindow) {
   const size_t features = 4u << 18;  // 4 MiB per sample.
   const Dataset data = Samples(12, features);
-  PartitionFeed feed(transport, data, std::vector<uint32_t>(12, 1), 1);
+  const MemorySource source(data);
+  PartitionFeed feed(transport, source, std::vector<uint32_t>(12, 1), 1, NeverFails);
   feed.Place(0, 1, Header(), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   const auto queued = [&] {
     size_t bytes = 0;
@@ -129,7 +150,8 @@ TEST_F(Feed, HoldsBackWhatIsBeyondTheWindow) {
 
 TEST_F(Feed, StopsWithItsWorkerAndStartsAfreshWithTheNext) {
   const Dataset data = Samples(12, 4u << 18);
-  PartitionFeed feed(transport, data, std::vector<uint32_t>(12, 1), 1);
+  const MemorySource source(data);
+  PartitionFeed feed(transport, source, std::vector<uint32_t>(12, 1), 1, NeverFails);
   feed.Place(0, 1, Header(), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   feed.Forget(0);
   const size_t before = transport.sent.size();
@@ -138,6 +160,19 @@ TEST_F(Feed, StopsWithItsWorkerAndStartsAfreshWithTheNext) {
   feed.Place(0, 2, Header(), {11});
   EXPECT_GT(transport.sent.size(), before + 1);
   EXPECT_EQ(transport.held.rbegin()->second.peer, 2u);
+}
+
+TEST_F(Feed, SaysOnceWhichSamplesCannotBeHad) {
+  const Dataset data = Samples(6, 3);
+  const TornSource source(data);
+  std::vector<Status> failures;
+  PartitionFeed feed(transport, source, {2, 2, 2}, 1,
+                     [&](const Status& why) { failures.push_back(why); });
+  feed.Place(0, 1, Header(), {0, 1, 2});
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0].code(), StatusCode::kResource);
+  EXPECT_EQ(failures[0].ToString(), "partition 1: the disk is gone");
+  EXPECT_EQ(transport.sent.size(), 2u);  // The announcement and the partition before it.
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ class TcpJob : public testing::Test {
     loop->Run();  // Closed handles go.
   }
 
-  void StartServer(const JobOptions& options, const Dataset& data) {
+  void StartServer(const JobOptions& options, const DataSource& data) {
     auto listening = server.transport->Listen("127.0.0.1:0");
     ASSERT_TRUE(listening.ok()) << listening.status().ToString();
     address = *listening;
@@ -107,7 +107,8 @@ class TcpJob : public testing::Test {
 TEST_F(TcpJob, EqualsASerialLoop) {
   const JobOptions options = TwoWorkers();
   const Dataset data = MakeSamples(20, 3, false, 500, 3);
-  StartServer(options, data);
+  const MemorySource source(data);
+  StartServer(options, source);
   StartWorker("secret");
   StartWorker("wrong");
   StartWorker("secret");

@@ -121,7 +121,7 @@ TEST(Job, AsManyWorkersAsSamplesIsTheLimit) {
 
   JobWorld small(JobWorld::Options(5, "none"), 4);
   auto made = ServerNode::Create({small.loop, *small.server_transport, *small.server_device},
-                                 small.options, small.data, nullptr);
+                                 small.options, small.source, nullptr);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(made.status().message().find("fewer workers"), std::string::npos);
@@ -150,7 +150,7 @@ TEST(Job, OptionsThatCannotWorkAreRefusedBeforeAnythingStarts) {
     mistakes[i](world.options);
     const auto made =
         ServerNode::Create({world.loop, *world.server_transport, *world.server_device},
-                           world.options, world.data, nullptr);
+                           world.options, world.source, nullptr);
     ASSERT_FALSE(made.ok()) << i;
     EXPECT_EQ(made.code(), StatusCode::kInvalidArgument) << i << made.status().ToString();
   }
