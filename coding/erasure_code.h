@@ -38,9 +38,10 @@ bool IsalAvailable(std::string* reason = nullptr);
 // Immutable after Create: any thread, several at once. Calls allocate no block.
 class ErasureCode {
  public:
-  static constexpr uint32_t kWordBits = 8;      // w
-  static constexpr uint32_t kMostBlocks = 256;  // k + m, what GF(2^8) has room for.
-  static constexpr size_t kBlockMultiple = 64;  // Bytes: a block's size is a multiple of it.
+  static constexpr uint32_t kWordBits = 8;       // w
+  static constexpr uint32_t kMostBlocks = 256;   // k + m, what GF(2^8) has room for.
+  static constexpr size_t kBlockMultiple = 64;   // Bytes: a block's size is a multiple of it.
+  static constexpr size_t kBlockAlignment = 16;  // Bytes: of a block's first; operator new's.
 
   // kInvalidArgument unless 1 <= data and data + parity <= 256; kUnavailable when `kernel` is kIsal
   // and it is not installed. Any thread; the first call initialises Jerasure's tables.
@@ -55,8 +56,8 @@ class ErasureCode {
   // m rows of k coefficients: parity block i is sum_j matrix[i k + j] data block j.
   std::span<const uint8_t> matrix() const { return matrix_; }
 
-  // Fills the m parity blocks from the k data blocks. kInvalidArgument unless the counts are right
-  // and all sizes are one multiple of kBlockMultiple.
+  // Fills the m parity blocks from the k data blocks. kInvalidArgument unless the counts are right,
+  // all sizes are one multiple of kBlockMultiple and all blocks start at one of kBlockAlignment.
   Status Encode(std::span<const BytesView> data,
                 std::span<const std::span<std::byte>> parity) const;
 

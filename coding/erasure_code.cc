@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coding/erasure_code.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "coding/isal_kernel.h"
+#include "coding/jerasure_reference.h"
+
+namespace motley {
+namespace {
+
+// kInvalidArgument unless `block` may be computed with, its size being `size`.
+Status CheckBlock(BytesView block, size_t size) {
+  if (block.size() != size || size % ErasureCode::kBlockMultiple != 0) {
+    return Status::InvalidArgument(
+        fmt::format("a block of {} bytes where blocks have {}; they must be of one size, a "
+                    "multiple of {}",
+                    block.size(), size, ErasureCode::kBlockMultiple));
+  }
+  if (reinterpret_cast<uintptr_t>(block.data()) % ErasureCode::kBlockAlignment != 0) {
+    return Status::InvalidArgument(fmt::format(
+        "a block that does not start at a multiple of {} bytes", ErasureCode::kBlockAlignment));
+  }
+  return Status::Ok();
+}
+
+Status CheckCount(const char* what, size_t count, size_t wanted) {
+  if (count == wanted) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("{} {} blocks where the code has {}", count, what, wanted));
+}
+
+bool UsesIsal(ErasureKernel kernel) { return kernel == ErasureKernel::kIsal; }
+
+}  // namespace
+
+std::string_view ErasureTechniqueName(ErasureTechnique technique) {
+  return technique == ErasureTechnique::kCauchy ? "cauchy" : "vandermonde";
+}
+
+bool IsalAvailable(std::string* reason) {
+  if (reason != nullptr) *reason = Isal().reason;
+  return Isal().kernel != nullptr;
+}
+
+Result<ErasureCode> ErasureCode::Create(uint32_t data, uint32_t parity, ErasureTechnique technique,
+                                        ErasureKernel kernel) {
+  if (data < 1 || data > kMostBlocks || parity > kMostBlocks - data) {
+    return Status::InvalidArgument(fmt::format(
+        "an erasure code of {} + {} blocks: it needs at least one data block and at most {} in all",
+        data, parity, kMostBlocks));
+  }
+  if (technique != ErasureTechnique::kVandermonde && technique != ErasureTechnique::kCauchy) {
+    return Status::InvalidArgument(
+        fmt::format("erasure technique number {} is unknown", static_cast<int>(technique)));
+  }
+  if (kernel == ErasureKernel::kIsal && Isal().kernel == nullptr) {
+    return Status::Unavailable("ISA-L's kernels: " + Isal().reason +
+                               " (Debian's package is libisal2)");
+  }
+  ErasureCode code;
+  code.data_ = data;
+  code.parity_ = parity;
+  code.technique_ = technique;
+  code.kernel_ = Isal().kernel != nullptr && kernel != ErasureKernel::kJerasure
+                     ? ErasureKernel::kIsal
+                     : ErasureKernel::kJerasure;
+  MOTLEY_ASSIGN_OR_RETURN(code.matrix_, JerasureCodingMatrix(data, parity, technique));
+  if (UsesIsal(code.kernel_) && parity > 0) {
+    code.tables_ = Isal().kernel->Tables(code.matrix_, data);
+  }
+  return code;
+}
+
+Status ErasureCode::Encode(std::span<const BytesView> data,
+                           std::span<const std::span<std::byte>> parity) const {
+  MOTLEY_RETURN_IF_ERROR(CheckCount("data", data.size(), data_));
+  MOTLEY_RETURN_IF_ERROR(CheckCount("parity", parity.size(), parity_));
+  const size_t size = data[0].size();
+  std::vector<const std::byte*> from;
+  std::vector<std::byte*> to;
+  for (const BytesView block : data) {
+    MOTLEY_RETURN_IF_ERROR(CheckBlock(block, size));
+    from.push_back(block.data());
+  }
+  for (const std::span<std::byte> block : parity) {
+    MOTLEY_RETURN_IF_ERROR(CheckBlock(block, size));
+    to.push_back(block.data());
+  }
+  if (to.empty() || size == 0) return Status::Ok();
+  if (UsesIsal(kernel_)) {
+    Isal().kernel->Multiply(tables_, from, to, size);
+  } else {
+    JerasureMultiply(matrix_, from, to, size);
+  }
+  return Status::Ok();
+}
+
+Status ErasureCode::Reconstruct(std::span<const std::span<std::byte>> blocks,
+                                const std::vector<bool>& present,
+                                const std::vector<bool>& wanted) const {
+  MOTLEY_RETURN_IF_ERROR(CheckCount("data and parity", blocks.size(), this->blocks()));
+  MOTLEY_RETURN_IF_ERROR(CheckCount("present or missing", present.size(), this->blocks()));
+  MOTLEY_RETURN_IF_ERROR(CheckCount("wanted or unwanted", wanted.size(), this->blocks()));
+  std::vector<std::byte*> to;
+  std::optional<size_t> first;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (present[i] && wanted[i]) return Status::InvalidArgument("a present block is wanted");
+    if (!present[i] && !wanted[i]) continue;
+    if (!first) first = blocks[i].size();
+    MOTLEY_RETURN_IF_ERROR(CheckBlock(blocks[i], *first));
+    if (wanted[i]) to.push_back(blocks[i].data());
+  }
+  if (to.empty()) return Status::Ok();
+  const auto there = static_cast<size_t>(std::count(present.begin(), present.end(), true));
+  if (there < data_) {
+    return Status::NotDecodable(
+        fmt::format("{} of {} blocks are there, {} are needed", there, blocks.size(), data_));
+  }
+  const size_t size = *first;
+  if (size == 0) return Status::Ok();
+  MOTLEY_ASSIGN_OR_RETURN(const ErasureSolution solution,
+                          JerasureSolve(data_, parity_, matrix_, present, wanted));
+  std::vector<const std::byte*> from;
+  for (const uint32_t source : solution.sources) from.push_back(blocks[source].data());
+  if (UsesIsal(kernel_)) {
+    const IsalKernel& isal = *Isal().kernel;
+    isal.Multiply(isal.Tables(solution.rows, data_), from, to, size);
+  } else {
+    JerasureMultiply(solution.rows, from, to, size);
+  }
+  return Status::Ok();
+}
+
+Status ErasureCode::Reconstruct(std::span<const std::span<std::byte>> blocks,
+                                const std::vector<bool>& present) const {
+  std::vector<bool> wanted = present;
+  wanted.flip();
+  return Reconstruct(blocks, present, wanted);
+}
+
+}  // namespace motley
