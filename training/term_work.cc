@@ -33,7 +33,7 @@ void AddComplexPacked(std::complex<double> coefficient, std::span<const float> v
 }
 
 TermWorker::TermWorker(Device& device, Model& model, BatchSchedule schedule)
-    : device_(device), model_(model), schedule_(std::move(schedule)) {}
+    : device_(device), model_(model), orders_(std::move(schedule)) {}
 
 Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
                        std::span<const float> parameters, const std::atomic<bool>& cancel,
@@ -71,8 +71,7 @@ Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight
     batch_.features = slice.block->features;
     batch_.classes = slice.block->classes;
     batch_.sparse = slice.block->sparse;
-    std::span<const uint32_t> rows(Order(epoch, slice.partition));
-    rows = rows.subspan(slice.range.begin, slice.range.count);
+    std::span<const uint32_t> rows = orders_.Rows(epoch, slice);
     while (!rows.empty()) {
       const size_t taken = std::min(rows.size(), kGatherRows - batch_.rows());
       Append(*slice.block, rows.first(taken), batch_);
@@ -85,12 +84,12 @@ Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight
   return Status::Ok();
 }
 
-const std::vector<uint32_t>& TermWorker::Order(uint64_t epoch, PartitionId partition) {
-  EpochOrder& cached = orders_[partition];
-  if (cached.order.empty() || cached.epoch != epoch) {
-    cached = {.epoch = epoch, .order = schedule_.Order(epoch, partition)};
+std::span<const uint32_t> EpochOrders::Rows(uint64_t epoch, const PartitionSlice& slice) {
+  Order& cached = orders_[slice.partition];
+  if (cached.rows.empty() || cached.epoch != epoch) {
+    cached = {.epoch = epoch, .rows = schedule_.Order(epoch, slice.partition)};
   }
-  return cached.order;
+  return std::span<const uint32_t>(cached.rows).subspan(slice.range.begin, slice.range.count);
 }
 
 }  // namespace motley

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -36,6 +37,22 @@ struct MergedTerm {
 void AddComplexPacked(std::complex<double> coefficient, std::span<const float> values,
                       std::span<float> sum);
 
+// The order of each partition's samples, kept while the epoch lasts. One thread at a time.
+class EpochOrders {
+ public:
+  explicit EpochOrders(BatchSchedule schedule) : schedule_(std::move(schedule)) {}
+  // The ranks of `slice` as rows of its partition; valid until its partition's next epoch.
+  std::span<const uint32_t> Rows(uint64_t epoch, const PartitionSlice& slice);
+
+ private:
+  struct Order {
+    uint64_t epoch = 0;
+    std::vector<uint32_t> rows;
+  };
+  BatchSchedule schedule_;
+  std::map<PartitionId, Order> orders_;
+};
+
 // Keeps the orders of this epoch and its workspace from call to call. Used by one thread at a time
 // (the device's).
 class TermWorker {
@@ -51,16 +68,10 @@ class TermWorker {
   Status AddTerm(uint64_t epoch, const MergedTerm& term, double weight,
                  std::span<const float> parameters, const std::atomic<bool>& cancel,
                  std::span<float> sum);
-  const std::vector<uint32_t>& Order(uint64_t epoch, PartitionId partition);
 
-  struct EpochOrder {
-    uint64_t epoch = 0;
-    std::vector<uint32_t> order;
-  };
   Device& device_;
   Model& model_;
-  BatchSchedule schedule_;
-  std::map<PartitionId, EpochOrder> orders_;
+  EpochOrders orders_;
   Dataset batch_;               // Gathered samples.
   std::vector<float> scratch_;  // A term's vector before its complex coefficient.
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam to whatever computes gradients: a built-in model here; C callbacks and foreign loops
-// later. A vector that travels is [gradient (parameter_count), loss sum, zero padding to an even
-// length], so that the batch's exact loss is decoded along with its gradient.
+// The seam to whatever computes gradients: a built-in model here, callbacks in callback_trainer.h.
+// A vector that travels is [gradient (parameter_count), loss sum, zero padding to an even length],
+// so that the batch's exact loss is decoded along with its gradient.
 #pragma once
 
 #include <atomic>
@@ -35,6 +35,8 @@ struct GradientWork {
   std::span<const float> parameters;  // parameter_count floats
   std::span<const PartitionTerm> terms;
   std::span<float> sum;  // VectorLength floats, added to. Complex coefficients act on pairs.
+  // Optional. Loop thread, before `done`, now and then: so many samples of this call are summed.
+  std::function<void(uint64_t samples)> progress;
 };
 
 class Trainer {
@@ -56,8 +58,11 @@ class Trainer {
   // How many samples of `step`'s batch the terms cover.
   virtual uint64_t Samples(StepId step, std::span<const PartitionTerm> terms) const = 0;
   // Measures speed on made-up samples of the job's shape: samples per second; finite and > 0 even
-  // where the loop's time stands still.
+  // where the loop's time stands still. 0: cannot be known before there is work.
   virtual void Calibrate(std::function<void(Result<double>)> done) = 0;
+  // Loop thread, before the first work on a partition: it is this worker's from now on. `failed`
+  // runs on the loop thread, at most once, when it could not be got ready.
+  virtual void Hold(PartitionId /*partition*/, std::function<void(Status)> /*failed*/) {}
 };
 
 // The partitions that a node holds. Loop thread; the trainer only reads blocks that are there while

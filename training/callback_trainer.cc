@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/callback_trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "training/queued_trainer.h"
+
+namespace motley {
+namespace {
+
+// Neighbouring partitions with one coefficient; between them only such that add nothing.
+struct Run {
+  std::complex<double> coefficient;
+  PartitionId begin = 0;
+  PartitionId end = 0;
+  std::vector<PartitionSlice> slices;
+};
+
+struct Call {
+  StepId step = 0;
+  uint64_t version = 0;
+  std::span<const float> parameters;
+  std::span<float> sum;
+  std::vector<Run> runs;
+  std::shared_ptr<std::atomic<bool>> cancel;
+  std::function<void(uint64_t)> progress;  // Device's thread. May be empty.
+};
+
+// Hands progress over to the loop: one task at a time, with the newest number.
+class ProgressRelay : public std::enable_shared_from_this<ProgressRelay> {
+ public:
+  ProgressRelay(Loop& loop, std::function<void(uint64_t)> told)
+      : loop_(loop), told_(std::move(told)) {}
+
+  void Tell(uint64_t samples) {
+    samples_ = samples;
+    if (posted_.exchange(true)) return;
+    loop_.Post([self = shared_from_this()] {
+      self->posted_ = false;
+      self->told_(self->samples_);
+    });
+  }
+
+ private:
+  Loop& loop_;
+  std::function<void(uint64_t)> told_;
+  std::atomic<uint64_t> samples_ = 0;
+  std::atomic<bool> posted_ = false;
+};
+
+std::vector<uint64_t> BeginsOf(const std::vector<uint32_t>& sizes) {
+  std::vector<uint64_t> begins = {0};
+  for (const uint32_t size : sizes) begins.push_back(begins.back() + size);
+  return begins;
+}
+
+// On the device's thread.
+class CallWorker {
+ public:
+  CallWorker(std::shared_ptr<const ForeignTrainer> foreign, BatchSchedule schedule)
+      : foreign_(std::move(foreign)),
+        schedule_(schedule),
+        begins_(BeginsOf(schedule.partition_sizes())),
+        orders_(std::move(schedule)) {}
+
+  Status Add(const Call& call) {
+    uint64_t before = 0;
+    for (const Run& run : call.runs) {
+      if (*call.cancel) return Status::Cancelled("the gradient was no longer wanted");
+      Gather(schedule_.epoch(call.step), run);
+      const std::function<void(uint64_t)> progress = [&call, before, this](uint64_t samples) {
+        if (call.progress) call.progress(before + std::min<uint64_t>(samples, samples_.size()));
+      };
+      MOTLEY_RETURN_IF_ERROR(AddRun(call, run, progress));
+      before += samples_.size();
+    }
+    return Status::Ok();
+  }
+
+  Status Hold(PartitionId partition) const {
+    const uint64_t count = begins_[partition + 1] - begins_[partition];
+    return foreign_->hold(partition, begins_[partition], count)
+        .WithContext(fmt::format("partition {} with samples from {} on cannot be held", partition,
+                                 begins_[partition]));
+  }
+
+ private:
+  void Gather(uint64_t epoch, const Run& run) {
+    samples_.clear();
+    batch_ = Dataset();
+    with_batch_ = run.slices.front().block->features > 0;
+    for (const PartitionSlice& slice : run.slices) {
+      const std::span<const uint32_t> rows = orders_.Rows(epoch, slice);
+      for (const uint32_t row : rows) samples_.push_back(begins_[slice.partition] + row);
+      if (!with_batch_) continue;
+      batch_.features = slice.block->features;
+      batch_.classes = slice.block->classes;
+      batch_.sparse = slice.block->sparse;
+      Append(*slice.block, rows, batch_);
+    }
+  }
+
+  Status AddRun(const Call& call, const Run& run, const std::function<void(uint64_t)>& progress) {
+    if (run.coefficient.imag() == 0) {
+      return Ask(call, run, run.coefficient.real(), progress, call.sum);
+    }
+    scratch_.assign(call.sum.size(), 0.0f);
+    MOTLEY_RETURN_IF_ERROR(Ask(call, run, 1, progress, scratch_));
+    AddComplexPacked(run.coefficient, scratch_, call.sum);
+    return Status::Ok();
+  }
+
+  Status Ask(const Call& call, const Run& run, double coefficient,
+             const std::function<void(uint64_t)>& progress, std::span<float> sum) {
+    double loss = 0;
+    const Status status = foreign_->accumulate({.begin = run.begin,
+                                                .end = run.end,
+                                                .step = call.step,
+                                                .version = call.version,
+                                                .parameters = call.parameters,
+                                                .samples = samples_,
+                                                .batch = with_batch_ ? &batch_ : nullptr,
+                                                .coefficient = coefficient,
+                                                .sum = sum.first(call.parameters.size()),
+                                                .loss = &loss,
+                                                .cancelled = *call.cancel,
+                                                .progress = progress});
+    sum[call.parameters.size()] += static_cast<float>(loss);
+    if (status.ok()) return status;
+    if (*call.cancel) return Status::Cancelled("the gradient was no longer wanted");
+    const std::string where = fmt::format("step {}, {} samples of partitions {} to {}", call.step,
+                                          samples_.size(), run.begin, run.end - 1);
+    // Taken for a cancelled row, it would be asked for again and again.
+    if (status.code() == StatusCode::kCancelled) {
+      return Status::Callback(where + ": the trainer gave up though nobody asked it to");
+    }
+    return status.WithContext(where);
+  }
+
+  std::shared_ptr<const ForeignTrainer> foreign_;
+  BatchSchedule schedule_;
+  std::vector<uint64_t> begins_;  // First sample of each partition, and the end.
+  EpochOrders orders_;
+  // Of the run at hand.
+  std::vector<uint64_t> samples_;
+  Dataset batch_;
+  bool with_batch_ = false;
+  std::vector<float> scratch_;  // Its vector before a complex coefficient.
+};
+
+class CallbackTrainer final : public QueuedTrainer {
+ public:
+  CallbackTrainer(Loop& loop, Device& device, std::shared_ptr<const ForeignTrainer> foreign,
+                  ForeignShape shape, const PartitionStore& store, BatchSchedule schedule)
+      : QueuedTrainer(loop, device, store, {shape.features, shape.classes}, std::move(schedule)),
+        foreign_(foreign),
+        worker_(std::make_shared<CallWorker>(std::move(foreign), this->schedule())) {}
+
+  size_t parameter_count() const override { return foreign_->parameter_count; }
+
+  void Accumulate(const GradientWork& work, std::shared_ptr<std::atomic<bool>> cancel,
+                  Done done) override {
+    Result<std::vector<Run>> runs = Collect(work);
+    if (!runs.ok()) return Refuse(std::move(done), runs.status());
+    if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
+    Call call{work.step, work.version, work.parameters, work.sum, *std::move(runs), cancel, {}};
+    if (work.progress) {
+      call.progress = [relay = std::make_shared<ProgressRelay>(loop(), work.progress)](
+                          uint64_t samples) { relay->Tell(samples); };
+    }
+    Submit(
+        Samples(work.step, work.terms),
+        [worker = worker_, call = std::move(call)] { return worker->Add(call); }, std::move(done));
+  }
+
+  // Made-up samples would be a lie about functions that nobody here knows.
+  void Calibrate(std::function<void(Result<double>)> done) override {
+    loop().Post([done = std::move(done)] { done(0.0); });
+  }
+
+  void Hold(PartitionId partition, std::function<void(Status)> failed) override {
+    if (!foreign_->hold) return;
+    Submit(
+        0, [worker = worker_, partition] { return worker->Hold(partition); },
+        [failed = std::move(failed)](const Result<Outcome>& held) {
+          if (!held.ok()) failed(held.status());
+        });
+  }
+
+ private:
+  Result<std::vector<Run>> Collect(const GradientWork& work) const {
+    MOTLEY_RETURN_IF_ERROR(CheckSizes(work));
+    std::vector<Run> runs;
+    PartitionId reached = 0;  // The end of the last run.
+    for (const PartitionTerm& term : work.terms) {
+      for (PartitionId partition = term.begin; partition < term.end; ++partition) {
+        MOTLEY_ASSIGN_OR_RETURN(PartitionSlice slice, FindSlice(work.step, partition));
+        if (slice.range.count == 0) continue;
+        const PartitionTerm between{reached, partition, {}};
+        const bool next = !runs.empty() && runs.back().coefficient == term.coefficient &&
+                          partition >= reached && Samples(work.step, {&between, 1}) == 0;
+        if (!next) runs.push_back({term.coefficient, partition, partition, {}});
+        runs.back().end = reached = partition + 1;
+        runs.back().slices.push_back(std::move(slice));
+      }
+    }
+    return runs;
+  }
+
+  std::shared_ptr<const ForeignTrainer> foreign_;
+  std::shared_ptr<CallWorker> worker_;  // Shared with work that outlives the trainer.
+};
+
+}  // namespace
+
+Status CheckForeign(const ForeignTrainer& foreign) {
+  if (foreign.parameter_count >= 1 && foreign.parameter_count <= ForeignTrainer::kMostParameters) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(fmt::format("a trainer of {} parameters: 1 to {} are possible",
+                                             foreign.parameter_count,
+                                             ForeignTrainer::kMostParameters));
+}
+
+std::unique_ptr<Trainer> MakeCallbackTrainer(Loop& loop, Device& device,
+                                             std::shared_ptr<const ForeignTrainer> foreign,
+                                             ForeignShape shape, const PartitionStore& store,
+                                             BatchSchedule schedule) {
+  MOTLEY_ASSERT(foreign != nullptr && foreign->accumulate);
+  return std::make_unique<CallbackTrainer>(loop, device, std::move(foreign), shape, store,
+                                           std::move(schedule));
+}
+
+}  // namespace motley
