@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/dataset.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
-#include "base/random.h"
+#include "training/data_view.h"
 
 namespace motley {
 
@@ -79,21 +75,8 @@ void Append(const Dataset& from, std::span<const uint32_t> rows, Dataset& to) {
 }
 
 Result<Split> SplitDataset(const Dataset& data, double fraction, uint64_t seed) {
-  if (!(fraction > 0 && fraction < 1)) {
-    return Status::InvalidArgument(
-        fmt::format("the training share must lie between 0 and 1, not {}", fraction));
-  }
-  if (data.rows() < 2 || data.rows() > std::numeric_limits<uint32_t>::max()) {
-    return Status::InvalidArgument(
-        fmt::format("{} samples cannot be split into training and test data", data.rows()));
-  }
-  std::vector<uint32_t> order(data.rows());
-  std::iota(order.begin(), order.end(), 0u);
-  Random(seed, Stream::kSplit).Shuffle(std::span<uint32_t>(order));
-  const auto wanted = static_cast<size_t>(fraction * static_cast<double>(data.rows()) + 0.5);
-  const size_t cut = std::clamp<size_t>(wanted, 1, data.rows() - 1);
-  const std::span<const uint32_t> rows(order);
-  return Split{Select(data, rows.first(cut)), Select(data, rows.subspan(cut))};
+  MOTLEY_ASSIGN_OR_RETURN(const SplitRows rows, CutRows(data.rows(), fraction, seed));
+  return Split{Select(data, rows.train), Select(data, rows.test)};
 }
 
 }  // namespace motley

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "training/model.h"
 
@@ -42,33 +41,37 @@ RowResult SoftmaxRow(std::span<const float> scores, float label) {
 }  // namespace
 
 Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
-                            const Dataset& data) {
-  if (data.rows() == 0) return Status::InvalidArgument("there are no samples to evaluate on");
-  if (data.classes != model.spec().classes) {
+                            const DataSource& data) {
+  const DataShape shape = data.shape();
+  if (shape.rows == 0) return Status::InvalidArgument("there are no samples to evaluate on");
+  if (shape.classes != model.spec().classes) {
     return Status::InvalidArgument("the data has another number of classes than the model");
   }
   const uint32_t columns = model.outputs();
   std::vector<float> outputs;
-  std::vector<uint32_t> rows;
   double loss = 0;
   uint64_t correct = 0;
-  for (size_t begin = 0; begin < data.rows(); begin += kBlockRows) {
-    rows.resize(std::min(kBlockRows, data.rows() - begin));
-    std::iota(rows.begin(), rows.end(), static_cast<uint32_t>(begin));
-    const Dataset block = Select(data, rows);
+  for (size_t begin = 0; begin < shape.rows; begin += kBlockRows) {
+    MOTLEY_ASSIGN_OR_RETURN(const Dataset block,
+                            data.Range(begin, std::min<size_t>(begin + kBlockRows, shape.rows)));
     MOTLEY_RETURN_IF_ERROR(model.Forward(device, parameters, block, outputs));
     for (size_t row = 0; row < block.rows(); ++row) {
       const auto scores = std::span<const float>(outputs).subspan(row * columns, columns);
       const float label = block.label[row];
-      const RowResult result = data.classes == 0 ? SquaredRow(scores[0], label)
-                               : columns == 1    ? LogisticRow(scores[0], label)
-                                                 : SoftmaxRow(scores, label);
+      const RowResult result = shape.classes == 0 ? SquaredRow(scores[0], label)
+                               : columns == 1     ? LogisticRow(scores[0], label)
+                                                  : SoftmaxRow(scores, label);
       loss += result.loss;
       correct += result.correct ? 1 : 0;
     }
   }
-  const auto count = static_cast<double>(data.rows());
+  const auto count = static_cast<double>(shape.rows);
   return Evaluation{.loss = loss / count, .accuracy = static_cast<double>(correct) / count};
+}
+
+Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
+                            const Dataset& data) {
+  return Evaluate(model, device, parameters, MemorySource(data));
 }
 
 }  // namespace motley

@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "devices/device.h"
-#include "training/dataset.h"
+#include "training/data_source.h"
 
 namespace motley {
 
@@ -62,6 +62,8 @@ struct Evaluation {
   double loss = 0;
   double accuracy = 0;  // 0 for regression.
 };
+Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
+                            const DataSource& data);
 Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
                             const Dataset& data);
 

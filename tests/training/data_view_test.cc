@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/data_view.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/training/test_data.h"
+
+namespace motley {
+namespace {
+
+TEST(DataView, ShowsRowsInItsOrderAndScaled) {
+  for (const bool sparse : {false, true}) {
+    const Dataset data = MakeSamples(4, 3, sparse, 12, 5);
+    const auto base = std::make_shared<const MemorySource>(data);
+    const std::vector<uint32_t> rows = {9, 2, 2, 11, 0};
+    const DataView view(base, rows, 0.25f);
+    EXPECT_EQ(view.shape().rows, 5u);
+    Dataset expected = Select(data, rows);
+    ScaleFeatures(expected, 0.25f);
+    EXPECT_EQ(EncodeBlock(*view.Range(0, 5), 0, 5), EncodeBlock(expected, 0, 5));
+    EXPECT_EQ(EncodeBlock(*view.Range(1, 4), 0, 3), EncodeBlock(expected, 1, 4));
+    EXPECT_EQ(EncodeBlock(*view.Gather(std::vector<uint32_t>{3}), 0, 1),
+              EncodeBlock(expected, 3, 4));
+    const DataView all(base, std::nullopt, 1);
+    EXPECT_EQ(EncodeBlock(*all.Range(0, 12), 0, 12), EncodeBlock(data, 0, 12));
+  }
+}
+
+TEST(DataView, TheLargestMagnitudeIsThatOfTheRowsAlone) {
+  Dataset data = MakeSamples(2, 2, false, 5000, 3);
+  data.dense[2 * 4100] = -40;
+  data.dense[2 * 7 + 1] = 90;
+  const MemorySource source(data);
+  EXPECT_EQ(*LargestMagnitude(source, std::nullopt), 90);
+  std::vector<uint32_t> rows = Iota(8, 5000);
+  EXPECT_EQ(*LargestMagnitude(source, rows), 40);
+}
+
+}  // namespace
+}  // namespace motley

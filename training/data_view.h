@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Some of the samples of a source, in another order or scaled, without a copy of them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "training/data_source.h"
+
+namespace motley {
+
+class DataView final : public DataSource {
+ public:
+  // The samples `rows` of `base` in that order (all of them, when not given), every feature
+  // multiplied by `factor` on its way out.
+  DataView(std::shared_ptr<const DataSource> base, std::optional<std::vector<uint32_t>> rows,
+           float factor);
+
+  DataShape shape() const override;
+  Result<Dataset> Range(size_t begin, size_t end) const override;
+  Result<Dataset> Gather(std::span<const uint32_t> rows) const override;
+
+ private:
+  Result<Dataset> Scaled(Result<Dataset> data) const;
+
+  std::shared_ptr<const DataSource> base_;
+  std::optional<std::vector<uint32_t>> rows_;
+  float factor_;
+};
+
+// The largest magnitude among the features of the samples `rows` of `source` (all of them, when not
+// given), read in blocks in the order in which they are stored.
+Result<float> LargestMagnitude(const DataSource& source,
+                               std::optional<std::span<const uint32_t>> rows);
+
+// Rows of training and of test samples.
+struct SplitRows {
+  std::vector<uint32_t> train;
+  std::vector<uint32_t> test;
+};
+// Shuffles `rows` numbers by `seed` and cuts: the first `fraction` (in (0, 1)) of them trains.
+Result<SplitRows> CutRows(uint64_t rows, double fraction, uint64_t seed);
+
+}  // namespace motley
