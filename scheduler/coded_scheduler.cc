@@ -22,6 +22,10 @@ constexpr uint32_t kMaxPartitions = 1u << 20;
 Status CheckOptions(const SchedulerOptions& options) {
   if (options.workers == 0) return Status::InvalidArgument("a job needs at least one worker");
   if (options.steps == 0) return Status::InvalidArgument("a job needs at least one step");
+  if (options.first_step > options.steps) {
+    return Status::InvalidArgument(fmt::format("a job of {} steps cannot go on from step {}",
+                                               options.steps, options.first_step));
+  }
   if (options.batch == 0) return Status::InvalidArgument("the batch must have at least one sample");
   if (options.partitions < options.workers || options.partitions > kMaxPartitions) {
     return Status::InvalidArgument(
@@ -45,7 +49,8 @@ CodedScheduler::CodedScheduler(SchedulerOptions options, RowsToReplace rows_to_r
     : options_(std::move(options)),
       rows_to_replace_(std::move(rows_to_replace)),
       members_(options_.workers, options_.partitions),
-      not_coming_(options_.workers, false) {}
+      not_coming_(options_.workers, false),
+      step_(options_.first_step) {}
 
 void CodedScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
   if (phase_ == Phase::kEnded) return;

@@ -52,7 +52,8 @@ class CodedScheduler final : public Scheduler {
   // The start (coded_start.cc).
   void WaitForWorkers();
   void TryStart();
-  bool AllAreHere() const;  // Of those that may still come.
+  bool Begun() const { return step_ > options_.first_step; }  // A step of this run is done.
+  bool AllAreHere() const;                                    // Of those that may still come.
   void Begin();
   void SayWhoIsAwaited();
 

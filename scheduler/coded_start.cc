@@ -44,14 +44,14 @@ bool CodedScheduler::AllAreHere() const {
 
 void CodedScheduler::TryStart() {
   const uint32_t ready = members_.ReadyCount();
-  if (ready > 0 && (AllAreHere() || start_extended_ || step_ > 0)) return Begin();
+  if (ready > 0 && (AllAreHere() || start_extended_ || Begun())) return Begin();
   if (now_ < start_deadline_) {
     if (now_ >= wait_.Due()) SayWhoIsAwaited();
     return;
   }
   if (ready > 0) return Begin();
   const std::string waited =
-      fmt::format("{} after {:.0f} s", step_ == 0 ? "the job cannot start" : "the job cannot go on",
+      fmt::format("{} after {:.0f} s", !Begun() ? "the job cannot start" : "the job cannot go on",
                   ToSeconds(options_.start_timeout));
   if (members_.LiveCount() == 0) {
     return End(Status::Unavailable(fmt::format(
@@ -72,7 +72,7 @@ void CodedScheduler::TryStart() {
 
 void CodedScheduler::Begin() {
   const uint32_t ready = members_.ReadyCount();
-  if (ready < options_.workers && step_ == 0) {
+  if (ready < options_.workers && !Begun()) {
     std::string missing;
     for (WorkerId id = 0; id < options_.workers; ++id) {
       if (members_.Live(id) && members_[id].ready) continue;
@@ -90,7 +90,7 @@ void CodedScheduler::SayWhoIsAwaited() {
   for (WorkerId id = 0; id < members_.size(); ++id) {
     if (members_.Live(id)) {
       if (!members_[id].ready) busy.push_back(id);
-    } else if (step_ == 0 && id < not_coming_.size() && !not_coming_[id]) {
+    } else if (!Begun() && id < not_coming_.size() && !not_coming_[id]) {
       away.push_back(id);
     }
   }

@@ -29,6 +29,7 @@ struct SchedulerOptions {
   Shares shares = Shares::kProportional;
   uint32_t batch = 1;  // Samples per step; a partition counts batch / partitions of them.
   uint64_t steps = 1;  // The job ends after this many.
+  uint64_t first_step = 0;  // At most `steps`; those before it were done in an earlier run.
   uint64_t seed = 0;
   Duration start_timeout = std::chrono::seconds(30);
 };

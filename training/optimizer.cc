@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/suggest.h"
@@ -47,6 +48,17 @@ class KernelOptimizer final : public Optimizer {
 
   uint64_t steps() const override { return steps_; }
   std::span<float> state() override { return state_; }
+
+  Status Restore(uint64_t steps, std::span<const float> state) override {
+    if (state.size() != state_.size()) {
+      return Status::InvalidArgument(
+          fmt::format("{} of {} parameters keeps {} values between steps, not {}", options_.name,
+                      count_, state_.size(), state.size()));
+    }
+    steps_ = steps;
+    std::copy(state.begin(), state.end(), state_.begin());
+    return Status::Ok();
+  }
 
  private:
   void Update(const motley_kernels& kernels, void* queue, const float* g, float* w) {

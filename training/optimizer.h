@@ -36,6 +36,9 @@ class Optimizer {
   // All state besides the parameters (for checkpoints): steps taken and the state arrays.
   virtual uint64_t steps() const = 0;
   virtual std::span<float> state() = 0;
+  // Goes on from what steps() and state() of an optimizer of the same name once were.
+  // kInvalidArgument: state of another length; nothing is changed then.
+  virtual Status Restore(uint64_t steps, std::span<const float> state) = 0;
 };
 
 }  // namespace motley

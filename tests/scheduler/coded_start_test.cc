@@ -56,6 +56,31 @@ TEST(CodedStart, OptionsThatCannotWorkSayWhatToChange) {
   EXPECT_FALSE(MakeCodedScheduler(Options(2), nullptr).ok());
 }
 
+TEST(CodedStart, GoesOnFromTheFirstStepOfThisRunAndStillWaitsForEverybody) {
+  SchedulerOptions options = Options(2);
+  options.first_step = 2;
+  Script script(options);
+  script.Join(0);
+  EXPECT_THAT(script.Ready(0, 100), IsEmpty());
+  script.Join(1);
+  EXPECT_THAT(script.Ready(1, 100), ElementsAre("open 2", "place 0 x6", "assign 0 step 2 row 0",
+                                                "place 1 x6", "assign 1 step 2 row 1"));
+  script.Arrive(0, 0);
+  EXPECT_THAT(script.Arrive(1, 1), ElementsAre("commit 2"));
+  EXPECT_THAT(script.Applied(), ElementsAre("end ok"));
+  EXPECT_EQ(script.Stats().steps_committed, 1u);
+}
+
+TEST(CodedStart, AJobThatIsDoneEndsWhenItsWorkersAreThere) {
+  SchedulerOptions options = Options(1);
+  options.first_step = options.steps;
+  Script script(options);
+  script.Join(0);
+  EXPECT_THAT(script.Ready(0, 100), ElementsAre("end ok"));
+  options.first_step = options.steps + 1;
+  EXPECT_THAT(MakeError(options).message(), HasSubstr("a job of 3 steps"));
+}
+
 TEST(CodedStart, WaitsForEveryWorkerToBeReady) {
   Script script(Options(3));
   EXPECT_THAT(script.Join(0), IsEmpty());

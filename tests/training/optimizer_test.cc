@@ -111,6 +111,38 @@ TEST(Optimizer, StateIsWhatARestartNeeds) {
   EXPECT_EQ(MakeOptimizer({.name = "adam"}, 5)->state().size(), 10u);
 }
 
+TEST(Optimizer, ARestoredOneGoesOnToTheBit) {
+  TestRig rig;
+  for (const char* name : {"sgd", "momentum", "nag", "adam"}) {
+    const OptimizerOptions options{.name = name, .learning_rate = 0.1, .l2 = 0.01};
+    const auto whole = MakeOptimizer(options, 3);
+    std::unique_ptr<Optimizer> parted = MakeOptimizer(options, 3);
+    std::vector<float> expected = {1, 2, -3};
+    std::vector<float> parameters = expected;
+    for (int step = 0; step < 6; ++step) {
+      std::vector<float> gradient = {0.5f * static_cast<float>(step), 1, -0.25f};
+      std::vector<float> same = gradient;
+      ASSERT_TRUE(whole->Apply(*rig.device, gradient, 1, expected).ok());
+      if (step == 3) {
+        auto next = MakeOptimizer(options, 3);
+        ASSERT_TRUE(next->Restore(parted->steps(), parted->state()).ok());
+        parted = std::move(next);
+      }
+      ASSERT_TRUE(parted->Apply(*rig.device, same, 1, parameters).ok());
+    }
+    EXPECT_EQ(parameters, expected) << name;
+    EXPECT_EQ(parted->steps(), 6u);
+  }
+}
+
+TEST(Optimizer, StateOfAnotherLengthIsNotRestored) {
+  const auto optimizer = MakeOptimizer({.name = "adam"}, 3);
+  const Status refused = optimizer->Restore(5, std::vector<float>(3));
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("keeps 6 values"));
+  EXPECT_EQ(optimizer->steps(), 0u);
+}
+
 TEST(Optimizer, WrongSizesAreRefusedAndCountNoStep) {
   TestRig rig;
   const auto optimizer = MakeOptimizer({}, 3);
