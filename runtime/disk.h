@@ -21,10 +21,11 @@ class Disk {
 
   virtual ~Disk() = default;
 
-  // `done` is called exactly once, never inside Submit, in the order of the calls: with what `work`
-  // returned; with kUnavailable when kMostWaiting pieces of work wait already, and it was not run;
-  // with kCancelled from the Disk's destructor, which waits for the one that runs and drops the
-  // rest. The work and all it holds are gone before `done` is called.
+  // Work runs in the order of the calls. `done` is called exactly once, never inside Submit: with
+  // what `work` returned; with kUnavailable when kMostWaiting pieces of work wait already, and it
+  // was not run; from the Disk's destructor, which waits for the one that runs and tells all that
+  // was not told, kCancelled for what did not run. The work and all it holds are gone before `done`
+  // is called.
   virtual void Submit(Work work, Done done) = 0;
 };
 

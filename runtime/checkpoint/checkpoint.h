@@ -75,7 +75,7 @@ struct CheckpointInfo {
   uint64_t optimizer_state = 0;          // Floats.
   uint64_t shard_bytes = 0;              // Each.
   std::vector<uint32_t> missing_shards;  // No file, a wrong size or an unreadable header.
-  // No more than m shards are missing. Only VerifyCheckpoint looks at the blocks.
+  // At least k shard files are there, as far as headers say. Only VerifyCheckpoint reads blocks.
   bool restorable = false;
 };
 

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/checkpoint/payload.h"
+#include "runtime/checkpoint/shard_set.h"
+#include "runtime/checkpoint/stripe_reader.h"
+#include "runtime/checkpoint/verify_set.h"
+
+namespace motley {
+namespace {
+
+std::span<std::byte> BytesOf(std::vector<float>& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+// Before memory is taken for what a header names: its files must be able to hold that.
+Status CheckSizes(const ShardSet& set) {
+  uint64_t there = 0;
+  for (const ShardPlace& place : set.places) there += place.usable ? place.size_bytes : 0;
+  const uint64_t wanted = ShardLayout(set.header).payload_bytes();
+  if (there >= wanted) return Status::Ok();
+  return Status::NotDecodable(
+      fmt::format("its files have {} bytes together, its content {}", there, wanted));
+}
+
+Result<CheckpointState> Restore(Store& store, const ShardSet& set) {
+  const ShardHeader& header = set.header;
+  MOTLEY_RETURN_IF_ERROR(CheckSizes(set));
+  MOTLEY_ASSIGN_OR_RETURN(StripeReader reader, StripeReader::Open(store, set));
+  std::string description(header.description_bytes, '\0');
+  auto parameters = std::make_shared<std::vector<float>>(header.parameters);
+  auto optimizer_state = std::make_shared<std::vector<float>>(header.optimizer_state);
+  const PayloadSink sink(header, {std::as_writable_bytes(std::span(description)),
+                                  BytesOf(*parameters), BytesOf(*optimizer_state)});
+  PayloadHash hash(header);
+  for (uint64_t stripe = 0; stripe < reader.layout().stripes(); ++stripe) {
+    MOTLEY_RETURN_IF_ERROR(reader.ReadData(stripe));
+    for (uint32_t i = 0; i < header.code.data; ++i) {
+      hash.Add(reader.block(i));
+      sink.Copy(reader.layout().PayloadOffset(stripe, i), reader.block(i));
+    }
+  }
+  if (hash.Value() != header.id) {
+    return Status::DataError("its blocks are right each by itself, but not together");
+  }
+  CheckpointState state;
+  state.job = header.job;
+  state.step = header.step;
+  state.seed = header.seed;
+  state.description = std::move(description);
+  state.parameters = std::move(parameters);
+  state.optimizer_steps = header.optimizer_steps;
+  state.optimizer_state = std::move(optimizer_state);
+  return state;
+}
+
+// Why it could not be restored, shard by shard where that is the reason.
+Status Explain(Store& store, const ShardSet& set, const Status& status) {
+  if (status.code() != StatusCode::kNotDecodable) {
+    return status.WithContext(fmt::format("checkpoint of step {}", set.header.step));
+  }
+  const auto report = VerifySet(store, set);
+  if (!report.ok()) return report.status();
+  // What was lost a moment ago and is there now was not lost: reading failed.
+  return report->restorable() ? status : TooMuchLost(*report);
+}
+
+void AddNotes(Store& store, const ShardSet& set, std::vector<std::string>& notes) {
+  for (uint32_t shard = 0; shard < set.places.size(); ++shard) {
+    const ShardPlace& place = set.places[shard];
+    if (place.whole) continue;
+    notes.push_back(fmt::format("checkpoint of step {} was restored without shard {} ({}): {}",
+                                set.header.step, shard, store.Describe(place.path), place.problem));
+  }
+}
+
+}  // namespace
+
+Result<CheckpointState> ReadCheckpoint(Store& store, std::optional<uint64_t> step,
+                                       std::vector<std::string>* notes) {
+  MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
+  // A newer program's checkpoint would be passed over in favour of an older one.
+  if (!step && !scan.newer_version.empty()) return Status::Conflict(scan.newer_version);
+  Status first;
+  for (const ShardSet& set : scan.sets) {
+    if (step && set.header.step != *step) continue;
+    auto state = Restore(store, set);
+    if (state.ok()) {
+      if (notes != nullptr) AddNotes(store, set, *notes);
+      return state;
+    }
+    const Status why = Explain(store, set, state.status());
+    if (notes != nullptr) notes->push_back("passed over: " + why.ToString());
+    if (first.ok()) first = why;
+  }
+  if (!first.ok()) return first;
+  return ChooseSet(store, scan, step).status();
+}
+
+}  // namespace motley

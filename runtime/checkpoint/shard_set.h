@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which shard files there are, and which belong together, by their headers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/checkpoint/shard_format.h"
+#include "runtime/store.h"
+
+namespace motley {
+
+// The place of one shard of a checkpoint.
+struct ShardPlace {
+  std::string path;
+  std::string problem;      // What is wrong as far as header and size say; empty: nothing.
+  uint64_t size_bytes = 0;  // Of the file that is there.
+  bool usable = false;      // Its blocks may be this checkpoint's: worth reading.
+  bool whole = false;       // The header is right, and the size.
+};
+
+// One checkpoint: the shards with equal headers, and whatever lies where the others should be.
+struct ShardSet {
+  ShardHeader header;              // But for `shard`.
+  std::vector<ShardPlace> places;  // k + m.
+
+  uint32_t Usable() const;
+  uint32_t Whole() const;
+  bool LooksRestorable() const;  // At least k are usable.
+};
+
+struct ShardScan {
+  std::vector<ShardSet> sets;  // By step, newest first; of one step the most complete first.
+  std::vector<uint64_t> headless_steps;  // Files, but not one readable header.
+  std::vector<std::string> leftovers;    // Paths of files that an interrupted write left.
+  std::vector<uint32_t> folders;         // Numbers of those that are there.
+  std::string newer_version;             // Why a file of a newer format could not be read, or "".
+};
+
+// Reads every header. Folders that cannot be listed count as missing shards; only when the root
+// cannot, it is an error.
+Result<ShardScan> ScanShards(Store& store);
+
+// The checkpoint of `step`, or the newest one, preferring those that look restorable. kNotFound
+// names what there is.
+Result<ShardSet> ChooseSet(Store& store, const ShardScan& scan, std::optional<uint64_t> step);
+
+CheckpointInfo InfoOf(const ShardSet& set);
+
+}  // namespace motley

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/checkpoint/stripe_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace motley {
+
+StripeReader::StripeReader(Store& store, const ShardSet& set, ErasureCode code)
+    : store_(&store),
+      set_(&set),
+      code_(std::move(code)),
+      layout_(set.header),
+      blocks_(set.header.shards(), Bytes(set.header.block_bytes + kChecksumBytes)),
+      present_(set.header.shards()) {}
+
+Result<StripeReader> StripeReader::Open(Store& store, const ShardSet& set) {
+  const ShardHeader& header = set.header;
+  MOTLEY_ASSIGN_OR_RETURN(
+      ErasureCode code,
+      ErasureCode::Create(header.code.data, header.code.parity, header.code.technique));
+  if (Hash64(std::as_bytes(code.matrix())) != header.matrix_hash) {
+    return Status::DataError("it was written with another matrix of its erasure code");
+  }
+  return StripeReader(store, set, std::move(code));
+}
+
+uint64_t StripeReader::stripes_there() const {
+  uint64_t longest = 0;
+  for (const ShardPlace& place : set_->places) longest = std::max(longest, place.size_bytes);
+  return std::min(layout_.stripes(), longest / (set_->header.block_bytes + kChecksumBytes) + 1);
+}
+
+bool StripeReader::ReadBlock(uint32_t shard, uint64_t stripe) {
+  const ShardPlace& place = set_->places[shard];
+  if (!place.usable) return false;
+  const auto room = std::span(blocks_[shard]).first(size_ + kChecksumBytes);
+  const auto got = store_->Read(place.path, layout_.BlockOffset(stripe), room);
+  if (!got.ok() || *got != room.size()) return false;
+  uint64_t sum = 0;
+  std::memcpy(&sum, room.data() + size_, sizeof(sum));
+  return sum == BlockChecksum(set_->header.id, shard, stripe, room.first(size_));
+}
+
+void StripeReader::ReadAll(uint64_t stripe) {
+  size_ = layout_.BlockBytes(stripe);
+  for (uint32_t shard = 0; shard < blocks_.size(); ++shard) {
+    present_[shard] = ReadBlock(shard, stripe);
+  }
+}
+
+Status StripeReader::ReadData(uint64_t stripe) {
+  size_ = layout_.BlockBytes(stripe);
+  present_.assign(blocks_.size(), false);
+  std::vector<bool> wanted(blocks_.size(), false);
+  uint32_t there = 0;
+  for (uint32_t shard = 0; shard < blocks_.size(); ++shard) {
+    if (there == code_.data()) break;
+    present_[shard] = ReadBlock(shard, stripe);
+    if (present_[shard]) ++there;
+    wanted[shard] = shard < code_.data() && !present_[shard];
+  }
+  return code_.Reconstruct(Spans(), present_, wanted);
+}
+
+Status StripeReader::Rebuild() { return code_.Reconstruct(Spans(), present_); }
+
+std::vector<std::span<std::byte>> StripeReader::Spans() {
+  std::vector<std::span<std::byte>> spans;
+  for (Bytes& block : blocks_) spans.push_back(std::span(block).first(size_));
+  return spans;
+}
+
+}  // namespace motley

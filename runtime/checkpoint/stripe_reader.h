@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a checkpoint stripe by stripe into one stripe's memory, and rebuilds what is not right.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "coding/erasure_code.h"
+#include "runtime/checkpoint/shard_set.h"
+
+namespace motley {
+
+class StripeReader {
+ public:
+  // `store` and `set` outlive it. kDataError when the code's matrix is not the one it was written
+  // with.
+  static Result<StripeReader> Open(Store& store, const ShardSet& set);
+
+  const ShardLayout& layout() const { return layout_; }
+  // Stripes from this one on lie behind the end of every file, whatever the header says.
+  uint64_t stripes_there() const;
+
+  // Reads every block of the stripe; present() says which were right.
+  void ReadAll(uint64_t stripe);
+  // Reads data blocks, and parity only for want of them, then rebuilds data. kNotDecodable when
+  // more than m are lost, present() saying which.
+  Status ReadData(uint64_t stripe);
+  // After ReadAll: rebuilds whatever is not right. kNotDecodable as above.
+  Status Rebuild();
+
+  // Of the stripe read last. Valid until the next is.
+  BytesView block(uint32_t shard) const { return BytesView(blocks_[shard]).first(size_); }
+  const std::vector<bool>& present() const { return present_; }
+
+ private:
+  StripeReader(Store& store, const ShardSet& set, ErasureCode code);
+  bool ReadBlock(uint32_t shard, uint64_t stripe);
+  std::vector<std::span<std::byte>> Spans();
+
+  Store* store_;
+  const ShardSet* set_;
+  ErasureCode code_;
+  ShardLayout layout_;
+  std::vector<Bytes> blocks_;  // Each with room for its checksum.
+  std::vector<bool> present_;
+  size_t size_ = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "runtime/checkpoint/stripe_reader.h"
+#include "runtime/checkpoint/verify_set.h"
+
+namespace motley {
+namespace {
+
+// "3, 7-12 and 40 more".
+std::string RangesText(const std::vector<uint64_t>& numbers) {
+  constexpr size_t kMostRanges = 8;
+  std::vector<std::string> ranges;
+  size_t at = 0;
+  while (at < numbers.size() && ranges.size() < kMostRanges) {
+    size_t end = at + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    ranges.push_back(end - at == 1 ? fmt::format("{}", numbers[at])
+                                   : fmt::format("{}-{}", numbers[at], numbers[end - 1]));
+    at = end;
+  }
+  std::string text = fmt::format("{}", fmt::join(ranges, ", "));
+  if (at < numbers.size()) text += fmt::format(" and {} more", numbers.size() - at);
+  return text;
+}
+
+std::string ShardText(const ShardReport& shard, uint64_t stripes) {
+  std::string text = shard.problem;
+  if (!shard.damaged_blocks.empty()) {
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} of {} blocks damaged: {}", shard.damaged_blocks.size(), stripes,
+                        RangesText(shard.damaged_blocks));
+  }
+  return fmt::format("shard {} ({}): {}", shard.shard, shard.path, text);
+}
+
+// Whether the file's last bytes are what all before them ask for.
+bool FooterIsRight(Store& store, const ShardHeader& header, const ShardPlace& place,
+                   HashStream& content) {
+  FooterBytes bytes{};
+  const auto got = store.Read(place.path, ShardLayout(header).file_bytes() - kFooterBytes, bytes);
+  return got.ok() && *got == bytes.size() && bytes == PackFooter(header, content.Value());
+}
+
+// Files are read once: while a stripe's blocks are checked, each file's hash goes on.
+class Verifier {
+ public:
+  Verifier(Store& store, const ShardSet& set, StripeReader reader)
+      : store_(store), set_(set), reader_(std::move(reader)), contents_(set.places.size()) {}
+
+  VerifyReport Run() {
+    report_.info = InfoOf(set_);
+    report_.stripes = reader_.layout().stripes();
+    for (uint32_t shard = 0; shard < set_.places.size(); ++shard) {
+      const ShardPlace& place = set_.places[shard];
+      report_.shards.push_back({shard, store_.Describe(place.path), place.problem, {}});
+      contents_[shard].Add(PackHeader(HeaderOf(shard)));
+    }
+    const uint64_t there = reader_.stripes_there();
+    for (uint64_t stripe = 0; stripe < there; ++stripe) CheckStripe(stripe);
+    if (there < report_.stripes) report_.lost_stripes.push_back(there);  // And all behind it.
+    for (uint32_t shard = 0; shard < set_.places.size(); ++shard) CheckFooter(shard);
+    return std::move(report_);
+  }
+
+ private:
+  ShardHeader HeaderOf(uint32_t shard) const {
+    ShardHeader header = set_.header;
+    header.shard = shard;
+    return header;
+  }
+
+  void CheckStripe(uint64_t stripe) {
+    reader_.ReadAll(stripe);
+    uint32_t lost = 0;
+    for (uint32_t shard = 0; shard < set_.places.size(); ++shard) {
+      if (reader_.present()[shard]) {
+        const BytesView block = reader_.block(shard);
+        const uint64_t sum = BlockChecksum(set_.header.id, shard, stripe, block);
+        contents_[shard].Add(block);
+        contents_[shard].Add(std::as_bytes(std::span(&sum, 1)));
+        continue;
+      }
+      ++lost;
+      if (set_.places[shard].usable) report_.shards[shard].damaged_blocks.push_back(stripe);
+    }
+    if (lost > set_.header.code.parity) report_.lost_stripes.push_back(stripe);
+  }
+
+  void CheckFooter(uint32_t shard) {
+    ShardReport& report = report_.shards[shard];
+    if (!report.healthy() ||
+        FooterIsRight(store_, HeaderOf(shard), set_.places[shard], contents_[shard])) {
+      return;
+    }
+    report.problem = "its footer is damaged";
+  }
+
+  Store& store_;
+  const ShardSet& set_;
+  StripeReader reader_;
+  std::vector<HashStream> contents_;
+  VerifyReport report_;
+};
+
+}  // namespace
+
+bool VerifyReport::healthy() const {
+  return std::all_of(shards.begin(), shards.end(),
+                     [](const ShardReport& shard) { return shard.healthy(); });
+}
+
+bool VerifyReport::restorable() const { return lost_stripes.empty() && !shards.empty(); }
+
+std::string VerifyReport::ToText() const {
+  std::string text;
+  for (const ShardReport& shard : shards) {
+    if (!shard.healthy()) text += ShardText(shard, stripes) + "\n";
+  }
+  const std::string name = fmt::format("step {} ({})", info.step, motley::ToText(info.code));
+  if (healthy()) return fmt::format("{}: every shard is right\n", name);
+  if (restorable()) {
+    return text + fmt::format(
+                      "{}: can be restored exactly; motley checkpoint restore rebuilds "
+                      "the shards\n",
+                      name);
+  }
+  return text + fmt::format(
+                    "{}: cannot be restored: more than {} blocks are lost in {} of {} "
+                    "stripes: {}\n",
+                    name, info.code.parity, lost_stripes.size(), stripes, RangesText(lost_stripes));
+}
+
+Result<VerifyReport> VerifySet(Store& store, const ShardSet& set) {
+  auto reader = StripeReader::Open(store, set);
+  if (reader.ok()) return Verifier(store, set, std::move(*reader)).Run();
+  return reader.status().WithContext(
+      fmt::format("{}: checkpoint of step {}", store.Describe(""), set.header.step));
+}
+
+Status TooMuchLost(const VerifyReport& report) {
+  std::string text = report.ToText();
+  if (!text.empty()) text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ';');
+  return Status::NotDecodable(std::move(text));
+}
+
+Result<VerifyReport> VerifyCheckpoint(Store& store, std::optional<uint64_t> step) {
+  MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
+  MOTLEY_ASSIGN_OR_RETURN(const ShardSet set, ChooseSet(store, scan, step));
+  return VerifySet(store, set);
+}
+
+}  // namespace motley

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/file_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "runtime/store_path.h"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the system's error number says about `path`, as a Status.
+Status SystemError(const std::string& what, const std::string& path, int error) {
+  std::string message =
+      fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR: return Status::NotFound(std::move(message));
+    case EEXIST: return Status::Conflict(std::move(message));
+    case EACCES:
+    case EPERM:
+    case EROFS: return Status::Permission(std::move(message));
+    case EISDIR:
+    case ENAMETOOLONG: return Status::InvalidArgument(std::move(message));
+    case ENOSPC:
+    case EDQUOT: return Status::Resource(message + "; free some space or choose another folder");
+    default: return Status::Resource(std::move(message));
+  }
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class WrittenFile final : public StoreFile {
+ public:
+  WrittenFile(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Status Append(BytesView bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t written = write(fd_.get(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return SystemError("write", path_, errno);
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    }
+    return Status::Ok();
+  }
+
+  Status Sync() override {
+    if (fsync(fd_.get()) != 0) return SystemError("sync", path_, errno);
+    return Status::Ok();
+  }
+
+ private:
+  Descriptor fd_;
+  std::string path_;
+};
+
+class FileStore final : public Store {
+ public:
+  explicit FileStore(std::string root) : root_(std::move(root)) {}
+
+  Result<std::unique_ptr<StoreFile>> Create(const std::string& path) override {
+    MOTLEY_ASSIGN_OR_RETURN(std::string full, Full(path));
+    Descriptor fd(open(full.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (fd.get() < 0) return SystemError("create", full, errno);
+    return std::unique_ptr<StoreFile>(new WrittenFile(std::move(fd), std::move(full)));
+  }
+
+  Status Rename(const std::string& from, const std::string& to) override {
+    MOTLEY_ASSIGN_OR_RETURN(const std::string source, Full(from));
+    MOTLEY_ASSIGN_OR_RETURN(const std::string target, Full(to));
+    if (rename(source.c_str(), target.c_str()) == 0) return Status::Ok();
+    return SystemError("rename to " + target, source, errno);
+  }
+
+  Status SyncFolder(const std::string& folder) override {
+    MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(folder));
+    const Descriptor fd(open(full.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd.get() < 0) return SystemError("open the folder", full, errno);
+    // Some file systems cannot sync a folder and say EINVAL; they have no other way to be asked.
+    if (fsync(fd.get()) != 0 && errno != EINVAL) return SystemError("sync", full, errno);
+    return Status::Ok();
+  }
+
+  Result<size_t> Read(const std::string& path, uint64_t offset, std::span<std::byte> to) override {
+    MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(path));
+    const Descriptor fd(open(full.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0) return SystemError("open", full, errno);
+    size_t filled = 0;
+    while (filled < to.size()) {
+      const ssize_t got = pread(fd.get(), to.data() + filled, to.size() - filled,
+                                static_cast<off_t>(offset + filled));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return SystemError("read", full, errno);
+      if (got == 0) break;
+      filled += static_cast<size_t>(got);
+    }
+    return filled;
+  }
+
+  Result<std::vector<StoreEntry>> List(const std::string& folder) override {
+    MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(folder));
+    std::vector<StoreEntry> entries;
+    std::error_code error;
+    for (fs::directory_iterator it(full, error), end; !error && it != end; it.increment(error)) {
+      StoreEntry entry{.name = it->path().filename().string()};
+      struct stat info {};
+      if (stat(it->path().c_str(), &info) != 0) continue;  // Gone meanwhile, or a broken link.
+      entry.is_folder = S_ISDIR(info.st_mode);
+      if (!entry.is_folder) entry.size_bytes = static_cast<uint64_t>(info.st_size);
+      entries.push_back(std::move(entry));
+    }
+    if (error) return SystemError("list", full, error.value());
+    std::sort(entries.begin(), entries.end(),
+              [](const StoreEntry& a, const StoreEntry& b) { return a.name < b.name; });
+    return entries;
+  }
+
+  Status MakeFolder(const std::string& path) override {
+    MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(path));
+    std::error_code error;
+    fs::create_directories(full, error);
+    if (error) return SystemError("make the folder", full, error.value());
+    return Status::Ok();
+  }
+
+  Status Remove(const std::string& path) override {
+    MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(path));
+    if (unlink(full.c_str()) != 0) return SystemError("remove", full, errno);
+    return Status::Ok();
+  }
+
+  Result<uint64_t> Size(const std::string& path) override {
+    MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(path));
+    struct stat info {};
+    if (stat(full.c_str(), &info) != 0) return SystemError("look at", full, errno);
+    if (S_ISDIR(info.st_mode)) return SystemError("measure", full, EISDIR);
+    return static_cast<uint64_t>(info.st_size);
+  }
+
+  std::string Describe(const std::string& path) const override {
+    return path.empty() ? root_ : (fs::path(root_) / path).string();
+  }
+
+ private:
+  Result<std::string> Full(const std::string& path) const {
+    MOTLEY_RETURN_IF_ERROR(CheckStorePath(path));
+    return Describe(path);
+  }
+
+  std::string root_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenFileStore(const std::string& folder, MissingFolder missing) {
+  std::error_code error;
+  if (missing == MissingFolder::kCreate) fs::create_directories(folder, error);
+  if (error) return SystemError("make the folder", folder, error.value());
+  struct stat info {};
+  if (stat(folder.c_str(), &info) != 0) return SystemError("open the folder", folder, errno);
+  if (!S_ISDIR(info.st_mode)) {
+    return Status::InvalidArgument(folder + ": is a file where a folder is needed");
+  }
+  return std::unique_ptr<Store>(new FileStore(folder));
+}
+
+}  // namespace motley

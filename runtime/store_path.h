@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which paths a Store takes. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace motley {
+
+// kInvalidArgument unless `path` is "" or parts between single '/', none of them "." or "..".
+inline Status CheckStorePath(const std::string& path) {
+  if (path.empty()) return Status::Ok();
+  std::string_view rest = path;
+  while (true) {
+    const size_t end = rest.find('/');
+    const std::string_view part = rest.substr(0, end);
+    if (part.empty() || part == "." || part == "..") {
+      return Status::InvalidArgument("'" + path + "' is no path inside a store");
+    }
+    if (end == std::string_view::npos) return Status::Ok();
+    rest.remove_prefix(end + 1);
+  }
+}
+
+// "" for what lies in the root.
+inline std::string FolderOf(const std::string& path) {
+  const size_t end = path.rfind('/');
+  return end == std::string::npos ? "" : path.substr(0, end);
+}
+
+}  // namespace motley
