@@ -4,17 +4,36 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "coding/decoder.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "scheduler/scheduler.h"
 #include "training/model.h"
 #include "training/optimizer.h"
 
 namespace motley {
+
+// How a job's samples came from what a user gave: kept with checkpoints, so that their model can be
+// exported, and the job resumed on the same samples.
+struct DataMeaning {
+  std::vector<double> class_labels;
+  float input_scale = 1;  // Features were multiplied by it.
+  double split = 0;       // Part of the samples that trains; 0: as the data came.
+};
+
+struct CheckpointOptions {
+  uint64_t every = 0;  // Steps; 0: none. Needs Env::disk.
+  CheckpointCode code;
+  // Not 0. Names the training run, through all its resumptions: see CheckpointState::job.
+  uint64_t run = 0;
+};
+
+struct SavedJob;  // saved_job.h
 
 struct JobOptions {
   ModelSpec model;
@@ -33,27 +52,49 @@ struct JobOptions {
   Duration start_timeout = std::chrono::seconds(30);
   uint32_t slice_length = 1u << 18;  // Floats (1 MiB).
   double audit_fraction = 0.02;  // Share of steps checked against a direct sum; at least the first.
+  uint32_t partitions = 0;       // k; 0: as many as PartitionCount says.
+  DataMeaning meaning;
+  CheckpointOptions checkpoint;
+  // Goes on from there, with its partitions; all that must be the same is checked. Null: starts
+  // anew. `steps` counts those that it has.
+  std::shared_ptr<const SavedJob> resume;
 };
 
 // k for a job: enough fine partitions to share work smoothly, never more than samples.
 // kInvalidArgument when there are more workers than samples.
 Result<uint32_t> PartitionCount(uint64_t samples, uint32_t workers);
 
-// What a finished (or ended) job leaves.
+// The part of a job's record that outlives its process.
+struct JobHistory {
+  double wall_seconds = 0;  // From each run's first step's start to its last commit.
+  uint64_t discarded_steps = 0;
+  uint64_t audited_steps = 0;
+  double max_decode_error = 0;
+  double max_amplification = 0;
+  uint64_t first_loss = 0;  // Step of batch_loss[0]; the oldest of a very long job are dropped.
+  std::vector<double> batch_loss;  // Mean loss of each step's batch, before its update.
+};
+
+// What a finished (or ended) job leaves. With JobOptions::resume, of all its runs together.
 struct JobResult {
   Status status;
   std::vector<float> parameters;
   uint64_t steps = 0;                // Committed.
   uint64_t discarded_steps = 0;      // Opened, but their update was never applied.
+  uint64_t first_step = 0;           // Of this run: those before it came from a checkpoint.
   double wall_seconds = 0;           // From the first step's start to the last commit.
-  std::vector<double> step_seconds;  // Commit to commit.
+  std::vector<double> step_seconds;  // Commit to commit, of this run.
   std::vector<double> batch_loss;    // Mean loss of each step's batch, before its update.
+  uint64_t first_loss = 0;           // Step of batch_loss[0].
   double max_decode_error = 0;       // ||decoded - direct|| / ||direct|| over audited steps.
   uint64_t audited_steps = 0;
   double max_amplification = 0;
   SchedulerStats scheduler;
   std::vector<uint64_t> held_bytes;  // Per worker, as last reported.
   std::vector<std::string> worker_names;
+  uint64_t checkpoint_step = 0;      // Steps that the newest safe checkpoint has; 0: none.
+  uint64_t checkpoints = 0;          // Written in this run.
+  uint64_t checkpoint_failures = 0;  // Tried in this run, and not written.
 };
 
 // What happens inside a job, for progress, traces, fault scripts and the simulator's checkers. Loop
@@ -74,6 +115,8 @@ class JobObserver {
   // `parameters` are those of version step + 1.
   virtual void OnStepApplied(StepId, std::span<const float> /*parameters*/, double /*batch_loss*/,
                              Time) {}
+  // A checkpoint with `steps` steps is safe: a later run can go on from there.
+  virtual void OnCheckpoint(uint64_t /*steps*/) {}
   virtual void OnNotice(const std::string& /*text*/) {}
   virtual void OnCommand(const Command&, Time) {}
 };

@@ -6,14 +6,22 @@
 
 namespace motley {
 
-JobRecord::JobRecord(uint32_t workers) {
+JobRecord::JobRecord(uint32_t workers, uint64_t first_step, const JobHistory& before)
+    : opened_(first_step),
+      discarded_before_(before.discarded_steps),
+      wall_before_(before.wall_seconds) {
   result_.worker_names.resize(workers);
   result_.held_bytes.resize(workers);
+  result_.steps = result_.first_step = first_step;
+  result_.wall_seconds = before.wall_seconds;
+  result_.batch_loss = before.batch_loss;
+  result_.first_loss = before.first_loss;
+  result_.max_amplification = before.max_amplification;
 }
 
 void JobRecord::Opened(StepId step, Time now) {
   if (step < opened_) return;
-  if (opened_ == 0) first_start_ = last_commit_ = now;
+  if (!std::exchange(started_, true)) first_start_ = last_commit_ = now;
   opened_ = step + 1;
 }
 
@@ -26,11 +34,21 @@ void JobRecord::Applied(Time now) {
   ++result_.steps;
   result_.step_seconds.push_back(ToSeconds(now - last_commit_));
   last_commit_ = now;
-  result_.wall_seconds = ToSeconds(now - first_start_);
+  result_.wall_seconds = wall_before_ + ToSeconds(now - first_start_);
+}
+
+JobHistory JobRecord::History() const {
+  JobHistory history;
+  history.wall_seconds = result_.wall_seconds;
+  history.discarded_steps = discarded_before_;
+  history.max_amplification = result_.max_amplification;
+  history.first_loss = result_.first_loss;
+  history.batch_loss = result_.batch_loss;
+  return history;
 }
 
 JobResult JobRecord::Take() {
-  result_.discarded_steps = opened_ - result_.steps;
+  result_.discarded_steps = discarded_before_ + opened_ - result_.steps;
   return std::move(result_);
 }
 

@@ -9,7 +9,8 @@ namespace motley {
 
 class JobRecord {
  public:
-  explicit JobRecord(uint32_t workers);
+  // `before`: what an earlier run of the same job had come to, in `first_step` steps.
+  explicit JobRecord(uint32_t workers, uint64_t first_step = 0, const JobHistory& before = {});
 
   void Joined(WorkerId worker, const std::string& name) { result_.worker_names[worker] = name; }
   void Holds(WorkerId worker, uint64_t size_bytes) { result_.held_bytes[worker] = size_bytes; }
@@ -19,12 +20,18 @@ class JobRecord {
   void Applied(Time now);
 
   double last_batch_loss() const { return result_.batch_loss.back(); }
+  uint64_t steps() const { return result_.steps; }
+  // As it stands; audits are the caller's.
+  JobHistory History() const;
   // The record as it stands; status, parameters, audits and statistics are the caller's.
   JobResult Take();
 
  private:
   JobResult result_;
-  uint64_t opened_ = 0;  // Different steps.
+  uint64_t opened_;  // Different steps, earlier runs' applied ones with them.
+  uint64_t discarded_before_;
+  double wall_before_;
+  bool started_ = false;
   Time first_start_{};
   Time last_commit_{};
 };

@@ -32,7 +32,10 @@ double Gib(uint64_t bytes) { return static_cast<double>(bytes) / (1u << 30); }
 
 uint64_t ServerVectors(const JobOptions& options) {
   const uint64_t sums = options.code == "none" ? 1 : uint64_t{options.tolerate} + 1;
-  return kVersions + kGradients + kAudit + sums + OptimizerVectors(options.optimizer.name);
+  const uint64_t state = OptimizerVectors(options.optimizer.name);
+  // A checkpoint holds a version and a copy of the state until it is written.
+  const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 + state : 0;
+  return kVersions + kGradients + kAudit + sums + state + checkpoint;
 }
 
 uint64_t WorkerVectors() { return kParameterBuffers + kAnswers; }

@@ -10,6 +10,17 @@
 #include "runtime/messages.h"
 
 namespace motley {
+namespace {
+
+uint64_t FirstStep(const JobOptions& options) {
+  return options.resume != nullptr ? options.resume->step : 0;
+}
+
+JobHistory HistoryBefore(const JobOptions& options) {
+  return options.resume != nullptr ? options.resume->about.history : JobHistory();
+}
+
+}  // namespace
 
 ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                      JobObserver* observer, Parts parts)
@@ -24,7 +35,8 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       publisher_(env.transport, options.workers, options.slice_length),
       feed_(env.transport, data, schedule_.partition_sizes(), options.workers,
             [this](const Status& why) { End(why); }),
-      record_(options.workers),
+      record_(options.workers, FirstStep(options), HistoryBefore(options)),
+      checkpointer_(MakeCheckpointer(std::move(parts.about))),
       peers_(env.loop, env.transport, options.workers, options.token, job_,
              {[this](WorkerId worker) { return Welcome(worker); },
               [this](WorkerId worker) { OnJoined(worker); },
@@ -33,11 +45,30 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       pump_(env.loop, std::move(parts.scheduler),
             [this](const Command& command) { Execute(command); }),
       introduced_(options.workers, false) {
+  options_.resume = nullptr;  // As large as the model.
   const size_t length = VectorLength(model_->parameter_count());
   gradient_ = std::make_shared<std::vector<float>>(length);
   *rows_ = std::make_unique<RowCollector>(options.workers, length, options.slice_length,
                                           env.device.parallel(),
                                           [this](Event event) { OnAnswer(std::move(event)); });
+}
+
+std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) {
+  if (options_.checkpoint.every == 0) return nullptr;
+  return std::make_unique<Checkpointer>(
+      env_.loop, *env_.disk, options_, std::move(about),
+      Checkpointer::Hooks{
+          [this](ServerModel::SnapshotDone done) { model_->TakeSnapshot(std::move(done)); },
+          [this] { return History(); }, [this](uint64_t steps) { observer_.OnCheckpoint(steps); },
+          [this](const std::string& text) { observer_.OnNotice(text); },
+          [this] { FinishWhenQuiet(); }});
+}
+
+JobHistory ServerJob::History() const {
+  JobHistory history = record_.History();
+  history.max_decode_error = model_->max_decode_error();
+  history.audited_steps = model_->audited_steps();
+  return history;
 }
 
 ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
@@ -158,6 +189,7 @@ void ServerJob::OnApplied(StepId step, const Status& status) {
   const Time now = env_.loop.Now();
   record_.Applied(now);
   observer_.OnStepApplied(step, *model_->parameters(), record_.last_batch_loss(), now);
+  if (checkpointer_ != nullptr) checkpointer_->OnVersion(step + 1);
   pump_.Raise(StepApplied{step});
 }
 
@@ -181,7 +213,9 @@ void ServerJob::End(Status status) {
 }
 
 void ServerJob::FinishWhenQuiet() {
-  if (!ended_ || !gone_ || model_->busy() || !finished_) return;
+  if (!ended_ || model_->busy() || !finished_) return;
+  if (checkpointer_ != nullptr && !checkpointer_->SaveLast(record_.steps())) return;
+  if (!gone_) return;
   const auto result = std::make_shared<JobResult>(record_.Take());
   result->status = end_;
   const Status copied = OrNoMemory("the parameters to be handed over", [&] {
@@ -192,6 +226,11 @@ void ServerJob::FinishWhenQuiet() {
   result->max_decode_error = model_->max_decode_error();
   result->audited_steps = model_->audited_steps();
   result->scheduler = pump_.Stats();
+  if (checkpointer_ != nullptr) {
+    result->checkpoint_step = checkpointer_->safe_step();
+    result->checkpoints = checkpointer_->written();
+    result->checkpoint_failures = checkpointer_->failures();
+  }
   // Posted, so that the caller may destroy this node from inside its callback.
   env_.loop.Post(alive_.Guard(
       [finished = std::exchange(finished_, nullptr), result] { finished(std::move(*result)); }));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/alive.h"
+#include "runtime/checkpointer.h"
 #include "runtime/event_pump.h"
 #include "runtime/job_record.h"
 #include "runtime/partition_feed.h"
@@ -28,6 +29,7 @@ class ServerJob final : public ServerNode, private Receiver {
     std::unique_ptr<ServerModel> model;
     std::unique_ptr<Scheduler> scheduler;
     std::shared_ptr<std::unique_ptr<RowCollector>> rows;
+    JobDescription about;  // For checkpoints; empty without.
   };
 
   ServerJob(Env env, const JobOptions& options, const DataSource& data, JobObserver* observer,
@@ -71,6 +73,9 @@ class ServerJob final : public ServerNode, private Receiver {
   void Do(const Notify& command);
   void OnApplied(StepId step, const Status& status);
 
+  std::unique_ptr<Checkpointer> MakeCheckpointer(JobDescription about);
+  JobHistory History() const;
+
   // The end.
   void End(Status status);
   void FinishWhenQuiet();
@@ -89,6 +94,7 @@ class ServerJob final : public ServerNode, private Receiver {
   Publisher publisher_;
   PartitionFeed feed_;
   JobRecord record_;
+  std::unique_ptr<Checkpointer> checkpointer_;  // Null: none are wanted.
   ServerPeers peers_;
   EventPump pump_;
   struct Incoming {  // From a peer: the message that is arriving.

@@ -130,11 +130,10 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
   MOTLEY_ASSERT(!applying_ && !copying_);
   // Where the last snapshot is still held, its copy is left to it.
   if (state_copy_ == nullptr || state_copy_.use_count() > 1) {
-    auto fresh = OrNoMemory(
-        "a checkpoint's copy of the optimizer's state", [this] {
-          return Result<std::shared_ptr<std::vector<float>>>(
-              std::make_shared<std::vector<float>>(shared_->optimizer->state().size()));
-        });
+    auto fresh = OrNoMemory("a checkpoint's copy of the optimizer's state", [this] {
+      return Result<std::shared_ptr<std::vector<float>>>(
+          std::make_shared<std::vector<float>>(shared_->optimizer->state().size()));
+    });
     if (!fresh.ok()) return done(fresh.status());
     state_copy_ = std::move(fresh).value();
   }

@@ -85,7 +85,7 @@ class ServerModel {
   bool applying_ = false;
   bool auditing_ = false;
   bool copying_ = false;
-  StepId first_step_ = 0;  // Of this run.
+  StepId first_step_ = 0;                           // Of this run.
   std::shared_ptr<std::vector<float>> state_copy_;  // Of the last snapshot, for the next.
   double max_decode_error_ = 0;
   uint64_t audited_steps_ = 0;

@@ -31,7 +31,8 @@ Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
   if (options.batch == 0) return Status::InvalidArgument("a batch needs at least one sample");
   if (options.steps == 0) return Status::InvalidArgument("a job needs at least one step");
   if (options.checkpoint.every > 0 && (!has_disk || options.checkpoint.run == 0)) {
-    return Status::InvalidArgument("checkpoints need a folder, and a name of the run that is not 0");
+    return Status::InvalidArgument(
+        "checkpoints need a folder, and a name of the run that is not 0");
   }
   if (options.slice_length < 2 || options.slice_length % 2 != 0 ||
       options.slice_length > kMaxBulkBytes / sizeof(float)) {
@@ -61,21 +62,36 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   return out;
 }
 
+Result<uint32_t> PartitionsOf(const JobOptions& options, uint64_t samples) {
+  if (options.resume != nullptr) return options.resume->about.partitions;
+  if (options.partitions == 0) return PartitionCount(samples, options.workers);
+  if (options.partitions <= samples) return options.partitions;
+  return Status::InvalidArgument(
+      fmt::format("{} samples cannot be cut into {} partitions", samples, options.partitions));
+}
+
 Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, const DataSource& data,
                                          JobObserver* observer) {
   const uint64_t samples = data.shape().rows;
-  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionCount(samples, options.workers));
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionsOf(options, samples));
   const BatchSchedule schedule(options.seed, PartitionSizes(samples, partitions), options.batch);
   MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data, schedule));
+  JobDescription about;
+  if (options.resume != nullptr || options.checkpoint.every > 0) {
+    MOTLEY_ASSIGN_OR_RETURN(about, Describe(options, data, schedule, model->parameter_count()));
+  }
+  if (options.resume != nullptr) {
+    MOTLEY_RETURN_IF_ERROR(CheckSameJob(*options.resume, about, options.seed));
+  }
   const auto rows = std::make_shared<std::unique_ptr<RowCollector>>();
   MOTLEY_ASSIGN_OR_RETURN(
       auto scheduler,
       MakeCodedScheduler(ForScheduler(options, schedule), [rows](const std::vector<bool>& absent) {
         return (*rows)->RowsToReplace(absent);
       }));
-  return std::unique_ptr<ServerNode>(
-      new ServerJob(env, options, data, observer,
-                    ServerJob::Parts{schedule, std::move(model), std::move(scheduler), rows}));
+  return std::unique_ptr<ServerNode>(new ServerJob(
+      env, options, data, observer,
+      ServerJob::Parts{schedule, std::move(model), std::move(scheduler), rows, std::move(about)}));
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ class ServerNode {
   using Finished = std::function<void(JobResult)>;
 
   // kInvalidArgument for options that cannot work (checked before anything starts), with what to
-  // change; kConflict when `options.resume` is another job's; kResource when the model does not fit into memory. `data` and `observer` (may be null)
-  // are borrowed.
+  // change; kConflict when `options.resume` is another job's; kResource when the model does not fit
+  // into memory. `data` and `observer` (may be null) are borrowed.
   static Result<std::unique_ptr<ServerNode>> Create(Env env, const JobOptions& options,
                                                     const DataSource& data, JobObserver* observer);
   virtual ~ServerNode() = default;

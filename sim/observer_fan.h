@@ -39,6 +39,9 @@ class ObserverFan final : public JobObserver {
                      Time now) override {
     for (JobObserver* each : observers_) each->OnStepApplied(step, parameters, batch_loss, now);
   }
+  void OnCheckpoint(uint64_t steps) override {
+    for (JobObserver* each : observers_) each->OnCheckpoint(steps);
+  }
   void OnNotice(const std::string& text) override {
     for (JobObserver* each : observers_) each->OnNotice(text);
   }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a checkpoint says about its job besides the numbers themselves: what the job was, so that
+// another run can go on with it or its model be used, and how far its report had come. Plain
+// values; any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/job.h"
+#include "training/batch_schedule.h"
+#include "training/data_source.h"
+#include "training/safetensors.h"
+
+namespace motley {
+
+struct JobDescription {
+  // Must be the same for the batches, and so the loss curve, to go on.
+  ModelSpec model;
+  uint64_t parameters = 0;
+  std::string optimizer;
+  uint64_t samples = 0;
+  bool sparse = false;
+  uint64_t fingerprint = 0;  // Of the samples; 0: not known.
+  uint32_t batch = 0;
+  uint32_t partitions = 0;
+  DataMeaning meaning;
+  // May be changed.
+  double learning_rate = 0;
+  double l2 = 0;
+  uint64_t steps = 0;  // Of the whole job.
+
+  JobHistory history;
+};
+
+// Some of the samples' bytes (not all: they may be larger than memory), as a number that is never
+// 0. Errors are those of the source.
+Result<uint64_t> Fingerprint(const DataSource& data);
+
+// What `options` and `data` come to under `schedule`; `parameters` is the model's count.
+// `history` is left empty.
+Result<JobDescription> Describe(const JobOptions& options, const DataSource& data,
+                                const BatchSchedule& schedule, uint64_t parameters);
+
+std::string ToJson(const JobDescription& about);
+// kDataError: not what ToJson wrote, by this version or an earlier one.
+Result<JobDescription> ParseJobDescription(const std::string& json);
+
+// A checkpoint, understood. Immutable once made.
+struct SavedJob {
+  uint64_t run = 0;  // CheckpointState::job
+  uint64_t seed = 0;
+  uint64_t step = 0;
+  JobDescription about;
+  std::shared_ptr<const std::vector<float>> parameters;
+  uint64_t optimizer_steps = 0;
+  std::shared_ptr<const std::vector<float>> optimizer_state;
+};
+
+// kDataError when the description does not fit the numbers.
+Result<SavedJob> Understand(const CheckpointState& state);
+
+// The newest checkpoint of `store`, or that of `step`. Errors and `notes` as of ReadCheckpoint.
+Result<SavedJob> LoadSavedJob(Store& store, std::optional<uint64_t> step = {},
+                              std::vector<std::string>* notes = nullptr);
+
+// Whether checkpoints of run `run` may be written into `store`: kConflict, naming them, when those
+// of another run are there. Another run is any when `run` is 0.
+Status CheckBelongs(Store& store, uint64_t run);
+
+// kConflict names the first thing in which `now` (see Describe) and `seed` are not the saved job's,
+// and what to do.
+Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t seed);
+
+// Its model, for a file. kDataError for one that is not built in.
+Result<SavedModel> ModelOf(const SavedJob& saved);
+
+}  // namespace motley
