@@ -114,7 +114,7 @@ motley_cpu_queue MakeCpuQueue(ParallelFor& parallel) {
     static_cast<ParallelFor*>(context)->For(
         count, grain, [=](size_t begin, size_t end) { body(body_context, begin, end); });
   };
-  return {.context = &parallel, .parallel_for = run};
+  return {.context = &parallel, .threads = parallel.threads(), .parallel_for = run};
 }
 
 Result<std::unique_ptr<Device>> MakeCpuDevice(Loop& loop, const CpuDeviceOptions& options) {

@@ -11,6 +11,7 @@ extern "C" {
 
 typedef struct motley_cpu_queue {
   void* context;
+  size_t threads; /* To borrow, with the caller's own; >= 1. */
   /* Calls body(body_context, begin, end) on disjoint ranges that cover [0, count), each of at least
    * `grain` (>= 1) items save the last, perhaps at once on several threads; returns when all have
    * run. The kernels decide where sums are cut, so any way of cutting gives the same result. */

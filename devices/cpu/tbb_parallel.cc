@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thread sanitizer cannot see into a distribution's TBB. There the plain-thread twin takes its place:
-// a suppression would also hide real races inside of TBB's tasks.
+// Thread sanitizer cannot see into a distribution's TBB. There the plain-thread twin takes its
+// place: a suppression would also hide real races inside of TBB's tasks.
 #include "devices/cpu/cpu_device.h"
 
 #if defined(__SANITIZE_THREAD__)

@@ -1,74 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of dense matrices: Eigen's, tile by tile. A tile is small enough that Eigen's packed
-// copies fit on the stack, and large enough that packing them costs little.
-#define EIGEN_DONT_PARALLELIZE
-#define EIGEN_STACK_ALLOCATION_LIMIT (1 << 20)
-#define EIGEN_NO_MALLOC
+// Products of dense matrices after Goto, van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication" (ACM TOMS 34(3), 2008): packed panels of b stay in the first cache, a packed
+// block of a in the second. Packed copies are on the stack of the thread that works.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
-#include <Eigen/Core>
-
+#include "devices/cpu/kernels/gemm_pack.h"
+#include "devices/cpu/kernels/gemm_tile.h"
 #include "devices/cpu/kernels/operations.h"
 #include "devices/cpu/kernels/ranges.h"
 
 namespace motley::cpu {
 namespace {
 
-using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using ColumnMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;
-using Stride = Eigen::OuterStride<>;
-using Plain = Eigen::Map<const RowMajor, 0, Stride>;
-using Transposed = Eigen::Map<const ColumnMajor, 0, Stride>;
-using Output = Eigen::Map<RowMajor, 0, Stride>;
+constexpr size_t kMostDepth = 512;  // Alone decides where sums are cut.
+constexpr size_t kBlockRows = 9 * kMostRows;
+constexpr size_t kBlockColumns = 384;
+static_assert(kBlockColumns % kPanel == 0);
 
-constexpr size_t kTileRows = 128;
-constexpr size_t kTileColumns = 256;
-
-struct Product {
-  bool transpose_a;
-  bool transpose_b;
-  size_t m, n, k;
-  float alpha;
-  const float* a;
-  const float* b;
-  float beta;
-  float* c;
-};
-
-template <typename A, typename B>
-void Multiply(const Product& p, const A& a, const B& b, Output c) {
-  if (p.beta == 0) {
-    c.noalias() = p.alpha * a * b;
-    return;
-  }
-  if (p.beta != 1) c *= p.beta;
-  c.noalias() += p.alpha * a * b;
-}
-
-template <typename A>
-void MultiplyByB(const Product& p, const A& a, size_t column, size_t columns, Output c) {
-  if (p.transpose_b) {
-    Multiply(p, a, Transposed(p.b + column * p.k, p.k, columns, Stride(p.k)), c);
-  } else {
-    Multiply(p, a, Plain(p.b + column, p.k, columns, Stride(p.n)), c);
-  }
-}
-
-// One dimension in tiles of about `tile`; the last takes the rest, which is never a single row or
-// column of a matrix: those would go through Eigen's vector products, which allocate.
-struct Tiling {
+// One dimension in parts of whole units, as equal as can be.
+struct Split {
   size_t size;
-  size_t tile;
-  size_t tiles() const { return std::max<size_t>(1, (size + tile / 2) / tile); }
-  size_t begin(size_t i) const { return i * tile; }
-  size_t length(size_t i) const { return i + 1 < tiles() ? tile : size - begin(i); }
+  size_t parts;
+  size_t unit = 1;
+
+  static Split OfAtMost(size_t size, size_t most, size_t unit = 1) {
+    return {size, Blocks(size, most), unit};
+  }
+  size_t begin(size_t i) const {
+    const size_t units = Blocks(size, unit);
+    return std::min(size, unit * (units / parts * i + std::min(i, units % parts)));
+  }
+  size_t length(size_t i) const { return begin(i + 1) - begin(i); }
 };
 
-void MultiplyTile(const Product& p, size_t row, size_t rows, size_t column, size_t columns) {
-  Output c(p.c + row * p.n + column, rows, columns, Stride(p.n));
-  if (p.transpose_a) {
-    MultiplyByB(p, Transposed(p.a + row, rows, p.k, Stride(p.m)), column, columns, c);
-  } else {
-    MultiplyByB(p, Plain(p.a + row * p.k, rows, p.k, Stride(p.k)), column, columns, c);
+// c = alpha * a * b + beta * c.
+struct Product {
+  Factor a, b;
+  size_t rows, columns, depth;
+  float alpha, beta;
+  float* c;
+  size_t row_stride, column_stride;
+
+  float* At(size_t row, size_t column) const {
+    return c + row * row_stride + column * column_stride;
+  }
+};
+
+struct Tile {
+  size_t row, rows, column, columns;
+};
+
+struct Workspace {
+  alignas(64) float a[kBlockRows * kMostDepth + kLanes];
+  alignas(64) float b[kBlockColumns * kMostDepth + kLanes];
+};
+
+void ScaleTarget(const Product& p, const Tile& tile) {
+  for (size_t i = 0; i < tile.rows; ++i) {
+    for (size_t j = 0; j < tile.columns; ++j) *p.At(tile.row + i, tile.column + j) *= p.beta;
+  }
+}
+
+size_t VectorsOf(size_t columns) { return columns > kLanes ? kVectors : 1; }
+
+// Columns that are used by one panel of rows alone are read where they are.
+bool InPlace(const Product& p, size_t columns) {
+  return p.rows <= kMostRows && !p.b.deep && columns % kLanes == 0;
+}
+
+void PackColumns(const Product& p, size_t column, size_t columns, size_t begin, size_t depth,
+                 float* to) {
+  for (size_t j = 0; j < columns; j += kPanel, to += kPanel * depth) {
+    const size_t lines = std::min(kPanel, columns - j);
+    if (InPlace(p, lines)) continue;
+    const auto pack = VectorsOf(lines) == 1 ? PackPanel<kLanes> : PackPanel<kPanel>;
+    pack(p.b, column + j, lines, begin, depth, 1, to);
+  }
+}
+
+void PackRows(const Product& p, size_t row, const Split& panels, size_t begin, size_t depth,
+              float* to) {
+  for (size_t i = 0; i < panels.parts; ++i) {
+    const size_t lines = panels.length(i);
+    PanelCopyFor(lines)(p.a, row + panels.begin(i), lines, begin, depth, p.alpha, to);
+    to += lines * depth;
+  }
+}
+
+// Packed rows times columns, into the block of c at `block`.
+void MultiplyBlock(const Product& p, const Tile& block, const Split& panels, size_t begin,
+                   size_t depth, const Workspace& space) {
+  const bool add = begin > 0 || p.beta != 0;
+  for (size_t j = 0; j < block.columns; j += kPanel) {
+    const size_t columns = std::min(kPanel, block.columns - j);
+    const bool in_place = InPlace(p, columns);
+    const float* b = in_place ? p.b.At(block.column + j, begin) : space.b + j * depth;
+    const size_t stride = in_place ? p.b.stride : VectorsOf(columns) * kLanes;
+    const float* a = space.a;
+    for (size_t i = 0; i < panels.parts; ++i) {
+      const size_t rows = panels.length(i);
+      const Target target{p.At(block.row + panels.begin(i), block.column + j), p.row_stride,
+                          p.column_stride, columns, add};
+      PanelProductFor(rows, VectorsOf(columns))(depth, a, b, stride, target);
+      a += rows * depth;
+    }
+  }
+}
+
+void MultiplyTile(const Product& p, const Tile& tile) {
+  Workspace space;
+  if (p.beta != 0 && p.beta != 1) ScaleTarget(p, tile);
+  const Split across = Split::OfAtMost(tile.columns, kBlockColumns, kPanel);
+  const Split down = Split::OfAtMost(tile.rows, kBlockRows);
+  const Split deep = Split::OfAtMost(p.depth, kMostDepth);
+  for (size_t j = 0; j < across.parts; ++j) {
+    for (size_t k = 0; k < deep.parts; ++k) {
+      const size_t column = tile.column + across.begin(j);
+      PackColumns(p, column, across.length(j), deep.begin(k), deep.length(k), space.b);
+      for (size_t i = 0; i < down.parts; ++i) {
+        const Tile block{tile.row + down.begin(i), down.length(i), column, across.length(j)};
+        const Split panels = Split::OfAtMost(block.rows, kMostRows);
+        PackRows(p, block.row, panels, deep.begin(k), deep.length(k), space.a);
+        MultiplyBlock(p, block, panels, deep.begin(k), deep.length(k), space);
+      }
+    }
   }
 }
 
@@ -80,9 +137,39 @@ void ScaleOnly(size_t count, float beta, float* c) {
   }
 }
 
-}  // namespace
+// A few columns would leave lanes of each vector empty: then the rows become columns.
+bool BetterTransposed(size_t m, size_t n) { return n < kPanel && n % kLanes != 0 && m >= kPanel; }
 
-void PrepareGemm() { Eigen::setCpuCacheSizes(32 << 10, 512 << 10, 1 << 20); }
+// As many tiles as there are threads, or as are worth one, and as square as can be.
+void ForTiles(void* queue, const Product& p) {
+  const double cost = static_cast<double>(p.rows) * static_cast<double>(p.columns) *
+                      static_cast<double>(p.depth) / (16 * kWorthwhile);
+  const size_t threads =
+      static_cast<size_t>(std::min(cost + 1, static_cast<double>(ThreadsOf(queue))));
+  Split down{p.rows, 1};
+  Split across{p.columns, 1, kPanel};
+  size_t least = SIZE_MAX;
+  for (size_t parts = 1; parts <= threads; ++parts) {
+    const Split rows{p.rows, std::min(parts, p.rows)};
+    const Split columns{p.columns, std::min(Blocks(threads, parts), Blocks(p.columns, kPanel)),
+                        kPanel};
+    if (rows.parts * columns.parts < threads && parts < threads) continue;
+    const size_t copied = rows.parts * p.columns + columns.parts * p.rows;
+    if (copied >= least) continue;
+    least = copied;
+    down = rows;
+    across = columns;
+  }
+  ForBlocks(queue, down.parts * across.parts, 1, [&](size_t begin, size_t end) {
+    for (size_t tile = begin; tile < end; ++tile) {
+      const size_t i = tile / across.parts;
+      const size_t j = tile % across.parts;
+      MultiplyTile(p, {down.begin(i), down.length(i), across.begin(j), across.length(j)});
+    }
+  });
+}
+
+}  // namespace
 
 void Gemm(void* queue, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, float alpha,
           const float* a, const float* b, float beta, float* c) {
@@ -90,48 +177,13 @@ void Gemm(void* queue, int transpose_a, int transpose_b, size_t m, size_t n, siz
   if (k == 0) return ScaleOnly(m * n, beta, c);
   if (n == 1) return MatrixTimesVector(queue, transpose_a != 0, m, k, alpha, a, b, beta, c);
   if (m == 1) return MatrixTimesVector(queue, transpose_b == 0, n, k, alpha, b, a, beta, c);
-  const Product product{transpose_a != 0, transpose_b != 0, m, n, k, alpha, a, b, beta, c};
-  const Tiling down{m, kTileRows};
-  const Tiling across{n, kTileColumns};
-  const size_t tile_cost = down.length(0) * across.length(0) * k / 16;
-  ForBlocks(queue, down.tiles() * across.tiles(), WorthwhileGrain(1, tile_cost),
-            [&](size_t begin, size_t end) {
-              for (size_t tile = begin; tile < end; ++tile) {
-                const size_t i = tile / across.tiles();
-                const size_t j = tile % across.tiles();
-                MultiplyTile(product, down.begin(i), down.length(i), across.begin(j),
-                             across.length(j));
-              }
-            });
-}
-
-// Sums of a few hundred terms in float32 are added in float64: long sums keep their precision.
-void MatrixTimesVector(void* queue, bool transpose, size_t m, size_t k, float alpha, const float* a,
-                       const float* x, float beta, float* c) {
-  constexpr size_t kOutputs = 256;
-  const size_t terms = transpose ? 256 : 1024;
-  const auto block = [&](size_t row, size_t rows) {
-    float part[kOutputs];
-    double sum[kOutputs] = {};
-    Eigen::Map<Eigen::VectorXf> partial(part, rows);
-    for (size_t begin = 0; begin < k; begin += terms) {
-      const size_t depth = std::min(terms, k - begin);
-      const Eigen::Map<const Eigen::VectorXf> factor(x + begin, depth);
-      if (transpose) {
-        partial.noalias() = Transposed(a + begin * m + row, rows, depth, Stride(m)) * factor;
-      } else {
-        partial.noalias() = Plain(a + row * k + begin, rows, depth, Stride(k)) * factor;
-      }
-      for (size_t i = 0; i < rows; ++i) sum[i] += part[i];
-    }
-    for (size_t i = 0; i < rows; ++i) {
-      const double product = alpha * sum[i];
-      c[row + i] = static_cast<float>(beta == 0 ? product : product + beta * double{c[row + i]});
-    }
-  };
-  ForBlocks(queue, m, WorthwhileGrain(kOutputs, k / 4), [&](size_t begin, size_t end) {
-    for (size_t row = begin; row < end; row += kOutputs) block(row, std::min(kOutputs, end - row));
-  });
+  const Factor rows{a, transpose_a != 0 ? m : k, transpose_a == 0};
+  const Factor columns{b, transpose_b != 0 ? k : n, transpose_b != 0};
+  if (BetterTransposed(m, n)) {
+    ForTiles(queue, {columns, rows, n, m, k, alpha, beta, c, 1, n});
+  } else {
+    ForTiles(queue, {rows, columns, m, n, k, alpha, beta, c, n, 1});
+  }
 }
 
 }  // namespace motley::cpu

@@ -6,7 +6,6 @@
 namespace {
 
 motley_kernels MakeTable() {
-  motley::cpu::PrepareGemm();
   return motley_kernels{
       .version = MOTLEY_KERNELS_VERSION,
       .struct_size = sizeof(motley_kernels),

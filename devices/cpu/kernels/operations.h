@@ -10,9 +10,6 @@
 
 namespace motley::cpu {
 
-// Fixes the block sizes of products, once, before any product: the same module then gives the same
-// bits on every machine, whatever its caches.
-void PrepareGemm();
 void Gemm(void* queue, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, float alpha,
           const float* a, const float* b, float beta, float* c);
 // c[m] = alpha * op(a)[m,k] * x[k] + beta * c; stored as [k,m] when `transpose`.

@@ -20,6 +20,11 @@ inline size_t WorthwhileGrain(size_t unit, size_t cost) {
   return unit * std::max<size_t>(1, kWorthwhile / (unit * std::max<size_t>(cost, 1)));
 }
 
+// How many threads there are to borrow. Only where it changes no result may a cut depend on it.
+inline size_t ThreadsOf(const void* queue) {
+  return queue == nullptr ? 1 : static_cast<const motley_cpu_queue*>(queue)->threads;
+}
+
 // Calls body(begin, end) for each block of `grain` items of [0, count); the last may be shorter.
 template <typename Body>
 void ForBlocks(void* queue, size_t count, size_t grain, const Body& body) {

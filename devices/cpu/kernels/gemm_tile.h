@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The innermost product: a few rows times a few vectors of columns, all sums in registers. Operands
+// are packed (gemm_pack.h). Each sum is one chain over the depth, wherever it lies in the matrix,
+// so that no way of cutting rows and columns changes a bit.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+namespace motley::cpu {
+
+// Registers: kMostRows * kVectors sums, kVectors of columns, and one of a row.
+#if defined(__AVX512F__)
+inline constexpr size_t kLanes = 16, kMostRows = 14;
+#elif defined(__AVX2__)
+inline constexpr size_t kLanes = 8, kMostRows = 6;
+#else
+inline constexpr size_t kLanes = 4, kMostRows = 6;
+#endif
+inline constexpr size_t kVectors = 2;
+inline constexpr size_t kPanel = kVectors * kLanes;  // Columns of a full panel.
+
+typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
+
+inline Vector LoadVector(const float* from) {
+  Vector value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+inline void StoreVector(const Vector& value, float* to) { std::memcpy(to, &value, sizeof value); }
+
+// Where sums go: element (i, j) is at c[i * row_stride + j * column_stride].
+struct Target {
+  float* c;
+  size_t row_stride;
+  size_t column_stride;
+  size_t columns;  // That exist; the panel's others are padding.
+  bool add;        // To what is there, or instead of it.
+};
+
+template <size_t step, size_t... j>
+void ExchangeHalves(Vector& x, Vector& y, std::index_sequence<j...>) {
+  const Vector low = __builtin_shufflevector(x, y, ((j & step) ? kLanes + j - step : j)...);
+  const Vector high = __builtin_shufflevector(x, y, ((j & step) ? kLanes + j : j + step)...);
+  x = low;
+  y = high;
+}
+
+template <size_t step = kLanes / 2>
+void Transpose(Vector (&rows)[kLanes]) {
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kLanes; ++i) {
+    if ((i & step) == 0) {
+      ExchangeHalves<step>(rows[i], rows[i + step], std::make_index_sequence<kLanes>());
+    }
+  }
+  if constexpr (step > 1) Transpose<step / 2>(rows);
+}
+
+// Column j's sums are put together at flat + j * kMostLines.
+inline constexpr size_t kMostLines = (kMostRows + kLanes - 1) / kLanes * kLanes;
+
+template <size_t rows, size_t vectors>
+void StoreColumns(const float (&flat)[vectors * kLanes][kMostLines], const Target& target) {
+  for (size_t j = 0; j < target.columns; ++j) {
+    float* to = target.c + j * target.column_stride;
+    if (target.row_stride == 1) {
+      for (size_t i = 0; i < rows; ++i) to[i] = target.add ? to[i] + flat[j][i] : flat[j][i];
+      continue;
+    }
+    for (size_t i = 0; i < rows; ++i, to += target.row_stride) {
+      *to = target.add ? *to + flat[j][i] : flat[j][i];
+    }
+  }
+}
+
+// a is packed [depth, rows]; b is [depth, vectors * kLanes], its lines `b_stride` apart. Every loop
+// over sums is unrolled, or they would not stay in registers.
+template <size_t rows, size_t vectors>
+void MultiplyPanels(size_t depth, const float* a, const float* b, size_t b_stride,
+                    const Target& target) {
+  Vector sum[rows][vectors];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < rows; ++i) {
+#pragma GCC unroll 4
+    for (size_t v = 0; v < vectors; ++v) {
+      sum[i][v] = Vector{};
+      __builtin_prefetch(target.c + i * target.row_stride + v * kLanes, 1);
+    }
+  }
+  for (size_t k = 0; k < depth; ++k, a += rows, b += b_stride) {
+    Vector column[vectors];
+#pragma GCC unroll 4
+    for (size_t v = 0; v < vectors; ++v) column[v] = LoadVector(b + v * kLanes);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < rows; ++i) {
+      const Vector row = a[i] - Vector{};
+#pragma GCC unroll 4
+      for (size_t v = 0; v < vectors; ++v) sum[i][v] += row * column[v];
+    }
+  }
+  if (target.column_stride == 1 && target.columns == vectors * kLanes) {
+#pragma GCC unroll 16
+    for (size_t i = 0; i < rows; ++i) {
+      float* to = target.c + i * target.row_stride;
+#pragma GCC unroll 4
+      for (size_t v = 0; v < vectors; ++v) {
+        const Vector before = target.add ? LoadVector(to + v * kLanes) : Vector{};
+        StoreVector(target.add ? before + sum[i][v] : sum[i][v], to + v * kLanes);
+      }
+    }
+    return;
+  }
+  float flat[vectors * kLanes][kMostLines];
+#pragma GCC unroll 4
+  for (size_t v = 0; v < vectors; ++v) {
+#pragma GCC unroll 4
+    for (size_t first = 0; first < rows; first += kLanes) {
+      Vector block[kLanes];
+#pragma GCC unroll 16
+      for (size_t i = 0; i < kLanes; ++i) {
+        block[i] = first + i < rows ? sum[first + i < rows ? first + i : 0][v] : Vector{};
+      }
+      Transpose(block);
+#pragma GCC unroll 16
+      for (size_t j = 0; j < kLanes; ++j) StoreVector(block[j], flat[v * kLanes + j] + first);
+    }
+  }
+  StoreColumns<rows, vectors>(flat, target);
+}
+
+using PanelProduct = void (*)(size_t depth, const float* a, const float* b, size_t b_stride,
+                              const Target& target);
+
+// The product for `rows` (1 to kMostRows) and `vectors` (1 to kVectors).
+inline PanelProduct PanelProductFor(size_t rows, size_t vectors) {
+  static constexpr auto kTable = []<size_t... i>(std::index_sequence<i...>) {
+    struct Table {
+      PanelProduct at[sizeof...(i)][kVectors];
+    };
+    return Table{{{MultiplyPanels<i + 1, 1>, MultiplyPanels<i + 1, 2>}...}};
+  }
+  (std::make_index_sequence<kMostRows>());
+  return kTable.at[rows - 1][vectors - 1];
+}
+
+}  // namespace motley::cpu
