@@ -7,6 +7,8 @@
 
 namespace motley {
 
+uint64_t Checksum::Of(BytesView bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
 Checksum::Checksum() : state_(XXH3_createState()) {
   MOTLEY_ASSERT(state_ != nullptr);
   Reset();

@@ -13,6 +13,9 @@ namespace motley {
 
 class Checksum {
  public:
+  // Of one piece.
+  static uint64_t Of(BytesView bytes);
+
   Checksum();
   void Reset();
   void Add(BytesView bytes);

@@ -59,24 +59,46 @@ Status FrameReader::StartFrame() {
   in_payload_ = true;
   received_ = 0;
   room_ = {};
-  checksum_.Reset();
   const uint32_t length = frame_.header.length;
+  if (frame_.header.kind == FrameKind::kRelease) {
+    in_payload_ = false;
+    if (sink_.OnRelease(frame_.header.offset)) return Status::Ok();
+    return Status::DataError("it says that it read payloads which were not there for it");
+  }
   if (length == 0) return FinishFrame();
+  if (frame_.checked) checksum_.Reset();
   const std::span<std::byte> room = sink_.OnPayload(frame_.header);
   MOTLEY_ASSERT(room.empty() || room.size() >= length);
-  if (!stopped_ && !room.empty()) room_ = room.first(length);
-  return Status::Ok();
+  if (stopped_) return Status::Ok();
+  if (!room.empty()) room_ = room.first(length);
+  return frame_.shared_page != 0 ? TakeShared() : Status::Ok();
+}
+
+// Copied before anything looks at it: what was checked cannot change any more.
+Status FrameReader::TakeShared() {
+  const uint32_t length = frame_.header.length;
+  const SharedPlace place{frame_.shared_page, frame_.payload_checksum};
+  const BytesView bytes = sink_.OnShared(place, length);
+  if (bytes.size() != length) {
+    return Status::DataError(fmt::format("{} bytes at page {} of shared memory, where it has none",
+                                         length, frame_.shared_page));
+  }
+  if (!room_.empty()) std::memcpy(room_.data(), bytes.data(), length);
+  if (!sink_.OnSharedRead(place, length)) {
+    return Status::Unavailable("it took back what it had sent: it closed the connection");
+  }
+  return AddPayload(room_.empty() ? bytes : BytesView(room_));
 }
 
 Status FrameReader::AddPayload(BytesView bytes) {
-  checksum_.Add(bytes);
+  if (frame_.checked) checksum_.Add(bytes);
   received_ += bytes.size();
   return received_ == frame_.header.length ? FinishFrame() : Status::Ok();
 }
 
 Status FrameReader::FinishFrame() {
   const Header& header = frame_.header;
-  if (checksum_.Value() != frame_.payload_checksum) {
+  if (frame_.checked && header.length > 0 && checksum_.Value() != frame_.payload_checksum) {
     return Status::DataError(
         fmt::format("the {} bytes of a message's payload were damaged on the "
                     "way: their checksum is wrong",

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "transport/checksum.h"
 #include "transport/header.h"
+#include "transport/shared_memory.h"
 
 namespace motley {
 
@@ -23,6 +24,13 @@ class FrameReader {
     virtual ~Sink() = default;
     virtual std::span<std::byte> OnPayload(const Header& header) = 0;
     virtual void OnPayloadDone(const Header& header, bool discarded) = 0;
+    // `length` bytes in the peer's shared memory, which it may change at any time; empty when it
+    // has no such place.
+    virtual BytesView OnShared(const SharedPlace& /*place*/, size_t /*length*/) { return {}; }
+    // They were read. False: the peer did change them.
+    virtual bool OnSharedRead(const SharedPlace& /*place*/, size_t /*length*/) { return false; }
+    // The peer has read so many payloads in our shared memory. False: it cannot have.
+    virtual bool OnRelease(uint64_t /*count*/) { return false; }
   };
 
   static constexpr size_t kStagingBytes = 64u << 10;
@@ -44,6 +52,7 @@ class FrameReader {
  private:
   Status Consume();
   Status StartFrame();
+  Status TakeShared();
   Status AddPayload(BytesView bytes);
   Status FinishFrame();
 

@@ -15,16 +15,24 @@ constexpr size_t kChecked = kHeaderSize - sizeof(uint64_t);
 
 bool KnownKind(uint32_t kind) {
   return kind >= static_cast<uint32_t>(FrameKind::kControl) &&
-         kind <= static_cast<uint32_t>(FrameKind::kPartition);
+         kind <= static_cast<uint32_t>(FrameKind::kRelease);
 }
+
+// The field of flags: the shared page, and this bit.
+constexpr uint32_t kUnchecked = 1u << 31;
 
 }  // namespace
 
 uint32_t MaxPayload(FrameKind kind) {
-  return kind == FrameKind::kControl ? kMaxControlBytes : kMaxBulkBytes;
+  switch (kind) {
+    case FrameKind::kControl: return kMaxControlBytes;
+    case FrameKind::kRelease: return 0;
+    default: return kMaxBulkBytes;
+  }
 }
 
-std::array<std::byte, kHeaderSize> EncodeHeader(const Header& header, uint64_t payload_checksum) {
+std::array<std::byte, kHeaderSize> EncodeHeader(const DecodedHeader& frame) {
+  const Header& header = frame.header;
   std::array<std::byte, kHeaderSize> bytes{};
   size_t at = 0;
   const auto put = [&](auto value) {
@@ -44,8 +52,8 @@ std::array<std::byte, kHeaderSize> EncodeHeader(const Header& header, uint64_t p
   put(header.total);
   put(header.norm);
   put(header.length);
-  put(uint32_t{0});
-  put(payload_checksum);
+  put(frame.shared_page | (frame.checked ? 0 : kUnchecked));
+  put(frame.payload_checksum);
   MOTLEY_ASSERT(at == kChecked);
   put(static_cast<uint64_t>(XXH3_64bits(bytes.data(), kChecked)));
   return bytes;
@@ -60,7 +68,7 @@ Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes
   uint32_t magic = 0;
   uint32_t version = 0;
   uint32_t kind = 0;
-  uint32_t reserved = 0;
+  uint32_t flags = 0;
   DecodedHeader decoded;
   Header& header = decoded.header;
   get(magic);
@@ -93,7 +101,9 @@ Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes
   get(header.total);
   get(header.norm);
   get(header.length);
-  get(reserved);
+  get(flags);
+  decoded.checked = (flags & kUnchecked) == 0;
+  decoded.shared_page = flags & ~kUnchecked;
   get(decoded.payload_checksum);
   if (header.length > MaxPayload(header.kind)) {
     return Status::DataError(fmt::format("a frame of kind {} announces {} bytes; {} are allowed",

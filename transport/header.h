@@ -18,6 +18,7 @@ enum class FrameKind : uint8_t {
   kGradient = 2,    // A slice of an answer: row_id, step, version, offset (floats), norm.
   kParameters = 3,  // A slice of the parameters of `version`: offset (floats).
   kPartition = 4,   // A whole encoded block of the data: row_id is the partition.
+  kRelease = 5,  // Between transports alone: `offset` payloads in shared memory were read so far.
 };
 
 // What a message is about. Unused fields are 0.
@@ -36,7 +37,7 @@ struct Header {
 };
 
 // Both ends must speak the same one; every header says it.
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 inline constexpr size_t kHeaderSize = 96;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;
@@ -44,13 +45,25 @@ inline constexpr uint32_t kMaxBulkBytes = 16u << 20;
 // Largest payload a frame of this kind may announce.
 uint32_t MaxPayload(FrameKind kind);
 
-// `payload_checksum`: XXH3-64 of the payload. The header carries its own XXH3-64 too.
-std::array<std::byte, kHeaderSize> EncodeHeader(const Header& header, uint64_t payload_checksum);
-
+// How the payload travels.
 struct DecodedHeader {
   Header header;
+  // XXH3-64 of the payload; in shared memory: SharedPlace's `writing`.
   uint64_t payload_checksum = 0;
+  // False between processes of one machine, where there is no wire to damage it.
+  bool checked = true;
+  // 0: it follows the header. Otherwise it lies at page `shared_page - 1` of the sender's shared
+  // memory (shared_memory.h), and the next header follows.
+  uint32_t shared_page = 0;
 };
+
+// The header carries its own XXH3-64, too.
+std::array<std::byte, kHeaderSize> EncodeHeader(const DecodedHeader& header);
+inline std::array<std::byte, kHeaderSize> EncodeHeader(const Header& header,
+                                                       uint64_t payload_checksum) {
+  return EncodeHeader(DecodedHeader{header, payload_checksum, true, 0});
+}
+
 // kDataError: wrong magic, checksum, kind, or a length above MaxPayload (nothing was allocated);
 // kConflict: another protocol version, with both versions in the text (looked at before the
 // checksum, because another version may have another layout).

@@ -26,6 +26,10 @@ void SendQueue::Push(Outgoing message) {
   waiting_.emplace(key, std::move(message));
 }
 
+const Outgoing* SendQueue::Front() const {
+  return waiting_.empty() ? nullptr : &waiting_.begin()->second;
+}
+
 std::optional<Outgoing> SendQueue::Pop() {
   if (waiting_.empty()) return std::nullopt;
   Outgoing message = std::move(waiting_.begin()->second);

@@ -21,6 +21,7 @@ struct Outgoing {
   std::vector<BytesView> pieces;
   Priority priority = Priority::kBulk;
   Transport::Done done;
+  bool announced = false;  // To the shared memory that it may go through.
 };
 
 // Fills in header.length. kInvalidArgument when the pieces are more than MaxPayload of their kind.
@@ -30,7 +31,9 @@ class SendQueue {
  public:
   // Ids rise from call to call: they are the order within a priority.
   void Push(Outgoing message);
-  // The next message to start, or nothing.
+  // The next message to start, or null.
+  const Outgoing* Front() const;
+  // Takes it.
   std::optional<Outgoing> Pop();
   // Takes one back; nothing when it is not here (any more).
   std::optional<Outgoing> Remove(SendId id);

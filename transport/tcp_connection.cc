@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tcp_connection.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include <array>
@@ -11,6 +13,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "transport/local_socket.h"
 #include "transport/tcp_address.h"
 
 namespace motley {
@@ -33,14 +36,14 @@ void SetTcpOption(uv_os_fd_t fd, int option, Value value) {
 }
 
 // Loopback is slow and unstable with BBR, which some systems have as their default.
-void TuneSocket(uv_tcp_t* handle, const sockaddr_storage& peer) {
+void TuneSocket(uv_tcp_t* handle, bool loopback) {
   uv_tcp_nodelay(handle, 1);
   uv_tcp_keepalive(handle, 1, kKeepAliveSeconds);
   uv_os_fd_t fd = -1;
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(handle), &fd) != 0) return;
   SetTcpOption(fd, TCP_KEEPINTVL, kKeepAliveInterval);
   SetTcpOption(fd, TCP_KEEPCNT, kKeepAliveProbes);
-  if (!IsLoopback(peer)) return;
+  if (!loopback) return;
   constexpr char kCubic[] = "cubic";
   // Where it is not compiled in, the default stays.
   (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kCubic, sizeof(kCubic) - 1);
@@ -55,14 +58,36 @@ sockaddr_storage SocketName(const uv_tcp_t* handle, NameFunction function) {
   return address;
 }
 
-uv_stream_t* AsStream(uv_tcp_t* handle) { return reinterpret_cast<uv_stream_t*>(handle); }
+int DescriptorOf(const uv_stream_t* stream) {
+  uv_os_fd_t fd = -1;
+  return uv_fileno(reinterpret_cast<const uv_handle_t*>(stream), &fd) == 0 ? fd : -1;
+}
 
 }  // namespace
+
+union TcpConnection::Handle {
+  uv_handle_t handle;
+  uv_stream_t stream;
+  uv_tcp_t tcp;
+  uv_pipe_t pipe;
+};
 
 // Owns what libuv reads until the write is over, save the pieces, which stay the sender's.
 struct TcpConnection::WriteRequest {
   uv_write_t request;
-  std::array<std::byte, kHeaderSize> header;
+  bool message = false;  // Not only news for the other transport.
+  size_t header_bytes = 0;
+  std::array<std::byte, 2 * kHeaderSize> headers;  // News first.
+
+  void Add(const DecodedHeader& frame) {
+    const auto bytes = EncodeHeader(frame);
+    std::copy(bytes.begin(), bytes.end(), headers.begin() + header_bytes);
+    header_bytes += kHeaderSize;
+  }
+  uv_buf_t buffer() {
+    return uv_buf_init(reinterpret_cast<char*>(headers.data()),
+                       static_cast<unsigned>(header_bytes));
+  }
 };
 
 struct TcpConnection::Lookup {
@@ -82,31 +107,42 @@ TcpConnection::TcpConnection(uv_loop_s* loop, PeerId peer, Owner& owner)
 
 TcpConnection::~TcpConnection() { CloseHandle(); }
 
-Status TcpConnection::OpenHandle() {
-  handle_ = new uv_tcp_t;
-  handle_->data = this;
-  if (const int error = uv_tcp_init(loop_, handle_)) {
+uv_stream_s* TcpConnection::stream() const { return &handle_->stream; }
+
+Status TcpConnection::OpenHandle(bool local) {
+  handle_ = new Handle;
+  handle_->handle.data = this;
+  const int error =
+      local ? uv_pipe_init(loop_, &handle_->pipe, 1) : uv_tcp_init(loop_, &handle_->tcp);
+  if (error != 0) {
     delete std::exchange(handle_, nullptr);
     return Status::Unavailable(uv_strerror(error));
   }
+  if (local) shared_ = std::make_unique<SharedLink>(owner_->arena());
   return Status::Ok();
 }
 
 void TcpConnection::CloseHandle() {
   if (handle_ == nullptr) return;
-  handle_->data = nullptr;
-  uv_close(reinterpret_cast<uv_handle_t*>(std::exchange(handle_, nullptr)),
-           [](uv_handle_t* handle) { delete reinterpret_cast<uv_tcp_t*>(handle); });
+  handle_->handle.data = nullptr;
+  uv_close(&std::exchange(handle_, nullptr)->handle,
+           [](uv_handle_t* handle) { delete reinterpret_cast<Handle*>(handle); });
 }
 
 Status TcpConnection::Accept(uv_stream_s* listener) {
-  MOTLEY_RETURN_IF_ERROR(OpenHandle());
+  const bool local = listener->type == UV_NAMED_PIPE;
+  MOTLEY_RETURN_IF_ERROR(OpenHandle(local));
   accepted_ = true;
-  if (const int error = uv_accept(listener, AsStream(handle_))) {
+  if (const int error = uv_accept(listener, stream())) {
     return Status::Unavailable(uv_strerror(error));
   }
-  name_ = FormatAddress(SocketName(handle_, uv_tcp_getpeername));
-  return Status::Ok();
+  if (!local) {
+    name_ = FormatAddress(SocketName(&handle_->tcp, uv_tcp_getpeername));
+    return Status::Ok();
+  }
+  const int fd = DescriptorOf(stream());
+  name_ = DescribePeer(fd);
+  return IsOwnUser(fd) ? Status::Ok() : Status::Permission("a process of another user");
 }
 
 void TcpConnection::Connect(const std::string& address) {
@@ -159,15 +195,16 @@ void TcpConnection::ConnectNext(Status last_error) {
     const sockaddr_storage address = candidates_.front();
     candidates_.pop_front();
     CloseHandle();
-    last_error = OpenHandle();
+    if (ConnectNearby(address)) return;
+    last_error = OpenHandle(false);
     if (!last_error.ok()) continue;
     auto* request = new uv_connect_t;
     const auto on_connect = [](uv_connect_t* raw, int status) {
       const std::unique_ptr<uv_connect_t> owned(raw);
       With(owned->handle->data, [&](TcpConnection& self) { self.OnConnect(status); });
     };
-    const int error =
-        uv_tcp_connect(request, handle_, reinterpret_cast<const sockaddr*>(&address), on_connect);
+    const int error = uv_tcp_connect(request, &handle_->tcp,
+                                     reinterpret_cast<const sockaddr*>(&address), on_connect);
     if (error == 0) return;
     delete request;
     last_error = Status::Unavailable(uv_strerror(error));
@@ -176,11 +213,28 @@ void TcpConnection::ConnectNext(Status last_error) {
       Status::Unavailable(fmt::format("cannot connect to {}: {}", name_, last_error.message())));
 }
 
+// By the Unix socket that a process of this machine may have beside its TCP one.
+bool TcpConnection::ConnectNearby(const sockaddr_storage& address) {
+  const std::optional<int> fd = owner_->local() ? ConnectLocally(address) : std::nullopt;
+  if (!fd) return false;
+  if (OpenHandle(true).ok() && uv_pipe_open(&handle_->pipe, *fd) == 0) {
+    owner_->RunLater([weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self && self->owner_ != nullptr) self->Start();
+    });
+    return true;
+  }
+  close(*fd);
+  CloseHandle();
+  shared_.reset();
+  return false;
+}
+
 void TcpConnection::OnConnect(int status) {
   // A port of this machine that nobody listens at can be picked for our own end, and TCP then
   // connects us to ourselves.
-  if (status == 0 && SameAddress(SocketName(handle_, uv_tcp_getpeername),
-                                 SocketName(handle_, uv_tcp_getsockname))) {
+  if (status == 0 && SameAddress(SocketName(&handle_->tcp, uv_tcp_getpeername),
+                                 SocketName(&handle_->tcp, uv_tcp_getsockname))) {
     status = UV_ECONNREFUSED;
   }
   if (status != 0) return ConnectNext(Status::Unavailable(uv_strerror(status)));
@@ -189,9 +243,13 @@ void TcpConnection::OnConnect(int status) {
 
 void TcpConnection::Start() {
   candidates_.clear();
-  TuneSocket(handle_, SocketName(handle_, uv_tcp_getpeername));
+  if (!shared_) {
+    const sockaddr_storage other = SocketName(&handle_->tcp, uv_tcp_getpeername);
+    loopback_ = IsLoopback(other);
+    TuneSocket(&handle_->tcp, loopback_);
+  }
   const int error = uv_read_start(
-      AsStream(handle_),
+      stream(),
       [](uv_handle_t* handle, size_t, uv_buf_t* buffer) {
         *buffer = uv_buf_init(nullptr, 0);
         With(handle->data, [&](TcpConnection& self) {
@@ -220,6 +278,9 @@ void TcpConnection::OnRead(ptrdiff_t count) {
                                                 uv_strerror(static_cast<int>(count)))));
   }
   const Status status = reader_.Advance(static_cast<size_t>(count));
+  if (status.ok() && shared_ && uv_pipe_pending_count(&handle_->pipe) > 0) {
+    return Fail(Status::DataError(fmt::format("{} sent descriptors that nobody asked for", name_)));
+  }
   if (!status.ok()) Fail(status.WithContext(fmt::format("dropped the connection to {}", name_)));
 }
 
@@ -232,47 +293,134 @@ void TcpConnection::OnPayloadDone(const Header& header, bool discarded) {
   if (Receiver* receiver = owner_->receiver()) receiver->OnPayloadDone(peer_, header, discarded);
 }
 
+BytesView TcpConnection::OnShared(const SharedPlace& place, size_t length) {
+  if (!shared_) return {};
+  if (shared_->NeedsView()) TakeView();
+  return shared_->At(place, length);
+}
+
+// The descriptor came with the first header that needs it.
+void TcpConnection::TakeView() {
+  if (uv_pipe_pending_count(&handle_->pipe) == 0) return;
+  auto* received = new uv_pipe_t;
+  uv_pipe_init(loop_, received, 0);
+  if (uv_accept(stream(), reinterpret_cast<uv_stream_t*>(received)) == 0) {
+    const int fd =
+        fcntl(DescriptorOf(reinterpret_cast<uv_stream_t*>(received)), F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0) shared_->SetView(SharedView::Map(fd));
+  }
+  uv_close(reinterpret_cast<uv_handle_t*>(received),
+           [](uv_handle_t* handle) { delete reinterpret_cast<uv_pipe_t*>(handle); });
+}
+
+bool TcpConnection::OnSharedRead(const SharedPlace& place, size_t length) {
+  const bool held = shared_->OnRead(place, length);
+  if (shared_->MustTell() && !broken_) TellRead();
+  return held;
+}
+
+void TcpConnection::TellRead() {
+  const std::optional<uint64_t> read = shared_->TakeNews();
+  if (!read) return;
+  auto* write = new WriteRequest;
+  write->Add({.header = {.kind = FrameKind::kRelease, .offset = *read}, .checked = false});
+  uv_buf_t buffer = write->buffer();
+  Submit(write, &buffer, 1, false);
+}
+
+bool TcpConnection::OnRelease(uint64_t count) {
+  if (!shared_ || !shared_->OnRelease(count)) return false;
+  Pump();
+  return true;
+}
+
 void TcpConnection::Send(Outgoing message) {
+  if (shared_ && shared_->Wants(message)) shared_->Announce(message);
+  if (queue_.empty() && MayStart(message)) return Write(std::move(message));
+  owner_->OnWaiting(message.id, peer_, true);
   queue_.Push(std::move(message));
   Pump();
 }
 
+std::optional<Outgoing> TcpConnection::Remove(SendId id) {
+  auto message = queue_.Remove(id);
+  if (message && shared_) shared_->Retire(*message);
+  return message;
+}
+
+bool TcpConnection::MayStart(const Outgoing& message) const {
+  if (owner_ == nullptr || !up_ || broken_) return false;
+  if (shared_ && shared_->Wants(message)) return shared_->WindowOpen();
+  return in_flight_payload_ < kWindowBytes;
+}
+
 void TcpConnection::Pump() {
-  while (owner_ != nullptr && up_ && !broken_ && in_flight_payload_ < kWindowBytes) {
-    auto message = queue_.Pop();
-    if (!message) return;
-    Write(std::move(*message));
+  for (const Outgoing* next = queue_.Front(); next != nullptr && MayStart(*next);
+       next = queue_.Front()) {
+    Outgoing message = *queue_.Pop();
+    owner_->OnWaiting(message.id, peer_, false);
+    Write(std::move(message));
   }
 }
 
 void TcpConnection::Write(Outgoing message) {
-  Checksum checksum;
-  std::vector<uv_buf_t> buffers;
-  buffers.reserve(message.pieces.size() + 1);
-  buffers.emplace_back();
-  for (BytesView piece : message.pieces) {
-    if (piece.empty()) continue;
-    checksum.Add(piece);
-    auto* data = reinterpret_cast<char*>(const_cast<std::byte*>(piece.data()));
-    buffers.push_back(uv_buf_init(data, static_cast<unsigned>(piece.size())));
-  }
   auto* write = new WriteRequest;
-  write->header = EncodeHeader(message.header, checksum.Value());
-  write->request.data = write;
-  buffers[0] = uv_buf_init(reinterpret_cast<char*>(write->header.data()), kHeaderSize);
+  write->message = true;
+  DecodedHeader frame{message.header, 0, !loopback_ && !shared_, 0};
+  std::optional<SharedPlace> place;
+  if (shared_) {
+    if (const auto read = shared_->TakeNews()) {
+      write->Add({.header = {.kind = FrameKind::kRelease, .offset = *read}, .checked = false});
+    }
+    if (shared_->Wants(message)) {
+      shared_->Announce(message);
+      place = shared_->Put(message);
+    }
+  }
+  constexpr size_t kFewBuffers = 8;
+  std::array<uv_buf_t, kFewBuffers> few;
+  std::vector<uv_buf_t> many;
+  uv_buf_t* buffers = few.data();
+  if (message.pieces.size() >= kFewBuffers) {
+    many.resize(message.pieces.size() + 1);
+    buffers = many.data();
+  }
+  size_t count = 1;
+  if (place) {
+    frame.shared_page = place->page;
+    frame.payload_checksum = place->writing;
+  } else {
+    Checksum checksum;
+    for (BytesView piece : message.pieces) {
+      if (piece.empty()) continue;
+      if (frame.checked) checksum.Add(piece);
+      auto* data = reinterpret_cast<char*>(const_cast<std::byte*>(piece.data()));
+      buffers[count++] = uv_buf_init(data, static_cast<unsigned>(piece.size()));
+    }
+    if (frame.checked) frame.payload_checksum = checksum.Value();
+  }
+  write->Add(frame);
+  buffers[0] = write->buffer();
   in_flight_payload_ += message.header.length;
   in_flight_.push_back(std::move(message));
+  Submit(write, buffers, count, place && shared_->TakeIntroduction());
+}
+
+void TcpConnection::Submit(WriteRequest* write, uv_buf_t* buffers, size_t count, bool introduce) {
+  write->request.data = write;
   const auto on_written = [](uv_write_t* request, int status) {
     const std::unique_ptr<WriteRequest> owned(static_cast<WriteRequest*>(request->data));
-    With(request->handle->data, [&](TcpConnection& self) { self.OnWritten(status); });
+    With(request->handle->data, [&](TcpConnection& self) {
+      if (owned->message || status != 0) self.OnWritten(status);
+    });
   };
-  if (const int error = uv_write(&write->request, AsStream(handle_), buffers.data(),
-                                 static_cast<unsigned>(buffers.size()), on_written)) {
-    delete write;
-    broken_ = true;
-    FailLater(Status::Unavailable(
-        fmt::format("the connection to {} broke: {}", name_, uv_strerror(error))));
-  }
+  const int error = uv_write2(&write->request, stream(), buffers, static_cast<unsigned>(count),
+                              introduce ? owner_->arena_handle() : nullptr, on_written);
+  if (error == 0) return;
+  delete write;
+  broken_ = true;
+  FailLater(Status::Unavailable(
+      fmt::format("the connection to {} broke: {}", name_, uv_strerror(error))));
 }
 
 void TcpConnection::OnWritten(int status) {
@@ -285,9 +433,10 @@ void TcpConnection::OnWritten(int status) {
     return Fail(Status::Unavailable(
         fmt::format("the connection to {} broke: {}", name_, uv_strerror(status))));
   }
-  const Outgoing message = std::move(in_flight_.front());
+  Outgoing message = std::move(in_flight_.front());
   in_flight_.pop_front();
   in_flight_payload_ -= message.header.length;
+  if (shared_) shared_->Retire(message);
   Pump();
   message.done(Status::Ok());
 }
@@ -303,7 +452,7 @@ void TcpConnection::Fail(const Status& why) {
 }
 
 std::vector<Outgoing> TcpConnection::Close() {
-  owner_ = nullptr;
+  Owner* const owner = std::exchange(owner_, nullptr);
   up_ = false;
   reader_.Stop();
   CloseHandle();
@@ -311,7 +460,14 @@ std::vector<Outgoing> TcpConnection::Close() {
   for (Outgoing& message : in_flight_) pending.push_back(std::move(message));
   in_flight_.clear();
   in_flight_payload_ = 0;
-  for (Outgoing& message : queue_.TakeAll()) pending.push_back(std::move(message));
+  for (Outgoing& message : queue_.TakeAll()) {
+    owner->OnWaiting(message.id, peer_, false);
+    pending.push_back(std::move(message));
+  }
+  if (shared_) {
+    for (Outgoing& message : pending) shared_->Retire(message);
+  }
+  shared_.reset();
   return pending;
 }
 

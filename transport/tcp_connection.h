@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One TCP connection of a TcpTransport: its socket, its send queue and its frame reader. Loop
-// thread only. Held by shared_ptr so that a callback may close the connection it runs for.
+// One connection of a TcpTransport: its socket, its send queue and its frame reader. Between
+// processes of one machine and user the socket is a Unix one, and large payloads go through shared
+// memory (shared_link.h). Loop thread only. Held by shared_ptr so that a callback may close the
+// connection it runs for.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,12 +18,12 @@
 #include "base/status.h"
 #include "transport/frame_reader.h"
 #include "transport/send_queue.h"
+#include "transport/shared_link.h"
 #include "transport/transport.h"
 
 struct uv_buf_t;
 struct uv_loop_s;
 struct uv_stream_s;
-struct uv_tcp_s;
 
 namespace motley {
 
@@ -37,6 +39,13 @@ class TcpConnection final : public FrameReader::Sink,
     virtual void OnConnectionLost(TcpConnection& connection, const Status& why) = 0;
     // Runs `task` in a later turn of the loop, or while the transport closes.
     virtual void RunLater(Task task) = 0;
+    // A message waits here, or does no longer: where Cancel finds it.
+    virtual void OnWaiting(SendId id, PeerId peer, bool waits) = 0;
+    // Whether peers on this machine are reached by shared memory.
+    virtual bool local() const = 0;
+    // What they read from, and the stream that stands for its descriptor. Null: there is none.
+    virtual SharedArena* arena() = 0;
+    virtual uv_stream_s* arena_handle() = 0;
   };
 
   TcpConnection(uv_loop_s* loop, PeerId peer, Owner& owner);
@@ -51,7 +60,7 @@ class TcpConnection final : public FrameReader::Sink,
 
   void Send(Outgoing message);
   // Takes back a message of which nothing was handed to the socket; nothing when it is not here.
-  std::optional<Outgoing> Remove(SendId id) { return queue_.Remove(id); }
+  std::optional<Outgoing> Remove(SendId id);
   // Payload bytes that are not done.
   size_t queued_bytes() const { return queue_.bytes() + in_flight_payload_; }
   // Frees the socket and hands back every message that is not done. No call to the owner follows.
@@ -62,20 +71,30 @@ class TcpConnection final : public FrameReader::Sink,
 
   std::span<std::byte> OnPayload(const Header& header) override;
   void OnPayloadDone(const Header& header, bool discarded) override;
+  BytesView OnShared(const SharedPlace& place, size_t length) override;
+  bool OnSharedRead(const SharedPlace& place, size_t length) override;
+  bool OnRelease(uint64_t count) override;
 
  private:
+  union Handle;
   struct WriteRequest;
   struct Lookup;
 
-  Status OpenHandle();
+  uv_stream_s* stream() const;
+  Status OpenHandle(bool local);
+  bool ConnectNearby(const sockaddr_storage& address);
   void CloseHandle();
   void StartLookup(const std::string& host, const std::string& port);
   void OnLookup(int status, std::deque<sockaddr_storage> found);
   void ConnectNext(Status last_error);
   void OnConnect(int status);
   void OnRead(ptrdiff_t count);
+  bool MayStart(const Outgoing& message) const;
   void Pump();
   void Write(Outgoing message);
+  void Submit(WriteRequest* write, uv_buf_t* buffers, size_t count, bool introduce);
+  void TellRead();
+  void TakeView();
   void OnWritten(int status);
   void FailLater(Status why);
   void Fail(const Status& why);
@@ -86,16 +105,18 @@ class TcpConnection final : public FrameReader::Sink,
   uv_loop_s* const loop_;
   const PeerId peer_;
   Owner* owner_;                 // Null once closed.
-  uv_tcp_s* handle_ = nullptr;   // Frees itself after uv_close.
+  Handle* handle_ = nullptr;     // Frees itself after uv_close.
   std::string name_ = "a peer";  // Its address, for messages.
   bool accepted_ = false;
   bool up_ = false;
+  bool loopback_ = false;                    // No wire in between.
   bool broken_ = false;                      // A write failed: the reader hears why.
   std::deque<sockaddr_storage> candidates_;  // Where else to try to connect to.
   FrameReader reader_{*this};
   SendQueue queue_;
   std::deque<Outgoing> in_flight_;  // Handed to libuv, in order.
   size_t in_flight_payload_ = 0;
+  std::unique_ptr<SharedLink> shared_;  // Null: no peer of this machine.
 };
 
 }  // namespace motley

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/tcp_transport.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "transport/local_socket.h"
 #include "transport/send_queue.h"
+#include "transport/shared_memory.h"
 #include "transport/task_queue.h"
 #include "transport/tcp_address.h"
 #include "transport/tcp_connection.h"
@@ -47,7 +54,8 @@ Result<sockaddr_storage> ResolveNow(uv_loop_t* loop, const HostPort& where) {
 
 class TcpTransport final : public Transport, public TcpConnection::Owner {
  public:
-  explicit TcpTransport(uv_loop_t* loop) : loop_(loop), idle_(new uv_idle_t) {
+  TcpTransport(uv_loop_t* loop, Nearby nearby)
+      : loop_(loop), nearby_(nearby), idle_(new uv_idle_t) {
     uv_idle_init(loop_, idle_);
     idle_->data = this;
   }
@@ -66,13 +74,20 @@ class TcpTransport final : public Transport, public TcpConnection::Owner {
   Receiver* receiver() const override { return receiver_; }
   void OnConnectionLost(TcpConnection& connection, const Status& why) override;
   void RunLater(Task task) override;
+  void OnWaiting(SendId id, PeerId peer, bool waits) override;
+  bool local() const override { return nearby_ == Nearby::kSharedMemory; }
+  SharedArena* arena() override;
+  uv_stream_s* arena_handle() override;
 
  private:
+  static void OnConnection(uv_stream_t* stream, int status);
+  void ListenNearby(const sockaddr_storage& address);
   void OnIncoming(uv_stream_t* listener);
   // Takes the connection off the list and runs what Dones it had.
   void Drop(PeerId peer, const Status& why);
 
   uv_loop_t* const loop_;
+  const Nearby nearby_;
   uv_idle_t* idle_;  // Runs deferred_; active only when there is some.
   Receiver* receiver_ = nullptr;
   bool closed_ = false;
@@ -80,6 +95,10 @@ class TcpTransport final : public Transport, public TcpConnection::Owner {
   SendId next_send_ = 1;
   size_t accepted_ = 0;
   std::vector<uv_tcp_t*> listeners_;
+  std::vector<uv_pipe_t*> nearby_listeners_;
+  std::unique_ptr<SharedArena> arena_;  // Made when it is first asked for.
+  uv_pipe_t* arena_handle_ = nullptr;
+  std::unordered_map<SendId, PeerId> waiting_;  // In send queues. Only looked up.
   std::map<PeerId, std::shared_ptr<TcpConnection>> connections_;
   TaskQueue settled_;   // Done of dropped connections, about to run.
   TaskQueue deferred_;  // For the next turn.
@@ -101,13 +120,9 @@ Result<std::string> TcpTransport::Listen(const std::string& address) {
     return fail(uv_strerror(error));
   }
   listener->data = this;
-  const auto on_connection = [](uv_stream_t* stream, int status) {
-    auto* self = static_cast<TcpTransport*>(stream->data);
-    if (status == 0 && self != nullptr) self->OnIncoming(stream);
-  };
   int error = uv_tcp_bind(listener, reinterpret_cast<const sockaddr*>(&resolved.value()), 0);
   if (error == 0) {
-    error = uv_listen(reinterpret_cast<uv_stream_t*>(listener), kBacklog, on_connection);
+    error = uv_listen(reinterpret_cast<uv_stream_t*>(listener), kBacklog, OnConnection);
   }
   sockaddr_storage bound{};
   int length = sizeof(bound);
@@ -119,7 +134,52 @@ Result<std::string> TcpTransport::Listen(const std::string& address) {
     return fail(uv_strerror(error));
   }
   listeners_.push_back(listener);
+  if (local()) ListenNearby(bound);
   return FormatAddress(bound);
+}
+
+void TcpTransport::OnConnection(uv_stream_t* stream, int status) {
+  auto* self = static_cast<TcpTransport*>(stream->data);
+  if (status == 0 && self != nullptr) self->OnIncoming(stream);
+}
+
+// Where this cannot be, everybody comes by TCP.
+void TcpTransport::ListenNearby(const sockaddr_storage& address) {
+  const std::optional<int> fd = ListenLocally(address, kBacklog);
+  if (!fd) return;
+  auto* listener = new uv_pipe_t;
+  uv_pipe_init(loop_, listener, 0);
+  listener->data = this;
+  const bool open = uv_pipe_open(listener, *fd) == 0;
+  if (!open) close(*fd);
+  if (!open || uv_listen(reinterpret_cast<uv_stream_t*>(listener), kBacklog, OnConnection) != 0) {
+    return CloseAndDelete(listener);
+  }
+  nearby_listeners_.push_back(listener);
+}
+
+SharedArena* TcpTransport::arena() {
+  if (arena_ != nullptr || closed_) return arena_.get();
+  arena_ = SharedArena::Create();
+  if (arena_ == nullptr) return nullptr;
+  arena_handle_ = new uv_pipe_t;
+  uv_pipe_init(loop_, arena_handle_, 0);
+  const int fd = fcntl(arena_->fd(), F_DUPFD_CLOEXEC, 0);
+  if (fd >= 0 && uv_pipe_open(arena_handle_, fd) == 0) return arena_.get();
+  if (fd >= 0) close(fd);
+  CloseAndDelete(std::exchange(arena_handle_, nullptr));
+  arena_.reset();
+  return nullptr;
+}
+
+uv_stream_s* TcpTransport::arena_handle() { return reinterpret_cast<uv_stream_t*>(arena_handle_); }
+
+void TcpTransport::OnWaiting(SendId id, PeerId peer, bool waits) {
+  if (waits) {
+    waiting_.emplace(id, peer);
+  } else {
+    waiting_.erase(id);
+  }
 }
 
 void TcpTransport::OnIncoming(uv_stream_t* listener) {
@@ -158,12 +218,12 @@ SendId TcpTransport::Send(PeerId peer, Header header, std::span<const BytesView>
 }
 
 void TcpTransport::Cancel(SendId id) {
-  for (const auto& [peer, connection] : connections_) {
-    if (const auto message = connection->Remove(id)) {
-      message->done(Status::Cancelled("taken back before it was sent"));
-      return;
-    }
-  }
+  const auto it = waiting_.find(id);
+  if (it == waiting_.end()) return;
+  const auto connection = connections_.at(it->second);
+  waiting_.erase(it);
+  const auto message = connection->Remove(id);
+  message->done(Status::Cancelled("taken back before it was sent"));
 }
 
 size_t TcpTransport::QueuedBytes(PeerId peer) const {
@@ -208,21 +268,25 @@ void TcpTransport::Close() {
   receiver_ = nullptr;
   for (uv_tcp_t* listener : listeners_) CloseAndDelete(listener);
   listeners_.clear();
+  for (uv_pipe_t* listener : nearby_listeners_) CloseAndDelete(listener);
+  nearby_listeners_.clear();
   while (!connections_.empty()) Disconnect(connections_.begin()->first);
   settled_.Run();
   deferred_.Run();
   CloseAndDelete(std::exchange(idle_, nullptr));
+  if (arena_handle_ != nullptr) CloseAndDelete(std::exchange(arena_handle_, nullptr));
+  arena_.reset();
 }
 
 }  // namespace
 
-std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop) {
+std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop, Nearby nearby) {
   // libuv writes without MSG_NOSIGNAL, and a peer that went away must not end this process.
   struct sigaction current {};
   if (sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) {
     std::signal(SIGPIPE, SIG_IGN);
   }
-  return std::make_unique<TcpTransport>(loop);
+  return std::make_unique<TcpTransport>(loop, nearby);
 }
 
 }  // namespace motley

@@ -3,8 +3,12 @@
 // buffer. Loopback connections choose cubic congestion control for themselves; others keep the
 // system's choice. A peer whose bytes make no sense loses its connection: a damaged stream cannot
 // be trusted any further. Plain text, no authentication: that is the receiver's first message.
+//
+// Processes of one machine and user find each other at the same addresses, and then large payloads
+// go through shared memory (shared_memory.h), without anybody having to ask for it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "transport/transport.h"
@@ -13,9 +17,12 @@ struct uv_loop_s;
 
 namespace motley {
 
+// How peers at loopback addresses are reached that belong to the same user.
+enum class Nearby : uint8_t { kSharedMemory, kTcp };
+
 // `loop` outlives the transport and is run once more after Close, so that handles can go. Addresses
 // are "HOST:PORT" or "[IPV6]:PORT"; host names are looked up. SIGPIPE is ignored from here on,
 // unless the program handles it.
-std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop);
+std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop, Nearby nearby = Nearby::kSharedMemory);
 
 }  // namespace motley

@@ -20,6 +20,11 @@ INSTANTIATE_TEST_SUITE_P(Tcp, TransportSuite,
                          testing::Values(TransportCase{
                              "Tcp", [] { return std::make_unique<TcpWorld>(); }}),
                          TransportCaseName);
+INSTANTIATE_TEST_SUITE_P(Nearby, TransportSuite,
+                         testing::Values(TransportCase{
+                             "Nearby",
+                             [] { return std::make_unique<TcpWorld>(Nearby::kSharedMemory); }}),
+                         TransportCaseName);
 
 Bytes Frame(BytesView payload, uint32_t row) {
   Checksum checksum;

@@ -66,7 +66,7 @@ class RawSocket {
 
 class TcpWorld final : public TransportWorld {
  public:
-  TcpWorld() {
+  explicit TcpWorld(Nearby nearby = Nearby::kTcp) : nearby_(nearby) {
     EXPECT_EQ(uv_loop_init(&loop_), 0);
     EXPECT_EQ(uv_timer_init(&loop_, &limit_), 0);
     limit_.data = &out_of_time_;
@@ -78,7 +78,7 @@ class TcpWorld final : public TransportWorld {
     EXPECT_EQ(uv_loop_close(&loop_), 0) << "a handle was left open";
   }
 
-  std::unique_ptr<Transport> MakeTransport() override { return MakeTcpTransport(&loop_); }
+  std::unique_ptr<Transport> MakeTransport() override { return MakeTcpTransport(&loop_, nearby_); }
   std::string ListenAddress() override { return "127.0.0.1:0"; }
   std::string DeadAddress() override { return dead_.address(); }
   bool RunUntil(const std::function<bool()>& done) override {
@@ -95,6 +95,7 @@ class TcpWorld final : public TransportWorld {
   void Turn() { uv_run(&loop_, UV_RUN_NOWAIT); }
 
  private:
+  Nearby nearby_;
   uv_loop_t loop_{};
   uv_timer_t limit_{};
   bool out_of_time_ = false;

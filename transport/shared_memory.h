@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory through which processes of one machine hand each other large payloads: written once by
+// its owner, mapped by the peers, who can only read it. It has no name, so that nothing stays when
+// the processes are gone, however they went. Loop thread only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/bytes.h"
+
+namespace motley {
+
+inline constexpr size_t kSharedPage = 4096;  // Bytes; what header.h counts places in.
+
+// Where a payload lies. A place is used again when its reader has read it, or is gone; one that
+// only seems gone (it was disconnected, and still reads) tells by the writing's number.
+struct SharedPlace {
+  uint32_t page = 0;     // The first, counted from 1.
+  uint64_t writing = 0;  // Never the same twice.
+};
+
+// What a transport sends from. Payloads that are one piece and wait for several peers at once (the
+// parameters) are written for the first and read by all.
+class SharedArena {
+ public:
+  static constexpr size_t kBytes = size_t{64} << 20;
+
+  // Null where the system has no such memory.
+  static std::unique_ptr<SharedArena> Create();
+  ~SharedArena();
+  SharedArena(const SharedArena&) = delete;
+  SharedArena& operator=(const SharedArena&) = delete;
+
+  int fd() const { return fd_; }
+
+  // A message of these pieces was taken to be sent; until its Retire the pieces do not change.
+  void Announce(std::span<const BytesView> pieces);
+  // It is done: sent, or never.
+  void Retire(std::span<const BytesView> pieces);
+  // Writes an announced payload, unless it lies there already. It stays until a Release of its own;
+  // nothing when there is no room.
+  std::optional<SharedPlace> Put(std::span<const BytesView> pieces, size_t length);
+  void Release(uint32_t page);
+
+ private:
+  using Key = std::pair<const std::byte*, size_t>;
+  struct Announced {
+    size_t senders = 0;
+    uint32_t page = 0;  // Where it lies; 0: nowhere.
+  };
+  struct Block {
+    size_t pages = 0;
+    uint64_t writing = 0;
+    size_t readers = 0;
+    std::optional<Key> key;  // Of what it holds, as long as that is announced.
+  };
+
+  SharedArena(int fd, std::byte* data) : fd_(fd), data_(data) {}
+  void Write(uint32_t page, const Block& block, std::span<const BytesView> pieces);
+  std::optional<uint32_t> Take(size_t pages);
+  std::optional<uint32_t> TakeFree(size_t pages);
+  int fd_;
+  std::byte* data_;
+  uint64_t writings_ = 0;
+  std::map<uint32_t, Block> blocks_;    // By first page, from 1.
+  std::map<Key, Announced> announced_;  // Only looked up.
+};
+
+// What a peer sends from, as we see it.
+class SharedView {
+ public:
+  // Takes the descriptor over. Null unless it is memory that can neither shrink under our reads
+  // nor be mapped here.
+  static std::unique_ptr<SharedView> Map(int fd);
+  ~SharedView();
+  SharedView(const SharedView&) = delete;
+  SharedView& operator=(const SharedView&) = delete;
+
+  // What its owner may change at any time; empty when the place is not all inside.
+  BytesView At(const SharedPlace& place, size_t length) const;
+  // After it was copied: whether that was what the place was given for.
+  bool Holds(const SharedPlace& place) const;
+
+ private:
+  explicit SharedView(const std::byte* data) : data_(data) {}
+  const std::byte* data_;
+};
+
+}  // namespace motley
