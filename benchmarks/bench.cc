@@ -16,7 +16,8 @@ const std::vector<Bench>& Benches() {
       {"coding.stream_decode", "s + 1 accumulators over streaming answers", BenchStreamDecode},
       {"coding.decoding_vector", "decoding vector of a code in C-form", BenchDecodingVector},
       {"kernels.gemm", "matrix product of each CPU kernel module", BenchGemm},
-      {"transport.tcp", "one-way bulk messages over loopback", BenchTcp},
+      {"transport.tcp", "messages over loopback TCP", BenchTcp},
+      {"transport.nearby", "messages by shared memory", BenchNearby},
       {"sim.events", "simulated clusters, tasks per second", BenchSimEvents},
   };
   return benches;

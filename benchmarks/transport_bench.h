@@ -9,5 +9,6 @@
 namespace motley {
 
 Result<std::vector<BenchLine>> BenchTcp(const BenchOptions& options);
+Result<std::vector<BenchLine>> BenchNearby(const BenchOptions& options);
 
 }  // namespace motley
