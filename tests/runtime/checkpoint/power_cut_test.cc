@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "checkpoint_rig.h"
+#include "power_cut_run.h"
+
+namespace motley {
+namespace {
+
+TEST(PowerCuts, AcknowledgedCheckpointsSurviveTwoThousandSeeds) {
+  PowerCutCounts counts;
+  for (uint64_t seed = 0; seed < 2000; ++seed) ASSERT_EQ(RunPowerCuts(seed, counts), "");
+  EXPECT_GT(counts.acknowledged, 2000u);
+  EXPECT_GT(counts.cut_while_writing, 1000u);
+  EXPECT_GT(counts.newer_than_acknowledged, 100u);
+  EXPECT_GT(counts.failed_operations, 100u);
+  EXPECT_GT(counts.with_damage, 200u);
+}
+
+// A cut before each single operation of a write that replaces an older checkpoint.
+TEST(PowerCuts, EveryMomentOfAWriteIsSafe) {
+  const CheckpointState old_state = MakeState(10, 300, 1);
+  const CheckpointState new_state = MakeState(20, 300, 2);
+  bool acknowledged = false;
+  uint64_t operation = 0;
+  int restored_new = 0;
+  for (; !acknowledged; ++operation) {
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      SimStore store(seed);
+      ASSERT_TRUE(WriteCheckpoint(store, {}, old_state, {.newest = 1}).ok());
+      store.CutPowerAfter(operation);
+      acknowledged = WriteCheckpoint(store, {}, new_state, {.newest = 1}).ok() && store.powered();
+      const bool told = acknowledged;
+      store.PowerOn();
+      const auto read = ReadCheckpoint(store);
+      ASSERT_TRUE(read.ok()) << operation << ": " << read.status().ToString();
+      const bool is_new = read->step == 20;
+      ASSERT_TRUE(Same(*read, is_new ? new_state : old_state));
+      ASSERT_TRUE(is_new || !told);
+      restored_new += is_new && !told ? 1 : 0;
+    }
+  }
+  EXPECT_GT(operation, 40u);
+  EXPECT_GT(restored_new, 20);
+}
+
+TEST(DiskFull, EveryPointLeavesTheOldOneAndSaysWhy) {
+  const CheckpointState old_state = MakeState(10, 200);
+  const CheckpointState new_state = MakeState(20, 200);
+  bool written = false;
+  uint64_t refused = 0;
+  for (uint64_t room = 0; !written; room += 37) {
+    SimStore store(1);
+    ASSERT_TRUE(WriteCheckpoint(store, {}, old_state).ok());
+    const uint64_t before = store.stored_bytes();
+    store.SetCapacity(before + room);
+    const Status status = WriteCheckpoint(store, {}, new_state);
+    written = status.ok();
+    if (written) break;
+    ++refused;
+    ASSERT_EQ(status.code(), StatusCode::kResource) << status.ToString();
+    ASSERT_NE(status.ToString().find("checkpoint of step 20: cannot write disk:/node-0"),
+              std::string::npos)
+        << status.ToString();
+    ASSERT_NE(status.ToString().find("free some space"), std::string::npos);
+    ASSERT_EQ(store.stored_bytes(), before);  // What was half written is gone again.
+    ASSERT_TRUE(Same(*ReadCheckpoint(store), old_state));
+    store.SetCapacity({});
+    ASSERT_TRUE(WriteCheckpoint(store, {}, new_state).ok());
+    ASSERT_TRUE(Same(*ReadCheckpoint(store), new_state));
+  }
+  EXPECT_GT(refused, 50u);
+}
+
+TEST(DiskFails, AtEachOperationLeavesTheOldOneOrTheNew) {
+  const CheckpointState old_state = MakeState(10, 200);
+  const CheckpointState new_state = MakeState(20, 200);
+  uint64_t refused = 0;
+  bool written = false;
+  for (uint64_t operation = 0; !written; ++operation) {
+    SimStore store(operation);
+    ASSERT_TRUE(WriteCheckpoint(store, {}, old_state).ok());
+    store.FailOperationAfter(operation);
+    const Status status = WriteCheckpoint(store, {}, new_state);
+    const auto read = ReadCheckpoint(store);
+    ASSERT_TRUE(read.ok());
+    written = status.ok();
+    if (written) break;
+    ++refused;
+    ASSERT_EQ(status.code(), StatusCode::kResource) << status.ToString();
+    ASSERT_NE(status.ToString().find("simulated input/output error"), std::string::npos);
+    ASSERT_TRUE(Same(*read, old_state));
+    const Status again = WriteCheckpoint(store, {}, new_state);
+    ASSERT_TRUE(again.ok()) << operation << ": " << again.ToString();
+    store.PowerOn();
+    ASSERT_TRUE(Same(*ReadCheckpoint(store), new_state));
+    ASSERT_TRUE(VerifyCheckpoint(store)->healthy());
+  }
+  EXPECT_GT(refused, 30u);
+}
+
+}  // namespace
+}  // namespace motley
