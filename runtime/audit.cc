@@ -20,13 +20,14 @@ std::vector<uint32_t> BatchRows(const BatchSchedule& schedule, StepId step) {
   return rows;
 }
 
-Result<double> DecodeError(Device& device, Model& model, const DataSource& data,
+Result<double> DecodeError(Device& device, JobGradient& gradient, const DataSource& data,
                            const BatchSchedule& schedule, StepId step,
-                           std::span<const float> parameters, std::span<const float> decoded) {
-  MOTLEY_ASSIGN_OR_RETURN(const Dataset batch, data.Gather(BatchRows(schedule, step)));
+                           std::span<const float> parameters, std::span<const float> decoded,
+                           const std::atomic<bool>& cancelled) {
   std::vector<float> direct(parameters.size(), 0);
   double loss = 0;
-  MOTLEY_RETURN_IF_ERROR(model.AddGradient(device, parameters, batch, 1.0, direct, loss));
+  MOTLEY_RETURN_IF_ERROR(gradient.Sum(device, step, parameters, data, BatchRows(schedule, step),
+                                      cancelled, direct, loss));
   double difference = 0;
   double size = 0;
   for (size_t i = 0; i < direct.size(); ++i) {

@@ -3,14 +3,15 @@
 // gradient must equal. On the device's thread.
 #pragma once
 
+#include <atomic>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "devices/device.h"
+#include "runtime/job_gradient.h"
 #include "training/batch_schedule.h"
 #include "training/data_source.h"
-#include "training/model.h"
 
 namespace motley {
 
@@ -18,9 +19,11 @@ namespace motley {
 // contiguous runs.
 std::vector<uint32_t> BatchRows(const BatchSchedule& schedule, StepId step);
 
-// ||decoded - direct|| / ||direct|| over the gradient (loss and padding apart).
-Result<double> DecodeError(Device& device, Model& model, const DataSource& data,
+// ||decoded - direct|| / ||direct|| over the gradient (loss and padding apart). May be kCancelled
+// once `cancelled` is set.
+Result<double> DecodeError(Device& device, JobGradient& gradient, const DataSource& data,
                            const BatchSchedule& schedule, StepId step,
-                           std::span<const float> parameters, std::span<const float> decoded);
+                           std::span<const float> parameters, std::span<const float> decoded,
+                           const std::atomic<bool>& cancelled);
 
 }  // namespace motley

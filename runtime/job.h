@@ -38,6 +38,8 @@ struct SavedJob;  // saved_job.h
 struct JobOptions {
   ModelSpec model;
   OptimizerOptions optimizer;
+  // The caller's own gradient in the place of `model` (training/callback_trainer.h); null: none.
+  std::shared_ptr<const struct ForeignTrainer> foreign;
   uint32_t workers = 1;
   uint32_t batch = 256;
   uint64_t steps = 1;

@@ -8,6 +8,7 @@
 #include "runtime/memory_need.h"
 #include "runtime/messages.h"
 #include "runtime/slicing.h"
+#include "training/index_source.h"
 
 namespace motley {
 
@@ -25,6 +26,7 @@ void PartitionFeed::Place(WorkerId worker, PeerId peer, const Header& header,
   wire::PlaceT place;
   place.partitions = partitions;
   SendControl(transport_, peer, header, std::move(place));
+  if (CallerOwned(data_.shape())) return;
   seat.waiting.insert(seat.waiting.end(), partitions.begin(), partitions.end());
   Feed(worker);
 }

@@ -35,7 +35,8 @@ class PartitionFeed {
   PartitionFeed(Transport& transport, const DataSource& data, const std::vector<uint32_t>& sizes,
                 uint32_t workers, Failed failed);
 
-  // Announces the partitions and sends them in this order. `header`: job and incarnation.
+  // Announces the partitions and sends them in this order; samples that the caller of the job has
+  // are announced only. `header`: job and incarnation.
   void Place(WorkerId worker, PeerId peer, const Header& header,
              const std::vector<PartitionId>& partitions);
   void Forget(WorkerId worker);

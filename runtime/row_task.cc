@@ -63,6 +63,10 @@ void RowTask::Next() {
   work.parameters = *parameters_;
   work.terms = chunks_[next_chunk_];
   work.sum = *sum_;
+  work.progress = [self = shared_from_this()](uint64_t samples) {
+    self->in_chunk_ = samples;
+    if (self->hooks_.progress) self->hooks_.progress();
+  };
   // The callback keeps all that the device reads and writes.
   shop_->trainer->Accumulate(work, cancel_,
                              [self = shared_from_this()](Result<Trainer::Outcome> outcome) {
@@ -71,6 +75,7 @@ void RowTask::Next() {
 }
 
 void RowTask::OnChunk(Result<Trainer::Outcome> outcome) {
+  in_chunk_ = 0;
   if (outcome.ok()) {
     samples_ += outcome->samples;
     compute_ += outcome->compute;

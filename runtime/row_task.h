@@ -21,7 +21,7 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
     std::vector<PartitionTerm> terms;
   };
   struct Hooks {
-    std::function<void()> progress;    // A chunk is done, and others follow.
+    std::function<void()> progress;    // More is done, and there is more to do.
     std::function<void(Status)> done;  // The last call; kCancelled after Cancel.
   };
 
@@ -34,8 +34,10 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
   void Abandon();  // Cancel, and no hook runs any more.
 
   const Row& row() const { return row_; }
-  uint64_t samples() const { return samples_; }  // Computed so far,
-  Duration compute() const { return compute_; }  // and how long it took.
+  uint64_t samples() const { return samples_; }  // Of chunks that are done,
+  Duration compute() const { return compute_; }  // and how long they took.
+  // With those of the chunk at hand that the trainer told of.
+  uint64_t samples_so_far() const { return samples_ + in_chunk_; }
   const std::shared_ptr<std::vector<float>>& sum() const { return sum_; }
 
  private:
@@ -54,6 +56,7 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
   std::vector<std::vector<PartitionTerm>> chunks_;
   size_t next_chunk_ = 0;
   uint64_t samples_ = 0;
+  uint64_t in_chunk_ = 0;
   Duration compute_{};
 };
 

@@ -104,12 +104,13 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
   if (const wire::PullT* pull = control.body.AsPull()) {
     OnPull(peer, worker, *pull);
   } else if (const wire::ErrorT* error = control.body.AsError()) {
-    if (!ended_) {
-      observer_.OnNotice(Describe(worker) + " reports: " + StatusOf(*error).ToString());
-    }
+    Status& report = incoming_[peer].report;
+    report = StatusOf(*error);
+    if (!ended_) observer_.OnNotice(Describe(worker) + " reports: " + report.ToString());
   } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
-    peers_.Disconnect(
-        peer, Status::Unavailable(leave->reason.empty() ? "it left" : "it left: " + leave->reason));
+    const Status& report = incoming_[peer].report;  // Says more than the farewell.
+    const std::string why = report.ok() ? leave->reason : report.ToString();
+    peers_.Disconnect(peer, Status::Unavailable(why.empty() ? "it left" : "it left: " + why));
   } else if (const wire::ProgressT* progress = control.body.AsProgress()) {
     pump_.Raise(WorkerProgress{worker, std::min<uint64_t>(progress->samples, options_.batch),
                                Duration(std::min(progress->compute_ns, kMaxComputeNs))});

@@ -27,7 +27,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
     : env_(env),
       options_(options),
       schedule_(std::move(parts.schedule)),
-      sparse_(data.shape().sparse),
+      shape_(data.shape()),
       observer_(observer != nullptr ? *observer : no_observer_),
       job_(options.job_id),
       model_(std::move(parts.model)),
@@ -93,11 +93,16 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
   accept.seed = options_.seed;
   accept.batch = options_.batch;
   accept.partition_sizes = schedule_.partition_sizes();
-  accept.features = options_.model.features;
-  accept.classes = options_.model.classes;
-  accept.sparse = sparse_;
+  accept.features = shape_.features;
+  accept.classes = shape_.classes;
+  accept.sparse = shape_.sparse;
   accept.model = options_.model.name;
   accept.slice_length = options_.slice_length;
+  accept.foreign = options_.foreign != nullptr;
+  if (accept.foreign) {
+    accept.model.clear();
+    accept.parameter_count = model_->parameter_count();
+  }
   return accept;
 }
 
@@ -113,6 +118,7 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   publisher_.Forget(worker);
   feed_.Forget(worker);
   if (ended_) return;
+  last_to_leave_ = fmt::format("{}: {}", Describe(worker), why.ToString());
   observer_.OnWorkerLost(worker, why);
   pump_.Raise(WorkerLost{worker, why});
 }
@@ -135,6 +141,7 @@ void ServerJob::Execute(const Command& command) {
 
 void ServerJob::Do(const OpenStep& command) {
   const Time now = env_.loop.Now();
+  began_ = true;
   record_.Opened(command.step, now);
   rows().Open(command.step, command.code);
   observer_.OnStepOpened(command.step, *command.code, now);
@@ -198,13 +205,22 @@ void ServerJob::Do(const DropWorker& command) {
   peers_.SendAway(peers_.PeerOf(command.worker), command.why);
 }
 
-void ServerJob::Do(const EndJob& command) { End(command.status); }
+// A job that never began has nobody left to ask why.
+void ServerJob::Do(const EndJob& command) {
+  const Status& status = command.status;
+  if (status.code() != StatusCode::kUnavailable || began_ || last_to_leave_.empty()) {
+    return End(status);
+  }
+  End(Status::Unavailable(
+      fmt::format("{}; the last to leave was {}", status.ToString(), last_to_leave_)));
+}
 
 void ServerJob::Do(const Notify& command) { observer_.OnNotice(command.text); }
 
 void ServerJob::End(Status status) {
   if (std::exchange(ended_, true)) return;
   end_ = std::move(status);
+  if (!end_.ok()) model_->Hurry();
   pump_.Stop();
   peers_.SendAllAway([this] {
     gone_ = true;

@@ -85,7 +85,7 @@ class ServerJob final : public ServerNode, private Receiver {
   Env env_;
   JobOptions options_;
   BatchSchedule schedule_;
-  bool sparse_;
+  DataShape shape_;
   JobObserver no_observer_;
   JobObserver& observer_;
   uint32_t job_;  // Told to workers, on every frame.
@@ -101,12 +101,15 @@ class ServerJob final : public ServerNode, private Receiver {
     Bytes control;
     std::vector<float> slice;
     uint32_t complaints = 0;  // Made so far.
+    Status report;            // The last error that it told.
   };
   std::map<PeerId, Incoming> incoming_;
   std::vector<bool> introduced_;  // Sent the first Pull of its life.
   std::shared_ptr<std::vector<float>> gradient_;
+  std::string last_to_leave_;  // Who, and why; empty: nobody.
   Finished finished_;
   Status end_;
+  bool began_ = false;  // A step was opened.
   bool ended_ = false;
   bool gone_ = false;  // All peers are.
   Alive alive_;

@@ -10,9 +10,9 @@
 #include "base/random.h"
 #include "coding/combine.h"
 #include "runtime/audit.h"
+#include "runtime/job_gradient.h"
 #include "runtime/memory_need.h"
 #include "runtime/saved_job.h"
-#include "training/model.h"
 #include "training/optimizer.h"
 
 namespace motley {
@@ -28,10 +28,11 @@ Result<std::vector<float>> CopyOf(std::span<const float> values) {
 }  // namespace
 
 struct ServerModel::Shared {
-  std::unique_ptr<Model> model;
+  std::unique_ptr<JobGradient> gradient;
   std::unique_ptr<Optimizer> optimizer;
   BatchSchedule schedule;
   const DataSource& data;
+  std::atomic<bool> hurry = false;  // No audit is worth waiting for.
 };
 
 Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const JobOptions& options,
@@ -40,17 +41,12 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const J
   if (!device.host_accessible()) {
     return Status::InvalidArgument("the server's device must share the host's memory");
   }
-  const DataShape shape = data.shape();
-  if (options.model.features != shape.features || options.model.classes != shape.classes) {
-    return Status::InvalidArgument(
-        fmt::format("the model is for {} features and {} classes, the data has {} and {}",
-                    options.model.features, options.model.classes, shape.features, shape.classes));
-  }
-  MOTLEY_ASSIGN_OR_RETURN(auto model, Model::Create(options.model));
-  const size_t count = model->parameter_count();
+  MOTLEY_ASSIGN_OR_RETURN(auto gradient, JobGradient::Create(options, data.shape()));
+  const size_t count = gradient->parameter_count();
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the server", count, ServerVectors(options), device.info().memory_bytes));
   MOTLEY_ASSIGN_OR_RETURN(auto optimizer, Optimizer::Create(options.optimizer, count));
+  auto first = std::make_shared<std::vector<float>>(count);
   if (const SavedJob* saved = options.resume.get(); saved != nullptr) {
     if (saved->parameters->size() != count) {
       return Status::Conflict(fmt::format("the checkpoint has {} parameters, the model {}",
@@ -58,25 +54,26 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const J
     }
     MOTLEY_RETURN_IF_ERROR(optimizer->Restore(saved->optimizer_steps, *saved->optimizer_state)
                                .WithContext("the checkpoint's optimizer state"));
+    *first = *saved->parameters;
+  } else {
+    MOTLEY_RETURN_IF_ERROR(gradient->Initialize(options.seed, *first));
   }
-  auto shared =
-      std::shared_ptr<Shared>(new Shared{std::move(model), std::move(optimizer), schedule, data});
-  return std::unique_ptr<ServerModel>(new ServerModel(device, options, std::move(shared)));
+  auto shared = std::shared_ptr<Shared>(
+      new Shared{std::move(gradient), std::move(optimizer), schedule, data});
+  return std::unique_ptr<ServerModel>(
+      new ServerModel(device, options, std::move(shared), std::move(first)));
 }
 
-ServerModel::ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared)
+ServerModel::ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared,
+                         std::shared_ptr<std::vector<float>> first)
     : device_(device),
       seed_(options.seed),
       audit_fraction_(options.audit_fraction),
       shared_(std::move(shared)) {
-  auto first = std::make_shared<std::vector<float>>(shared_->model->parameter_count());
   if (const SavedJob* saved = options.resume.get(); saved != nullptr) {
     first_step_ = saved->step;
-    *first = *saved->parameters;
     max_decode_error_ = saved->about.history.max_decode_error;
     audited_steps_ = saved->about.history.audited_steps;
-  } else {
-    shared_->model->Initialize(options.seed, *first);
   }
   copies_.push_back(first);
   // The next version's, now: better no job than one that ends at its first update.
@@ -155,10 +152,12 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
                  }));
 }
 
+void ServerModel::Hurry() { shared_->hurry = true; }
+
 bool ServerModel::WantsAudit(StepId step) const {
   Random random(seed_, Stream::kAudit, step);
   const bool drawn = random.Chance(audit_fraction_);
-  return !auditing_ && (step == first_step_ || drawn);
+  return !auditing_ && shared_->gradient->can_sum() && (step == first_step_ || drawn);
 }
 
 void ServerModel::Audit(StepId step, const ParameterCopy& parameters,
@@ -168,8 +167,9 @@ void ServerModel::Audit(StepId step, const ParameterCopy& parameters,
   const auto error = std::make_shared<double>(0);
   auto work = [&device = device_, shared = shared_, parameters, step, error,
                decoded = std::move(decoded).value()] {
-    MOTLEY_ASSIGN_OR_RETURN(*error, DecodeError(device, *shared->model, shared->data,
-                                                shared->schedule, step, *parameters, decoded));
+    MOTLEY_ASSIGN_OR_RETURN(
+        *error, DecodeError(device, *shared->gradient, shared->data, shared->schedule, step,
+                            *parameters, decoded, shared->hurry));
     return Status::Ok();
   };
   device_.Submit(shared_->schedule.batch_size(step), std::move(work),
@@ -178,7 +178,7 @@ void ServerModel::Audit(StepId step, const ParameterCopy& parameters,
                    if (status.ok()) {
                      ++audited_steps_;
                      max_decode_error_ = std::max(max_decode_error_, *error);
-                   } else {
+                   } else if (!shared_->hurry) {
                      AuditFailed(step, status);
                    }
                    if (idle_) idle_();

@@ -32,7 +32,7 @@ class ServerModel {
   using SnapshotDone = std::function<void(Result<ModelSnapshot>)>;
 
   // kInvalidArgument when model, optimizer and data do not fit together, kResource when the model
-  // does not fit into memory.
+  // does not fit into memory; what the caller's trainer says to its first parameters.
   static Result<std::unique_ptr<ServerModel>> Create(Device& device, const JobOptions& options,
                                                      const DataSource& data,
                                                      const BatchSchedule& schedule);
@@ -44,13 +44,16 @@ class ServerModel {
   // batch) is used up. kDataError when the new parameters are not finite: training has diverged.
   // kResource: no memory for them (then `done` runs before this returns). If
   // this step is one of the sample and no other audit runs, it is then compared with the direct
-  // sum.
+  // sum, unless a trainer of the caller's cannot form that here.
   void Commit(StepId step, std::shared_ptr<std::vector<float>> gradient, Done done);
 
   // The newest version and its optimizer's state, which is copied on the device before the next
   // update: one pass over memory, and nothing else, holds a step up. One at a time, and not while
   // an update is in flight. kResource: no memory for the copy (`done` runs before this returns).
   void TakeSnapshot(SnapshotDone done);
+
+  // An audit that runs need not come to its end: the job has.
+  void Hurry();
 
   // Something of the above is still on the device.
   bool busy() const { return applying_ || auditing_ || copying_; }
@@ -68,8 +71,9 @@ class ServerModel {
   }
 
  private:
-  struct Shared;  // Model, optimizer, schedule: what the device's work uses.
-  ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared);
+  struct Shared;  // Gradient, optimizer, schedule: what the device's work uses.
+  ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared,
+              std::shared_ptr<std::vector<float>> first);
   Result<std::shared_ptr<std::vector<float>>> Spare();
   bool WantsAudit(StepId step) const;
   void Audit(StepId step, const ParameterCopy& parameters, Result<std::vector<float>> decoded);

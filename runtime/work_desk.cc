@@ -19,7 +19,7 @@ constexpr size_t kMaxQueued = 64;  // Assignments; a server gives one, or a few 
 
 WorkDesk::WorkDesk(Env env, Parts parts, std::function<void(const Status&)> failed)
     : env_(env), parts_(std::move(parts)), failed_(std::move(failed)) {
-  const size_t length = VectorLength(parts_.shop->model->parameter_count());
+  const size_t length = VectorLength(parts_.shop->trainer->parameter_count());
   for (Answer& answer : answers_) answer.sum = std::make_shared<std::vector<float>>(length);
 }
 
@@ -116,7 +116,7 @@ void WorkDesk::OnProgress() {
   wire::ProgressT progress;
   progress.step = running_->row().step;
   progress.row = running_->row().row;
-  progress.samples = running_->samples();
+  progress.samples = running_->samples_so_far();
   progress.compute_ns = static_cast<uint64_t>(running_->compute().count());
   SendControl(env_.transport, parts_.peer, parts_.header, std::move(progress));
 }

@@ -48,14 +48,28 @@ ParameterCopy ParameterInbox::Get(uint64_t version) const {
   return whole_.values && whole_.number == version ? whole_.values : nullptr;
 }
 
-PartitionInbox::PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape)
-    : shop_(std::move(shop)), shape_(shape) {}
+PartitionInbox::PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape,
+                               std::function<void(const Status&)> failed)
+    : shop_(std::move(shop)), shape_(shape), failed_(std::move(failed)) {}
+
+Status PartitionInbox::CheckPartition(uint64_t partition) const {
+  const size_t count = shop_->schedule.partition_sizes().size();
+  if (partition < count) return Status::Ok();
+  return Status::DataError(
+      fmt::format("a block of partition {}, of which there are {}", partition, count));
+}
+
+Status PartitionInbox::Announce(const std::vector<PartitionId>& partitions) {
+  if (shape_.features > 0) return Status::Ok();  // They come as blocks.
+  for (const PartitionId partition : partitions) {
+    MOTLEY_RETURN_IF_ERROR(CheckPartition(partition));
+    Store(partition, Dataset());
+  }
+  return Status::Ok();
+}
 
 Result<std::span<std::byte>> PartitionInbox::Begin(const Header& header) {
-  if (header.row_id >= shop_->schedule.partition_sizes().size()) {
-    return Status::DataError(fmt::format("a block of partition {}, of which there are {}",
-                                         header.row_id, shop_->schedule.partition_sizes().size()));
-  }
+  MOTLEY_RETURN_IF_ERROR(CheckPartition(header.row_id));
   if (header.total > kMaxBlockBytes || header.offset > header.total ||
       header.length > header.total - header.offset) {
     return Status::DataError(fmt::format("{} bytes at {} of a block of {} bytes", header.length,
@@ -93,16 +107,23 @@ Status PartitionInbox::Keep() {
   if (data.rows() != size) {
     return Status::DataError(fmt::format("{} samples where {} belong", data.rows(), size));
   }
-  Drop(partition_);
-  held_bytes_ += data.size_bytes();
-  shop_->store[partition_] = std::make_shared<const Dataset>(std::move(data));
+  Store(partition_, std::move(data));
   return Status::Ok();
+}
+
+void PartitionInbox::Store(PartitionId partition, Dataset data) {
+  Drop(partition);
+  if (shape_.features > 0) held_bytes_ += data.size_bytes();
+  shop_->store[partition] = std::make_shared<const Dataset>(std::move(data));
+  shop_->trainer->Hold(partition, [keep = shop_, failed = failed_](const Status& why) {
+    if (failed) failed(why);
+  });
 }
 
 void PartitionInbox::Drop(PartitionId partition) {
   const auto held = shop_->store.find(partition);
   if (held == shop_->store.end()) return;
-  held_bytes_ -= held->second->size_bytes();
+  if (shape_.features > 0) held_bytes_ -= held->second->size_bytes();
   shop_->store.erase(held);
 }
 

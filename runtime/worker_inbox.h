@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -42,7 +43,8 @@ class ParameterInbox {
   size_t slice_ = 0;  // Of the last Begin.
 };
 
-// Blocks of data, which become partitions in the workshop's store.
+// Blocks of data, which become partitions in the workshop's store, and partitions of samples that
+// the trainer has. The trainer is told of each.
 class PartitionInbox {
  public:
   struct Shape {
@@ -50,7 +52,13 @@ class PartitionInbox {
     uint32_t classes = 0;
     bool sparse = false;
   };
-  PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape);
+  // `failed` runs when the trainer cannot hold a partition.
+  PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape,
+                 std::function<void(const Status&)> failed = nullptr);
+
+  // These will come; those that only the trainer has are there with that. kDataError: a partition
+  // that cannot be.
+  Status Announce(const std::vector<PartitionId>& partitions);
 
   // Where a piece of a block goes. kDataError: a partition or a piece that cannot be;
   // kResource: no memory for it.
@@ -62,11 +70,14 @@ class PartitionInbox {
   uint64_t held_bytes() const { return held_bytes_; }
 
  private:
+  Status CheckPartition(uint64_t partition) const;
   Status Keep();
+  void Store(PartitionId partition, Dataset data);
   void Drop(PartitionId partition);
 
   std::shared_ptr<Workshop> shop_;
   Shape shape_;
+  std::function<void(const Status&)> failed_;
   PartitionId partition_ = 0;
   Bytes block_;
   size_t filled_ = 0;  // Of block_.

@@ -132,11 +132,12 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
 }
 
 Status WorkerLife::SetUp(const wire::AcceptT& accept) {
-  MOTLEY_ASSIGN_OR_RETURN(shop_, MakeWorkshop(env_.loop, env_.device, accept));
+  MOTLEY_ASSIGN_OR_RETURN(shop_, MakeWorkshop(env_.loop, env_.device, accept, options_.foreign));
   parameters_ =
-      std::make_unique<ParameterInbox>(shop_->model->parameter_count(), accept.slice_length);
+      std::make_unique<ParameterInbox>(shop_->trainer->parameter_count(), accept.slice_length);
   partitions_ = std::make_unique<PartitionInbox>(
-      shop_, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse});
+      shop_, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse},
+      alive_.Guard([this](const Status& why) { Fail(why.WithContext("cannot hold data")); }));
   desk_ = std::make_unique<WorkDesk>(
       env_,
       WorkDesk::Parts{shop_, *parameters_, *partitions_, peer_, OwnHeader(), accept.slice_length},
@@ -202,6 +203,14 @@ void WorkerLife::OnControl(const wire::ControlT& control) {
   if (state_ != State::kWorking) return;
   if (const wire::AssignT* assign = control.body.AsAssign()) return OnAssign(*assign);
   if (const wire::CancelT* cancel = control.body.AsCancel()) return desk_->Cancel(cancel->step);
+  if (const wire::PlaceT* place = control.body.AsPlace()) return OnPlace(*place);
+}
+
+void WorkerLife::OnPlace(const wire::PlaceT& place) {
+  if (Status fine = partitions_->Announce(place.partitions); !fine.ok()) {
+    return Fail(std::move(fine));
+  }
+  desk_->Advance();
 }
 
 void WorkerLife::OnAssign(const wire::AssignT& assign) {

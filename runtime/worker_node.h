@@ -8,7 +8,7 @@
 #include <string>
 
 #include "runtime/server_node.h"
-#include "training/trainer.h"
+#include "training/callback_trainer.h"
 
 namespace motley {
 
@@ -19,6 +19,8 @@ struct WorkerOptions {
   int32_t index_hint = -1;
   // Of the first try to join; random, not 0. Each further try counts as a life of its own.
   Incarnation incarnation = 0;
+  // The caller's own gradient, with `accumulate`; null: built-in models.
+  std::shared_ptr<const ForeignTrainer> foreign;
 };
 
 // Test seam and fault injection: changes an answer before it is sent.
@@ -32,7 +34,8 @@ class WorkerNode {
   virtual ~WorkerNode() = default;
 
   // Connects; `finished` runs once: fine when the server said goodbye, otherwise why it ended
-  // (kUnavailable: no server; kPermission: token refused; kConflict: another protocol version).
+  // (kUnavailable: no server; kPermission: token refused; kConflict: another protocol version, or
+  // one has a trainer and the other none, or another; kCallback or another code: the trainer's).
   virtual void Start(Finished finished) = 0;
   virtual void SetAnswerFilter(AnswerFilter filter) = 0;
 };

@@ -9,28 +9,73 @@
 #include "transport/header.h"
 
 namespace motley {
+namespace {
 
-Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
-                                               const wire::AcceptT& accept) {
+Status CheckWelcome(const wire::AcceptT& accept) {
   const auto& sizes = accept.partition_sizes;
   const uint64_t samples = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
   const uint32_t slice = accept.slice_length;
-  if (samples == 0 || accept.batch == 0 || accept.features == 0 || slice < 2 || slice % 2 != 0 ||
-      slice > kMaxBulkBytes / sizeof(float)) {
-    return Status::DataError(fmt::format(
-        "the server's welcome makes no sense: {} samples, batches of {}, {} features, slices of {}",
-        samples, accept.batch, accept.features, slice));
+  const bool has_samples = samples > 0 && (accept.features > 0 || accept.foreign);
+  if (has_samples && accept.batch > 0 && slice >= 2 && slice % 2 == 0 &&
+      slice <= kMaxBulkBytes / sizeof(float)) {
+    return Status::Ok();
   }
-  auto model = Model::Create(ModelSpec{accept.model, accept.features, accept.classes});
-  if (!model.ok()) {
+  return Status::DataError(fmt::format(
+      "the server's welcome makes no sense: {} samples, batches of {}, {} features, slices of {}",
+      samples, accept.batch, accept.features, slice));
+}
+
+// Both sides must mean the same gradient.
+Status CheckTrainer(const wire::AcceptT& accept, const ForeignTrainer* foreign) {
+  if (accept.foreign && foreign == nullptr) {
     return Status::Conflict(
-        fmt::format("this release cannot train the job's model: {}", model.status().ToString()));
+        fmt::format("the job has a trainer of its own, with {} parameters, and this worker has "
+                    "none: start the program that brings it",
+                    accept.parameter_count));
   }
-  MOTLEY_RETURN_IF_ERROR(CheckMemory("the worker", (*model)->parameter_count(), WorkerVectors(),
-                                     device.info().memory_bytes));
-  auto shop = std::shared_ptr<Workshop>(new Workshop{
-      std::move(model).value(), {}, BatchSchedule(accept.seed, sizes, accept.batch), nullptr});
-  shop->trainer = MakeModelTrainer(loop, device, *shop->model, shop->store, shop->schedule);
+  if (!accept.foreign && foreign != nullptr) {
+    return Status::Conflict(
+        fmt::format("the job trains the built-in model {}, and this worker has a trainer of its "
+                    "own: start it without one, or give the server the same",
+                    accept.model));
+  }
+  if (foreign != nullptr && foreign->parameter_count != accept.parameter_count) {
+    return Status::Conflict(
+        fmt::format("the job's trainer has {} parameters and this worker's {}: start the same "
+                    "program on both",
+                    accept.parameter_count, foreign->parameter_count));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
+                                               const wire::AcceptT& accept,
+                                               std::shared_ptr<const ForeignTrainer> foreign) {
+  MOTLEY_RETURN_IF_ERROR(CheckWelcome(accept));
+  MOTLEY_RETURN_IF_ERROR(CheckTrainer(accept, foreign.get()));
+  std::unique_ptr<Model> model;
+  if (foreign == nullptr) {
+    auto made = Model::Create(ModelSpec{accept.model, accept.features, accept.classes});
+    if (!made.ok()) {
+      return Status::Conflict(
+          fmt::format("this release cannot train the job's model: {}", made.status().ToString()));
+    }
+    model = std::move(made).value();
+  }
+  MOTLEY_RETURN_IF_ERROR(CheckMemory("the worker",
+                                     foreign ? foreign->parameter_count : model->parameter_count(),
+                                     WorkerVectors(), device.info().memory_bytes));
+  auto shop = std::shared_ptr<Workshop>(
+      new Workshop{std::move(model),
+                   {},
+                   BatchSchedule(accept.seed, accept.partition_sizes, accept.batch),
+                   nullptr});
+  shop->trainer =
+      foreign ? MakeCallbackTrainer(loop, device, std::move(foreign),
+                                    {accept.features, accept.classes}, shop->store, shop->schedule)
+              : MakeModelTrainer(loop, device, *shop->model, shop->store, shop->schedule);
   return shop;
 }
 

@@ -6,22 +6,24 @@
 #include <memory>
 
 #include "runtime/publisher.h"
+#include "training/callback_trainer.h"
 #include "training/model.h"
-#include "training/trainer.h"
 #include "transport/control.h"
 
 namespace motley {
 
 struct Workshop {
-  std::unique_ptr<Model> model;
+  std::unique_ptr<Model> model;  // Null when the trainer is the caller's.
   PartitionStore store;
   BatchSchedule schedule;
   std::unique_ptr<Trainer> trainer;
 };
 
-// What the server's welcome asks for. kDataError when it makes no sense, kConflict when this
-// release cannot build the model, kResource when the model does not fit into memory.
+// What the server's welcome asks for; `foreign` is what this worker has, or null. kDataError when
+// the welcome makes no sense, kConflict when this release cannot build the model or job and worker
+// are not both for one trainer, kResource when the model does not fit into memory.
 Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
-                                               const wire::AcceptT& accept);
+                                               const wire::AcceptT& accept,
+                                               std::shared_ptr<const ForeignTrainer> foreign = {});
 
 }  // namespace motley
