@@ -93,21 +93,24 @@ Result<size_t> LabelColumn(const std::string& label, const Fields& first, bool h
 
 class CsvParser {
  public:
-  CsvParser(std::string_view content, const std::string& path, const ReadOptions& options)
-      : lines_(content), options_(options) {
-    samples_.path = path;
+  CsvParser(const InputFile& file, StreamReader& stream, const ReadOptions& options)
+      : lines_(stream), options_(options) {
+    samples_.path = file.path;
   }
 
-  Result<RawSamples> Run() {
+  Status Run(SampleSink& sink) {
     std::string_view line;
-    while (lines_.Next(line)) {
+    while (true) {
+      const Result<bool> more = lines_.Next(line);
+      if (!more.ok()) return more.status();
+      if (!*more) return sink.Take(samples_);
       if (Trim(line).empty()) continue;
       const Status added = AddLine(line);
       if (!added.ok()) {
         return added.WithContext(fmt::format("{}:{}", samples_.path, lines_.number()));
       }
+      MOTLEY_RETURN_IF_ERROR(TakeIfFull(samples_, sink));
     }
-    return std::move(samples_);
   }
 
  private:
@@ -155,7 +158,7 @@ class CsvParser {
     return Status::Ok();
   }
 
-  LineScanner lines_;
+  LineReader lines_;
   const ReadOptions& options_;
   RawSamples samples_;
   Fields fields_;
@@ -164,16 +167,16 @@ class CsvParser {
   size_t label_column_ = 0;
 };
 
-Result<RawSamples> ParseCsv(std::string_view content, const std::string& path,
-                            const ReadOptions& options) {
-  return CsvParser(content, path, options).Run();
+Status ReadCsv(const InputFile& file, StreamReader& stream, const ReadOptions& options,
+               SampleSink& sink) {
+  return CsvParser(file, stream, options).Run(sink);
 }
 
 }  // namespace
 
 // Any text that nothing else claims.
 const FileFormat kCsvFormat = {
-    "CSV", [](std::string_view content) { return content.find('\0') == std::string_view::npos; },
-    ParseCsv};
+    "CSV", [](std::string_view head) { return head.find('\0') == std::string_view::npos; },
+    ReadCsv};
 
 }  // namespace motley

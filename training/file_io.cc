@@ -10,6 +10,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
+
+#include "training/byte_stream.h"
+#include "training/readers.h"
 
 namespace motley {
 namespace {
@@ -100,28 +104,82 @@ Result<std::string> FollowLinks(std::string path) {
 
 }  // namespace
 
-Result<std::string> ReadRawFile(const std::string& path) {
-  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) return SystemError("cannot open", path);
+namespace {
+
+// What a reader has looked at is read first.
+class ReaderStream final : public ByteStream {
+ public:
+  explicit ReaderStream(std::unique_ptr<StreamReader> reader) : reader_(std::move(reader)) {}
+  Result<size_t> Read(std::span<char> to) override { return reader_->Read(to); }
+
+ private:
+  std::unique_ptr<StreamReader> reader_;
+};
+
+class FileStream final : public ByteStream {
+ public:
+  FileStream(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  Result<size_t> Read(std::span<char> to) override {
+    while (true) {
+      const ssize_t got = read(fd_.get(), to.data(), to.size());
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno != EINTR) return SystemError("cannot read", path_);
+    }
+  }
+
+ private:
+  FileDescriptor fd_;
+  std::string path_;
+};
+
+Result<std::unique_ptr<ByteStream>> OpenRawStream(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return SystemError("cannot open", path);
+  auto stream = std::make_unique<FileStream>(fd, path);
   struct stat info {};
-  if (fstat(fd.get(), &info) != 0) return SystemError("cannot look at", path);
+  if (fstat(fd, &info) != 0) return SystemError("cannot look at", path);
   if (S_ISDIR(info.st_mode)) {
     return Status::InvalidArgument(path + ": is a folder where a file is needed");
   }
+  return std::unique_ptr<ByteStream>(std::move(stream));
+}
+
+Result<std::string> ReadToEnd(ByteStream& stream) {
+  constexpr size_t kStep = size_t{1} << 20;
+  std::string content;
+  while (true) {
+    const size_t size = content.size();
+    content.resize(size + std::max(kStep, size / 2));
+    const auto got = stream.Read(std::span<char>(content).subspan(size));
+    if (!got.ok()) return got.status();
+    content.resize(size + *got);
+    if (*got == 0) return content;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ByteStream>> OpenFileStream(const std::string& path) {
+  MOTLEY_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> raw, OpenRawStream(path));
+  auto reader = std::make_unique<StreamReader>(std::move(raw));
+  MOTLEY_ASSIGN_OR_RETURN(const std::string_view head, reader->Peek(2));
+  const bool packed = head == "\x1f\x8b";
+  auto whole = std::make_unique<ReaderStream>(std::move(reader));
+  if (!packed) return std::unique_ptr<ByteStream>(std::move(whole));
+  return MakeGunzipStream(std::move(whole), path);
+}
+
+Result<std::string> ReadRawFile(const std::string& path) {
   return WithinMemory(path, [&]() -> Result<std::string> {
-    constexpr size_t kStep = size_t{1} << 20;
-    std::string content;
-    // The size is a hint only: pipes have none, and files grow.
-    content.reserve(static_cast<size_t>(info.st_size) + 1);
-    while (true) {
-      const size_t size = content.size();
-      content.resize(content.capacity() > size ? content.capacity() : size + kStep);
-      const ssize_t got = read(fd.get(), content.data() + size, content.size() - size);
-      content.resize(size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return SystemError("cannot read", path);
-      if (got == 0) return content;
-    }
+    MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, OpenRawStream(path));
+    return ReadToEnd(*stream);
+  });
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  return WithinMemory(path, [&]() -> Result<std::string> {
+    MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, OpenFileStream(path));
+    return ReadToEnd(*stream);
   });
 }
 

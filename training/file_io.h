@@ -15,10 +15,6 @@ namespace motley {
 // The bytes of a file as they are. kNotFound, kPermission, kInvalidArgument (a folder), kResource.
 Result<std::string> ReadRawFile(const std::string& path);
 
-// Unpacks gzip data of one or more members. kDataError: truncated or damaged, naming `path`.
-Result<std::string> Gunzip(const std::string& packed, const std::string& path);
-bool IsGzip(const std::string& content);
-
 // The regular file, existing or not, that writing to `path` creates or replaces: `path` itself, or
 // what it links to. kInvalidArgument: a folder, device, pipe or socket is there, or links go round;
 // kPermission; kResource.

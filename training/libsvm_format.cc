@@ -75,26 +75,28 @@ Status AddLine(std::string_view line, RawSamples& samples) {
   return Status::Ok();
 }
 
-Result<RawSamples> ParseLibsvm(std::string_view content, const std::string& path,
-                               const ReadOptions&) {
+Status ReadLibsvm(const InputFile& file, StreamReader& stream, const ReadOptions&,
+                  SampleSink& sink) {
   RawSamples samples;
-  samples.path = path;
+  samples.path = file.path;
   samples.sparse = true;
-  LineScanner lines(content);
+  LineReader lines(stream);
   std::string_view line;
-  while (lines.Next(line)) {
+  while (true) {
+    MOTLEY_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
+    if (!more) return sink.Take(samples);
     const size_t rows = samples.rows();
     const Status added = AddLine(WithoutComment(line), samples);
     if (!added.ok()) {
-      return added.WithContext(fmt::format("{}:{}", path, lines.number()));
+      return added.WithContext(fmt::format("{}:{}", file.path, lines.number()));
     }
     if (samples.rows() > rows) samples.line.push_back(lines.number());
+    MOTLEY_RETURN_IF_ERROR(TakeIfFull(samples, sink));
   }
-  return samples;
 }
 
 }  // namespace
 
-const FileFormat kLibsvmFormat = {"LIBSVM", LooksLikeLibsvm, ParseLibsvm};
+const FileFormat kLibsvmFormat = {"LIBSVM", LooksLikeLibsvm, ReadLibsvm};
 
 }  // namespace motley

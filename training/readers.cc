@@ -3,165 +3,158 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
+#include <utility>
 
 #include "training/csv_format.h"
+#include "training/data_files.h"
 #include "training/file_io.h"
 #include "training/idx_format.h"
-#include "training/labels.h"
 #include "training/libsvm_format.h"
-#include "training/text_scan.h"
+#include "training/npy_format.h"
+#include "training/npz_format.h"
+#include "training/safetensors_format.h"
+#include "training/sample_collector.h"
 
 namespace motley {
 namespace {
 
 // In the order of asking. CSV takes any text, so it is last.
-const FileFormat* const kFormats[] = {&kIdxFormat, &kLibsvmFormat, &kCsvFormat};
+const FileFormat* const kFormats[] = {&kNpyFormat, &kNpzFormat,    &kSafetensorsFormat,
+                                      &kIdxFormat, &kLibsvmFormat, &kCsvFormat};
+constexpr size_t kHeadBytes = size_t{1} << 16;
 
-Result<RawSamples> ParseFile(const std::string& path, const ReadOptions& options) {
-  MOTLEY_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-  if (content.empty()) return Status::DataError(path + ": the file is empty");
+Result<const FileFormat*> FormatOf(const std::string& path, StreamReader& stream) {
+  MOTLEY_ASSIGN_OR_RETURN(const std::string_view head, stream.Peek(kHeadBytes));
+  if (head.empty()) return Status::DataError(path + ": the file is empty");
   for (const FileFormat* format : kFormats) {
-    if (!format->sniff(content)) continue;
-    if (!options.label.empty() && format != &kCsvFormat) {
-      return Status::InvalidArgument(
-          fmt::format("{} is {}, which has no columns to choose the label from: leave --label out",
-                      path, format->name));
-    }
-    MOTLEY_ASSIGN_OR_RETURN(RawSamples samples, format->parse(content, path, options));
-    if (samples.rows() == 0) return Status::DataError(path + ": holds no samples");
-    if (samples.features == 0) return Status::DataError(path + ": its samples have no features");
-    if (samples.rows() > kMaxRows) {
-      return Status::DataError(
-          fmt::format("{}: {} samples; the limit is {}", path, samples.rows(), kMaxRows));
-    }
-    return samples;
+    if (format->sniff(head)) return format;
   }
-  return Status::DataError(path + ": is neither IDX, LIBSVM nor CSV (each may be gzipped)");
+  return Status::DataError(
+      path + ": is neither NPY, NPZ, safetensors, IDX, LIBSVM nor CSV (each may be gzipped)");
 }
 
-// The images of one part of a folder in MNIST's layout; empty when they are not there.
-std::string ImagesIn(const std::string& folder, const std::string& part) {
-  for (const char* separator : {"-", "."}) {
-    for (const char* ending : {"", ".gz"}) {
-      const auto path = std::filesystem::path(folder) /
-                        fmt::format("{}-images{}idx3-ubyte{}", part, separator, ending);
-      std::error_code ignored;
-      if (std::filesystem::is_regular_file(path, ignored)) return path.string();
-    }
-  }
-  return {};
-}
-
-struct Paths {
-  std::string train;
-  std::string test;  // Empty: none.
+// A file that is open and known.
+struct Opened {
+  std::unique_ptr<StreamReader> stream;
+  const FileFormat* format = nullptr;
 };
 
-Result<Paths> FindPaths(const std::string& spec) {
-  constexpr std::string_view kTest = ":test=";
-  const size_t at = spec.rfind(kTest);
-  Paths paths{.train = spec.substr(0, at)};
-  if (at != std::string::npos) paths.test = spec.substr(at + kTest.size());
-  if (paths.train.empty() || (at != std::string::npos && paths.test.empty())) {
+Result<Opened> Open(const std::string& path) {
+  MOTLEY_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> file, OpenFileStream(path));
+  Opened opened;
+  opened.stream = std::make_unique<StreamReader>(std::move(file));
+  MOTLEY_ASSIGN_OR_RETURN(opened.format, FormatOf(path, *opened.stream));
+  return opened;
+}
+
+Status ReadInto(const InputFile& file, Opened opened, const ReadOptions& options,
+                SampleCollector& samples) {
+  if (!options.label.empty() && opened.format != &kCsvFormat) {
     return Status::InvalidArgument(
-        fmt::format("'{}' names no file; write PATH or PATH:test=FILE", spec));
+        fmt::format("{} is {}, which has no columns to choose the label from: leave --label out",
+                    file.path, opened.format->name));
   }
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(paths.train, ignored)) return paths;
-  const std::string folder = paths.train;
-  const std::string train = ImagesIn(folder, "train");
-  const std::string test = ImagesIn(folder, "t10k");
-  if (train.empty() && test.empty()) {
-    return Status::NotFound(folder +
-                            ": the folder has neither train-images-idx3-ubyte nor "
-                            "t10k-images-idx3-ubyte (each may end in .gz)");
+  if (!file.labels.empty() && opened.format != &kNpyFormat) {
+    return Status::InvalidArgument(
+        fmt::format("{} is {}, which has its labels inside: leave labels={} out", file.path,
+                    opened.format->name, file.labels));
   }
-  // The test part alone is still a data set: then it is to be split.
-  paths.train = train.empty() ? test : train;
-  if (paths.test.empty() && !train.empty()) paths.test = test;
-  return paths;
+  MOTLEY_RETURN_IF_ERROR(opened.format->read(file, *opened.stream, options, samples));
+  return samples.Check();
 }
 
-// Makes both have the same features; LIBSVM files only show the largest index that occurs.
-Status MatchFeatures(RawSamples& train, RawSamples& test) {
-  if (train.sparse != test.sparse) {
-    const auto kind = [](const RawSamples& samples) { return samples.sparse ? "LIBSVM" : "dense"; };
-    return Status::DataError(fmt::format("{} is {} but {} is {}; both must be of one kind",
-                                         train.path, kind(train), test.path, kind(test)));
-  }
-  if (train.sparse) {
-    train.features = test.features = std::max(train.features, test.features);
-  } else if (train.features != test.features) {
-    return Status::DataError(fmt::format("{} has {} features but {} has {}", train.path,
-                                         train.features, test.path, test.features));
-  }
-  const bool both_named = !train.names.empty() && !test.names.empty();
-  for (size_t i = 0; both_named && i < train.names.size(); ++i) {
-    if (train.names[i] == test.names[i]) continue;
-    return Status::DataError(fmt::format("feature {} is {} in {} but {} in {}", i,
-                                         Quoted(train.names[i]), train.path, Quoted(test.names[i]),
-                                         test.path));
-  }
-  return Status::Ok();
+uint64_t BudgetOf(const ReadOptions& options) {
+  constexpr uint64_t kUnknown = uint64_t{1} << 30;
+  if (options.memory_bytes != 0) return options.memory_bytes;
+  const uint64_t available = AvailableMemoryBytes();
+  return available != 0 ? available / 2 : kUnknown;
 }
 
-Result<TrainingData> Combine(RawSamples train, std::optional<RawSamples> test, bool regression) {
-  if (test.has_value()) MOTLEY_RETURN_IF_ERROR(MatchFeatures(train, *test));
-  TrainingData data;
-  if (!regression) {
-    MOTLEY_ASSIGN_OR_RETURN(data.class_labels,
-                            FindClasses(train, test.has_value() ? &*test : nullptr));
+// The test part of the same file, if it has one and no other was named.
+Result<bool> HasOwnTest(const DataSpec& files, const Opened& train) {
+  if (!files.test.empty() || train.format->has_test == nullptr) return false;
+  return train.format->has_test(files.path);
+}
+
+Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& options) {
+  using Kind = LabelCoder::Kind;
+  LabelCoder labels(options.regression ? Kind::kRegression : Kind::kDiscover, {});
+  MemoryBudget budget{.left = BudgetOf(options)};
+  MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(files.path));
+  MOTLEY_ASSIGN_OR_RETURN(const bool own_test, HasOwnTest(files, opened));
+  SampleCollector train(files.path, labels, budget, std::nullopt);
+  MOTLEY_RETURN_IF_ERROR(
+      ReadInto({.path = files.path, .labels = files.labels}, std::move(opened), options, train));
+  const std::string& test_path = own_test ? files.path : files.test;
+  SampleCollector test(test_path, labels, budget, std::nullopt);
+  if (!test_path.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(opened, Open(test_path));
+    MOTLEY_RETURN_IF_ERROR(
+        ReadInto({.path = test_path, .labels = files.test_labels, .test = own_test},
+                 std::move(opened), options, test));
+    MOTLEY_RETURN_IF_ERROR(train.Match(test));
   }
-  MOTLEY_ASSIGN_OR_RETURN(data.train, ToDataset(std::move(train), data.class_labels));
-  if (test.has_value()) {
-    MOTLEY_ASSIGN_OR_RETURN(data.test, ToDataset(*std::move(test), data.class_labels));
-  }
+  OpenedData data;
+  std::vector<float> index;
+  MOTLEY_ASSIGN_OR_RETURN(data.class_labels, labels.Finish(files.path, index));
+  const auto classes = static_cast<uint32_t>(data.class_labels.size());
+  data.train = train.Finish(classes, index);
+  if (!test_path.empty()) data.test = test.Finish(classes, index);
   return data;
 }
 
-// Samples for a model of `features`: fewer are fine where absent means 0.
-Status FitFeatures(RawSamples& samples, uint32_t features) {
-  if (!samples.sparse && samples.features != features) {
-    return Status::DataError(fmt::format("{}: has {} features but the model has {}", samples.path,
-                                         samples.features, features));
-  }
-  for (size_t row = 0; samples.sparse && row < samples.rows(); ++row) {
-    const uint64_t end = samples.row_begin[row + 1];
-    // Ascending: the last entry has the largest index.
-    if (end > samples.row_begin[row] && samples.column[end - 1] >= features) {
-      return Status::DataError(fmt::format("{}: index {} but the model has {} features",
-                                           Place(samples, row), samples.column[end - 1] + 1,
-                                           features));
-    }
-  }
-  samples.features = features;
-  return Status::Ok();
+Result<std::shared_ptr<const DataSource>> OpenForModel(const DataSpec& files,
+                                                       const ReadOptions& options,
+                                                       const std::vector<double>& class_labels,
+                                                       uint32_t features) {
+  using Kind = LabelCoder::Kind;
+  const bool test = !files.test.empty();
+  InputFile file{.path = test ? files.test : files.path,
+                 .labels = test ? files.test_labels : files.labels};
+  MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(file.path));
+  MOTLEY_ASSIGN_OR_RETURN(file.test, HasOwnTest(files, opened));
+  LabelCoder labels(class_labels.empty() ? Kind::kRegression : Kind::kKnown, class_labels);
+  MemoryBudget budget{.left = BudgetOf(options)};
+  SampleCollector samples(file.path, labels, budget, features);
+  MOTLEY_RETURN_IF_ERROR(ReadInto(file, std::move(opened), options, samples));
+  return samples.Finish(static_cast<uint32_t>(class_labels.size()), {});
 }
 
 }  // namespace
 
+Result<OpenedData> OpenTrainingData(const std::string& spec, const ReadOptions& options) {
+  return WithinMemory(spec, [&]() -> Result<OpenedData> {
+    MOTLEY_ASSIGN_OR_RETURN(const DataSpec files, FindFiles(spec));
+    return OpenAll(files, options);
+  });
+}
+
+Result<std::shared_ptr<const DataSource>> OpenLabelled(const std::string& spec,
+                                                       const ReadOptions& options,
+                                                       const std::vector<double>& class_labels,
+                                                       uint32_t features) {
+  return WithinMemory(spec, [&]() -> Result<std::shared_ptr<const DataSource>> {
+    MOTLEY_ASSIGN_OR_RETURN(const DataSpec files, FindFiles(spec));
+    return OpenForModel(files, options, class_labels, features);
+  });
+}
+
 Result<TrainingData> ReadTrainingData(const std::string& spec, const ReadOptions& options) {
+  MOTLEY_ASSIGN_OR_RETURN(const OpenedData opened, OpenTrainingData(spec, options));
   return WithinMemory(spec, [&]() -> Result<TrainingData> {
-    MOTLEY_ASSIGN_OR_RETURN(const Paths paths, FindPaths(spec));
-    MOTLEY_ASSIGN_OR_RETURN(RawSamples train, ParseFile(paths.train, options));
-    std::optional<RawSamples> test;
-    if (!paths.test.empty()) {
-      MOTLEY_ASSIGN_OR_RETURN(test, ParseFile(paths.test, options));
-    }
-    return Combine(std::move(train), std::move(test), options.regression);
+    TrainingData data;
+    data.class_labels = opened.class_labels;
+    MOTLEY_ASSIGN_OR_RETURN(data.train, opened.train->Range(0, opened.train->shape().rows));
+    if (opened.test == nullptr) return data;
+    MOTLEY_ASSIGN_OR_RETURN(data.test, opened.test->Range(0, opened.test->shape().rows));
+    return data;
   });
 }
 
 Result<Dataset> ReadLabelled(const std::string& path, const ReadOptions& options,
                              const std::vector<double>& class_labels, uint32_t features) {
-  return WithinMemory(path, [&]() -> Result<Dataset> {
-    MOTLEY_ASSIGN_OR_RETURN(RawSamples samples, ParseFile(path, options));
-    MOTLEY_RETURN_IF_ERROR(FitFeatures(samples, features));
-    return ToDataset(std::move(samples), class_labels);
-  });
+  MOTLEY_ASSIGN_OR_RETURN(const auto source, OpenLabelled(path, options, class_labels, features));
+  return WithinMemory(path, [&] { return source->Range(0, source->shape().rows); });
 }
 
 }  // namespace motley

@@ -1,36 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what users have: IDX (MNIST), LIBSVM text and CSV, each also gzipped, and folders in
-// MNIST's layout. Formats are told apart by content, then by name. Errors name file and line (or
-// byte).
+// Reads what users have: NumPy's arrays (NPY, NPZ), safetensors, IDX (MNIST), LIBSVM text and CSV,
+// gzipped as well (NPZ apart), and folders in MNIST's layout. Formats are told apart by content.
+// Files are read in one pass, in blocks; what memory has no room for goes to a file without a name
+// in the folder for temporary files. Errors name file and line (or sample, or byte).
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "training/data_source.h"
 #include "training/dataset.h"
 
 namespace motley {
 
 struct ReadOptions {
-  std::string label;        // CSV alone: column name or index from 0; empty: the last.
-  bool regression = false;  // Labels are real numbers; otherwise classes are formed from them.
+  std::string label;          // CSV alone: column name or index from 0; empty: the last.
+  bool regression = false;    // Labels are real numbers; otherwise classes are formed from them.
+  uint64_t memory_bytes = 0;  // For features; 0: half of the memory that is available.
 };
 
-struct TrainingData {
-  Dataset train;
-  std::optional<Dataset> test;       // From test=FILE or the t10k files of an MNIST folder.
+// What `--data` names.
+struct DataSpec {
+  std::string path;
+  std::string labels;  // NPY alone: the labels of `path`; empty: in its last column.
+  std::string test;    // Empty: none named.
+  std::string test_labels;
+};
+// "PATH[:labels=FILE][:test=FILE[:labels=FILE]]"; kInvalidArgument shows that form.
+Result<DataSpec> ParseDataSpec(const std::string& spec);
+
+struct OpenedData {
+  std::shared_ptr<const DataSource> train;
+  // From test=FILE, the t10k files of an MNIST folder or the test arrays of a file; null: none.
+  std::shared_ptr<const DataSource> test;
   std::vector<double> class_labels;  // The file's own label for each class index.
 };
 
-// `spec`: "PATH" or "PATH:test=FILE". Classes are the distinct labels of train and test, ascending.
-// kNotFound: no such file; kDataError: truncated, mislabelled, not a number, NaN or infinite.
-Result<TrainingData> ReadTrainingData(const std::string& spec, const ReadOptions& options);
+// Classes are the distinct labels of train and test, ascending. kNotFound: no such file;
+// kDataError: truncated, mislabelled, not a number, NaN or infinite; kResource: memory or disk.
+Result<OpenedData> OpenTrainingData(const std::string& spec, const ReadOptions& options);
 
-// One file with known classes, for `motley predict`: a label outside them is kDataError.
+// Samples for a model with known classes and features, for `motley predict`: the test part where
+// `spec` has one. A label or feature outside the model's is kDataError.
+Result<std::shared_ptr<const DataSource>> OpenLabelled(const std::string& spec,
+                                                       const ReadOptions& options,
+                                                       const std::vector<double>& class_labels,
+                                                       uint32_t features);
+
+// The same, all in memory.
+struct TrainingData {
+  Dataset train;
+  std::optional<Dataset> test;
+  std::vector<double> class_labels;
+};
+Result<TrainingData> ReadTrainingData(const std::string& spec, const ReadOptions& options);
 Result<Dataset> ReadLabelled(const std::string& path, const ReadOptions& options,
                              const std::vector<double>& class_labels, uint32_t features);
+
+// Bytes of memory that can be had without taking it from others; 0: not known.
+uint64_t AvailableMemoryBytes();
 
 // A whole file, gunzipped if it is gzip. kNotFound, kDataError (truncated gzip), kResource.
 Result<std::string> ReadFile(const std::string& path);

@@ -29,9 +29,14 @@ struct SafetensorsHeader {
 // The limit of the format's reference implementation.
 inline constexpr uint64_t kMaxHeaderSize = 100'000'000;
 
-// `content` is the whole file. kDataError unless the header is a JSON object of tensors with known
-// sizes that cover the data from its first to its last byte, without overlaps or holes.
-Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view content);
+enum class DataCheck {
+  kAll,      // `content` is the whole file.
+  kNotAtEnd  // Some of the data may be missing at the end.
+};
+// kDataError unless the header is a JSON object of tensors with known sizes that cover the data
+// from its first to its last byte, without overlaps or holes.
+Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view content,
+                                                 DataCheck check = DataCheck::kAll);
 
 // What SaveModel noted about the model; kDataError when it is missing or not from motley.
 Result<ModelSpec> SpecFromMetadata(const std::map<std::string, std::string>& metadata);

@@ -25,6 +25,13 @@ bool LineScanner::Next(std::string_view& line) {
   return true;
 }
 
+Result<bool> LineReader::Next(std::string_view& line) {
+  MOTLEY_ASSIGN_OR_RETURN(const bool more, stream_.NextLine(line));
+  if (!more) return false;
+  if (number_++ == 0 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+  return true;
+}
+
 std::string_view Trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "training/byte_stream.h"
 
 namespace motley {
 
@@ -20,6 +21,19 @@ class LineScanner {
 
  private:
   std::string_view rest_;
+  uint32_t number_ = 0;
+};
+
+// The same for the lines of a stream.
+class LineReader {
+ public:
+  explicit LineReader(StreamReader& stream) : stream_(stream) {}
+  // Valid until the next call; false at the end. kDataError: an endless line.
+  Result<bool> Next(std::string_view& line);
+  uint32_t number() const { return number_; }
+
+ private:
+  StreamReader& stream_;
   uint32_t number_ = 0;
 };
 

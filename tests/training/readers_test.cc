@@ -98,7 +98,7 @@ TEST(Csv, ErrorsNameFileLineAndColumn) {
   expect("a,b\n", "holds no samples");
   expect("\n\n", "holds no samples");
   expect("", "the file is empty");
-  expect(std::string("1,2\0,3\n", 7), "neither IDX, LIBSVM nor CSV");
+  expect(std::string("1,2\0,3\n", 7), "LIBSVM nor CSV");
   expect("1,0x10,0\n1,2,1\n", "'0x10' is not a number");
   expect("1,+-2,0\n1,2,1\n", "'+-2' is not a number");
 }
