@@ -6,9 +6,9 @@
 #include <numeric>
 #include <vector>
 
+#include "api/parse.h"
 #include "cli/exit_code.h"
 #include "cli/matrix_text.h"
-#include "cli/parse.h"
 #include "cli/table.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"

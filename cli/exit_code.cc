@@ -6,29 +6,35 @@
 #include <cstring>
 #include <string>
 
+#include "cli/flag_words.h"
 #include "fmt/core.h"
 
 namespace motley {
 
-int ExitCodeOf(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::kOk: return kExitOk;
-    case StatusCode::kInvalidArgument: return kExitUsage;
-    case StatusCode::kNotFound: return kExitNotFound;
-    case StatusCode::kUnavailable: return kExitUnavailable;
-    case StatusCode::kPermission: return kExitPermission;
-    case StatusCode::kConflict: return kExitConflict;
+int ExitCodeOf(motley_status status) {
+  switch (status) {
+    case MOTLEY_OK: return kExitOk;
+    case MOTLEY_INVALID_ARGUMENT: return kExitUsage;
+    case MOTLEY_NOT_FOUND: return kExitNotFound;
+    case MOTLEY_UNAVAILABLE: return kExitUnavailable;
+    case MOTLEY_PERMISSION: return kExitPermission;
+    case MOTLEY_CONFLICT: return kExitConflict;
     default: return kExitFailure;
   }
 }
 
 int Fail(const Status& status) {
   Warn(status.ToString());
+  return ExitCodeOf(static_cast<motley_status>(status.code()));
+}
+
+int FailOfLibrary(motley_status status) {
+  Warn(motley_last_error());
   return ExitCodeOf(status);
 }
 
 void Warn(std::string_view text) {
-  const std::string line = fmt::format("motley: {}\n", text);
+  const std::string line = fmt::format("motley: {}\n", WithFlags(text));
   // Nobody reads it when it cannot be written; fmt::print would throw.
   (void)std::fwrite(line.data(), 1, line.size(), stderr);
 }

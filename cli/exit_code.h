@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "motley/status.h"
 
 namespace motley {
 
@@ -18,10 +19,12 @@ enum ExitCode : int {
   kExitConflict = 6,
 };
 
-int ExitCodeOf(const Status& status);
+int ExitCodeOf(motley_status status);
 // Prints "motley: <the error and its causes>" to stderr and returns its exit code.
 int Fail(const Status& status);
-// Prints "motley: text" to stderr.
+// The same for a call of the library that failed with `status`.
+int FailOfLibrary(motley_status status);
+// Prints "motley: text" to stderr, options as flags (flag_words.h).
 void Warn(std::string_view text);
 // Writes `text` to stdout and flushes; kExitFailure when nobody can read it (closed pipe, full
 // disk), otherwise kExitOk.

@@ -71,10 +71,11 @@ void AddModelFlags(CLI::App* app, JobFlags& flags) {
   const char* group = "Model";
   AddValue(app, "--model", flags.model, "NAME", "softmax, logistic, linear or mlp:256,128")
       ->group(group);
-  AddValue(app, "--optimizer", flags.optimizer.name, "NAME", "sgd, momentum, nag or adam")
+  AddValue(app, "--optimizer", flags.optimizer, "NAME", "sgd, momentum, nag or adam")->group(group);
+  AddValue(app, "--lr", flags.learning_rate, "RATE", "Learning rate")
+      ->check(Fits<double>([](double rate) { return rate != 0; }, "a learning rate above 0"))
       ->group(group);
-  AddValue(app, "--lr", flags.optimizer.learning_rate, "RATE", "Learning rate")->group(group);
-  AddValue(app, "--l2", flags.optimizer.l2, "WEIGHT", "L2 regularisation")->group(group);
+  AddValue(app, "--l2", flags.l2, "WEIGHT", "L2 regularisation")->group(group);
   AddValue(app, "--batch", flags.batch, "N", "Samples per step")
       ->transform(Within(1U, kMostCount))
       ->group(group);
@@ -223,13 +224,10 @@ CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
 
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker = app.add_subcommand("worker", "Started by motley train")->group("");
-  worker->add_option("--connect", flags.connect)->required();
-  worker->add_option("--index", flags.index)->transform(Within(0, 1 << 30));
-  worker->add_option("--threads", flags.threads)->transform(Within(1U, 4096U));
-  worker->add_option("--sample-time", flags.sample_time);
-  worker->add_option("--speed", flags.speed)
-      ->check(Fits<double>([](double speed) { return speed > 0 && std::isfinite(speed); },
-                           "a positive number"));
+  worker->add_option("--server", flags.server, "Where the server is, HOST:PORT");
+  worker->add_option("--name", flags.name, "How the server calls it");
+  worker->add_option("--threads", flags.threads)->transform(Within(1U, 256U));
+  worker->footer("The job's token comes in the environment variable MOTLEY_TOKEN.");
   return worker;
 }
 

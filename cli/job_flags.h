@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `motley train` and `motley simulate` have in common: flags, and the job that they describe.
+// What the flags of `motley train` and `motley simulate` have in common.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "base/time.h"
-#include "runtime/fault_plan.h"
-#include "runtime/job.h"
+#include "motley/motley.h"
 
 namespace motley {
 
 // As given on the command line.
 struct JobFlags {
   std::string model = "softmax";
+  std::string optimizer = "sgd";
+  double learning_rate = 0.1;
+  double l2 = 0;
   uint32_t workers = 0;     // 0: not given.
   std::string speeds;       // "1,1,0.5"; empty: not given.
   std::string sample_time;  // "2ms"; empty: not given.
@@ -26,38 +25,16 @@ struct JobFlags {
   uint32_t batch = 256;
   uint32_t epochs = 5;
   uint64_t steps = 0;  // 0: as many as `epochs` has.
-  OptimizerOptions optimizer;
   uint64_t seed = 7;
   std::vector<std::string> faults;
   std::string trace;
   bool json = false;
   bool quiet = false;
+
+  std::string JoinedFaults() const;
 };
 
-// The same, understood. The model's features and classes are still open.
-struct JobPlan {
-  JobOptions job;
-  std::vector<double> speeds;           // One per worker; empty: no emulation.
-  std::optional<Duration> sample_time;  // Modelled time of a sample at speed 1.
-  std::vector<Fault> faults;
-  uint64_t samples = 0;
-  uint64_t steps_per_epoch = 1;
-
-  double epochs() const { return Epochs(job.steps); }
-  double Epochs(uint64_t steps) const { return static_cast<double>(steps) / steps_per_epoch; }
-  // Samples of the first `steps` batches together.
-  uint64_t SamplesIn(uint64_t steps) const;
-};
-
-inline constexpr uint32_t kMostLocalWorkers = 256;  // Processes on one machine.
-inline constexpr uint32_t kMostSimulatedWorkers = 4096;
-
-// Checks what can be checked without data: names, counts, speeds, the code against the workers.
-// `workers_elsewhere`: how many a cluster file has, 0 for none. `most_workers`: at most
-// kMostSimulatedWorkers. kInvalidArgument throughout.
-Result<JobPlan> PlanJob(const JobFlags& flags, uint32_t workers_elsewhere,
-                        uint32_t most_workers = kMostSimulatedWorkers);
-// Adds what depends on the number of samples: steps, faults against them, enough partitions.
-Status FitToData(const JobFlags& flags, uint64_t samples, JobPlan& plan);
+// The options that they stand for; texts stay those of `flags` and `faults`.
+motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults);
 
 }  // namespace motley

@@ -87,8 +87,7 @@ Progress::Progress(const ProgressOptions& options, Write write, Seconds clock)
     : options_(options),
       write_(write ? std::move(write) : WriteToStderr),
       clock_(clock ? std::move(clock) : RealSeconds) {
-  state_.steps = options.steps;
-  state_.workers = options.workers;
+  Expect(options.steps, options.steps_per_epoch, options.workers);
 }
 
 void Progress::Restart(uint64_t steps_before) {
@@ -96,28 +95,34 @@ void Progress::Restart(uint64_t steps_before) {
   state_.workers_up = 0;
 }
 
-void Progress::OnWorkerJoined(WorkerId /*worker*/, const std::string& /*name*/) {
-  ++state_.workers_up;
+void Progress::Expect(uint64_t steps, double steps_per_epoch, uint32_t workers) {
+  state_.steps = options_.steps = steps;
+  state_.workers = options_.workers = workers;
+  options_.steps_per_epoch = steps_per_epoch;
 }
 
-void Progress::OnWorkerLost(WorkerId /*worker*/, const Status& /*why*/) {
-  if (state_.workers_up > 0) --state_.workers_up;
+void Progress::OnEvent(const motley_event& event) {
+  switch (event.kind) {
+    case MOTLEY_EVENT_WORKER_JOINED: ++state_.workers_up; break;
+    case MOTLEY_EVENT_WORKER_LOST:
+      if (state_.workers_up > 0) --state_.workers_up;
+      break;
+    case MOTLEY_EVENT_STEP_OPENED:
+      if (started_ < 0) started_ = drawn_at_ = clock_();
+      break;
+    case MOTLEY_EVENT_STEP_APPLIED: OnStepApplied(event); break;
+    case MOTLEY_EVENT_NOTICE:
+      if (options_.notices) Say(event.text);
+      break;
+    default: break;
+  }
 }
 
-void Progress::OnStepOpened(StepId /*step*/, const CodeForm& /*code*/, Time /*now*/) {
-  if (started_ < 0) started_ = drawn_at_ = clock_();
-}
-
-void Progress::OnStepApplied(StepId step, std::span<const float> /*parameters*/, double batch_loss,
-                             Time /*now*/) {
-  state_.step = steps_before_ + step + 1;
+void Progress::OnStepApplied(const motley_event& event) {
+  state_.step = steps_before_ + event.step + 1;
   state_.epoch = static_cast<double>(state_.step) / options_.steps_per_epoch;
-  state_.loss = batch_loss;
+  state_.loss = event.loss;
   Draw(state_.step == state_.steps);
-}
-
-void Progress::OnNotice(const std::string& text) {
-  if (options_.notices) Say(text);
 }
 
 void Progress::Say(const std::string& text) {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "runtime/job.h"
+#include "motley/motley.h"
 
 namespace motley {
 
@@ -39,21 +39,20 @@ struct ProgressOptions {
   bool notices = true;       // Show what the job has to say.
 };
 
-class Progress final : public JobObserver {
+class Progress {
  public:
   using Write = std::function<void(const std::string&)>;
   using Seconds = std::function<double()>;  // Since any fixed moment.
 
   // `write` and `clock` default to stderr and the real time.
   explicit Progress(const ProgressOptions& options, Write write = nullptr, Seconds clock = nullptr);
-  ~Progress() override { End(); }
+  ~Progress() { End(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
-  void OnNotice(const std::string& text) override;
+  void OnEvent(const motley_event& event);
+  // What was not known when it was made.
+  void Expect(uint64_t steps, double steps_per_epoch, uint32_t workers);
 
   // The next of several runs begins, after `steps_before` steps of the earlier ones.
   void Restart(uint64_t steps_before);
@@ -63,6 +62,7 @@ class Progress final : public JobObserver {
   void End();
 
  private:
+  void OnStepApplied(const motley_event& event);
   void Draw(bool last);
   void DrawLine(bool last);
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/report.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "cli/table.h"
 #include "fmt/core.h"
@@ -12,84 +10,44 @@
 namespace motley {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-double PerSecond(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
-
-uint64_t Transfers(const JobResult& job) {
-  uint64_t sum = 0;
-  for (const WorkerStats& worker : job.scheduler.workers) sum += worker.placed_partitions;
-  return sum;
-}
+using nlohmann::json;
 
 std::string Megabytes(uint64_t bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes) / 1e6);
 }
 
-Json WorkersJson(const TrainReport& report) {
-  Json list = Json::array();
-  for (const WorkerLine& line : WorkerLines(report.plan, report.job)) {
-    list.push_back({{"name", line.name},
-                    {"relative_speed", line.relative_speed},
-                    {"share", line.share},
-                    {"samples", line.samples},
-                    {"held_bytes", line.held_bytes},
-                    {"steps_in_time", static_cast<uint64_t>(line.steps_in_time)},
-                    {"late", static_cast<uint64_t>(line.late)},
-                    {"rejected", line.rejected},
-                    {"transfers", line.transfers},
-                    {"lost", line.lost}});
-  }
-  return list;
+// A number that could not be said in JSON (NaN, infinity) is null there.
+double Number(const json& value) { return value.is_number() ? value.get<double>() : NAN; }
+
+WorkerLine LineOf(const json& worker) {
+  WorkerLine line;
+  line.name = worker.at("name");
+  line.relative_speed = Number(worker.at("relative_speed"));
+  line.share = Number(worker.at("share"));
+  line.samples = Number(worker.at("samples"));
+  line.steps_in_time = Number(worker.at("steps_in_time"));
+  line.late = Number(worker.at("late"));
+  line.held_bytes = worker.at("held_bytes");
+  line.lost = worker.at("lost");
+  return line;
 }
 
-Json EmulationJson(const Emulation& emulation, uint32_t tolerate) {
-  return {{"sample_seconds", ToSeconds(emulation.sample_time)},
-          {"real_sample_seconds", emulation.real_sample_seconds},
-          {"cores", emulation.cores},
-          {"cores_used", emulation.cores_used},
-          // A code that tolerates s stragglers computes every sample s + 1 times.
-          {"allowed_samples_per_second", emulation.samples_per_second / (1 + tolerate)}};
+std::string Losses(const json& report) {
+  std::string text;
+  if (report.contains("final_loss")) {
+    text = fmt::format("final loss {:.6g}", Number(report["final_loss"]));
+  } else if (report.contains("batch_loss")) {
+    text = fmt::format("last batch's loss {:.6g}", Number(report["batch_loss"]));
+  }
+  if (report.contains("test_accuracy")) {
+    text += fmt::format(", test accuracy {:.2f} %", Number(report["test_accuracy"]) * 100);
+  } else if (report.contains("test_loss")) {
+    text += fmt::format(", test loss {:.6g}", Number(report["test_loss"]));
+  }
+  return text + "\n";
 }
 
 }  // namespace
-
-double Quantile(std::vector<double> values, double fraction) {
-  if (values.empty()) return 0;
-  const double rank = std::ceil(fraction * static_cast<double>(values.size()));
-  const size_t index = rank < 1 ? 0 : std::min(values.size(), static_cast<size_t>(rank)) - 1;
-  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(index), values.end());
-  return values[index];
-}
-
-double Mean(const std::vector<double>& values) {
-  if (values.empty()) return 0;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job) {
-  double fastest = 0;
-  for (const WorkerStats& stats : job.scheduler.workers) fastest = std::max(fastest, stats.speed);
-  const double epochs = plan.Epochs(job.steps);
-  std::vector<WorkerLine> lines;
-  for (size_t i = 0; i < job.scheduler.workers.size(); ++i) {
-    const WorkerStats& stats = job.scheduler.workers[i];
-    WorkerLine line;
-    line.name = i < job.worker_names.size() ? job.worker_names[i] : "";
-    if (line.name.empty()) line.name = fmt::format("worker-{}", i);
-    line.relative_speed = fastest > 0 ? stats.speed / fastest : 0;
-    line.share = stats.share;
-    line.samples = epochs > 0 ? static_cast<double>(stats.samples) / epochs : 0;
-    line.steps_in_time = static_cast<double>(stats.steps_in_time);
-    line.late = static_cast<double>(stats.late);
-    line.rejected = stats.rejected;
-    line.transfers = stats.placed_partitions;
-    line.held_bytes = i < job.held_bytes.size() ? job.held_bytes[i] : 0;
-    line.lost = stats.lost || !stats.joined;
-    lines.push_back(line);
-  }
-  return lines;
-}
 
 std::string WorkerTable(const std::vector<WorkerLine>& lines) {
   Table table(
@@ -103,64 +61,28 @@ std::string WorkerTable(const std::vector<WorkerLine>& lines) {
   return table.Format();
 }
 
-std::string TrainTable(const TrainReport& report) {
-  const JobPlan& plan = report.plan;
-  const JobResult& job = report.job;
-  const auto samples = static_cast<double>(plan.SamplesIn(job.steps));
-  std::string text = WorkerTable(WorkerLines(plan, job)) + "\n";
-  text += fmt::format(
-      "code {}, tolerates {}; {} data transfers, {} new plans, {} rows reassigned\n", plan.job.code,
-      plan.job.tolerate, Transfers(job), job.scheduler.replans, job.scheduler.rows_reassigned);
-  text += fmt::format("{} steps ({:.2f} epochs) in {:.2f} s: {:.2f} steps/s, {:.0f} samples/s; ",
-                      job.steps, plan.Epochs(job.steps), job.wall_seconds,
-                      PerSecond(static_cast<double>(job.steps), job.wall_seconds),
-                      PerSecond(samples, job.wall_seconds));
-  text += fmt::format("step median {:.1f} ms, p99 {:.1f} ms; {} discarded\n",
-                      Quantile(job.step_seconds, 0.5) * 1e3, Quantile(job.step_seconds, 0.99) * 1e3,
-                      job.discarded_steps);
-  text += fmt::format("largest decode error {:.2g} in {} checked steps\n", job.max_decode_error,
-                      job.audited_steps);
-  text += fmt::format("final loss {:.6g}", report.train.loss);
-  if (report.test && report.classifies()) {
-    text += fmt::format(", test accuracy {:.2f} %", report.test->accuracy * 100);
-  } else if (report.test) {
-    text += fmt::format(", test loss {:.6g}", report.test->loss);
-  }
-  return text + "\n";
-}
-
-std::string TrainJson(const TrainReport& report) {
-  const JobPlan& plan = report.plan;
-  const JobResult& job = report.job;
-  const auto samples = static_cast<double>(plan.SamplesIn(job.steps));
-  const double slowest = Quantile(job.step_seconds, 1);
-  Json json = {{"steps", job.steps},
-               {"epochs", plan.Epochs(job.steps)},
-               {"final_loss", report.train.loss},
-               {"wall_seconds", job.wall_seconds},
-               {"steps_per_second", PerSecond(static_cast<double>(job.steps), job.wall_seconds)},
-               {"samples_per_second", PerSecond(samples, job.wall_seconds)},
-               {"step_seconds",
-                {{"median", Quantile(job.step_seconds, 0.5)},
-                 {"p99", Quantile(job.step_seconds, 0.99)},
-                 {"max", slowest}}},
-               {"discarded_steps", job.discarded_steps},
-               {"max_decode_error", job.max_decode_error},
-               {"audited_steps", job.audited_steps},
-               {"code", plan.job.code},
-               {"tolerate", plan.job.tolerate},
-               {"shares", plan.job.shares == Shares::kEqual ? "equal" : "proportional"},
-               {"model", plan.job.model.name},
-               {"seed", plan.job.seed},
-               {"data_transfers", Transfers(job)},
-               {"replans", job.scheduler.replans},
-               {"rows_reassigned", job.scheduler.rows_reassigned},
-               {"steps_restarted", job.scheduler.steps_restarted},
-               {"workers", WorkersJson(report)}};
-  if (report.test) json["test_loss"] = report.test->loss;
-  if (report.test && report.classifies()) json["test_accuracy"] = report.test->accuracy;
-  if (report.emulation) json["emulation"] = EmulationJson(*report.emulation, plan.job.tolerate);
-  return json.dump(2) + "\n";
+std::string TrainTable(const std::string& text) {
+  const json report = json::parse(text);
+  std::vector<WorkerLine> lines;
+  for (const json& worker : report.at("workers")) lines.push_back(LineOf(worker));
+  const json& step = report.at("step_seconds");
+  std::string table = WorkerTable(lines) + "\n";
+  table +=
+      fmt::format("code {}, tolerates {}; {} data transfers, {} new plans, {} rows reassigned\n",
+                  report.at("code").get<std::string>(), report.at("tolerate").get<uint32_t>(),
+                  report.at("data_transfers").get<uint64_t>(), report.at("replans").get<uint64_t>(),
+                  report.at("rows_reassigned").get<uint64_t>());
+  table += fmt::format("{} steps ({:.2f} epochs) in {:.2f} s: {:.2f} steps/s, {:.0f} samples/s; ",
+                       report.at("steps").get<uint64_t>(), Number(report.at("epochs")),
+                       Number(report.at("wall_seconds")), Number(report.at("steps_per_second")),
+                       Number(report.at("samples_per_second")));
+  table += fmt::format("step median {:.1f} ms, p99 {:.1f} ms; {} discarded\n",
+                       Number(step.at("median")) * 1e3, Number(step.at("p99")) * 1e3,
+                       report.at("discarded_steps").get<uint64_t>());
+  table += fmt::format("largest decode error {:.2g} in {} checked steps\n",
+                       Number(report.at("max_decode_error")),
+                       report.at("audited_steps").get<uint64_t>());
+  return table + Losses(report);
 }
 
 }  // namespace motley

@@ -1,50 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job came to, for people (a table) and programs (one JSON object).
+// What a job came to, as tables for people.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/emulation.h"
-#include "cli/job_flags.h"
-#include "runtime/job.h"
-#include "training/model.h"
+#include "api/job_report.h"
 
 namespace motley {
 
-struct TrainReport {
-  const JobPlan& plan;
-  const JobResult& job;
-  Evaluation train;
-  std::optional<Evaluation> test;
-  std::optional<Emulation> emulation;
-
-  bool classifies() const { return plan.job.model.classes > 0; }
-};
-
-std::string TrainTable(const TrainReport& report);
-std::string TrainJson(const TrainReport& report);
-
-// One worker, over one or several runs.
-struct WorkerLine {
-  std::string name;
-  double relative_speed = 0;  // Of the fastest worker's, as learned.
-  double share = 0;           // Part of every batch that it computes, replicas included.
-  double samples = 0;         // Computed per epoch, on average.
-  double steps_in_time = 0;
-  double late = 0;
-  uint64_t rejected = 0;
-  uint64_t transfers = 0;  // Partitions sent to it.
-  uint64_t held_bytes = 0;
-  bool lost = false;
-};
-std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job);
 std::string WorkerTable(const std::vector<WorkerLine>& lines);
-
-// The smallest value that at least `fraction` of the values do not exceed; 0 for none.
-double Quantile(std::vector<double> values, double fraction);
-double Mean(const std::vector<double>& values);
+// Drawn from the text of motley_job_report, so that it knows no more than programs do.
+std::string TrainTable(const std::string& report);
 
 }  // namespace motley

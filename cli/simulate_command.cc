@@ -6,8 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "api/event_stream.h"
+#include "api/job_plan.h"
 #include "cli/exit_code.h"
-#include "cli/observers.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -56,7 +57,7 @@ void SimSummary::Add(const JobPlan& plan, const SimResult& result, uint32_t seed
 }
 
 // The cluster of a file, or made from speeds: `speed / sample time` samples per second each.
-Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags) {
+Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags, const JobRequest& request) {
   if (!flags.cluster.empty()) {
     if (!flags.job.speeds.empty() || !flags.job.sample_time.empty()) {
       return Status::InvalidArgument(
@@ -64,7 +65,7 @@ Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags) {
     }
     return LoadClusterProfile(flags.cluster);
   }
-  MOTLEY_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(flags.job, 0));
+  MOTLEY_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(request, 0));
   std::vector<double> speeds = plan.speeds;
   speeds.resize(plan.job.workers, 1);
   const double sample_seconds = ToSeconds(plan.sample_time.value_or(std::chrono::milliseconds(1)));
@@ -139,21 +140,23 @@ struct Simulation {
 
 Result<Simulation> Prepare(const SimulateFlags& flags) {
   Simulation sim;
-  MOTLEY_ASSIGN_OR_RETURN(sim.options.cluster, DescribeCluster(flags));
+  const std::string faults = flags.job.JoinedFaults();
+  MOTLEY_ASSIGN_OR_RETURN(const JobRequest request, ReadJobOptions(OptionsOf(flags.job, faults)));
+  MOTLEY_ASSIGN_OR_RETURN(sim.options.cluster, DescribeCluster(flags, request));
   const size_t workers = sim.options.cluster.workers.size();
   if (workers == 0 || workers > kMostSimulatedWorkers) {
     return Status::InvalidArgument(
         fmt::format("{} workers cannot be simulated. Describe between 1 and {}", workers,
                     kMostSimulatedWorkers));
   }
-  MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(flags.job, static_cast<uint32_t>(workers)));
+  MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(request, static_cast<uint32_t>(workers)));
   JobOptions& job = sim.plan.job;
   sim.data = MakeSyntheticDataset(kSamples, kFeatures, job.model.name == "logistic" ? 2 : kClasses,
                                   job.seed);
   if (job.model.name == "linear") sim.data.classes = 0;  // The class numbers as real numbers.
   job.model.features = sim.data.features;
   job.model.classes = sim.data.classes;
-  MOTLEY_RETURN_IF_ERROR(FitToData(flags.job, sim.data.rows(), sim.plan));
+  MOTLEY_RETURN_IF_ERROR(FitToData(request, sim.data.rows(), sim.plan));
   sim.options.job = job;
   sim.options.faults = sim.plan.faults;
   return sim;
@@ -171,11 +174,15 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
   SimSummary summary;
   for (uint32_t i = 0; i < flags.seeds; ++i) {
     sim.options.seed = sim.plan.job.seed + i;
-    ObserverList observers;
-    observers.Add(&progress);
-    if (i == 0 && !flags.job.trace.empty()) observers.Add(&trace);
+    const bool traced = i == 0 && !flags.job.trace.empty();
+    EventStream events(
+        [&](const motley_event& event) {
+          progress.OnEvent(event);
+          if (traced) trace.OnEvent(event);
+        },
+        nullptr);
     progress.Restart(i * sim.plan.job.steps);
-    MOTLEY_ASSIGN_OR_RETURN(const SimResult result, RunSeed(sim.options, sim.data, &observers));
+    MOTLEY_ASSIGN_OR_RETURN(const SimResult result, RunSeed(sim.options, sim.data, &events));
     summary.Add(sim.plan, result, flags.seeds);
   }
   return summary;

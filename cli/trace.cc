@@ -2,9 +2,7 @@
 #include "cli/trace.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
-#include <variant>
 
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
@@ -12,9 +10,7 @@
 namespace motley {
 namespace {
 
-double Microseconds(Time time) {
-  return std::chrono::duration<double, std::micro>(time.time_since_epoch()).count();
-}
+double Microseconds(uint64_t ns) { return static_cast<double>(ns) / 1e3; }
 
 nlohmann::ordered_json TrackName(uint32_t track, const std::string& name) {
   return {
@@ -23,68 +19,55 @@ nlohmann::ordered_json TrackName(uint32_t track, const std::string& name) {
 
 }  // namespace
 
-void TraceRecorder::OnWorkerJoined(WorkerId worker, const std::string& name) {
-  names_[worker] = name;
+void TraceRecorder::OnEvent(const motley_event& event) {
+  last_ns_ = event.time_ns;
+  switch (event.kind) {
+    case MOTLEY_EVENT_WORKER_JOINED: names_[event.worker] = event.text; break;
+    case MOTLEY_EVENT_WORKER_LOST: Close(event.worker, "lost", last_ns_); break;
+    case MOTLEY_EVENT_STEP_OPENED: opened_ns_ = last_ns_; break;
+    case MOTLEY_EVENT_ROW_ASSIGNED:
+      Close(event.worker, "late", last_ns_);
+      open_[event.worker] = {event.row, event.step, last_ns_};
+      break;
+    case MOTLEY_EVENT_ROW_ARRIVED: Arrive(event); break;
+    case MOTLEY_EVENT_ROW_CANCELLED: Close(event.worker, "cancelled", last_ns_); break;
+    case MOTLEY_EVENT_STEP_DECODED:
+      decoded_ns_ = last_ns_;
+      AddServerEvent("collect", event, opened_ns_);
+      break;
+    case MOTLEY_EVENT_STEP_APPLIED: AddServerEvent("update", event, decoded_ns_); break;
+    default: break;
+  }
 }
 
-void TraceRecorder::OnWorkerLost(WorkerId worker, const Status& /*why*/) {
-  Close(worker, "lost", last_);
+void TraceRecorder::Arrive(const motley_event& event) {
+  const auto open = open_.find(event.worker);
+  if (open == open_.end() || open->second.step != event.step || open->second.row != event.row) {
+    return;
+  }
+  Close(event.worker, "", event.time_ns);
 }
 
-void TraceRecorder::OnStepOpened(StepId /*step*/, const CodeForm& /*code*/, Time now) {
-  opened_ = last_ = now;
-}
-
-void TraceRecorder::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) {
-  last_ = now;
-  Close(worker, "late", now);
-  open_[worker] = {row, step, now};
-}
-
-void TraceRecorder::OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) {
-  last_ = now;
-  const auto open = open_.find(worker);
-  if (open == open_.end() || open->second.step != step || open->second.row != row) return;
-  Close(worker, "", now);
-}
-
-void TraceRecorder::OnStepDecoded(StepId step, std::span<const float> /*gradient*/,
-                                  std::span<const float> /*parameters*/, Time now) {
-  decoded_ = last_ = now;
-  AddServerEvent("collect", step, opened_, now);
-}
-
-void TraceRecorder::OnStepApplied(StepId step, std::span<const float> /*parameters*/,
-                                  double /*batch_loss*/, Time now) {
-  last_ = now;
-  AddServerEvent("update", step, decoded_, now);
-}
-
-void TraceRecorder::OnCommand(const Command& command, Time now) {
-  last_ = now;
-  if (const auto* cancel = std::get_if<CancelWork>(&command))
-    Close(cancel->worker, "cancelled", now);
-}
-
-void TraceRecorder::Close(WorkerId worker, const char* how, Time now) {
+void TraceRecorder::Close(uint32_t worker, const char* how, uint64_t now_ns) {
   const auto open = open_.find(worker);
   if (open == open_.end()) return;
   const OpenRow row = open->second;
   open_.erase(open);
   std::string name = fmt::format("step {} row {}", row.step, row.row);
   if (*how != '\0') name += fmt::format(" ({})", how);
-  events_.push_back({std::move(name), worker + 1, row.begin, now, row.step});
+  events_.push_back({std::move(name), worker + 1, row.begin_ns, now_ns, row.step});
 }
 
-void TraceRecorder::AddServerEvent(const char* what, StepId step, Time begin, Time end) {
-  events_.push_back({fmt::format("step {} {}", step, what), 0, begin, end, step});
+void TraceRecorder::AddServerEvent(const char* what, const motley_event& event, uint64_t begin_ns) {
+  events_.push_back(
+      {fmt::format("step {} {}", event.step, what), 0, begin_ns, event.time_ns, event.step});
 }
 
 std::string TraceRecorder::Json() {
-  while (!open_.empty()) Close(open_.begin()->first, "not answered", last_);
+  while (!open_.empty()) Close(open_.begin()->first, "not answered", last_ns_);
   std::stable_sort(events_.begin(), events_.end(),
-                   [](const Event& a, const Event& b) { return a.begin < b.begin; });
-  const double start = events_.empty() ? 0 : Microseconds(events_.front().begin);
+                   [](const Event& a, const Event& b) { return a.begin_ns < b.begin_ns; });
+  const uint64_t start = events_.empty() ? 0 : events_.front().begin_ns;
   auto list = nlohmann::ordered_json::array();
   list.push_back(TrackName(0, "server"));
   for (const auto& [worker, name] : names_) list.push_back(TrackName(worker + 1, name));
@@ -93,8 +76,8 @@ std::string TraceRecorder::Json() {
                     {"pid", 1},
                     {"tid", event.track},
                     {"name", event.name},
-                    {"ts", Microseconds(event.begin) - start},
-                    {"dur", Microseconds(event.end) - Microseconds(event.begin)},
+                    {"ts", Microseconds(event.begin_ns - start)},
+                    {"dur", Microseconds(event.end_ns - event.begin_ns)},
                     {"args", {{"step", event.step}}}});
   }
   return nlohmann::ordered_json{{"displayTimeUnit", "ms"}, {"traceEvents", list}}.dump() + "\n";

@@ -3,27 +3,18 @@
 // assigned row, from assignment to arrival, and one for the server.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "base/time.h"
-#include "runtime/job.h"
+#include "motley/motley.h"
 
 namespace motley {
 
-class TraceRecorder final : public JobObserver {
+class TraceRecorder {
  public:
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
-  void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnStepDecoded(StepId step, std::span<const float> gradient,
-                     std::span<const float> parameters, Time now) override;
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
-  void OnCommand(const Command& command, Time now) override;
+  void OnEvent(const motley_event& event);
 
   // {"traceEvents": [...]}; rows still open end at the last time seen.
   std::string Json();
@@ -32,25 +23,26 @@ class TraceRecorder final : public JobObserver {
   struct Event {
     std::string name;
     uint32_t track = 0;  // 0: the server; worker + 1.
-    Time begin{};
-    Time end{};
-    StepId step = 0;
+    uint64_t begin_ns = 0;
+    uint64_t end_ns = 0;
+    uint64_t step = 0;
   };
   struct OpenRow {
-    RowId row = 0;
-    StepId step = 0;
-    Time begin{};
+    uint32_t row = 0;
+    uint64_t step = 0;
+    uint64_t begin_ns = 0;
   };
 
-  void Close(WorkerId worker, const char* how, Time now);
-  void AddServerEvent(const char* what, StepId step, Time begin, Time end);
+  void Arrive(const motley_event& event);
+  void Close(uint32_t worker, const char* how, uint64_t now_ns);
+  void AddServerEvent(const char* what, const motley_event& event, uint64_t begin_ns);
 
   std::vector<Event> events_;
-  std::map<WorkerId, std::string> names_;
-  std::map<WorkerId, OpenRow> open_;
-  Time opened_{};
-  Time decoded_{};
-  Time last_{};
+  std::map<uint32_t, std::string> names_;
+  std::map<uint32_t, OpenRow> open_;
+  uint64_t opened_ns_ = 0;
+  uint64_t decoded_ns_ = 0;
+  uint64_t last_ns_ = 0;
 };
 
 }  // namespace motley

@@ -1,207 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/train_command.h"
 
-#include <algorithm>
-#include <memory>
-#include <optional>
-#include <thread>
-#include <utility>
+#include <array>
+#include <filesystem>
 
-#include "api/device_call.h"
-#include "api/emulation.h"
 #include "cli/exit_code.h"
-#include "cli/local_job.h"
-#include "api/observers.h"
+#include "cli/library_job.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/stop_signals.h"
 #include "cli/trace.h"
-#include "api/train_data.h"
-#include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
-#include "training/safetensors.h"
+#include "motley/motley.h"
 
 namespace motley {
 namespace {
 
-uint32_t Cores() { return std::max(1U, std::thread::hardware_concurrency()); }
-
-int NotSaved(const char* what, const Status& why) {
-  Warn(fmt::format("the {} was not saved: {}", what, why.ToString()));
-  return kExitFailure;
-}
-
-// One run of the command; fails with a Status up to the end of training, and returns an exit code
-// from then on, when there is a result to show.
-class TrainRun {
- public:
-  explicit TrainRun(const TrainFlags& flags) : flags_(flags) {}
-  Result<int> Run();
-
- private:
-  Status CheckFlags();
-  Status CheckOutputs();
-  Status OpenData();
-  Status OpenDevice();
-  Status Emulate();
-  void Introduce(Progress& progress) const;
-  Result<LocalJobResult> Train();
-  Result<std::pair<Evaluation, std::optional<Evaluation>>> EvaluateAll(const JobResult& job);
-  Result<int> ReportAndSave(const JobResult& job);
-
-  const TrainFlags& flags_;
-  JobPlan plan_;
-  PreparedData data_;
-  std::unique_ptr<Model> model_;
-  std::optional<Emulation> emulation_;
-  TraceRecorder trace_;
-  std::unique_ptr<UvLoop> loop_;
-  std::unique_ptr<Device> device_;
-};
-
-Status TrainRun::CheckFlags() {
-  MOTLEY_ASSIGN_OR_RETURN(plan_, PlanJob(flags_.job, 0, kMostLocalWorkers));
-  const auto slows = [](const Fault& fault) { return fault.kind == Fault::Kind::kSlow; };
-  if (plan_.speeds.empty() && std::any_of(plan_.faults.begin(), plan_.faults.end(), slows)) {
-    return Status::InvalidArgument(
-        "--fault slow: only emulated workers can be slowed. Add --worker-speeds, like 1,1");
-  }
-  if (plan_.speeds.empty() && plan_.sample_time) {
-    return Status::InvalidArgument(
-        "--sample-time needs emulated speeds. Add --worker-speeds, like 1,1");
-  }
-  return CheckOutputs();
-}
-
-Status TrainRun::CheckOutputs() {
-  const std::string& trace = flags_.job.trace;
-  MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--out", flags_.out, flags_.data));
-  MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--trace", trace, flags_.data));
-  MOTLEY_RETURN_IF_ERROR(CheckApart("--out", flags_.out, "--trace", trace));
-  MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags_.out));
+Status CheckOutputs(const TrainFlags& flags) {
+  const std::string& trace = flags.job.trace;
+  MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--out", flags.out, flags.data));
+  MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--trace", trace, flags.data));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--out", flags.out, "--trace", trace));
+  MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags.out));
   return CheckWritable("--trace", trace);
 }
 
-Status TrainRun::OpenData() {
-  MOTLEY_ASSIGN_OR_RETURN(data_, PrepareTrainingData(flags_.data, flags_.label, flags_.job.model,
-                                                     flags_.split, flags_.job.seed));
-  plan_.job.model.features = data_.train.features;
-  plan_.job.model.classes = data_.train.classes;
-  MOTLEY_ASSIGN_OR_RETURN(model_, Model::Create(plan_.job.model));
-  return FitToData(flags_.job, data_.train.rows(), plan_);
-}
-
-Status TrainRun::OpenDevice() {
-  MOTLEY_ASSIGN_OR_RETURN(loop_, UvLoop::Create());
-  MOTLEY_ASSIGN_OR_RETURN(device_, MakeCpuDevice(*loop_, CpuDeviceOptions{}));
-  return Status::Ok();
-}
-
-Status TrainRun::Emulate() {
-  if (plan_.speeds.empty()) return Status::Ok();
-  const uint32_t batch = static_cast<uint32_t>(std::min<uint64_t>(plan_.job.batch, plan_.samples));
-  const uint32_t part = std::max(1U, batch / plan_.job.workers);
-  MOTLEY_ASSIGN_OR_RETURN(const double seconds,
-                          MeasureSampleSeconds(*model_, data_.train, part, plan_.job.seed));
-  emulation_ = PlanEmulation(seconds, plan_.speeds, batch, Cores(), plan_.sample_time);
-  return Status::Ok();
-}
-
-void TrainRun::Introduce(Progress& progress) const {
-  progress.Say(fmt::format(
-      "{}: {} parameters; {} training samples of {} features; {} workers, code "
-      "{}; {} steps of {} samples",
-      plan_.job.model.name, model_->parameter_count(), plan_.samples, plan_.job.model.features,
-      plan_.job.workers, plan_.job.code, plan_.job.steps, plan_.job.batch));
-  if (data_.input_scale != 1) {
-    progress.Say(fmt::format("features are divided by {:.6g}, their largest magnitude",
-                             1 / data_.input_scale));
-  }
-  if (!emulation_) return;
-  progress.Say(DescribeEmulation(*emulation_));
-  if (emulation_->overloaded()) {
-    Warn(fmt::format(
-        "--sample-time {}: real computing needs more than half of the cores, so "
-        "contention will be measured, not speed. Use at least {:.3g}ms",
-        flags_.job.sample_time,
-        ToSeconds(emulation_->sample_time) * 1e3 * 2 * emulation_->cores_used / emulation_->cores));
-  }
-}
-
-Result<LocalJobResult> TrainRun::Train() {
+ProgressOptions ShownBy(const TrainFlags& flags) {
   ProgressOptions shown;
-  shown.style = ChooseProgressStyle(flags_.job.quiet);
-  shown.steps = plan_.job.steps;
-  shown.steps_per_epoch = static_cast<double>(plan_.steps_per_epoch);
-  shown.workers = plan_.job.workers;
-  Progress progress(shown);
-  ObserverList observers;
-  observers.Add(&progress);
-  if (!flags_.job.trace.empty()) observers.Add(&trace_);
-  const MemorySource samples(data_.train);
-  LocalJobOptions options;
-  options.listen = flags_.listen;
-  options.threads = emulation_ ? 1 : std::max(1U, Cores() / plan_.job.workers);
-  if (emulation_) options.sample_time = emulation_->sample_time;
-  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<LocalJob> job,
-                          LocalJob::Create(*loop_, *device_, plan_, samples, observers, options));
-  Introduce(progress);
-  return job->Run();
+  shown.style = ChooseProgressStyle(flags.job.quiet);
+  return shown;
 }
 
-Result<std::pair<Evaluation, std::optional<Evaluation>>> TrainRun::EvaluateAll(
-    const JobResult& job) {
-  std::pair<Evaluation, std::optional<Evaluation>> result;
-  MOTLEY_RETURN_IF_ERROR(CallOnDevice(*loop_, *device_, [&]() -> Status {
-    MOTLEY_ASSIGN_OR_RETURN(result.first, Evaluate(*model_, *device_, job.parameters, data_.train));
-    if (!data_.test) return Status::Ok();
-    MOTLEY_ASSIGN_OR_RETURN(Evaluation test,
-                            Evaluate(*model_, *device_, job.parameters, *data_.test));
-    result.second = test;
-    return Status::Ok();
-  }));
-  return result;
+int NotSaved(const char* what, std::string_view why) {
+  Warn(fmt::format("the {} was not saved: {}", what, why));
+  return kExitFailure;
 }
 
-Result<int> TrainRun::ReportAndSave(const JobResult& job) {
-  MOTLEY_ASSIGN_OR_RETURN(const auto evaluations, EvaluateAll(job));
-  const TrainReport report{plan_, job, evaluations.first, evaluations.second, emulation_};
-  int code = PrintResult(flags_.job.json ? TrainJson(report) : TrainTable(report));
-  Status saved;
-  if (!flags_.out.empty()) {
-    saved = SaveModel(flags_.out,
-                      {plan_.job.model, data_.class_labels, job.parameters, data_.input_scale});
-    if (!saved.ok()) code = NotSaved("model", saved);
+class TrainRun {
+ public:
+  explicit TrainRun(const TrainFlags& flags) : flags_(flags), progress_(ShownBy(flags)) {}
+  int Run();
+
+ private:
+  motley_status CreateJob();
+  void OnEvent(const motley_event& event);
+  int Ended(motley_status status);
+  int ReportAndSave();
+
+  const TrainFlags& flags_;
+  Progress progress_;
+  TraceRecorder trace_;
+  LibraryJob job_;
+  StopSignals signals_;  // Before the job goes, it is no longer theirs.
+};
+
+motley_status TrainRun::CreateJob() {
+  const std::string faults = flags_.job.JoinedFaults();
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  const std::array<const char*, 3> worker = {program.c_str(), "worker", nullptr};
+  motley_job_options options = OptionsOf(flags_.job, faults);
+  options.data = flags_.data.c_str();
+  options.label = flags_.label.c_str();
+  options.split = flags_.split;
+  options.listen = flags_.listen.c_str();
+  options.worker_command = worker.data();
+  const motley_status made = job_.Create(options);
+  if (made != MOTLEY_OK) return made;
+  const auto pass_on = [](void* self, const motley_event* event) {
+    static_cast<TrainRun*>(self)->OnEvent(*event);
+  };
+  return motley_job_set_events(job_.get(), pass_on, this);
+}
+
+void TrainRun::OnEvent(const motley_event& event) {
+  if (event.kind == MOTLEY_EVENT_LISTENING) {
+    signals_.Arm(job_.get());  // Now there is something to put in order.
+    motley_metrics job MOTLEY_METRICS_INIT;
+    motley_job_metrics(job_.get(), &job);
+    progress_.Expect(job.steps_wanted, static_cast<double>(job.steps_per_epoch),
+                     job.workers_wanted);
+  }
+  if (event.kind == MOTLEY_EVENT_WARNING) Warn(event.text);
+  progress_.OnEvent(event);
+  if (!flags_.job.trace.empty()) trace_.OnEvent(event);
+}
+
+int TrainRun::Run() {
+  if (const motley_status made = CreateJob(); made != MOTLEY_OK) return FailOfLibrary(made);
+  if (const Status outputs = CheckOutputs(flags_); !outputs.ok()) return Fail(outputs);
+  const motley_status status = motley_job_run(job_.get());
+  signals_.Disarm();
+  progress_.End();
+  return status == MOTLEY_OK ? ReportAndSave() : Ended(status);
+}
+
+int TrainRun::Ended(motley_status status) {
+  if (status != MOTLEY_CANCELLED || signals_.caught() == 0) return FailOfLibrary(status);
+  Warn(fmt::format("signal {}: {}; nothing was saved", signals_.caught(), motley_last_error()));
+  return 128 + signals_.caught();
+}
+
+int TrainRun::ReportAndSave() {
+  const char* report = motley_job_report(job_.get());
+  if (report == nullptr) return FailOfLibrary(MOTLEY_INTERNAL);
+  int code = PrintResult(flags_.job.json ? report : TrainTable(report));
+  if (!flags_.out.empty() && motley_job_save(job_.get(), flags_.out.c_str()) != MOTLEY_OK) {
+    code = NotSaved("model", motley_last_error());
   }
   if (!flags_.job.trace.empty()) {
-    saved = WriteFile(flags_.job.trace, trace_.Json());
-    if (!saved.ok()) code = NotSaved("trace", saved);
+    const Status saved = WriteFile(flags_.job.trace, trace_.Json());
+    if (!saved.ok()) code = NotSaved("trace", saved.ToString());
   }
   return code;
 }
 
-Result<int> TrainRun::Run() {
-  MOTLEY_RETURN_IF_ERROR(CheckFlags());
-  MOTLEY_RETURN_IF_ERROR(OpenData());
-  MOTLEY_RETURN_IF_ERROR(Emulate());
-  MOTLEY_RETURN_IF_ERROR(OpenDevice());
-  MOTLEY_ASSIGN_OR_RETURN(const LocalJobResult result, Train());
-  if (result.signal != 0) {
-    Warn(fmt::format("stopped by signal {} after {} of {} steps; nothing was saved", result.signal,
-                     result.job.steps, plan_.job.steps));
-    return 128 + result.signal;
-  }
-  MOTLEY_RETURN_IF_ERROR(result.job.status.WithContext(
-      fmt::format("training ended after {} of {} steps", result.job.steps, plan_.job.steps)));
-  return ReportAndSave(result.job);
-}
-
 }  // namespace
 
-int RunTrain(const TrainFlags& flags) {
-  TrainRun run(flags);
-  const Result<int> code = run.Run();
-  return code.ok() ? *code : Fail(code.status());
-}
+int RunTrain(const TrainFlags& flags) { return TrainRun(flags).Run(); }
 
 }  // namespace motley

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley worker`: one local worker, started by `motley train` only. The first line of its input is
-// the job's token; later lines are "speed 0.2" (from the next piece of work on) and "nan" (the next
-// answer is spoilt). It leaves when its input closes.
+// `motley worker`: one worker. `motley train` starts it and tells it by its environment what it has
+// to know; with --server people can start one for a server elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +9,9 @@
 namespace motley {
 
 struct WorkerFlags {
-  std::string connect;
-  int32_t index = 0;
-  uint32_t threads = 1;
-  std::string sample_time;  // Empty: real speed.
-  double speed = 1;
+  std::string server;    // Empty: as the environment says.
+  std::string name;      // Empty: chosen.
+  uint32_t threads = 0;  // 0: chosen.
 };
 
 int RunWorker(const WorkerFlags& flags);

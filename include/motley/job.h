@@ -103,7 +103,7 @@ MOTLEY_API motley_status motley_job_set_trainer(motley_job* job, const motley_tr
 
 /** What happens in a job. Numbers never change; unknown ones are to be ignored. */
 enum {
-  MOTLEY_EVENT_LISTENING = 1,     /**< text: the address */
+  MOTLEY_EVENT_LISTENING = 1,     /**< text: the address, and a blank and the token if made up */
   MOTLEY_EVENT_WORKER_JOINED = 2, /**< worker, text: its name */
   MOTLEY_EVENT_WORKER_LOST = 3,   /**< worker, text: why */
   MOTLEY_EVENT_STEP_OPENED = 4,   /**< step */
@@ -113,7 +113,8 @@ enum {
   MOTLEY_EVENT_STEP_DECODED = 8,  /**< step */
   MOTLEY_EVENT_STEP_APPLIED = 9,  /**< step, loss: mean over its batch */
   MOTLEY_EVENT_NOTICE = 10,       /**< text, for people */
-  MOTLEY_EVENT_CHECKPOINT = 11    /**< step: a checkpoint of its parameters is safe */
+  MOTLEY_EVENT_CHECKPOINT = 11,   /**< step: so many steps are safe in a checkpoint */
+  MOTLEY_EVENT_WARNING = 12       /**< text: why figures may not mean what they should */
 };
 
 typedef struct motley_event {
@@ -155,10 +156,14 @@ typedef struct motley_metrics {
   double batch_loss;        /**< Mean over the newest step's batch, before its update. */
   double max_decode_error;  /**< Relative, over the steps that were audited. */
   uint64_t checkpoint_step; /**< Steps that the newest safe checkpoint has; 0: none. */
+  uint64_t steps_wanted;    /**< Of the whole job; 0: not known yet. */
+  uint64_t steps_per_epoch; /**< 0: not known yet. */
+  uint32_t workers_wanted;
+  uint32_t reserved; /**< 0 */
 } motley_metrics;
 
 #define MOTLEY_METRICS_INIT \
-  { sizeof(motley_metrics), 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(motley_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 MOTLEY_API motley_status motley_job_metrics(const motley_job* job, motley_metrics* metrics);
 

@@ -77,14 +77,14 @@ TEST(OutputFile, FullDiskIsAnError) {
 }
 
 TEST(ExitCode, FollowsTheStatus) {
-  EXPECT_EQ(ExitCodeOf(Status::Ok()), 0);
-  EXPECT_EQ(ExitCodeOf(Status::DataError("")), 1);
-  EXPECT_EQ(ExitCodeOf(Status::Internal("")), 1);
-  EXPECT_EQ(ExitCodeOf(Status::InvalidArgument("")), 2);
-  EXPECT_EQ(ExitCodeOf(Status::NotFound("")), 3);
-  EXPECT_EQ(ExitCodeOf(Status::Unavailable("")), 4);
-  EXPECT_EQ(ExitCodeOf(Status::Permission("")), 5);
-  EXPECT_EQ(ExitCodeOf(Status::Conflict("")), 6);
+  EXPECT_EQ(ExitCodeOf(MOTLEY_OK), 0);
+  EXPECT_EQ(ExitCodeOf(MOTLEY_DATA_ERROR), 1);
+  EXPECT_EQ(ExitCodeOf(MOTLEY_INTERNAL), 1);
+  EXPECT_EQ(ExitCodeOf(MOTLEY_INVALID_ARGUMENT), 2);
+  EXPECT_EQ(ExitCodeOf(MOTLEY_NOT_FOUND), 3);
+  EXPECT_EQ(ExitCodeOf(MOTLEY_UNAVAILABLE), 4);
+  EXPECT_EQ(ExitCodeOf(MOTLEY_PERMISSION), 5);
+  EXPECT_EQ(ExitCodeOf(MOTLEY_CONFLICT), 6);
 }
 
 }  // namespace

@@ -14,6 +14,16 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 
+motley_event Event(int32_t kind, uint64_t step = 0, const char* text = "") {
+  motley_event event{};
+  event.struct_size = sizeof(event);
+  event.kind = kind;
+  event.step = step;
+  event.loss = 0.25;
+  event.text = text;
+  return event;
+}
+
 // A job of `steps` steps, each `seconds` long, shown in the given style.
 class Shown {
  public:
@@ -24,10 +34,10 @@ class Shown {
   }
 
   void Run(uint64_t steps, double seconds) {
-    progress_.OnStepOpened(0, CodeForm(), Time());
+    progress_.OnEvent(Event(MOTLEY_EVENT_STEP_OPENED));
     for (uint64_t step = 0; step < steps; ++step) {
       now_ += seconds;
-      progress_.OnStepApplied(step, {}, 0.25, Time());
+      progress_.OnEvent(Event(MOTLEY_EVENT_STEP_APPLIED, step));
     }
   }
   Progress& progress() { return progress_; }
@@ -90,17 +100,17 @@ TEST(Progress, WithoutColourOnlyTheLineIsErased) {
 
 TEST(Progress, NoticesGoAboveTheBar) {
   Shown shown(ProgressStyle::kBar, 10);
-  shown.progress().OnNotice("before");
+  shown.progress().OnEvent(Event(MOTLEY_EVENT_NOTICE, 0, "before"));
   EXPECT_EQ(shown.written.back(), "before\n");
   shown.Run(3, 1);
-  shown.progress().OnNotice("worker 2 lost");
+  shown.progress().OnEvent(Event(MOTLEY_EVENT_NOTICE, 0, "worker 2 lost"));
   EXPECT_EQ(shown.written.back(), "\r\x1b[Kworker 2 lost\n");
 }
 
 TEST(Progress, QuietShowsNothing) {
   Shown shown(ProgressStyle::kOff, 10);
   shown.Run(10, 20);
-  shown.progress().OnNotice("x");
+  shown.progress().OnEvent(Event(MOTLEY_EVENT_NOTICE, 0, "x"));
   EXPECT_THAT(shown.written, IsEmpty());
 }
 

@@ -9,7 +9,18 @@
 namespace motley {
 namespace {
 
-Time At(int64_t microseconds) { return Time(std::chrono::microseconds(microseconds)); }
+motley_event Event(int32_t kind, uint64_t microseconds, uint64_t step = 0, uint32_t worker = 0,
+                   uint32_t row = 0, const char* text = "") {
+  motley_event event{};
+  event.struct_size = sizeof(event);
+  event.kind = kind;
+  event.time_ns = microseconds * 1000;
+  event.step = step;
+  event.worker = worker;
+  event.row = row;
+  event.text = text;
+  return event;
+}
 
 // The only event of that name on the track; null when there is none.
 nlohmann::json Find(const nlohmann::json& trace, int track, const std::string& name) {
@@ -22,13 +33,13 @@ nlohmann::json Find(const nlohmann::json& trace, int track, const std::string& n
 class TraceTest : public testing::Test {
  protected:
   void SetUp() override {
-    trace_.OnWorkerJoined(0, "worker-0");
-    trace_.OnWorkerJoined(1, "worker-1");
-    trace_.OnStepOpened(5, CodeForm(), At(1000));
-    trace_.OnRowAssigned(5, 0, 0, At(1010));
-    trace_.OnRowAssigned(5, 1, 1, At(1020));
-    trace_.OnRowArrived(5, 0, 0, At(1510));
-    trace_.OnStepDecoded(5, {}, {}, At(1600));
+    trace_.OnEvent(Event(MOTLEY_EVENT_WORKER_JOINED, 900, 0, 0, 0, "worker-0"));
+    trace_.OnEvent(Event(MOTLEY_EVENT_WORKER_JOINED, 900, 0, 1, 0, "worker-1"));
+    trace_.OnEvent(Event(MOTLEY_EVENT_STEP_OPENED, 1000, 5));
+    trace_.OnEvent(Event(MOTLEY_EVENT_ROW_ASSIGNED, 1010, 5, 0, 0));
+    trace_.OnEvent(Event(MOTLEY_EVENT_ROW_ASSIGNED, 1020, 5, 1, 1));
+    trace_.OnEvent(Event(MOTLEY_EVENT_ROW_ARRIVED, 1510, 5, 0, 0));
+    trace_.OnEvent(Event(MOTLEY_EVENT_STEP_DECODED, 1600, 5));
   }
   nlohmann::json Parsed() { return nlohmann::json::parse(trace_.Json()); }
 
@@ -44,21 +55,21 @@ TEST_F(TraceTest, RowLastsFromAssignmentToArrival) {
 }
 
 TEST_F(TraceTest, ServerShowsCollectingAndUpdating) {
-  trace_.OnStepApplied(5, {}, 0, At(1650));
+  trace_.OnEvent(Event(MOTLEY_EVENT_STEP_APPLIED, 1650, 5));
   const auto parsed = Parsed();
   EXPECT_DOUBLE_EQ(Find(parsed, 0, "step 5 collect")["dur"], 600);
   EXPECT_DOUBLE_EQ(Find(parsed, 0, "step 5 update")["dur"], 50);
 }
 
 TEST_F(TraceTest, NextAssignmentEndsALateRow) {
-  trace_.OnRowAssigned(6, 1, 1, At(1700));
+  trace_.OnEvent(Event(MOTLEY_EVENT_ROW_ASSIGNED, 1700, 6, 1, 1));
   EXPECT_DOUBLE_EQ(Find(Parsed(), 2, "step 5 row 1 (late)")["dur"], 680);
 }
 
 TEST_F(TraceTest, CancelledAndLostRowsSaySo) {
-  trace_.OnCommand(CancelWork{1, 5}, At(1700));
-  trace_.OnRowAssigned(6, 0, 0, At(1800));
-  trace_.OnWorkerLost(0, Status::Unavailable("gone"));
+  trace_.OnEvent(Event(MOTLEY_EVENT_ROW_CANCELLED, 1700, 5, 1));
+  trace_.OnEvent(Event(MOTLEY_EVENT_ROW_ASSIGNED, 1800, 6, 0, 0));
+  trace_.OnEvent(Event(MOTLEY_EVENT_WORKER_LOST, 1900, 0, 0, 0, "gone"));
   const auto parsed = Parsed();
   EXPECT_FALSE(Find(parsed, 2, "step 5 row 1 (cancelled)").is_null());
   EXPECT_FALSE(Find(parsed, 1, "step 6 row 0 (lost)").is_null());

@@ -23,9 +23,13 @@ ORDER = {
     "runtime": {"base", "profiles", "coding", "transport", "devices", "training", "scheduler"},
 }
 ORDER["sim"] = ORDER["runtime"] | {"runtime"}
-ORDER["cli"] = ORDER["sim"] | {"sim"}
+ORDER["api"] = ORDER["runtime"] | {"runtime"}
+ORDER["cli"] = ORDER["sim"] | {"sim", "api"}
 ORDER["benchmarks"] = ORDER["cli"]
 FOLDERS = list(ORDER)
+
+# Commands that show what the C API can do: they see nothing else of the library.
+OUTSIDE = r"cli/(train|predict|worker)_command\.(h|cc)"
 
 # Third-party headers, and the only files that may include them.
 THIRD_PARTY = {
@@ -33,12 +37,12 @@ THIRD_PARTY = {
     r"Eigen/": r"coding/.*\.cc|devices/cpu/.*",
     r"hwy/": r"coding/.*\.(cc|h)",
     r"(tbb|oneapi)/": r"devices/cpu/.*\.cc",
-    r"uv\.h": r"transport/tcp.*|runtime/uv_loop\.cc|cli/.*\.cc|benchmarks/.*\.cc",
+    r"uv\.h": r"transport/tcp.*|runtime/uv_loop\.cc|api/stop_switch\.h|api/.*\.cc|benchmarks/.*\.cc",
     r"flatbuffers/": r"transport/control\.(h|cc)",
     r"xxh.*\.h": r"transport/.*\.cc|runtime/checkpoint/shard_hash\.cc",
     r"zlib\.h": r"training/.*\.cc",
     r"zip\.h": r"training/npz_format\.cc",
-    r"nlohmann/": r"training/.*\.cc|cli/.*\.cc|benchmarks/.*\.cc",
+    r"nlohmann/": r"training/.*\.cc|api/.*\.cc|cli/.*\.cc|benchmarks/.*\.cc",
     r"toml\+\+/|toml\.hpp": r"profiles/.*\.cc",
     r"CLI/": r"cli/.*\.(cc|h)|benchmarks/.*\.cc",
     r"fmt/": r".*\.cc|cli/.*\.h",
@@ -49,20 +53,20 @@ THIRD_PARTY = {
 # What would break determinism or the seams, and the only files that may use it.
 BANNED = [
     (r"(steady|system|high_resolution)_clock|\bgettimeofday\b|\bclock_gettime\b|\btime\(",
-     r"runtime/uv_loop\.cc|benchmarks/.*|cli/.*|sim/sim_main\.cc|devices/cpu/cpu_device\.cc",
+     r"runtime/uv_loop\.cc|benchmarks/.*|api/emulation\.cc|cli/.*|sim/sim_main\.cc|devices/cpu/cpu_device\.cc",
      "real clocks stay behind Loop"),
     (r"std::random_device|\brand\(|\bsrand\(|std::(mt19937|.*_distribution)",
-     r"cli/.*\.cc", "randomness comes from base/random.h"),
+     r"api/fresh_ids\.cc|cli/.*\.cc", "randomness comes from base/random.h"),
     (r"sleep_for|sleep_until|\busleep\(|\bsleep\(|nanosleep", r"", "nothing sleeps: use Loop::After"),
     (r"std::(thread|jthread|mutex|condition_variable|async)\b",
-     r"base/parallel\.cc|runtime/(uv_loop|disk)\.cc|devices/cpu/.*\.cc|cli/.*\.cc|benchmarks/.*",
+     r"base/parallel\.cc|runtime/(uv_loop|disk)\.cc|devices/cpu/.*\.cc|api/emulation\.cc|cli/.*\.cc|benchmarks/.*",
      "threads live in drivers and loops"),
     (r"for \([^;:)]*:[^)]*unordered", r"", "iteration order of unordered containers is random"),
     (r"parallel_reduce\b", r"", "float sums need parallel_deterministic_reduce"),
     (r"\bstd::(cout|cerr)\b|[^n:\w]printf\(", r"cli/.*|sim/sim_main\.cc|benchmarks/.*|base/assert\.cc",
      "only the programs print"),
     (r"\bstrto[a-z]+\(|\bato[fil]+\(|std::sto[a-z]+\(", r"", "numbers are read with std::from_chars"),
-    (r"\bgetenv\(", r"devices/cpu/.*|cli/.*", "configuration comes in through options"),
+    (r"\bgetenv\(", r"devices/cpu/.*|api/worker_environment\.cc|cli/.*", "configuration comes in through options"),
     (r"\bthrow\b", r"", "errors are Status values"),
     (r"\bassert\(", r"", "use MOTLEY_ASSERT, which stays on"),
 ]
@@ -101,6 +105,8 @@ def check_includes(name, lines, report):
         if "/" in target and other in ORDER and folder in ORDER:
             if other != folder and other not in ORDER[folder]:
                 report(name, number, f"{folder}/ may not include {other}/")
+            if re.fullmatch(OUTSIDE, name) and other != "cli":
+                report(name, number, f"this command may include <motley/...> and cli/, not {other}/")
         for pattern, allowed in THIRD_PARTY.items():
             if folder in ORDER and re.match(pattern, target) and not re.fullmatch(allowed, name):
                 report(name, number, f"<{target}> belongs to {allowed} only")

@@ -58,6 +58,12 @@ class TidyTest(unittest.TestCase):
     def test_long_header_is_found(self):
         self.check("base/a.h", "int x;\n" * 250, "the limit is 250")
 
+    def test_command_that_looks_behind_the_library_is_found(self):
+        for header, found in (("api/job_plan.h", "not api/"), ("motley/motley.h", None),
+                              ("cli/table.h", None)):
+            self.check("cli/train_command.cc", f'#include "{header}"\n', found)
+        self.check("cli/simulate_command.cc", '#include "api/job_plan.h"\n', None)
+
     def test_long_function_is_found(self):
         self.check("base/a.cc", "void F(int a) {\n" + "  a = 1;\n" * 70 + "}\n", "function of 72")
 

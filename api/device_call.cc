@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/device_call.h"
+#include "api/device_call.h"
 
 #include <utility>
 

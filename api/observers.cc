@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/observers.h"
+#include "api/observers.h"
 
 #include <algorithm>
 
@@ -33,6 +33,10 @@ void ObserverList::OnStepDecoded(StepId step, std::span<const float> gradient,
 void ObserverList::OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                                  Time now) {
   for (JobObserver* each : observers_) each->OnStepApplied(step, parameters, batch_loss, now);
+}
+
+void ObserverList::OnCheckpoint(uint64_t steps) {
+  for (JobObserver* each : observers_) each->OnCheckpoint(steps);
 }
 
 void ObserverList::OnNotice(const std::string& text) {

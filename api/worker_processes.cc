@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/local_cluster.h"
-
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include <algorithm>
@@ -9,16 +10,17 @@
 #include <string_view>
 #include <utility>
 
-#include "fmt/core.h"
+#include "api/local_workers.h"
+#include "api/worker_environment.h"
 
 namespace motley {
 namespace {
 
-class UvLocalCluster;
+class ProcessWorkers;
 
 // One process with its two handles, freed when both are closed. Never moves.
 struct Child {
-  UvLocalCluster* owner = nullptr;
+  ProcessWorkers* owner = nullptr;
   WorkerId worker = 0;
   double speed = 1;
   bool running = false;
@@ -28,11 +30,15 @@ struct Child {
   uv_pipe_t input{};
 };
 
-class UvLocalCluster final : public LocalCluster {
+class ProcessWorkers final : public LocalWorkers {
  public:
-  UvLocalCluster(UvLoop& loop, LocalClusterOptions options, Exited exited)
-      : loop_(loop), options_(std::move(options)), exited_(std::move(exited)) {}
-  ~UvLocalCluster() override;
+  ProcessWorkers(UvLoop& loop, std::vector<std::string> command, LocalWorkersOptions options,
+                 Exited exited)
+      : loop_(loop),
+        command_(std::move(command)),
+        options_(std::move(options)),
+        exited_(std::move(exited)) {}
+  ~ProcessWorkers() override;
 
   Status SpawnAll();
   void Strike(const Fault& fault) override;
@@ -40,8 +46,8 @@ class UvLocalCluster final : public LocalCluster {
   void Shutdown(Duration grace, Task done) override;
 
  private:
-  Status Spawn(const std::string& program, WorkerId worker);
-  std::vector<std::string> Arguments(WorkerId worker) const;
+  Status Spawn(WorkerId worker);
+  std::vector<std::string> Environment(WorkerId worker) const;
   static void OnExit(uv_process_t* process, int64_t exit_status, int term_signal);
   static void Close(Child& child);
   void Tell(Child& child, std::string_view line);
@@ -49,7 +55,8 @@ class UvLocalCluster final : public LocalCluster {
   void FinishShutdown();
 
   UvLoop& loop_;
-  LocalClusterOptions options_;
+  std::vector<std::string> command_;
+  LocalWorkersOptions options_;
   Exited exited_;
   std::vector<std::unique_ptr<Child>> children_;
   bool leaving_ = false;
@@ -58,22 +65,21 @@ class UvLocalCluster final : public LocalCluster {
   std::vector<TimerId> pause_timers_;
 };
 
-std::string DescribeExit(int64_t exit_status, int term_signal) {
-  if (term_signal != 0) return fmt::format("ended by signal {}", term_signal);
-  return fmt::format("ended with exit code {}", exit_status);
+Status DescribeExit(WorkerId worker, int64_t exit_status, int term_signal) {
+  return Status::Unavailable(
+      term_signal != 0
+          ? fmt::format("the process of worker {} ended by signal {}", worker, term_signal)
+          : fmt::format("the process of worker {} ended with exit code {}", worker, exit_status));
 }
 
-Result<std::string> OwnProgram() {
-  std::array<char, 4096> path{};
-  size_t size = path.size();
-  if (const int error = uv_exepath(path.data(), &size); error != 0) {
-    return Status::Resource(
-        fmt::format("cannot find the path of this program: {}", uv_strerror(error)));
-  }
-  return std::string(path.data(), size);
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
-UvLocalCluster::~UvLocalCluster() {
+ProcessWorkers::~ProcessWorkers() {
   leaving_ = true;
   loop_.Cancel(kill_timer_);
   for (const TimerId timer : pause_timers_) loop_.Cancel(timer);
@@ -87,28 +93,27 @@ UvLocalCluster::~UvLocalCluster() {
   while (!all_closed()) uv_run(loop_.handle(), UV_RUN_ONCE);
 }
 
-Status UvLocalCluster::SpawnAll() {
-  MOTLEY_ASSIGN_OR_RETURN(const std::string program, OwnProgram());
+Status ProcessWorkers::SpawnAll() {
   for (WorkerId worker = 0; worker < options_.workers; ++worker) {
-    MOTLEY_RETURN_IF_ERROR(Spawn(program, worker));
+    MOTLEY_RETURN_IF_ERROR(Spawn(worker));
   }
   return Status::Ok();
 }
 
-std::vector<std::string> UvLocalCluster::Arguments(WorkerId worker) const {
-  std::vector<std::string> arguments = {"motley",    "worker",
-                                        "--connect", options_.server,
-                                        "--index",   fmt::format("{}", worker),
-                                        "--threads", fmt::format("{}", options_.threads)};
+std::vector<std::string> ProcessWorkers::Environment(WorkerId worker) const {
+  WorkerEnvironment told;
+  told.server = options_.server;
+  told.token = options_.token;
+  told.index = static_cast<int32_t>(worker);
+  told.threads = options_.threads;
   if (!options_.speeds.empty()) {
-    arguments.insert(arguments.end(),
-                     {"--sample-time", fmt::format("{}ns", options_.sample_time.count()), "--speed",
-                      fmt::format("{}", options_.speeds[worker])});
+    told.sample_time = options_.sample_time;
+    told.speed = options_.speeds[worker];
   }
-  return arguments;
+  return EnvironmentFor(told);
 }
 
-Status UvLocalCluster::Spawn(const std::string& program, WorkerId worker) {
+Status ProcessWorkers::Spawn(WorkerId worker) {
   auto child = std::make_unique<Child>();
   child->owner = this;
   child->worker = worker;
@@ -116,19 +121,21 @@ Status UvLocalCluster::Spawn(const std::string& program, WorkerId worker) {
   uv_pipe_init(loop_.handle(), &child->input, 0);
   child->input.data = child->process.data = child.get();
 
-  std::vector<std::string> arguments = Arguments(worker);
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  std::vector<std::string> environment = Environment(worker);
+  const std::vector<char*> variables = Pointers(environment);
+  const std::vector<char*> arguments = Pointers(command_);
   std::array<uv_stdio_container_t, 3> stdio{};
   stdio[0].flags = static_cast<uv_stdio_flags>(UV_CREATE_PIPE | UV_READABLE_PIPE);
   stdio[0].data.stream = reinterpret_cast<uv_stream_t*>(&child->input);
-  stdio[1].flags = stdio[2].flags = UV_INHERIT_FD;  // Standard output belongs to the result alone.
-  stdio[1].data.fd = stdio[2].data.fd = 2;
+  // Standard output belongs to the program's result alone.
+  const bool errors_shown = fcntl(STDERR_FILENO, F_GETFD) >= 0;
+  stdio[1].flags = stdio[2].flags = errors_shown ? UV_INHERIT_FD : UV_IGNORE;
+  stdio[1].data.fd = stdio[2].data.fd = STDERR_FILENO;
   uv_process_options_t options{};
   options.exit_cb = OnExit;
-  options.file = program.c_str();
-  options.args = pointers.data();
+  options.file = command_.front().c_str();
+  options.args = const_cast<char**>(arguments.data());
+  options.env = const_cast<char**>(variables.data());
   options.stdio_count = static_cast<int>(stdio.size());
   options.stdio = stdio.data();
 
@@ -138,26 +145,26 @@ Status UvLocalCluster::Spawn(const std::string& program, WorkerId worker) {
   children_.push_back(std::move(child));
   if (error != 0) {
     Close(*children_.back());
-    return Status::Resource(fmt::format("cannot start the process of worker {} of {}: {}", worker,
-                                        options_.workers, uv_strerror(error)));
+    return Status::Resource(fmt::format("cannot start the process of worker {} of {} ({}): {}",
+                                        worker, options_.workers, command_.front(),
+                                        uv_strerror(error)));
   }
-  Tell(*children_.back(), options_.token);
   return Status::Ok();
 }
 
-void UvLocalCluster::OnExit(uv_process_t* process, int64_t exit_status, int term_signal) {
+void ProcessWorkers::OnExit(uv_process_t* process, int64_t exit_status, int term_signal) {
   auto& child = *static_cast<Child*>(process->data);
-  UvLocalCluster& self = *child.owner;
+  ProcessWorkers& self = *child.owner;
   child.running = false;
   Close(child);
   if (!self.leaving_) {
-    self.exited_(child.worker, DescribeExit(exit_status, term_signal));
+    self.exited_(child.worker, DescribeExit(child.worker, exit_status, term_signal));
   } else if (self.left_ && self.running() == 0) {
     self.FinishShutdown();
   }
 }
 
-void UvLocalCluster::Close(Child& child) {
+void ProcessWorkers::Close(Child& child) {
   const auto closed = [](uv_handle_t* handle) {
     --static_cast<Child*>(handle->data)->open_handles;
   };
@@ -167,14 +174,14 @@ void UvLocalCluster::Close(Child& child) {
 
 // Lines are short and the pipe is empty, so that they fit at once; a worker whose pipe is full or
 // closed is beyond being told anything.
-void UvLocalCluster::Tell(Child& child, std::string_view line) {
+void ProcessWorkers::Tell(Child& child, std::string_view line) {
   std::string text(line);
   text += '\n';
   const uv_buf_t buffer = uv_buf_init(text.data(), static_cast<unsigned>(text.size()));
   uv_try_write(reinterpret_cast<uv_stream_t*>(&child.input), &buffer, 1);
 }
 
-void UvLocalCluster::Pause(Child& child, Duration duration) {
+void ProcessWorkers::Pause(Child& child, Duration duration) {
   uv_process_kill(&child.process, SIGSTOP);
   const uint64_t pause = ++child.pauses;
   pause_timers_.push_back(loop_.After(duration, [&child, pause] {
@@ -182,7 +189,7 @@ void UvLocalCluster::Pause(Child& child, Duration duration) {
   }));
 }
 
-void UvLocalCluster::Strike(const Fault& fault) {
+void ProcessWorkers::Strike(const Fault& fault) {
   if (fault.worker >= children_.size()) return;
   Child& child = *children_[fault.worker];
   if (!child.running || leaving_) return;
@@ -197,12 +204,12 @@ void UvLocalCluster::Strike(const Fault& fault) {
   }
 }
 
-uint32_t UvLocalCluster::running() const {
+uint32_t ProcessWorkers::running() const {
   return static_cast<uint32_t>(std::count_if(children_.begin(), children_.end(),
                                              [](const auto& child) { return child->running; }));
 }
 
-void UvLocalCluster::Shutdown(Duration grace, Task done) {
+void ProcessWorkers::Shutdown(Duration grace, Task done) {
   leaving_ = true;
   left_ = std::move(done);
   loop_.Cancel(kill_timer_);  // Of an earlier call with more patience.
@@ -217,18 +224,21 @@ void UvLocalCluster::Shutdown(Duration grace, Task done) {
   });
 }
 
-void UvLocalCluster::FinishShutdown() {
+void ProcessWorkers::FinishShutdown() {
   loop_.Cancel(kill_timer_);
   loop_.Post(std::exchange(left_, nullptr));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<LocalCluster>> LocalCluster::Start(UvLoop& loop, LocalClusterOptions options,
-                                                          Exited exited) {
-  auto cluster = std::make_unique<UvLocalCluster>(loop, std::move(options), std::move(exited));
-  MOTLEY_RETURN_IF_ERROR(cluster->SpawnAll());
-  return std::unique_ptr<LocalCluster>(std::move(cluster));
+Result<std::unique_ptr<LocalWorkers>> StartWorkerProcesses(UvLoop& loop,
+                                                           std::vector<std::string> command,
+                                                           LocalWorkersOptions options,
+                                                           LocalWorkers::Exited exited) {
+  auto workers = std::make_unique<ProcessWorkers>(loop, std::move(command), std::move(options),
+                                                  std::move(exited));
+  MOTLEY_RETURN_IF_ERROR(workers->SpawnAll());
+  return std::unique_ptr<LocalWorkers>(std::move(workers));
 }
 
 }  // namespace motley

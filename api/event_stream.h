@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several observers of one job, told in order.
+// What happens in a job, as events of the C API.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "runtime/fault_plan.h"
+#include "base/loop.h"
+#include "motley/job.h"
 #include "runtime/job.h"
 
 namespace motley {
 
-// The observers are borrowed.
-class ObserverList final : public JobObserver {
+// Loop thread.
+class EventStream final : public JobObserver {
  public:
-  void Add(JobObserver* observer) { observers_.push_back(observer); }
+  using Sink = std::function<void(const motley_event&)>;
+
+  // Events count their time from `start` on. `clock` (may be null) tells it where an observer's
+  // call does not; without one it is the last time that was told.
+  EventStream(Sink sink, const Loop* clock);
 
   void OnWorkerJoined(WorkerId worker, const std::string& name) override;
   void OnWorkerLost(WorkerId worker, const Status& why) override;
@@ -26,25 +30,21 @@ class ObserverList final : public JobObserver {
                      std::span<const float> parameters, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
+  void OnCheckpoint(uint64_t steps) override;
   void OnNotice(const std::string& text) override;
   void OnCommand(const Command& command, Time now) override;
 
- private:
-  std::vector<JobObserver*> observers_;
-};
-
-// Strikes each scripted fault once, when its step opens for the first time.
-class FaultScript final : public JobObserver {
- public:
-  using Strike = std::function<void(const Fault&)>;
-  FaultScript(std::vector<Fault> faults, Strike strike)
-      : faults_(std::move(faults)), strike_(std::move(strike)) {}
-
-  void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
+  // An event with a text alone.
+  void Tell(int32_t kind, const std::string& text);
 
  private:
-  std::vector<Fault> faults_;
-  Strike strike_;
+  void Send(motley_event event, Time now);
+  Time Now() const { return clock_ != nullptr ? clock_->Now() : last_; }
+
+  Sink sink_;
+  const Loop* clock_;
+  Time start_{};
+  Time last_{};
 };
 
 }  // namespace motley

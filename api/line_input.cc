@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/line_input.h"
+#include "api/line_input.h"
 
 #include <uv.h>
 

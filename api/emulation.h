@@ -11,10 +11,12 @@
 
 #include "base/status.h"
 #include "base/time.h"
-#include "training/dataset.h"
+#include "training/data_source.h"
 #include "training/model.h"
 
 namespace motley {
+
+uint32_t Cores();  // Of this machine; at least 1.
 
 struct Emulation {
   Duration sample_time{};          // Of one sample at speed 1.
@@ -35,7 +37,7 @@ std::string DescribeEmulation(const Emulation& emulation);
 
 // Median real time of one sample of this model on one core, in batches of `batch` samples, gathered
 // and computed as a worker does. Takes about a tenth of a second. Blocks.
-Result<double> MeasureSampleSeconds(Model& model, const Dataset& data, uint32_t batch,
+Result<double> MeasureSampleSeconds(Model& model, const DataSource& data, uint32_t batch,
                                     uint64_t seed);
 
 }  // namespace motley

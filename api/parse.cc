@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/parse.h"
+#include "api/parse.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/emulation.h"
+#include "api/emulation.h"
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <numeric>
+#include <thread>
 #include <vector>
 
-#include "cli/device_call.h"
+#include "api/device_call.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
 #include "runtime/uv_loop.h"
@@ -22,7 +23,7 @@ double SecondsSince(Clock::time_point start) {
 }
 
 // Runs on the device's thread.
-Status TimeSamples(Model& model, Device& device, const Dataset& data, uint64_t seed,
+Status TimeSamples(Model& model, Device& device, const DataSource& data, uint64_t seed,
                    std::vector<uint32_t> rows, std::vector<double>& seconds) {
   std::vector<float> parameters(model.parameter_count());
   std::vector<float> gradient(model.parameter_count());
@@ -31,7 +32,7 @@ Status TimeSamples(Model& model, Device& device, const Dataset& data, uint64_t s
   while (seconds.size() < 5 || (SecondsSince(start) < 0.1 && seconds.size() < 1000)) {
     const auto begin = Clock::now();
     double loss = 0;
-    const Dataset batch = Select(data, rows);
+    MOTLEY_ASSIGN_OR_RETURN(const Dataset batch, data.Gather(rows));
     MOTLEY_RETURN_IF_ERROR(model.AddGradient(device, parameters, batch, 1, gradient, loss));
     seconds.push_back(SecondsSince(begin) / static_cast<double>(rows.size()));
   }
@@ -39,6 +40,8 @@ Status TimeSamples(Model& model, Device& device, const Dataset& data, uint64_t s
 }
 
 }  // namespace
+
+uint32_t Cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
 Emulation PlanEmulation(double real_sample_seconds, std::span<const double> speeds, uint32_t batch,
                         double cores, std::optional<Duration> chosen) {
@@ -63,16 +66,17 @@ std::string DescribeEmulation(const Emulation& emulation) {
       emulation.samples_per_second);
 }
 
-Result<double> MeasureSampleSeconds(Model& model, const Dataset& data, uint32_t batch,
+Result<double> MeasureSampleSeconds(Model& model, const DataSource& data, uint32_t batch,
                                     uint64_t seed) {
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
   CpuDeviceOptions options;
   options.threads = 1;
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, MakeCpuDevice(*loop, options));
-  std::vector<uint32_t> rows(std::clamp<size_t>(batch, 1, data.rows()));
+  const uint64_t samples = data.shape().rows;
+  std::vector<uint32_t> rows(std::clamp<size_t>(batch, 1, samples));
   // Spread over the data, as a shuffled batch is, so that caches help as little as they will.
   for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i] = static_cast<uint32_t>(i * data.rows() / rows.size());
+    rows[i] = static_cast<uint32_t>(i * samples / rows.size());
   }
   std::vector<double> seconds;
   MOTLEY_RETURN_IF_ERROR(CallOnDevice(

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How every call of the C API begins and ends: nothing is thrown past it, and what failed is the
+// thread's last error.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "base/status.h"
+#include "motley/status.h"
+
+namespace motley {
+
+// Keeps the message of a Status that is not fine for motley_last_error; its code.
+motley_status Report(const Status& status) noexcept;
+// For what the library threw.
+motley_status ReportNoMemory() noexcept;
+motley_status ReportThrown(const char* what) noexcept;
+
+// Runs `body`, which returns a Status, as one call.
+template <typename Body>
+motley_status Enter(Body&& body) noexcept {
+  try {
+    return Report(std::forward<Body>(body)());
+  } catch (const std::bad_alloc&) {
+    return ReportNoMemory();
+  } catch (const std::exception& error) {
+    return ReportThrown(error.what());
+  } catch (...) {
+    return ReportThrown("of an unknown kind");
+  }
+}
+
+// kInvalidArgument: "motley_job_create: options is NULL".
+Status CheckNotNull(const char* function, const char* argument, const void* pointer);
+
+}  // namespace motley

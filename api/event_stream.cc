@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/event_stream.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace motley {
+namespace {
+
+motley_event Make(int32_t kind, StepId step = 0, WorkerId worker = 0, RowId row = 0) {
+  motley_event event{};
+  event.struct_size = sizeof(motley_event);
+  event.kind = kind;
+  event.step = step;
+  event.worker = worker;
+  event.row = row;
+  event.text = "";
+  return event;
+}
+
+}  // namespace
+
+EventStream::EventStream(Sink sink, const Loop* clock)
+    : sink_(std::move(sink)), clock_(clock), start_(Now()) {}
+
+void EventStream::Send(motley_event event, Time now) {
+  last_ = now;
+  event.time_ns = static_cast<uint64_t>(std::max(now - start_, Duration::zero()).count());
+  if (sink_) sink_(event);
+}
+
+void EventStream::Tell(int32_t kind, const std::string& text) {
+  motley_event event = Make(kind);
+  event.text = text.c_str();
+  Send(event, Now());
+}
+
+void EventStream::OnWorkerJoined(WorkerId worker, const std::string& name) {
+  motley_event event = Make(MOTLEY_EVENT_WORKER_JOINED, 0, worker);
+  event.text = name.c_str();
+  Send(event, Now());
+}
+
+void EventStream::OnWorkerLost(WorkerId worker, const Status& why) {
+  const std::string text = why.ToString();
+  motley_event event = Make(MOTLEY_EVENT_WORKER_LOST, 0, worker);
+  event.text = text.c_str();
+  Send(event, Now());
+}
+
+void EventStream::OnStepOpened(StepId step, const CodeForm& /*code*/, Time now) {
+  Send(Make(MOTLEY_EVENT_STEP_OPENED, step), now);
+}
+
+void EventStream::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) {
+  Send(Make(MOTLEY_EVENT_ROW_ASSIGNED, step, worker, row), now);
+}
+
+void EventStream::OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) {
+  Send(Make(MOTLEY_EVENT_ROW_ARRIVED, step, worker, row), now);
+}
+
+void EventStream::OnStepDecoded(StepId step, std::span<const float> /*gradient*/,
+                                std::span<const float> /*parameters*/, Time now) {
+  Send(Make(MOTLEY_EVENT_STEP_DECODED, step), now);
+}
+
+void EventStream::OnStepApplied(StepId step, std::span<const float> /*parameters*/,
+                                double batch_loss, Time now) {
+  motley_event event = Make(MOTLEY_EVENT_STEP_APPLIED, step);
+  event.loss = batch_loss;
+  Send(event, now);
+}
+
+void EventStream::OnCheckpoint(uint64_t steps) {
+  Send(Make(MOTLEY_EVENT_CHECKPOINT, steps), Now());
+}
+
+void EventStream::OnNotice(const std::string& text) { Tell(MOTLEY_EVENT_NOTICE, text); }
+
+void EventStream::OnCommand(const Command& command, Time now) {
+  if (const auto* cancel = std::get_if<CancelWork>(&command)) {
+    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, cancel->step, cancel->worker), now);
+  }
+}
+
+}  // namespace motley

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/job.h"
+
+#include <fmt/format.h>
+
+#include "api/event_stream.h"
+#include "api/pipe_signal.h"
+#include "api/saved_vector.h"
+#include "api/trainer.h"
+#include "training/optimizer.h"
+
+namespace motley {
+
+Result<std::unique_ptr<Job>> Job::Create(const motley_job_options& options) {
+  MOTLEY_ASSIGN_OR_RETURN(JobRequest request, ReadJobOptions(options));
+  std::unique_ptr<Job> job(new Job(std::move(request)));
+  if (job->request_.role == MOTLEY_WORKER) {
+    MOTLEY_ASSIGN_OR_RETURN(job->task_, PlanWorker(job->request_));
+  } else {
+    MOTLEY_ASSIGN_OR_RETURN(job->plan_, PlanRealJob(job->request_));
+    MOTLEY_RETURN_IF_ERROR(Optimizer::Create(job->request_.optimizer, 1).status());
+  }
+  MOTLEY_ASSIGN_OR_RETURN(job->loop_, UvLoop::Create());
+  MOTLEY_RETURN_IF_ERROR(job->stop_.Open(*job->loop_));
+  return job;
+}
+
+Status Job::CheckFresh(const char* what) const {
+  if (state_ == State::kFresh) return Status::Ok();
+  return Status::Conflict(fmt::format("{} the job has {}. Create another one", what,
+                                      state_ == State::kRunning ? "begun" : "run already"));
+}
+
+Status Job::CheckEnded() const {
+  if (request_.role == MOTLEY_WORKER) {
+    return Status::Conflict("a worker has no results: its server has them");
+  }
+  if (state_ == State::kDone && outcome_.ended) return Status::Ok();
+  return Status::Conflict(state_ == State::kDone
+                              ? "the job ended before training began, and has no results"
+                              : "the job has no results before motley_job_run has returned");
+}
+
+Status Job::SetTrainer(const motley_trainer& trainer) {
+  MOTLEY_RETURN_IF_ERROR(CheckFresh("a trainer is set before"));
+  if (!request_.model.empty()) {
+    return Status::InvalidArgument(fmt::format(
+        "`model` {} and a trainer: a job trains one of them. Leave `model` out", request_.model));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(foreign_, MakeForeign(trainer, request_.role != MOTLEY_SERVER));
+  return Status::Ok();
+}
+
+Status Job::SetEvents(motley_event_callback callback, void* context) {
+  MOTLEY_RETURN_IF_ERROR(CheckFresh("events are asked for before"));
+  callback_ = callback;
+  context_ = context;
+  return Status::Ok();
+}
+
+Status Job::Run() {
+  MOTLEY_RETURN_IF_ERROR(CheckFresh("a job runs once, and"));
+  state_ = State::kRunning;
+  struct Ended {
+    State& state;
+    ~Ended() { state = State::kDone; }
+  } ended{state_};
+  if (stop_.thrown() > 0) return Status::Cancelled("stopped before it began");
+  const PipeSignalGuard guard;
+  return request_.role == MOTLEY_WORKER ? Work() : Train();
+}
+
+Status Job::Train() {
+  EventStream events(
+      [this](const motley_event& event) {
+        if (callback_ != nullptr) callback_(context_, &event);
+      },
+      loop_.get());
+  TrainingRun run({request_, *plan_, foreign_, *loop_, stop_, events, metrics_});
+  return run.Run(outcome_);
+}
+
+Status Job::Work() { return RunWorkerTask(*loop_, stop_, *task_, foreign_); }
+
+Result<motley_metrics> Job::metrics() const {
+  if (request_.role == MOTLEY_WORKER) return CheckEnded();
+  return metrics_.values();
+}
+
+Result<const char*> Job::report() const {
+  MOTLEY_RETURN_IF_ERROR(CheckEnded());
+  return outcome_.report.c_str();
+}
+
+Result<std::span<const float>> Job::parameters() const {
+  MOTLEY_RETURN_IF_ERROR(CheckEnded());
+  return std::span<const float>(outcome_.job.parameters);
+}
+
+Status Job::Save(const std::string& path) const {
+  MOTLEY_RETURN_IF_ERROR(CheckEnded());
+  if (foreign_ != nullptr) return SaveVector(path, outcome_.job.parameters);
+  return SaveModel(
+      path, {outcome_.model, outcome_.class_labels, outcome_.job.parameters, outcome_.input_scale});
+}
+
+}  // namespace motley

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/job_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/parse.h"
+#include "coding/gradient_code.h"
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+Result<uint32_t> WorkerCount(const JobRequest& request, size_t speeds, uint32_t elsewhere) {
+  if (elsewhere > 0) {
+    if (request.workers > 0 && request.workers != elsewhere) {
+      return Status::InvalidArgument(
+          fmt::format("`workers` {}: the cluster file has {} workers. Leave `workers` out",
+                      request.workers, elsewhere));
+    }
+    return elsewhere;
+  }
+  if (speeds == 0) return request.workers > 0 ? request.workers : 2;
+  if (request.workers > 0 && request.workers != speeds) {
+    return Status::InvalidArgument(fmt::format(
+        "`workers` {} does not fit `worker_speeds` {}: that has {} speed{}. Give one speed per "
+        "worker, or leave `workers` out",
+        request.workers, request.speeds, speeds, speeds == 1 ? "" : "s"));
+  }
+  return static_cast<uint32_t>(speeds);
+}
+
+Status CheckNames(const JobRequest& request) {
+  std::vector<std::string> codes;
+  for (const GradientCode& code : GradientCodes()) codes.push_back(code.name);
+  MOTLEY_RETURN_IF_ERROR(CheckChoice("`code`", request.code, codes));
+  MOTLEY_RETURN_IF_ERROR(CheckChoice("`shares`", request.shares, {"proportional", "equal"}));
+  if (!request.model.empty()) {
+    const std::string model = request.model.substr(0, request.model.find(':'));
+    MOTLEY_RETURN_IF_ERROR(CheckChoice("`model`", model, {"softmax", "logistic", "linear", "mlp"}));
+  }
+  return CheckChoice("`optimizer`", request.optimizer.name, {"sgd", "momentum", "nag", "adam"});
+}
+
+// Whether the code can serve at all the limited number of workers, before anything is read or
+// started.
+Status CheckCode(const JobPlan& plan) {
+  const uint32_t workers = plan.job.workers;
+  if (plan.job.tolerate >= workers) {
+    return Status::InvalidArgument(fmt::format(
+        "`tolerate` {}: with {} worker{} at most {} can be missing. Use `tolerate` {}, or more "
+        "workers",
+        plan.job.tolerate, workers, workers == 1 ? "" : "s", workers - 1, workers - 1));
+  }
+  CodeRequest request;
+  request.speeds = plan.speeds;
+  if (plan.speeds.empty() || plan.job.shares == Shares::kEqual) request.speeds.assign(workers, 1);
+  request.stragglers = plan.job.tolerate;
+  request.partitions = 16 * workers;
+  request.seed = plan.job.seed;
+  const auto form = BuildCode(plan.job.code, request);
+  return form.ok() ? Status::Ok()
+                   : form.status().WithContext(
+                         fmt::format("`code` {} `tolerate` {}", plan.job.code, plan.job.tolerate));
+}
+
+// Workers that come from elsewhere are not for this job to start or to disturb.
+Status CheckServesOthers(const JobRequest& request) {
+  const std::pair<const char*, bool> set[] = {{"worker_speeds", !request.speeds.empty()},
+                                              {"sample_time", !request.sample_time.empty()},
+                                              {"faults", !request.faults.empty()},
+                                              {"worker_command", !request.worker_command.empty()}};
+  for (const auto& [option, given] : set) {
+    if (given) {
+      return Status::InvalidArgument(
+          fmt::format("`{}`: only an all-in-one job starts workers itself. Leave it out", option));
+    }
+  }
+  return Status::Ok();
+}
+
+uint64_t CeilDivide(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+}  // namespace
+
+uint64_t JobPlan::SamplesIn(uint64_t steps) const {
+  const uint64_t rest = std::min(steps % steps_per_epoch * job.batch, samples);
+  return steps / steps_per_epoch * samples + rest;
+}
+
+Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
+                        uint32_t most_workers) {
+  MOTLEY_RETURN_IF_ERROR(CheckNames(request));
+  JobPlan plan;
+  if (!request.speeds.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(plan.speeds, ParseSpeeds("`worker_speeds`", request.speeds));
+  }
+  if (!request.sample_time.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(const Duration time,
+                            ParseDuration("`sample_time`", request.sample_time));
+    plan.sample_time = time;
+  }
+  JobOptions& job = plan.job;
+  MOTLEY_ASSIGN_OR_RETURN(job.workers, WorkerCount(request, plan.speeds.size(), workers_elsewhere));
+  if (job.workers > most_workers) {
+    return Status::InvalidArgument(fmt::format("`workers` {}: at most {} workers are possible here",
+                                               job.workers, most_workers));
+  }
+  job.model.name = request.model.empty() ? "softmax" : request.model;
+  job.optimizer = request.optimizer;
+  job.batch = request.batch;
+  job.code = request.code;
+  job.tolerate = request.code == "none" ? 0 : request.tolerate;
+  job.shares = request.shares == "equal" ? Shares::kEqual : Shares::kProportional;
+  job.seed = request.seed;
+  for (const std::string& text : request.faults) {
+    MOTLEY_ASSIGN_OR_RETURN(Fault fault, ParseFault(text));
+    plan.faults.push_back(fault);
+  }
+  MOTLEY_RETURN_IF_ERROR(CheckCode(plan));
+  return plan;
+}
+
+Result<JobPlan> PlanRealJob(const JobRequest& request) {
+  const bool here = request.role == MOTLEY_ALL_IN_ONE;
+  MOTLEY_RETURN_IF_ERROR(here ? Status::Ok() : CheckServesOthers(request));
+  MOTLEY_ASSIGN_OR_RETURN(JobPlan plan,
+                          PlanJob(request, 0, here ? kMostLocalWorkers : kMostWorkers));
+  const auto slows = [](const Fault& fault) { return fault.kind == Fault::Kind::kSlow; };
+  if (plan.speeds.empty() && std::any_of(plan.faults.begin(), plan.faults.end(), slows)) {
+    return Status::InvalidArgument(
+        "`faults` slow: only emulated workers can be slowed. Add `worker_speeds`, like 1,1");
+  }
+  if (plan.speeds.empty() && plan.sample_time) {
+    return Status::InvalidArgument(
+        "`sample_time` needs emulated speeds. Add `worker_speeds`, like 1,1");
+  }
+  if (request.data.empty() == (request.sample_count == 0)) {
+    return Status::InvalidArgument(
+        "a job trains on samples: give either `data`, or, with a trainer that knows them, "
+        "`sample_count`");
+  }
+  return plan;
+}
+
+Status FitToData(const JobRequest& request, uint64_t samples, JobPlan& plan) {
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionCount(samples, plan.job.workers));
+  static_cast<void>(partitions);
+  plan.samples = samples;
+  plan.steps_per_epoch = CeilDivide(samples, plan.job.batch);
+  plan.job.steps = request.steps > 0 ? request.steps : request.epochs * plan.steps_per_epoch;
+  return CheckFaults(plan.faults, plan.job.workers, plan.job.steps);
+}
+
+}  // namespace motley

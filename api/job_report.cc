@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/job_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "fmt/core.h"
+#include "nlohmann/json.hpp"
+
+namespace motley {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double PerSecond(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
+
+uint64_t Transfers(const JobResult& job) {
+  uint64_t sum = 0;
+  for (const WorkerStats& worker : job.scheduler.workers) sum += worker.placed_partitions;
+  return sum;
+}
+
+Json WorkersJson(const TrainReport& report) {
+  Json list = Json::array();
+  for (const WorkerLine& line : WorkerLines(report.plan, report.job)) {
+    list.push_back({{"name", line.name},
+                    {"relative_speed", line.relative_speed},
+                    {"share", line.share},
+                    {"samples", line.samples},
+                    {"held_bytes", line.held_bytes},
+                    {"steps_in_time", static_cast<uint64_t>(line.steps_in_time)},
+                    {"late", static_cast<uint64_t>(line.late)},
+                    {"rejected", line.rejected},
+                    {"transfers", line.transfers},
+                    {"lost", line.lost}});
+  }
+  return list;
+}
+
+Json EmulationJson(const Emulation& emulation, uint32_t tolerate) {
+  return {{"sample_seconds", ToSeconds(emulation.sample_time)},
+          {"real_sample_seconds", emulation.real_sample_seconds},
+          {"cores", emulation.cores},
+          {"cores_used", emulation.cores_used},
+          // A code that tolerates s stragglers computes every sample s + 1 times.
+          {"allowed_samples_per_second", emulation.samples_per_second / (1 + tolerate)}};
+}
+
+}  // namespace
+
+double Quantile(std::vector<double> values, double fraction) {
+  if (values.empty()) return 0;
+  const double rank = std::ceil(fraction * static_cast<double>(values.size()));
+  const size_t index = rank < 1 ? 0 : std::min(values.size(), static_cast<size_t>(rank)) - 1;
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(index), values.end());
+  return values[index];
+}
+
+double Mean(const std::vector<double>& values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job) {
+  double fastest = 0;
+  for (const WorkerStats& stats : job.scheduler.workers) fastest = std::max(fastest, stats.speed);
+  const double epochs = plan.Epochs(job.steps);
+  std::vector<WorkerLine> lines;
+  for (size_t i = 0; i < job.scheduler.workers.size(); ++i) {
+    const WorkerStats& stats = job.scheduler.workers[i];
+    WorkerLine line;
+    line.name = i < job.worker_names.size() ? job.worker_names[i] : "";
+    if (line.name.empty()) line.name = fmt::format("worker-{}", i);
+    line.relative_speed = fastest > 0 ? stats.speed / fastest : 0;
+    line.share = stats.share;
+    line.samples = epochs > 0 ? static_cast<double>(stats.samples) / epochs : 0;
+    line.steps_in_time = static_cast<double>(stats.steps_in_time);
+    line.late = static_cast<double>(stats.late);
+    line.rejected = stats.rejected;
+    line.transfers = stats.placed_partitions;
+    line.held_bytes = i < job.held_bytes.size() ? job.held_bytes[i] : 0;
+    line.lost = stats.lost || !stats.joined;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string TrainJson(const TrainReport& report) {
+  const JobPlan& plan = report.plan;
+  const JobResult& job = report.job;
+  const auto samples = static_cast<double>(plan.SamplesIn(job.steps));
+  const double slowest = Quantile(job.step_seconds, 1);
+  Json json = {{"steps", job.steps},
+               {"epochs", plan.Epochs(job.steps)},
+               {"wall_seconds", job.wall_seconds},
+               {"steps_per_second", PerSecond(static_cast<double>(job.steps), job.wall_seconds)},
+               {"samples_per_second", PerSecond(samples, job.wall_seconds)},
+               {"step_seconds",
+                {{"median", Quantile(job.step_seconds, 0.5)},
+                 {"p99", Quantile(job.step_seconds, 0.99)},
+                 {"max", slowest}}},
+               {"discarded_steps", job.discarded_steps},
+               {"max_decode_error", job.max_decode_error},
+               {"audited_steps", job.audited_steps},
+               {"code", plan.job.code},
+               {"tolerate", plan.job.tolerate},
+               {"shares", plan.job.shares == Shares::kEqual ? "equal" : "proportional"},
+               {"model", plan.job.model.name},
+               {"seed", plan.job.seed},
+               {"data_transfers", Transfers(job)},
+               {"replans", job.scheduler.replans},
+               {"rows_reassigned", job.scheduler.rows_reassigned},
+               {"steps_restarted", job.scheduler.steps_restarted},
+               {"workers", WorkersJson(report)}};
+  if (!job.batch_loss.empty()) json["batch_loss"] = job.batch_loss.back();
+  if (report.train) json["final_loss"] = report.train->loss;
+  if (report.test) json["test_loss"] = report.test->loss;
+  if (report.test && report.classifies()) json["test_accuracy"] = report.test->accuracy;
+  if (report.emulation) json["emulation"] = EmulationJson(*report.emulation, plan.job.tolerate);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace motley

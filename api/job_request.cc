@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/job_request.h"
+
+#include <fmt/format.h>
+
+#include "api/versioned.h"
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kMostNumber = 1u << 30;
+constexpr uint64_t kMostSteps = uint64_t{1} << 40;
+constexpr uint64_t kMostThreads = 256;
+constexpr size_t kMostArguments = 1024;
+
+void TakeText(const char* text, std::string& out) {
+  if (text != nullptr) out = text;
+}
+
+template <typename T>
+void TakeNumber(T number, T& out) {
+  if (number != 0) out = number;
+}
+
+Status CheckMost(const char* option, uint64_t value, uint64_t most) {
+  if (value <= most) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("`{}` {}: at most {} is possible", option, value, most));
+}
+
+Status CheckNumbers(const motley_job_options& given) {
+  if (given.role < MOTLEY_ALL_IN_ONE || given.role > MOTLEY_WORKER) {
+    return Status::InvalidArgument(fmt::format(
+        "`role` {} is none: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER or MOTLEY_WORKER", given.role));
+  }
+  if (given.reserved != 0) {
+    return Status::InvalidArgument("`reserved` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
+  }
+  if (given.split != 0 && !(given.split > 0 && given.split < 1)) {
+    return Status::InvalidArgument(fmt::format(
+        "`split` {}: a part of the samples lies between 0 and 1, ends excluded", given.split));
+  }
+  MOTLEY_RETURN_IF_ERROR(CheckMost("batch", given.batch, kMostNumber));
+  MOTLEY_RETURN_IF_ERROR(CheckMost("epochs", given.epochs, kMostNumber));
+  MOTLEY_RETURN_IF_ERROR(CheckMost("steps", given.steps, kMostSteps));
+  MOTLEY_RETURN_IF_ERROR(CheckMost("sample_count", given.sample_count, kMostSteps));
+  return CheckMost("threads", given.threads, kMostThreads);
+}
+
+// "a b  c" as three.
+std::vector<std::string> SplitAtBlanks(std::string_view text) {
+  std::vector<std::string> parts;
+  constexpr std::string_view kBlanks = " \t\n";
+  for (size_t begin = text.find_first_not_of(kBlanks); begin != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_of(kBlanks, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(kBlanks, end);
+  }
+  return parts;
+}
+
+Status TakeCommand(const char* const* command, std::vector<std::string>& out) {
+  if (command == nullptr) return Status::Ok();
+  for (; *command != nullptr; ++command) {
+    if (out.size() == kMostArguments) {
+      return Status::InvalidArgument(fmt::format(
+          "`worker_command` has more than {} arguments: end it with NULL", kMostArguments));
+    }
+    out.emplace_back(*command);
+  }
+  if (!out.empty() && !out.front().empty()) return Status::Ok();
+  return Status::InvalidArgument(
+      "`worker_command` names no program: give its path, its arguments and NULL");
+}
+
+}  // namespace
+
+Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
+  MOTLEY_ASSIGN_OR_RETURN(const motley_job_options given,
+                          ReadVersioned(&options, motley_job_options MOTLEY_JOB_OPTIONS_INIT,
+                                        "motley_job_options", "MOTLEY_JOB_OPTIONS_INIT"));
+  MOTLEY_RETURN_IF_ERROR(CheckNumbers(given));
+  JobRequest request;
+  request.role = given.role;
+  TakeText(given.data, request.data);
+  TakeText(given.label, request.label);
+  request.split = given.split;
+  request.sample_count = given.sample_count;
+  request.memory_bytes = given.memory_bytes;
+  TakeText(given.model, request.model);
+  TakeText(given.optimizer, request.optimizer.name);
+  TakeNumber(given.learning_rate, request.optimizer.learning_rate);
+  request.optimizer.l2 = given.l2;
+  TakeNumber(given.batch, request.batch);
+  TakeNumber(given.epochs, request.epochs);
+  request.steps = given.steps;
+  request.seed = given.seed;
+  request.workers = given.workers;
+  request.tolerate = given.tolerate;
+  TakeText(given.code, request.code);
+  TakeText(given.shares, request.shares);
+  TakeText(given.worker_speeds, request.speeds);
+  TakeText(given.sample_time, request.sample_time);
+  if (given.faults != nullptr) request.faults = SplitAtBlanks(given.faults);
+  MOTLEY_RETURN_IF_ERROR(TakeCommand(given.worker_command, request.worker_command));
+  TakeText(given.listen, request.listen);
+  TakeText(given.server, request.server);
+  TakeText(given.token, request.token);
+  TakeText(given.name, request.name);
+  request.threads = given.threads;
+  TakeText(given.checkpoint, request.checkpoint);
+  TakeNumber(given.checkpoint_every, request.checkpoint_every);
+  TakeText(given.checkpoint_code, request.checkpoint_code);
+  TakeText(given.resume, request.resume);
+  return request;
+}
+
+}  // namespace motley

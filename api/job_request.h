@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// motley_job_options as a value of this library: texts are copied, defaults filled in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "motley/job.h"
+#include "training/optimizer.h"
+
+namespace motley {
+
+struct JobRequest {
+  int32_t role = MOTLEY_ALL_IN_ONE;
+
+  std::string data;  // "PATH" or "PATH:test=FILE"; empty: none.
+  std::string label;
+  double split = 0;  // 0: not given.
+  uint64_t sample_count = 0;
+  uint64_t memory_bytes = 0;
+
+  std::string model;  // Empty: not given.
+  OptimizerOptions optimizer;
+  uint32_t batch = 256;
+  uint32_t epochs = 5;
+  uint64_t steps = 0;  // 0: as many as `epochs` has.
+  uint64_t seed = 7;
+
+  uint32_t workers = 0;  // 0: not given.
+  uint32_t tolerate = 1;
+  std::string code = "none";
+  std::string shares = "proportional";
+  std::string speeds;       // "1,1,0.5"; empty: not given.
+  std::string sample_time;  // "2ms"; empty: not given.
+  std::vector<std::string> faults;
+  std::vector<std::string> worker_command;  // Empty: workers are threads.
+
+  std::string listen = "127.0.0.1:0";
+  std::string server;
+  std::string token;
+  std::string name;
+  uint32_t threads = 0;  // 0: chosen.
+
+  std::string checkpoint;
+  uint64_t checkpoint_every = 100;
+  std::string checkpoint_code = "4+2";
+  std::string resume;
+};
+
+// kInvalidArgument: a struct_size that is none, a role that is none, numbers out of their range.
+// Errors of this folder have the names of options in `backquotes`: the program's flags are put in
+// their place there.
+Result<JobRequest> ReadJobOptions(const motley_job_options& options);
+
+}  // namespace motley

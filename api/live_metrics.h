@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of motley_job_metrics, kept up to date while a job runs.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "motley/job.h"
+#include "runtime/job.h"
+
+namespace motley {
+
+// Loop thread; after the run any one thread.
+class LiveMetrics final : public JobObserver {
+ public:
+  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
+  void OnWorkerLost(WorkerId worker, const Status& why) override;
+  void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
+  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
+                     Time now) override;
+  void OnCheckpoint(uint64_t steps) override { values_.checkpoint_step = steps; }
+  // What the job is to be, once that is known.
+  void Expect(uint64_t steps, uint64_t steps_per_epoch, uint32_t workers);
+  // What is only known at the end.
+  void Finish(const JobResult& result);
+
+  const motley_metrics& values() const { return values_; }
+
+ private:
+  motley_metrics values_ MOTLEY_METRICS_INIT;
+  std::set<WorkerId> workers_;
+  std::optional<Time> started_;
+};
+
+}  // namespace motley

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workers that an all-in-one job starts itself: processes, or nodes in this one. Loop thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "base/status.h"
+#include "runtime/fault_plan.h"
+#include "runtime/uv_loop.h"
+#include "training/callback_trainer.h"
+#include "transport/inproc_transport.h"
+
+namespace motley {
+
+struct LocalWorkersOptions {
+  std::string server;  // Address that the workers connect to.
+  std::string token;
+  uint32_t workers = 1;
+  uint32_t threads = 1;        // Per worker.
+  std::vector<double> speeds;  // One per worker, emulated; empty: as fast as they can.
+  Duration sample_time{};      // Of a sample at speed 1, with `speeds`.
+};
+
+class LocalWorkers {
+ public:
+  // Runs when a worker ended by itself or by a fault; `how` says what became of it.
+  using Exited = std::function<void(WorkerId worker, const Status& how)>;
+
+  // Kills whatever is left; the loop must not be running.
+  virtual ~LocalWorkers() = default;
+
+  virtual void Strike(const Fault& fault) = 0;
+  // Workers still there.
+  virtual uint32_t running() const = 0;
+  // Continues paused workers, lets all leave by themselves for `grace`, kills the rest; `done` runs
+  // once when none is left. Exited is no longer called. A second call replaces `grace` and `done`.
+  virtual void Shutdown(Duration grace, Task done) = 0;
+};
+
+// One process each, started by `command` (program and arguments) with what it needs to know in its
+// environment (worker_environment.h). None outlives this process, however it ends: a worker dies
+// with its parent, and leaves when its input or its connection closes. kill: SIGKILL. pause:
+// SIGSTOP, SIGCONT after its duration. slow and nan: told over the input.
+// kResource names the worker that could not be started and why; those before it are gone again.
+Result<std::unique_ptr<LocalWorkers>> StartWorkerProcesses(UvLoop& loop,
+                                                           std::vector<std::string> command,
+                                                           LocalWorkersOptions options,
+                                                           LocalWorkers::Exited exited);
+
+// Nodes of this process on its loop, each with a device of its own. kill: the node is dropped.
+// pause: what it computes is not reported until its end. `network` is borrowed; `foreign` may be
+// null. Errors as of MakeCpuDevice.
+Result<std::unique_ptr<LocalWorkers>> StartWorkerThreads(
+    UvLoop& loop, InprocNetwork& network, std::shared_ptr<const ForeignTrainer> foreign,
+    LocalWorkersOptions options, LocalWorkers::Exited exited);
+
+}  // namespace motley

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/server_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace motley {
+namespace {
+
+constexpr Duration kGrace = std::chrono::seconds(2);
+
+}  // namespace
+
+void ServerRun::Watch::Note(const Status& why) {
+  if (why.code() == StatusCode::kCallback && callback.ok()) callback = why;
+}
+
+ServerRun::ServerRun(UvLoop& loop, Env env, std::vector<Fault> faults, JobObserver& observer,
+                     StopSwitch& stop)
+    : loop_(loop),
+      env_(env),
+      stop_(stop),
+      faults_(std::move(faults), [this](const Fault& fault) { Strike(fault); }) {
+  observers_.Add(&watch_);
+  observers_.Add(&observer);
+  observers_.Add(&faults_);
+}
+
+ServerRun::~ServerRun() {
+  stop_.Listen(nullptr);
+  workers_.reset();
+  server_.reset();
+}
+
+Status ServerRun::Open(const JobOptions& job, const DataSource& data, const std::string& listen) {
+  MOTLEY_ASSIGN_OR_RETURN(server_, ServerNode::Create(env_, job, data, &observers_));
+  MOTLEY_ASSIGN_OR_RETURN(address_, env_.transport.Listen(listen));
+  return Status::Ok();
+}
+
+Result<JobResult> ServerRun::Run(const StartWorkers& start) {
+  stop_.Listen([this] { OnStop(); });
+  if (start) {
+    MOTLEY_ASSIGN_OR_RETURN(workers_, start(address_, [this](WorkerId worker, const Status& how) {
+                              OnExited(worker, how);
+                            }));
+  }
+  server_->Start([this](JobResult result) { OnFinished(std::move(result)); });
+  if (stop_.thrown() > 0) OnStop();
+  loop_.Run();
+  return std::move(result_);
+}
+
+void ServerRun::Strike(const Fault& fault) {
+  observers_.OnNotice(fmt::format("fault: {}", FormatFault(fault)));
+  if (workers_ != nullptr) workers_->Strike(fault);
+}
+
+void ServerRun::OnExited(WorkerId worker, const Status& how) {
+  watch_.Note(how);
+  // Once training began the server itself misses them; before, it would wait for others to come.
+  if (watch_.started || finished_) return;
+  if (workers_->running() == 0) {
+    observers_.OnNotice(how.ToString() + " before training began");
+    failure_ =
+        Status::Unavailable(fmt::format("no worker is left to start with: {}", how.ToString()));
+    return server_->Stop(failure_.message());
+  }
+  observers_.OnNotice(fmt::format("{}, before {}; starting without it", how.ToString(),
+                                  watch_.joined.contains(worker) ? "training began" : "it joined"));
+  server_->DoNotExpect(worker);
+}
+
+void ServerRun::OnFinished(JobResult result) {
+  finished_ = true;
+  result_ = std::move(result);
+  if (!failure_.ok()) result_.status = failure_;
+  // That no worker is left follows from what befell the last ones.
+  if (result_.status.code() == StatusCode::kUnavailable && !watch_.callback.ok()) {
+    result_.status = watch_.callback;
+  }
+  if (workers_ == nullptr) return loop_.Stop();
+  workers_->Shutdown(kGrace, [this] { loop_.Stop(); });
+}
+
+void ServerRun::OnStop() {
+  const bool again = std::exchange(stopping_, true) || finished_ || stop_.thrown() > 1;
+  server_->Stop("stopped");
+  if (!again) return;
+  if (workers_ != nullptr) return workers_->Shutdown(Duration::zero(), [this] { loop_.Stop(); });
+  if (!finished_) result_.status = Status::Cancelled("stopped");
+  loop_.Stop();
+}
+
+}  // namespace motley

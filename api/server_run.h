@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the server of one job on a loop, together with the workers that it starts itself.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/local_workers.h"
+#include "api/observers.h"
+#include "api/stop_switch.h"
+#include "base/status.h"
+#include "runtime/server_node.h"
+#include "runtime/uv_loop.h"
+#include "training/data_source.h"
+
+namespace motley {
+
+class ServerRun {
+ public:
+  // Starts workers that connect to `address`; empty: they come from elsewhere.
+  using StartWorkers = std::function<Result<std::unique_ptr<LocalWorkers>>(
+      const std::string& address, LocalWorkers::Exited exited)>;
+
+  // All references are borrowed. `env` is on `loop`.
+  ServerRun(UvLoop& loop, Env env, std::vector<Fault> faults, JobObserver& observer,
+            StopSwitch& stop);
+  ~ServerRun();  // The loop is not running.
+
+  // Everything that can be refused without a worker: the job's options, the address (kUnavailable
+  // when it is taken). `job` is complete.
+  Status Open(const JobOptions& job, const DataSource& data, const std::string& listen);
+  const std::string& address() const { return address_; }  // In use, once open.
+
+  // Starts the workers, trains, and returns when those that it started are gone. Thrown once, the
+  // switch ends the job early (result.status is kCancelled); thrown twice, no worker is waited for.
+  // Once only.
+  Result<JobResult> Run(const StartWorkers& start);
+
+ private:
+  // Who joined, whether training began, and what callbacks said.
+  struct Watch final : JobObserver {
+    void OnWorkerJoined(WorkerId worker, const std::string&) override { joined.insert(worker); }
+    void OnWorkerLost(WorkerId, const Status& why) override { Note(why); }
+    void OnStepOpened(StepId, const CodeForm&, Time) override { started = true; }
+    void Note(const Status& why);
+    std::set<WorkerId> joined;
+    bool started = false;
+    Status callback;  // The first that failed.
+  };
+
+  void Strike(const Fault& fault);
+  void OnExited(WorkerId worker, const Status& how);
+  void OnFinished(JobResult result);
+  void OnStop();
+
+  UvLoop& loop_;
+  Env env_;
+  StopSwitch& stop_;
+  Watch watch_;
+  FaultScript faults_;
+  ObserverList observers_;
+  std::string address_;
+  std::unique_ptr<ServerNode> server_;
+  std::unique_ptr<LocalWorkers> workers_;
+  Status failure_;  // Why this end stopped the job.
+  bool stopping_ = false;
+  bool finished_ = false;
+  JobResult result_;
+};
+
+}  // namespace motley

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/stop_switch.h"
+
+#include <fmt/format.h>
+
+namespace motley {
+
+Status StopSwitch::Open(UvLoop& loop) {
+  const int error = uv_async_init(loop.handle(), &signal_, [](uv_async_t* handle) {
+    const auto* self = static_cast<StopSwitch*>(handle->data);
+    if (self->heard_) self->heard_();
+  });
+  signal_.data = this;
+  if (error == 0) return Status::Ok();
+  return Status::Resource(fmt::format("the job cannot be made stoppable: {}", uv_strerror(error)));
+}
+
+void StopSwitch::Throw() noexcept {
+  ++thrown_;
+  uv_async_send(&signal_);
+}
+
+}  // namespace motley

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/training_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "api/device_call.h"
+#include "api/fresh_ids.h"
+#include "api/job_report.h"
+#include "api/observers.h"
+#include "api/server_run.h"
+#include "devices/cpu/cpu_device.h"
+#include "training/index_source.h"
+#include "transport/tcp_transport.h"
+
+namespace motley {
+namespace {
+
+constexpr char kHere[] = "here";  // The server's address inside one process.
+
+}  // namespace
+
+Status TrainingRun::OpenData() {
+  const JobRequest& request = parts_.request;
+  if (request.data.empty() && parts_.foreign == nullptr) {
+    return Status::InvalidArgument(
+        "`sample_count` is for trainers, which know their samples. Give `data`, or set a trainer");
+  }
+  if (request.data.empty()) {
+    samples_ = std::make_shared<IndexSource>(request.sample_count);
+    return FitToData(request, request.sample_count, plan_);
+  }
+  // A trainer gets the labels as the file has them, and all samples unless told otherwise.
+  const bool own = parts_.foreign != nullptr;
+  const double split = own && request.split == 0 ? kAllTrain : request.split;
+  MOTLEY_ASSIGN_OR_RETURN(
+      data_, PrepareTrainingData(request.data, request.label, own ? "linear" : plan_.job.model.name,
+                                 split, request.seed, request.memory_bytes));
+  samples_ = data_.train;
+  const DataShape shape = samples_->shape();
+  plan_.job.model.features = shape.features;
+  plan_.job.model.classes = shape.classes;
+  if (!own) {
+    MOTLEY_ASSIGN_OR_RETURN(model_, Model::Create(plan_.job.model));
+  }
+  return FitToData(request, shape.rows, plan_);
+}
+
+Status TrainingRun::OpenDevice() {
+  MOTLEY_ASSIGN_OR_RETURN(device_, MakeCpuDevice(parts_.loop, CpuDeviceOptions{}));
+  return Status::Ok();
+}
+
+Status TrainingRun::Emulate() {
+  if (plan_.speeds.empty()) return Status::Ok();
+  const auto batch = static_cast<uint32_t>(std::min<uint64_t>(plan_.job.batch, plan_.samples));
+  double seconds = 0;  // What a trainer's samples take cannot be told before.
+  if (model_ != nullptr) {
+    const uint32_t part = std::max(1U, batch / plan_.job.workers);
+    MOTLEY_ASSIGN_OR_RETURN(seconds,
+                            MeasureSampleSeconds(*model_, *samples_, part, plan_.job.seed));
+  }
+  emulation_ = PlanEmulation(seconds, plan_.speeds, batch, Cores(), plan_.sample_time);
+  return Status::Ok();
+}
+
+void TrainingRun::Introduce() const {
+  EventStream& events = parts_.events;
+  const uint64_t parameters = model_ ? model_->parameter_count() : parts_.foreign->parameter_count;
+  events.OnNotice(
+      fmt::format("{}: {} parameters; {} training samples of {} features; {} workers, code "
+                  "{}; {} steps of {} samples",
+                  model_ ? plan_.job.model.name : "trainer", parameters, plan_.samples,
+                  plan_.job.model.features, plan_.job.workers, plan_.job.code, plan_.job.steps,
+                  plan_.job.batch));
+  if (data_.input_scale != 1) {
+    events.OnNotice(fmt::format("features are divided by {:.6g}, their largest magnitude",
+                                1 / data_.input_scale));
+  }
+  if (!emulation_) return;
+  events.OnNotice(DescribeEmulation(*emulation_));
+  if (emulation_->overloaded()) {
+    events.Tell(MOTLEY_EVENT_WARNING,
+                fmt::format("`sample_time` {}: real computing needs more than half of the cores, "
+                            "so contention will be measured, not speed. Use at least {:.3g}ms",
+                            parts_.request.sample_time,
+                            ToSeconds(emulation_->sample_time) * 1e3 * 2 * emulation_->cores_used /
+                                emulation_->cores));
+  }
+}
+
+LocalWorkersOptions TrainingRun::WorkersOptions(const std::string& address) const {
+  LocalWorkersOptions options;
+  options.server = address;
+  options.token = plan_.job.token;
+  options.workers = plan_.job.workers;
+  options.threads = parts_.request.threads;
+  if (options.threads == 0) {
+    options.threads = emulation_ ? 1 : std::max(1U, Cores() / plan_.job.workers);
+  }
+  options.speeds = plan_.speeds;
+  if (emulation_) options.sample_time = emulation_->sample_time;
+  return options;
+}
+
+Result<JobResult> TrainingRun::Train() {
+  const JobRequest& request = parts_.request;
+  UvLoop& loop = parts_.loop;
+  plan_.job.job_id = FreshJobId();
+  plan_.job.token = request.token.empty() ? FreshToken() : request.token;
+  plan_.job.foreign = parts_.foreign;
+  const bool local = request.role == MOTLEY_ALL_IN_ONE;
+  const bool threads = local && request.worker_command.empty();
+
+  InprocNetwork network(loop);
+  const std::unique_ptr<Transport> transport =
+      threads ? network.MakeTransport() : MakeTcpTransport(loop.handle());
+  ObserverList observers;
+  observers.Add(&parts_.metrics);
+  observers.Add(&parts_.events);
+  ServerRun server(loop, Env{loop, *transport, *device_}, plan_.faults, observers, parts_.stop);
+  MOTLEY_RETURN_IF_ERROR(
+      server.Open(plan_.job, *samples_, threads ? std::string(kHere) : request.listen));
+  parts_.metrics.Expect(plan_.job.steps, plan_.steps_per_epoch, plan_.job.workers);
+  Introduce();
+  if (threads) {
+    return server.Run([&](const std::string& address, LocalWorkers::Exited exited) {
+      return StartWorkerThreads(loop, network, parts_.foreign, WorkersOptions(address),
+                                std::move(exited));
+    });
+  }
+  const bool tell_token = !local && request.token.empty();
+  parts_.events.Tell(MOTLEY_EVENT_LISTENING,
+                     tell_token ? server.address() + " " + plan_.job.token : server.address());
+  if (!local) return server.Run(nullptr);
+  return server.Run([&](const std::string& address, LocalWorkers::Exited exited) {
+    return StartWorkerProcesses(loop, request.worker_command, WorkersOptions(address),
+                                std::move(exited));
+  });
+}
+
+Status TrainingRun::EvaluateAll(const JobResult& job) {
+  return CallOnDevice(parts_.loop, *device_, [&]() -> Status {
+    MOTLEY_ASSIGN_OR_RETURN(train_, Evaluate(*model_, *device_, job.parameters, *samples_));
+    if (data_.test == nullptr || data_.test->shape().rows == 0) return Status::Ok();
+    MOTLEY_ASSIGN_OR_RETURN(test_, Evaluate(*model_, *device_, job.parameters, *data_.test));
+    return Status::Ok();
+  });
+}
+
+Status TrainingRun::Run(TrainingOutcome& outcome) {
+  const Status early = Status::Cancelled("stopped before training began");
+  MOTLEY_RETURN_IF_ERROR(OpenData());
+  if (stopped()) return early;
+  MOTLEY_RETURN_IF_ERROR(Emulate());
+  MOTLEY_RETURN_IF_ERROR(OpenDevice());
+  if (stopped()) return early;
+  MOTLEY_ASSIGN_OR_RETURN(outcome.job, Train());
+  const JobResult& job = outcome.job;
+  parts_.metrics.Finish(job);
+  outcome.ended = true;
+  if (model_) outcome.model = plan_.job.model;
+  outcome.class_labels = data_.class_labels;
+  outcome.input_scale = data_.input_scale;
+  const bool evaluated = job.status.ok() && model_ != nullptr && !stopped();
+  if (evaluated) MOTLEY_RETURN_IF_ERROR(EvaluateAll(job));
+  if (!model_) plan_.job.model.name = "trainer";
+  outcome.report = TrainJson({plan_, job, train_, test_, emulation_});
+  if (job.status.code() == StatusCode::kCancelled) {
+    return Status::Cancelled(
+        fmt::format("stopped after {} of {} steps", job.steps, plan_.job.steps));
+  }
+  return job.status.WithContext(
+      fmt::format("training ended after {} of {} steps", job.steps, plan_.job.steps));
+}
+
+}  // namespace motley

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// An all-in-one or server job from its data to its report.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/emulation.h"
+#include "api/event_stream.h"
+#include "api/job_plan.h"
+#include "api/live_metrics.h"
+#include "api/local_workers.h"
+#include "api/stop_switch.h"
+#include "api/train_data.h"
+#include "base/status.h"
+#include "training/callback_trainer.h"
+#include "training/model.h"
+
+namespace motley {
+
+// What is left of a job after its run.
+struct TrainingOutcome {
+  bool ended = false;  // The server ran: what follows means something.
+  JobResult job;
+  ModelSpec model;  // Without a trainer.
+  std::vector<double> class_labels;
+  float input_scale = 1;
+  std::string report;  // JSON.
+};
+
+class TrainingRun {
+ public:
+  // All references are borrowed; `foreign` may be null: a built-in model.
+  struct Parts {
+    const JobRequest& request;
+    JobPlan plan;
+    std::shared_ptr<const ForeignTrainer> foreign;
+    UvLoop& loop;
+    StopSwitch& stop;
+    EventStream& events;
+    LiveMetrics& metrics;
+  };
+  explicit TrainingRun(Parts parts) : parts_(std::move(parts)), plan_(parts_.plan) {}
+
+  // Once. kCancelled when the switch was thrown; otherwise why the job ended.
+  Status Run(TrainingOutcome& outcome);
+
+ private:
+  Status OpenData();
+  Status OpenDevice();
+  Status Emulate();
+  void Introduce() const;
+  Result<JobResult> Train();
+  LocalWorkersOptions WorkersOptions(const std::string& address) const;
+  Status EvaluateAll(const JobResult& job);
+  bool stopped() const { return parts_.stop.thrown() > 0; }
+
+  Parts parts_;
+  JobPlan& plan_;
+  PreparedData data_;
+  std::shared_ptr<const DataSource> samples_;  // That train.
+  std::unique_ptr<Model> model_;               // Null with a trainer.
+  std::optional<Emulation> emulation_;
+  std::unique_ptr<Device> device_;
+  std::optional<Evaluation> train_;
+  std::optional<Evaluation> test_;
+};
+
+}  // namespace motley

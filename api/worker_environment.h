@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker process is told by the job that starts it. Not in its arguments, which everybody
+// on the machine can read: the token is among it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time.h"
+
+namespace motley {
+
+struct WorkerEnvironment {
+  std::string server;
+  std::string token;
+  int32_t index = -1;
+  uint32_t threads = 0;
+  std::optional<Duration> sample_time;  // Emulated: of a sample at speed 1.
+  double speed = 1;
+};
+
+// "MOTLEY_SERVER=..." and so on, together with this process's own variables.
+std::vector<std::string> EnvironmentFor(const WorkerEnvironment& worker);
+// What this process was told. kInvalidArgument: no job started it, or the variables make no sense.
+Result<WorkerEnvironment> ReadWorkerEnvironment();
+// MOTLEY_TOKEN, or empty.
+std::string TokenFromEnvironment();
+
+}  // namespace motley

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/flag_words.h"
+
+#include <algorithm>
+#include <array>
+
+namespace motley {
+namespace {
+
+// Options whose flag has another name, or is the same word.
+struct FlagWord {
+  std::string_view option;
+  std::string_view flag;
+};
+constexpr std::array kWords = {
+    FlagWord{"batch", "--batch"},
+    FlagWord{"checkpoint", "--checkpoint"},
+    FlagWord{"checkpoint_code", "--checkpoint-code"},
+    FlagWord{"checkpoint_every", "--checkpoint-every"},
+    FlagWord{"code", "--code"},
+    FlagWord{"data", "--data"},
+    FlagWord{"epochs", "--epochs"},
+    FlagWord{"faults", "--fault"},
+    FlagWord{"l2", "--l2"},
+    FlagWord{"label", "--label"},
+    FlagWord{"learning_rate", "--lr"},
+    FlagWord{"listen", "--listen"},
+    FlagWord{"memory_bytes", "--memory"},
+    FlagWord{"model", "--model"},
+    FlagWord{"name", "--name"},
+    FlagWord{"optimizer", "--optimizer"},
+    FlagWord{"resume", "--resume"},
+    FlagWord{"sample_time", "--sample-time"},
+    FlagWord{"seed", "--seed"},
+    FlagWord{"server", "--server"},
+    FlagWord{"shares", "--shares"},
+    FlagWord{"split", "--split"},
+    FlagWord{"steps", "--steps"},
+    FlagWord{"threads", "--threads"},
+    FlagWord{"tolerate", "--tolerate"},
+    FlagWord{"worker_speeds", "--worker-speeds"},
+    FlagWord{"workers", "--workers"},
+};
+
+}  // namespace
+
+std::string WithFlags(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t begin = text.find('`');
+    const size_t end = begin == text.npos ? text.npos : text.find('`', begin + 1);
+    if (end == text.npos) break;
+    const std::string_view option = text.substr(begin + 1, end - begin - 1);
+    const auto* word = std::find_if(kWords.begin(), kWords.end(),
+                                    [&](const FlagWord& each) { return each.option == option; });
+    out += text.substr(0, begin);
+    if (word == kWords.end()) {
+      out += '`';
+      text.remove_prefix(begin + 1);  // The second one may begin a word.
+    } else {
+      out += word->flag;
+      text.remove_prefix(end + 1);
+    }
+  }
+  return out.append(text);
+}
+
+}  // namespace motley

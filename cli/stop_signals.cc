@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/stop_signals.h"
+
+#include <signal.h>
+
+#include <atomic>
+#include <cerrno>
+
+namespace motley {
+namespace {
+
+std::atomic<motley_job*> stoppable{nullptr};
+std::atomic<int> caught_signal{0};
+
+void SetHandlers(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaddset(&action.sa_mask, SIGINT);
+  sigaddset(&action.sa_mask, SIGTERM);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+void OnSignal(int number) {
+  const int error = errno;
+  caught_signal = number;
+  SetHandlers(SIG_DFL);
+  if (motley_job* job = stoppable.exchange(nullptr)) motley_job_stop(job);
+  errno = error;
+}
+
+}  // namespace
+
+void StopSignals::Arm(motley_job* job) {
+  stoppable = job;
+  SetHandlers(OnSignal);
+}
+
+void StopSignals::Disarm() {
+  SetHandlers(SIG_DFL);
+  stoppable = nullptr;
+}
+
+int StopSignals::caught() const { return caught_signal; }
+
+}  // namespace motley

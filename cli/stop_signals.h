@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIGINT and SIGTERM end a job in good order; a second one ends the program at once.
+#pragma once
+
+#include "motley/motley.h"
+
+namespace motley {
+
+// One at a time, on the main thread.
+class StopSignals {
+ public:
+  StopSignals() = default;
+  ~StopSignals() { Disarm(); }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  // From here on a signal stops `job`, which lives until Disarm; before, it ends the program.
+  void Arm(motley_job* job);
+  void Disarm();
+  int caught() const;  // The signal that stopped the job, or 0.
+};
+
+}  // namespace motley

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/job_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+void ExpectRefused(const JobRequest& request, const char* why, uint32_t elsewhere = 0) {
+  const auto plan = PlanJob(request, elsewhere);
+  ASSERT_FALSE(plan.ok()) << why;
+  EXPECT_EQ(plan.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(plan.status().ToString(), HasSubstr(why));
+}
+
+TEST(PlanJob, TakesTheNumberOfWorkersFromTheSpeeds) {
+  JobRequest request;
+  request.speeds = "1,1,0.5";
+  const auto plan = PlanJob(request, 0);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(plan->job.workers, 3U);
+  EXPECT_THAT(plan->speeds, ElementsAre(1, 1, 0.5));
+}
+
+TEST(PlanJob, StartsTwoWorkersUnlessTold) {
+  EXPECT_EQ(PlanJob(JobRequest(), 0)->job.workers, 2U);
+  JobRequest request;
+  request.workers = 5;
+  EXPECT_EQ(PlanJob(request, 0)->job.workers, 5U);
+}
+
+TEST(PlanJob, RefusesAsManySpeedsAsDoNotFit) {
+  JobRequest request;
+  request.workers = 4;
+  request.speeds = "1,2";
+  ExpectRefused(request, "`workers` 4");
+}
+
+TEST(PlanJob, RefusesAsManyWorkersAsTheClusterHasNot) {
+  JobRequest request;
+  request.workers = 4;
+  ExpectRefused(request, "3 workers", 3);
+  request.workers = 3;
+  EXPECT_TRUE(PlanJob(request, 3).ok());
+}
+
+TEST(PlanJob, RefusesTooManyWorkersBeforeItBuildsTheirCode) {
+  JobRequest request;
+  for (const char* code : {"none", "rs"}) {
+    request.code = code;
+    for (const uint32_t workers : {4097U, 1U << 28, 1U << 30}) {
+      request.workers = workers;
+      ExpectRefused(request, "at most 4096 workers");
+    }
+  }
+  request.workers = 257;
+  EXPECT_EQ(PlanJob(request, 0, kMostLocalWorkers).code(), StatusCode::kInvalidArgument);
+  request.workers = 256;
+  EXPECT_TRUE(PlanJob(request, 0, kMostLocalWorkers).ok());
+}
+
+TEST(PlanJob, WithoutACodeNothingIsTolerated) {
+  JobRequest request;
+  request.workers = 1;
+  request.tolerate = 1;
+  EXPECT_EQ(PlanJob(request, 0)->job.tolerate, 0U);
+}
+
+TEST(PlanJob, SaysHowManyMayBeMissingAtMost) {
+  JobRequest request;
+  request.workers = 3;
+  request.code = "rs";
+  request.tolerate = 3;
+  ExpectRefused(request, "at most 2 can be missing");
+}
+
+TEST(PlanJob, RefusesUnknownNames) {
+  JobRequest request;
+  request.code = "heterogenous";
+  ExpectRefused(request, "'heterogeneous'");
+  request = JobRequest();
+  request.shares = "equl";
+  ExpectRefused(request, "`shares`");
+  request = JobRequest();
+  request.optimizer.name = "adamw";
+  ExpectRefused(request, "`optimizer`");
+  request = JobRequest();
+  request.model = "resnet";
+  ExpectRefused(request, "`model`");
+}
+
+TEST(FitToData, CountsTheShortBatchAtTheEndOfAnEpoch) {
+  JobRequest request;
+  request.batch = 100;
+  request.epochs = 2;
+  auto plan = PlanJob(request, 0);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_TRUE(FitToData(request, 250, *plan).ok());
+  EXPECT_EQ(plan->steps_per_epoch, 3U);
+  EXPECT_EQ(plan->job.steps, 6U);
+  EXPECT_EQ(plan->SamplesIn(0), 0U);
+  EXPECT_EQ(plan->SamplesIn(2), 200U);
+  EXPECT_EQ(plan->SamplesIn(3), 250U);
+  EXPECT_EQ(plan->SamplesIn(4), 350U);
+}
+
+TEST(FitToData, StepsReplaceEpochs) {
+  JobRequest request;
+  request.steps = 7;
+  auto plan = PlanJob(request, 0);
+  ASSERT_TRUE(FitToData(request, 1000, *plan).ok());
+  EXPECT_EQ(plan->job.steps, 7U);
+}
+
+TEST(FitToData, RefusesMoreWorkersThanSamples) {
+  JobRequest request;
+  request.workers = 11;
+  auto plan = PlanJob(request, 0);
+  EXPECT_EQ(FitToData(request, 10, *plan).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(FitToData, RefusesFaultsThatNeverStrike) {
+  JobRequest request;
+  request.steps = 10;
+  request.faults = {"kill:1@step=50"};
+  auto plan = PlanJob(request, 0);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(FitToData(request, 1000, *plan).code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/report.h"
+#include "nlohmann/json.hpp"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+nlohmann::json Report() {
+  return {{"steps", 6},
+          {"epochs", 2.0},
+          {"wall_seconds", 2.0},
+          {"steps_per_second", 3.0},
+          {"samples_per_second", 250.0},
+          {"step_seconds", {{"median", 0.2}, {"p99", 0.3}, {"max", 0.3}}},
+          {"discarded_steps", 1},
+          {"max_decode_error", nullptr},
+          {"audited_steps", 4},
+          {"code", "repetition"},
+          {"tolerate", 1},
+          {"data_transfers", 7},
+          {"replans", 2},
+          {"rows_reassigned", 5},
+          {"workers",
+           {{{"name", "worker-0"},
+             {"relative_speed", 0.25},
+             {"share", 1.5},
+             {"samples", 300.0},
+             {"held_bytes", 2000000},
+             {"steps_in_time", 6},
+             {"late", 1},
+             {"lost", true}}}}};
+}
+
+TEST(Table, NumbersLineUpOnTheRight) {
+  Table table({"name", "n"});
+  table.Add({"a", "1"});
+  table.Add({"longer", "1000"});
+  EXPECT_EQ(table.Format(), "name       n\na          1\nlonger  1000\n");
+}
+
+TEST(TrainTable, ShowsWhatTheReportSays) {
+  const std::string text = TrainTable(Report().dump());
+  for (const char* part :
+       {"worker-0   0.25", "150.0", "yes", "2.00\n", "code repetition, tolerates 1",
+        "7 data transfers, 2 new plans, 5 rows", "6 steps (2.00 epochs) in 2.00 s",
+        "median 200.0 ms, p99 300.0 ms; 1 discarded", "nan in 4 checked steps"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(TrainTable, ShowsTheLossesThatThereAre) {
+  nlohmann::json report = Report();
+  report["batch_loss"] = 0.75;
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("last batch's loss 0.75"));
+  report["final_loss"] = 0.5;
+  report["test_loss"] = 0.6;
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("final loss 0.5, test loss 0.6"));
+  EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("accuracy")));
+  report["test_accuracy"] = 0.85;
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("final loss 0.5, test accuracy 85.00 %"));
+}
+
+}  // namespace
+}  // namespace motley
