@@ -151,11 +151,15 @@ void SimStore::Crash(Folder& folder) {
   folder.synced_folders = folder.folders;
 }
 
-void SimStore::PowerOn() {
+void SimStore::Restart() {
   cut_at_.reset();
   fail_at_.reset();
   powered_ = true;
   ++life_;
+}
+
+void SimStore::PowerOn() {
+  Restart();
   std::set<const Content*> crashed;
   std::set<std::string> there = {""};
   for (auto& [path, folder] : folders_) {  // Parents come before what is in them.

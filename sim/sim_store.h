@@ -31,6 +31,9 @@ class SimStore final : public Store {
   uint64_t operations() const { return operations_; }
   // Cuts the power if it is still on; comes back with what a disk might have kept.
   void PowerOn();
+  // As PowerOn, but only the program had died: all that was written is there, though what was not
+  // synced is no safer than before.
+  void Restart();
 
   // Appends fail with kResource once this many bytes are stored in all; none: no limit.
   void SetCapacity(std::optional<uint64_t> size_bytes) { capacity_ = size_bytes; }

@@ -30,8 +30,14 @@ class Run {
     for (uint64_t life = 0; life < lives && problem_.empty(); ++life) {
       Live();
       ++counts_.lives;
-      store_.PowerOn();
-      step_ = Look("after the cut");
+      const bool killed_only = random_.Chance(0.3);
+      if (killed_only) {
+        ++counts_.killed;
+        store_.Restart();
+      } else {
+        store_.PowerOn();
+      }
+      step_ = Look(killed_only ? "after the kill" : "after the cut");
       if (problem_.empty() && random_.Chance(0.5)) LookThroughDamage();
     }
     return problem_;
@@ -42,7 +48,9 @@ class Run {
     if (random_.Chance(0.8)) store_.CutPowerAfter(random_.Below(80));
     if (random_.Chance(0.2)) store_.FailOperationAfter(random_.Below(40));
     for (int write = 0; write < 4 && store_.powered(); ++write) {
-      ++step_;
+      // A job that is resumed at its end saves the step that it was given.
+      const bool again = write == 0 && step_ > 0 && random_.Chance(0.3);
+      if (!again) ++step_;
       // As another life would have it: the same step need not have the same content.
       const uint64_t variant = random_.Below(1000);
       written_[step_].push_back(variant);

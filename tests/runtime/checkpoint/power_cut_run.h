@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training run that writes checkpoints on a disk whose power goes again and again. After each
-// cut: the newest acknowledged checkpoint or a newer complete one is there, exactly as it was
+// A training run that writes checkpoints and is killed, or whose power goes, again and again. After
+// each time: the newest acknowledged checkpoint or a newer complete one is there, exactly as it was
 // written, also with any m shards lost or damaged.
 #pragma once
 
@@ -12,6 +12,7 @@ namespace motley {
 // How often what is interesting was reached; a run that reaches none of it shows nothing.
 struct PowerCutCounts {
   uint64_t lives = 0;
+  uint64_t killed = 0;  // The program died, the power stayed.
   uint64_t acknowledged = 0;
   uint64_t cut_while_writing = 0;
   uint64_t newer_than_acknowledged = 0;  // Complete when the power went, though nobody was told.

@@ -16,6 +16,7 @@ TEST(PowerCuts, AcknowledgedCheckpointsSurviveTwoThousandSeeds) {
   EXPECT_GT(counts.newer_than_acknowledged, 100u);
   EXPECT_GT(counts.failed_operations, 100u);
   EXPECT_GT(counts.with_damage, 200u);
+  EXPECT_GT(counts.killed, 1000u);
 }
 
 // A cut before each single operation of a write that replaces an older checkpoint.

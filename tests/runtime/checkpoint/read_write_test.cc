@@ -174,6 +174,17 @@ TEST(Checkpoint, LeftoversOfInterruptedWritesGo) {
   EXPECT_EQ(*store.Size("node-01/notes.txt"), 10u);
 }
 
+// Of an interrupted write of the same step, under another code.
+TEST(Checkpoint, RemainsOfTheSameStepGo) {
+  SimStore store(1);
+  ASSERT_TRUE(Write(store, MakeState(20, 20)).ok());
+  for (uint32_t shard = 0; shard < 3; ++shard) store.RemoveFolder(ShardFolder(shard));
+  ASSERT_TRUE(Write(store, MakeState(20, 20, 1), {2, 1}).ok());
+  EXPECT_EQ(store.Files().size(), 3u);
+  EXPECT_EQ(ListCheckpoints(store)->size(), 1u);
+  EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 20, 1)));
+}
+
 TEST(Checkpoint, WhatCannotBeIsRefused) {
   SimStore store(1);
   CheckpointState state = MakeState(1, 4);
