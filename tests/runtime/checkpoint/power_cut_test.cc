@@ -46,6 +46,27 @@ TEST(PowerCuts, EveryMomentOfAWriteIsSafe) {
   EXPECT_GT(restored_new, 20);
 }
 
+// The program is killed at any operation; the next life finds what it wrote, complete or not, and
+// is told that it is safe: then a power cut must not take it.
+TEST(PowerCuts, WhatAKilledProgramLeftIsSafeOnceAcknowledged) {
+  const CheckpointState state = MakeState(10, 300, 1);
+  bool killed = true;
+  for (uint64_t operation = 0; killed; ++operation) {
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      SimStore store(seed);
+      store.CutPowerAfter(operation);
+      killed = !WriteCheckpoint(store, {}, state).ok();
+      store.Restart();
+      ASSERT_TRUE(WriteCheckpoint(store, {}, state).ok());
+      store.PowerOn();
+      const auto read = ReadCheckpoint(store);
+      ASSERT_TRUE(read.ok()) << operation << ": " << read.status().ToString();
+      ASSERT_TRUE(Same(*read, state));
+      ASSERT_TRUE(VerifyCheckpoint(store)->healthy()) << operation;
+    }
+  }
+}
+
 TEST(DiskFull, EveryPointLeavesTheOldOneAndSaysWhy) {
   const CheckpointState old_state = MakeState(10, 200);
   const CheckpointState new_state = MakeState(20, 200);
