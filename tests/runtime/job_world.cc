@@ -55,7 +55,7 @@ JobOptions JobWorld::Options(uint32_t workers, const std::string& code) {
 
 void JobWorld::StartServer() {
   auto made =
-      ServerNode::Create({loop, *server_transport, *server_device}, options, source, &watcher);
+      ServerNode::Create({loop, *server_transport, *server_device}, options, *job_source, &watcher);
   ASSERT_TRUE(made.ok()) << made.status().ToString();
   server = std::move(made).value();
   server->Start([this](JobResult end) {
@@ -76,6 +76,7 @@ WorkerBox& JobWorld::StartWorker(int32_t hint, double speed, const std::string& 
   worker.name = "box-" + std::to_string(workers.size() - 1);
   worker.index_hint = hint;
   worker.incarnation = 1000 + workers.size();
+  worker.foreign = brought;
   box.node = WorkerNode::Create({loop, *box.transport, *box.device}, worker);
   box.node->Start([&box](const Status& status) {
     ASSERT_FALSE(box.ended) << "finished twice";

@@ -91,6 +91,8 @@ class JobWorld {
   InprocNetwork network;
   Dataset data;
   const MemorySource source{data};
+  const DataSource* job_source = &source;         // Of the job.
+  std::shared_ptr<const ForeignTrainer> brought;  // By workers that start from now on.
   Watcher watcher;
   std::unique_ptr<Device> server_device;
   std::unique_ptr<Transport> server_transport;
