@@ -24,11 +24,17 @@ const std::vector<std::string>& ReachedStates::All() {
   static const std::vector<std::string> all = {
       "answer late",
       "answer not finite refused",
+      "checkpoint not written, training went on",
+      "checkpoint passed over",
       "code compromised",
       "code refused",
       "decoded with exactly s missing",
       "decoded with nobody missing",
       "paused worker back in time",
+      "power cut",
+      "power cut inside a checkpoint",
+      "resumed from a checkpoint",
+      "resumed with shards lost",
       "equal to the bit",
       "one worker left",
       "replanned after a loss",
@@ -51,7 +57,7 @@ void ReachedStates::OnWorkerLost(WorkerId, const Status&) {
 }
 
 void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
-  if (step > 0 && !SameRows(form, form_)) {
+  if (!form_.rows.empty() && !SameRows(form, form_)) {
     Count(lost_since_plan_ ? "replanned after a loss" : "replanned for speed");
     lost_since_plan_ = false;
   }

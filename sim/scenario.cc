@@ -15,6 +15,7 @@ namespace motley {
 namespace {
 
 constexpr uint64_t kScenarioDraws = 20;  // Its own stream of the simulation's draws.
+constexpr uint64_t kCutDraws = 22;       // A stream apart: the rest of a seed's scenario stays.
 
 class Generator {
  public:
@@ -29,6 +30,7 @@ class Generator {
     MakeJob();
     MakeRandomFaults();
     MakeScript();
+    MakePowerCuts();
     // Nobody must give up on workers that are still held back when faults stop.
     scenario_.options.job.start_timeout =
         std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
@@ -189,6 +191,23 @@ class Generator {
     }
   }
 
+  // In a quarter of the scenarios.
+  void MakePowerCuts() {
+    random_ = Random(scenario_.options.seed, Stream::kSimulation, kCutDraws);
+    if (!random_.Chance(0.25)) return;
+    CheckpointOptions& checkpoint = scenario_.options.job.checkpoint;
+    PowerCuts& cuts = scenario_.options.power_cuts;
+    checkpoint.every = Between(1, 8);
+    checkpoint.code.data = static_cast<uint32_t>(Between(1, 4));
+    checkpoint.code.parity = static_cast<uint32_t>(Between(0, 2));
+    checkpoint.code.technique = OneOf({ErasureTechnique::kVandermonde, ErasureTechnique::kCauchy});
+    cuts.most = static_cast<uint32_t>(Between(1, 5));
+    cuts.mean_seconds = Scaled(0.1, 1) * JobSeconds() + 0.05;
+    cuts.inside_write = OneOf({0.0, 0.5, 1.0});
+    cuts.full_disk = Sometimes(0.1, 0.5);
+    cuts.damaged_nodes = static_cast<uint32_t>(Between(0, checkpoint.code.parity));
+  }
+
   Random random_;
   Scenario scenario_;
 };
@@ -236,6 +255,8 @@ Scenario Calm(Scenario scenario) {
   SimOptions& options = scenario.options;
   options.random_faults = RandomFaults();
   options.faults.clear();
+  options.power_cuts = PowerCuts();
+  options.job.checkpoint = CheckpointOptions();
   options.link_jitter_seconds = 0;
   for (WorkerProfile& worker : options.cluster.workers) worker.device.jitter = 0;
   return scenario;
@@ -259,6 +280,10 @@ bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
   const bool disjoint =
       job.code == "none" || (job.code == "repetition" && job.workers % (job.tolerate + 1) == 0);
   if (!disjoint || job.shares != Shares::kEqual || !PlanStayed(result)) return false;
+  // Of earlier lives only what was counted is known.
+  for (const char* change : {"worker lost", "replanned after a loss", "replanned for speed"}) {
+    if (scenario.options.power_cuts.most > 0 && result.reached.contains(change)) return false;
+  }
   const Scenario calm = Calm(scenario);
   const auto reference = Simulate(calm.options, calm.data, nullptr);
   if (!reference.ok()) {
@@ -286,6 +311,14 @@ std::string DescribeScenario(const Scenario& scenario) {
       scenario.data.rows(), job.batch, job.steps, job.optimizer.name, job.slice_length);
   text += DescribeFaults(options.random_faults);
   for (const Fault& fault : options.faults) text += ", " + FormatFault(fault);
+  const PowerCuts& cuts = options.power_cuts;
+  if (cuts.most > 0) {
+    text += fmt::format(
+        ", checkpoint every {} as {}, {} power cuts every {:.3f} s ({:.1f} inside writes, {:.2f} "
+        "with a full disk, {} bad nodes)",
+        job.checkpoint.every, ToText(job.checkpoint.code), cuts.most, cuts.mean_seconds,
+        cuts.inside_write, cuts.full_disk, cuts.damaged_nodes);
+  }
   return text;
 }
 

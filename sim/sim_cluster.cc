@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "runtime/saved_job.h"
 #include "sim/checkers/gradient_checker.h"
 #include "sim/checkers/liveness_checker.h"
 #include "sim/checkers/placement_checker.h"
@@ -17,6 +18,7 @@
 #include "sim/liveness_limit.h"
 #include "sim/observer_fan.h"
 #include "sim/reached_states.h"
+#include "sim/sim_lives.h"
 #include "sim/sim_process.h"
 
 namespace motley {
@@ -60,8 +62,12 @@ SimOptions Completed(SimOptions options) {
 // One cluster from its first task to its last.
 class Simulation {
  public:
-  Simulation(const SimOptions& options, const Dataset& data)
-      : options_(Completed(options)), data_(data), source_(data), network_(options.seed) {}
+  Simulation(const SimOptions& options, const Dataset& data, const Life& life)
+      : options_(Completed(options)),
+        data_(data),
+        source_(data),
+        life_(life),
+        network_(options.seed) {}
 
   Status Prepare(JobObserver* observer) {
     MOTLEY_RETURN_IF_ERROR(CheckOptions(options_));
@@ -70,11 +76,12 @@ class Simulation {
       workers_.push_back(std::move(worker));
     }
     faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
-    MOTLEY_ASSIGN_OR_RETURN(server_,
-                            ServerProcess::Create(world_, network_, options_.job, source_, &fan_));
+    MOTLEY_ASSIGN_OR_RETURN(server_, ServerProcess::Create(world_, network_, options_.job, source_,
+                                                           &fan_, life_.store));
     MOTLEY_ASSIGN_OR_RETURN(gradients_, GradientChecker::Create(violations_, options_.job, data_));
     const size_t length = gradients_->vector_length();
-    steps_ = std::make_unique<StepChecker>(violations_, length <= options_.job.slice_length);
+    const StepId first = options_.job.resume != nullptr ? options_.job.resume->step : 0;
+    steps_ = std::make_unique<StepChecker>(violations_, length <= options_.job.slice_length, first);
     liveness_ = std::make_unique<LivenessChecker>(
         violations_, Time(FromSecondsSafe(options_.random_faults.until_seconds)),
         LivenessLimit(options_, data_, length));
@@ -89,8 +96,12 @@ class Simulation {
   SimResult Run() {
     StartAll();
     const Time limit(FromSecondsSafe(options_.max_virtual_seconds));
-    const bool ended = RunTo(limit, [this] { return server_->result().has_value(); });
+    const bool ended = RunTo(limit, [this] { return server_->result().has_value() || PowerOff(); });
     const Time end = world_.Now();
+    if (PowerOff()) {
+      PullThePlug();
+      return Collect(true, end);
+    }
     if (!ended) {
       liveness_->StillRunning(end, LiveWorkers());
       faults_->Stop();
@@ -126,6 +137,24 @@ class Simulation {
   bool RunTo(Time limit, const std::function<bool()>& done) {
     world_.RunUntil([&] { return done() || world_.Now() > limit; });
     return done();
+  }
+
+  bool PowerOff() const {
+    if (life_.store == nullptr || server_->result()) return false;
+    const bool due = life_.power_off_seconds > 0 &&
+                     world_.Now() >= Time(FromSecondsSafe(life_.power_off_seconds));
+    return due || !life_.store->powered();
+  }
+
+  void PullThePlug() {
+    power_cut_ = true;
+    faults_->Stop();
+    server_->Kill();
+    for (const auto& worker : workers_) {
+      if (!worker->killed()) worker->Kill(true);
+    }
+    while (world_.RunOne()) {
+    }
   }
 
   uint32_t LiveWorkers() const {
@@ -174,6 +203,7 @@ class Simulation {
     result.digest = digest.value();
     result.tasks_run = world_.tasks_run();
     result.virtual_seconds = ToSeconds(end);
+    result.power_cut = power_cut_;
     double speed = 0;
     for (const WorkerProfile& worker : options_.cluster.workers) {
       speed += worker.device.samples_per_second;
@@ -188,6 +218,8 @@ class Simulation {
   const SimOptions options_;
   const Dataset& data_;
   const MemorySource source_;
+  const Life life_;
+  bool power_cut_ = false;
   Violations violations_;
   DigestObserver digest_;
   ReachedStates reached_{options_.job};
@@ -206,10 +238,16 @@ class Simulation {
 
 }  // namespace
 
-Result<SimResult> Simulate(const SimOptions& options, const Dataset& data, JobObserver* observer) {
-  Simulation simulation(options, data);
+Result<SimResult> SimulateLife(const SimOptions& options, const Dataset& data,
+                               JobObserver* observer, const Life& life) {
+  Simulation simulation(options, data, life);
   MOTLEY_RETURN_IF_ERROR(simulation.Prepare(observer));
   return simulation.Run();
+}
+
+Result<SimResult> Simulate(const SimOptions& options, const Dataset& data, JobObserver* observer) {
+  if (options.power_cuts.most == 0) return SimulateLife(options, data, observer, Life());
+  return SimulateLives(options, data, observer);
 }
 
 }  // namespace motley

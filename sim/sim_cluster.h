@@ -32,11 +32,23 @@ struct RandomFaults {
   double until_seconds = 0;  // Then faults stop, and the job must finish.
 };
 
+// The machine of server and workers loses its power, comes back, and the job is resumed from its
+// newest checkpoint; times and moments are drawn from the seed.
+struct PowerCuts {
+  uint32_t most = 0;        // Then the job may finish. 0: none, and no disk.
+  double mean_seconds = 0;  // From a start to the next cut.
+  double inside_write = 0;  // Chance that it hits a checkpoint that is being written instead.
+  double full_disk = 0;     // Chance that there is no room for checkpoints until the next cut.
+  uint32_t damaged_nodes =
+      0;  // Folders that are lost or damaged while the power is off; at most m.
+};
+
 struct SimOptions {
   JobOptions job;
   ClusterProfile cluster;  // One worker profile per job.workers.
   std::vector<Fault> faults;
   RandomFaults random_faults;
+  PowerCuts power_cuts;  // Needs job.checkpoint.every.
   uint64_t seed = 1;
   double link_jitter_seconds = 0;         // Mean extra delay of a message.
   size_t socket_buffer_bytes = 4u << 20;  // Of each direction of a connection.
@@ -53,12 +65,15 @@ struct SimResult {
   // ||parameters - serial|| / ||serial||, where the serial run knows no workers.
   double serial_difference = 0;
   uint32_t live_workers = 0;  // When the job ended.
+  bool power_cut = false;     // This life ended so, and the job did not.
   // How often interesting things happened: "worker lost", "row reassigned", ...
   std::map<std::string, uint64_t> reached;
 };
 
-// Runs one cluster to its end. kInvalidArgument when the options cannot work. A job that is not
-// done after max_virtual_seconds ends with kUnavailable in its result. `observer` may be null.
+// Runs one cluster to its end, through all its power cuts: then digest, tasks, times, reached
+// states and violations are those of all its lives, the job's result of the last. kInvalidArgument
+// when the options cannot work. A job that is not done after max_virtual_seconds ends with
+// kUnavailable in its result. `observer` may be null.
 Result<SimResult> Simulate(const SimOptions& options, const Dataset& data, JobObserver* observer);
 
 // A small made-up data set that softmax learns: `features` Gaussian inputs around `classes`

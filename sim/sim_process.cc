@@ -110,15 +110,15 @@ Result<std::unique_ptr<ServerProcess>> ServerProcess::Create(VirtualLoop& world,
                                                              SimNetwork& network,
                                                              const JobOptions& job,
                                                              const DataSource& data,
-                                                             JobObserver* observer) {
+                                                             JobObserver* observer, Store* store) {
   std::unique_ptr<ServerProcess> process(new ServerProcess(world));
   process->transport_ = network.MakeTransport(process->loop_);
   MOTLEY_ASSIGN_OR_RETURN(process->device_, MakeInlineDevice(process->loop_));
   const auto address = process->transport_->Listen(kSimServerAddress);
   if (!address.ok()) return address.status();
-  MOTLEY_ASSIGN_OR_RETURN(
-      process->node_, ServerNode::Create({process->loop_, *process->transport_, *process->device_},
-                                         job, data, observer));
+  if (store != nullptr) process->disk_ = MakeSimDisk(process->loop_, *store);
+  const Env env{process->loop_, *process->transport_, *process->device_, process->disk_.get()};
+  MOTLEY_ASSIGN_OR_RETURN(process->node_, ServerNode::Create(env, job, data, observer));
   return process;
 }
 
@@ -126,10 +126,19 @@ void ServerProcess::Start() {
   node_->Start([this](JobResult result) { result_ = std::move(result); });
 }
 
+void ServerProcess::Kill() {
+  transport_->Die(true);
+  loop_.Kill();
+  node_.reset();
+  disk_.reset();
+  device_.reset();
+}
+
 void ServerProcess::TearDown(Violations& violations) {
   transport_->Close();
   CheckReturned("the server", *transport_, violations);
   node_.reset();
+  disk_.reset();
   device_.reset();
 }
 

@@ -13,6 +13,7 @@
 #include "sim/digest.h"
 #include "sim/sim_cluster.h"
 #include "sim/sim_device.h"
+#include "sim/sim_disk.h"
 #include "sim/sim_network.h"
 
 namespace motley {
@@ -68,16 +69,18 @@ class WorkerProcess {
 
 class ServerProcess {
  public:
-  // kInvalidArgument when the job's options cannot work.
+  // kInvalidArgument when the job's options cannot work. `store` is where checkpoints go, and may
+  // be null.
   static Result<std::unique_ptr<ServerProcess>> Create(VirtualLoop& world, SimNetwork& network,
                                                        const JobOptions& job,
                                                        const DataSource& data,
-                                                       JobObserver* observer);
+                                                       JobObserver* observer, Store* store);
 
   void Start();
   void Stop(const std::string& reason) { node_->Stop(reason); }
   const std::optional<JobResult>& result() const { return result_; }
   size_t max_queued_bytes() const { return transport_->max_queued_bytes(); }
+  void Kill();  // As a machine that loses its power.
   void TearDown(Violations& violations);
   void CheckQuiet(Violations& violations) const;
 
@@ -87,6 +90,7 @@ class ServerProcess {
   NodeLoop loop_;
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Disk> disk_;
   std::unique_ptr<ServerNode> node_;
   std::optional<JobResult> result_;
 };

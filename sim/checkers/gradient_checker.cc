@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "devices/paced_device.h"
+#include "runtime/saved_job.h"
 
 namespace motley {
 namespace {
@@ -37,7 +38,8 @@ std::vector<uint32_t> RowsOf(const BatchSchedule& schedule, StepId step) {
   const std::vector<BatchSchedule::Range> ranges = schedule.Ranges(step);
   uint32_t first = 0;
   for (PartitionId p = 0; p < ranges.size(); ++p) {
-    const std::vector<uint32_t> order = schedule.Order(schedule.epoch(step), p);
+    const bool needed = ranges[p].count > 0;
+    const auto order = needed ? schedule.Order(schedule.epoch(step), p) : std::vector<uint32_t>();
     for (uint32_t i = 0; i < ranges[p].count; ++i) {
       rows.push_back(first + order.at(ranges[p].begin + i));
     }
@@ -68,6 +70,12 @@ Status GradientChecker::Prepare(const JobOptions& job) {
   expected_.resize(count);
   model_->Initialize(job.seed, expected_);
   serial_ = expected_;
+  if (job.resume == nullptr) return Status::Ok();
+  for (StepId step = 0; step < job.resume->step; ++step) MOTLEY_RETURN_IF_ERROR(StepSerially(step));
+  expected_ = *job.resume->parameters;
+  MOTLEY_RETURN_IF_ERROR(
+      optimizer_->Restore(job.resume->optimizer_steps, *job.resume->optimizer_state));
+  Compare(expected_);
   return Status::Ok();
 }
 
@@ -143,6 +151,10 @@ void GradientChecker::OnStepApplied(StepId step, std::span<const float> paramete
         fmt::format("I4: the update of step {} is not the optimizer's on its gradient", step));
     expected_.assign(parameters.begin(), parameters.end());
   }
+  Compare(parameters);
+}
+
+void GradientChecker::Compare(std::span<const float> parameters) {
   double gap = 0;
   for (size_t i = 0; i < serial_.size(); ++i) {
     const double difference = static_cast<double>(parameters[i]) - serial_[i];

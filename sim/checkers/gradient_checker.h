@@ -25,6 +25,7 @@ class GradientChecker final : public JobObserver {
   // Relative to the sum of the norms of the batch's pieces, in float32.
   static constexpr double kGradientTolerance = 1e-5;
 
+  // A job that resumes is checked from there on, against a serial run from its very start.
   // `data` is borrowed. Errors are those of the model, optimizer and device.
   static Result<std::unique_ptr<GradientChecker>> Create(Violations& violations,
                                                          const JobOptions& job,
@@ -55,6 +56,7 @@ class GradientChecker final : public JobObserver {
   Result<Direct> Sum(StepId step, std::span<const float> parameters);
   void CheckGradient(StepId step, std::span<const float> gradient, const Direct& direct);
   Status StepSerially(StepId step);
+  void Compare(std::span<const float> parameters);  // With the serial run's.
 
   Violations& violations_;
   const Dataset& data_;

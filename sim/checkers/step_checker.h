@@ -17,8 +17,9 @@ class StepChecker final : public JobObserver {
  public:
   // `whole_rows`: a vector is one slice, so that decodable means enough whole rows. Otherwise
   // slices of rows that never came whole may count, and only the rows asked for can be judged.
-  StepChecker(Violations& violations, bool whole_rows)
-      : violations_(violations), whole_rows_(whole_rows) {}
+  // `first_step`: of this run of the job.
+  StepChecker(Violations& violations, bool whole_rows, StepId first_step = 0)
+      : violations_(violations), whole_rows_(whole_rows), next_(first_step) {}
 
   void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
   void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
@@ -33,7 +34,7 @@ class StepChecker final : public JobObserver {
 
   Violations& violations_;
   const bool whole_rows_;
-  StepId next_ = 0;  // The version of the parameters.
+  StepId next_;  // The version of the parameters.
   State state_ = State::kClosed;
   CodeForm form_;
   std::vector<bool> arrived_;

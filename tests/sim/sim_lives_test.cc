@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that lose their power and go on from checkpoints.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "sim/sim_cluster.h"
+
+namespace motley {
+namespace {
+
+SimOptions ThreeWorkers(const std::string& code) {
+  SimOptions options;
+  options.job.model = {"mlp:8", 6, 3};
+  options.job.workers = 3;
+  options.job.code = code;
+  options.job.tolerate = code == "none" ? 0 : 1;
+  options.job.shares = Shares::kEqual;
+  options.job.batch = 30;
+  options.job.steps = 40;
+  options.job.optimizer.name = "adam";
+  options.job.optimizer.learning_rate = 0.01;
+  options.seed = 5;
+  for (int i = 0; i < 3; ++i) {
+    WorkerProfile worker;
+    worker.device.samples_per_second = 1000;
+    options.cluster.workers.push_back(worker);
+  }
+  return options;
+}
+
+SimOptions WithCuts(SimOptions options) {
+  options.job.checkpoint.every = 3;
+  options.job.checkpoint.code = {2, 1, ErasureTechnique::kVandermonde};
+  options.power_cuts.most = 4;
+  options.power_cuts.mean_seconds = 0.2;
+  options.power_cuts.inside_write = 0.5;
+  options.power_cuts.damaged_nodes = 1;
+  return options;
+}
+
+TEST(PowerCuts, ChangeNoBitOfWhatIsLearnedWithoutACode) {
+  const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
+  const auto calm = Simulate(ThreeWorkers("none"), data, nullptr);
+  const auto cut = Simulate(WithCuts(ThreeWorkers("none")), data, nullptr);
+  ASSERT_TRUE(calm.ok() && cut.ok());
+  EXPECT_THAT(cut->violations, testing::IsEmpty());
+  EXPECT_EQ(cut->reached.at("power cut"), 4u);
+  EXPECT_GE(cut->reached.at("resumed from a checkpoint"), 1u);
+  EXPECT_GT(cut->job.first_step, 0u);
+  EXPECT_EQ(cut->job.parameters, calm->job.parameters);
+  EXPECT_EQ(cut->job.batch_loss, calm->job.batch_loss) << "the curve of all lives";
+  EXPECT_EQ(cut->job.steps, 40u);
+  EXPECT_EQ(cut->job.checkpoint_step, 40u);
+}
+
+TEST(PowerCuts, ChangeNothingButRoundingWithACode) {
+  const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
+  const auto cut = Simulate(WithCuts(ThreeWorkers("cyclic")), data, nullptr);
+  ASSERT_TRUE(cut.ok());
+  EXPECT_THAT(cut->violations, testing::IsEmpty());
+  EXPECT_TRUE(cut->job.status.ok()) << cut->job.status.ToString();
+  EXPECT_LT(cut->serial_difference, 1e-3);
+}
+
+TEST(PowerCuts, AreTheSameTwice) {
+  const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
+  const SimOptions options = WithCuts(ThreeWorkers("none"));
+  const auto first = Simulate(options, data, nullptr);
+  const auto second = Simulate(options, data, nullptr);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->digest, second->digest);
+}
+
+TEST(PowerCuts, AFullDiskIsToldAndTrainingGoesOn) {
+  struct Notices final : JobObserver {
+    void OnNotice(const std::string& text) override { all += text + "\n"; }
+    std::string all;
+  } notices;
+  const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
+  SimOptions options = WithCuts(ThreeWorkers("none"));
+  options.power_cuts.most = 1;
+  options.power_cuts.full_disk = 1;
+  options.power_cuts.mean_seconds = 0.4;
+  options.seed = 8;
+  options.power_cuts.inside_write = 0;
+  const auto full = Simulate(options, data, &notices);
+  ASSERT_TRUE(full.ok());
+  EXPECT_THAT(full->violations, testing::IsEmpty());
+  EXPECT_TRUE(full->job.status.ok());
+  EXPECT_THAT(notices.all, testing::HasSubstr("was not written: "));
+  EXPECT_EQ(full->job.checkpoint_step, 40u) << "once there is room again";
+}
+
+TEST(PowerCuts, NeedCheckpointsAndACodeThatStandsTheDamage) {
+  const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
+  SimOptions options = WithCuts(ThreeWorkers("none"));
+  options.power_cuts.damaged_nodes = 2;
+  EXPECT_EQ(Simulate(options, data, nullptr).code(), StatusCode::kInvalidArgument);
+  options = WithCuts(ThreeWorkers("none"));
+  options.job.checkpoint.every = 0;
+  EXPECT_EQ(Simulate(options, data, nullptr).code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace motley
