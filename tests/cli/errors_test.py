@@ -77,6 +77,7 @@ class Errors(ProgramTest):
         self.train(2, ["--steps", "more than once"], "--steps", "3")
         self.train(2, ["foo"], "--listen", "foo")
         self.train(2, ["rate"], "--lr", "-1")
+        self.train(2, ["rate"], "--lr", "0")
 
     def test_port_in_use(self):
         with socket.socket() as taken:
@@ -113,7 +114,7 @@ class Errors(ProgramTest):
         self.train(2, ["learning rate"], "--lr", "2e30")
         self.train(2, ["--worker-speeds"], "--worker-speeds", "1e308,1,1")
         self.train(2, ["--sample-time", "60s"], "--worker-speeds", "1,1", "--sample-time", "61s")
-        done = self.run_program("worker", "--connect", "127.0.0.1:1", "--index", "-1", expect=2)
+        done = self.run_program("worker", "--server", "127.0.0.1:1", "--threads", "-1", expect=2)
         self.assertLess(len(done.stderr), 120)
 
     def test_largest_seed_is_used(self):
@@ -128,10 +129,15 @@ class Errors(ProgramTest):
     def test_worker_needs_a_pipe_as_input(self):
         for path in (os.devnull, self.data):
             with open(path) as file:
-                done = subprocess.run([PROGRAM, "worker", "--connect", "127.0.0.1:1"], stdin=file,
-                                      capture_output=True, text=True, timeout=60)
+                done = subprocess.run([PROGRAM, "worker"], stdin=file, capture_output=True, text=True,
+                                      timeout=60, env={**os.environ, "MOTLEY_SERVER": "127.0.0.1:1",
+                                                       "MOTLEY_TOKEN": "secret"})
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("standard input is no pipe", done.stderr)
+
+    def test_worker_needs_a_server_and_a_token(self):
+        self.refuse(2, ["--server"], "worker")
+        self.refuse(2, ["token", "MOTLEY_TOKEN"], "worker", "--server", "127.0.0.1:1")
 
     def test_predict_refuses_what_is_no_model(self):
         self.refuse(1, ["clouds.csv"], "predict", "--model", self.data, "--data", self.data)
@@ -164,7 +170,7 @@ class Commands(ProgramTest):
         for command in ([], ["train"], ["simulate"], ["codes"], ["predict"]):
             text = self.run_program(*command, "--help").stdout
             self.assertIn("motley", text)
-            self.assertNotIn("--connect", text)
+            self.assertNotIn("Started by motley train", text)
 
     def test_codes_are_shown(self):
         for code in ("none", "repetition", "cyclic", "heterogeneous", "rs"):

@@ -46,12 +46,20 @@ def alive(pid):
 
 def ignores_interrupt(pid):
     """The first thing a worker does is to tie itself to its parent; then it ignores Ctrl-C."""
+    return has_signal(pid, "SigIgn:", signal.SIGINT)
+
+
+def catches(pid, number):
+    return has_signal(pid, "SigCgt:", number)
+
+
+def has_signal(pid, which, number):
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
-    ignored = next(line for line in status.split("\n") if line.startswith("SigIgn:"))
-    return bool(int(ignored.split()[1], 16) & 1 << (signal.SIGINT - 1))
+    mask = next((line for line in status.split("\n") if line.startswith(which)), f"{which} 0")
+    return bool(int(mask.split()[1], 16) & 1 << (number - 1))
 
 
 def children_of(pid):

@@ -10,8 +10,8 @@ import signal
 import subprocess
 import unittest
 
-from program import (PATIENCE_S, PROGRAM, ProgramTest, alive, children_of, ignores_interrupt,
-                     wait_until)
+from program import (PATIENCE_S, PROGRAM, ProgramTest, alive, catches, children_of,
+                     ignores_interrupt, wait_until)
 
 JOB = ["--worker-speeds", "1,1,0.5,0.25", "--batch", "60", "--steps", "30", "--lr", "0.2",
        "--sample-time", "500us", "--quiet"]
@@ -178,6 +178,24 @@ class Processes(ProgramTest):
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
         self.assertIn("of 300 steps", errors)
         self.assertFalse(any(map(alive, pids)))
+
+    def test_second_signal_ends_all_at_once(self):
+        process = self.start_training()
+        pids = self.workers_of(process)
+        os.kill(pids[1], signal.SIGSTOP)  # Which the first one waits for, a little.
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: process.poll() is not None or not catches(process.pid, signal.SIGTERM),
+                   "first signal heard")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE_S)
+        self.assertIn(process.returncode, (-signal.SIGTERM, 128 + signal.SIGTERM))
+        self.expect_gone(pids)
+
+    def test_workers_do_not_show_the_token(self):
+        process = self.start_training()
+        for pid in self.workers_of(process):
+            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            self.assertEqual(command[1:], [b"worker", b""])
 
     def test_killed_parent_leaves_no_workers(self):
         process = self.start_training()
