@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "coding/c_shape.h"
+#include "coding/checked_add.h"
 #include "coding/combine.h"
 #include "coding/decoder_checks.h"
 #include "coding/noise_floor.h"
@@ -36,24 +38,40 @@ class ClosedSums final : public SliceSums {
         rows_there_(context.layout.count(), 0),
         solution_(context.layout.count(), nullptr) {}
 
-  void Add(RowId row, size_t slice, std::vector<float>& values) override {
-    const bool first = rows_there_[slice]++ == 0;
-    const CodeForm& form = context_.form;
+  // Slices of one task are checked whole before they are added; longer ones block by block, so that
+  // memory is read once.
+  Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) override {
+    const std::span<const float> all = values;
+    if (all.size() <= kCombineGrain) {
+      const double squares = SumOfSquares(all);
+      if (!(squares <= limit)) return {squares};
+    }
+    const bool first = rows_there_[slice] == 0;
     std::vector<Complex> weights;
     std::vector<uint32_t> used;
-    for (uint32_t r = 0; r < form.accumulators; ++r) {
-      if (form.C(r, row) == Complex(0)) continue;
-      weights.push_back(form.C(r, row));
+    for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
+      const Complex weight = context_.form.C(r, row);
+      if (weight == Complex(0)) continue;
+      weights.push_back(weight);
       used.push_back(r);
     }
-    context_.parallel.For(values.size(), kCombineGrain, [&](size_t begin, size_t end) {
-      if (first) Clear(slice, begin, end);
+    if (first) ClearUnused(slice, used);
+    std::vector<double> parts((all.size() + kCombineGrain - 1) / kCombineGrain);
+    context_.parallel.For(all.size(), kCombineGrain, [&](size_t begin, size_t end) {
       std::vector<float*> sums;
       for (uint32_t r : used) sums.push_back(Accumulator(r, slice) + begin);
-      const std::span<const float> part = std::span(values).subspan(begin, end - begin);
-      AddWeightedToEach(form.field, weights, part, sums);
-      if (packed()) AddPairEnergy(part, {Energy(slice) + begin / 2, part.size() / 2});
+      const CheckedSums into{.field = context_.form.field,
+                             .weights = weights,
+                             .sums = sums,
+                             .energy = packed() ? Energy(slice) + begin / 2 : nullptr,
+                             .overwrite = first};
+      parts[begin / kCombineGrain] = AddChecked(into, all.subspan(begin, end - begin), limit);
     });
+    const double squares = std::accumulate(parts.begin(), parts.end(), 0.0);
+    // What a first row left behind is overwritten by the next one.
+    if (!(squares <= limit)) return {squares, !first};
+    ++rows_there_[slice];
+    return {squares};
   }
 
   bool Finished(size_t slice, const std::vector<bool>& present) override {
@@ -73,6 +91,7 @@ class ClosedSums final : public SliceSums {
     const DecodingVector& solution = *solution_[slice];
     residual_ = std::max(residual_, solution.residual);
     amplification_ = std::max(amplification_, solution.amplification);
+    // `sum` may be the home of the first accumulator, which is the first term if it is one.
     const double noise = RoundingOfPairs(solution.amplification, rows_there_[slice]);
     std::vector<Complex> weights;
     std::vector<uint32_t> used;
@@ -106,32 +125,40 @@ class ClosedSums final : public SliceSums {
   }
 
   size_t floats_needed() const override {
-    const size_t energy = packed() ? context_.layout.length / 2 : 0;
-    return size_t{context_.form.accumulators} * context_.layout.length + energy;
+    return accumulator_floats() + (packed() ? context_.layout.length / 2 : 0);
   }
   size_t waiting_bytes() const override { return 0; }
   double residual() const override { return residual_; }
   double amplification() const override { return amplification_; }
 
  private:
-  // Slice by slice, the accumulators of a slice beside one another.
+  // The first one at home if it has one. In the pool, slice by slice, the accumulators of a slice
+  // beside one another.
   float* Accumulator(uint32_t r, size_t slice) const {
-    const size_t base = context_.layout.begin(slice) * context_.form.accumulators;
-    return context_.pool.data() + base + r * context_.layout.size(slice);
+    const size_t begin = context_.layout.begin(slice);
+    const uint32_t at_home = context_.home.empty() ? 0 : 1;
+    if (r < at_home) return context_.home.data() + begin;
+    const size_t base = begin * (context_.form.accumulators - at_home);
+    return context_.pool.data() + base + (r - at_home) * context_.layout.size(slice);
   }
 
   // What the noise floor needs to know of the answers, behind the accumulators.
   float* Energy(size_t slice) const {
-    const size_t behind = context_.layout.length * context_.form.accumulators;
-    return context_.pool.data() + behind + context_.layout.begin(slice) / 2;
+    return context_.pool.data() + accumulator_floats() + context_.layout.begin(slice) / 2;
   }
 
   bool packed() const { return context_.form.field == Field::kComplexPacked; }
 
-  void Clear(size_t slice, size_t begin, size_t end) const {
-    if (packed()) std::fill(Energy(slice) + begin / 2, Energy(slice) + end / 2, 0.0F);
+  size_t accumulator_floats() const {
+    const size_t in_pool = context_.form.accumulators - (context_.home.empty() ? 0 : 1);
+    return in_pool * context_.layout.length;
+  }
+
+  // A first row overwrites the accumulators that it is added to; the others start at zero.
+  void ClearUnused(size_t slice, const std::vector<uint32_t>& used) const {
     for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
-      std::fill(Accumulator(r, slice) + begin, Accumulator(r, slice) + end, 0.0F);
+      if (std::find(used.begin(), used.end(), r) != used.end()) continue;
+      std::fill_n(Accumulator(r, slice), context_.layout.size(slice), 0.0F);
     }
   }
 

@@ -2,76 +2,34 @@
 // Compiled once per instruction set by foreach_target; the best one is chosen at run time.
 #include "coding/combine.h"
 
+#include <algorithm>
+
+#include "coding/weights.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coding/combine.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "coding/add_block-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace motley {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Tag = hn::ScalableTag<float>;
-using Vec = hn::Vec<Tag>;
-
 // Floats worked on before the next weight is loaded: they stay in the first-level cache. Even.
-constexpr size_t kBlock = 2048;
-
-// As many whole pairs as vectors hold of: sum += re * v + (-im, im, ...) * swap(v). Returns how
-// many floats that were; the scalar target, whose vectors are single floats, leaves all to the
-// caller.
-size_t AddWholePairs(const float* weight, const float* values, size_t count, float* sum) {
-  size_t t = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const Tag d;
-  const size_t lanes = hn::Lanes(d);
-  const Vec re = hn::Set(d, weight[0]);
-  const Vec im = hn::OddEven(hn::Set(d, weight[1]), hn::Set(d, -weight[1]));
-  for (; t + lanes <= count; t += lanes) {
-    const Vec value = hn::LoadU(d, values + t);
-    const Vec real_part = hn::MulAdd(re, value, hn::LoadU(d, sum + t));
-    hn::StoreU(hn::MulAdd(im, hn::Reverse2(d, value), real_part), d, sum + t);
-  }
-#else
-  (void)weight, (void)values, (void)count, (void)sum;
-#endif
-  return t;
-}
-
-// sum += weight * values for interleaved pairs.
-void AddPairs(const float* weight, const float* values, size_t count, float* sum) {
-  for (size_t t = AddWholePairs(weight, values, count, sum); t + 1 < count; t += 2) {
-    const float re = values[t];
-    const float im = values[t + 1];
-    sum[t] += weight[0] * re - weight[1] * im;
-    sum[t + 1] += weight[0] * im + weight[1] * re;
-  }
-}
-
-void AddReals(float weight, const float* values, size_t count, float* sum) {
-  const Tag d;
-  const size_t lanes = hn::Lanes(d);
-  const Vec factor = hn::Set(d, weight);
-  size_t t = 0;
-  for (; t + lanes <= count; t += lanes) {
-    const Vec value = hn::LoadU(d, values + t);
-    hn::StoreU(hn::MulAdd(factor, value, hn::LoadU(d, sum + t)), d, sum + t);
-  }
-  for (; t < count; ++t) sum[t] += weight * values[t];
-}
+constexpr size_t kBlock = 512;
 
 // weights: one float per sum, or (re, im) per sum when packed.
 void AddToEach(bool packed, const float* weights, const float* values, size_t count,
                float* const* sums, size_t sum_count) {
   for (size_t begin = 0; begin < count; begin += kBlock) {
-    const size_t size = count - begin < kBlock ? count - begin : kBlock;
+    const size_t size = std::min(kBlock, count - begin);
     for (size_t r = 0; r < sum_count; ++r) {
       if (packed) {
-        AddPairs(weights + 2 * r, values + begin, size, sums[r] + begin);
+        AddPairs<false>(weights + 2 * r, values + begin, size, sums[r] + begin);
       } else {
-        AddReals(weights[r], values + begin, size, sums[r] + begin);
+        AddReals<false>(weights[r], values + begin, size, sums[r] + begin);
       }
     }
   }
@@ -79,36 +37,24 @@ void AddToEach(bool packed, const float* weights, const float* values, size_t co
 
 void SumTerms(bool packed, const float* weights, const float* const* terms, size_t term_count,
               float* out, size_t count) {
+  if (term_count == 0) std::fill(out, out + count, 0.0F);
   for (size_t begin = 0; begin < count; begin += kBlock) {
-    const size_t size = count - begin < kBlock ? count - begin : kBlock;
-    for (size_t t = begin; t < begin + size; ++t) out[t] = 0;
+    const size_t size = std::min(kBlock, count - begin);
     for (size_t r = 0; r < term_count; ++r) {
+      const float* from = terms[r] + begin;
       if (packed) {
-        AddPairs(weights + 2 * r, terms[r] + begin, size, out + begin);
+        const float* weight = weights + 2 * r;
+        r == 0 ? AddPairs<true>(weight, from, size, out + begin)
+               : AddPairs<false>(weight, from, size, out + begin);
       } else {
-        AddReals(weights[r], terms[r] + begin, size, out + begin);
+        r == 0 ? AddReals<true>(weights[r], from, size, out + begin)
+               : AddReals<false>(weights[r], from, size, out + begin);
       }
     }
   }
 }
 
-double SquareSum(const float* values, size_t count) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> half;
-  const size_t lanes = hn::Lanes(d);
-  auto even = hn::Zero(d);
-  auto odd = hn::Zero(d);
-  size_t t = 0;
-  for (; t + 2 * lanes <= count; t += 2 * lanes) {
-    const auto a = hn::PromoteTo(d, hn::LoadU(half, values + t));
-    const auto b = hn::PromoteTo(d, hn::LoadU(half, values + t + lanes));
-    even = hn::MulAdd(a, a, even);
-    odd = hn::MulAdd(b, b, odd);
-  }
-  double sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
-  for (; t < count; ++t) sum += static_cast<double>(values[t]) * values[t];
-  return sum;
-}
+double SumSquares(const float* values, size_t count) { return SquareSum(values, count); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace motley
@@ -119,19 +65,9 @@ namespace motley {
 
 HWY_EXPORT(AddToEach);
 HWY_EXPORT(SumTerms);
-HWY_EXPORT(SquareSum);
+HWY_EXPORT(SumSquares);
 
 namespace {
-
-std::vector<float> ToFloats(Field field, std::span<const Complex> weights) {
-  std::vector<float> floats;
-  floats.reserve(2 * weights.size());
-  for (const Complex& weight : weights) {
-    floats.push_back(static_cast<float>(weight.real()));
-    if (field == Field::kComplexPacked) floats.push_back(static_cast<float>(weight.imag()));
-  }
-  return floats;
-}
 
 bool Fits(Field field, size_t count) { return field == Field::kReal || count % 2 == 0; }
 
@@ -146,7 +82,7 @@ void AddWeighted(Field field, Complex weight, std::span<const float> values, std
 void AddWeightedToEach(Field field, std::span<const Complex> weights, std::span<const float> values,
                        std::span<float* const> sums) {
   MOTLEY_ASSERT(weights.size() == sums.size() && Fits(field, values.size()));
-  const std::vector<float> floats = ToFloats(field, weights);
+  const std::vector<float> floats = WeightFloats(field, weights);
   HWY_DYNAMIC_DISPATCH(AddToEach)
   (field == Field::kComplexPacked, floats.data(), values.data(), values.size(), sums.data(),
    sums.size());
@@ -155,14 +91,14 @@ void AddWeightedToEach(Field field, std::span<const Complex> weights, std::span<
 void WeightedSum(Field field, std::span<const Complex> weights, std::span<const float* const> terms,
                  std::span<float> out) {
   MOTLEY_ASSERT(weights.size() == terms.size() && Fits(field, out.size()));
-  const std::vector<float> floats = ToFloats(field, weights);
+  const std::vector<float> floats = WeightFloats(field, weights);
   HWY_DYNAMIC_DISPATCH(SumTerms)
   (field == Field::kComplexPacked, floats.data(), terms.data(), terms.size(), out.data(),
    out.size());
 }
 
 double SumOfSquares(std::span<const float> values) {
-  return HWY_DYNAMIC_DISPATCH(SquareSum)(values.data(), values.size());
+  return HWY_DYNAMIC_DISPATCH(SumSquares)(values.data(), values.size());
 }
 
 }  // namespace motley

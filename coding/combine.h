@@ -16,7 +16,7 @@ void AddWeighted(Field field, Complex weight, std::span<const float> values, std
 void AddWeightedToEach(Field field, std::span<const Complex> weights, std::span<const float> values,
                        std::span<float* const> sums);
 
-// out = sum_r weights[r] * terms[r].
+// out = sum_r weights[r] * terms[r]. `out` may be terms[0], and no other.
 void WeightedSum(Field field, std::span<const Complex> weights, std::span<const float* const> terms,
                  std::span<float> out);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/assert.h"
+#include "coding/checked_add.h"
 #include "coding/combine.h"
 
 namespace motley::reference {
@@ -29,6 +32,27 @@ void WeightedSum(Field field, std::span<const Complex> weights, std::span<const 
     for (size_t r = 0; r < terms.size(); ++r) sum += Product(field, weights[r], terms[r], t);
     out[t] = static_cast<float>(sum);
   }
+}
+
+double AddChecked(const CheckedSums& into, std::span<const float> values, double limit) {
+  double squares = 0;
+  for (size_t begin = 0; begin < values.size(); begin += kCheckedBlock) {
+    const size_t size = std::min(kCheckedBlock, values.size() - begin);
+    const std::span<const float> block = values.subspan(begin, size);
+    squares += reference::SumOfSquares(block);
+    if (!(squares <= limit)) return squares;
+    for (size_t r = 0; r < into.sums.size(); ++r) {
+      const std::span<float> sum(into.sums[r] + begin, size);
+      if (into.overwrite) std::fill(sum.begin(), sum.end(), 0.0F);
+      reference::AddWeighted(into.field, into.weights[r], block, sum);
+    }
+    for (size_t t = 0; into.energy != nullptr && t < size; t += 2) {
+      float& energy = into.energy[(begin + t) / 2];
+      const double pair = reference::SumOfSquares(block.subspan(t, 2));
+      energy = static_cast<float>(into.overwrite ? pair : energy + pair);
+    }
+  }
+  return squares;
 }
 
 double SumOfSquares(std::span<const float> values) {

@@ -4,16 +4,14 @@
 // returns rounding noise of its partner's size instead. Optimizers that divide by a gradient's
 // magnitude (Adam) turn that noise into full steps, so what is below the noise is set to zero. How
 // large the noise is follows from the answers themselves, not from their sums, which cancel by
-// chance. Any thread.
+// chance: AddChecked (checked_add.h) sums up the energy |values[2t] + i values[2t + 1]|^2 of all
+// answers, pair by pair. Any thread.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
 namespace motley {
-
-// energy[t] += |values[2t] + i values[2t + 1]|^2: of all answers, pair by pair.
-void AddPairEnergy(std::span<const float> values, std::span<float> energy);
 
 // How large rounding is in a sum of `answers` answers, relative to the root of their energy:
 // 2^-19 amplification sqrt(answers), several times the largest seen of independent roundings, where

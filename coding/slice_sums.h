@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/parallel.h"
@@ -39,7 +40,22 @@ class FloatPool {
   float* data() { return data_.get(); }
   size_t size_bytes() const { return size_ * sizeof(float); }
 
+  // Buffers of slices that waited, for those who bring the next ones: memory fresh from the system
+  // costs more than the sum. A few are kept; empty when there is none.
+  std::vector<float> TakeBuffer() {
+    std::vector<float> buffer;
+    if (buffers_.empty()) return buffer;
+    buffer = std::move(buffers_.back());
+    buffers_.pop_back();
+    return buffer;
+  }
+  void GiveBuffer(std::vector<float> buffer) {
+    if (buffers_.size() < kMostBuffers) buffers_.push_back(std::move(buffer));
+  }
+
  private:
+  static constexpr size_t kMostBuffers = 16;
+  std::vector<std::vector<float>> buffers_;
   std::unique_ptr<float[]> data_;
   size_t size_ = 0;
 };
@@ -50,7 +66,13 @@ struct SumsContext {
   DecodeLimits limits;
   ParallelFor& parallel;
   FloatPool& pool;
+  // Where the sum will be wanted, or empty: room for one vector of sums that need not be in the
+  // pool.
+  std::span<float> home;
 };
+
+// Sum of squares in double; the order does not depend on the number of threads.
+double ParallelSumOfSquares(std::span<const float> values, ParallelFor& parallel);
 
 // Floats that one task of a parallel loop combines; even.
 inline constexpr size_t kCombineGrain = size_t{1} << 14;
@@ -60,8 +82,13 @@ class SliceSums {
  public:
   virtual ~SliceSums() = default;
 
-  // Takes a checked slice that was not there before; `values` may be emptied. The pool is reserved.
-  virtual void Add(RowId row, size_t slice, std::vector<float>& values) = 0;
+  struct Added {
+    double squares = 0;    // Sum of squares of the values.
+    bool spoiled = false;  // Refused too late: some of the slice is inside the sums.
+  };
+  // Takes a slice that was not there before, if the sum of its squares is at most `limit` (finite);
+  // `values` may be emptied. The pool is reserved.
+  virtual Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) = 0;
   // After an Add: whether the slice is finished now. Where the norm guard refuses even all rows it
   // never is; the step then has to be done under another code.
   virtual bool Finished(size_t slice, const std::vector<bool>& present) = 0;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "coding/combine.h"
 #include "coding/slice_sums.h"
@@ -15,17 +17,23 @@ namespace {
 // The declared norm was rounded to float and summed in another order.
 constexpr double kNormSlack = 1 + 1e-5;
 
+// What the sum of a slice's squares may be; NaN, which nothing is below, where the norm may be
+// nothing.
+double SquaresLimit(double norm_limit) {
+  if (!(norm_limit >= 0)) return std::nan("");
+  const double norm = norm_limit * kNormSlack;
+  return std::min(norm * norm, std::numeric_limits<double>::max());
+}
+
+}  // namespace
+
 double ParallelSumOfSquares(std::span<const float> values, ParallelFor& parallel) {
   std::vector<double> parts((values.size() + kCombineGrain - 1) / kCombineGrain, 0);
   parallel.For(values.size(), kCombineGrain, [&](size_t begin, size_t end) {
     parts[begin / kCombineGrain] = SumOfSquares(values.subspan(begin, end - begin));
   });
-  double sum = 0;
-  for (double part : parts) sum += part;
-  return sum;
+  return std::accumulate(parts.begin(), parts.end(), 0.0);
 }
-
-}  // namespace
 
 struct StreamDecoder::Impl {
   struct Slice {
@@ -38,7 +46,8 @@ struct StreamDecoder::Impl {
     form = &new_form;
     MOTLEY_ASSERT(form->field == Field::kReal ||
                   (layout.length % 2 == 0 && layout.slice_length % 2 == 0));
-    const SumsContext context{*form, layout, limits, parallel, pool};
+    const SumsContext context{*form, layout, limits, parallel, pool, home};
+    spoiled = false;
     sums = form->tiling() ? MakeTilingSums(context) : MakeClosedSums(context);
     Slice empty;
     for (const auto& row : form->rows) empty.present.push_back(row.empty());
@@ -58,22 +67,20 @@ struct StreamDecoder::Impl {
     ++settled_slices[row];
   }
 
-  Status CheckValues(RowId row, size_t slice, std::span<const float> values, double norm_limit) {
-    if (values.size() != layout.size(slice)) {
-      return Status::DataError(fmt::format("slice {} of row {} has {} floats instead of {}", slice,
-                                           row, values.size(), layout.size(slice)));
-    }
-    const double norm = std::sqrt(ParallelSumOfSquares(values, parallel));
-    if (!std::isfinite(norm)) {
+  Status CheckLength(RowId row, size_t slice, size_t length) const {
+    if (length == layout.size(slice)) return Status::Ok();
+    return Status::DataError(fmt::format("slice {} of row {} has {} floats instead of {}", slice,
+                                         row, length, layout.size(slice)));
+  }
+
+  static Status Refusal(RowId row, size_t slice, double squares, double norm_limit) {
+    if (!std::isfinite(squares)) {
       return Status::DataError(
           fmt::format("slice {} of row {} holds a value that is not finite", slice, row));
     }
-    if (!(norm <= norm_limit * kNormSlack)) {
-      return Status::DataError(
-          fmt::format("slice {} of row {} has norm {:.6g}, above the declared {:.6g}", slice, row,
-                      norm, norm_limit));
-    }
-    return Status::Ok();
+    return Status::DataError(
+        fmt::format("slice {} of row {} has norm {:.6g} or more, above the declared {:.6g}", slice,
+                    row, std::sqrt(squares), norm_limit));
   }
 
   void Added(RowId row, size_t index) {
@@ -92,6 +99,8 @@ struct StreamDecoder::Impl {
   DecodeLimits limits;
   ParallelFor& parallel;
   FloatPool pool;
+  std::span<float> home;
+  bool spoiled = false;
   const CodeForm* form = nullptr;
   std::unique_ptr<SliceSums> sums;
   std::vector<Slice> slices;
@@ -111,6 +120,12 @@ StreamDecoder::~StreamDecoder() = default;
 
 void StreamDecoder::Reset(const CodeForm& form) { impl_->Reset(form); }
 
+void StreamDecoder::SetHome(std::span<float> home) {
+  MOTLEY_ASSERT(home.empty() || home.size() == length());
+  impl_->home = home;
+  impl_->Reset(*impl_->form);
+}
+
 size_t StreamDecoder::length() const { return impl_->layout.length; }
 size_t StreamDecoder::slice_count() const { return impl_->layout.count(); }
 size_t StreamDecoder::slice_begin(size_t slice) const { return impl_->layout.begin(slice); }
@@ -128,17 +143,22 @@ Result<StreamDecoder::Outcome> StreamDecoder::AddSlice(RowId row, size_t slice,
     const bool here = state.present[row] && !impl_->form->rows[row].empty();
     return here ? Outcome::kDuplicate : Outcome::kNotNeeded;
   }
-  MOTLEY_RETURN_IF_ERROR(impl_->CheckValues(row, slice, values, norm_limit));
+  MOTLEY_RETURN_IF_ERROR(impl_->CheckLength(row, slice, values.size()));
   const size_t floats = impl_->sums->floats_needed();
   if (!impl_->pool.Reserve(floats)) {
     return Status::Resource(fmt::format("no memory for {} bytes of sums", floats * sizeof(float)));
   }
-  impl_->sums->Add(row, slice, values);
+  const double limit = SquaresLimit(norm_limit);
+  const SliceSums::Added added = impl_->sums->Add(row, slice, values, limit);
+  impl_->spoiled |= added.spoiled;
+  if (!(added.squares <= limit)) return Impl::Refusal(row, slice, added.squares, norm_limit);
   impl_->Added(row, slice);
   return Outcome::kAdded;
 }
 
 bool StreamDecoder::Touched(RowId row) const { return impl_->touched[row]; }
+
+bool StreamDecoder::spoiled() const { return impl_->spoiled; }
 
 bool StreamDecoder::RowComplete(RowId row) const {
   return impl_->settled_slices[row] == slice_count();
@@ -163,6 +183,9 @@ Status StreamDecoder::Finish(std::span<float> sum) {
   if (sum.size() != length()) {
     return Status::InvalidArgument(
         fmt::format("room for {} floats instead of {}", sum.size(), length()));
+  }
+  if (spoiled()) {
+    return Status::DataError("a slice that was refused is inside the sums: start the step again");
   }
   if (!Decodable()) {
     return Status::NotDecodable(

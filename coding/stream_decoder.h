@@ -37,6 +37,10 @@ class StreamDecoder {
 
   // Starts the next step, perhaps with another code; buffers are kept.
   void Reset(const CodeForm& form);
+  // Lends room for one vector (length() floats, or empty to take it back), which then holds sums
+  // while a step runs, so that Finish into that same span needs no memory beside. Starts the step
+  // again. From Reset to Finish nobody else touches it.
+  void SetHome(std::span<float> home);
 
   size_t length() const;
   size_t slice_count() const;
@@ -48,12 +52,16 @@ class StreamDecoder {
   // another buffer or emptied (tiling answers that came before their turn are kept whole, so that
   // the sum is always formed in the same order and is bit-equal whoever answered). `norm_limit`:
   // the slice's 2-norm may not exceed it (what the answer's header declared), save 1e-5 for its
-  // rounding. kDataError: no such row or slice, a wrong length, not finite, or above the limit;
-  // nothing was added. If the row is Touched by then, an answer that lied is inside the sums: the
-  // caller starts the step again with Reset. kResource: no memory for the sums.
+  // rounding. kDataError: no such row or slice, a wrong length, not finite, or above the limit; it
+  // does not count. If the row is Touched or the decoder spoiled() by then, an answer that lied is
+  // inside the sums: the caller starts the step again with Reset. kResource: no memory for the
+  // sums.
   Result<Outcome> AddSlice(RowId row, size_t slice, std::vector<float>& values, double norm_limit);
 
-  bool Touched(RowId row) const;      // Some slice of the row was added.
+  bool Touched(RowId row) const;  // Some slice of the row was added.
+  // Some of a slice that was refused is inside the sums. Slices of up to 16,384 floats are checked
+  // whole before any of them is added; longer ones block by block, so that memory is read once.
+  bool spoiled() const;
   bool RowComplete(RowId row) const;  // All slices arrived, or were not needed.
   bool Decodable() const;             // Every slice decodes.
   // Which of the `absent` rows (one flag per row) somebody else must answer so that the step can
@@ -69,7 +77,7 @@ class StreamDecoder {
   // Worst over the slices, after Finish.
   double residual() const;
   double amplification() const;
-  // Bytes held now in accumulators and waiting slices.
+  // Bytes held now in accumulators and waiting slices, save what was lent.
   size_t held_bytes() const;
 
  private:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <numeric>
 
+#include "coding/checked_add.h"
 #include "coding/combine.h"
 #include "coding/slice_sums.h"
 #include "coding/tiling.h"
@@ -15,22 +17,28 @@ class TilingSums final : public SliceSums {
       : context_(context), tiling_(context.form), slices_(context.layout.count()) {}
 
   // Disjoint supports are summed as soon as it is their turn; otherwise all wait for a cover.
-  void Add(RowId row, size_t slice, std::vector<float>& values) override {
+  Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) override {
     Slice& state = slices_[slice];
     const uint32_t support = tiling_.SupportOf(row);
     if (!tiling_.disjoint() || support != state.next) {
+      const double squares = ParallelSumOfSquares(values, context_.parallel);
+      if (!(squares <= limit)) return {squares};
       waiting_floats_ += values.size();
       state.waiting.emplace(support, std::move(values));
-      values.clear();
-      return;
+      values = context_.pool.TakeBuffer();
+      return {squares};
     }
-    AddToSum(slice, values, state.next++ == 0);
+    const Added added = AddNext(slice, values, limit);
+    if (!(added.squares <= limit)) return added;
+    ++state.next;
     auto ready = state.waiting.begin();
     while (ready != state.waiting.end() && ready->first == state.next) {
       AddToSum(slice, ready->second, state.next++ == 0);
       waiting_floats_ -= ready->second.size();
+      context_.pool.GiveBuffer(std::move(ready->second));
       ready = state.waiting.erase(ready);
     }
+    return added;
   }
 
   bool Finished(size_t slice, const std::vector<bool>&) override {
@@ -53,7 +61,8 @@ class TilingSums final : public SliceSums {
   }
 
   Status WriteSum(size_t slice, std::span<float> sum) override {
-    const float* from = context_.pool.data() + context_.layout.begin(slice);
+    const float* from = Sum(slice);
+    if (from == sum.data()) return Status::Ok();
     context_.parallel.For(sum.size(), kCombineGrain, [&](size_t begin, size_t end) {
       std::copy(from + begin, from + end, sum.data() + begin);
     });
@@ -74,7 +83,9 @@ class TilingSums final : public SliceSums {
     return rows;
   }
 
-  size_t floats_needed() const override { return context_.layout.length; }
+  size_t floats_needed() const override {
+    return context_.home.empty() ? context_.layout.length : 0;
+  }
   size_t waiting_bytes() const override { return waiting_floats_ * sizeof(float); }
   double residual() const override { return 0; }
   double amplification() const override { return 1; }
@@ -85,8 +96,33 @@ class TilingSums final : public SliceSums {
     std::map<uint32_t, std::vector<float>> waiting;
   };
 
+  float* Sum(size_t slice) const {
+    float* const sums = context_.home.empty() ? context_.pool.data() : context_.home.data();
+    return sums + context_.layout.begin(slice);
+  }
+
+  // The row whose turn it is, checked and added in one pass over memory; one of a single task is
+  // checked whole before.
+  Added AddNext(size_t slice, std::span<const float> values, double limit) {
+    const bool first = slices_[slice].next == 0;
+    if (values.size() <= kCombineGrain) {
+      const double squares = SumOfSquares(values);
+      if (squares <= limit) AddToSum(slice, values, first);
+      return {squares};
+    }
+    const Complex one(1);
+    std::vector<double> parts((values.size() + kCombineGrain - 1) / kCombineGrain);
+    context_.parallel.For(values.size(), kCombineGrain, [&](size_t begin, size_t end) {
+      float* const sum = Sum(slice) + begin;
+      const CheckedSums into{.weights = {&one, 1}, .sums = {&sum, 1}, .overwrite = first};
+      parts[begin / kCombineGrain] = AddChecked(into, values.subspan(begin, end - begin), limit);
+    });
+    const double squares = std::accumulate(parts.begin(), parts.end(), 0.0);
+    return {squares, !(squares <= limit) && !first};
+  }
+
   void AddToSum(size_t slice, std::span<const float> values, bool first) {
-    float* sum = context_.pool.data() + context_.layout.begin(slice);
+    float* const sum = Sum(slice);
     context_.parallel.For(values.size(), kCombineGrain, [&](size_t begin, size_t end) {
       const auto part = values.subspan(begin, end - begin);
       if (first) {

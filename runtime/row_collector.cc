@@ -29,6 +29,7 @@ RowCollector::~RowCollector() = default;
 void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form) {
   if (decoder_ == nullptr) {
     decoder_ = std::make_unique<StreamDecoder>(*form, cut_.total, cut_.length, parallel_);
+    decoder_->SetHome(home_);
   } else {
     decoder_->Reset(*form);
   }
@@ -113,6 +114,7 @@ Status RowCollector::Finish(WorkerId worker, std::vector<float>& values) {
   if (Counts(assignment)) {
     Status added = Add(worker, values, events);
     if (added.code() == StatusCode::kResource) return added;
+    assignment.added |= decoder_->spoiled();
     if (!added.ok()) return Refuse(worker, &assignment, std::move(added));
   } else if (!std::exchange(assignment.settled, true)) {
     events.push_back(RowLate{worker, assignment.step});  // The step ended meanwhile.

@@ -32,6 +32,10 @@ class RowCollector {
                Raise raise);
   ~RowCollector();
 
+  // Before the first Open: where sums may live from Open to Close (length floats); Close into it
+  // then needs no memory beside.
+  void SetHome(std::span<float> home) { home_ = home; }
+
   // A step starts, or starts again: what was assigned before no longer counts.
   void Open(StepId step, std::shared_ptr<const CodeForm> form);
   // Writes the sum of the open step, which then is closed: what still comes is late.
@@ -91,6 +95,7 @@ class RowCollector {
   void RaiseAll(const std::vector<Event>& events);
 
   Slicing cut_;
+  std::span<float> home_;
   ParallelFor& parallel_;
   Raise raise_;
   std::vector<Seat> seats_;

@@ -51,6 +51,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   *rows_ = std::make_unique<RowCollector>(options.workers, length, options.slice_length,
                                           env.device.parallel(),
                                           [this](Event event) { OnAnswer(std::move(event)); });
+  (*rows_)->SetHome(*gradient_);
 }
 
 std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) {

@@ -113,6 +113,27 @@ TEST_P(Combine, WeightedSumEqualsItsReference) {
   }
 }
 
+TEST_P(Combine, WeightedSumMayTakeThePlaceOfItsFirstTerm) {
+  for (Field field : {Field::kReal, Field::kComplexPacked}) {
+    for (size_t length : Lengths(field)) {
+      std::vector<float> first = Values(length);
+      const std::vector<float> second = Values(length);
+      const std::vector<Complex> weights = {Weight(field), Weight(field)};
+      const std::vector<const float*> terms = {first.data(), second.data()};
+      std::vector<float> expected(length);
+      WeightedSum(field, weights, terms, expected);
+      WeightedSum(field, weights, terms, first);
+      EXPECT_EQ(first, expected);
+    }
+  }
+}
+
+TEST_P(Combine, NoTermsSumUpToZero) {
+  std::vector<float> out(20, kNan);
+  WeightedSum(Field::kReal, {}, {}, out);
+  EXPECT_EQ(out, std::vector<float>(20, 0));
+}
+
 TEST_P(Combine, PackedPairsMultiplyAsComplexNumbers) {
   std::vector<float> values;
   std::vector<float> sum;

@@ -80,11 +80,19 @@ TEST(NoiseFloor, SmallTrueValuesBesideLargeOnesStay) {
 }
 
 TEST(NoiseFloor, ZeroesOnlyBelowTheGivenNoise) {
-  std::vector<float> values = {1.0F, 1e-5F, 1.0F, 1e-8F, 0.0F, 1e-30F};
-  std::vector<float> energy(3, 0);
-  AddPairEnergy(values, energy);
-  ZeroBelow(RoundingOfPairs(1, 1), energy, values);
-  EXPECT_EQ(values, (std::vector<float>{1.0F, 1e-5F, 1.0F, 0.0F, 0.0F, 1e-30F}));
+  // Beyond every vector length, and one pair more.
+  for (const size_t repeats : {1, 7, 50}) {
+    std::vector<float> values;
+    std::vector<float> energy;
+    std::vector<float> wanted;
+    for (size_t i = 0; i < repeats; ++i) {
+      values.insert(values.end(), {1.0F, 1e-5F, 1.0F, 1e-8F, 0.0F, 1e-30F});
+      energy.insert(energy.end(), {1.0F, 1.0F, 0.0F});
+      wanted.insert(wanted.end(), {1.0F, 1e-5F, 1.0F, 0.0F, 0.0F, 1e-30F});
+    }
+    ZeroBelow(RoundingOfPairs(1, 1), energy, values);
+    EXPECT_EQ(values, wanted);
+  }
 }
 
 }  // namespace

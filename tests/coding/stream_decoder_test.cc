@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <limits>
+#include <string_view>
 
 #include "tests/coding/coded_job.h"
 
@@ -109,6 +110,76 @@ TEST_F(Stream, RefusesValuesThatBelieTheirHeader) {
   EXPECT_EQ(decoder.AddSlice(0, 0, good, static_cast<float>(norm)).value(), Outcome::kAdded);
   EXPECT_TRUE(decoder.Touched(0));
 }
+
+// Long slices are added while they are checked.
+class LongStream : public ::testing::TestWithParam<const char*> {
+ protected:
+  static constexpr size_t kLength = 90000;
+  static constexpr size_t kSlice = 60000;
+
+  const bool none_ = std::string_view(GetParam()) == "none";
+  const CodeForm form_ = MustBuild(GetParam(), EqualRequest(6, none_ ? 0 : 1, 12));
+  const CodedJob job_ = MakeJob(form_, kLength, 1);
+  const RowId second_ = none_ ? 1 : 2;  // Added at once when row 0 is there.
+};
+
+TEST_P(LongStream, ALieInTheMiddleOfASliceSpoilsTheSumsUntilReset) {
+  for (const size_t threads : {1, 3}) {
+    const auto parallel = MakeThreadParallelFor(threads);
+    StreamDecoder decoder(form_, kLength, kSlice, *parallel);
+    const std::vector<RowId> rows = {0, 1, 2, 3, 4, 5};
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), 1e20F}) {
+      std::vector<float> lie = SliceOf(decoder, job_, 0, 0);
+      lie[40000] = bad;
+      // A first row leaves nothing behind that the next one would not overwrite.
+      EXPECT_EQ(decoder.AddSlice(0, 0, lie, 1e9).code(), StatusCode::kDataError);
+      EXPECT_FALSE(decoder.spoiled());
+      EXPECT_FALSE(decoder.Touched(0));
+      for (RowId row : rows) AddRow(decoder, job_, row);
+      ASSERT_TRUE(decoder.Decodable());
+      EXPECT_LE(RelativeError(Sum(decoder), job_.sum), 2e-6);
+
+      decoder.Reset(form_);
+      Add(decoder, job_, 0, 0);
+      lie = SliceOf(decoder, job_, second_, 0);
+      lie[40000] = bad;
+      EXPECT_EQ(decoder.AddSlice(second_, 0, lie, 1e9).code(), StatusCode::kDataError);
+      EXPECT_TRUE(decoder.spoiled());
+      EXPECT_FALSE(decoder.Touched(second_));
+      for (RowId row : rows) AddRow(decoder, job_, row);
+      std::vector<float> sum(kLength);
+      EXPECT_EQ(decoder.Finish(sum).code(), StatusCode::kDataError);
+
+      decoder.Reset(form_);
+      EXPECT_FALSE(decoder.spoiled());
+      for (RowId row : rows) AddRow(decoder, job_, row);
+      EXPECT_LE(RelativeError(Sum(decoder), job_.sum), 2e-6);
+      decoder.Reset(form_);
+    }
+  }
+}
+
+TEST_P(LongStream, SumsAtHomeAreTheSameBitsAndTakeLess) {
+  const auto parallel = MakeSerialParallelFor();
+  StreamDecoder decoder(form_, kLength, kSlice, *parallel);
+  for (RowId row = 0; row < 6; ++row) AddRow(decoder, job_, row);
+  const size_t held = decoder.held_bytes();
+  const std::vector<float> expected = Sum(decoder);
+
+  StreamDecoder at_home(form_, kLength, kSlice, *parallel);
+  std::vector<float> home(kLength);
+  for (int step = 0; step < 2; ++step) {
+    at_home.SetHome(home);
+    for (RowId row = 0; row < 6; ++row) AddRow(at_home, job_, row);
+    EXPECT_EQ(at_home.held_bytes(), held - kLength * sizeof(float));
+    std::vector<float> elsewhere(kLength);
+    ASSERT_TRUE(at_home.Finish(step == 0 ? home : elsewhere).ok());
+    EXPECT_EQ(step == 0 ? home : elsewhere, expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Codes, LongStream,
+                         ::testing::Values("none", "repetition", "cyclic", "heterogeneous", "rs"));
 
 TEST_F(Stream, RepetitionIsBitEqualWhoeverAnswersInWhateverOrder) {
   StreamDecoder decoder(groups_, 100, 30, *parallel_);

@@ -112,6 +112,40 @@ TEST_F(Collector, AnswersOfAnEarlierAttemptNeverCount) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
+TEST_F(Collector, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
+  constexpr size_t kLong = 100000;
+  std::vector<float> home(kLong);
+  RowCollector long_rows(2, kLong, kLong, *parallel,
+                         [this](const Event& event) { events.push_back(event); });
+  long_rows.SetHome(home);
+  Header header;
+  header.kind = FrameKind::kGradient;
+  header.total = kLong;
+  header.length = kLong * sizeof(float);
+  header.norm = 1000;
+  const auto send = [&](WorkerId worker, float middle) {
+    header.row_id = worker;
+    std::vector<float> values;
+    const Result<bool> wanted = long_rows.Begin(worker, header, false, values);
+    EXPECT_TRUE(wanted.ok() && *wanted);
+    values.assign(kLong, 1);
+    values[kLong / 2] = middle;
+    return long_rows.Finish(worker, values).ok();
+  };
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    long_rows.Open(0, Form("none", 2, 0));
+    for (WorkerId w = 0; w < 2; ++w) long_rows.Assign(w, 0, w);
+    EXPECT_TRUE(send(0, 1));
+    EXPECT_EQ(send(1, attempt == 0 ? std::nanf("") : 1), attempt == 1);
+    wire::PullT pull;
+    for (pull.row = 0; pull.row < 2; ++pull.row) EXPECT_TRUE(long_rows.End(pull.row, pull));
+  }
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_TRUE(Of<RowRejected>()[0].touched);
+  ASSERT_TRUE(long_rows.Close(home).ok());
+  EXPECT_EQ(home, std::vector<float>(kLong, 2));
+}
+
 TEST_F(Collector, ASliceThatArrivesAsItsStepClosesIsLate) {
   rows.Open(0, Form("repetition", 2, 1));
   rows.Assign(0, 0, 0);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector code of weighted sums, for every instruction set: included by sources that Highway's
+// foreach_target compiles once per set, so it has no #pragma once. kOverwrite: the sum is written,
+// not read.
+#if defined(MOTLEY_CODING_ADD_BLOCK_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef MOTLEY_CODING_ADD_BLOCK_INL
+#undef MOTLEY_CODING_ADD_BLOCK_INL
+#else
+#define MOTLEY_CODING_ADD_BLOCK_INL
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+
+HWY_BEFORE_NAMESPACE();
+namespace motley {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::ScalableTag<float>;
+using Vec = hn::Vec<Tag>;
+
+// As many whole pairs as vectors hold of: sum += re * v + (-im, im, ...) * swap(v). Returns how
+// many floats that were; the scalar target, whose vectors are single floats, leaves all to the
+// caller.
+template <bool kOverwrite>
+size_t AddWholePairs(const float* weight, const float* values, size_t count, float* sum) {
+  size_t t = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const Tag d;
+  const size_t lanes = hn::Lanes(d);
+  const Vec re = hn::Set(d, weight[0]);
+  const Vec im = hn::OddEven(hn::Set(d, weight[1]), hn::Set(d, -weight[1]));
+  for (; t + lanes <= count; t += lanes) {
+    const Vec value = hn::LoadU(d, values + t);
+    const Vec real_part =
+        kOverwrite ? hn::Mul(re, value) : hn::MulAdd(re, value, hn::LoadU(d, sum + t));
+    hn::StoreU(hn::MulAdd(im, hn::Reverse2(d, value), real_part), d, sum + t);
+  }
+#else
+  (void)weight, (void)values, (void)count, (void)sum;
+#endif
+  return t;
+}
+
+// sum (+)= weight * values for interleaved pairs. With kOverwrite `values` may be `sum`.
+template <bool kOverwrite>
+void AddPairs(const float* weight, const float* values, size_t count, float* sum) {
+  for (size_t t = AddWholePairs<kOverwrite>(weight, values, count, sum); t + 1 < count; t += 2) {
+    const float re = values[t];
+    const float im = values[t + 1];
+    const float real_part = weight[0] * re - weight[1] * im;
+    const float imaginary_part = weight[0] * im + weight[1] * re;
+    sum[t] = kOverwrite ? real_part : sum[t] + real_part;
+    sum[t + 1] = kOverwrite ? imaginary_part : sum[t + 1] + imaginary_part;
+  }
+}
+
+// sum (+)= weight * values. With kOverwrite `values` may be `sum`.
+template <bool kOverwrite>
+void AddReals(float weight, const float* values, size_t count, float* sum) {
+  const Tag d;
+  const size_t lanes = hn::Lanes(d);
+  const Vec factor = hn::Set(d, weight);
+  size_t t = 0;
+  for (; t + lanes <= count; t += lanes) {
+    const Vec value = hn::LoadU(d, values + t);
+    const Vec result =
+        kOverwrite ? hn::Mul(factor, value) : hn::MulAdd(factor, value, hn::LoadU(d, sum + t));
+    hn::StoreU(result, d, sum + t);
+  }
+  for (; t < count; ++t) sum[t] = kOverwrite ? weight * values[t] : sum[t] + weight * values[t];
+}
+
+// In double.
+inline double SquareSum(const float* values, size_t count) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> half;
+  const size_t lanes = hn::Lanes(d);
+  auto even = hn::Zero(d);
+  auto odd = hn::Zero(d);
+  size_t t = 0;
+  for (; t + 2 * lanes <= count; t += 2 * lanes) {
+    const auto a = hn::PromoteTo(d, hn::LoadU(half, values + t));
+    const auto b = hn::PromoteTo(d, hn::LoadU(half, values + t + lanes));
+    even = hn::MulAdd(a, a, even);
+    odd = hn::MulAdd(b, b, odd);
+  }
+  double sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
+  for (; t < count; ++t) sum += static_cast<double>(values[t]) * values[t];
+  return sum;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace motley
+HWY_AFTER_NAMESPACE();
+
+#endif  // MOTLEY_CODING_ADD_BLOCK_INL

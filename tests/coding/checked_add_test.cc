@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coding/checked_add.h"
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+
+namespace motley {
+namespace {
+
+const float kInf = std::numeric_limits<float>::infinity();
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr double kNoLimit = std::numeric_limits<double>::max();
+
+// Runs every test once per instruction set that this processor has.
+class CheckedAdd : public ::testing::TestWithParam<int64_t> {
+ protected:
+  // Sums and energy of one call, `offset` floats behind an aligned address.
+  struct Target {
+    Target(size_t length, size_t offset, const std::vector<float>& start) : start_at(offset) {
+      for (int r = 0; r < 3; ++r) sums.push_back(start);
+      energy.assign(start.begin(), start.begin() + static_cast<ptrdiff_t>(offset + length / 2));
+      for (auto& sum : sums) pointers.push_back(sum.data() + offset);
+    }
+    CheckedSums Into(Field field, std::span<const Complex> weights, bool overwrite) {
+      const bool packed = field == Field::kComplexPacked;
+      return {field, weights, pointers, packed ? energy.data() + start_at : nullptr, overwrite};
+    }
+    size_t start_at;
+    std::vector<std::vector<float>> sums;
+    std::vector<float> energy;
+    std::vector<float*> pointers;
+  };
+
+  void SetUp() override { Choose(GetParam()); }
+  void TearDown() override { Choose(0); }
+
+  static void Choose(int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+
+  std::vector<float> Values(size_t count) {
+    std::vector<float> values(count);
+    for (float& value : values) value = static_cast<float>(random_.Normal());
+    return values;
+  }
+
+  std::vector<Complex> Weights(Field field) {
+    std::vector<Complex> weights;
+    for (int r = 0; r < 3; ++r) {
+      const double re = random_.Normal();
+      const double im = random_.Normal();
+      weights.push_back(field == Field::kReal ? Complex(re) : Complex(re, im));
+    }
+    return weights;
+  }
+
+  static void ExpectClose(const std::vector<float>& a, const std::vector<float>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t t = 0; t < a.size(); ++t) ASSERT_NEAR(a[t], b[t], 1e-5) << t;
+  }
+
+  // Around vector lengths, and around the block that is checked at once.
+  static std::vector<size_t> Lengths(Field field) {
+    std::vector<size_t> lengths;
+    for (size_t length = 0; length < 70; ++length) lengths.push_back(length);
+    for (size_t length : {510, 511, 512, 513, 514, 1024, 1990, 2049}) lengths.push_back(length);
+    if (field == Field::kComplexPacked) {
+      std::erase_if(lengths, [](size_t length) { return length % 2 != 0; });
+    }
+    return lengths;
+  }
+
+  Random random_{1, Stream::kTest};
+};
+
+TEST_P(CheckedAdd, EqualsItsReferenceAtEveryLengthAndAlignment) {
+  for (const Field field : {Field::kReal, Field::kComplexPacked}) {
+    for (const bool overwrite : {false, true}) {
+      for (const size_t length : Lengths(field)) {
+        const size_t offset = length % 5;
+        const std::vector<Complex> weights = Weights(field);
+        const std::vector<float> values = Values(offset + length);
+        const std::span<const float> part = std::span(values).subspan(offset);
+        const std::vector<float> start = Values(offset + length);
+        Target got(length, offset, start);
+        Target wanted(length, offset, start);
+        const double squares = AddChecked(got.Into(field, weights, overwrite), part, kNoLimit);
+        const double expected =
+            reference::AddChecked(wanted.Into(field, weights, overwrite), part, kNoLimit);
+        EXPECT_NEAR(squares, expected, 1e-13 * expected);
+        for (size_t r = 0; r < 3; ++r) ExpectClose(got.sums[r], wanted.sums[r]);
+        ExpectClose(got.energy, wanted.energy);
+      }
+    }
+  }
+}
+
+TEST_P(CheckedAdd, WhatIsOverwrittenIsNotRead) {
+  for (const Field field : {Field::kReal, Field::kComplexPacked}) {
+    const std::vector<float> values = Values(700);
+    Target target(700, 0, std::vector<float>(700, kNan));
+    AddChecked(target.Into(field, Weights(field), true), values, kNoLimit);
+    for (const auto& sum : target.sums) {
+      for (const float value : sum) ASSERT_TRUE(std::isfinite(value));
+    }
+    for (size_t t = 0; field == Field::kComplexPacked && t < 350; ++t) {
+      ASSERT_TRUE(std::isfinite(target.energy[t]));
+    }
+  }
+}
+
+TEST_P(CheckedAdd, WhatIsNotFiniteIsNotAddedNorAnythingBehindIt) {
+  for (const Field field : {Field::kReal, Field::kComplexPacked}) {
+    for (const float bad : {kNan, kInf, -kInf}) {
+      for (const size_t place : {0u, 17u, 511u, 512u, 1023u, 1300u, 1399u}) {
+        std::vector<float> values = Values(1400);
+        values[place] = bad;
+        const std::vector<float> start = Values(1400);
+        Target target(1400, 0, start);
+        const double squares =
+            AddChecked(target.Into(field, Weights(field), false), values, kNoLimit);
+        EXPECT_FALSE(squares <= kNoLimit);
+        const size_t checked = place / kCheckedBlock * kCheckedBlock;
+        for (const auto& sum : target.sums) {
+          EXPECT_EQ(std::memcmp(sum.data() + checked, start.data() + checked,
+                                (start.size() - checked) * sizeof(float)),
+                    0);
+          for (const float value : sum) ASSERT_TRUE(std::isfinite(value));
+          EXPECT_EQ(checked > 0, sum[0] != start[0]);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(CheckedAdd, StopsAtTheBlockThatGoesBeyondTheLimit) {
+  const std::vector<float> values(1400, 1);
+  const std::vector<float> start(1400, 0);
+  const std::vector<Complex> weights(3, Complex(2));
+  Target target(1400, 0, start);
+  EXPECT_EQ(AddChecked(target.Into(Field::kReal, weights, false), values, 1023.5), 1024);
+  EXPECT_EQ(target.sums[0][511], 2);
+  EXPECT_EQ(target.sums[0][512], 0);
+  EXPECT_EQ(AddChecked(target.Into(Field::kReal, weights, false), values, 1400), 1400);
+  EXPECT_EQ(target.sums[2][1399], 2);
+  AddChecked(target.Into(Field::kReal, weights, false), values, std::nan(""));
+  EXPECT_EQ(target.sums[0][511], 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryTarget, CheckedAdd,
+                         ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
+                         [](const auto& target) {
+                           return std::string(hwy::TargetName(target.param));
+                         });
+
+}  // namespace
+}  // namespace motley
