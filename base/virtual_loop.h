@@ -2,11 +2,10 @@
 // A Loop whose time jumps to the next timer: a thousand simulated seconds in one real one.
 #pragma once
 
-#include <map>
-#include <unordered_map>
-#include <utility>
+#include <vector>
 
 #include "base/loop.h"
+#include "base/timer_slots.h"
 
 namespace motley {
 
@@ -26,16 +25,25 @@ class VirtualLoop final : public Loop {
   // Runs everything due up to `until` and leaves the clock there.
   void RunUntilTime(Time until);
 
-  size_t pending() const { return queue_.size(); }
+  size_t pending() const { return tasks_.size(); }
   uint64_t tasks_run() const { return tasks_run_; }
 
  private:
-  using Key = std::pair<Time, TimerId>;
+  struct Due {
+    Time time;
+    TimerId id;  // Grows with every timer.
+    bool operator>(const Due& other) const {
+      return time != other.time ? time > other.time : id > other.id;
+    }
+  };
+  // The next task that was not cancelled; null when there is none.
+  const Due* Next();
+  void DropCancelled();
+
   Time now_{};
-  TimerId next_id_ = 1;
   uint64_t tasks_run_ = 0;
-  std::map<Key, Task> queue_;
-  std::unordered_map<TimerId, Time> due_;  // Only looked up, never iterated.
+  TimerSlots<Task> tasks_;
+  std::vector<Due> due_;  // A heap, the next one in front. Cancelled ones stay until they are met.
 };
 
 }  // namespace motley

@@ -6,18 +6,19 @@
 namespace motley {
 
 TimerId NodeLoop::After(Duration delay, Task task) {
-  const TimerId id = next_id_++;
-  if (dead_) return id;
+  const TimerId id = tasks_.Add({0, std::move(task)});
+  if (dead_) {
+    const Waiting dropped = tasks_.Take(id);
+    return id;
+  }
   const TimerId world_id = world_.After(delay, [this, id] { Due(id); });
-  tasks_.emplace(id, Waiting{world_id, std::move(task)});
+  tasks_.At(id).world_id = world_id;
   return id;
 }
 
 void NodeLoop::Cancel(TimerId id) {
-  const auto it = tasks_.find(id);
-  if (it == tasks_.end()) return;
-  world_.Cancel(it->second.world_id);
-  tasks_.erase(it);
+  const Waiting cancelled = tasks_.Take(id);
+  world_.Cancel(cancelled.world_id);
 }
 
 void NodeLoop::Due(TimerId id) {
@@ -29,8 +30,8 @@ void NodeLoop::Due(TimerId id) {
 }
 
 void NodeLoop::Run(TimerId id) {
-  auto node = tasks_.extract(id);
-  if (!node.empty()) node.mapped().task();
+  const Waiting due = tasks_.Take(id);
+  if (due.task) due.task();
 }
 
 void NodeLoop::Thaw() {
@@ -55,10 +56,7 @@ void NodeLoop::Kill() {
   drain_ = 0;
   backlog_.clear();
   // Destroying a task may free what it holds, which may cancel other timers of this loop.
-  while (!tasks_.empty()) {
-    auto node = tasks_.extract(tasks_.begin());
-    world_.Cancel(node.mapped().world_id);
-  }
+  for (const TimerId id : tasks_.Ids()) Cancel(id);
 }
 
 }  // namespace motley

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <deque>
-#include <map>
 
 #include "base/loop.h"
+#include "base/timer_slots.h"
 #include "base/virtual_loop.h"
 
 namespace motley {
@@ -36,7 +36,7 @@ class NodeLoop final : public Loop {
 
  private:
   struct Waiting {
-    TimerId world_id;
+    TimerId world_id = 0;
     Task task;
   };
   void Due(TimerId id);
@@ -44,11 +44,10 @@ class NodeLoop final : public Loop {
   void Drain();
 
   VirtualLoop& world_;
-  TimerId next_id_ = 1;
   bool frozen_ = false;
   bool dead_ = false;
   TimerId drain_ = 0;  // World timer that runs the backlog after a thaw.
-  std::map<TimerId, Waiting> tasks_;
+  TimerSlots<Waiting> tasks_;
   std::deque<TimerId> backlog_;  // Due while frozen.
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 
 #include "base/assert.h"
@@ -23,6 +24,24 @@ uint64_t CountBelow(Wide threshold, uint32_t size, uint32_t offset) {
   return static_cast<uint64_t>((reach - start + std::numeric_limits<uint64_t>::max()) >> 64);
 }
 
+// What was asked for last on this thread. All that take part in a job ask for the same: the parts
+// of a node, and dozens of nodes in a simulated cluster.
+struct Recent {
+  uint64_t seed = 0;
+  uint32_t batch = 0;
+  std::vector<uint32_t> sizes;
+  std::optional<uint64_t> epoch;
+  std::vector<uint32_t> offsets;  // Of this epoch.
+  std::optional<StepId> step;
+  std::vector<BatchSchedule::Range> ranges;  // Of this step.
+
+  bool Knows(uint64_t of_seed, uint32_t of_batch, const std::vector<uint32_t>& of_sizes) const {
+    return seed == of_seed && batch == of_batch && sizes == of_sizes;
+  }
+};
+
+thread_local Recent recent;
+
 }  // namespace
 
 BatchSchedule::BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch)
@@ -41,13 +60,19 @@ uint32_t BatchSchedule::batch_size(StepId step) const {
 }
 
 std::vector<BatchSchedule::Range> BatchSchedule::Ranges(StepId step) const {
+  if (!recent.Knows(seed_, batch_, sizes_)) recent = {seed_, batch_, sizes_, {}, {}, {}, {}};
+  if (recent.step == step) return recent.ranges;
+  if (recent.epoch != epoch(step)) {
+    recent.offsets = Offsets(epoch(step));
+    recent.epoch = epoch(step);
+  }
   const uint64_t taken = step % steps_per_epoch() * batch_;
-  const std::vector<uint32_t> offsets = Offsets(epoch(step));
-  const std::vector<uint32_t> begins = Begins(offsets, taken);
-  const std::vector<uint32_t> ends = Begins(offsets, taken + batch_size(step));
-  std::vector<Range> ranges(sizes_.size());
-  for (size_t p = 0; p < ranges.size(); ++p) ranges[p] = {begins[p], ends[p] - begins[p]};
-  return ranges;
+  const std::vector<uint32_t> begins = Begins(recent.offsets, taken);
+  const std::vector<uint32_t> ends = Begins(recent.offsets, taken + batch_size(step));
+  recent.ranges.resize(sizes_.size());
+  for (size_t p = 0; p < sizes_.size(); ++p) recent.ranges[p] = {begins[p], ends[p] - begins[p]};
+  recent.step = step;
+  return recent.ranges;
 }
 
 std::vector<uint32_t> BatchSchedule::Offsets(uint64_t epoch) const {
@@ -72,11 +97,21 @@ std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
   const Wide one = Wide{1} << 64;
   Wide low = taken < k ? 0 : (Wide{taken - k} << 64) / samples_;
   Wide high = taken + k >= samples_ ? one : (Wide{taken + k} << 64) / samples_ + 1;
-  while (high - low > 1) {
-    const Wide middle = low + (high - low) / 2;
+  // Totals grow evenly, so the line between the ends is a good guess; every other time half of what
+  // is left, lest it be a bad one.
+  uint64_t low_total = total(low);
+  uint64_t high_total = total(high);
+  for (bool guess = true; high - low > 1 && low_total != taken; guess = !guess) {
+    Wide step = (high - low) / 2;
+    if (guess) {
+      step = (high - low) / (high_total - low_total) * (taken - low_total);
+      step = std::clamp<Wide>(step, 1, high - low - 1);
+    }
+    const Wide middle = low + step;
     const uint64_t sum = total(middle);
+    // A larger threshold with the same total has the same counts.
     (sum <= taken ? low : high) = middle;
-    if (sum == taken) break;  // A larger threshold with the same total has the same counts.
+    (sum <= taken ? low_total : high_total) = sum;
   }
   std::vector<uint32_t> begins(sizes_.size());
   uint64_t rest = taken;

@@ -32,22 +32,6 @@ double Norm(std::span<const float> values) {
   return std::sqrt(sum);
 }
 
-// The batch of `step` as rows of the whole data set.
-std::vector<uint32_t> RowsOf(const BatchSchedule& schedule, StepId step) {
-  std::vector<uint32_t> rows;
-  const std::vector<BatchSchedule::Range> ranges = schedule.Ranges(step);
-  uint32_t first = 0;
-  for (PartitionId p = 0; p < ranges.size(); ++p) {
-    const bool needed = ranges[p].count > 0;
-    const auto order = needed ? schedule.Order(schedule.epoch(step), p) : std::vector<uint32_t>();
-    for (uint32_t i = 0; i < ranges[p].count; ++i) {
-      rows.push_back(first + order.at(ranges[p].begin + i));
-    }
-    first += schedule.partition_sizes()[p];
-  }
-  return rows;
-}
-
 }  // namespace
 
 GradientChecker::GradientChecker(Violations& violations, const JobOptions& job, const Dataset& data)
@@ -79,15 +63,36 @@ Status GradientChecker::Prepare(const JobOptions& job) {
   return Status::Ok();
 }
 
+// The batch of `step` as rows of the whole data set: each step is asked for twice, and an epoch's
+// orders serve all of its steps.
+const std::vector<uint32_t>& GradientChecker::RowsOf(StepId step) {
+  if (rows_step_ == step) return rows_;
+  const std::vector<BatchSchedule::Range> ranges = schedule_.Ranges(step);
+  if (orders_epoch_ != schedule_.epoch(step)) orders_.assign(ranges.size(), {});
+  orders_epoch_ = schedule_.epoch(step);
+  rows_.clear();
+  uint32_t first = 0;
+  for (PartitionId p = 0; p < ranges.size(); ++p) {
+    std::vector<uint32_t>& order = orders_[p];
+    if (ranges[p].count > 0 && order.empty()) order = schedule_.Order(schedule_.epoch(step), p);
+    for (uint32_t i = 0; i < ranges[p].count; ++i) {
+      rows_.push_back(first + order.at(ranges[p].begin + i));
+    }
+    first += schedule_.partition_sizes()[p];
+  }
+  rows_step_ = step;
+  return rows_;
+}
+
 Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
                                                      std::span<const float> parameters) {
-  const std::vector<uint32_t> rows = RowsOf(schedule_, step);
+  const std::span<const uint32_t> rows = RowsOf(step);
   Direct direct;
   direct.gradient.assign(parameters.size(), 0);
   std::vector<float> piece(parameters.size());
   for (size_t begin = 0; begin < rows.size(); begin += kPiece) {
     const size_t count = std::min(kPiece, rows.size() - begin);
-    const Dataset batch = Select(data_, std::span(rows).subspan(begin, count));
+    const Dataset batch = Select(data_, rows.subspan(begin, count));
     std::fill(piece.begin(), piece.end(), 0.0f);
     double loss = 0;
     MOTLEY_RETURN_IF_ERROR(model_->AddGradient(*device_, parameters, batch, 1, piece, loss));

@@ -53,6 +53,7 @@ class GradientChecker final : public JobObserver {
 
   GradientChecker(Violations& violations, const JobOptions& job, const Dataset& data);
   Status Prepare(const JobOptions& job);
+  const std::vector<uint32_t>& RowsOf(StepId step);
   Result<Direct> Sum(StepId step, std::span<const float> parameters);
   void CheckGradient(StepId step, std::span<const float> gradient, const Direct& direct);
   Status StepSerially(StepId step);
@@ -61,6 +62,10 @@ class GradientChecker final : public JobObserver {
   Violations& violations_;
   const Dataset& data_;
   BatchSchedule schedule_;
+  std::vector<std::vector<uint32_t>> orders_;  // Of this epoch, as far as they were needed.
+  std::optional<uint64_t> orders_epoch_;
+  std::vector<uint32_t> rows_;  // Of this step.
+  std::optional<StepId> rows_step_;
   VirtualLoop loop_;  // Of the device; nothing is ever posted to it.
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;

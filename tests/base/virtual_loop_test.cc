@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "base/random.h"
 
 namespace motley {
 namespace {
@@ -42,6 +47,59 @@ TEST(VirtualLoop, CancelledTasksNeverRun) {
   loop.Cancel(id);
   loop.Cancel(id);
   EXPECT_EQ(loop.pending(), 0u);
+  EXPECT_FALSE(loop.RunOne());
+  EXPECT_FALSE(ran);
+}
+
+TEST(VirtualLoop, AnIdIsNeverThatOfALaterTimer) {
+  VirtualLoop loop;
+  const TimerId first = loop.After(milliseconds(1), [] {});
+  loop.Cancel(first);
+  bool ran = false;
+  const TimerId second = loop.After(milliseconds(1), [&] { ran = true; });
+  EXPECT_LT(first, second);
+  loop.Cancel(first);
+  loop.Cancel(0);
+  EXPECT_TRUE(loop.RunOne());
+  EXPECT_TRUE(ran);
+  loop.Cancel(second);
+  EXPECT_EQ(loop.pending(), 0u);
+}
+
+// Timers that are set again and again, as deadlines are, against a plain list of what is due.
+TEST(VirtualLoop, RunsWhatWasNotCancelledInOrderHoweverMuchIsCancelled) {
+  VirtualLoop loop;
+  Random random(1, Stream::kTest);
+  std::vector<std::pair<int64_t, int>> wanted;  // Time and number.
+  std::vector<int> ran;
+  std::vector<std::pair<TimerId, int>> waiting;
+  for (int i = 0; i < 20000; ++i) {
+    const auto delay = static_cast<int64_t>(random.Below(1000));
+    waiting.emplace_back(loop.After(milliseconds(delay), [&ran, i] { ran.push_back(i); }), i);
+    wanted.emplace_back(delay, i);
+    if (i % 5 != 0) {  // Most are cancelled again.
+      const size_t which = random.Below(waiting.size());
+      loop.Cancel(waiting[which].first);
+      const int number = waiting[which].second;
+      std::erase_if(wanted, [number](const auto& each) { return each.second == number; });
+      waiting.erase(waiting.begin() + static_cast<ptrdiff_t>(which));
+    }
+  }
+  EXPECT_EQ(loop.pending(), wanted.size());
+  std::sort(wanted.begin(), wanted.end());
+  while (loop.RunOne()) continue;
+  ASSERT_EQ(ran.size(), wanted.size());
+  for (size_t i = 0; i < ran.size(); ++i) EXPECT_EQ(ran[i], wanted[i].second);
+}
+
+TEST(VirtualLoop, ATaskThatIsCancelledMayCancelOthersAsItGoes) {
+  VirtualLoop loop;
+  bool ran = false;
+  const TimerId other = loop.After(milliseconds(2), [&] { ran = true; });
+  std::shared_ptr<void> last_words(nullptr, [&](void*) { loop.Cancel(other); });
+  const TimerId id = loop.After(milliseconds(1), [keep = last_words] {});
+  last_words.reset();
+  loop.Cancel(id);
   EXPECT_FALSE(loop.RunOne());
   EXPECT_FALSE(ran);
 }
