@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <functional>
 #include <memory>
 
 #include "base/random.h"
+#include "benchmarks/bandwidth.h"
 #include "coding/combine.h"
 #include "coding/gradient_code.h"
 #include "coding/stream_decoder.h"
@@ -17,6 +18,7 @@ namespace motley {
 namespace {
 
 constexpr size_t kSlice = size_t{1} << 18;
+constexpr double kFloat = sizeof(float);
 
 std::vector<float> RandomVector(size_t length, uint64_t stream) {
   Random random(1, Stream::kTest, stream);
@@ -25,118 +27,286 @@ std::vector<float> RandomVector(size_t length, uint64_t stream) {
   return values;
 }
 
-// What every worker of a code would send for random partial gradients, and their sum.
-struct Answers {
-  std::vector<std::vector<std::vector<float>>> slices;  // By row.
-  std::vector<double> norms;                            // By row.
-  std::vector<float> sum;
+struct Case {
+  const char* code;
+  uint32_t workers;
+  uint32_t stragglers;
+
+  std::string Name(size_t length) const {
+    return fmt::format("{} n={} s={}, {:.3g} MB each", code, workers, stragglers,
+                       static_cast<double>(length) * kFloat * 1e-6);
+  }
 };
 
-Answers MakeAnswers(const CodeForm& form, size_t length) {
-  std::vector<std::vector<float>> partial;
-  for (PartitionId p = 0; p < form.partitions; ++p) partial.push_back(RandomVector(length, p));
-  Answers answers;
-  answers.sum.assign(length, 0);
-  for (const auto& values : partial) AddWeighted(Field::kReal, 1, values, answers.sum);
-  for (const auto& row : form.rows) {
-    std::vector<float> vector(length, 0);
-    for (const CodeEntry& entry : row) {
-      AddWeighted(form.field, entry.coefficient, partial[entry.partition], vector);
-    }
-    answers.norms.push_back(std::sqrt(SumOfSquares(vector)) * (1 + 1e-5));
-    std::vector<std::vector<float>> slices;
-    for (size_t begin = 0; begin < length; begin += kSlice) {
-      const size_t end = std::min(length, begin + kSlice);
-      slices.emplace_back(vector.begin() + static_cast<ptrdiff_t>(begin),
-                          vector.begin() + static_cast<ptrdiff_t>(end));
-    }
-    answers.slices.push_back(std::move(slices));
-  }
-  return answers;
-}
-
-// Decodes one step with row 0 missing. The code is in C-form, so that slices are left as they are.
-Status DecodeOnce(StreamDecoder& decoder, const CodeForm& form, Answers& answers,
-                  std::vector<float>& sum) {
-  decoder.Reset(form);
-  for (RowId row = 1; row < form.workers; ++row) {
-    for (size_t slice = 0; slice < answers.slices[row].size(); ++slice) {
-      const auto outcome =
-          decoder.AddSlice(row, slice, answers.slices[row][slice], answers.norms[row]);
-      if (!outcome.ok()) return outcome.status();
-    }
-  }
-  if (!decoder.Decodable()) return Status::Internal("not decodable with one row missing");
-  return decoder.Finish(sum);
-}
-
-double RelativeError(std::span<const float> got, std::span<const float> wanted) {
-  double difference = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    difference += (double{got[i]} - wanted[i]) * (double{got[i]} - wanted[i]);
-  }
-  return std::sqrt(difference / SumOfSquares(wanted));
-}
-
-Result<BenchLine> DecodeLine(const BenchOptions& options, const char* code, size_t length) {
+Result<CodeForm> Build(const Case& which) {
   CodeRequest request;
-  request.speeds.assign(8, 1);
-  request.stragglers = 1;
-  request.partitions = 8;
-  MOTLEY_ASSIGN_OR_RETURN(const CodeForm form, BuildCode(code, request));
-  Answers answers = MakeAnswers(form, length);
-  const auto parallel = MakeTbbParallelFor(options.threads);
-  StreamDecoder decoder(form, length, kSlice, *parallel);
-  std::vector<float> sum(length);
-  MOTLEY_RETURN_IF_ERROR(DecodeOnce(decoder, form, answers, sum));
-  const double error = RelativeError(sum, answers.sum);
-  if (!(error <= 1e-5)) return Status::Internal(fmt::format("{} is off by {:.2g}", code, error));
+  request.speeds.assign(which.workers, 1);
+  request.stragglers = which.stragglers;
+  request.partitions = which.workers;
+  return BuildCode(which.code, request);
+}
 
-  const double bytes = static_cast<double>((form.workers - 1) * length * sizeof(float));
-  const double seconds =
-      MedianSeconds(options, [&] { (void)DecodeOnce(decoder, form, answers, sum); });
-  const double copy_seconds = MedianSeconds(options, [&] {
-    for (RowId row = 1; row < form.workers; ++row) {
-      float* to = sum.data();
-      for (const auto& slice : answers.slices[row]) {
-        std::memcpy(to, slice.data(), slice.size() * sizeof(float));
-        to += slice.size();
+// Vectors that workers send, one after the other. Slices come from a pool that is larger than any
+// cache: what a decoder does with them does not depend on whether they are answers of a code.
+class Decoding {
+ public:
+  Decoding(const CodeForm& form, uint32_t stragglers, size_t length, ParallelFor& parallel)
+      : form_(form),
+        skipped_(form.tiling() ? 0 : stragglers),
+        sum_(length),
+        decoder_(form, length, kSlice, parallel) {
+    const size_t slices = std::min<size_t>(kPool, form.workers * decoder_.slice_count());
+    for (size_t i = 0; i < slices; ++i) pool_.push_back(RandomVector(kSlice, i));
+    decoder_.SetHome(sum_);
+  }
+
+  // Everybody's vectors but those of the first rows, in order: where answers wait for their turn
+  // this is their turn. `between` runs after each vector.
+  Status Run(const std::function<void()>& between) {
+    decoder_.Reset(form_);
+    counted_ = 0;
+    double rest = 0;
+    for (RowId row = skipped_; row < form_.workers; ++row) {
+      const size_t before = counted_;
+      Status status;
+      const double seconds = SecondsOf([&] { status = AddRow(row); });
+      MOTLEY_RETURN_IF_ERROR(status);
+      if (counted_ == before) {
+        rest += seconds;
+      } else {
+        (before == 0 ? first_ : others_).push_back(seconds);
+      }
+      between();
+    }
+    if (!decoder_.Decodable()) return Status::Internal("not decodable");
+    Status status;
+    rest += SecondsOf([&] { status = decoder_.Finish(sum_); });
+    rest_.push_back(rest);
+    return status;
+  }
+
+  // Of the lower quartiles of its parts: as long as one pass of the loops it is compared with.
+  double Seconds() const {
+    const double others = static_cast<double>(counted_) / decoder_.slice_count() - 1;
+    return Quartile(first_) + others * Quartile(others_) + Quartile(rest_);
+  }
+
+  // The sums that a slice is added to, as the mixed loops have them.
+  size_t sums_per_slice() const {
+    if (form_.tiling()) return 1;
+    size_t sums = 0;
+    for (uint32_t r = 0; r < form_.accumulators; ++r) {
+      sums += form_.C(r, form_.workers - 1) != Complex(0) ? 1 : 0;
+    }
+    return sums;
+  }
+  bool packed() const { return form_.field == Field::kComplexPacked; }
+
+  // Of the last Run: see the header.
+  double Bytes() const {
+    const double half = packed() ? 0.5 : 0;
+    const double vectors = static_cast<double>(counted_) / decoder_.slice_count();
+    const double per_slice = 1 + 2 * (static_cast<double>(sums_per_slice()) + half);
+    double floats = vectors * per_slice;
+    floats -= static_cast<double>(sums_per_slice()) + half;    // Not read by the first row.
+    if (!form_.tiling()) floats += UsedByFinish() + half + 1;  // Finish; tiling is done by then.
+    return floats * static_cast<double>(sum_.size()) * kFloat;
+  }
+
+  // The sum against decoding vector times vectors, in double.
+  Result<double> Error() {
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<Complex> a, Vector());
+    double difference = 0;
+    double size = 0;
+    std::vector<float> wanted;
+    for (size_t slice = 0; slice < decoder_.slice_count(); ++slice) {
+      std::vector<const float*> terms;
+      for (RowId row = 0; row < form_.workers; ++row) terms.push_back(Slice(row, slice).data());
+      wanted.resize(decoder_.slice_length(slice));
+      reference::WeightedSum(form_.field, a, terms, wanted);
+      const float* got = sum_.data() + decoder_.slice_begin(slice);
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        difference += (double{got[i]} - wanted[i]) * (double{got[i]} - wanted[i]);
+        size += double{wanted[i]} * wanted[i];
       }
     }
-  });
-  return BenchLine{fmt::format("{} n=8 s=1, {:.1f} MB each", code, length * 4e-6), "GB/s",
-                   bytes / seconds * 1e-9, "memcpy of the answers", bytes / copy_seconds * 1e-9};
+    return std::sqrt(difference / size);
+  }
+
+ private:
+  static constexpr size_t kPool = 256;
+  static constexpr double kNoLimit = 1e9;
+
+  // Rows are far apart in the pool, so that nothing is still in a cache when it is used again.
+  std::vector<float>& Slice(RowId row, size_t slice) {
+    std::vector<float>& values = pool_[(slice + row * 97) % pool_.size()];
+    MOTLEY_ASSERT(values.size() == decoder_.slice_length(slice));
+    return values;
+  }
+
+  Status AddRow(RowId row) {
+    for (size_t slice = 0; slice < decoder_.slice_count(); ++slice) {
+      const auto outcome = decoder_.AddSlice(row, slice, Slice(row, slice), kNoLimit);
+      if (!outcome.ok()) return outcome.status();
+      counted_ += *outcome == StreamDecoder::Outcome::kAdded ? 1 : 0;
+    }
+    return Status::Ok();
+  }
+
+  std::vector<bool> Present() const {
+    std::vector<bool> present(form_.workers, true);
+    std::fill_n(present.begin(), skipped_, false);
+    return present;
+  }
+
+  double UsedByFinish() const {
+    const auto solved = SolveClosed(form_, Present());
+    if (!solved.ok()) return 0;
+    return static_cast<double>(form_.accumulators -
+                               std::count(solved->x.begin(), solved->x.end(), Complex(0)));
+  }
+
+  // Who counted: the decoder takes the first class or cover that is whole.
+  Result<std::vector<Complex>> Vector() const {
+    if (form_.tiling()) {
+      MOTLEY_ASSIGN_OR_RETURN(const DecodingVector solved, Solve(form_, Present()));
+      return solved.a;
+    }
+    std::vector<bool> present = Present();
+    for (RowId last = form_.workers - 1; last > 0; --last) {
+      std::vector<bool> fewer = present;
+      fewer[last] = false;
+      if (!SolveClosed(form_, fewer).ok()) break;
+      present = fewer;
+    }
+    MOTLEY_ASSIGN_OR_RETURN(const DecodingVector solved, SolveClosed(form_, present));
+    return solved.a;
+  }
+
+  const CodeForm& form_;
+  const RowId skipped_;
+  std::vector<std::vector<float>> pool_;
+  std::vector<float> sum_;
+  StreamDecoder decoder_;
+  size_t counted_ = 0;  // Slices that were added.
+  // Seconds of each Run: the first vector, each other one, and what is left.
+  std::vector<double> first_;
+  std::vector<double> others_;
+  std::vector<double> rest_;
+};
+
+size_t Rounds(const BenchOptions& options) { return options.full ? 3 : 1; }
+
+Result<BenchLine> DecodeLine(const BenchOptions& options, const Case& which, size_t length) {
+  MOTLEY_ASSIGN_OR_RETURN(const CodeForm form, Build(which));
+  const auto parallel = MakeTbbParallelFor(options.threads);
+  Decoding decoding(form, which.stragglers, length, *parallel);
+  MOTLEY_RETURN_IF_ERROR(decoding.Run([] {}));
+  MOTLEY_ASSIGN_OR_RETURN(const double error, decoding.Error());
+  if (!(error <= 1e-5)) {
+    return Status::Internal(fmt::format("{} is off by {:.2g}", which.code, error));
+  }
+  MixedLoops loops(length, decoding.sums_per_slice(), decoding.packed(), options.threads);
+  for (size_t round = 0; round < Rounds(options); ++round) {
+    MOTLEY_RETURN_IF_ERROR(decoding.Run([&] { loops.Run(); }));
+  }
+  return BenchLine{which.Name(length), "GB/s", decoding.Bytes() / decoding.Seconds() * 1e-9,
+                   "memory, same mix of reads and writes", loops.bytes_per_second() * 1e-9};
+}
+
+// What a weighted sum costs, beside plain axpy loops for each of its terms.
+Result<BenchLine> EncodeLine(const BenchOptions& options, Field field, size_t term_count,
+                             size_t length) {
+  std::vector<std::vector<float>> vectors;
+  std::vector<const float*> terms;
+  std::vector<Complex> weights;
+  for (size_t r = 0; r < term_count; ++r) {
+    vectors.push_back(RandomVector(length, r));
+    weights.emplace_back(0.3 + static_cast<double>(r), field == Field::kReal ? 0 : 0.7);
+  }
+  for (const auto& vector : vectors) terms.push_back(vector.data());
+  std::vector<float> sum(length);
+  const auto parallel = MakeTbbParallelFor(options.threads);
+  // One term is added to the sum, more are summed at once.
+  const auto run = [&] {
+    parallel->For(length, size_t{1} << 16, [&](size_t begin, size_t end) {
+      const std::span<float> part(sum.data() + begin, end - begin);
+      if (term_count == 1) {
+        return AddWeighted(field, weights[0], {terms[0] + begin, end - begin}, part);
+      }
+      std::vector<const float*> parts;
+      for (const float* term : terms) parts.push_back(term + begin);
+      WeightedSum(field, weights, parts, part);
+    });
+  };
+  run();
+  std::vector<float> wanted(length);
+  reference::WeightedSum(field, weights, terms, wanted);
+  for (size_t t = 0; t < length; ++t) {
+    if (!(std::abs(sum[t] - wanted[t]) <= 1e-4)) return Status::Internal("a wrong weighted sum");
+  }
+  MixedLoops loops(length, 1, false, options.threads);
+  std::vector<double> seconds;
+  for (size_t round = 0; round < 5 * Rounds(options); ++round) {
+    loops.Run();
+    seconds.push_back(SecondsOf(run));
+  }
+  const double bytes = static_cast<double>(term_count * length) * kFloat * 3;
+  return BenchLine{fmt::format("{} of {} x {:.3g} MB", field == Field::kReal ? "real" : "packed",
+                               term_count, static_cast<double>(length) * kFloat * 1e-6),
+                   "GB/s as axpy", bytes / Quartile(seconds) * 1e-9, "plain axpy loops",
+                   loops.bytes_per_second() * 1e-9};
 }
 
 }  // namespace
 
 Result<std::vector<BenchLine>> BenchStreamDecode(const BenchOptions& options) {
-  const size_t length = options.full ? size_t{6} << 20 : size_t{1} << 18;
+  const size_t length = (options.full ? 96 : 2) * kSlice;  // Whole slices.
   std::vector<BenchLine> lines;
-  for (const char* code : {"cyclic", "rs"}) {
-    MOTLEY_ASSIGN_OR_RETURN(BenchLine line, DecodeLine(options, code, length));
+  for (const Case& which :
+       {Case{"none", 8, 0}, Case{"repetition", 8, 1}, Case{"repetition", 32, 2},
+        Case{"cyclic", 8, 1}, Case{"heterogeneous", 32, 2}, Case{"rs", 8, 1}, Case{"rs", 32, 2}}) {
+    MOTLEY_ASSIGN_OR_RETURN(BenchLine line, DecodeLine(options, which, length));
     lines.push_back(std::move(line));
   }
   return lines;
 }
 
+Result<std::vector<BenchLine>> BenchEncode(const BenchOptions& options) {
+  const size_t length = options.full ? 25'000'000 : 100'000;
+  std::vector<BenchLine> lines;
+  for (const Field field : {Field::kReal, Field::kComplexPacked}) {
+    for (const size_t terms : {1, 4}) {
+      MOTLEY_ASSIGN_OR_RETURN(BenchLine line, EncodeLine(options, field, terms, length));
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
 Result<std::vector<BenchLine>> BenchDecodingVector(const BenchOptions& options) {
-  const uint32_t n = options.full ? 64 : 16;
-  const uint32_t s = options.full ? 6 : 2;
-  CodeRequest request;
-  request.speeds.assign(n, 1);
-  request.stragglers = s;
-  request.partitions = n;
-  MOTLEY_ASSIGN_OR_RETURN(const CodeForm form, BuildCode("rs", request));
-  std::vector<bool> present(n, true);
-  for (uint32_t i = 0; i < s; ++i) present[i * n / s] = false;
-  MOTLEY_ASSIGN_OR_RETURN(const DecodingVector closed, SolveClosed(form, present));
-  const double residual = DecodingResidual(form, closed.a);
-  if (!(residual <= 1e-6)) return Status::Internal(fmt::format("residual {:.2g}", residual));
-  const double seconds = MedianSeconds(options, [&] { (void)SolveClosed(form, present); });
-  const double general = MedianSeconds(options, [&] { (void)SolveGeneral(form, present); });
-  return std::vector<BenchLine>{{fmt::format("rs n={} s={}", n, s), "1/s", 1 / seconds,
-                                 "general least squares", 1 / general}};
+  constexpr double kLimit = 50e-6;
+  std::vector<BenchLine> lines;
+  const Case large = options.full ? Case{"rs", 256, 15} : Case{"rs", 64, 6};
+  for (const Case& which : {Case{"rs", 16, 2}, large}) {
+    const uint32_t n = which.workers;
+    MOTLEY_ASSIGN_OR_RETURN(const CodeForm form, Build(which));
+    std::vector<bool> present(n, true);
+    for (uint32_t i = 0; i < which.stragglers; ++i) present[i * n / which.stragglers] = false;
+    const DecodeLimits limits{.tolerance = 1e-2};
+    MOTLEY_ASSIGN_OR_RETURN(const DecodingVector closed, SolveClosed(form, present, limits));
+    const double residual = DecodingResidual(form, closed.a);
+    if (!(residual <= 1e-6)) return Status::Internal(fmt::format("residual {:.2g}", residual));
+    const double seconds =
+        MedianSeconds(options, [&] { (void)SolveClosed(form, present, limits); });
+    const double general =
+        MedianSeconds(options, [&] { (void)SolveGeneral(form, present, limits); });
+    const std::string what =
+        fmt::format("rs n={} s={}, residual {:.0e}", n, which.stragglers, residual);
+    lines.push_back({what, "1/s", 1 / seconds, "one in 0.05 ms", 1 / kLimit});
+    lines.push_back({what, "1/s", 1 / seconds, "general least squares", 1 / general});
+  }
+  return lines;
 }
 
 }  // namespace motley

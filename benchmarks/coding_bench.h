@@ -8,7 +8,14 @@
 
 namespace motley {
 
+// The bytes that decoding must move, per second, beside what plain loops of the same mix of reads
+// and writes reach: per float, each slice is read once (4 bytes), each sum that it is added to is
+// read and written (8; written only by the first row), and Finish reads the sums and writes one.
 Result<std::vector<BenchLine>> BenchStreamDecode(const BenchOptions& options);
+// Weighted sums as a worker forms them, beside plain axpy loops.
+Result<std::vector<BenchLine>> BenchEncode(const BenchOptions& options);
 Result<std::vector<BenchLine>> BenchDecodingVector(const BenchOptions& options);
+// The process's peak memory while a step is decoded, beside (s + 2) gradients and a slice.
+Result<std::vector<BenchLine>> BenchDecodeMemory(const BenchOptions& options);
 
 }  // namespace motley

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/bandwidth.h"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+namespace motley {
+namespace {
+
+constexpr size_t kBlock = 512;  // Floats.
+constexpr size_t kLine = 16;
+
+// Compiled for each instruction set, chosen at run time.
+#if defined(__x86_64__) && !defined(__clang__)
+#define MOTLEY_FASTEST \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3")))
+#else
+#define MOTLEY_FASTEST
+#endif
+
+MOTLEY_FASTEST void AddBlock(const float* __restrict from, float* __restrict to, float weight,
+                             size_t count) {
+  for (size_t t = 0; t < count; ++t) to[t] += weight * from[t];
+}
+
+void FetchBlock(const float* from, size_t count) {
+  for (size_t t = 0; t < count; t += kLine) __builtin_prefetch(from + t);
+}
+
+}  // namespace
+
+struct MixedLoops::Arrays {
+  std::vector<float> from;
+  std::vector<std::vector<float>> sums;
+  std::vector<float> half;
+  size_t threads;
+
+  void Pass(bool prefetch, size_t begin, size_t end) {
+    for (; begin < end; begin += kBlock) {
+      const size_t size = std::min(kBlock, end - begin);
+      const size_t next = std::min(begin + size, end);
+      const size_t ahead = prefetch ? std::min(kBlock, end - next) : 0;
+      FetchBlock(from.data() + next, ahead);
+      for (auto& sum : sums) {
+        FetchBlock(sum.data() + next, ahead);
+        AddBlock(from.data() + begin, sum.data() + begin, 0.5F, size);
+      }
+      if (half.empty()) continue;
+      FetchBlock(half.data() + next / 2, ahead / 2);
+      AddBlock(from.data() + begin, half.data() + begin / 2, 0.5F, size / 2);
+    }
+  }
+
+  void PassOfAll(bool prefetch) {
+    const size_t share = (from.size() / threads + kBlock - 1) / kBlock * kBlock;
+    std::vector<std::thread> helpers;
+    for (size_t i = 1; i < threads; ++i) {
+      const size_t begin = std::min(from.size(), i * share);
+      helpers.emplace_back(
+          [=, this] { Pass(prefetch, begin, std::min(from.size(), begin + share)); });
+    }
+    Pass(prefetch, 0, std::min(from.size(), share));
+    for (std::thread& helper : helpers) helper.join();
+  }
+};
+
+double Quartile(std::vector<double> values) {
+  const auto at = values.begin() + static_cast<ptrdiff_t>(values.size() / 4);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+MixedLoops::MixedLoops(size_t length, size_t sums, bool half_more, size_t threads)
+    : arrays_(new Arrays{std::vector<float>(length, 1), {}, {}, threads}),
+      bytes_(static_cast<double>(length) * sizeof(float) *
+             (1 + 2 * (static_cast<double>(sums) + (half_more ? 0.5 : 0)))) {
+  for (size_t r = 0; r < sums; ++r) arrays_->sums.emplace_back(length, 1);
+  if (half_more) arrays_->half.assign(length / 2 + kBlock, 1);
+}
+
+MixedLoops::~MixedLoops() { delete arrays_; }
+
+void MixedLoops::Run() {
+  for (const bool prefetch : {false, true}) {
+    seconds_[prefetch].push_back(SecondsOf([&] { arrays_->PassOfAll(prefetch); }));
+  }
+}
+
+double MixedLoops::bytes_per_second() const {
+  return bytes_ / std::min(Quartile(seconds_[0]), Quartile(seconds_[1]));
+}
+
+}  // namespace motley
