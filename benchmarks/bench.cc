@@ -1,1 +1,48 @@
-b1f7d4f2a75ab2eb8893d44e0a328ee28dc61b94
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/bench.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "benchmarks/coding_bench.h"
+#include "benchmarks/kernels_bench.h"
+#include "benchmarks/sim_bench.h"
+#include "benchmarks/transport_bench.h"
+
+namespace motley {
+
+const std::vector<Bench>& Benches() {
+  static const std::vector<Bench> benches = {
+      {"coding.stream_decode", "s + 1 accumulators over streaming answers", BenchStreamDecode},
+      {"coding.encode", "weighted sums of partition gradients", BenchEncode},
+      {"coding.decode_memory", "peak memory of a decoded step", BenchDecodeMemory},
+      {"coding.decoding_vector", "decoding vector of a code in C-form", BenchDecodingVector},
+      {"kernels.gemm", "matrix product of each CPU kernel module", BenchGemm},
+      {"transport.tcp", "messages over loopback TCP", BenchTcp},
+      {"transport.nearby", "messages by shared memory", BenchNearby},
+      {"sim.events", "simulated clusters, tasks per second", BenchSimEvents},
+  };
+  return benches;
+}
+
+double SecondsOf(const std::function<void()>& call) {
+  const auto begin = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double MedianSeconds(const BenchOptions& options, const std::function<void()>& call) {
+  constexpr size_t kLeastCalls = 5;
+  const double least_seconds = options.full ? 0.5 : 0.01;
+  call();
+  std::vector<double> seconds;
+  for (double total = 0; seconds.size() < kLeastCalls || total < least_seconds;) {
+    seconds.push_back(SecondsOf(call));
+    total += seconds.back();
+  }
+  const auto middle = seconds.begin() + static_cast<ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+}  // namespace motley
