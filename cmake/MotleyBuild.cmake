@@ -32,6 +32,11 @@ if(MOTLEY_SANITIZE)
   set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1")
 endif()
 
+option(MOTLEY_FUZZ "Build motley-fuzz; needs clang (./dev fuzz)" OFF)
+if(MOTLEY_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "base/assert.h"
+#include "tests/fuzz/holds_together.h"
+#include "tests/fuzz/scratch.h"
+#include "tests/fuzz/target.h"
+#include "training/readers.h"
+#include "training/safetensors.h"
+#include "training/safetensors_header.h"
+
+namespace motley::fuzz {
+namespace {
+
+// As classes and as real numbers; an error must say something.
+void Read(const std::string& path) {
+  for (const bool regression : {false, true}) {
+    const auto data = ReadTrainingData(path, {.regression = regression});
+    if (!data.ok()) {
+      MOTLEY_ASSERT(!data.status().message().empty());
+      continue;
+    }
+    ExpectHoldsTogether(data->train);
+    if (data->test.has_value()) ExpectHoldsTogether(*data->test);
+    MOTLEY_ASSERT(data->class_labels.size() == data->train.classes);
+  }
+}
+
+}  // namespace
+
+void Csv(std::string_view input) { Read(Scratch::Write("a.csv", input)); }
+void Gzip(std::string_view input) { Read(Scratch::Write("a.gz", input)); }
+void Libsvm(std::string_view input) { Read(Scratch::Write("a.svm", input)); }
+void Npy(std::string_view input) { Read(Scratch::Write("a.npy", input)); }
+void Npz(std::string_view input) { Read(Scratch::Write("a.npz", input)); }
+void SafetensorsData(std::string_view input) { Read(Scratch::Write("a.safetensors", input)); }
+
+// Three images are labelled beside; also as the labels of three images.
+void Idx(std::string_view input) {
+  using namespace std::string_view_literals;
+  Scratch::Write("a-labels-idx1", "\0\0\x08\x01\0\0\0\x03\0\1\2"sv);
+  Read(Scratch::Write("a-images-idx3", input));
+  Scratch::Write("b-labels-idx1", input);
+  Read(Scratch::Write("b-images-idx3", "\0\0\x08\x03\0\0\0\x03\0\0\0\2\0\0\0\1abcdef"sv));
+}
+
+void SafetensorsModel(std::string_view input) {
+  const auto header = ParseSafetensorsHeader(input);
+  if (header.ok()) {
+    for (const auto& [name, tensor] : header->tensors) {
+      MOTLEY_ASSERT(tensor.begin <= tensor.end);
+      MOTLEY_ASSERT(tensor.end <= input.size() - header->data_begin);
+    }
+  }
+  const auto loaded = LoadModel(Scratch::Write("model.safetensors", input));
+  if (!loaded.ok()) return;
+  MOTLEY_ASSERT(header.ok());
+  const auto model = Model::Create(loaded->spec);
+  MOTLEY_ASSERT(model.ok());
+  MOTLEY_ASSERT(loaded->parameters.size() == (*model)->parameter_count());
+  for (const float parameter : loaded->parameters) MOTLEY_ASSERT(std::isfinite(parameter));
+}
+
+}  // namespace motley::fuzz

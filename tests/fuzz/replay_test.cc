@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every input in corpus/, and some hundred damaged copies of each: what fuzzing once found stays
+// found, without a fuzzer.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/random.h"
+#include "tests/fuzz/target.h"
+
+namespace motley::fuzz {
+namespace {
+
+std::vector<std::string> Corpus(const std::string& name) {
+  std::vector<std::filesystem::path> paths;
+  const std::filesystem::path folder =
+      std::filesystem::path(MOTLEY_SOURCE_DIR) / "tests/fuzz/corpus" / name;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::string> inputs;
+  for (const auto& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    inputs.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  return inputs;
+}
+
+std::string Damaged(std::string text, Random& random) {
+  const uint64_t times = 1 + random.Below(4);
+  for (uint64_t i = 0; i < times && !text.empty(); ++i) {
+    const size_t at = random.Below(text.size());
+    const auto byte = static_cast<char>(random.Below(256));
+    switch (random.Below(6)) {
+      case 0: text[at] = byte; break;
+      case 1: text[at] = static_cast<char>(text[at] ^ (1 << random.Below(8))); break;
+      case 2: text.insert(at, 1, byte); break;
+      case 3: text.erase(at, 1 + random.Below(5)); break;
+      case 4: text.resize(at); break;
+      default: text.insert(at, text.substr(random.Below(text.size()), 1 + random.Below(20)));
+    }
+  }
+  return text;
+}
+
+class Replay : public ::testing::TestWithParam<Target> {};
+
+TEST_P(Replay, EveryInputAndDamagedCopiesOfItEndWell) {
+  constexpr int kCopies = 300;
+  const auto corpus = Corpus(GetParam().name);
+  ASSERT_FALSE(corpus.empty());
+  Random random(1, Stream::kTest);
+  GetParam().run({});
+  for (const std::string& input : corpus) {
+    GetParam().run(input);
+    for (int i = 0; i < kCopies; ++i) GetParam().run(Damaged(input, random));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Replay, ::testing::ValuesIn(Targets()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace motley::fuzz

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/target.h"
+
+namespace motley::fuzz {
+
+// A new reader of anything from outside gets a line here, a function in target.h and a folder of
+// small examples in corpus/.
+const std::vector<Target>& Targets() {
+  static const std::vector<Target> targets = {
+      {"block", Block},
+      {"control", Control},
+      {"csv", Csv},
+      {"faults", FaultPlan},
+      {"frames", Frames},
+      {"gzip", Gzip},
+      {"idx", Idx},
+      {"libsvm", Libsvm},
+      {"npy", Npy},
+      {"npz", Npz},
+      {"profile", Profile},
+      {"safetensors_data", SafetensorsData},
+      {"safetensors_model", SafetensorsModel},
+      {"shard", ShardFile},
+  };
+  return targets;
+}
+
+}  // namespace motley::fuzz

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.h"
+#include "runtime/messages.h"
+#include "tests/fuzz/holds_together.h"
+#include "tests/fuzz/target.h"
+#include "transport/control.h"
+#include "transport/frame_reader.h"
+
+namespace motley::fuzz {
+namespace {
+
+BytesView View(std::string_view input) { return std::as_bytes(std::span(input)); }
+
+// Checks that what the reader says is in order; gives room to every second payload.
+class CheckingSink final : public FrameReader::Sink {
+ public:
+  std::span<std::byte> OnPayload(const Header& header) override {
+    MOTLEY_ASSERT(!open_ && header.length > 0 && header.length <= MaxPayload(header.kind));
+    open_ = true;
+    gave_ = ++payloads_ % 2 == 0;
+    if (!gave_) return {};
+    room_.assign(header.length, std::byte{0});
+    return room_;
+  }
+  void OnPayloadDone(const Header& header, bool discarded) override {
+    MOTLEY_ASSERT(open_ == (header.length > 0));
+    MOTLEY_ASSERT(header.length == 0 || discarded != gave_);
+    open_ = false;
+  }
+
+ private:
+  bool open_ = false;
+  bool gave_ = false;
+  size_t payloads_ = 0;
+  Bytes room_;
+};
+
+// Damage to a header or payload would hardly ever get past its checksum: sets them right.
+Bytes WithChecksums(BytesView input) {
+  Bytes bytes(input.begin(), input.end());
+  const auto hash = [](std::span<std::byte> part) {
+    return static_cast<uint64_t>(XXH3_64bits(part.data(), part.size()));
+  };
+  constexpr size_t kPayloadHash = kHeaderSize - 16, kHeaderHash = kHeaderSize - 8;
+  constexpr size_t kLength = kHeaderSize - 24;
+  std::span<std::byte> rest(bytes);
+  while (rest.size() >= kHeaderSize) {
+    uint32_t length = 0;
+    std::memcpy(&length, rest.data() + kLength, sizeof length);
+    const size_t payload = std::min<size_t>(length, rest.size() - kHeaderSize);
+    const uint64_t of_payload = hash(rest.subspan(kHeaderSize, payload));
+    std::memcpy(rest.data() + kPayloadHash, &of_payload, sizeof of_payload);
+    const uint64_t of_header = hash(rest.first(kHeaderHash));
+    std::memcpy(rest.data() + kHeaderHash, &of_header, sizeof of_header);
+    rest = rest.subspan(kHeaderSize + payload);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// The first byte says in parts of which size the bytes come, and whether checksums are set right.
+void Frames(std::string_view input) {
+  if (input.empty()) return;
+  const auto mode = static_cast<unsigned char>(input[0]);
+  const size_t most = size_t{1} << (mode % 16);
+  const BytesView raw = View(input.substr(1));
+  const Bytes bytes = mode >= 128 ? WithChecksums(raw) : Bytes(raw.begin(), raw.end());
+  CheckingSink sink;
+  FrameReader reader(sink);
+  for (BytesView rest(bytes); !rest.empty();) {
+    const std::span<std::byte> room = reader.Room();
+    MOTLEY_ASSERT(!room.empty());
+    const size_t count = std::min({most, room.size(), rest.size()});
+    std::copy_n(rest.begin(), count, room.begin());
+    rest = rest.subspan(count);
+    if (!reader.Advance(count).ok()) return;
+  }
+}
+
+void Control(std::string_view input) {
+  const auto control = DecodeControl(View(input));
+  if (!control.ok()) return;
+  if (const wire::AssignT* assign = control->body.AsAssign()) {
+    constexpr uint32_t kPartitions = 64;
+    const auto terms = TermsOf(*assign, kPartitions);
+    if (terms.ok()) {
+      for (const PartitionTerm& term : *terms) {
+        MOTLEY_ASSERT(term.begin < term.end && term.end <= kPartitions);
+      }
+    }
+  }
+  if (const wire::ErrorT* error = control->body.AsError()) {
+    MOTLEY_ASSERT(!StatusOf(*error).ok());
+  }
+}
+
+// The first byte says what shape the job has.
+void Block(std::string_view input) {
+  if (input.empty()) return;
+  const auto shape = static_cast<unsigned char>(input[0]);
+  const uint32_t features = 1 + shape % 8;
+  const uint32_t classes = shape / 8 % 8;
+  const bool sparse = shape >= 128;
+  const auto block = DecodeBlock(View(input.substr(1)), features, classes, sparse);
+  if (!block.ok()) return;
+  ExpectHoldsTogether(*block);
+  MOTLEY_ASSERT(block->features == features && block->classes == classes);
+  const Bytes again = EncodeBlock(*block, 0, block->rows());
+  MOTLEY_ASSERT(again.size() + 1 == input.size());
+  MOTLEY_ASSERT(std::memcmp(again.data(), input.data() + 1, again.size()) == 0);
+}
+
+}  // namespace motley::fuzz
