@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Steps per second of an MLP 784-256-10, batch 512, 4 local workers without pacing, beside PyTorch DDP over gloo.
+
+Usage: ddp.py MOTLEY [--json] [--rounds N]. Behind `./dev bench ddp`; about two minutes. Both train on the same
+samples (MNIST's test images when ../shared/data has them, otherwise made from a seed), from the same distribution
+of weights, with plain SGD; their losses over all samples must agree before a figure is printed.
+"""
+
+import argparse
+import gzip
+import json
+import pathlib
+import random
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+
+import peer_tools
+
+HERE = pathlib.Path(__file__).parent
+MNIST = HERE.parents[1] / "shared" / "data" / "mnist"
+WORKERS, BATCH, LR = 4, 512, 0.1
+MARKS = [100, 300, 1000]  # Steps after which the losses are compared.
+TOLERANCE = 0.1           # Of the loss: the batches are drawn differently.
+
+
+def images_and_labels():
+    images, labels = MNIST / "t10k-images-idx3-ubyte.gz", MNIST / "t10k-labels-idx1-ubyte.gz"
+    if images.exists() and labels.exists():
+        return "MNIST's test images", gzip.open(images).read()[16:], gzip.open(labels).read()[8:]
+    # A bright blob per class at a place of its own, over noise.
+    draw = random.Random(7)
+    pixels, classes = bytearray(), bytearray()
+    for _ in range(8192):
+        label = draw.randrange(10)
+        image = bytearray(draw.randrange(160) for _ in range(784))
+        for _ in range(90):
+            row = min(27, max(0, round(draw.gauss(4 + 5 * (label % 5), 3))))
+            column = min(27, max(0, round(draw.gauss(8 + 11 * (label // 5), 3))))
+            image[28 * row + column] = draw.randrange(96, 256)
+        pixels += image
+        classes.append(label)
+    return "made samples", bytes(pixels), bytes(classes)
+
+
+def write_samples(folder):
+    """The same samples for both; `t10k` is there so that all of `train` is trained on."""
+    what, pixels, labels = images_and_labels()
+    count = len(labels)
+    for name, samples in (("train", count), ("t10k", 1000)):
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(
+            struct.pack(">IIII", 0x803, samples, 28, 28) + pixels[:samples * 784])
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, samples) + labels[:samples])
+    (folder / "pixels").write_bytes(pixels)
+    (folder / "labels").write_bytes(labels)
+    return what, count
+
+
+CONVERT = """
+import numpy, sys
+folder = sys.argv[1]
+pixels = numpy.fromfile(folder + "/pixels", dtype=numpy.uint8).reshape(-1, 784)
+labels = numpy.fromfile(folder + "/labels", dtype=numpy.uint8).astype(numpy.int64)
+numpy.savez(folder + "/samples.npz", features=pixels.astype(numpy.float32) / pixels.max(), labels=labels)
+"""
+
+
+def train_ours(motley, folder, steps, environment):
+    return peer_tools.run_json([motley, "train", "--data", str(folder), "--model", "mlp:256", "--workers", str(WORKERS),
+                                "--batch", str(BATCH), "--optimizer", "sgd", "--lr", str(LR), "--code", "none",
+                                "--steps", str(steps), "--json", "--quiet"], environment)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("motley")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    flags = parser.parse_args()
+    python = peer_tools.torch_python()
+    environment = dict(peer_tools.ENVIRONMENT)
+    if core := peer_tools.openblas_core():
+        environment["OPENBLAS_CORETYPE"] = core
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        what, count = write_samples(folder)
+        ours, theirs = [], []
+        if python:
+            subprocess.run([python, "-c", CONVERT, str(folder)], check=True)
+        for _ in range(flags.rounds):
+            ours.append(train_ours(flags.motley, folder, MARKS[-1], peer_tools.ENVIRONMENT))
+            if python:
+                theirs.append(peer_tools.run_json(
+                    [python, str(HERE / "peers" / "ddp_train.py"), str(folder / "samples.npz"), str(WORKERS),
+                     str(BATCH), str(LR), ",".join(map(str, MARKS))], environment))
+        losses = [train_ours(flags.motley, folder, mark, peer_tools.ENVIRONMENT)["final_loss"] for mark in MARKS]
+    result = {"samples": f"{count} {what}", "steps": MARKS,
+              "motley": {"steps_per_second": statistics.median(run["steps_per_second"] for run in ours),
+                         "median_step_ms": statistics.median(run["step_seconds"]["median"] for run in ours) * 1e3,
+                         "losses": losses}}
+    if python:
+        result["pytorch_ddp"] = {key: statistics.median(run[key] for run in theirs)
+                                 for key in ("steps_per_second", "median_step_ms")}
+        result["pytorch_ddp"]["losses"] = theirs[0]["losses"]
+        result["pytorch_ddp"]["openblas_core"] = core
+        result["ratio"] = result["motley"]["steps_per_second"] / result["pytorch_ddp"]["steps_per_second"]
+        for mark, own, other in zip(MARKS, losses, theirs[0]["losses"]):
+            if abs(own - other) > TOLERANCE * other:
+                sys.exit(f"the losses after {mark} steps differ: {own:.4f} and {other:.4f}")
+    if flags.json:
+        print(json.dumps(result, indent=2))
+        return
+    print(f"MLP 784-256-10, batch {BATCH}, {WORKERS} local workers, {result['samples']}")
+    for key, label in (("motley", "Motley"), ("pytorch_ddp", "PyTorch DDP, gloo")):
+        if key not in result:
+            print(f"{label:<20}left out: no python3-torch here")
+            continue
+        line = result[key]
+        curve = ", ".join(f"{loss:.4f}" for loss in line["losses"])
+        print(f"{label:<20}{line['steps_per_second']:>7.1f} steps/s, median step {line['median_step_ms']:.2f} ms; "
+              f"loss after {'/'.join(map(str, MARKS))} steps: {curve}")
+    if "ratio" in result:
+        print(f"ratio of steps/s    {result['ratio']:>7.2f}")
+
+
+if __name__ == "__main__":
+    main()

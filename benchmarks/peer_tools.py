@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the comparisons with other systems share: finding them, running them, saying why one is left out."""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+ENVIRONMENT = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+
+def openblas_core():
+    """The name under which Debian's OpenBLAS, older than the processor, uses all of its instructions."""
+    with open("/proc/cpuinfo") as info:
+        flags = next((line.split() for line in info if line.startswith("flags")), [])
+    if {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"} <= set(flags):
+        return "SkylakeX"
+    return "Haswell" if "avx2" in flags and "fma" in flags else None
+
+
+def torch_python():
+    """A Python that has PyTorch with gloo, or None. Debian's own comes first: others may not see its packages."""
+    for python in ("/usr/bin/python3", sys.executable):
+        check = "import torch.distributed as d; raise SystemExit(not d.is_gloo_available())"
+        try:
+            found = subprocess.run([python, "-c", check], capture_output=True, timeout=120).returncode == 0
+        except OSError:
+            found = False
+        if found:
+            return python
+    return None
+
+
+def mpi_program(source, folder):
+    """The path of the compiled program, or None when MPI is not installed."""
+    if not (shutil.which("mpicc") and shutil.which("mpirun")):
+        return None
+    program = os.path.join(folder, "mpi_program")
+    subprocess.run(["mpicc", "-O3", "-o", program, source], check=True)
+    return program
+
+
+def mpirun(workers, transport):
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    return ["mpirun", *root, "--oversubscribe", "--mca", "oob_tcp_if_include", "lo", "-n", str(workers),
+            "--mca", "btl", f"{transport},self", "--mca", "btl_tcp_if_include", "lo"]
+
+
+def run_json(command, environment=None):
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment or ENVIRONMENT,
+                         timeout=600)
+    return json.loads(run.stdout)
+
+
+def by_turns(commands, rounds, key):
+    """Runs each command once per round, so that all meet the same disturbances; {name: median of `key`}."""
+    values = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            values[name].append(run_json(command)[key])
+    return {name: statistics.median(all_values) for name, all_values in values.items()}

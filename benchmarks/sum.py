@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The sum of 4 processes' vectors, back at all of them: ours beside gloo and OpenMPI, by turns, each result checked.
+
+Usage: sum.py MOTLEY_SUM [--json] [--megabytes M] [--rounds N]. Behind `./dev bench sum`; about two minutes.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import tempfile
+
+import peer_tools
+
+HERE = pathlib.Path(__file__).parent
+WORKERS = 4
+REPETITIONS = 9
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--megabytes", type=float, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    flags = parser.parse_args()
+    size = [str(flags.megabytes), str(REPETITIONS)]
+    ours = [flags.program, "--workers", str(WORKERS), "--megabytes", size[0], "--repetitions", size[1],
+            "--threads", str(os.cpu_count() or 1)]
+    commands = {"Motley": ours, "Motley, TCP": [*ours, "--tcp"]}
+    left_out = {}
+    python = peer_tools.torch_python()
+    if python:
+        commands["PyTorch gloo"] = [python, str(HERE / "peers" / "gloo_sum.py"), str(WORKERS), *size]
+    else:
+        left_out["PyTorch gloo"] = "no python3-torch here"
+    with tempfile.TemporaryDirectory() as folder:
+        program = peer_tools.mpi_program(HERE / "peers" / "mpi_sum.c", folder)
+        for name, transport in (("OpenMPI, TCP", "tcp"), ("OpenMPI, shared memory", "vader")):
+            if program:
+                commands[name] = [*peer_tools.mpirun(WORKERS, transport), program, *size]
+            else:
+                left_out[name] = "no libopenmpi-dev and openmpi-bin here"
+        medians = peer_tools.by_turns(commands, flags.rounds, "median_ms")
+    ours = medians["Motley"]
+    if flags.json:
+        print(json.dumps({"megabytes": flags.megabytes, "workers": WORKERS, "median_ms": medians,
+                          "ratio_to_motley": {name: value / ours for name, value in medians.items()},
+                          "left_out": left_out}, indent=2))
+        return
+    print(f"{flags.megabytes:g} MB of float32, one server, {WORKERS} worker processes: ms until all have the sum")
+    for name, value in medians.items():
+        print(f"{name:<26}{value:>9.1f} ms{value / ours:>8.2f} x Motley")
+    for name, why in left_out.items():
+        print(f"{name:<26}left out: {why}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// motley-sum: one server and N worker processes; the sum of their vectors, back at all of them. The
+// data path is a job's: answers in slices, the row collector and its stream decoder, the publisher.
+// Prints one JSON object.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "coding/combine.h"
+#include "coding/gradient_code.h"
+#include "devices/cpu/cpu_device.h"
+#include "fmt/core.h"
+#include "runtime/publisher.h"
+#include "runtime/row_collector.h"
+#include "runtime/slicing.h"
+#include "runtime/uv_loop.h"
+#include "transport/tcp_transport.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kSlice = size_t{1} << 18;  // Floats, as in a job.
+constexpr unsigned kLimitSeconds = 300;
+
+struct Task {
+  uint32_t workers = 4;
+  size_t length = 0;
+  uint64_t repetitions = 9;  // After two that are not counted.
+  size_t threads = 1;        // Of the server's decoder.
+  Nearby nearby = Nearby::kSharedMemory;
+};
+
+// The monotonic clock is the machine's: times of different processes compare.
+uint64_t NowNs() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+// Whole numbers, so that every order of summing gives the same.
+float ValueOf(size_t index, uint32_t worker, uint64_t step) {
+  return static_cast<float>(index % 1021 + worker + step % 7);
+}
+
+[[noreturn]] void Die(const std::string& why) {
+  fmt::print(stderr, "motley-sum: {}\n", why);
+  _exit(1);
+}
+
+class Worker final : public Receiver {
+ public:
+  Worker(UvLoop& loop, const Task& task, uint32_t index)
+      : loop_(loop),
+        task_(task),
+        index_(index),
+        cut_{task.length, kSlice},
+        own_(task.length),
+        sum_(task.length),
+        transport_(MakeTcpTransport(loop.handle(), task.nearby)) {
+    transport_->SetReceiver(this);
+  }
+  void Run(const std::string& address) {
+    transport_->Connect(address);
+    loop_.Run();
+  }
+
+  void OnConnected(PeerId peer) override {
+    server_ = peer;
+    Say(0, 0);
+  }
+  void OnLost(PeerId, const Status& why) override { Die("a worker: " + why.ToString()); }
+  std::span<std::byte> OnPayload(PeerId, const Header& header) override {
+    const auto slice = SliceOf(cut_, header);
+    if (!slice.ok()) Die(slice.status().ToString());
+    return std::as_writable_bytes(std::span(sum_).subspan(cut_.begin(*slice), cut_.size(*slice)));
+  }
+  void OnPayloadDone(PeerId, const Header& header, bool) override {
+    if (header.length == 0) return OnOrder(header);
+    if (++arrived_ < cut_.count()) return;
+    end_ = NowNs();
+    Check(header.step - 1);
+    Say(begin_, end_);
+  }
+
+ private:
+  // "Prepare", then "go".
+  void OnOrder(const Header& order) {
+    if (order.row_id == 2) {
+      transport_->Disconnect(server_);
+      return loop_.Stop();
+    }
+    if (order.row_id == 0) {
+      for (size_t i = 0; i < own_.size(); ++i) own_[i] = ValueOf(i, index_, order.step);
+      norm_ = std::sqrt(SumOfSquares(own_)) * (1 + 1e-5);
+      arrived_ = 0;
+      return Say(0, 0);
+    }
+    begin_ = NowNs();
+    Header header;
+    header.kind = FrameKind::kGradient;
+    header.step = header.version = order.step;
+    header.row_id = index_;
+    header.total = own_.size();
+    header.norm = norm_;
+    for (size_t slice = 0; slice < cut_.count(); ++slice) {
+      header.offset = cut_.begin(slice);
+      const std::span<const float> values(own_.data() + header.offset, cut_.size(slice));
+      const BytesView piece = AsBytes(values);
+      transport_->Send(server_, header, {&piece, 1}, Priority::kBulk, [](const Status&) {});
+    }
+  }
+  void Check(uint64_t step) const {
+    for (size_t i = 0; i < sum_.size(); ++i) {
+      float expected = 0;
+      for (uint32_t w = 0; w < task_.workers; ++w) expected += ValueOf(i, w, step);
+      if (sum_[i] != expected) Die(fmt::format("{} instead of {} at {}", sum_[i], expected, i));
+    }
+  }
+  void Say(uint64_t begin, uint64_t end) {
+    Header header;
+    header.row_id = index_;
+    header.offset = begin;
+    header.total = end;
+    transport_->Send(server_, header, {}, Priority::kBulk, [](const Status&) {});
+  }
+
+  UvLoop& loop_;
+  Task task_;
+  uint32_t index_;
+  Slicing cut_;
+  std::vector<float> own_;
+  std::vector<float> sum_;
+  std::unique_ptr<Transport> transport_;
+  PeerId server_ = 0;
+  double norm_ = 0;
+  size_t arrived_ = 0;
+  uint64_t begin_ = 0;
+  uint64_t end_ = 0;
+};
+
+class Server final : public Receiver {
+ public:
+  Server(UvLoop& loop, const Task& task, ParallelFor& parallel, CodeForm form)
+      : loop_(loop),
+        task_(task),
+        form_(std::make_shared<const CodeForm>(std::move(form))),
+        transport_(MakeTcpTransport(loop.handle(), task.nearby)),
+        rows_(task.workers, task.length, kSlice, parallel, [this](const Event& e) { OnEvent(e); }),
+        publisher_(*transport_, task.workers, kSlice),
+        slices_(task.workers) {
+    transport_->SetReceiver(this);
+  }
+  Result<std::string> Listen() { return transport_->Listen("127.0.0.1:0"); }
+  const std::vector<double>& seconds() const { return seconds_; }
+
+  void OnConnected(PeerId) override {}
+  void OnLost(PeerId, const Status& why) override {
+    if (step_ < task_.repetitions + 2) Die("the server: " + why.ToString());
+    if (++gone_ == task_.workers) loop_.Stop();
+  }
+  std::span<std::byte> OnPayload(PeerId peer, const Header& header) override {
+    const WorkerId worker = worker_of_.at(peer);
+    const auto wanted = rows_.Begin(worker, header, false, slices_[worker]);
+    if (!wanted.ok() || !*wanted) Die("a slice was refused: " + wanted.status().ToString());
+    return std::as_writable_bytes(std::span(slices_[worker]));
+  }
+  void OnPayloadDone(PeerId peer, const Header& header, bool) override {
+    if (header.length == 0) return OnWord(peer, header);
+    const WorkerId worker = worker_of_.at(peer);
+    const Status fine = rows_.Finish(worker, slices_[worker]);
+    if (!fine.ok()) Die(fine.ToString());
+  }
+
+ private:
+  // All have joined, then all are prepared, then all have the sum, and so on.
+  void OnWord(PeerId peer, const Header& word) {
+    worker_of_[peer] = word.row_id;
+    peers_[word.row_id] = peer;
+    first_begin_ = std::min(first_begin_, word.offset);
+    last_end_ = std::max(last_end_, word.total);
+    if (++words_ < task_.workers) return;
+    words_ = 0;
+    if (phase_ == 1) {
+      rows_.Open(step_, form_);
+      for (WorkerId worker = 0; worker < task_.workers; ++worker) {
+        rows_.Assign(worker, step_, worker);
+      }
+    }
+    if (phase_ == 2) {
+      seconds_.push_back(static_cast<double>(last_end_ - first_begin_) * 1e-9);
+      for (WorkerId worker = 0; worker < task_.workers; ++worker) {
+        wire::PullT pull;
+        pull.step = step_;
+        pull.row = worker;
+        pull.finished = true;
+        rows_.End(worker, pull);
+      }
+      phase_ = 0;
+      if (++step_ == task_.repetitions + 2) return Order(2);
+    }
+    first_begin_ = UINT64_MAX;
+    last_end_ = 0;
+    Order(phase_++);
+  }
+  void Order(uint32_t what) {
+    Header header;
+    header.step = step_;
+    header.row_id = what;
+    for (const auto& [worker, peer] : peers_) {
+      transport_->Send(peer, header, {}, Priority::kBulk, [](const Status&) {});
+    }
+  }
+  void OnEvent(const Event& event) {
+    if (!std::holds_alternative<StepDecodable>(event)) return;
+    if (sum_ == nullptr || sum_.use_count() > 1) {
+      sum_ = std::make_shared<std::vector<float>>(task_.length);
+    }
+    const Status summed = rows_.Close(*sum_);
+    if (!summed.ok()) Die(summed.ToString());
+    for (const auto& [worker, peer] : peers_) {
+      publisher_.Publish(worker, peer, Header{}, step_ + 1, sum_);
+    }
+  }
+
+  UvLoop& loop_;
+  Task task_;
+  std::shared_ptr<const CodeForm> form_;
+  std::unique_ptr<Transport> transport_;
+  RowCollector rows_;
+  Publisher publisher_;
+  std::vector<std::vector<float>> slices_;
+  std::map<PeerId, WorkerId> worker_of_;
+  std::map<WorkerId, PeerId> peers_;
+  std::shared_ptr<std::vector<float>> sum_;
+  uint64_t step_ = 0;  // The first two are not counted.
+  uint32_t phase_ = 0;
+  uint32_t words_ = 0;
+  uint32_t gone_ = 0;
+  uint64_t first_begin_ = UINT64_MAX;
+  uint64_t last_end_ = 0;
+  std::vector<double> seconds_;
+};
+
+// Started before the server has any thread; learns its address by a pipe.
+pid_t StartWorker(const Task& task, uint32_t index, int& address_pipe) {
+  int ends[2];
+  if (pipe(ends) != 0) Die("no pipe");
+  const pid_t child = fork();
+  if (child < 0) Die("no process");
+  if (child > 0) {
+    close(ends[0]);
+    address_pipe = ends[1];
+    return child;
+  }
+  close(ends[1]);
+  alarm(kLimitSeconds);
+  std::string address(256, '\0');
+  const ssize_t count = read(ends[0], address.data(), address.size());
+  if (count <= 0) _exit(1);
+  address.resize(static_cast<size_t>(count));
+  auto loop = UvLoop::Create();
+  if (!loop.ok()) Die(loop.status().ToString());
+  Worker(**loop, task, index).Run(address);
+  _exit(0);
+}
+
+Result<std::vector<double>> Serve(const Task& task, const std::vector<int>& pipes) {
+  CodeRequest request;
+  request.speeds.assign(task.workers, 1);
+  request.stragglers = 0;
+  request.partitions = task.workers;
+  MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode("none", request));
+  MOTLEY_ASSIGN_OR_RETURN(const auto loop, UvLoop::Create());
+  const auto parallel = MakeTbbParallelFor(task.threads);
+  Server server(*loop, task, *parallel, std::move(form));
+  MOTLEY_ASSIGN_OR_RETURN(const std::string address, server.Listen());
+  for (const int pipe : pipes) {
+    if (write(pipe, address.data(), address.size()) < 0) Die("a worker is gone");
+    close(pipe);
+  }
+  loop->Run();
+  return std::vector<double>(server.seconds().begin() + 2, server.seconds().end());
+}
+
+int Main(int argc, char** argv) {
+  Task task;
+  double megabytes = 100;
+  bool tcp = false;
+  CLI::App app("Sums vectors of processes at one server, and gives all the sum.", "motley-sum");
+  app.add_option("--workers", task.workers)->check(CLI::Range(1U, 64U));
+  app.add_option("--megabytes", megabytes)->check(CLI::Range(0.001, 10000.0));
+  app.add_option("--repetitions", task.repetitions)->check(CLI::Range(1U, 100000U));
+  app.add_option("--threads", task.threads, "Of the server's decoder")->check(CLI::Range(1U, 64U));
+  app.add_flag("--tcp", tcp, "No shared memory");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  task.length = static_cast<size_t>(megabytes * 1e6 / sizeof(float));
+  task.nearby = tcp ? Nearby::kTcp : Nearby::kSharedMemory;
+  alarm(kLimitSeconds);
+  std::vector<int> pipes(task.workers);
+  std::vector<pid_t> children;
+  for (uint32_t i = 0; i < task.workers; ++i) children.push_back(StartWorker(task, i, pipes[i]));
+  Result<std::vector<double>> seconds = Serve(task, pipes);
+  if (!seconds.ok()) Die(seconds.status().ToString());
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const double server_cpu =
+      static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+      static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+  for (const pid_t child : children) {
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || status != 0) Die("a worker failed");
+  }
+  std::vector<double> sorted = *seconds;
+  std::sort(sorted.begin(), sorted.end());
+  fmt::print(
+      "{{\"workers\": {}, \"megabytes\": {}, \"median_ms\": {:.3f}, \"best_ms\": "
+      "{:.3f}, \"server_cpu_ms\": {:.3f}}}\n",
+      task.workers, static_cast<double>(task.length) * sizeof(float) * 1e-6,
+      sorted[sorted.size() / 2] * 1e3, sorted.front() * 1e3,
+      server_cpu * 1e3 / static_cast<double>(task.repetitions + 2));
+  return 0;
+}
+
+}  // namespace
+}  // namespace motley
+
+int main(int argc, char** argv) { return motley::Main(argc, argv); }
