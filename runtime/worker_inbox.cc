@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/memory_need.h"
 #include "runtime/partition_feed.h"
+#include "training/stored_source.h"
 
 namespace motley {
 
@@ -49,8 +51,11 @@ ParameterCopy ParameterInbox::Get(uint64_t version) const {
 }
 
 PartitionInbox::PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape,
-                               std::function<void(const Status&)> failed)
-    : shop_(std::move(shop)), shape_(shape), failed_(std::move(failed)) {}
+                               std::function<void(const Status&)> failed, uint64_t memory_bytes)
+    : shop_(std::move(shop)),
+      shape_(shape),
+      failed_(std::move(failed)),
+      memory_bytes_(memory_bytes) {}
 
 Status PartitionInbox::CheckPartition(uint64_t partition) const {
   const size_t count = shop_->schedule.partition_sizes().size();
@@ -63,7 +68,7 @@ Status PartitionInbox::Announce(const std::vector<PartitionId>& partitions) {
   if (shape_.features > 0) return Status::Ok();  // They come as blocks.
   for (const PartitionId partition : partitions) {
     MOTLEY_RETURN_IF_ERROR(CheckPartition(partition));
-    Store(partition, Dataset());
+    MOTLEY_RETURN_IF_ERROR(Store(partition, Dataset()));
   }
   return Status::Ok();
 }
@@ -107,23 +112,30 @@ Status PartitionInbox::Keep() {
   if (data.rows() != size) {
     return Status::DataError(fmt::format("{} samples where {} belong", data.rows(), size));
   }
-  Store(partition_, std::move(data));
-  return Status::Ok();
+  return Store(partition_, std::move(data));
 }
 
-void PartitionInbox::Store(PartitionId partition, Dataset data) {
+Status PartitionInbox::Store(PartitionId partition, Dataset data) {
   Drop(partition);
-  if (shape_.features > 0) held_bytes_ += data.size_bytes();
-  shop_->store[partition] = std::make_shared<const Dataset>(std::move(data));
+  const bool fits = data.size_bytes() <= memory_bytes_ - std::min(memory_bytes_, held_bytes_);
+  std::shared_ptr<const DataSource> kept;
+  if (fits || shape_.features == 0) {
+    kept = std::make_shared<const MemorySource>(std::move(data));
+  } else {
+    MOTLEY_ASSIGN_OR_RETURN(kept, Spill(std::move(data)));
+  }
+  if (shape_.features > 0) held_bytes_ += kept->memory_bytes();
+  shop_->store[partition] = std::move(kept);
   shop_->trainer->Hold(partition, [keep = shop_, failed = failed_](const Status& why) {
     if (failed) failed(why);
   });
+  return Status::Ok();
 }
 
 void PartitionInbox::Drop(PartitionId partition) {
   const auto held = shop_->store.find(partition);
   if (held == shop_->store.end()) return;
-  if (shape_.features > 0) held_bytes_ -= held->second->size_bytes();
+  if (shape_.features > 0) held_bytes_ -= held->second->memory_bytes();
   shop_->store.erase(held);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -52,9 +53,11 @@ class PartitionInbox {
     uint32_t classes = 0;
     bool sparse = false;
   };
-  // `failed` runs when the trainer cannot hold a partition.
+  // `failed` runs when the trainer cannot hold a partition. Partitions that do not fit into
+  // `memory_bytes` with those before go to files without a name.
   PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape,
-                 std::function<void(const Status&)> failed = nullptr);
+                 std::function<void(const Status&)> failed = nullptr,
+                 uint64_t memory_bytes = std::numeric_limits<uint64_t>::max());
 
   // These will come; those that only the trainer has are there with that. kDataError: a partition
   // that cannot be.
@@ -67,17 +70,18 @@ class PartitionInbox {
   // of this job, kResource when there is no memory for it.
   Status Finish();
 
-  uint64_t held_bytes() const { return held_bytes_; }
+  uint64_t held_bytes() const { return held_bytes_; }  // In memory.
 
  private:
   Status CheckPartition(uint64_t partition) const;
   Status Keep();
-  void Store(PartitionId partition, Dataset data);
+  Status Store(PartitionId partition, Dataset data);
   void Drop(PartitionId partition);
 
   std::shared_ptr<Workshop> shop_;
   Shape shape_;
   std::function<void(const Status&)> failed_;
+  uint64_t memory_bytes_;
   PartitionId partition_ = 0;
   Bytes block_;
   size_t filled_ = 0;  // Of block_.

@@ -137,7 +137,8 @@ Status WorkerLife::SetUp(const wire::AcceptT& accept) {
       std::make_unique<ParameterInbox>(shop_->trainer->parameter_count(), accept.slice_length);
   partitions_ = std::make_unique<PartitionInbox>(
       shop_, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse},
-      alive_.Guard([this](const Status& why) { Fail(why.WithContext("cannot hold data")); }));
+      alive_.Guard([this](const Status& why) { Fail(why.WithContext("cannot hold data")); }),
+      options_.memory_bytes);
   desk_ = std::make_unique<WorkDesk>(
       env_,
       WorkDesk::Parts{shop_, *parameters_, *partitions_, peer_, OwnHeader(), accept.slice_length},

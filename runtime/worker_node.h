@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,8 @@ struct WorkerOptions {
   int32_t index_hint = -1;
   // Of the first try to join; random, not 0. Each further try counts as a life of its own.
   Incarnation incarnation = 0;
+  // Of samples to keep in memory; partitions beyond go to files without a name.
+  uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();
   // The caller's own gradient, with `accumulate`; null: built-in models.
   std::shared_ptr<const ForeignTrainer> foreign;
 };

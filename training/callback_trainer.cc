@@ -71,7 +71,7 @@ class CallWorker {
     uint64_t before = 0;
     for (const Run& run : call.runs) {
       if (*call.cancel) return Status::Cancelled("the gradient was no longer wanted");
-      Gather(schedule_.epoch(call.step), run);
+      MOTLEY_RETURN_IF_ERROR(Gather(schedule_.epoch(call.step), run));
       const std::function<void(uint64_t)> progress = [&call, before, this](uint64_t samples) {
         if (call.progress) call.progress(before + std::min<uint64_t>(samples, samples_.size()));
       };
@@ -89,19 +89,21 @@ class CallWorker {
   }
 
  private:
-  void Gather(uint64_t epoch, const Run& run) {
+  Status Gather(uint64_t epoch, const Run& run) {
     samples_.clear();
     batch_ = Dataset();
-    with_batch_ = run.slices.front().block->features > 0;
+    with_batch_ = run.slices.front().block->shape().features > 0;
     for (const PartitionSlice& slice : run.slices) {
       const std::span<const uint32_t> rows = orders_.Rows(epoch, slice);
       for (const uint32_t row : rows) samples_.push_back(begins_[slice.partition] + row);
       if (!with_batch_) continue;
-      batch_.features = slice.block->features;
-      batch_.classes = slice.block->classes;
-      batch_.sparse = slice.block->sparse;
-      Append(*slice.block, rows, batch_);
+      const DataShape shape = slice.block->shape();
+      batch_.features = shape.features;
+      batch_.classes = shape.classes;
+      batch_.sparse = shape.sparse;
+      MOTLEY_RETURN_IF_ERROR(slice.block->AppendTo(batch_, rows));
     }
+    return Status::Ok();
   }
 
   Status AddRun(const Call& call, const Run& run, const std::function<void(uint64_t)>& progress) {

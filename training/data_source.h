@@ -27,6 +27,10 @@ class DataSource {
   // where they are.
   virtual Result<Dataset> Range(size_t begin, size_t end) const = 0;
   virtual Result<Dataset> Gather(std::span<const uint32_t> rows) const = 0;
+  // The same, behind the samples of `to`, which have the same features and kind.
+  virtual Status AppendTo(Dataset& to, std::span<const uint32_t> rows) const;
+  // Of the arrays that are in memory because of this source.
+  virtual uint64_t memory_bytes() const { return 0; }
 };
 
 class MemorySource final : public DataSource {
@@ -39,6 +43,8 @@ class MemorySource final : public DataSource {
   DataShape shape() const override;
   Result<Dataset> Range(size_t begin, size_t end) const override;
   Result<Dataset> Gather(std::span<const uint32_t> rows) const override;
+  Status AppendTo(Dataset& to, std::span<const uint32_t> rows) const override;
+  uint64_t memory_bytes() const override { return data_->size_bytes(); }
 
  private:
   Dataset owned_;

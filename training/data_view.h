@@ -20,6 +20,7 @@ class DataView final : public DataSource {
   DataShape shape() const override;
   Result<Dataset> Range(size_t begin, size_t end) const override;
   Result<Dataset> Gather(std::span<const uint32_t> rows) const override;
+  uint64_t memory_bytes() const override { return base_->memory_bytes(); }
 
  private:
   Result<Dataset> Scaled(Result<Dataset> data) const;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "training/calibration.h"
@@ -10,6 +11,7 @@ namespace {
 // What is assumed of samples when calibrating before any is there.
 constexpr uint32_t kMostDenseFeatures = 1 << 14;
 constexpr size_t kUsualEntries = 14;
+constexpr uint64_t kExampleRows = 256;  // Calibrated like these.
 
 class ModelTrainer final : public QueuedTrainer {
  public:
@@ -37,12 +39,14 @@ class ModelTrainer final : public QueuedTrainer {
   }
 
   void Calibrate(std::function<void(Result<double>)> done) override {
-    const Dataset* example = store_.empty() ? nullptr : store_.begin()->second.get();
     bool sparse = model_.spec().features > kMostDenseFeatures;
     size_t entries = kUsualEntries;
-    if (example != nullptr && example->rows() > 0) {
+    if (!store_.empty()) {
+      const DataSource& block = *store_.begin()->second;
+      const auto example = block.Range(0, std::min(kExampleRows, block.shape().rows));
+      if (!example.ok()) return loop().Post([done, why = example.status()] { done(why); });
       sparse = example->sparse;
-      entries = example->column.size() / example->rows();
+      if (example->rows() > 0) entries = example->column.size() / example->rows();
     }
     CalibrateModel(loop(), device(), model_,
                    MakeUpSamples(model_.spec(), sparse, static_cast<uint32_t>(entries)),

@@ -48,15 +48,15 @@ Result<PartitionSlice> QueuedTrainer::FindSlice(StepId step, PartitionId partiti
   if (found == store_.end()) {
     return Status::NotFound(fmt::format("partition {} is not on this worker", partition));
   }
-  const Dataset& block = *found->second;
+  const DataShape block = found->second->shape();
   if (block.features != shape_.features || block.classes != shape_.classes) {
     return Status::InvalidArgument(
         fmt::format("partition {} holds samples of another shape than the model's", partition));
   }
   const uint32_t size = schedule_.partition_sizes()[partition];
-  if (shape_.features > 0 && block.rows() != size) {
+  if (shape_.features > 0 && block.rows != size) {
     return Status::InvalidArgument(fmt::format("partition {} has {} samples here but {} in the job",
-                                               partition, block.rows(), size));
+                                               partition, block.rows, size));
   }
   return PartitionSlice{
       .partition = partition, .range = Ranges(step)[partition], .block = found->second};

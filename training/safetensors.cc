@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "training/file_io.h"
+#include "training/model_import.h"
 #include "training/safetensors_header.h"
 
 namespace motley {
@@ -88,6 +89,9 @@ Status CheckClassLabels(const SavedModel& saved) {
 
 Result<SavedModel> ParseModel(const std::string& content) {
   MOTLEY_ASSIGN_OR_RETURN(const SafetensorsHeader header, ParseSafetensorsHeader(content));
+  if (IsForeignModel(header)) {
+    return ImportModel(header, std::string_view(content).substr(header.data_begin));
+  }
   SavedModel saved;
   MOTLEY_ASSIGN_OR_RETURN(saved.spec, SpecFromMetadata(header.metadata));
   MOTLEY_ASSIGN_OR_RETURN(saved.class_labels, ClassLabelsFromMetadata(header.metadata));

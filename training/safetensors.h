@@ -20,6 +20,7 @@ struct SavedModel {
 
 // Writes beside the target, syncs and renames: a crash or a full disk leaves the old file.
 Status SaveModel(const std::string& path, const SavedModel& model);
+// Also models of others, where they can be imported (see model_import.h).
 // kNotFound; kDataError: not safetensors, wrong sizes, another model's tensors, non-finite values.
 Result<SavedModel> LoadModel(const std::string& path);
 

@@ -139,6 +139,11 @@ Result<Dataset> StoredSource::Gather(std::span<const uint32_t> rows) const {
   Dataset to = Empty();
   to.label.reserve(rows.size());
   if (!shape_.sparse) to.dense.reserve(rows.size() * shape_.features);
+  MOTLEY_RETURN_IF_ERROR(AppendTo(to, rows));
+  return to;
+}
+
+Status StoredSource::AppendTo(Dataset& to, std::span<const uint32_t> rows) const {
   for (size_t i = 0; i < rows.size();) {
     MOTLEY_ASSERT(rows[i] < shape_.rows);
     const Block& block = Find(rows[i]);
@@ -151,7 +156,28 @@ Result<Dataset> StoredSource::Gather(std::span<const uint32_t> rows) const {
     MOTLEY_RETURN_IF_ERROR(AppendRows(block, begin, begin + count, to));
     i += count;
   }
-  return to;
+  return Status::Ok();
+}
+
+uint64_t StoredSource::memory_bytes() const {
+  uint64_t bytes = 0;
+  for (const Block& block : blocks_) bytes += sizeof(Block) + block.data.size_bytes();
+  return bytes;
+}
+
+Result<std::shared_ptr<const DataSource>> Spill(Dataset data) {
+  RawSamples block;
+  block.features = data.features;
+  block.sparse = data.sparse;
+  block.dense = std::move(data.dense);
+  block.row_begin = std::move(data.row_begin);
+  block.column = std::move(data.column);
+  block.value = std::move(data.value);
+  MemoryBudget none;
+  auto source = std::make_shared<StoredSource>();
+  MOTLEY_RETURN_IF_ERROR(source->Add(block, std::move(data.label), none));
+  source->Finish(data.features, data.classes, {});
+  return std::shared_ptr<const DataSource>(std::move(source));
 }
 
 }  // namespace motley

@@ -20,6 +20,9 @@ struct MemoryBudget {
   std::shared_ptr<SpillFile> file;  // Made when it is first needed.
 };
 
+// `data` with its features in a file of its own. kResource: the disk.
+Result<std::shared_ptr<const DataSource>> Spill(Dataset data);
+
 class StoredSource final : public DataSource {
  public:
   // Takes the features out of `block`, with `labels` in place of its own. kResource: the disk.
@@ -31,6 +34,8 @@ class StoredSource final : public DataSource {
   DataShape shape() const override { return shape_; }
   Result<Dataset> Range(size_t begin, size_t end) const override;
   Result<Dataset> Gather(std::span<const uint32_t> rows) const override;
+  Status AppendTo(Dataset& to, std::span<const uint32_t> rows) const override;
+  uint64_t memory_bytes() const override;
 
  private:
   struct Block {

@@ -67,14 +67,15 @@ Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight
   };
   Clear(batch_);
   for (const PartitionSlice& slice : term.slices) {
-    MOTLEY_ASSERT(batch_.rows() == 0 || batch_.sparse == slice.block->sparse);
-    batch_.features = slice.block->features;
-    batch_.classes = slice.block->classes;
-    batch_.sparse = slice.block->sparse;
+    const DataShape shape = slice.block->shape();
+    MOTLEY_ASSERT(batch_.rows() == 0 || batch_.sparse == shape.sparse);
+    batch_.features = shape.features;
+    batch_.classes = shape.classes;
+    batch_.sparse = shape.sparse;
     std::span<const uint32_t> rows = orders_.Rows(epoch, slice);
     while (!rows.empty()) {
       const size_t taken = std::min(rows.size(), kGatherRows - batch_.rows());
-      Append(*slice.block, rows.first(taken), batch_);
+      MOTLEY_RETURN_IF_ERROR(slice.block->AppendTo(batch_, rows.first(taken)));
       rows = rows.subspan(taken);
       if (batch_.rows() == kGatherRows) MOTLEY_RETURN_IF_ERROR(flush());
     }

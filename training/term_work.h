@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "devices/device.h"
 #include "training/batch_schedule.h"
-#include "training/dataset.h"
+#include "training/data_source.h"
 #include "training/model.h"
 
 namespace motley {
@@ -24,7 +24,7 @@ namespace motley {
 struct PartitionSlice {
   PartitionId partition = 0;
   BatchSchedule::Range range;
-  std::shared_ptr<const Dataset> block;
+  std::shared_ptr<const DataSource> block;
 };
 
 // Neighbouring terms with one coefficient, merged.

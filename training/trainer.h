@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "devices/device.h"
 #include "training/batch_schedule.h"
-#include "training/dataset.h"
+#include "training/data_source.h"
 #include "training/model.h"
 
 namespace motley {
@@ -65,9 +65,9 @@ class Trainer {
   virtual void Hold(PartitionId /*partition*/, std::function<void(Status)> /*failed*/) {}
 };
 
-// The partitions that a node holds. Loop thread; the trainer only reads blocks that are there while
+// The partitions that a node holds, in memory or not. Loop thread; the trainer only reads blocks that are there while
 // it computes on them.
-using PartitionStore = std::map<PartitionId, std::shared_ptr<const Dataset>>;
+using PartitionStore = std::map<PartitionId, std::shared_ptr<const DataSource>>;
 
 // A built-in model on one device. `model`, `device`, `loop`, `store` are borrowed; the model is
 // used on the device's thread, in the order of the calls. A term over a partition that is not in

@@ -181,7 +181,7 @@ TEST(ForeignRow, ShowsProgressInsideACall) {
   accept.slice_length = 2;
   accept.partition_sizes = {20};
   const auto shop = MakeWorkshop(loop, *device, accept, trainer).value();
-  shop->store[0] = std::make_shared<Dataset>();
+  shop->store[0] = std::make_shared<MemorySource>(Dataset());
   const auto task =
       std::make_shared<RowTask>(loop, shop, RowTask::Row{.terms = {{0, 1, 1.0}}},
                                 std::make_shared<const std::vector<float>>(1, 0.0f),

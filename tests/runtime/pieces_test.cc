@@ -180,11 +180,26 @@ class PartitionBlocks : public TestRig, public testing::Test {
 TEST_F(PartitionBlocks, ArePutTogetherFromPieces) {
   ASSERT_TRUE(Send(1, EncodeBlock(data, 12, 20), 7).ok());
   ASSERT_EQ(shop->store.count(1), 1u);
-  EXPECT_EQ(shop->store[1]->rows(), 8u);
-  EXPECT_EQ(inbox->held_bytes(), shop->store[1]->size_bytes());
+  EXPECT_EQ(shop->store[1]->shape().rows, 8u);
+  EXPECT_EQ(inbox->held_bytes(), shop->store[1]->memory_bytes());
   ASSERT_TRUE(Send(0, EncodeBlock(data, 0, 12), 1 << 20).ok());
   ASSERT_TRUE(Send(1, EncodeBlock(data, 12, 20), 7).ok());  // Again: it takes the other's place.
-  EXPECT_EQ(inbox->held_bytes(), shop->store[0]->size_bytes() + shop->store[1]->size_bytes());
+  EXPECT_EQ(inbox->held_bytes(), shop->store[0]->memory_bytes() + shop->store[1]->memory_bytes());
+}
+
+TEST_F(PartitionBlocks, BeyondTheMemoryGoToFilesAndAreTheSame) {
+  const Bytes block = EncodeBlock(data, 0, 12);
+  inbox = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{5, 3, true}, nullptr,
+                                           SelectRange(data, 0, 12).size_bytes());
+  ASSERT_TRUE(Send(0, block, 100).ok());
+  const uint64_t first = inbox->held_bytes();
+  EXPECT_EQ(first, SelectRange(data, 0, 12).size_bytes());
+  ASSERT_TRUE(Send(1, EncodeBlock(data, 12, 20), 100).ok());
+  const DataSource& spilled = *shop->store[1];
+  EXPECT_EQ(EncodeBlock(*spilled.Range(0, 8), 0, 8), EncodeBlock(data, 12, 20));
+  EXPECT_EQ(inbox->held_bytes(), first + spilled.memory_bytes());
+  ASSERT_TRUE(Send(0, block, 100).ok());  // Room that it gives back is its own again.
+  EXPECT_EQ(inbox->held_bytes(), first + spilled.memory_bytes());
 }
 
 TEST_F(PartitionBlocks, OfAnotherSizeOrDamagedAreRefused) {

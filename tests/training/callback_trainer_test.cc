@@ -44,7 +44,8 @@ class CallbackTrainer : public testing::Test {
   CallbackTrainer() {
     foreign_->parameter_count = kParameters;
     foreign_->accumulate = [this](const ForeignWork& work) { return Accumulate(work); };
-    for (PartitionId p = 0; p < sizes_.size(); ++p) store_[p] = std::make_shared<Dataset>();
+    for (PartitionId p = 0; p < sizes_.size(); ++p)
+      store_[p] = std::make_shared<MemorySource>(Dataset());
     Make(rig_.loop, *rig_.device);
   }
 
@@ -179,7 +180,7 @@ TEST_F(CallbackTrainer, SamplesOfTheJobComeWithTheCall) {
   const Dataset data = MakeSamples(kFeatures, 3, true, 103, 2);
   uint32_t start = 0;
   for (PartitionId p = 0; p < sizes_.size(); start += sizes_[p++]) {
-    store_[p] = std::make_shared<Dataset>(Select(data, Iota(start, start + sizes_[p])));
+    store_[p] = std::make_shared<MemorySource>(Select(data, Iota(start, start + sizes_[p])));
   }
   Make(rig_.loop, *rig_.device, {kFeatures, 3});
   ExpectSum(2, {{0, 3, 1.0}, {3, 5, -1.0}});
@@ -264,7 +265,7 @@ TEST_F(CallbackTrainer, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(Run(0, {{0, 5, 1.0}}, tight).code(), StatusCode::kInvalidArgument);
   store_.erase(3);
   EXPECT_EQ(Run(0, {{0, 5, 1.0}}, sum).code(), StatusCode::kNotFound);
-  store_[3] = std::make_shared<Dataset>(MakeSamples(kFeatures, 3, false, 50, 1));
+  store_[3] = std::make_shared<MemorySource>(MakeSamples(kFeatures, 3, false, 50, 1));
   EXPECT_EQ(Run(0, {{0, 5, 1.0}}, sum).code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(seen_, IsEmpty());
   EXPECT_THAT(sum, Each(0.0f));

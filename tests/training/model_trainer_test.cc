@@ -23,7 +23,7 @@ class ModelTrainer : public testing::Test {
   explicit ModelTrainer(bool sparse = false) : data_(MakeSamples(6, 3, sparse, 103, 2)) {
     uint32_t start = 0;
     for (PartitionId p = 0; p < sizes_.size(); ++p) {
-      store_[p] = std::make_shared<Dataset>(Select(data_, Iota(start, start + sizes_[p])));
+      store_[p] = std::make_shared<MemorySource>(Select(data_, Iota(start, start + sizes_[p])));
       start += sizes_[p];
     }
     Random random(4, Stream::kTest);
@@ -56,7 +56,7 @@ class ModelTrainer : public testing::Test {
                                          order.begin() + range.begin + range.count);
         std::vector<double> part(sum.size(), 0.0);
         part[point.size()] = reference::LossAndGradient(
-            model_->spec(), point, Select(*store_[p], rows), std::span(part).first(point.size()));
+            model_->spec(), point, *store_[p]->Gather(rows), std::span(part).first(point.size()));
         for (size_t i = 0; i < sum.size(); i += 2) {
           const Complex scaled = term.coefficient * Complex(part[i], part[i + 1]);
           sum[i] += scaled.real();
@@ -141,7 +141,7 @@ TEST_F(ModelTrainer, EqualWorkGivesEqualBits) {
 
 TEST_F(ModelTrainer, BatchesBeyondOneGatherAreWhole) {
   sizes_ = {3000};
-  store_ = {{0, std::make_shared<Dataset>(MakeSamples(6, 3, false, 3000, 8))}};
+  store_ = {{0, std::make_shared<MemorySource>(MakeSamples(6, 3, false, 3000, 8))}};
   schedule_ = BatchSchedule(7, sizes_, 2500);
   trainer_ = MakeModelTrainer(rig_.loop, *rig_.device, *model_, store_, schedule_);
   std::vector<float> sum(VectorLength(model_->parameter_count()), 0.0f);
@@ -178,7 +178,7 @@ TEST_F(ModelTrainer, ForeignWorkIsRefused) {
   EXPECT_EQ(Accumulate(0, {{0, 5, 1.0}}, tight).code(), StatusCode::kInvalidArgument);
   store_[1] = store_[0];
   EXPECT_EQ(Accumulate(0, {{0, 5, 1.0}}, sum).code(), StatusCode::kInvalidArgument);
-  store_[1] = std::make_shared<Dataset>(MakeSamples(7, 3, false, 20, 1));
+  store_[1] = std::make_shared<MemorySource>(MakeSamples(7, 3, false, 20, 1));
   EXPECT_EQ(Accumulate(0, {{0, 5, 1.0}}, sum).code(), StatusCode::kInvalidArgument);
 }
 
