@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct LocalWorkersOptions {
   uint32_t threads = 1;        // Per worker.
   std::vector<double> speeds;  // One per worker, emulated; empty: as fast as they can.
   Duration sample_time{};      // Of a sample at speed 1, with `speeds`.
+  uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();  // Of samples, per worker.
 };
 
 class LocalWorkers {

@@ -18,6 +18,7 @@ constexpr char kIndex[] = "MOTLEY_WORKER_INDEX";
 constexpr char kThreads[] = "MOTLEY_WORKER_THREADS";
 constexpr char kSampleTime[] = "MOTLEY_WORKER_SAMPLE_NS";
 constexpr char kSpeed[] = "MOTLEY_WORKER_SPEED";
+constexpr char kMemory[] = "MOTLEY_WORKER_MEMORY";
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -38,7 +39,7 @@ Status TakeNumber(const char* name, T& out) {
 }
 
 bool IsOurs(std::string_view variable) {
-  for (const char* name : {kServer, kToken, kIndex, kThreads, kSampleTime, kSpeed}) {
+  for (const char* name : {kServer, kToken, kIndex, kThreads, kSampleTime, kSpeed, kMemory}) {
     if (variable.substr(0, variable.find('=')) == name) return true;
   }
   return false;
@@ -55,6 +56,7 @@ std::vector<std::string> EnvironmentFor(const WorkerEnvironment& worker) {
   all.push_back(fmt::format("{}={}", kToken, worker.token));
   all.push_back(fmt::format("{}={}", kIndex, worker.index));
   all.push_back(fmt::format("{}={}", kThreads, worker.threads));
+  all.push_back(fmt::format("{}={}", kMemory, worker.memory_bytes));
   if (worker.sample_time) {
     all.push_back(fmt::format("{}={}", kSampleTime, worker.sample_time->count()));
     all.push_back(fmt::format("{}={}", kSpeed, worker.speed));
@@ -75,6 +77,7 @@ Result<WorkerEnvironment> ReadWorkerEnvironment() {
   MOTLEY_RETURN_IF_ERROR(TakeNumber(kThreads, worker.threads));
   MOTLEY_RETURN_IF_ERROR(TakeNumber(kSampleTime, sample_ns));
   MOTLEY_RETURN_IF_ERROR(TakeNumber(kSpeed, worker.speed));
+  MOTLEY_RETURN_IF_ERROR(TakeNumber(kMemory, worker.memory_bytes));
   if (sample_ns > 0) worker.sample_time = Duration(sample_ns);
   if (std::isfinite(worker.speed) && worker.speed > 0) return worker;
   return Status::InvalidArgument(

@@ -20,6 +20,7 @@ struct WorkerEnvironment {
   uint32_t threads = 0;
   std::optional<Duration> sample_time;  // Emulated: of a sample at speed 1.
   double speed = 1;
+  uint64_t memory_bytes = 0;  // Of samples; 0: chosen by the worker.
 };
 
 // "MOTLEY_SERVER=..." and so on, together with this process's own variables.

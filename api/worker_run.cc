@@ -15,6 +15,7 @@
 #include "api/line_input.h"
 #include "api/worker_environment.h"
 #include "devices/cpu/cpu_device.h"
+#include "training/readers.h"
 #include "transport/tcp_transport.h"
 
 namespace motley {
@@ -95,6 +96,7 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   task.node.token = request.token;
   task.node.name = request.name.empty() ? "worker" : request.name;
   task.threads = request.threads;
+  uint64_t memory = request.memory_bytes;
   if (request.server.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(const WorkerEnvironment told, ReadWorkerEnvironment());
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -104,8 +106,11 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
     task.node.index_hint = told.index;
     if (request.name.empty()) task.node.name = fmt::format("worker-{}", told.index);
     if (task.threads == 0) task.threads = told.threads;
+    if (memory == 0) memory = told.memory_bytes;
     if (told.sample_time) task.pace = Pace{*told.sample_time, told.speed};
   }
+  if (memory == 0) memory = AvailableMemoryBytes() / 2;
+  if (memory != 0) task.node.memory_bytes = memory;
   if (task.node.token.empty()) task.node.token = TokenFromEnvironment();
   if (!task.node.token.empty()) return task;
   return Status::InvalidArgument(

@@ -87,6 +87,7 @@ Status ThreadWorkers::Start(WorkerId worker, InprocNetwork& network,
   options.index_hint = static_cast<int32_t>(worker);
   options.incarnation = FreshIncarnation();
   options.foreign = foreign;
+  options.memory_bytes = options_.memory_bytes;
   member->node = WorkerNode::Create(Env{loop_, *member->transport, *member->held}, options);
   member->node->SetAnswerFilter([spoil = &member->spoil_next](StepId, std::span<float> vector) {
     if (std::exchange(*spoil, false) && !vector.empty()) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -81,11 +82,12 @@ Status CheckApart(std::string_view flag, const std::string& path, std::string_vi
 }
 
 Status CheckApartFromData(std::string_view flag, const std::string& path, const std::string& data) {
-  constexpr std::string_view kTest = ":test=";
-  const size_t at = data.rfind(kTest);
-  MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--data", data.substr(0, at)));
-  if (at == std::string::npos) return Status::Ok();
-  return CheckApart(flag, path, "--data", data.substr(at + kTest.size()));
+  for (size_t begin = 0; begin != std::string::npos;) {
+    const size_t end = std::min(data.find(":test=", begin), data.find(":labels=", begin));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--data", data.substr(begin, end - begin)));
+    begin = end == std::string::npos ? end : data.find('=', end) + 1;
+  }
+  return Status::Ok();
 }
 
 Status WriteFile(const std::string& path, std::string_view text) {

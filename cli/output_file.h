@@ -20,7 +20,7 @@ Status CheckReplaced(std::string_view flag, const std::string& path);
 // file, whatever links lead to it. A folder stands for the samples (MNIST's layout) in it.
 Status CheckApart(std::string_view flag, const std::string& path, std::string_view other_flag,
                   const std::string& other);
-// CheckApart for every file of `--data` as given: "PATH" or "PATH:test=FILE".
+// CheckApart for every file of `--data` as given: "PATH[:labels=FILE][:test=FILE]".
 Status CheckApartFromData(std::string_view flag, const std::string& path, const std::string& data);
 // kResource with the system's reason.
 Status WriteFile(const std::string& path, std::string_view text);
