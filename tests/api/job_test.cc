@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole jobs through the C API: roles, results, events, and what ends them early.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "tests/api/api_world.h"
+#include "tests/api/point_trainer.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ApiJob, TrainsAndHasResults) {
+  TestJob job(SmallJob());
+  job.RunFine();
+  EXPECT_EQ(job.Report("steps"), 12);
+  EXPECT_GT(job.Report("test_accuracy"), 0.8);
+  EXPECT_EQ(job.Parameters().size(), 6U * 3 + 3);
+  float two[2] = {-1, -1};
+  uint64_t all = 0;
+  ASSERT_EQ(motley_job_parameters(job.get(), two, 2, &all), MOTLEY_OK);
+  EXPECT_EQ(all, 21U);
+  EXPECT_EQ(two[1], job.Parameters()[1]);
+  const motley_metrics metrics = job.Metrics();
+  EXPECT_EQ(metrics.steps, 12U);
+  EXPECT_EQ(metrics.discarded_steps, 0U);
+  EXPECT_EQ(metrics.batch_loss, job.Report("batch_loss"));
+}
+
+// Workers as threads or as the program's processes: the same sums in the same order.
+TEST(ApiJob, IsBitEqualWithWorkersOfEitherKind) {
+  TestJob threads(SmallJob());
+  threads.RunFine();
+  const std::string program = MotleyProgram();
+  const char* const command[] = {program.c_str(), "worker", nullptr};
+  motley_job_options options = SmallJob();
+  options.worker_command = command;
+  TestJob processes(options);
+  processes.RunFine();
+  EXPECT_EQ(threads.Parameters(), processes.Parameters());
+  EXPECT_EQ(threads.Report("final_loss"), processes.Report("final_loss"));
+}
+
+TEST(ApiJob, FaultsChangeNothingWithThreads) {
+  TestJob undisturbed(SmallJob());
+  undisturbed.RunFine();
+  motley_job_options options = SmallJob();
+  options.workers = 4;
+  options.faults = "kill:0@step=3 pause:1@step=5,100ms  nan:2@step=7";
+  TestJob disturbed(options);
+  std::map<int32_t, int> seen;
+  disturbed.OnEvent([&](const motley_event& event) { ++seen[event.kind]; });
+  disturbed.RunFine();
+  EXPECT_EQ(seen[MOTLEY_EVENT_WORKER_JOINED], 4);
+  EXPECT_EQ(seen[MOTLEY_EVENT_WORKER_LOST], 1);
+  EXPECT_EQ(disturbed.Metrics().workers, 3U);
+  const double expected = undisturbed.Report("final_loss");
+  EXPECT_NEAR(disturbed.Report("final_loss"), expected, 1e-4 * expected);
+}
+
+TEST(ApiJob, SpeedsAreEmulatedWithThreads) {
+  motley_job_options options = SmallJob();
+  options.worker_speeds = "1,0.5";
+  options.sample_time = "100us";
+  options.faults = "slow:1@step=2,2x";
+  TestJob job(options);
+  job.RunFine();
+  EXPECT_THAT(motley_job_report(job.get()), HasSubstr("\"emulation\""));
+}
+
+TEST(ApiJob, EventsTellTheStepsInOrder) {
+  TestJob job(SmallJob());
+  std::vector<uint64_t> applied;
+  uint64_t last_ns = 0;
+  job.OnEvent([&](const motley_event& event) {
+    EXPECT_EQ(event.struct_size, sizeof(motley_event));
+    EXPECT_NE(event.text, nullptr);
+    EXPECT_GE(event.time_ns, last_ns);
+    last_ns = event.time_ns;
+    if (event.kind != MOTLEY_EVENT_STEP_APPLIED) return;
+    applied.push_back(event.step);
+    EXPECT_TRUE(std::isfinite(event.loss));
+    EXPECT_EQ(job.Metrics().steps, event.step + 1);
+    EXPECT_EQ(job.Metrics().steps_wanted, 12U);
+  });
+  job.RunFine();
+  ASSERT_EQ(applied.size(), 12U);
+  for (uint64_t step = 0; step < 12; ++step) EXPECT_EQ(applied[step], step);
+}
+
+TEST(ApiJob, RunsOnce) {
+  TestJob job(SmallJob());
+  EXPECT_EQ(motley_job_report(job.get()), nullptr);
+  EXPECT_EQ(motley_job_save(job.get(), TemporaryPath("early").c_str()), MOTLEY_CONFLICT);
+  job.RunFine();
+  EXPECT_EQ(job.Run(), MOTLEY_CONFLICT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("once"));
+  EXPECT_EQ(job.SetTrainer(PointTrainer()), MOTLEY_CONFLICT);
+  EXPECT_EQ(motley_job_set_events(job.get(), nullptr, nullptr), MOTLEY_CONFLICT);
+  EXPECT_NE(motley_job_report(job.get()), nullptr);
+}
+
+TEST(ApiJob, CannotRunInsideItself) {
+  TestJob job(SmallJob());
+  motley_status inner = MOTLEY_OK;
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind == MOTLEY_EVENT_STEP_OPENED) inner = job.Run();
+  });
+  job.RunFine();
+  EXPECT_EQ(inner, MOTLEY_CONFLICT);
+}
+
+TEST(ApiJob, MayBeDestroyedWithoutARun) { TestJob job(SmallJob()); }
+
+TEST(ApiJob, MissingDataIsNotFound) {
+  motley_job_options options = SmallJob();
+  options.data = "/nowhere/data.csv";
+  TestJob job(options);
+  EXPECT_EQ(job.Run(), MOTLEY_NOT_FOUND);
+  EXPECT_THAT(motley_last_error(), HasSubstr("/nowhere/data.csv"));
+  EXPECT_EQ(motley_job_report(job.get()), nullptr);
+}
+
+TEST(ApiJob, WorkerProgramThatIsNotThereIsNamed) {
+  const char* const command[] = {"/nowhere/worker", nullptr};
+  motley_job_options options = SmallJob();
+  options.worker_command = command;
+  TestJob job(options);
+  EXPECT_EQ(job.Run(), MOTLEY_RESOURCE);
+  EXPECT_THAT(motley_last_error(), HasSubstr("/nowhere/worker"));
+}
+
+TEST(ApiJob, JobWithoutWorkersIsUnavailable) {
+  motley_job_options options = SmallJob();
+  options.faults = "kill:0@step=3 kill:1@step=3";
+  TestJob job(options);
+  EXPECT_EQ(job.Run(), MOTLEY_UNAVAILABLE);
+  EXPECT_THAT(motley_last_error(), HasSubstr("after 3 of 12 steps"));
+  EXPECT_EQ(job.Metrics().steps, 3U);
+}
+
+TEST(ApiJob, ManyRunAtTheSameTime) {
+  std::vector<std::vector<float>> found(3);
+  std::vector<std::thread> threads;
+  for (auto& parameters : found) {
+    threads.emplace_back([&parameters] {
+      TestJob job(SmallJob());
+      job.RunFine();
+      parameters = job.Parameters();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(found[0], found[1]);
+  EXPECT_EQ(found[0], found[2]);
+}
+
+TEST(ApiJob, MessagesBelongToTheirThread) {
+  EXPECT_EQ(motley_job_run(nullptr), MOTLEY_INVALID_ARGUMENT);
+  std::thread([] { EXPECT_STREQ(motley_last_error(), ""); }).join();
+  EXPECT_THAT(motley_last_error(), HasSubstr("NULL"));
+}
+
+// A job that would go on for very long.
+motley_job_options EndlessJob() {
+  motley_job_options options = SmallJob();
+  options.steps = uint64_t{1} << 39;
+  return options;
+}
+
+TEST(ApiStop, BeforeARunItEndsAtOnce) {
+  TestJob job(EndlessJob());
+  motley_job_stop(job.get());
+  EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
+}
+
+TEST(ApiStop, FromACallback) {
+  TestJob job(EndlessJob());
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind == MOTLEY_EVENT_STEP_APPLIED && event.step == 4) motley_job_stop(job.get());
+  });
+  EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
+  EXPECT_THAT(motley_last_error(), HasSubstr("stopped after"));
+  EXPECT_GE(job.Metrics().steps, 5U);
+  EXPECT_EQ(job.Parameters().size(), 21U);  // As far as it came.
+  EXPECT_GE(job.Report("steps"), 5);
+}
+
+TEST(ApiStop, FromAnotherThread) {
+  TestJob job(EndlessJob());
+  std::thread stopper;
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind != MOTLEY_EVENT_STEP_APPLIED || event.step != 2) return;
+    stopper = std::thread([&] { motley_job_stop(job.get()); });
+  });
+  EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
+  stopper.join();
+}
+
+TEST(ApiStop, ServerThatStillWaitsForWorkers) {
+  motley_job_options options = SmallJob();
+  options.role = MOTLEY_SERVER;
+  TestJob job(options);
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind == MOTLEY_EVENT_LISTENING) motley_job_stop(job.get());
+  });
+  EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
+}
+
+TEST(ApiModel, SavedModelIsEvaluatedLikeTheJobs) {
+  TestJob job(SmallJob());
+  job.RunFine();
+  const std::string path = TemporaryPath("model.safetensors");
+  ASSERT_EQ(motley_job_save(job.get(), path.c_str()), MOTLEY_OK) << motley_last_error();
+  motley_evaluation found MOTLEY_EVALUATION_INIT;
+  ASSERT_EQ(motley_evaluate(path.c_str(), SampleFile().c_str(), nullptr, &found), MOTLEY_OK)
+      << motley_last_error();
+  EXPECT_EQ(found.count, 400U);
+  EXPECT_EQ(found.classifies, 1U);
+  EXPECT_GT(found.accuracy, 0.8);
+  // 320 samples trained, the other 80 tested.
+  EXPECT_NEAR(found.loss, 0.8 * job.Report("final_loss") + 0.2 * job.Report("test_loss"), 1e-6);
+}
+
+TEST(ApiModel, WhatIsNoModelIsRefused) {
+  motley_evaluation found MOTLEY_EVALUATION_INIT;
+  EXPECT_EQ(motley_evaluate("/nowhere", SampleFile().c_str(), nullptr, &found), MOTLEY_NOT_FOUND);
+  EXPECT_EQ(motley_evaluate(SampleFile().c_str(), SampleFile().c_str(), nullptr, &found),
+            MOTLEY_DATA_ERROR);
+  found.struct_size = 1;
+  EXPECT_EQ(motley_evaluate("/nowhere", SampleFile().c_str(), nullptr, &found), MOTLEY_NOT_FOUND);
+}
+
+TEST(ApiModel, UnwritablePlaceIsNamed) {
+  TestJob job(SmallJob());
+  job.RunFine();
+  EXPECT_NE(motley_job_save(job.get(), "/nowhere/model"), MOTLEY_OK);
+  EXPECT_THAT(motley_last_error(), HasSubstr("/nowhere/model"));
+}
+
+}  // namespace
+}  // namespace motley

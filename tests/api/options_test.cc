@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// What motley_job_create and its kin refuse, and how structs of other releases are read.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/api/api_world.h"
+#include "tests/api/point_trainer.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+void ExpectRefused(const motley_job_options& options, const char* why) {
+  motley_job* job = reinterpret_cast<motley_job*>(1);
+  EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT) << why;
+  EXPECT_EQ(job, nullptr);
+  EXPECT_THAT(motley_last_error(), HasSubstr(why));
+}
+
+TEST(ApiStatus, CodesHaveNames) {
+  EXPECT_STREQ(motley_status_name(MOTLEY_OK), "ok");
+  EXPECT_STREQ(motley_status_name(MOTLEY_INVALID_ARGUMENT), "invalid argument");
+  EXPECT_STREQ(motley_status_name(-1), "unknown");
+  EXPECT_STREQ(motley_status_name(MOTLEY_CALLBACK + 1), "unknown");
+  for (motley_status code = MOTLEY_OK; code <= MOTLEY_CALLBACK; ++code) {
+    EXPECT_STRNE(motley_status_name(code), "unknown") << code;
+  }
+}
+
+TEST(ApiStatus, VersionIsThatOfTheHeaders) {
+  const std::string version = std::to_string(MOTLEY_VERSION_MAJOR) + "." +
+                              std::to_string(MOTLEY_VERSION_MINOR) + "." +
+                              std::to_string(MOTLEY_VERSION_PATCH);
+  EXPECT_EQ(motley_version(), version);
+  EXPECT_EQ(motley_abi_version(), 0U);
+}
+
+TEST(ApiOptions, DefaultsAreThoseOfTheProgram) {
+  motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
+  options.data = SampleFile().c_str();
+  TestJob job(options);
+  EXPECT_EQ(job.Metrics().steps_wanted, 0U);  // Not known before the data.
+  job.RunFine();
+  // 5 epochs of 320 samples in batches of 256, 2 workers.
+  EXPECT_EQ(job.Metrics().steps, 10U);
+  EXPECT_EQ(job.Metrics().steps_wanted, 10U);
+  EXPECT_EQ(job.Metrics().steps_per_epoch, 2U);
+  EXPECT_EQ(job.Metrics().workers_wanted, 2U);
+  EXPECT_EQ(job.Report("seed"), 7);
+}
+
+TEST(ApiOptions, OlderAndSmallerStructsGetDefaults) {
+  struct Old {
+    uint32_t struct_size;
+    int32_t role;
+    const char* data;
+  } old{sizeof(Old), MOTLEY_ALL_IN_ONE, SampleFile().c_str()};
+  motley_job* job = nullptr;
+  ASSERT_EQ(motley_job_create(reinterpret_cast<const motley_job_options*>(&old), &job), MOTLEY_OK)
+      << motley_last_error();
+  motley_job_destroy(job);
+}
+
+TEST(ApiOptions, NewerStructsMayOnlyLeaveOutWhatIsNew) {
+  struct New {
+    motley_job_options known;
+    uint64_t wish;
+  } wide{SmallJob(), 0};
+  wide.known.struct_size = sizeof(New);
+  motley_job* job = nullptr;
+  ASSERT_EQ(motley_job_create(&wide.known, &job), MOTLEY_OK) << motley_last_error();
+  motley_job_destroy(job);
+  wide.wish = 1;
+  ExpectRefused(wide.known, "newer libmotley");
+}
+
+TEST(ApiOptions, SizesThatAreNoneAreRefused) {
+  for (const uint32_t size : {0U, 4U, 12U, 1U << 30, UINT32_MAX}) {
+    motley_job_options options = SmallJob();
+    options.struct_size = size;
+    ExpectRefused(options, "MOTLEY_JOB_OPTIONS_INIT");
+  }
+}
+
+TEST(ApiOptions, EachWrongValueIsNamed) {
+  const auto refused = [](const char* why, const std::function<void(motley_job_options&)>& set) {
+    motley_job_options options = SmallJob();
+    set(options);
+    ExpectRefused(options, why);
+  };
+  refused("`role`", [](auto& o) { o.role = 3; });
+  refused("`reserved`", [](auto& o) { o.reserved = 1; });
+  refused("`split`", [](auto& o) { o.split = 1.5; });
+  refused("`code`", [](auto& o) { o.code = "cyclical"; });
+  refused("`shares`", [](auto& o) { o.shares = "mine"; });
+  refused("`model`", [](auto& o) { o.model = "resnet"; });
+  refused("`optimizer`", [](auto& o) { o.optimizer = "adamw"; });
+  refused("rate", [](auto& o) { o.learning_rate = -1; });
+  refused("`tolerate` 3: with 2 workers", [](auto& o) {
+    o.code = "rs";
+    o.tolerate = 3;
+  });
+  refused("`worker_speeds`", [](auto& o) { o.worker_speeds = "1,fast"; });
+  refused("`workers` 2 does not fit", [](auto& o) { o.worker_speeds = "1,1,1"; });
+  refused("`sample_time`", [](auto& o) { o.sample_time = "2ms"; });
+  refused("`workers` 257", [](auto& o) { o.workers = 257; });
+  refused("`threads`", [](auto& o) { o.threads = 100000; });
+  refused("`steps`", [](auto& o) { o.steps = UINT64_MAX; });
+  refused("'kil'", [](auto& o) { o.faults = "kil:0@step=1"; });
+  refused("`worker_speeds`", [](auto& o) { o.faults = "slow:0@step=1,5x"; });
+  refused("`data`", [](auto& o) { o.data = nullptr; });
+  refused("`sample_count`", [](auto& o) { o.sample_count = 5; });
+  static const char* const kNoProgram[] = {nullptr};
+  refused("`worker_command`", [](auto& o) { o.worker_command = kNoProgram; });
+  refused("`faults`", [](auto& o) {
+    o.role = MOTLEY_SERVER;
+    o.faults = "kill:0@step=1";
+  });
+}
+
+TEST(ApiOptions, WorkerNeedsAServerAndAToken) {
+  motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
+  options.role = MOTLEY_WORKER;
+  ExpectRefused(options, "`server`");
+  options.server = "127.0.0.1:1";
+  ExpectRefused(options, "`token`");
+}
+
+TEST(ApiArguments, NullIsAnErrorAndNeverMore) {
+  motley_job_options options = SmallJob();
+  EXPECT_EQ(motley_job_create(&options, nullptr), MOTLEY_INVALID_ARGUMENT);
+  motley_job* none = nullptr;
+  EXPECT_EQ(motley_job_create(nullptr, &none), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("options is NULL"));
+  const motley_trainer trainer = PointTrainer();
+  motley_metrics metrics MOTLEY_METRICS_INIT;
+  motley_evaluation evaluation MOTLEY_EVALUATION_INIT;
+  float value = 0;
+  for (const motley_status status :
+       {motley_job_set_trainer(nullptr, &trainer), motley_job_set_events(nullptr, nullptr, nullptr),
+        motley_job_run(nullptr), motley_job_metrics(nullptr, &metrics),
+        motley_job_parameters(nullptr, &value, 1, nullptr), motley_job_save(nullptr, "x"),
+        motley_evaluate(nullptr, "x", nullptr, &evaluation),
+        motley_evaluate("x", nullptr, nullptr, &evaluation),
+        motley_evaluate("x", "x", nullptr, nullptr)}) {
+    EXPECT_EQ(status, MOTLEY_INVALID_ARGUMENT);
+    EXPECT_THAT(motley_last_error(), HasSubstr("is NULL"));
+  }
+  EXPECT_EQ(motley_job_report(nullptr), nullptr);
+  motley_job_stop(nullptr);
+  motley_job_destroy(nullptr);
+  EXPECT_EQ(motley_work_cancelled(nullptr), 0);
+  motley_work_progress(nullptr, 1);
+
+  TestJob job(options);
+  EXPECT_EQ(motley_job_set_trainer(job.get(), nullptr), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_EQ(motley_job_metrics(job.get(), nullptr), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_EQ(motley_job_save(job.get(), nullptr), MOTLEY_INVALID_ARGUMENT);
+}
+
+TEST(ApiTrainer, IsCheckedBeforeItIsTaken) {
+  motley_job_options options = PointJob();
+  TestJob job(options);
+  motley_trainer trainer = PointTrainer();
+  trainer.parameter_count = 0;
+  EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);
+  trainer = PointTrainer();
+  trainer.accumulate = nullptr;
+  EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("accumulate"));
+  trainer = PointTrainer();
+  trainer.reserved = 1;
+  EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);
+  trainer = PointTrainer();
+  trainer.struct_size = 0;
+  EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);
+  options = SmallJob();
+  options.model = "softmax";
+  TestJob both(options);
+  EXPECT_EQ(both.SetTrainer(PointTrainer()), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("`model`"));
+}
+
+TEST(ApiMetrics, OnlyWhatTheProgramKnowsIsWritten) {
+  struct Old {
+    uint32_t struct_size;
+    uint32_t workers;
+    uint64_t steps;
+    uint64_t beyond;
+  } old{16, 9, 9, 9};
+  TestJob job(SmallJob());
+  ASSERT_EQ(motley_job_metrics(job.get(), reinterpret_cast<motley_metrics*>(&old)), MOTLEY_OK);
+  EXPECT_EQ(old.struct_size, 16U);
+  EXPECT_EQ(old.workers, 0U);
+  EXPECT_EQ(old.steps, 0U);
+  EXPECT_EQ(old.beyond, 9U);
+  old.struct_size = 3;
+  EXPECT_EQ(motley_job_metrics(job.get(), reinterpret_cast<motley_metrics*>(&old)),
+            MOTLEY_INVALID_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace motley

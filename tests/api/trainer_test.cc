@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program's own gradient, with workers in this process and in others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <set>
+
+#include "tests/api/api_world.h"
+#include "tests/api/point_trainer.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+std::array<double, POINT_DIMENSIONS> MeanPoint(uint64_t samples) {
+  std::array<double, POINT_DIMENSIONS> mean{};
+  for (uint64_t i = 0; i < samples; ++i) {
+    for (uint64_t axis = 0; axis < POINT_DIMENSIONS; ++axis) {
+      mean[axis] += static_cast<double>(PointCoordinate(i, axis)) / samples;
+    }
+  }
+  return mean;
+}
+
+void ExpectMean(const std::vector<float>& parameters) {
+  const auto mean = MeanPoint(200);
+  ASSERT_EQ(parameters.size(), mean.size());
+  for (size_t axis = 0; axis < mean.size(); ++axis) {
+    EXPECT_NEAR(parameters[axis], mean[axis], 1e-5);
+  }
+}
+
+TEST(ApiTrainerJob, LearnsWhatItsGradientSays) {
+  for (const char* code : {"none", "cyclic", "rs"}) {
+    motley_job_options options = PointJob();
+    options.code = code;
+    TestJob job(options);
+    ASSERT_EQ(job.SetTrainer(PointTrainer()), MOTLEY_OK) << motley_last_error();
+    job.RunFine();
+    ExpectMean(job.Parameters());
+    EXPECT_THAT(motley_job_report(job.get()), HasSubstr("\"model\": \"trainer\""));
+    EXPECT_LT(job.Metrics().max_decode_error, 1e-4);
+  }
+}
+
+TEST(ApiTrainerJob, IsRequiredForSamplesWithoutData) {
+  TestJob job(PointJob());
+  EXPECT_EQ(job.Run(), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("trainer"));
+}
+
+TEST(ApiTrainerJob, ParametersAreSavedAsOneTensor) {
+  TestJob job(PointJob());
+  ASSERT_EQ(job.SetTrainer(PointTrainer()), MOTLEY_OK);
+  job.RunFine();
+  const std::string path = TemporaryPath("points.safetensors");
+  ASSERT_EQ(motley_job_save(job.get(), path.c_str()), MOTLEY_OK) << motley_last_error();
+  std::ifstream file(path, std::ios::binary);
+  const std::string content((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(content, HasSubstr(R"("parameters":{"dtype":"F32","shape":[3])"));
+  const auto parameters = job.Parameters();
+  const std::string tail(reinterpret_cast<const char*>(parameters.data()), 12);
+  EXPECT_EQ(content.substr(content.size() - 12), tail);
+}
+
+TEST(ApiTrainerJob, InitializeAndHoldAreCalled) {
+  struct Seen {
+    std::mutex mutex;
+    uint64_t seed = 0;
+    std::set<uint64_t> held;
+  } seen;
+  motley_trainer trainer = PointTrainer();
+  trainer.context = &seen;
+  trainer.initialize = [](void* context, uint64_t seed, float* parameters, uint64_t count) {
+    static_cast<Seen*>(context)->seed = seed;
+    std::fill(parameters, parameters + count, 3.0f);
+    return motley_status{MOTLEY_OK};
+  };
+  trainer.hold = [](void* context, uint32_t, uint64_t first, uint64_t count) {
+    auto& all = *static_cast<Seen*>(context);
+    const std::lock_guard lock(all.mutex);
+    for (uint64_t i = first; i < first + count; ++i) all.held.insert(i);
+    return motley_status{MOTLEY_OK};
+  };
+  motley_job_options options = PointJob();
+  options.steps = 1;
+  options.seed = 99;
+  TestJob job(options);
+  ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK);
+  job.RunFine();
+  EXPECT_EQ(seen.seed, 99U);
+  EXPECT_EQ(seen.held.size(), 200U);
+  // One step of rate 0.5 from 3 on.
+  EXPECT_NEAR(job.Parameters()[0], 3 - 0.5 * (3 - MeanPoint(200)[0]), 1e-5);
+}
+
+TEST(ApiTrainerJob, FailingCallbacksEndItWithTheirNumber) {
+  const auto fails = [](const char* number, const std::function<void(motley_trainer&)>& set) {
+    motley_trainer trainer = PointTrainer();
+    set(trainer);
+    TestJob job(PointJob());
+    ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK);
+    EXPECT_EQ(job.Run(), MOTLEY_CALLBACK) << motley_last_error();
+    EXPECT_THAT(motley_last_error(), HasSubstr(number));
+  };
+  fails("accumulate returned 4711", [](motley_trainer& trainer) {
+    trainer.accumulate = [](void*, const motley_work*) { return motley_status{4711}; };
+  });
+  fails("initialize returned -3", [](motley_trainer& trainer) {
+    trainer.initialize = [](void*, uint64_t, float*, uint64_t) { return motley_status{-3}; };
+  });
+  fails("hold returned 77", [](motley_trainer& trainer) {
+    trainer.hold = [](void*, uint32_t, uint64_t, uint64_t) { return motley_status{77}; };
+  });
+}
+
+// Fits the label by its mean; checks that the batch is made of the samples it names.
+motley_status AccumulateLabels(void* context, const motley_work* work) {
+  const motley_batch* batch = work->batch;
+  if (batch == nullptr || batch->rows != work->sample_count) return 1;
+  if (batch->columns_count != 6 || batch->row_begin != nullptr) return 2;
+  for (uint64_t i = 0; i < batch->rows; ++i) {
+    // The file's labels are 0, 1, 2, 0, 1, 2, ...
+    if (batch->labels[i] != static_cast<float>(work->samples[i] % 3)) return 3;
+    const double away = work->parameters[0] - batch->labels[i];
+    work->sum[0] += static_cast<float>(work->coefficient * away);
+    *work->loss += work->coefficient * 0.5 * away * away;
+  }
+  static_cast<std::atomic<uint64_t>*>(context)->fetch_add(batch->rows);
+  return MOTLEY_OK;
+}
+
+TEST(ApiTrainerJob, GetsTheSamplesOfItsData) {
+  std::atomic<uint64_t> computed{0};
+  motley_trainer trainer MOTLEY_TRAINER_INIT;
+  trainer.context = &computed;
+  trainer.parameter_count = 1;
+  trainer.accumulate = AccumulateLabels;
+  motley_job_options options = SmallJob();
+  options.steps = 40;
+  options.batch = 400;
+  options.learning_rate = 0.5;
+  TestJob job(options);
+  ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK) << motley_last_error();
+  job.RunFine();
+  EXPECT_GE(computed, 40U * 400);
+  EXPECT_NEAR(job.Parameters()[0], 399.0 / 400, 1e-5);
+}
+
+TEST(ApiTrainerJob, WorkersMayBeProcesses) {
+  const std::string peer = PeerProgram();
+  const char* const command[] = {peer.c_str(), "worker", nullptr};
+  motley_job_options options = PointJob();
+  options.worker_command = command;
+  TestJob job(options);
+  ASSERT_EQ(job.SetTrainer(PointTrainer()), MOTLEY_OK);
+  job.RunFine();
+  ExpectMean(job.Parameters());
+}
+
+// The output of a program that is still running, line by line.
+class Running {
+ public:
+  explicit Running(const std::string& command) : pipe_(popen(command.c_str(), "r")) {}
+  ~Running() { Finish(); }
+  std::string Line() {
+    std::array<char, 512> line{};
+    if (pipe_ == nullptr || fgets(line.data(), line.size(), pipe_) == nullptr) return "";
+    std::string text(line.data());
+    return text.substr(0, text.find('\n'));
+  }
+  int Finish() { return pipe_ == nullptr ? -1 : pclose(std::exchange(pipe_, nullptr)); }
+
+ private:
+  std::FILE* pipe_;
+};
+
+TEST(ApiRoles, ServerAndWorkersAreProcessesOfTheirOwn) {
+  Running server(PeerProgram() + " server");
+  const std::string told = server.Line();
+  const std::string address = told.substr(0, told.find(' '));
+  const std::string token = told.substr(told.find(' ') + 1);
+  ASSERT_FALSE(token.empty()) << told;
+  const std::string command = "MOTLEY_TOKEN=" + token + " " + PeerProgram() + " worker " + address;
+  Running first(command);
+  Running second(command);
+  float found[POINT_DIMENSIONS] = {};
+  const std::string line = server.Line();
+  ASSERT_EQ(std::sscanf(line.c_str(), "%f %f %f", &found[0], &found[1], &found[2]), 3) << line;
+  ExpectMean({std::begin(found), std::end(found)});
+  EXPECT_EQ(server.Finish(), 0);
+  EXPECT_EQ(first.Finish(), 0);
+  EXPECT_EQ(second.Finish(), 0);
+}
+
+TEST(ApiRoles, WorkerWithTheWrongTokenIsRefused) {
+  Running server(PeerProgram() + " server");
+  const std::string told = server.Line();
+  const std::string address = told.substr(0, told.find(' '));
+  motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
+  options.role = MOTLEY_WORKER;
+  options.server = address.c_str();
+  options.token = "guessed";
+  TestJob stranger(options);
+  ASSERT_EQ(stranger.SetTrainer(PointTrainer()), MOTLEY_OK);
+  EXPECT_EQ(stranger.Run(), MOTLEY_PERMISSION) << motley_last_error();
+  motley_metrics metrics MOTLEY_METRICS_INIT;
+  EXPECT_EQ(motley_job_metrics(stranger.get(), &metrics), MOTLEY_CONFLICT);
+  // The server goes on to wait; its own workers release it.
+  const std::string token = told.substr(told.find(' ') + 1);
+  const std::string command = "MOTLEY_TOKEN=" + token + " " + PeerProgram() + " worker " + address;
+  Running first(command);
+  Running second(command);
+  EXPECT_FALSE(server.Line().empty());
+}
+
+}  // namespace
+}  // namespace motley
