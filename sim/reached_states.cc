@@ -40,6 +40,7 @@ const std::vector<std::string>& ReachedStates::All() {
       "replanned after a loss",
       "replanned for speed",
       "row reassigned",
+      "the caller's trainer",
       "worker lost",
       "worker joined again",
       "worker sent away",

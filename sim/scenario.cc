@@ -14,8 +14,10 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kScenarioDraws = 20;  // Its own stream of the simulation's draws.
-constexpr uint64_t kCutDraws = 22;       // A stream apart: the rest of a seed's scenario stays.
+// Their own streams of the simulation's draws, so that the rest of a seed's scenario stays.
+constexpr uint64_t kScenarioDraws = 20;
+constexpr uint64_t kTrainerDraws = 21;
+constexpr uint64_t kCutDraws = 22;
 
 class Generator {
  public:
@@ -27,6 +29,7 @@ class Generator {
   Scenario Make() {
     MakeCluster();
     MakeModelAndData();
+    BringTrainer();
     MakeJob();
     MakeRandomFaults();
     MakeScript();
@@ -101,6 +104,15 @@ class Generator {
     if (random_.Chance(0.3)) Thin(scenario_.data);
     job.model.features = features;
     job.model.classes = classes;
+  }
+
+  // Least squares is what the linear model does, too: in half of its scenarios the caller does it.
+  void BringTrainer() {
+    SimOptions& options = scenario_.options;
+    if (options.job.model.name != "linear") return;
+    Random random(options.seed, Stream::kSimulation, kTrainerDraws);
+    if (!random.Chance(0.5)) return;
+    options.trainer = random.Chance(0.5) ? SimTrainer::kSquares : SimTrainer::kSquaresOwnData;
   }
 
   // Keeps the larger values only, as a sparse matrix; some rows may become empty.
@@ -212,6 +224,15 @@ class Generator {
   Scenario scenario_;
 };
 
+std::string NameOf(const SimOptions& options) {
+  switch (options.trainer) {
+    case SimTrainer::kBuiltIn: break;
+    case SimTrainer::kSquares: return "the caller's least squares";
+    case SimTrainer::kSquaresOwnData: return "the caller's least squares and samples";
+  }
+  return options.job.model.name;
+}
+
 std::string DescribeFaults(const RandomFaults& faults) {
   std::string text;
   const std::pair<const char*, double> kinds[] = {{"kill", faults.kill_every},
@@ -307,8 +328,9 @@ std::string DescribeScenario(const Scenario& scenario) {
       "{} workers, {} tolerate {}, {} shares, {} ({} features, {} classes{}), {} samples, batch "
       "{}, {} steps, {}, slices of {}",
       job.workers, job.code, job.tolerate, job.shares == Shares::kEqual ? "equal" : "proportional",
-      job.model.name, job.model.features, job.model.classes, scenario.data.sparse ? ", sparse" : "",
-      scenario.data.rows(), job.batch, job.steps, job.optimizer.name, job.slice_length);
+      NameOf(options), job.model.features, job.model.classes,
+      scenario.data.sparse ? ", sparse" : "", scenario.data.rows(), job.batch, job.steps,
+      job.optimizer.name, job.slice_length);
   text += DescribeFaults(options.random_faults);
   for (const Fault& fault : options.faults) text += ", " + FormatFault(fault);
   const PowerCuts& cuts = options.power_cuts;
@@ -343,6 +365,7 @@ SeedReport RunSeed(uint64_t seed) {
   report.violations = first->violations;
   Judge(scenario, *first, report.violations);
   if (CompareWithCalm(scenario, *first, report.violations)) ++report.reached["equal to the bit"];
+  if (scenario.options.trainer != SimTrainer::kBuiltIn) ++report.reached["the caller's trainer"];
   if (!second.ok() || second->digest != first->digest) {
     report.violations.push_back("the same seed ran differently the second time");
   }

@@ -20,6 +20,8 @@
 #include "sim/reached_states.h"
 #include "sim/sim_lives.h"
 #include "sim/sim_process.h"
+#include "sim/squares_trainer.h"
+#include "training/index_source.h"
 
 namespace motley {
 namespace {
@@ -53,19 +55,30 @@ Status CheckOptions(const SimOptions& options) {
 }
 
 // With what a job needs and the simulated world decides.
-SimOptions Completed(SimOptions options) {
+SimOptions Completed(SimOptions options, const Dataset& data) {
   options.job.job_id = Random(options.seed, Stream::kSimulation, kJobDraws).Next32() | 1;
   if (options.job.token.empty()) options.job.token = "simulated";
+  if (options.trainer != SimTrainer::kBuiltIn) {
+    options.job.foreign = MakeSquaresTrainer(data, /*keeps_account=*/false);
+    options.bring_trainer = [&data] { return MakeSquaresTrainer(data, /*keeps_account=*/true); };
+  }
   return options;
+}
+
+std::unique_ptr<DataSource> SourceOf(const SimOptions& options, const Dataset& data) {
+  if (options.trainer == SimTrainer::kSquaresOwnData) {
+    return std::make_unique<IndexSource>(data.rows());
+  }
+  return std::make_unique<MemorySource>(data);
 }
 
 // One cluster from its first task to its last.
 class Simulation {
  public:
   Simulation(const SimOptions& options, const Dataset& data, const Life& life)
-      : options_(Completed(options)),
+      : options_(Completed(options, data)),
         data_(data),
-        source_(data),
+        source_(SourceOf(options, data)),
         life_(life),
         network_(options.seed) {}
 
@@ -76,9 +89,10 @@ class Simulation {
       workers_.push_back(std::move(worker));
     }
     faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
-    MOTLEY_ASSIGN_OR_RETURN(server_, ServerProcess::Create(world_, network_, options_.job, source_,
+    MOTLEY_ASSIGN_OR_RETURN(server_, ServerProcess::Create(world_, network_, options_.job, *source_,
                                                            &fan_, life_.store));
-    MOTLEY_ASSIGN_OR_RETURN(gradients_, GradientChecker::Create(violations_, options_.job, data_));
+    MOTLEY_ASSIGN_OR_RETURN(gradients_,
+                            GradientChecker::Create(violations_, options_.job, *source_));
     const size_t length = gradients_->vector_length();
     const StepId first = options_.job.resume != nullptr ? options_.job.resume->step : 0;
     steps_ = std::make_unique<StepChecker>(violations_, length <= options_.job.slice_length, first);
@@ -217,7 +231,7 @@ class Simulation {
 
   const SimOptions options_;
   const Dataset& data_;
-  const MemorySource source_;
+  const std::unique_ptr<DataSource> source_;
   const Life life_;
   bool power_cut_ = false;
   Violations violations_;

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -43,8 +45,18 @@ struct PowerCuts {
       0;  // Folders that are lost or damaged while the power is off; at most m.
 };
 
+// Whose gradient is trained with, and who has the samples.
+enum class SimTrainer {
+  kBuiltIn,
+  kSquares,         // Least squares as a caller's trainer (squares_trainer.h) on the job's samples,
+  kSquaresOwnData,  // or on samples that workers have from elsewhere.
+};
+
 struct SimOptions {
   JobOptions job;
+  SimTrainer trainer = SimTrainer::kBuiltIn;
+  // Of a worker's process; this and job.foreign follow from `trainer`.
+  std::function<std::shared_ptr<const ForeignTrainer>()> bring_trainer;
   ClusterProfile cluster;  // One worker profile per job.workers.
   std::vector<Fault> faults;
   RandomFaults random_faults;

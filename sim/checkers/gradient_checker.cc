@@ -16,9 +16,9 @@ namespace {
 
 constexpr size_t kPiece = 16;  // Samples per piece of the direct sum.
 
-BatchSchedule ScheduleOf(const JobOptions& job, const Dataset& data) {
-  const auto partitions = PartitionCount(data.rows(), job.workers);
-  return BatchSchedule(job.seed, PartitionSizes(data.rows(), partitions.ok() ? *partitions : 1),
+BatchSchedule ScheduleOf(const JobOptions& job, uint64_t samples) {
+  const auto partitions = PartitionCount(samples, job.workers);
+  return BatchSchedule(job.seed, PartitionSizes(samples, partitions.ok() ? *partitions : 1),
                        job.batch);
 }
 
@@ -34,12 +34,13 @@ double Norm(std::span<const float> values) {
 
 }  // namespace
 
-GradientChecker::GradientChecker(Violations& violations, const JobOptions& job, const Dataset& data)
-    : violations_(violations), data_(data), schedule_(ScheduleOf(job, data)) {}
+GradientChecker::GradientChecker(Violations& violations, const JobOptions& job,
+                                 const DataSource& data)
+    : violations_(violations), data_(data), schedule_(ScheduleOf(job, data.shape().rows)) {}
 
 Result<std::unique_ptr<GradientChecker>> GradientChecker::Create(Violations& violations,
                                                                  const JobOptions& job,
-                                                                 const Dataset& data) {
+                                                                 const DataSource& data) {
   std::unique_ptr<GradientChecker> checker(new GradientChecker(violations, job, data));
   MOTLEY_RETURN_IF_ERROR(checker->Prepare(job));
   return checker;
@@ -47,12 +48,12 @@ Result<std::unique_ptr<GradientChecker>> GradientChecker::Create(Violations& vio
 
 Status GradientChecker::Prepare(const JobOptions& job) {
   MOTLEY_ASSIGN_OR_RETURN(device_, MakeInlineDevice(loop_));
-  MOTLEY_ASSIGN_OR_RETURN(model_, Model::Create(job.model));
-  const size_t count = model_->parameter_count();
+  MOTLEY_ASSIGN_OR_RETURN(direct_, JobGradient::Create(job, data_.shape()));
+  const size_t count = direct_->parameter_count();
   MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(job.optimizer, count));
   MOTLEY_ASSIGN_OR_RETURN(serial_optimizer_, Optimizer::Create(job.optimizer, count));
   expected_.resize(count);
-  model_->Initialize(job.seed, expected_);
+  MOTLEY_RETURN_IF_ERROR(direct_->Initialize(job.seed, expected_));
   serial_ = expected_;
   if (job.resume == nullptr) return Status::Ok();
   for (StepId step = 0; step < job.resume->step; ++step) MOTLEY_RETURN_IF_ERROR(StepSerially(step));
@@ -92,10 +93,10 @@ Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
   std::vector<float> piece(parameters.size());
   for (size_t begin = 0; begin < rows.size(); begin += kPiece) {
     const size_t count = std::min(kPiece, rows.size() - begin);
-    const Dataset batch = Select(data_, rows.subspan(begin, count));
     std::fill(piece.begin(), piece.end(), 0.0f);
     double loss = 0;
-    MOTLEY_RETURN_IF_ERROR(model_->AddGradient(*device_, parameters, batch, 1, piece, loss));
+    MOTLEY_RETURN_IF_ERROR(direct_->Sum(*device_, step, parameters, data_,
+                                        rows.subspan(begin, count), never_cancelled_, piece, loss));
     for (size_t i = 0; i < piece.size(); ++i) direct.gradient[i] += piece[i];
     direct.scale += Norm(piece);
     direct.loss += loss;

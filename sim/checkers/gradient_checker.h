@@ -4,6 +4,7 @@
 // of workers.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -11,10 +12,10 @@
 #include "base/virtual_loop.h"
 #include "devices/device.h"
 #include "runtime/job.h"
+#include "runtime/job_gradient.h"
 #include "sim/checkers/violations.h"
 #include "training/batch_schedule.h"
-#include "training/dataset.h"
-#include "training/model.h"
+#include "training/data_source.h"
 #include "training/optimizer.h"
 #include "training/trainer.h"
 
@@ -26,10 +27,10 @@ class GradientChecker final : public JobObserver {
   static constexpr double kGradientTolerance = 1e-5;
 
   // A job that resumes is checked from there on, against a serial run from its very start.
-  // `data` is borrowed. Errors are those of the model, optimizer and device.
+  // `data` is borrowed. Errors are those of the gradient, optimizer and device.
   static Result<std::unique_ptr<GradientChecker>> Create(Violations& violations,
                                                          const JobOptions& job,
-                                                         const Dataset& data);
+                                                         const DataSource& data);
 
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override;
@@ -51,7 +52,7 @@ class GradientChecker final : public JobObserver {
     double scale = 0;  // Sum of the norms of the pieces.
   };
 
-  GradientChecker(Violations& violations, const JobOptions& job, const Dataset& data);
+  GradientChecker(Violations& violations, const JobOptions& job, const DataSource& data);
   Status Prepare(const JobOptions& job);
   const std::vector<uint32_t>& RowsOf(StepId step);
   Result<Direct> Sum(StepId step, std::span<const float> parameters);
@@ -60,7 +61,7 @@ class GradientChecker final : public JobObserver {
   void Compare(std::span<const float> parameters);  // With the serial run's.
 
   Violations& violations_;
-  const Dataset& data_;
+  const DataSource& data_;
   BatchSchedule schedule_;
   std::vector<std::vector<uint32_t>> orders_;  // Of this epoch, as far as they were needed.
   std::optional<uint64_t> orders_epoch_;
@@ -68,7 +69,8 @@ class GradientChecker final : public JobObserver {
   std::optional<StepId> rows_step_;
   VirtualLoop loop_;  // Of the device; nothing is ever posted to it.
   std::unique_ptr<Device> device_;
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<JobGradient> direct_;
+  const std::atomic<bool> never_cancelled_ = false;
   std::unique_ptr<Optimizer> optimizer_;         // Repeats the server's updates.
   std::unique_ptr<Optimizer> serial_optimizer_;  // Of the serial run.
   std::vector<float> expected_;                  // Parameters of the newest version.

@@ -155,7 +155,7 @@ class GradientCheckerTest : public testing::Test {
     job_.workers = 2;
     job_.batch = 12;
     job_.steps = 3;
-    auto checker = GradientChecker::Create(violations_, job_, data_);
+    auto checker = GradientChecker::Create(violations_, job_, source_);
     ASSERT_TRUE(checker.ok()) << checker.status().ToString();
     checker_ = *std::move(checker);
     Record();
@@ -196,6 +196,7 @@ class GradientCheckerTest : public testing::Test {
   }
 
   const Dataset data_ = MakeSyntheticDataset(60, 5, 3, 1);
+  const MemorySource source_{data_};
   JobOptions job_;
   Violations violations_;
   std::unique_ptr<GradientChecker> checker_;

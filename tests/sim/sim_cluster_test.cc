@@ -121,6 +121,44 @@ TEST_F(SimulateTest, ThreeSpoiltAnswersSendAWorkerAway) {
   EXPECT_EQ(result.reached.at("worker sent away"), 1u);
 }
 
+TEST_F(SimulateTest, ATrainerOfTheCallersGivesASerialRunsParametersUnderFaultsWithEveryCode) {
+  const Dataset data = MakeSyntheticDataset(400, 6, 0, 3);
+  for (const char* code : {"none", "repetition", "cyclic", "heterogeneous", "rs"}) {
+    for (const SimTrainer trainer : {SimTrainer::kSquares, SimTrainer::kSquaresOwnData}) {
+      SimOptions options = Options(code, 1, {1000, 1000, 500, 250}, data);
+      options.trainer = trainer;
+      options.job.audit_fraction = 1;
+      options.job.optimizer.l2 = 1e-3;
+      options.faults = {*ParseFault("kill:2@step=10"), *ParseFault("pause:1@step=5,2s"),
+                        *ParseFault("nan:0@step=12"), *ParseFault("slow:3@step=8,3x")};
+      const SimResult hit = RunJob(options, data);
+      EXPECT_TRUE(hit.job.scheduler.workers[2].lost) << code;
+      EXPECT_LT(hit.serial_difference, 1e-5) << code;
+      EXPECT_EQ(hit.job.parameters.size(), 7u);
+      EXPECT_GT(hit.job.audited_steps, 20u) << code;
+      EXPECT_LT(hit.job.max_decode_error, 1e-4) << code;
+      EXPECT_LT(hit.job.batch_loss.back(), hit.job.batch_loss.front() / 10) << code;
+    }
+  }
+}
+
+// Nothing is measured before the work, so all begin with equal shares.
+TEST_F(SimulateTest, SpeedsOfACallersTrainerAreLearnedFromItsWork) {
+  const Dataset data = MakeSyntheticDataset(2000, 6, 0, 3);
+  SimOptions options = Options("none", 0, {4000, 4000, 2000, 1000}, data);
+  options.trainer = SimTrainer::kSquaresOwnData;
+  options.job.batch = 320;
+  options.job.steps = 80;
+  const SimResult result = RunJob(options, data);
+  const auto& workers = result.job.scheduler.workers;
+  EXPECT_GT(workers[0].share, 2.5 * workers[3].share);
+  EXPECT_GT(result.reached.at("replanned for speed"), 0u);
+  double late = 0;
+  const size_t half = options.job.steps / 2;
+  for (size_t i = half; i < options.job.steps; ++i) late += result.job.step_seconds[i];
+  EXPECT_LT(late / static_cast<double>(half), 1.5 * result.ideal_step_seconds);
+}
+
 TEST_F(SimulateTest, ASlowedWorkerIsGivenLess) {
   SimOptions options = Options("none", 0, {1000, 1000, 1000, 1000}, data_);
   options.job.steps = 60;
