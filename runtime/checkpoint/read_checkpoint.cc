@@ -43,7 +43,7 @@ Result<CheckpointState> Restore(Store& store, const ShardSet& set) {
     }
   }
   if (hash.Value() != header.id) {
-    return Status::DataError("its blocks are right each by itself, but not together");
+    return NotTogether();
   }
   CheckpointState state;
   state.job = header.job;

@@ -24,7 +24,7 @@ Status Rebuild(StripeReader& reader, const ShardHeader& header, std::vector<Shar
     }
   }
   if (hash.Value() == header.id) return Status::Ok();
-  return Status::DataError("its blocks are right each by itself, but not together");
+  return NotTogether();
 }
 
 Status RebuildShards(Store& store, const ShardSet& set, const VerifyReport& report) {

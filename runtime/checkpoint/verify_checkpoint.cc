@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/checkpoint/payload.h"
 #include "runtime/checkpoint/stripe_reader.h"
 #include "runtime/checkpoint/verify_set.h"
 
@@ -49,9 +50,13 @@ bool FooterIsRight(Store& store, const ShardHeader& header, const ShardPlace& pl
 class Verifier {
  public:
   Verifier(Store& store, const ShardSet& set, StripeReader reader)
-      : store_(store), set_(set), reader_(std::move(reader)), contents_(set.places.size()) {}
+      : store_(store),
+        set_(set),
+        reader_(std::move(reader)),
+        contents_(set.places.size()),
+        payload_(set.header) {}
 
-  VerifyReport Run() {
+  Result<VerifyReport> Run() {
     report_.info = InfoOf(set_);
     report_.stripes = reader_.layout().stripes();
     for (uint32_t shard = 0; shard < set_.places.size(); ++shard) {
@@ -63,6 +68,7 @@ class Verifier {
     for (uint64_t stripe = 0; stripe < there; ++stripe) CheckStripe(stripe);
     if (there < report_.stripes) report_.lost_stripes.push_back(there);  // And all behind it.
     for (uint32_t shard = 0; shard < set_.places.size(); ++shard) CheckFooter(shard);
+    if (report_.lost_stripes.empty() && payload_.Value() != set_.header.id) return NotTogether();
     return std::move(report_);
   }
 
@@ -87,7 +93,11 @@ class Verifier {
       ++lost;
       if (set_.places[shard].usable) report_.shards[shard].damaged_blocks.push_back(stripe);
     }
-    if (lost > set_.header.code.parity) report_.lost_stripes.push_back(stripe);
+    if (lost > set_.header.code.parity || !reader_.Rebuild().ok()) {
+      report_.lost_stripes.push_back(stripe);
+      return;
+    }
+    for (uint32_t i = 0; i < set_.header.code.data; ++i) payload_.Add(reader_.block(i));
   }
 
   void CheckFooter(uint32_t shard) {
@@ -103,6 +113,7 @@ class Verifier {
   const ShardSet& set_;
   StripeReader reader_;
   std::vector<HashStream> contents_;
+  PayloadHash payload_;
   VerifyReport report_;
 };
 
@@ -135,10 +146,18 @@ std::string VerifyReport::ToText() const {
 }
 
 Result<VerifyReport> VerifySet(Store& store, const ShardSet& set) {
-  auto reader = StripeReader::Open(store, set);
-  if (reader.ok()) return Verifier(store, set, std::move(*reader)).Run();
-  return reader.status().WithContext(
+  const auto verify = [&]() -> Result<VerifyReport> {
+    MOTLEY_ASSIGN_OR_RETURN(StripeReader reader, StripeReader::Open(store, set));
+    return Verifier(store, set, std::move(reader)).Run();
+  };
+  auto report = verify();
+  if (report.ok()) return report;
+  return report.status().WithContext(
       fmt::format("{}: checkpoint of step {}", store.Describe(""), set.header.step));
+}
+
+Status NotTogether() {
+  return Status::DataError("its blocks are right each by itself, but not together");
 }
 
 Status TooMuchLost(const VerifyReport& report) {

@@ -8,8 +8,11 @@
 
 namespace motley {
 
-// kDataError when the checkpoint cannot be read by this program at all.
+// kDataError when the checkpoint cannot be read by this program at all, or is none.
 Result<VerifyReport> VerifySet(Store& store, const ShardSet& set);
+
+// kDataError: all checksums hold, but not the id over everything.
+Status NotTogether();
 
 // kNotDecodable: the report as an error's text.
 Status TooMuchLost(const VerifyReport& report);

@@ -37,5 +37,7 @@ void Block(std::string_view input);
 void Profile(std::string_view input);
 void FaultPlan(std::string_view input);
 void ShardFile(std::string_view input);
+// Whole folders of shard files: tests/fuzz/checkpoint_targets.cc.
+void Checkpoint(std::string_view input);
 
 }  // namespace motley::fuzz

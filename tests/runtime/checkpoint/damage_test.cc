@@ -198,6 +198,23 @@ TEST(Damage, ANewerFormatIsRefusedAndNotPassedOver) {
   EXPECT_EQ(WriteCheckpoint(store, {}, MakeState(6, 50)).code(), StatusCode::kConflict);
 }
 
+// Every checksum holds, in a header too: the id still tells that this is no checkpoint.
+TEST(Damage, TheIdIsOverEverything) {
+  SimStore store(1);
+  Write(store, MakeState(kStep, 50));
+  const auto files = AllFiles(store);
+  for (const auto& [path, whole] : files) {
+    Bytes file = whole;
+    file[48] ^= std::byte{1};  // The seed.
+    SealHeader(file);
+    Put(store, path, file);
+  }
+  for (const Status& status : {ReadCheckpoint(store).status(), VerifyCheckpoint(store).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kDataError);
+    EXPECT_NE(status.ToString().find("not together"), std::string::npos) << status.ToString();
+  }
+}
+
 // Headers whose checksum is right and whose content is not: no crash, no huge allocation.
 TEST(Damage, LyingHeadersAreSurvived) {
   SimStore store(1);

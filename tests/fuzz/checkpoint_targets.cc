@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/assert.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/shard_format.h"
+#include "sim/sim_store.h"
+#include "tests/fuzz/target.h"
+
+namespace motley::fuzz {
+namespace {
+
+constexpr size_t kFolders = 3;
+
+// A header whose checksum is right, so that what is behind the checksum is looked at too.
+void Seal(Bytes& file) {
+  if (file.size() < kHeaderBytes) return;
+  const uint64_t sum = Hash64(BytesView(file).first(kHeaderBytes - sizeof(uint64_t)));
+  std::memcpy(file.data() + kHeaderBytes - sizeof(sum), &sum, sizeof(sum));
+}
+
+// Where the header says that the file belongs, or somewhere.
+uint64_t StepOf(const Bytes& file) {
+  const auto header = ParseHeader(file);
+  return header.ok() ? header->step : 3;
+}
+
+void Put(SimStore& store, uint32_t folder, BytesView piece, bool seal) {
+  Bytes file(piece.begin(), piece.end());
+  if (seal) Seal(file);
+  MOTLEY_ASSERT(store.MakeFolder(ShardFolder(folder)).ok());
+  auto created = store.Create(ShardPath(folder, StepOf(file)));
+  MOTLEY_ASSERT(created.ok() && (*created)->Append(file).ok());
+}
+
+}  // namespace
+
+// The first byte says which headers get a right checksum; the rest, cut into equal parts, is one
+// file for each folder. What can be read is whole, and what was repaired is healthy.
+void Checkpoint(std::string_view input) {
+  if (input.empty()) return;
+  SimStore store(1);
+  const BytesView files = std::as_bytes(std::span(input)).subspan(1);
+  const size_t size = files.size() / kFolders;
+  for (uint32_t folder = 0; folder < kFolders; ++folder) {
+    Put(store, folder, files.subspan(folder * size, size), (input[0] >> folder & 1) != 0);
+  }
+  const auto list = ListCheckpoints(store);
+  MOTLEY_ASSERT(list.ok());
+  (void)VerifyCheckpoint(store);
+  for (const CheckpointInfo& info : *list) {
+    const auto read = ReadCheckpoint(store, info.step);
+    if (read.ok()) MOTLEY_ASSERT(read->step == info.step && read->parameters != nullptr);
+  }
+  const auto repaired = RepairCheckpoint(store);
+  if (!repaired.ok()) return;
+  const auto report = VerifyCheckpoint(store, repaired->info.step);
+  MOTLEY_ASSERT(report.ok() && report->healthy());
+}
+
+}  // namespace motley::fuzz
