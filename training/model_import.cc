@@ -118,7 +118,7 @@ Result<std::vector<float>> Values(const TensorInfo& tensor, const std::string& n
 }  // namespace
 
 bool IsForeignModel(const SafetensorsHeader& header) {
-  if (header.metadata.count("model") != 0) return false;
+  if (header.tensors.empty() || header.metadata.count("model") != 0) return false;
   const auto format = header.metadata.find("format");
   if (format != header.metadata.end()) return format->second == "pt";
   // A layer that we name so, and that lost its metadata, has its weights the other way round.

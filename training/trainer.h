@@ -65,8 +65,8 @@ class Trainer {
   virtual void Hold(PartitionId /*partition*/, std::function<void(Status)> /*failed*/) {}
 };
 
-// The partitions that a node holds, in memory or not. Loop thread; the trainer only reads blocks that are there while
-// it computes on them.
+// The partitions that a node holds, in memory or not. Loop thread; the trainer only reads blocks
+// that are there while it computes on them.
 using PartitionStore = std::map<PartitionId, std::shared_ptr<const DataSource>>;
 
 // A built-in model on one device. `model`, `device`, `loop`, `store` are borrowed; the model is

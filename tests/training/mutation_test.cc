@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "tests/training/arrays.h"
 #include "tests/training/gzip.h"
 #include "tests/training/test_data.h"
 #include "training/readers.h"
@@ -78,6 +79,18 @@ TEST(Mutation, LibsvmNeverCrashes) {
 
 TEST(Mutation, IdxNeverCrashes) {
   ReadDamaged("a-images-idx3", std::string("\0\0\x08\x03\0\0\0\x03\0\0\0\2\0\0\0\1abcdef", 22),
+              false, 3000);
+}
+
+TEST(Mutation, ArraysNeverCrash) {
+  const std::string x = Npy("<f4", "(3, 2)", Raw<float>({1, 2, 3, 4, 5, 6}));
+  const std::string y = Npy("<i8", "(3,)", Raw<int64_t>({0, 1, 1}));
+  ReadDamaged("a.npy", Npy("<f4", "(3, 2)", Raw<float>({1, 0, 3, 1, 5, 2})), false, 3000);
+  ReadDamaged("a.npz", Zip({{"x.npy", x}, {"y.npy", y}}), false, 3000);
+  ReadDamaged("a.npz", Zip({{"x.npy", x}, {"y.npy", y}}, ZIP_CM_STORE), false, 3000);
+  ReadDamaged("a",
+              SafetensorsOf({{"x", "F32", "[3,2]", Raw<float>({1, 2, 3, 4, 5, 6})},
+                             {"y", "I64", "[3]", Raw<int64_t>({0, 1, 1})}}),
               false, 3000);
 }
 
