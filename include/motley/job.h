@@ -23,17 +23,21 @@ enum { MOTLEY_ALL_IN_ONE = 0, MOTLEY_SERVER = 1, MOTLEY_WORKER = 2 };
 
 /**
  * What a job is to be. Texts may be NULL for the default, which is what MOTLEY_JOB_OPTIONS_INIT
- * stands for; they have the form of the flags of `motley train`. A worker needs `role` and
- * `server`, `token`, `name`, `threads` alone: the server tells it the rest.
+ * stands for; they have the form of the flags of `motley train`. A worker reads `role`, `server`,
+ * `token`, `name`, `threads` and `memory_bytes` alone: the server tells it the rest.
  */
 typedef struct motley_job_options {
   uint32_t struct_size;
   int32_t role; /**< MOTLEY_ALL_IN_ONE, MOTLEY_SERVER, MOTLEY_WORKER */
 
   /* The data: a file, or, with a trainer, only a number of samples that the trainer knows. */
-  const char* data;      /**< "PATH[:test=FILE]" as for `motley train --data`. */
+  /**
+   * "PATH[:test=FILE]" as for `motley train --data`. Features above 1 are divided by their largest
+   * magnitude. A trainer gets the labels as the file has them.
+   */
+  const char* data;
   const char* label;     /**< Column of a CSV file; default: the last. */
-  double split;          /**< Part that trains, in (0, 1); 0: 0.8. */
+  double split;          /**< Part that trains, in (0, 1); 0: 0.8, and all with a trainer. */
   uint64_t sample_count; /**< Without data: N. */
   uint64_t memory_bytes; /**< Samples kept in memory per process; more go to a file. 0: chosen. */
 
@@ -58,18 +62,20 @@ typedef struct motley_job_options {
   /**
    * All-in-one: the program and arguments of a worker's process, ended by NULL. It is started once
    * for each worker, with its address, token and number in the environment (MOTLEY_SERVER, ...): a
-   * job of role MOTLEY_WORKER without `server` finds them. NULL: the workers are threads of this
-   * process.
+   * job of role MOTLEY_WORKER without `server` finds them. Its standard input belongs to the job,
+   * and it does not outlive this process. NULL: the workers are threads of this process.
    */
   const char* const* worker_command;
 
   /* Addresses. */
   const char* listen; /**< Server: "HOST:PORT", port 0 for any. Default: 127.0.0.1:0. */
   const char* server; /**< Worker: where the server is. */
-  const char* token;  /**< What workers must show. Server without one: made up. */
-  const char* name;   /**< Worker, for people. */
-  uint32_t threads;   /**< Of each worker; 0: chosen. */
-  uint32_t reserved;  /**< 0 */
+  /** What workers must show. Server without one: made up; worker: MOTLEY_TOKEN of its environment.
+   */
+  const char* token;
+  const char* name;  /**< Worker, for people. */
+  uint32_t threads;  /**< Of each worker; 0: chosen. */
+  uint32_t reserved; /**< 0 */
 
   /* Checkpoints (checkpoint.h). */
   const char* checkpoint;      /**< Folder; NULL: none. */
@@ -136,14 +142,17 @@ MOTLEY_API motley_status motley_job_set_events(motley_job* job, motley_event_cal
 
 /**
  * Runs the job on this thread until it has ended, once. Reads the data, starts or awaits workers,
- * trains. A worker returns MOTLEY_OK when its server said goodbye.
+ * trains. A worker returns MOTLEY_OK when its server said goodbye. No signal is handled or ignored,
+ * save SIGCHLD with worker_command; SIGPIPE is blocked on this thread for the while.
  * MOTLEY_CANCELLED after motley_job_stop; MOTLEY_UNAVAILABLE: no server, or no workers left;
  * MOTLEY_CALLBACK: a callback failed; MOTLEY_CONFLICT: it has run already.
  */
 MOTLEY_API motley_status motley_job_run(motley_job* job);
 
-/** From any thread and from a signal handler: ends the run soon. Before a run it ends the next at
- * once. */
+/**
+ * From any thread and from a signal handler: ends the run soon. Before a run it ends the next at
+ * once. A second call does not wait for workers to say goodbye.
+ */
 MOTLEY_API void motley_job_stop(motley_job* job);
 
 /** Numbers of a server or all-in-one job, during callbacks and after the run. */

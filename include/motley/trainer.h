@@ -32,7 +32,7 @@ typedef struct motley_batch {
   const float* features;     /**< Dense values, or the values of sparse entries. */
   const uint64_t* row_begin; /**< rows + 1 numbers; NULL when dense. */
   const uint32_t* columns;   /**< Ascending within a row; NULL when dense. */
-  const float* labels;       /**< rows numbers: class indices, or real numbers for regression. */
+  const float* labels;       /**< rows numbers, as the file has them. */
 } motley_batch;
 
 /** The library's side of a piece of work. */
