@@ -96,10 +96,11 @@ void AddSets(Store& store, const FilesOfStep& files, ShardScan& scan) {
   std::vector<ShardSet> sets;
   for (const auto& [folder, file] : files) {
     if (!file.header) continue;
+    const ShardHeader& header = *file.header;
     const bool known = std::any_of(sets.begin(), sets.end(), [&](const ShardSet& set) {
-      return SameCheckpoint(set.header, *file.header);
+      return SameCheckpoint(set.header, header);
     });
-    if (!known) sets.push_back({*file.header, {}});
+    if (!known) sets.push_back({header, {}});
   }
   for (ShardSet& set : sets) {
     for (uint32_t shard = 0; shard < set.header.shards(); ++shard) {
