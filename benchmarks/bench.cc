@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "benchmarks/coding_bench.h"
+#include "benchmarks/erasure_bench.h"
 #include "benchmarks/kernels_bench.h"
 #include "benchmarks/sim_bench.h"
 #include "benchmarks/transport_bench.h"
@@ -17,6 +18,8 @@ const std::vector<Bench>& Benches() {
       {"coding.encode", "weighted sums of partition gradients", BenchEncode},
       {"coding.decode_memory", "peak memory of a decoded step", BenchDecodeMemory},
       {"coding.decoding_vector", "decoding vector of a code in C-form", BenchDecodingVector},
+      {"coding.erasure_encode", "parity blocks of a checkpoint's stripe", BenchErasureEncode},
+      {"coding.erasure_decode", "lost blocks of a checkpoint's stripe", BenchErasureDecode},
       {"kernels.gemm", "matrix product of each CPU kernel module", BenchGemm},
       {"transport.tcp", "messages over loopback TCP", BenchTcp},
       {"transport.nearby", "messages by shared memory", BenchNearby},
