@@ -79,7 +79,7 @@ MixedLoops::MixedLoops(size_t length, size_t sums, bool half_more, size_t thread
   if (half_more) arrays_->half.assign(length / 2 + kBlock, 1);
 }
 
-MixedLoops::~MixedLoops() { delete arrays_; }
+MixedLoops::~MixedLoops() = default;
 
 void MixedLoops::Run() {
   for (const bool prefetch : {false, true}) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "benchmarks/bench.h"
@@ -29,7 +30,7 @@ class MixedLoops {
 
  private:
   struct Arrays;
-  Arrays* arrays_;
+  std::unique_ptr<Arrays> arrays_;
   double bytes_;
   std::vector<double> seconds_[2];  // Without and with prefetching.
 };
