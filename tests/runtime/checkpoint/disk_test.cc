@@ -42,11 +42,11 @@ TEST(ThreadDisk, WorksElsewhereAndIsDoneOnTheLoop) {
 TEST(ThreadDisk, RefusesWhenTooMuchWaits) {
   auto loop = std::move(*UvLoop::Create());
   SimStore store(1);
-  const auto disk = MakeThreadDisk(*loop, store);
   std::promise<void> started;
   std::promise<void> gate;
   std::vector<StatusCode> codes;
   const auto wait = [&](Status status) { codes.push_back(status.code()); };
+  const auto disk = MakeThreadDisk(*loop, store);  // Last: its end waits for what uses the others.
   disk->Submit(
       [&](Store&) {
         started.set_value();
@@ -72,6 +72,7 @@ TEST(ThreadDisk, TellsEverybodyWhenItCloses) {
   auto loop = std::move(*UvLoop::Create());
   SimStore store(1);
   std::promise<void> started;
+  std::promise<void> busy;
   std::vector<StatusCode> codes;
   auto held = std::make_shared<int>(1);
   {
@@ -84,8 +85,6 @@ TEST(ThreadDisk, TellsEverybodyWhenItCloses) {
         },
         note);
     started.get_future().wait();
-    std::promise<void> busy;
-    std::promise<void> closing;
     disk->Submit(
         [&busy](Store&) {
           busy.set_value();
