@@ -5,6 +5,7 @@
 
 #include "api/event_stream.h"
 #include "api/pipe_signal.h"
+#include "api/resume.h"
 #include "api/saved_vector.h"
 #include "api/trainer.h"
 #include "training/optimizer.h"
@@ -76,7 +77,16 @@ Status Job::Train() {
         if (callback_ != nullptr) callback_(context_, &event);
       },
       loop_.get());
-  TrainingRun run({request_, *plan_, foreign_, *loop_, stop_, events, metrics_});
+  JobRequest request = request_;
+  if (!request.resume.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(
+        const auto saved,
+        LoadResume(request.resume, [&](const std::string& text) { events.OnNotice(text); }));
+    MOTLEY_RETURN_IF_ERROR(TakeUp(*saved, request));
+    MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
+    plan_->job.resume = saved;
+  }
+  TrainingRun run({request, *plan_, foreign_, *loop_, stop_, events, metrics_});
   return run.Run(outcome_);
 }
 

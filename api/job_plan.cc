@@ -79,6 +79,16 @@ Status CheckServesOthers(const JobRequest& request) {
   return Status::Ok();
 }
 
+// The folder, the run and what is resumed are the caller's.
+Status PlanCheckpoints(const JobRequest& request, CheckpointOptions& out) {
+  if (request.checkpoint.empty()) return Status::Ok();
+  out.every = request.checkpoint_every;
+  auto code = ParseCheckpointCode(request.checkpoint_code);
+  if (!code.ok()) return code.status().WithContext("`checkpoint_code`");
+  out.code = *code;
+  return Status::Ok();
+}
+
 uint64_t CeilDivide(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
 }  // namespace
@@ -140,6 +150,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
         "a job trains on samples: give either `data`, or, with a trainer that knows them, "
         "`sample_count`");
   }
+  MOTLEY_RETURN_IF_ERROR(PlanCheckpoints(request, plan.job.checkpoint));
   return plan;
 }
 

@@ -65,7 +65,7 @@ double Mean(const std::vector<double>& values) {
 std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job) {
   double fastest = 0;
   for (const WorkerStats& stats : job.scheduler.workers) fastest = std::max(fastest, stats.speed);
-  const double epochs = plan.Epochs(job.steps);
+  const double epochs = plan.Epochs(job.steps - job.first_step);
   std::vector<WorkerLine> lines;
   for (size_t i = 0; i < job.scheduler.workers.size(); ++i) {
     const WorkerStats& stats = job.scheduler.workers[i];
@@ -113,6 +113,12 @@ std::string TrainJson(const TrainReport& report) {
                {"rows_reassigned", job.scheduler.rows_reassigned},
                {"steps_restarted", job.scheduler.steps_restarted},
                {"workers", WorkersJson(report)}};
+  if (job.first_step > 0) json["resumed_from"] = job.first_step;
+  if (plan.job.checkpoint.every > 0) {
+    json["checkpoint"] = {{"step", job.checkpoint_step},
+                          {"written", job.checkpoints},
+                          {"failed", job.checkpoint_failures}};
+  }
   if (!job.batch_loss.empty()) json["batch_loss"] = job.batch_loss.back();
   if (report.train) json["final_loss"] = report.train->loss;
   if (report.test) json["test_loss"] = report.test->loss;

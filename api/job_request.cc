@@ -59,6 +59,18 @@ std::vector<std::string> SplitAtBlanks(std::string_view text) {
   return parts;
 }
 
+JobRequest::Open OpenIn(const motley_job_options& given) {
+  const motley_job_options nothing = MOTLEY_JOB_OPTIONS_INIT;
+  JobRequest::Open open;
+  open.optimizer = given.optimizer == nullptr;
+  open.learning_rate = given.learning_rate == 0;
+  open.l2 = given.l2 == 0;
+  open.batch = given.batch == 0;
+  open.steps = given.steps == 0 && given.epochs == 0;
+  open.seed = given.seed == nothing.seed;
+  return open;
+}
+
 Status TakeCommand(const char* const* command, std::vector<std::string>& out) {
   if (command == nullptr) return Status::Ok();
   for (; *command != nullptr; ++command) {
@@ -108,6 +120,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.token, request.token);
   TakeText(given.name, request.name);
   request.threads = given.threads;
+  request.open = OpenIn(given);
   TakeText(given.checkpoint, request.checkpoint);
   TakeNumber(given.checkpoint_every, request.checkpoint_every);
   TakeText(given.checkpoint_code, request.checkpoint_code);

@@ -43,6 +43,16 @@ struct JobRequest {
   std::string name;
   uint32_t threads = 0;  // 0: chosen.
 
+  // What was left to its default.
+  struct Open {
+    bool optimizer = true;
+    bool learning_rate = true;
+    bool l2 = true;
+    bool batch = true;
+    bool steps = true;  // And epochs.
+    bool seed = true;
+  } open;
+
   std::string checkpoint;
   uint64_t checkpoint_every = 100;
   std::string checkpoint_code = "4+2";

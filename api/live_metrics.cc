@@ -35,6 +35,7 @@ void LiveMetrics::Finish(const JobResult& result) {
   values_.discarded_steps = result.discarded_steps;
   values_.wall_seconds = result.wall_seconds;
   values_.max_decode_error = result.max_decode_error;
+  values_.checkpoint_step = result.checkpoint_step;
 }
 
 }  // namespace motley

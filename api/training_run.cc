@@ -10,15 +10,26 @@
 #include "api/fresh_ids.h"
 #include "api/job_report.h"
 #include "api/observers.h"
+#include "api/resume.h"
 #include "api/server_run.h"
 #include "devices/cpu/cpu_device.h"
 #include "training/index_source.h"
+#include "training/readers.h"
 #include "transport/tcp_transport.h"
 
 namespace motley {
 namespace {
 
 constexpr char kHere[] = "here";  // The server's address inside one process.
+
+// A server apart need not have the samples that its workers' trainers bring: it forms no sums.
+std::shared_ptr<const ForeignTrainer> ForServer(
+    const JobRequest& request, const std::shared_ptr<const ForeignTrainer>& given) {
+  if (given == nullptr || request.role == MOTLEY_ALL_IN_ONE || !request.data.empty()) return given;
+  auto without = std::make_shared<ForeignTrainer>(*given);
+  without->accumulate = nullptr;
+  return without;
+}
 
 }  // namespace
 
@@ -102,6 +113,13 @@ LocalWorkersOptions TrainingRun::WorkersOptions(const std::string& address) cons
   }
   options.speeds = plan_.speeds;
   if (emulation_) options.sample_time = emulation_->sample_time;
+  // What the server holds is taken already; the workers share half of what is left.
+  const uint64_t left = AvailableMemoryBytes() / 2 / plan_.job.workers;
+  if (parts_.request.memory_bytes != 0) {
+    options.memory_bytes = parts_.request.memory_bytes;
+  } else if (left != 0) {
+    options.memory_bytes = left;
+  }
   return options;
 }
 
@@ -110,7 +128,15 @@ Result<JobResult> TrainingRun::Train() {
   UvLoop& loop = parts_.loop;
   plan_.job.job_id = FreshJobId();
   plan_.job.token = request.token.empty() ? FreshToken() : request.token;
-  plan_.job.foreign = parts_.foreign;
+  plan_.job.foreign = ForServer(request, parts_.foreign);
+  plan_.job.meaning = {data_.class_labels, data_.input_scale, request.split};
+  CheckpointOptions& checkpoint = plan_.job.checkpoint;
+  checkpoint.run = plan_.job.resume != nullptr ? plan_.job.resume->run : FreshIncarnation();
+  std::unique_ptr<CheckpointFolder> folder;
+  if (checkpoint.every > 0) {
+    MOTLEY_ASSIGN_OR_RETURN(folder, CheckpointFolder::Open(loop, request.checkpoint,
+                                                           plan_.job.resume ? checkpoint.run : 0));
+  }
   const bool local = request.role == MOTLEY_ALL_IN_ONE;
   const bool threads = local && request.worker_command.empty();
 
@@ -120,9 +146,11 @@ Result<JobResult> TrainingRun::Train() {
   ObserverList observers;
   observers.Add(&parts_.metrics);
   observers.Add(&parts_.events);
-  ServerRun server(loop, Env{loop, *transport, *device_}, plan_.faults, observers, parts_.stop);
+  const Env env{loop, *transport, *device_, folder != nullptr ? folder->disk() : nullptr};
+  ServerRun server(loop, env, plan_.faults, observers, parts_.stop);
   MOTLEY_RETURN_IF_ERROR(
       server.Open(plan_.job, *samples_, threads ? std::string(kHere) : request.listen));
+  plan_.job.resume = nullptr;  // The server has it; it is as large as the model.
   parts_.metrics.Expect(plan_.job.steps, plan_.steps_per_epoch, plan_.job.workers);
   Introduce();
   if (threads) {

@@ -132,14 +132,74 @@ void AddOutputFlags(CLI::App* app, JobFlags& flags) {
   app->add_flag("-q,--quiet", flags.quiet, "No progress, no notices")->group(group);
 }
 
+void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
+  const char* group = "Checkpoints";
+  app->add_option("--checkpoint", flags.checkpoint, "Save the job's state in this folder")
+      ->type_name("DIR")
+      ->group(group);
+  AddValue(app, "--checkpoint-every", flags.checkpoint_every, "N", "Steps from one to the next")
+      ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
+      ->group(group);
+  AddValue(app, "--checkpoint-code", flags.checkpoint_code, "[NAME:]K+M",
+           "K shards of data and M of parity, of which any M may be lost; each in a folder of its "
+           "own. NAME: vandermonde or cauchy")
+      ->group(group);
+  app->add_option("--resume", flags.resume,
+                  "Go on from the newest checkpoint in this folder; what is not given is as it was")
+      ->type_name("DIR")
+      ->group(group);
+  app->final_callback([app, &given = flags.given] {
+    given.model = app->count("--model") > 0;
+    given.optimizer = app->count("--optimizer") > 0;
+    given.learning_rate = app->count("--lr") > 0;
+    given.batch = app->count("--batch") > 0;
+    given.epochs = app->count("--epochs") > 0;
+  });
+}
+
+// The arguments that all actions on a folder of checkpoints have.
+CLI::App* AddAction(CLI::App* checkpoint, CheckpointFlags& flags, const char* name,
+                    const char* help, CheckpointFlags::Action action) {
+  CLI::App* sub = checkpoint->add_subcommand(name, help);
+  sub->add_option("DIR", flags.folder, "As given to motley train --checkpoint")->required();
+  if (action != CheckpointFlags::Action::kList) {
+    sub->add_option("--step", flags.step, "Which one; default: the newest")
+        ->type_name("N")
+        ->transform(Within(uint64_t{0}, uint64_t{1} << 40));
+  }
+  if (action == CheckpointFlags::Action::kExport) {
+    sub->add_option("--out", flags.out, "The model's file (safetensors)")
+        ->type_name("FILE")
+        ->required();
+  } else {
+    sub->add_flag("--json", flags.json, "The result as JSON");
+  }
+  sub->callback([&flags, action] { flags.action = action; });
+  return sub;
+}
+
 }  // namespace
+
+CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
+  using Action = CheckpointFlags::Action;
+  CLI::App* checkpoint =
+      app.add_subcommand("checkpoint", "Look at saved states of jobs, mend them");
+  checkpoint->require_subcommand(1);
+  AddAction(checkpoint, flags, "list", "What is there", Action::kList);
+  AddAction(checkpoint, flags, "verify", "Read every block", Action::kVerify);
+  AddAction(checkpoint, flags, "restore", "Write lost and damaged shards again", Action::kRestore);
+  AddAction(checkpoint, flags, "export", "Write the model as a file", Action::kExport);
+  checkpoint->footer("Example:\n  motley checkpoint verify runs/digits");
+  return checkpoint;
+}
 
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   CLI::App* train = app.add_subcommand("train", "Train a model on local workers of unlike speeds");
   const char* group = "Data";
   train
       ->add_option("--data", flags.data,
-                   "A folder in MNIST's layout, or a file (IDX, LIBSVM or CSV, also gzipped)")
+                   "A folder in MNIST's layout, or a file (NPY, NPZ, safetensors, IDX, LIBSVM or "
+                   "CSV, also gzipped); NPY: X.npy:labels=Y.npy")
       ->type_name("PATH[:test=FILE]")
       ->required()
       ->group(group);
@@ -152,8 +212,16 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
       ->type_name("PART")
       ->check(Part())
       ->group(group);
+  train
+      ->add_option("--memory", flags.memory_bytes,
+                   "Samples kept in memory by each process, like 512MiB; more go to a file in "
+                   "TMPDIR. Default: a part of what is free")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->group(group);
   AddModelFlags(train, flags.job);
   AddClusterFlags(train, flags.job);
+  AddCheckpointFlags(train, flags);
   AddValue(train, "--listen", flags.listen, "HOST:PORT", "Where workers connect; port 0: any")
       ->group("Workers");
   train->add_option("--out", flags.out, "Write the model (safetensors)")

@@ -2,6 +2,7 @@
 // The sub-commands and their flags, as --help shows them.
 #pragma once
 
+#include "cli/checkpoint_command.h"
 #include "cli/codes_command.h"
 #include "cli/predict_command.h"
 #include "cli/simulate_command.h"
@@ -18,6 +19,7 @@ namespace motley {
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags);
 CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags);
 CLI::App* AddCodes(CLI::App& app, CodesFlags& flags);
+CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags);
 CLI::App* AddPredict(CLI::App& app, PredictFlags& flags);
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags);  // Not shown in --help.
 

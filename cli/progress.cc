@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/flag_words.h"
 #include "fmt/core.h"
 
 namespace motley {
@@ -39,7 +40,8 @@ std::string Clock(double seconds) {
 }
 
 double Rate(const ProgressState& state) {
-  return state.elapsed_seconds > 0 ? static_cast<double>(state.step) / state.elapsed_seconds : 0;
+  const auto done = static_cast<double>(state.step - state.first_step);
+  return state.elapsed_seconds > 0 ? done / state.elapsed_seconds : 0;
 }
 
 std::string Left(const ProgressState& state) {
@@ -108,11 +110,19 @@ void Progress::OnEvent(const motley_event& event) {
       if (state_.workers_up > 0) --state_.workers_up;
       break;
     case MOTLEY_EVENT_STEP_OPENED:
-      if (started_ < 0) started_ = drawn_at_ = clock_();
+      if (started_ >= 0) break;
+      started_ = drawn_at_ = clock_();
+      state_.first_step = event.step;
       break;
     case MOTLEY_EVENT_STEP_APPLIED: OnStepApplied(event); break;
+    case MOTLEY_EVENT_CHECKPOINT:
+      // In a terminal the bar would be lost among them.
+      if (options_.style == ProgressStyle::kLines) {
+        Say(fmt::format("checkpoint: {} steps are safe", event.step));
+      }
+      break;
     case MOTLEY_EVENT_NOTICE:
-      if (options_.notices) Say(event.text);
+      if (options_.notices) Say(WithFlags(event.text));
       break;
     default: break;
   }

@@ -18,6 +18,7 @@ ProgressStyle ChooseProgressStyle(bool quiet);
 
 struct ProgressState {
   uint64_t step = 0;
+  uint64_t first_step = 0;  // Those before it were done in an earlier run.
   uint64_t steps = 1;
   double epoch = 0;
   double loss = 0;

@@ -37,6 +37,14 @@ int NotSaved(const char* what, std::string_view why) {
   return kExitFailure;
 }
 
+void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
+  if (!given.model) options.model = nullptr;
+  if (!given.optimizer) options.optimizer = nullptr;
+  if (!given.learning_rate) options.learning_rate = 0;
+  if (!given.batch) options.batch = 0;
+  if (!given.epochs) options.epochs = 0;
+}
+
 class TrainRun {
  public:
   explicit TrainRun(const TrainFlags& flags) : flags_(flags), progress_(ShownBy(flags)) {}
@@ -64,8 +72,16 @@ motley_status TrainRun::CreateJob() {
   options.data = flags_.data.c_str();
   options.label = flags_.label.c_str();
   options.split = flags_.split;
+  options.memory_bytes = flags_.memory_bytes;
   options.listen = flags_.listen.c_str();
   options.worker_command = worker.data();
+  if (!flags_.checkpoint.empty()) options.checkpoint = flags_.checkpoint.c_str();
+  options.checkpoint_every = flags_.checkpoint_every;
+  options.checkpoint_code = flags_.checkpoint_code.c_str();
+  if (!flags_.resume.empty()) {
+    options.resume = flags_.resume.c_str();
+    LeaveOpen(flags_.given, options);
+  }
   const motley_status made = job_.Create(options);
   if (made != MOTLEY_OK) return made;
   const auto pass_on = [](void* self, const motley_event* event) {
@@ -98,7 +114,14 @@ int TrainRun::Run() {
 
 int TrainRun::Ended(motley_status status) {
   if (status != MOTLEY_CANCELLED || signals_.caught() == 0) return FailOfLibrary(status);
-  Warn(fmt::format("signal {}: {}; nothing was saved", signals_.caught(), motley_last_error()));
+  motley_metrics job MOTLEY_METRICS_INIT;
+  motley_job_metrics(job_.get(), &job);
+  std::string left = "nothing was saved";
+  if (!flags_.checkpoint.empty() && job.checkpoint_step > 0) {
+    left = fmt::format("{} of them are safe: --resume {} goes on from there", job.checkpoint_step,
+                       flags_.checkpoint);
+  }
+  Warn(fmt::format("signal {}: {}; {}", signals_.caught(), motley_last_error(), left));
   return 128 + signals_.caught();
 }
 

@@ -10,11 +10,23 @@ namespace motley {
 
 struct TrainFlags {
   JobFlags job;
-  std::string data;   // "PATH" or "PATH:test=FILE".
-  std::string label;  // Column of a CSV file; empty: the last.
-  double split = 0;   // Part that trains; 0: not given.
+  std::string data;           // "PATH" or "PATH:test=FILE".
+  std::string label;          // Column of a CSV file; empty: the last.
+  double split = 0;           // Part that trains; 0: not given.
+  uint64_t memory_bytes = 0;  // Of samples, per process; 0: chosen.
   std::string listen = "127.0.0.1:0";
   std::string out;
+  std::string checkpoint;  // Folder; empty: none.
+  uint64_t checkpoint_every = 100;
+  std::string checkpoint_code = "4+2";
+  std::string resume;  // Folder; empty: a new job.
+  struct Given {       // With --resume, what is not is the checkpoint's.
+    bool model = false;
+    bool optimizer = false;
+    bool learning_rate = false;
+    bool batch = false;
+    bool epochs = false;
+  } given;
 };
 
 // The exit code.

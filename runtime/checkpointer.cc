@@ -26,7 +26,7 @@ void Checkpointer::OnVersion(uint64_t version) {
   if (std::exchange(told_skip_, true)) return;
   hooks_.notice(fmt::format(
       "the checkpoint of step {} is left out: the one before it is still being written. Steps are "
-      "faster than the disk; a larger --checkpoint-every would skip none",
+      "faster than the disk; a larger `checkpoint_every` would skip none",
       version));
 }
 

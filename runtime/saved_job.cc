@@ -32,6 +32,7 @@ JobDescription FromJson(const Json& json) {
   model.at("features").get_to(about.model.features);
   model.at("classes").get_to(about.model.classes);
   model.at("parameters").get_to(about.parameters);
+  model.at("own_trainer").get_to(about.own_trainer);
   const Json& optimizer = json.at("optimizer");
   optimizer.at("name").get_to(about.optimizer);
   optimizer.at("learning_rate").get_to(about.learning_rate);
@@ -80,6 +81,7 @@ Result<JobDescription> Describe(const JobOptions& options, const DataSource& dat
                                 const BatchSchedule& schedule, uint64_t parameters) {
   JobDescription about;
   about.model = options.model;
+  about.own_trainer = options.foreign != nullptr;
   about.parameters = parameters;
   about.optimizer = options.optimizer.name;
   about.samples = data.shape().rows;
@@ -106,7 +108,8 @@ std::string ToJson(const JobDescription& about) {
        {{"name", about.model.name},
         {"features", about.model.features},
         {"classes", about.model.classes},
-        {"parameters", about.parameters}}},
+        {"parameters", about.parameters},
+        {"own_trainer", about.own_trainer}}},
       {"optimizer",
        {{"name", about.optimizer}, {"learning_rate", about.learning_rate}, {"l2", about.l2}}},
       {"data",
@@ -194,7 +197,10 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
     return fmt::format("{} features, {} classes{}", job.model.features, job.model.classes,
                        job.sparse ? ", sparse" : "");
   };
-  if (was.model.name != now.model.name) return Differs("model", was.model.name, now.model.name);
+  const auto kind = [](const JobDescription& job) {
+    return std::string(job.own_trainer ? "a trainer" : job.model.name);
+  };
+  if (kind(was) != kind(now)) return Differs("model", kind(was), kind(now));
   if (shape(was) != shape(now)) return Differs("data of", shape(was), shape(now));
   if (was.parameters != now.parameters) {
     return Differs("parameters:", std::to_string(was.parameters), std::to_string(now.parameters));
@@ -222,6 +228,9 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
 }
 
 Result<SavedModel> ModelOf(const SavedJob& saved) {
+  if (saved.about.own_trainer) {
+    return Status::InvalidArgument("the checkpoint is of a trainer of its own, not of a model");
+  }
   MOTLEY_ASSIGN_OR_RETURN(const auto model, Model::Create(saved.about.model));
   if (model->parameter_count() != saved.parameters->size()) {
     return Status::DataError(fmt::format("a {} of this shape has {} parameters, the checkpoint {}",

@@ -21,6 +21,7 @@ namespace motley {
 struct JobDescription {
   // Must be the same for the batches, and so the loss curve, to go on.
   ModelSpec model;
+  bool own_trainer = false;  // The caller's, which no model of ours stands for.
   uint64_t parameters = 0;
   std::string optimizer;
   uint64_t samples = 0;
@@ -76,7 +77,7 @@ Status CheckBelongs(Store& store, uint64_t run);
 // and what to do.
 Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t seed);
 
-// Its model, for a file. kDataError for one that is not built in.
+// Its model, for a file. kInvalidArgument when a trainer of the caller's stood in its place.
 Result<SavedModel> ModelOf(const SavedJob& saved);
 
 }  // namespace motley

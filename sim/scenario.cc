@@ -301,7 +301,10 @@ bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
   const bool disjoint =
       job.code == "none" || (job.code == "repetition" && job.workers % (job.tolerate + 1) == 0);
   if (!disjoint || job.shares != Shares::kEqual || !PlanStayed(result)) return false;
-  // Of earlier lives only what was counted is known.
+  // Of earlier lives only what was counted is known, not who was there from the start.
+  const RandomFaults& faults = scenario.options.random_faults;
+  const bool late = faults.kill_every > 0 || faults.partition_every > 0 || faults.pause_every > 0;
+  if (scenario.options.power_cuts.most > 0 && late) return false;
   for (const char* change : {"worker lost", "replanned after a loss", "replanned for speed"}) {
     if (scenario.options.power_cuts.most > 0 && result.reached.contains(change)) return false;
   }

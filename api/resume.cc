@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/resume.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "runtime/file_store.h"
+
+namespace motley {
+namespace {
+
+template <typename T>
+Status Contradicts(const char* option, const T& given, const T& saved) {
+  return Status::Conflict(
+      fmt::format("`{}` {}: the job of the checkpoint has {}, and its loss curve depends on it. "
+                  "Leave it out, or start a new job without `resume`",
+                  option, given, saved));
+}
+
+// Leaves `value` as the saved job's.
+template <typename T>
+Status Same(const char* option, bool left_open, const T& saved, T& value) {
+  if (!left_open && value != saved) return Contradicts(option, value, saved);
+  value = saved;
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const SavedJob>> LoadResume(
+    const std::string& resume, const std::function<void(const std::string&)>& say) {
+  const auto load = [&]() -> Result<SavedJob> {
+    MOTLEY_ASSIGN_OR_RETURN(const auto store, OpenFileStore(resume, MissingFolder::kRefuse));
+    std::vector<std::string> notes;
+    auto saved = LoadSavedJob(*store, {}, &notes);
+    for (const std::string& note : notes) say("checkpoint: " + note);
+    return saved;
+  };
+  auto saved = load();
+  if (!saved.ok()) return saved.status().WithContext(fmt::format("`resume` {}", resume));
+  say(fmt::format("going on from the checkpoint of step {} in {}", saved->step, resume));
+  return std::make_shared<const SavedJob>(std::move(saved).value());
+}
+
+Status TakeUp(const SavedJob& saved, JobRequest& request) {
+  const JobDescription& was = saved.about;
+  const JobRequest::Open& open = request.open;
+  if (!request.data.empty() && !was.own_trainer) {
+    MOTLEY_RETURN_IF_ERROR(Same("model", request.model.empty(), was.model.name, request.model));
+  }
+  MOTLEY_RETURN_IF_ERROR(Same("optimizer", open.optimizer, was.optimizer, request.optimizer.name));
+  MOTLEY_RETURN_IF_ERROR(Same("batch", open.batch, was.batch, request.batch));
+  MOTLEY_RETURN_IF_ERROR(Same("seed", open.seed, saved.seed, request.seed));
+  MOTLEY_RETURN_IF_ERROR(Same("split", request.split == 0, was.meaning.split, request.split));
+  if (open.learning_rate) request.optimizer.learning_rate = was.learning_rate;
+  if (open.l2) request.optimizer.l2 = was.l2;
+  if (open.steps) request.steps = was.steps;
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(Loop& loop,
+                                                                 const std::string& folder,
+                                                                 uint64_t run) {
+  auto made = std::make_unique<CheckpointFolder>();
+  const auto open = [&]() -> Status {
+    MOTLEY_ASSIGN_OR_RETURN(made->store_, OpenFileStore(folder, MissingFolder::kCreate));
+    MOTLEY_RETURN_IF_ERROR(CheckBelongs(*made->store_, run));
+    made->disk_ = MakeThreadDisk(loop, *made->store_);
+    return Status::Ok();
+  };
+  MOTLEY_RETURN_IF_ERROR(open().WithContext("`checkpoint` " + folder));
+  return made;
+}
+
+}  // namespace motley

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that write checkpoints, and jobs that go on from one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "api/job_request.h"
+#include "base/status.h"
+#include "runtime/disk.h"
+#include "runtime/saved_job.h"
+
+namespace motley {
+
+// The newest checkpoint in the folder `resume` names. `say` gets lines for people. kNotFound: there
+// is no folder, or no checkpoint in it; kNotDecodable names what is lost.
+Result<std::shared_ptr<const SavedJob>> LoadResume(
+    const std::string& resume, const std::function<void(const std::string&)>& say);
+
+// Takes what `request` leaves open from the saved job. kConflict: an option names something else
+// where the batches, and so the loss curve, depend on it.
+Status TakeUp(const SavedJob& saved, JobRequest& request);
+
+// Where a job's checkpoints go.
+class CheckpointFolder {
+ public:
+  // Makes `folder` where it is missing. kConflict: another run than `run` has checkpoints in it.
+  static Result<std::unique_ptr<CheckpointFolder>> Open(Loop& loop, const std::string& folder,
+                                                        uint64_t run);
+  Disk* disk() const { return disk_.get(); }
+
+ private:
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Disk> disk_;
+};
+
+}  // namespace motley

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/checkpoint_command.h"
+
+#include <memory>
+
+#include "cli/exit_code.h"
+#include "cli/output_file.h"
+#include "cli/table.h"
+#include "fmt/core.h"
+#include "motley/motley.h"
+#include "nlohmann/json.hpp"
+
+namespace motley {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Action = CheckpointFlags::Action;
+
+uint64_t StepOf(const CheckpointFlags& flags) { return flags.step.value_or(MOTLEY_NEWEST); }
+
+std::string Count(const Json& number, const char* what) {
+  const auto count = number.get<uint64_t>();
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string Megabytes(const Json& bytes) {
+  return fmt::format("{:.2f}", static_cast<double>(bytes.get<uint64_t>()) / 1e6);
+}
+
+std::string ListTable(const Json& all) {
+  Table table({"step", "code", "MB", "shards there", "restorable"});
+  for (const Json& one : all) {
+    uint64_t there = 0;
+    for (const Json& shard : one["shards"]) there += shard["state"] == "there" ? 1 : 0;
+    table.Add({one["step"].dump(), one["code"].get<std::string>(), Megabytes(one["bytes"]),
+               fmt::format("{} of {}", there, one["shards"].size()),
+               one["restorable"].get<bool>() ? "yes" : "no"});
+  }
+  return table.Format();
+}
+
+std::string ReportTable(const Json& report) {
+  Table table({"shard", "state", "damaged blocks", "path"});
+  for (const Json& shard : report["shards"]) {
+    const size_t damaged = shard.contains("damaged_blocks") ? shard["damaged_blocks"].size() : 0;
+    const std::string problem = shard.contains("problem") ? shard["problem"].get<std::string>()
+                                                          : shard["state"].get<std::string>();
+    table.Add({shard["shard"].dump(), problem, std::to_string(damaged),
+               shard["path"].get<std::string>()});
+  }
+  const bool healthy = report["healthy"].get<bool>();
+  const char* verdict = healthy                            ? "nothing is lost or damaged"
+                        : report["restorable"].get<bool>() ? "it can be restored: motley "
+                                                             "checkpoint restore does it"
+                                                           : "it cannot be restored";
+  return table.Format() + fmt::format("step {} as {}: {} of {} each; {}\n", report["step"].dump(),
+                                      report["code"].get<std::string>(),
+                                      Count(report["shards"].size(), "shard"),
+                                      Count(report["stripes"], "block"), verdict);
+}
+
+int List(const CheckpointFlags& flags, const char* json) {
+  if (flags.json) return PrintResult(json);
+  const Json all = Json::parse(json);
+  if (all.empty()) {
+    return Fail(Status::NotFound(fmt::format("there is no checkpoint in {}", flags.folder)));
+  }
+  return PrintResult(ListTable(all));
+}
+
+motley_status Ask(const CheckpointFlags& flags, char** json) {
+  const char* folder = flags.folder.c_str();
+  switch (flags.action) {
+    case Action::kList: return motley_checkpoint_list(folder, json);
+    case Action::kVerify: return motley_checkpoint_verify(folder, StepOf(flags), json);
+    case Action::kRestore: return motley_checkpoint_restore(folder, StepOf(flags), json);
+    case Action::kExport: break;
+  }
+  return motley_checkpoint_export(folder, StepOf(flags), flags.out.c_str());
+}
+
+}  // namespace
+
+int RunCheckpoint(const CheckpointFlags& flags) {
+  if (flags.action == Action::kExport) {
+    if (const Status out = CheckReplaced("--out", flags.out); !out.ok()) return Fail(out);
+  }
+  char* json = nullptr;
+  const motley_status status = Ask(flags, &json);
+  const std::unique_ptr<char, void (*)(char*)> owned(json, motley_string_destroy);
+  if (json == nullptr) return status == MOTLEY_OK ? kExitOk : FailOfLibrary(status);
+  if (flags.action == Action::kList) return List(flags, json);
+  const int printed = PrintResult(flags.json ? json : ReportTable(Json::parse(json)));
+  return status == MOTLEY_OK ? printed : kExitFailure;
+}
+
+}  // namespace motley

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""kill -9 of a job at random moments: each resume goes on from an acknowledged checkpoint or a
+newer one, and the job ends where an undisturbed one does. `--kills N` says how often (15)."""
+
+import json
+import pathlib
+import random
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+from program import PATIENCE_S, PROGRAM, ProgramTest
+
+KILLS = 15
+STEPS_PER_KILL = 40
+SAFE = re.compile(r"checkpoint: (\d+) steps are safe")
+RESUMED = re.compile(r"going on from the checkpoint of step (\d+) in")
+
+
+class Kills(ProgramTest):
+    def job(self, steps, *more):
+        return [PROGRAM, "train", "--data", str(self.data), "--model", "mlp:16", "--workers", "2",
+                "--shares", "equal", "--optimizer", "adam", "--lr", "0.002", "--batch", "60",
+                "--steps", str(steps), *map(str, more)]
+
+    def checkpointed(self, steps, folder, resume):
+        return self.job(steps, "--checkpoint", folder, "--checkpoint-every", 3,
+                        "--checkpoint-code", "3+2", *(["--resume", folder] if resume else []))
+
+    def run_until_killed(self, command, draw):
+        """What it said, and whether it was killed. The moment is drawn after its first step."""
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(self.end_quietly, process)
+        said = b""
+        wanted = draw.choice([b"steps are safe", b"step ", b"samples"])
+        rest = draw.uniform(0, 0.15)
+        limit = time.monotonic() + PATIENCE_S
+        die_at = None
+        while time.monotonic() < limit:
+            ready, _, _ = select.select([process.stderr], [], [], 0.005)
+            chunk = process.stderr.read1(65536) if ready else None
+            if chunk == b"":
+                break
+            said += chunk or b""
+            if die_at is None and wanted in said:
+                die_at = time.monotonic() + rest
+            if die_at is not None and time.monotonic() >= die_at:
+                process.kill()
+                break
+        output, tail = process.communicate(timeout=PATIENCE_S)
+        return process.returncode, output, (said + tail).decode()
+
+    def end_quietly(self, process):
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+    def damage(self, folder, draw):
+        """Two of five shards: gone, or with a flipped bit."""
+        nodes = sorted(path for path in folder.iterdir() if path.is_dir())
+        if len(nodes) < 5:
+            return
+        for node in draw.sample(nodes, 2):
+            if draw.random() < 0.5:
+                shutil.rmtree(node)
+                continue
+            for file in node.iterdir():
+                content = bytearray(file.read_bytes())
+                if content:
+                    place = draw.randrange(len(content))
+                    content[place] ^= 1 << draw.randrange(8)
+                    file.write_bytes(bytes(content))
+
+    def test_every_resume_goes_on_from_what_was_acknowledged(self):
+        draw = random.Random(7)
+        steps = STEPS_PER_KILL * KILLS
+        calm = json.loads(subprocess.run(self.job(steps, "--json", "-q"), check=True,
+                                         capture_output=True).stdout)
+        folder = self.folder / "state"
+        acknowledged = kills = resumes = beginnings = damages = 0
+        while True:
+            resume = acknowledged > 0
+            if not resume:
+                shutil.rmtree(folder, ignore_errors=True)
+                beginnings += 1
+            # Beyond the wanted number it may finish.
+            command = self.checkpointed(steps, folder, resume) + ["--json"]
+            if kills < KILLS:
+                code, output, said = self.run_until_killed(command, draw)
+            else:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+                code, output, said = done.returncode, done.stdout, done.stderr
+            self.assertIn(code, (0, -9), said)
+            if resume:
+                found = RESUMED.search(said)
+                if found is None:  # Killed before it could say so.
+                    self.assertEqual(code, -9, said)
+                else:
+                    resumes += 1
+                    self.assertGreaterEqual(int(found.group(1)), acknowledged, said)
+            acknowledged = max([acknowledged, *map(int, SAFE.findall(said))])
+            if code == 0 and kills >= KILLS:
+                break
+            if code == 0:  # Faster than the kill: what is left is another job's beginning.
+                acknowledged = 0
+                continue
+            kills += 1
+            if resume and draw.random() < 0.3:
+                self.damage(folder, draw)
+                damages += 1
+                self.mend(folder)
+        result = json.loads(output)
+        print(f"{kills} kills, {resumes} resumes, {beginnings} beginnings, {damages} damages; "
+              f"final loss {result['final_loss']!r}, undisturbed {calm['final_loss']!r}",
+              file=sys.stderr)
+        self.assertGreater(resumes, 0)
+        self.assertEqual(result["steps"], steps)
+        self.assertLessEqual(abs(result["final_loss"] - calm["final_loss"]),
+                             1e-6 * calm["final_loss"])
+
+    def mend(self, folder):
+        """Damage adds up over the runs otherwise, to more than the code was asked to stand."""
+        listed = subprocess.run([PROGRAM, "checkpoint", "list", folder, "--json"], check=True,
+                                capture_output=True).stdout
+        for one in json.loads(listed):
+            subprocess.run([PROGRAM, "checkpoint", "restore", folder, "--step", str(one["step"])],
+                           capture_output=True)
+
+    def test_more_loss_than_the_code_stands_is_refused_by_name(self):
+        folder = self.folder / "lost"
+        subprocess.run(self.checkpointed(10, folder, False), check=True, capture_output=True)
+        for node in ("node-00", "node-03"):
+            shutil.rmtree(folder / node)
+        subprocess.run(self.checkpointed(12, folder, True), check=True, capture_output=True)
+        for node in ("node-00", "node-02", "node-03"):
+            shutil.rmtree(folder / node)
+        refused = subprocess.run(self.checkpointed(14, folder, True), text=True,
+                                 capture_output=True)
+        self.assertEqual(refused.returncode, 1, refused.stderr)
+        for node in ("node-00", "node-02", "node-03"):
+            self.assertIn(node, refused.stderr)
+
+    def test_settings_that_would_change_the_curve_are_refused_by_name(self):
+        folder = self.folder / "settings"
+        subprocess.run(self.checkpointed(10, folder, False), check=True, capture_output=True)
+        for flag, value in (("--batch", "61"), ("--seed", "8"), ("--model", "softmax"),
+                            ("--optimizer", "sgd"), ("--split", "0.5")):
+            refused = self.run_program("train", "--data", self.data, "--resume", folder, flag,
+                                       value, expect=6)
+            self.assertIn(flag, refused.stderr)
+        other = self.run_program("train", "--data", self.data, "--checkpoint", folder, expect=6)
+        self.assertIn("another job", other.stderr)
+
+
+if __name__ == "__main__":
+    if "--kills" in sys.argv:
+        at = sys.argv.index("--kills")
+        KILLS = int(sys.argv[at + 1])
+        del sys.argv[at:at + 2]
+    unittest.main(verbosity=2)
