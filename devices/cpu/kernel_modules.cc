@@ -88,11 +88,22 @@ std::vector<std::string> KernelModuleFolders() {
   if (const char* chosen = std::getenv("MOTLEY_MODULE_DIR"); chosen != nullptr && *chosen != '\0') {
     folders.emplace_back(chosen);
   }
+  const auto add = [&folders](const std::filesystem::path& from, std::string_view folder) {
+    folders.push_back((from / folder).lexically_normal().string());
+  };
+  // Where this code is: in the program, or in a library that the program loaded.
+  Dl_info here{};
   std::error_code error;
+  if (dladdr(reinterpret_cast<const void*>(&CpuKernelModules), &here) != 0) {
+    const auto file = std::filesystem::absolute(here.dli_fname, error);
+    if (!error && file.filename().string().find(".so") != std::string::npos) {
+      for (const char* folder : {"motley", "modules"}) add(file.parent_path(), folder);
+    }
+  }
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   if (error) return folders;
-  for (const char* folder : {"modules", "../modules", "../lib/motley"}) {
-    folders.push_back((program / folder).lexically_normal().string());
+  for (const char* folder : {"modules", "../modules", "../lib/motley", MOTLEY_INSTALLED_MODULES}) {
+    add(program, folder);
   }
   return folders;
 }

@@ -63,14 +63,14 @@ MOTLEY_API int motley_work_cancelled(const motley_work* work);
 
 /**
  * Tells that the first `samples_done` samples are in the sum. Optional; from the calling thread
- * only. The share of a slow worker is judged by it before it has finished.
+ * only. A worker that tells so is not taken for silent while a call takes long.
  */
 MOTLEY_API void motley_work_progress(const motley_work* work, uint64_t samples_done);
 
 /**
  * A trainer: callbacks and what they work on. `context` is handed to each. Callbacks return
- * MOTLEY_OK or any other number, which ends the worker (accumulate) or the job (initialize) with
- * MOTLEY_CALLBACK. They must not call motley_job_* of their own job, save motley_job_stop.
+ * MOTLEY_OK or any other number, which ends the worker (accumulate, hold) or the job (initialize)
+ * with MOTLEY_CALLBACK. They must not call motley_job_* of their own job, save motley_job_stop.
  */
 typedef struct motley_trainer {
   uint32_t struct_size;
@@ -81,8 +81,9 @@ typedef struct motley_trainer {
   /**
    * Worker. Adds to work->sum and work->loss. On the worker's compute thread, one call at a time
    * for each worker; the workers of an all-in-one job call at the same time, from different
-   * threads. The result must depend on the samples and parameters alone, else who answers would
-   * change the model.
+   * threads. An all-in-one job, and a server that has the data, also check some steps by it, from
+   * another thread, unless there is a `hold`. The result must depend on the samples and parameters
+   * alone, else who answers would change the model.
    */
   motley_status (*accumulate)(void* context, const motley_work* work);
 

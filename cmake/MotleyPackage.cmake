@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# The C API as a shared library, and what `cmake --install` puts where. Everything finds its
+# neighbours by relative paths, so the installed tree may be moved.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# The programs of this build see the C++ inside; others see motley_* alone.
+add_library(motley_shared SHARED $<TARGET_OBJECTS:motley_api>)
+set_target_properties(motley_shared PROPERTIES
+  OUTPUT_NAME motley EXPORT_NAME motley
+  VERSION ${PROJECT_VERSION} SOVERSION 0  # motley_abi_version()
+  LINKER_LANGUAGE CXX LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/motley.map
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+target_link_libraries(motley_shared PRIVATE $<BUILD_INTERFACE:motley_api>)
+target_link_options(motley_shared PRIVATE
+  -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/motley.map -Wl,-Bsymbolic-functions)
+if(NOT MOTLEY_SANITIZE)
+  target_link_options(motley_shared PRIVATE -Wl,-z,defs)
+endif()
+target_include_directories(motley_shared INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+install(TARGETS motley RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS motley_shared EXPORT motleyTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+get_property(motley_modules GLOBAL PROPERTY MOTLEY_KERNEL_MODULES)
+install(TARGETS ${motley_modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/motley)
+install(DIRECTORY include/motley DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h")
+
+set(motley_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/motley)
+install(EXPORT motleyTargets NAMESPACE motley:: DESTINATION ${motley_package_dir})
+configure_package_config_file(cmake/motleyConfig.cmake.in ${CMAKE_BINARY_DIR}/motleyConfig.cmake
+                              INSTALL_DESTINATION ${motley_package_dir})
+# Before 1.0 a new minor version may change anything.
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/motleyConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/motleyConfig.cmake ${CMAKE_BINARY_DIR}/motleyConfigVersion.cmake
+        DESTINATION ${motley_package_dir})
+
+file(RELATIVE_PATH MOTLEY_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(cmake/motley.pc.in ${CMAKE_BINARY_DIR}/motley.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/motley.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trains with a gradient of its own: least squares over samples that only this program has.
+ *
+ *   trainer             server and workers as threads of this process
+ *   trainer processes   the same, but each worker is a process: "trainer worker", started by the
+ * job
+ */
+#include <motley/motley.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WEIGHTS = 8, SAMPLES = 20000 };
+
+/* What is to be found: the weights behind the samples' values. */
+static double true_weight(int i) { return i % 2 ? 0.5 * i : -1.0; }
+
+/* Input i of sample n, made up from its number: every process has the same samples. */
+static double input(uint64_t n, int i) {
+  const uint64_t mixed = (n * WEIGHTS + (uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
+  return (double)((mixed ^ (mixed >> 29)) % 1000003) / 500001.5 - 1;
+}
+
+/* Adds the gradients and losses of the samples that the work names. Called from several threads. */
+static motley_status accumulate(void* context, const motley_work* work) {
+  (void)context;
+  for (uint64_t k = 0; k < work->sample_count; ++k) {
+    if (k % 1024 == 0 && motley_work_cancelled(work)) return MOTLEY_CANCELLED;
+    double x[WEIGHTS], gap = 0;
+    for (int i = 0; i < WEIGHTS; ++i) {
+      x[i] = input(work->samples[k], i);
+      gap += (work->parameters[i] - true_weight(i)) * x[i];
+    }
+    for (int i = 0; i < WEIGHTS; ++i) work->sum[i] += (float)(work->coefficient * gap * x[i]);
+    *work->loss += work->coefficient * gap * gap / 2;
+  }
+  return MOTLEY_OK;
+}
+
+static void on_event(void* context, const motley_event* event) {
+  (void)context;
+  if (event->kind != MOTLEY_EVENT_STEP_APPLIED || event->step % 50 != 0) return;
+  printf("step %3u: loss %.6f\n", (unsigned)event->step, event->loss);
+}
+
+int main(int argc, char** argv) {
+  const char* form = argc > 1 ? argv[1] : "";
+  const char* const worker[] = {argv[0], "worker", NULL};
+  motley_job_options options = MOTLEY_JOB_OPTIONS_INIT;
+  if (strcmp(form, "worker") == 0) {
+    options.role = MOTLEY_WORKER; /* Where its server is, it finds in its environment. */
+  } else {
+    options.sample_count = SAMPLES;
+    options.workers = 4;
+    options.code = "cyclic"; /* Any one worker may be missing from each step. */
+    options.tolerate = 1;
+    options.learning_rate = 0.1;
+    options.steps = 300;
+    if (strcmp(form, "processes") == 0) options.worker_command = worker;
+  }
+  motley_trainer trainer = MOTLEY_TRAINER_INIT;
+  trainer.parameter_count = WEIGHTS;
+  trainer.accumulate = accumulate;
+
+  motley_job* job = NULL;
+  motley_metrics metrics = MOTLEY_METRICS_INIT;
+  float weights[WEIGHTS];
+  const int failed = motley_job_create(&options, &job) || motley_job_set_trainer(job, &trainer) ||
+                     motley_job_set_events(job, on_event, NULL) || motley_job_run(job);
+  if (failed) fprintf(stderr, "trainer: %s\n", motley_last_error());
+  if (!failed && options.role != MOTLEY_WORKER) {
+    motley_job_metrics(job, &metrics);
+    motley_job_parameters(job, weights, WEIGHTS, NULL);
+    printf("%u steps, %u workers; weights found (true):\n", (unsigned)metrics.steps,
+           options.workers);
+    for (int i = 0; i < WEIGHTS; ++i) printf("%9.4f (%g)\n", weights[i], true_weight(i));
+  }
+  motley_job_destroy(job);
+  return failed;
+}

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What others build against: exported symbols, headers, the installed tree and the example.
+
+Run by ctest, which names the build in the environment."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["MOTLEY_SOURCE"])
+BUILD = pathlib.Path(os.environ["MOTLEY_BUILD"])
+LIBRARY = pathlib.Path(os.environ["MOTLEY_LIBRARY"])
+HEADERS = sorted((SOURCE / "include" / "motley").glob("*.h"))
+SANITIZED = bool(os.environ.get("MOTLEY_SANITIZE"))
+
+
+def run(*command, fails=False, **options):
+    done = subprocess.run([str(word) for word in command], text=True, capture_output=True,
+                          timeout=240, **options)
+    if (done.returncode != 0) != fails:
+        raise AssertionError(f"{' '.join(map(str, command))}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def exported(library):
+    """Names of the dynamic symbols that a library defines; versions themselves are no symbols."""
+    names = set()
+    for line in run("nm", "-D", "--defined-only", library).splitlines():
+        kind, name = line.split()[-2:]
+        if kind != "A":
+            names.add(name.split("@")[0])
+    return names
+
+
+class Symbols(unittest.TestCase):
+    def declared(self):
+        names = set()
+        for header in HEADERS:
+            text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+            names |= set(re.findall(r"MOTLEY_API[^;(]*?\b(motley_\w+)\s*\(", text))
+        return names
+
+    def test_the_library_shows_what_the_headers_declare_and_nothing_else(self):
+        self.assertGreater(len(self.declared()), 15)
+        self.assertEqual(exported(LIBRARY), self.declared())
+
+    def test_a_kernel_module_shows_its_entry_alone(self):
+        modules = sorted((BUILD / "modules").glob("*.so"))
+        self.assertTrue(modules)
+        for module in modules:
+            self.assertEqual(exported(module), {"motley_kernels_get"}, module.name)
+
+    def test_the_library_names_its_generation(self):
+        self.assertIn("libmotley.so.0", run("readelf", "-d", LIBRARY))
+        self.assertIn("MOTLEY_0", run("readelf", "-V", LIBRARY))
+
+
+class Headers(unittest.TestCase):
+    def compile_all(self, compiler, language, *flags):
+        with tempfile.TemporaryDirectory() as folder:
+            # Each stands alone, and may be there twice.
+            for header in HEADERS:
+                name = f"motley/{header.name}"
+                source = pathlib.Path(folder) / f"use.{language}"
+                source.write_text(f"#include <{name}>\n#include <{name}>\nint motley_use(void);\n"
+                                  "int motley_use(void) { return MOTLEY_OK; }\n")
+                run(compiler, *flags, "-pedantic-errors", "-Wall", "-Wextra", "-Werror",
+                    f"-I{SOURCE}/include", "-fsyntax-only", source)
+            self.use_macros(compiler, language, folder, flags)
+
+    def use_macros(self, compiler, language, folder, flags):
+        source = pathlib.Path(folder) / f"macros.{language}"
+        macros = {"motley_job_options": "JOB_OPTIONS", "motley_trainer": "TRAINER",
+                  "motley_metrics": "METRICS", "motley_evaluation": "EVALUATION"}
+        lines = [f"  {kind} a_{i} = MOTLEY_{name}_INIT; size += a_{i}.struct_size;"
+                 for i, (kind, name) in enumerate(macros.items())]
+        source.write_text("#include <motley/motley.h>\nunsigned motley_sizes(void);\n"
+                          "unsigned motley_sizes(void) {\n  unsigned size = 0;\n" +
+                          "\n".join(lines) + "\n  return size;\n}\n")
+        run(compiler, *flags, "-pedantic-errors", "-Wall", "-Wextra", "-Werror",
+            f"-I{SOURCE}/include", "-fsyntax-only", source)
+
+    def compile_languages(self, c, cxx):
+        self.compile_all(c, "c", "-std=c99")
+        self.compile_all(c, "c", "-std=c11")
+        self.compile_all(cxx, "cc", "-std=c++20")
+
+    def test_the_builds_own_compilers(self):
+        self.compile_languages(os.environ["CC"], os.environ["CXX"])
+
+    def test_gcc(self):
+        if not shutil.which("gcc") or not shutil.which("g++"):
+            self.skipTest("gcc is not installed here")
+        self.compile_languages("gcc", "g++")
+
+    def test_clang(self):
+        if not shutil.which("clang") or not shutil.which("clang++"):
+            self.skipTest("clang is not installed here")
+        self.compile_languages("clang", "clang++")
+
+
+@unittest.skipIf(SANITIZED, "a program outside is not built with this build's sanitizer")
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        first = pathlib.Path(cls.folder.name) / "first"
+        run("cmake", "--install", BUILD, "--prefix", first)
+        cls.prefix = pathlib.Path(cls.folder.name) / "moved"  # What is installed may be moved.
+        first.rename(cls.prefix)
+        cls.libdir = cls.prefix / os.environ["MOTLEY_LIBDIR"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def check_consumer(self, program, **options):
+        said = run(program, **options)
+        self.assertRegex(said, r"motley \d+\.\d+\.\d+: 20 steps, mean 2\.0")
+
+    def test_cmake_finds_it_for_c_and_cxx(self):
+        build = pathlib.Path(self.folder.name) / "cmake"
+        run("cmake", "-S", SOURCE / "tests/package/consumer", "-B", build,
+            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={os.environ['CC']}",
+            f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}")
+        run("cmake", "--build", build)
+        for program in ("consumer_c", "consumer_cxx"):
+            self.check_consumer(build / program)
+
+    def test_another_minor_version_is_not_this_one(self):
+        build = pathlib.Path(self.folder.name) / "wrong"
+        run("cmake", "-S", SOURCE / "tests/package/consumer", "-B", build, "-DWANTED=99.0",
+            f"-DCMAKE_PREFIX_PATH={self.prefix}", fails=True)
+
+    def test_pkg_config_finds_it(self):
+        if not shutil.which("pkg-config"):
+            self.skipTest("pkg-config is not installed here")
+        environment = dict(os.environ, PKG_CONFIG_PATH=str(self.libdir / "pkgconfig"))
+        flags = run("pkg-config", "--cflags", "--libs", "motley", env=environment).split()
+        program = pathlib.Path(self.folder.name) / "by_pkg_config"
+        run(os.environ["CC"], "-std=c11", SOURCE / "tests/package/consumer/consumer.c", "-o", program,
+            *flags)
+        self.check_consumer(program, env=dict(os.environ, LD_LIBRARY_PATH=str(self.libdir)))
+
+    def test_the_installed_program_runs(self):
+        program = self.prefix / "bin" / "motley"
+        self.assertIn("motley 0.", run(program, "--version"))
+        said = run(program, "train", "--data", SOURCE / "examples/data/digits.csv.gz", "--steps", "5",
+                   "--workers", "2", "--json")
+        self.assertIn('"steps"', said)
+
+    def test_nothing_but_the_package_is_installed(self):
+        tops = {path.relative_to(self.prefix).parts[0] for path in self.prefix.rglob("*")
+                if path.is_file()}
+        self.assertEqual(tops, {"bin", "include", pathlib.Path(os.environ["MOTLEY_LIBDIR"]).parts[0]})
+
+
+class Example(unittest.TestCase):
+    def check(self, *arguments):
+        said = run(os.environ["MOTLEY_EXAMPLE"], *arguments)
+        self.assertRegex(said, r"300 steps, 4 workers")
+        weights = re.findall(r"(\S+) \((\S+)\)$", said, flags=re.M)
+        self.assertEqual(len(weights), 8, said)
+        for found, true in weights:
+            self.assertAlmostEqual(float(found), float(true), delta=0.01)
+
+    def test_all_in_one(self):
+        self.check()
+
+    def test_with_worker_processes(self):
+        self.check("processes")
+
+    def test_a_worker_without_a_job_says_so(self):
+        run(os.environ["MOTLEY_EXAMPLE"], "worker", fails=True)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
