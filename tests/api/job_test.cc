@@ -116,7 +116,13 @@ TEST(ApiJob, CannotRunInsideItself) {
   EXPECT_EQ(inner, MOTLEY_CONFLICT);
 }
 
-TEST(ApiJob, MayBeDestroyedWithoutARun) { TestJob job(SmallJob()); }
+TEST(ApiJob, MayBeDestroyedWithoutARunAndLeavesNothingOpen) {
+  // More than a process may usually have open at once.
+  for (int i = 0; i < 2000; ++i) {
+    TestJob job(SmallJob());
+    if (testing::Test::HasFailure()) return;
+  }
+}
 
 TEST(ApiJob, MissingDataIsNotFound) {
   motley_job_options options = SmallJob();

@@ -40,4 +40,7 @@ void ShardFile(std::string_view input);
 // Whole folders of shard files: tests/fuzz/checkpoint_targets.cc.
 void Checkpoint(std::string_view input);
 
+// Calls of the C API: tests/fuzz/call_targets.cc.
+void Calls(std::string_view input);
+
 }  // namespace motley::fuzz

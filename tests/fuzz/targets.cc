@@ -8,6 +8,7 @@ namespace motley::fuzz {
 const std::vector<Target>& Targets() {
   static const std::vector<Target> targets = {
       {"block", Block},
+      {"calls", Calls},
       {"checkpoint", Checkpoint},
       {"control", Control},
       {"csv", Csv},
