@@ -9,6 +9,7 @@ import random
 import re
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -17,12 +18,34 @@ import unittest
 from program import PATIENCE_S, PROGRAM, ProgramTest
 
 KILLS = 15
-STEPS_PER_KILL = 40
+STEPS_PER_KILL = 400
+MOST_STEPS = 20000  # The undisturbed run takes them in one go.
 SAFE = re.compile(r"checkpoint: (\d+) steps are safe")
 RESUMED = re.compile(r"going on from the checkpoint of step (\d+) in")
 
 
 class Kills(ProgramTest):
+    def test_checkpoints_are_listed_verified_restored_and_exported(self):
+        folder = self.folder / "whole"
+        subprocess.run(self.checkpointed(10, folder, False), check=True, capture_output=True)
+        listed = self.run_json("checkpoint", "list", folder)
+        self.assertEqual(listed[0]["step"], 10)
+        self.assertTrue(all(one["restorable"] for one in listed))
+        self.run_program("checkpoint", "verify", folder)
+        shutil.rmtree(folder / "node-04")
+        report = json.loads(self.run_program("checkpoint", "verify", folder, "--json",
+                                             expect=1).stdout)
+        self.assertEqual([shard["state"] for shard in report["shards"]], ["fine"] * 4 + ["lost"])
+        self.assertTrue(report["restorable"])
+        self.run_program("checkpoint", "restore", folder)
+        self.assertTrue(self.run_json("checkpoint", "verify", folder)["healthy"])
+        model = self.folder / "exported.safetensors"
+        self.run_program("checkpoint", "export", folder, "--out", model)
+        self.assertEqual(self.run_json("predict", "--model", model, "--data",
+                                       self.data)["count"], 600)
+        self.run_program("checkpoint", "verify", folder, "--step", 11, expect=3)
+        self.run_program("checkpoint", "list", self.folder / "nowhere", expect=3)
+
     def job(self, steps, *more):
         return [PROGRAM, "train", "--data", str(self.data), "--model", "mlp:16", "--workers", "2",
                 "--shares", "equal", "--optimizer", "adam", "--lr", "0.002", "--batch", "60",
@@ -79,7 +102,7 @@ class Kills(ProgramTest):
 
     def test_every_resume_goes_on_from_what_was_acknowledged(self):
         draw = random.Random(7)
-        steps = STEPS_PER_KILL * KILLS
+        steps = min(STEPS_PER_KILL * KILLS, MOST_STEPS)
         calm = json.loads(subprocess.run(self.job(steps, "--json", "-q"), check=True,
                                          capture_output=True).stdout)
         folder = self.folder / "state"
@@ -112,9 +135,9 @@ class Kills(ProgramTest):
                 continue
             kills += 1
             if resume and draw.random() < 0.3:
+                self.mend(folder)
                 self.damage(folder, draw)
                 damages += 1
-                self.mend(folder)
         result = json.loads(output)
         print(f"{kills} kills, {resumes} resumes, {beginnings} beginnings, {damages} damages; "
               f"final loss {result['final_loss']!r}, undisturbed {calm['final_loss']!r}",
@@ -145,6 +168,45 @@ class Kills(ProgramTest):
         self.assertEqual(refused.returncode, 1, refused.stderr)
         for node in ("node-00", "node-02", "node-03"):
             self.assertIn(node, refused.stderr)
+
+    def test_training_outlives_a_full_disk_and_a_signal_saves_the_newest_step(self):
+        folder = self.folder / "small"
+        folder.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder],
+                                 capture_output=True, text=True)
+        if mounted.returncode != 0:
+            self.skipTest(f"no small file system: {mounted.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=False)
+        filler = folder / "filler"
+        with open(filler, "wb", buffering=0) as file:
+            try:
+                while file.write(b"x" * 4096) == 4096:
+                    pass
+            except OSError:
+                pass
+        process = subprocess.Popen(self.checkpointed(10**9, folder / "state", False),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end_quietly, process)
+        said = self.read_until(process, "was not written")
+        filler.unlink()
+        said += self.read_until(process, "can be written again")
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 130, rest)
+        ended = re.search(r"stopped after (\d+) of \d+ steps; (\d+) of them are safe", rest)
+        self.assertIsNotNone(ended, rest)
+        self.assertEqual(ended.group(1), ended.group(2), "the newest step is saved")
+
+    def read_until(self, process, words):
+        limit = time.monotonic() + PATIENCE_S
+        said = ""
+        for line in process.stderr:
+            said += line
+            if words in line:
+                return said
+            self.assertLess(time.monotonic(), limit, said)
+        self.fail(f"it ended without saying '{words}': {said}")
 
     def test_settings_that_would_change_the_curve_are_refused_by_name(self):
         folder = self.folder / "settings"
