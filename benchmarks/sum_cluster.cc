@@ -152,7 +152,7 @@ class Server final : public Receiver {
       : loop_(loop),
         task_(task),
         form_(std::make_shared<const CodeForm>(std::move(form))),
-        transport_(MakeTcpTransport(loop.handle(), task.nearby)),
+        transport_(MakeTcpTransport(loop.handle(), task.nearby, &parallel)),
         rows_(task.workers, task.length, kSlice, parallel, [this](const Event& e) { OnEvent(e); }),
         publisher_(*transport_, task.workers, kSlice),
         slices_(task.workers) {

@@ -83,7 +83,7 @@ Status FrameReader::TakeShared() {
     return Status::DataError(fmt::format("{} bytes at page {} of shared memory, where it has none",
                                          length, frame_.shared_page));
   }
-  if (!room_.empty()) std::memcpy(room_.data(), bytes.data(), length);
+  if (!room_.empty()) sink_.CopyShared(bytes, room_.data());
   if (!sink_.OnSharedRead(place, length)) {
     return Status::Unavailable("it took back what it had sent: it closed the connection");
   }

@@ -27,6 +27,7 @@ class FrameReader {
     // `length` bytes in the peer's shared memory, which it may change at any time; empty when it
     // has no such place.
     virtual BytesView OnShared(const SharedPlace& /*place*/, size_t /*length*/) { return {}; }
+    virtual void CopyShared(BytesView from, std::byte* to) { CopyBytes(nullptr, from, to); }
     // They were read. False: the peer did change them.
     virtual bool OnSharedRead(const SharedPlace& /*place*/, size_t /*length*/) { return false; }
     // The peer has read so many payloads in our shared memory. False: it cannot have.

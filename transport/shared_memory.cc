@@ -32,7 +32,19 @@ struct Descriptor {
 
 }  // namespace
 
-std::unique_ptr<SharedArena> SharedArena::Create() {
+void CopyBytes(ParallelFor* parallel, BytesView from, std::byte* to) {
+  constexpr size_t kGrain = size_t{64} << 10;
+  if (from.empty()) return;
+  if (parallel == nullptr || from.size() < 4 * kGrain) {
+    std::memcpy(to, from.data(), from.size());
+    return;
+  }
+  parallel->For(from.size(), kGrain, [&](size_t begin, size_t end) {
+    std::memcpy(to + begin, from.data() + begin, end - begin);
+  });
+}
+
+std::unique_ptr<SharedArena> SharedArena::Create(ParallelFor* parallel) {
   Descriptor memory{memfd_create("motley", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
   if (memory.fd < 0 || ftruncate(memory.fd, kMappedBytes) != 0) return nullptr;
   void* data = mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd, 0);
@@ -44,7 +56,7 @@ std::unique_ptr<SharedArena> SharedArena::Create() {
     return nullptr;
   }
   return std::unique_ptr<SharedArena>(
-      new SharedArena(std::exchange(memory.fd, -1), static_cast<std::byte*>(data)));
+      new SharedArena(std::exchange(memory.fd, -1), static_cast<std::byte*>(data), parallel));
 }
 
 SharedArena::~SharedArena() {
@@ -99,7 +111,7 @@ void SharedArena::Write(uint32_t page, const Block& block, std::span<const Bytes
   std::atomic_thread_fence(std::memory_order_release);
   std::byte* to = data_ + (size_t{page} - 1) * kSharedPage;
   for (const BytesView piece : pieces) {
-    if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
+    CopyBytes(parallel_, piece, to);
     to += piece.size();
   }
 }

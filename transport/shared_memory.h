@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/parallel.h"
 
 namespace motley {
 
@@ -25,14 +26,17 @@ struct SharedPlace {
   uint64_t writing = 0;  // Never the same twice.
 };
 
+// Copies, on the threads of `parallel` where it is not null and the bytes are many.
+void CopyBytes(ParallelFor* parallel, BytesView from, std::byte* to);
+
 // What a transport sends from. Payloads that are one piece and wait for several peers at once (the
 // parameters) are written for the first and read by all.
 class SharedArena {
  public:
   static constexpr size_t kBytes = size_t{64} << 20;
 
-  // Null where the system has no such memory.
-  static std::unique_ptr<SharedArena> Create();
+  // Null where the system has no such memory. `parallel` as for CopyBytes.
+  static std::unique_ptr<SharedArena> Create(ParallelFor* parallel = nullptr);
   ~SharedArena();
   SharedArena(const SharedArena&) = delete;
   SharedArena& operator=(const SharedArena&) = delete;
@@ -61,12 +65,14 @@ class SharedArena {
     std::optional<Key> key;  // Of what it holds, as long as that is announced.
   };
 
-  SharedArena(int fd, std::byte* data) : fd_(fd), data_(data) {}
+  SharedArena(int fd, std::byte* data, ParallelFor* parallel)
+      : fd_(fd), data_(data), parallel_(parallel) {}
   void Write(uint32_t page, const Block& block, std::span<const BytesView> pieces);
   std::optional<uint32_t> Take(size_t pages);
   std::optional<uint32_t> TakeFree(size_t pages);
   int fd_;
   std::byte* data_;
+  ParallelFor* parallel_;
   uint64_t writings_ = 0;
   std::map<uint32_t, Block> blocks_;    // By first page, from 1.
   std::map<Key, Announced> announced_;  // Only looked up.

@@ -313,6 +313,10 @@ void TcpConnection::TakeView() {
            [](uv_handle_t* handle) { delete reinterpret_cast<uv_pipe_t*>(handle); });
 }
 
+void TcpConnection::CopyShared(BytesView from, std::byte* to) {
+  CopyBytes(owner_->parallel(), from, to);
+}
+
 bool TcpConnection::OnSharedRead(const SharedPlace& place, size_t length) {
   const bool held = shared_->OnRead(place, length);
   if (shared_->MustTell() && !broken_) TellRead();

@@ -46,6 +46,7 @@ class TcpConnection final : public FrameReader::Sink,
     // What they read from, and the stream that stands for its descriptor. Null: there is none.
     virtual SharedArena* arena() = 0;
     virtual uv_stream_s* arena_handle() = 0;
+    virtual ParallelFor* parallel() const = 0;  // For copying; may be null.
   };
 
   TcpConnection(uv_loop_s* loop, PeerId peer, Owner& owner);
@@ -72,6 +73,7 @@ class TcpConnection final : public FrameReader::Sink,
   std::span<std::byte> OnPayload(const Header& header) override;
   void OnPayloadDone(const Header& header, bool discarded) override;
   BytesView OnShared(const SharedPlace& place, size_t length) override;
+  void CopyShared(BytesView from, std::byte* to) override;
   bool OnSharedRead(const SharedPlace& place, size_t length) override;
   bool OnRelease(uint64_t count) override;
 

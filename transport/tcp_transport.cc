@@ -54,8 +54,8 @@ Result<sockaddr_storage> ResolveNow(uv_loop_t* loop, const HostPort& where) {
 
 class TcpTransport final : public Transport, public TcpConnection::Owner {
  public:
-  TcpTransport(uv_loop_t* loop, Nearby nearby)
-      : loop_(loop), nearby_(nearby), idle_(new uv_idle_t) {
+  TcpTransport(uv_loop_t* loop, Nearby nearby, ParallelFor* parallel)
+      : loop_(loop), nearby_(nearby), parallel_(parallel), idle_(new uv_idle_t) {
     uv_idle_init(loop_, idle_);
     idle_->data = this;
   }
@@ -78,6 +78,7 @@ class TcpTransport final : public Transport, public TcpConnection::Owner {
   bool local() const override { return nearby_ == Nearby::kSharedMemory; }
   SharedArena* arena() override;
   uv_stream_s* arena_handle() override;
+  ParallelFor* parallel() const override { return parallel_; }
 
  private:
   static void OnConnection(uv_stream_t* stream, int status);
@@ -88,6 +89,7 @@ class TcpTransport final : public Transport, public TcpConnection::Owner {
 
   uv_loop_t* const loop_;
   const Nearby nearby_;
+  ParallelFor* const parallel_;
   uv_idle_t* idle_;  // Runs deferred_; active only when there is some.
   Receiver* receiver_ = nullptr;
   bool closed_ = false;
@@ -160,7 +162,7 @@ void TcpTransport::ListenNearby(const sockaddr_storage& address) {
 
 SharedArena* TcpTransport::arena() {
   if (arena_ != nullptr || closed_) return arena_.get();
-  arena_ = SharedArena::Create();
+  arena_ = SharedArena::Create(parallel_);
   if (arena_ == nullptr) return nullptr;
   arena_handle_ = new uv_pipe_t;
   uv_pipe_init(loop_, arena_handle_, 0);
@@ -280,13 +282,13 @@ void TcpTransport::Close() {
 
 }  // namespace
 
-std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop, Nearby nearby) {
+std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop, Nearby nearby, ParallelFor* parallel) {
   // libuv writes without MSG_NOSIGNAL, and a peer that went away must not end this process.
   struct sigaction current {};
   if (sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) {
     std::signal(SIGPIPE, SIG_IGN);
   }
-  return std::make_unique<TcpTransport>(loop, nearby);
+  return std::make_unique<TcpTransport>(loop, nearby, parallel);
 }
 
 }  // namespace motley

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/parallel.h"
 #include "transport/transport.h"
 
 struct uv_loop_s;
@@ -22,7 +23,9 @@ enum class Nearby : uint8_t { kSharedMemory, kTcp };
 
 // `loop` outlives the transport and is run once more after Close, so that handles can go. Addresses
 // are "HOST:PORT" or "[IPV6]:PORT"; host names are looked up. SIGPIPE is ignored from here on,
-// unless the program handles it.
-std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop, Nearby nearby = Nearby::kSharedMemory);
+// unless the program handles it. `parallel` (may be null, outlives the transport) helps a node with
+// many peers on its machine to copy what they send.
+std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop, Nearby nearby = Nearby::kSharedMemory,
+                                            ParallelFor* parallel = nullptr);
 
 }  // namespace motley
