@@ -110,7 +110,8 @@ void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradie
         shared->optimizer->Apply(device, mean, shared->schedule.batch_size(step), *next));
     if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
     return Status::DataError(fmt::format(
-        "training diverged: parameters are no longer finite after step {}; lower --lr", step));
+        "training diverged: parameters are no longer finite after step {}; lower `learning_rate`",
+        step));
   };
   // `from` is let go on this thread, after the device has read it: Spare() may then hand it out.
   device_.Submit(0, std::move(work),

@@ -278,7 +278,7 @@ bool CodedScheduler::Diverged(const RowRejected& event) {
   if (!others && !alone) return false;
   End(Status::DataError(fmt::format(
       "the training diverged at step {}: {} sent answers that cannot be used (the last, worker {}: "
-      "{}); lower --lr, or look for bad values in the data",
+      "{}); lower `learning_rate`, or look for bad values in the data",
       step_, others ? "several workers" : "the only worker left", event.worker,
       event.why.ToString())));
   return true;
@@ -324,7 +324,7 @@ void CodedScheduler::GiveUpOnCode() {
   }
   Say(
       fmt::format("step {}: all answers arrived and do not decode within the limits; going on with "
-                  "--code none",
+                  "`code` none",
                   step_));
   options_.code = "none";
   plan_void_ = true;

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-constexpr const char* kRegressionHint = "if the labels are quantities, use --model linear";
+constexpr const char* kRegressionHint = "if the labels are quantities, use `model` linear";
 
 }  // namespace
 

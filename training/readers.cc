@@ -51,7 +51,7 @@ Status ReadInto(const InputFile& file, Opened opened, const ReadOptions& options
                 SampleCollector& samples) {
   if (!options.label.empty() && opened.format != &kCsvFormat) {
     return Status::InvalidArgument(
-        fmt::format("{} is {}, which has no columns to choose the label from: leave --label out",
+        fmt::format("{} is {}, which has no columns to choose the label from: leave `label` out",
                     file.path, opened.format->name));
   }
   if (!file.labels.empty() && opened.format != &kNpyFormat) {

@@ -170,7 +170,7 @@ TEST(Job, DivergenceEndsItWithAdvice) {
   world.StartWorkers();
   const JobResult& result = world.Run();
   EXPECT_EQ(result.status.code(), StatusCode::kDataError) << result.status.ToString();
-  EXPECT_NE(result.status.ToString().find("lower --lr"), std::string::npos)
+  EXPECT_NE(result.status.ToString().find("lower `learning_rate`"), std::string::npos)
       << result.status.ToString();
 }
 

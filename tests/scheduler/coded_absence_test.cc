@@ -299,7 +299,7 @@ TEST(CodedAbsence, TwoWorkersRefusedInOneStepMeanThatTrainingDiverged) {
   script.Reject(0, 0, false);
   EXPECT_THAT(script.Reject(2, 2, true), ElementsAre("end data error"));
   EXPECT_THAT(script.end_status().message(), HasSubstr("the training diverged at step 8"));
-  EXPECT_THAT(script.end_status().message(), HasSubstr("lower --lr"));
+  EXPECT_THAT(script.end_status().message(), HasSubstr("lower `learning_rate`"));
 }
 
 TEST(CodedAbsence, TwoBadWorkersAmongManyAreNoDivergence) {

@@ -169,7 +169,7 @@ TEST(Labels, QuantitiesHintAtRegression) {
   const TemporaryFolder folder;
   ExpectFails(folder.Write("a", "1,2\n2,0.5\n"), StatusCode::kDataError,
               "a:2: the label 0.5 is not a whole number; if the labels are quantities, use "
-              "--model linear");
+              "`model` linear");
   std::string many;
   for (int i = 0; i <= 10000; ++i) many += "1," + std::to_string(i) + "\n";
   ExpectFails(folder.Write("b", many), StatusCode::kDataError, "b:10001: more than 10000");
@@ -210,7 +210,7 @@ TEST(Readers, TrainAndTestThatDoNotMatchAreRefused) {
 
 TEST(Readers, LabelColumnIsRefusedWhereThereAreNone) {
   const TemporaryFolder folder;
-  ExpectFails(folder.Write("sparse", "1 1:2\n0 1:3\n"), StatusCode::kInvalidArgument, "--label",
+  ExpectFails(folder.Write("sparse", "1 1:2\n0 1:3\n"), StatusCode::kInvalidArgument, "`label`",
               {.label = "1"});
 }
 
