@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -23,6 +25,11 @@ uint64_t Hash(BytesView bytes) {
     hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3u;
   }
   return hash;
+}
+
+// JSON has no other numbers.
+double Finite(double value) {
+  return std::isfinite(value) ? value : std::numeric_limits<double>::max();
 }
 
 JobDescription FromJson(const Json& json) {
@@ -100,8 +107,9 @@ std::string ToJson(const JobDescription& about) {
   const JobHistory& history = about.history;
   const size_t dropped =
       history.batch_loss.size() - std::min(history.batch_loss.size(), kMostLosses);
-  const std::vector<double> losses(history.batch_loss.begin() + static_cast<ptrdiff_t>(dropped),
-                                   history.batch_loss.end());
+  std::vector<double> losses(history.batch_loss.begin() + static_cast<ptrdiff_t>(dropped),
+                             history.batch_loss.end());
+  for (double& loss : losses) loss = Finite(loss);
   const Json json = {
       {"version", kVersion},
       {"model",
@@ -126,8 +134,8 @@ std::string ToJson(const JobDescription& about) {
        {{"wall_seconds", history.wall_seconds},
         {"discarded_steps", history.discarded_steps},
         {"audited_steps", history.audited_steps},
-        {"max_decode_error", history.max_decode_error},
-        {"max_amplification", history.max_amplification},
+        {"max_decode_error", Finite(history.max_decode_error)},
+        {"max_amplification", Finite(history.max_amplification)},
         {"first_loss", history.first_loss + dropped},
         {"batch_loss", losses}}}};
   return json.dump();

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a checkpoint says about its job, and what another job may differ in.
+#include "runtime/saved_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "runtime/memory_need.h"
+#include "tests/runtime/job_world.h"
+#include "tests/training/test_data.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+
+JobDescription Example() {
+  JobDescription about;
+  about.model = {"mlp:8", 7, 4};
+  about.parameters = 100;
+  about.optimizer = "adam";
+  about.samples = 600;
+  about.sparse = true;
+  about.fingerprint = 0xfedcba9876543210u;
+  about.batch = 60;
+  about.partitions = 64;
+  about.meaning = {{1, 2.5, -3}, 1.0f / 255, 0.8};
+  about.learning_rate = 0.1;
+  about.l2 = 1e-4;
+  about.steps = 1000;
+  about.history = {.wall_seconds = 1.5,
+                   .discarded_steps = 2,
+                   .audited_steps = 3,
+                   .max_decode_error = 1e-7,
+                   .max_amplification = 4,
+                   .first_loss = 0,
+                   .batch_loss = {1.0 / 3, 0.2}};
+  return about;
+}
+
+CheckpointState StateOf(const JobDescription& about) {
+  CheckpointState state;
+  state.step = about.history.batch_loss.size();
+  state.seed = 7;
+  state.description = ToJson(about);
+  state.parameters = std::make_shared<std::vector<float>>(about.parameters);
+  state.optimizer_state = std::make_shared<std::vector<float>>();
+  return state;
+}
+
+TEST(JobDescription, IsReadBackToTheBit) {
+  const JobDescription about = Example();
+  const auto back = ParseJobDescription(ToJson(about));
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(ToJson(*back), ToJson(about));
+  EXPECT_EQ(back->history.batch_loss, about.history.batch_loss);
+  EXPECT_EQ(back->meaning.input_scale, about.meaning.input_scale);
+  EXPECT_EQ(back->fingerprint, about.fingerprint);
+}
+
+TEST(JobDescription, WithNumbersThatJsonLacksCanStillBeRead) {
+  JobDescription about = Example();
+  about.history.max_decode_error = std::numeric_limits<double>::infinity();
+  about.history.batch_loss[1] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(ParseJobDescription(ToJson(about)).ok());
+}
+
+TEST(JobDescription, OfAnotherKindIsRefused) {
+  for (const char* text : {"", "{", "[]", "{\"version\":1}", "{\"version\":\"1\"}"}) {
+    EXPECT_EQ(ParseJobDescription(text).code(), StatusCode::kDataError) << text;
+  }
+  EXPECT_EQ(ParseJobDescription("{\"version\":2}").code(), StatusCode::kConflict);
+}
+
+TEST(SavedJob, ThatDoesNotFitItsNumbersIsRefused) {
+  EXPECT_TRUE(Understand(StateOf(Example())).ok());
+  CheckpointState state = StateOf(Example());
+  state.step = 3;
+  EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
+  state = StateOf(Example());
+  state.parameters = std::make_shared<std::vector<float>>(99);
+  EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
+}
+
+TEST(SavedJob, OnlyWhatTheBatchesDoNotDependOnMayChange) {
+  const SavedJob saved = Understand(StateOf(Example())).value();
+  JobDescription now = Example();
+  now.learning_rate = 1;
+  now.l2 = 0;
+  now.steps = 5;
+  EXPECT_TRUE(CheckSameJob(saved, now, 7).ok());
+  EXPECT_THAT(CheckSameJob(saved, now, 8).message(), HasSubstr("seed"));
+  const std::pair<const char*, std::function<void(JobDescription&)>> changes[] = {
+      {"model", [](JobDescription& job) { job.model.name = "mlp:9"; }},
+      {"features", [](JobDescription& job) { job.model.features = 8; }},
+      {"parameters", [](JobDescription& job) { job.parameters = 101; }},
+      {"optimizer", [](JobDescription& job) { job.optimizer = "sgd"; }},
+      {"batch", [](JobDescription& job) { job.batch = 61; }},
+      {"samples", [](JobDescription& job) { job.samples = 601; }},
+      {"partitions", [](JobDescription& job) { job.partitions = 63; }},
+      {"scaled", [](JobDescription& job) { job.meaning.input_scale = 1; }},
+      {"the data", [](JobDescription& job) { job.fingerprint ^= 1; }},
+      {"the data", [](JobDescription& job) { job.meaning.class_labels[0] = 9; }},
+  };
+  for (const auto& [word, change] : changes) {
+    JobDescription other = Example();
+    change(other);
+    const Status refused = CheckSameJob(saved, other, 7);
+    EXPECT_EQ(refused.code(), StatusCode::kConflict) << word;
+    EXPECT_THAT(refused.message(), HasSubstr(word));
+  }
+}
+
+TEST(SavedJob, OtherDataOfTheSameShapeHaveAnotherFingerprint) {
+  const MemorySource one(MakeSamples(7, 4, false, 600, 1));
+  const MemorySource same(MakeSamples(7, 4, false, 600, 1));
+  const MemorySource other(MakeSamples(7, 4, false, 600, 2));
+  EXPECT_EQ(Fingerprint(one).value(), Fingerprint(same).value());
+  EXPECT_NE(Fingerprint(one).value(), Fingerprint(other).value());
+}
+
+TEST(Memory, CheckpointsHoldAVersionAndTheOptimizersState) {
+  JobOptions plain = JobWorld::Options(2, "none");
+  plain.optimizer.name = "adam";
+  JobOptions saving = plain;
+  saving.checkpoint.every = 10;
+  EXPECT_EQ(ServerVectors(saving), ServerVectors(plain) + 3);
+}
+
+}  // namespace
+}  // namespace motley
