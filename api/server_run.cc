@@ -85,12 +85,11 @@ void ServerRun::OnFinished(JobResult result) {
 }
 
 void ServerRun::OnStop() {
-  const bool again = std::exchange(stopping_, true) || finished_ || stop_.thrown() > 1;
-  server_->Stop("stopped");
-  if (!again) return;
-  if (workers_ != nullptr) return workers_->Shutdown(Duration::zero(), [this] { loop_.Stop(); });
-  if (!finished_) result_.status = Status::Cancelled("stopped");
-  loop_.Stop();
+  // However often it is asked for: the job's own end takes seconds at most, and its results stay.
+  if (!finished_) return server_->Stop("stopped");
+  // Only the workers' farewell is left.
+  if (workers_ == nullptr) return loop_.Stop();
+  workers_->Shutdown(Duration::zero(), [this] { loop_.Stop(); });
 }
 
 }  // namespace motley

@@ -66,7 +66,6 @@ class ServerRun {
   std::unique_ptr<ServerNode> server_;
   std::unique_ptr<LocalWorkers> workers_;
   Status failure_;  // Why this end stopped the job.
-  bool stopping_ = false;
   bool finished_ = false;
   JobResult result_;
 };

@@ -123,6 +123,25 @@ TEST(ApiTrainerJob, FailingCallbacksEndItWithTheirNumber) {
   });
 }
 
+// Each worker may think of it, and more than once.
+TEST(ApiTrainerJob, ManyCallbacksMayStopIt) {
+  motley_job_options options = PointJob();
+  options.steps = 1'000'000;
+  TestJob job(options);
+  motley_trainer trainer = PointTrainer();
+  trainer.context = job.get();
+  trainer.accumulate = [](void* context, const motley_work* work) {
+    for (int i = 0; i < 3 && work->step >= 2; ++i) {
+      motley_job_stop(static_cast<motley_job*>(context));
+    }
+    return motley_status{MOTLEY_OK};
+  };
+  ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK);
+  EXPECT_EQ(job.Run(), MOTLEY_CANCELLED) << motley_last_error();
+  EXPECT_GE(job.Metrics().steps, 2U);
+  EXPECT_FALSE(job.Parameters().empty());
+}
+
 // Fits the label by its mean; checks that the batch is made of the samples it names.
 motley_status AccumulateLabels(void* context, const motley_work* work) {
   const motley_batch* batch = work->batch;
