@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define MOTLEY_KERNELS_VERSION 1
+#define MOTLEY_KERNELS_VERSION 2
 
 /* A sparse matrix: row r has entries [row_begin[r], row_begin[r+1]); columns ascend within a row.
  */
