@@ -2,6 +2,7 @@
 // Finds decoding vectors. Pure; any thread.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "base/status.h"
@@ -21,6 +22,9 @@ struct DecodingVector {
 struct DecodeLimits {
   double residual = 1e-6;
   double tolerance = 1e-5;
+  // Answers that a StreamDecoder keeps until it is their turn may take this, or s + 1 vectors where
+  // those are more.
+  size_t waiting_bytes = size_t{64} << 20;
 };
 
 // Least squares on B_F^T a = 1 (complete orthogonal decomposition in double, minimum norm): works

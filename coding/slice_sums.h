@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a StreamDecoder keeps what arrived: with accumulators (C-form) or in order (tiling form).
+// How a StreamDecoder keeps what arrived: with accumulators (C-form) or in order as
+// far as memory goes (tiling form).
 #pragma once
 
 #include <algorithm>

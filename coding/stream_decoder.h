@@ -4,6 +4,13 @@
 // one pass over each byte, and decides slice by slice: the slices of a straggler that did arrive
 // count although the rest never came. One thread at a time; the arithmetic inside runs on the given
 // ParallelFor.
+//
+// Tiling forms hold one sum, and answers that came before their turn are kept whole while they take
+// no more than DecodeLimits::waiting_bytes or s + 1 vectors, so that the sum is formed in the same
+// order and is bit-equal whoever answered first. Those that find no room are added as they come:
+// exact to rounding, and the same for the same order of arrival. So a decoder holds at most s + 2
+// vectors (or one and waiting_bytes) and the slices in flight. Only where supports overlap does all
+// wait that may yet be part of a cover.
 #pragma once
 
 #include <cstddef>
@@ -49,13 +56,11 @@ class StreamDecoder {
 
   // Adds one slice of `row`; it does not matter who answered the row, and slices of one row may
   // come from different workers. `values` has slice_length(slice) floats; it may be swapped for
-  // another buffer or emptied (tiling answers that came before their turn are kept whole, so that
-  // the sum is always formed in the same order and is bit-equal whoever answered). `norm_limit`:
-  // the slice's 2-norm may not exceed it (what the answer's header declared), save 1e-5 for its
-  // rounding. kDataError: no such row or slice, a wrong length, not finite, or above the limit; it
-  // does not count. If the row is Touched or the decoder spoiled() by then, an answer that lied is
-  // inside the sums: the caller starts the step again with Reset. kResource: no memory for the
-  // sums.
+  // another buffer or emptied. `norm_limit`: the slice's 2-norm may not exceed it (what the
+  // answer's header declared), save 1e-5 for its rounding. kDataError: no such row or slice, a
+  // wrong length, not finite, or above the limit; it does not count. If the row is Touched or the
+  // decoder spoiled() by then, an answer that lied is inside the sums: the caller starts the step
+  // again with Reset. kResource: no memory for the sums.
   Result<Outcome> AddSlice(RowId row, size_t slice, std::vector<float>& values, double norm_limit);
 
   bool Touched(RowId row) const;  // Some slice of the row was added.

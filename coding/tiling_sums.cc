@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "coding/checked_add.h"
 #include "coding/combine.h"
@@ -14,13 +16,19 @@ namespace {
 class TilingSums final : public SliceSums {
  public:
   explicit TilingSums(const SumsContext& context)
-      : context_(context), tiling_(context.form), slices_(context.layout.count()) {}
+      : context_(context),
+        tiling_(context.form),
+        most_waiting_(std::max((size_t{context.form.stragglers} + 1) * context.layout.length,
+                               context.limits.waiting_bytes / sizeof(float))),
+        slices_(context.layout.count()) {}
 
-  // Disjoint supports are summed as soon as it is their turn; otherwise all wait for a cover.
+  // Disjoint supports are summed as soon as it is their turn, or when there is no room to wait for
+  // it; otherwise all wait for a cover.
   Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) override {
     Slice& state = slices_[slice];
     const uint32_t support = tiling_.SupportOf(row);
-    if (!tiling_.disjoint() || support != state.next) {
+    const bool room = waiting_floats_ + values.size() <= most_waiting_;
+    if (!tiling_.disjoint() || (support != state.next && room)) {
       const double squares = ParallelSumOfSquares(values, context_.parallel);
       if (!(squares <= limit)) return {squares};
       waiting_floats_ += values.size();
@@ -28,16 +36,10 @@ class TilingSums final : public SliceSums {
       values = context_.pool.TakeBuffer();
       return {squares};
     }
-    const Added added = AddNext(slice, values, limit);
+    const Added added = AddNow(slice, values, limit);
     if (!(added.squares <= limit)) return added;
-    ++state.next;
-    auto ready = state.waiting.begin();
-    while (ready != state.waiting.end() && ready->first == state.next) {
-      AddToSum(slice, ready->second, state.next++ == 0);
-      waiting_floats_ -= ready->second.size();
-      context_.pool.GiveBuffer(std::move(ready->second));
-      ready = state.waiting.erase(ready);
-    }
+    state.early.insert(support);
+    AddReady(slice);
     return added;
   }
 
@@ -47,9 +49,7 @@ class TilingSums final : public SliceSums {
     std::vector<Tiling::Cost> costs(tiling_.supports(), Tiling::Cost::kImpossible);
     for (const auto& [support, values] : state.waiting) costs[support] = Tiling::Cost::kFree;
     const std::vector<uint32_t> cover = tiling_.Cover(costs);
-    for (uint32_t support : cover) {
-      AddToSum(slice, state.waiting.at(support), support == cover[0]);
-    }
+    for (uint32_t support : cover) AddToSum(slice, state.waiting.at(support));
     if (cover.empty()) return false;
     for (const auto& [support, values] : state.waiting) waiting_floats_ -= values.size();
     state.waiting.clear();
@@ -92,22 +92,41 @@ class TilingSums final : public SliceSums {
 
  private:
   struct Slice {
-    uint32_t next = 0;  // Support whose turn it is.
+    uint32_t next = 0;         // Support whose turn it is.
+    bool begun = false;        // The sum holds something.
+    std::set<uint32_t> early;  // Supports from `next` on that are inside the sum.
     std::map<uint32_t, std::vector<float>> waiting;
   };
+
+  // Adds those that waited and whose turn it is now.
+  void AddReady(size_t slice) {
+    Slice& state = slices_[slice];
+    while (true) {
+      const auto ready = state.waiting.find(state.next);
+      if (ready != state.waiting.end()) {
+        AddToSum(slice, ready->second);
+        waiting_floats_ -= ready->second.size();
+        context_.pool.GiveBuffer(std::move(ready->second));
+        state.waiting.erase(ready);
+      } else if (state.early.erase(state.next) == 0) {
+        return;
+      }
+      ++state.next;
+    }
+  }
 
   float* Sum(size_t slice) const {
     float* const sums = context_.home.empty() ? context_.pool.data() : context_.home.data();
     return sums + context_.layout.begin(slice);
   }
 
-  // The row whose turn it is, checked and added in one pass over memory; one of a single task is
+  // A row that need not wait, checked and added in one pass over memory; one of a single task is
   // checked whole before.
-  Added AddNext(size_t slice, std::span<const float> values, double limit) {
-    const bool first = slices_[slice].next == 0;
+  Added AddNow(size_t slice, std::span<const float> values, double limit) {
+    const bool first = !slices_[slice].begun;
     if (values.size() <= kCombineGrain) {
       const double squares = SumOfSquares(values);
-      if (squares <= limit) AddToSum(slice, values, first);
+      if (squares <= limit) AddToSum(slice, values);
       return {squares};
     }
     const Complex one(1);
@@ -118,10 +137,13 @@ class TilingSums final : public SliceSums {
       parts[begin / kCombineGrain] = AddChecked(into, values.subspan(begin, end - begin), limit);
     });
     const double squares = std::accumulate(parts.begin(), parts.end(), 0.0);
-    return {squares, !(squares <= limit) && !first};
+    const bool fine = squares <= limit;
+    slices_[slice].begun |= fine;
+    return {squares, !fine && !first};
   }
 
-  void AddToSum(size_t slice, std::span<const float> values, bool first) {
+  void AddToSum(size_t slice, std::span<const float> values) {
+    const bool first = !std::exchange(slices_[slice].begun, true);
     float* const sum = Sum(slice);
     context_.parallel.For(values.size(), kCombineGrain, [&](size_t begin, size_t end) {
       const auto part = values.subspan(begin, end - begin);
@@ -135,6 +157,7 @@ class TilingSums final : public SliceSums {
 
   SumsContext context_;
   Tiling tiling_;
+  size_t most_waiting_;  // Floats.
   std::vector<Slice> slices_;
   size_t waiting_floats_ = 0;
 };

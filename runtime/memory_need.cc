@@ -31,6 +31,7 @@ double Gib(uint64_t bytes) { return static_cast<double>(bytes) / (1u << 30); }
 }  // namespace
 
 uint64_t ServerVectors(const JobOptions& options) {
+  // With the gradient's own room s + 2: accumulators, or one sum and answers that wait their turn.
   const uint64_t sums = options.code == "none" ? 1 : uint64_t{options.tolerate} + 1;
   const uint64_t state = OptimizerVectors(options.optimizer.name);
   // A checkpoint holds a version and a copy of the state until it is written.

@@ -211,6 +211,64 @@ TEST_F(Stream, ATwinIsNotNeededAndAnEarlyAnswerWaitsWhole) {
   EXPECT_EQ(decoder.held_bytes(), 100 * sizeof(float));
 }
 
+TEST_F(Stream, AnswersThatFindNoRoomToWaitAreAddedAsTheyCome) {
+  constexpr size_t kFloats = 100;
+  const CodeForm form = MustBuild("none", EqualRequest(9, 0, 18));
+  const CodedJob job = MakeJob(form, kFloats, 1);
+  const auto sum = [&](const std::vector<RowId>& rows, DecodeLimits limits) {
+    StreamDecoder decoder(form, kFloats, 30, *parallel_, limits);
+    for (const RowId row : rows) {
+      AddRow(decoder, job, row);
+      const size_t most = std::max(limits.waiting_bytes, kFloats * sizeof(float));
+      EXPECT_LE(decoder.held_bytes(), kFloats * sizeof(float) + most);
+    }
+    EXPECT_TRUE(decoder.Decodable());
+    return Sum(decoder);
+  };
+  const std::vector<float> in_order = sum({0, 1, 2, 3, 4, 5, 6, 7, 8}, {});
+  for (const std::vector<RowId>& rows : {std::vector<RowId>{8, 7, 6, 5, 4, 3, 2, 1, 0},
+                                         {4, 8, 0, 7, 1, 6, 2, 5, 3},
+                                         {8, 0, 1, 2, 3, 4, 5, 6, 7}}) {
+    EXPECT_EQ(sum(rows, {}), in_order);  // There is room for all.
+    EXPECT_EQ(sum(rows, {.waiting_bytes = 8 * kFloats * sizeof(float)}), in_order);
+    const std::vector<float> as_they_came = sum(rows, {.waiting_bytes = 0});
+    EXPECT_LE(RelativeError(as_they_came, job.sum), 1e-6);
+    EXPECT_EQ(sum(rows, {.waiting_bytes = 0}), as_they_came);
+  }
+  EXPECT_NE(sum({8, 7, 6, 5, 4, 3, 2, 1, 0}, {.waiting_bytes = 0}), in_order);
+  EXPECT_EQ(sum({8, 0, 1, 2, 3, 4, 5, 6, 7}, {.waiting_bytes = 0}), in_order);  // One fits.
+}
+
+TEST_F(Stream, ALieAmongAnswersThatFindNoRoomIsNeverInTheSum) {
+  const CodeForm form = MustBuild("none", EqualRequest(4, 0, 8));
+  constexpr size_t kFloats = 60000;  // More than one task: checked while they are added.
+  const CodedJob job = MakeJob(form, kFloats, 1);
+  StreamDecoder decoder(form, kFloats, kFloats, *parallel_, {.waiting_bytes = 0});
+  std::vector<float> lie = SliceOf(decoder, job, 3, 0);
+  lie[40000] = 1e20F;
+  EXPECT_EQ(decoder.AddSlice(3, 0, lie, 1e9).code(), StatusCode::kDataError);  // Before it waits.
+  Add(decoder, job, 3, 0);                                                     // Waits.
+  lie = SliceOf(decoder, job, 2, 0);
+  lie[40000] = 1e20F;
+  EXPECT_EQ(decoder.AddSlice(2, 0, lie, 1e9).code(), StatusCode::kDataError);
+  EXPECT_FALSE(decoder.spoiled());  // Nothing was in the sum; the next one overwrites it.
+  Add(decoder, job, 2, 0);
+  lie = SliceOf(decoder, job, 1, 0);
+  lie[40000] = 1e20F;
+  EXPECT_EQ(decoder.AddSlice(1, 0, lie, 1e9).code(), StatusCode::kDataError);
+  EXPECT_TRUE(decoder.spoiled());
+  EXPECT_FALSE(decoder.Touched(1));
+  decoder.Reset(form);
+  lie = SliceOf(decoder, job, 2, 0);
+  lie[40000] = 1e20F;
+  Add(decoder, job, 3, 0);
+  EXPECT_EQ(decoder.AddSlice(2, 0, lie, 1e9).code(), StatusCode::kDataError);
+  for (const RowId row : {2, 1, 0}) AddRow(decoder, job, row);
+  EXPECT_FALSE(decoder.spoiled());
+  ASSERT_TRUE(decoder.Decodable());
+  EXPECT_LE(RelativeError(Sum(decoder), job.sum), 1e-6);
+}
+
 TEST_F(Stream, OverlappingTilesWaitForACover) {
   CodeForm form;
   form.name = "leases";
