@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <set>
+#include <string_view>
 
 #include "tests/coding/coded_job.h"
 
@@ -17,8 +18,10 @@ TEST(Codes, EveryCodeFileIsInTheList) {
   std::set<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(MOTLEY_SOURCE_DIR "/coding")) {
     const std::string name = entry.path().filename().string();
-    const size_t end = name.rfind("_code.cc");
-    if (end != std::string::npos) files.insert(name.substr(0, end));
+    constexpr std::string_view kEnd = "_code.cc";
+    // Erasure codes restore bytes of checkpoints; they are no codes of gradients.
+    if (name == "erasure_code.cc" || !name.ends_with(kEnd)) continue;
+    files.insert(name.substr(0, name.size() - kEnd.size()));
   }
   std::set<std::string> listed;
   for (const GradientCode& code : GradientCodes()) listed.insert(code.name);

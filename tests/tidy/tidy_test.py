@@ -88,6 +88,14 @@ class TidyTest(unittest.TestCase):
             "coding/CMakeLists.txt": "SOURCES new_code.cc codes.cc\n"})
         self.assertEqual(found, ["coding/new_code.cc:1: not registered in coding/codes.cc"])
 
+    def test_only_the_erasure_code_is_no_code_of_gradients(self):
+        found = self.findings({
+            "coding/erasure_code.cc": LICENCE,
+            "coding/erasure_new_code.cc": LICENCE,
+            "coding/codes.cc": LICENCE,
+            "coding/CMakeLists.txt": "SOURCES erasure_code.cc erasure_new_code.cc codes.cc\n"})
+        self.assertEqual(found, ["coding/erasure_new_code.cc:1: not registered in coding/codes.cc"])
+
     def test_marks_are_found(self):
         self.check("base/a.cc", "// TO" + "DO: later\n", "issue number")
         self.check("base/a.cc", "// TO" + "DO(#12): later\n", None)
