@@ -83,16 +83,27 @@ Result<Layout> LayOut(const ArrayInput& array, bool labels_inside) {
   return layout;
 }
 
-// Turns rows of features with a label at their end into both.
-void TakeLabelsOut(size_t columns, std::vector<float>& values, std::vector<double>& labels) {
+// Takes the last value of each row out.
+void DropLabels(size_t columns, std::vector<float>& values) {
   const size_t rows = values.size() / columns;
   for (size_t row = 0; row < rows; ++row) {
     const auto from = values.begin() + static_cast<ptrdiff_t>(row * columns);
-    labels.push_back(from[static_cast<ptrdiff_t>(columns) - 1]);
     std::copy(from, from + static_cast<ptrdiff_t>(columns) - 1,
               values.begin() + static_cast<ptrdiff_t>(row * (columns - 1)));
   }
   values.resize(rows * (columns - 1));
+}
+
+// The last element of each row, as exact as in a file of labels: floats would merge large classes.
+std::optional<BadElement> DecodeLastColumn(const ElementType& type, size_t columns,
+                                           std::string_view bytes, std::vector<double>& labels) {
+  const size_t row_bytes = columns * type.size_bytes;
+  std::string last;
+  for (size_t end = row_bytes; end <= bytes.size(); end += row_bytes) {
+    last += bytes.substr(end - type.size_bytes, type.size_bytes);
+  }
+  labels.resize(last.size() / type.size_bytes);
+  return DecodeElements(type, last, std::span<double>(labels));
 }
 
 }  // namespace
@@ -152,7 +163,10 @@ Status ReadSamples(const ArrayInput& array, const std::optional<std::vector<doub
       const auto from = labels->begin() + static_cast<ptrdiff_t>(row);
       block.label.assign(from, from + static_cast<ptrdiff_t>(count));
     } else {
-      TakeLabelsOut(columns, block.dense, block.label);
+      DropLabels(columns, block.dense);
+      if (const auto bad = DecodeLastColumn(array.type, columns, bytes, block.label)) {
+        return Bad(array, fmt::format("sample {}, label: {}", row + bad->index, bad->why));
+      }
     }
     row += count;
     MOTLEY_RETURN_IF_ERROR(sink.Take(block));

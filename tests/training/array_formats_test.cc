@@ -45,6 +45,22 @@ TEST_F(Arrays, LastColumnOfAnNpyFileIsTheLabel) {
   EXPECT_THAT(data.class_labels, ElementsAre(4, 9));
 }
 
+TEST_F(Arrays, LabelsInTheLastColumnStayExactWhereAFloatWouldMergeThem) {
+  constexpr int64_t kLarge = (1 << 24) + 1;
+  const auto whole = Read(
+      folder.Write("a.npy", Npy("<i8", "(3, 2)", Raw<int64_t>({1, kLarge, 2, kLarge - 1, 3, 0}))));
+  EXPECT_THAT(whole.class_labels, ElementsAre(0, kLarge - 1, kLarge));
+  EXPECT_THAT(whole.train.label, ElementsAre(2, 1, 0));
+  EXPECT_THAT(whole.train.dense, ElementsAre(1, 2, 3));
+  const auto real =
+      Read(folder.Write("b.npy", Npy("<f8", "(2, 2)", Raw<double>({1, kLarge, 2, kLarge - 1}))));
+  EXPECT_THAT(real.class_labels, ElementsAre(kLarge - 1, kLarge));
+  constexpr int64_t kTooLarge = (int64_t{1} << 53) + 1;
+  ExpectFails(
+      folder.Write("c.npy", Npy("<i8", "(2, 2)", Raw<int64_t>({kTooLarge, 1, 2, kTooLarge}))),
+      "c.npy: sample 1, label: 9007199254740993 is too large for a label");
+}
+
 TEST_F(Arrays, LabelsBesideAreNamedInTheSpec) {
   std::string x(2 * 2 * 3, '\0');
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<char>(200 + i);
