@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // motley-bench: measures against baselines of the same run.
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -89,4 +90,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace motley
 
-int main(int argc, char** argv) { return motley::Main(argc, argv); }
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);  // A peer that went away is an error value.
+  return motley::Main(argc, argv);
+}

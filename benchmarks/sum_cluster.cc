@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -155,7 +156,9 @@ class Server final : public Receiver {
         transport_(MakeTcpTransport(loop.handle(), task.nearby, &parallel)),
         rows_(task.workers, task.length, kSlice, parallel, [this](const Event& e) { OnEvent(e); }),
         publisher_(*transport_, task.workers, kSlice),
-        slices_(task.workers) {
+        slices_(task.workers),
+        sum_(std::make_shared<std::vector<float>>(task.length)) {
+    rows_.SetHome(*sum_);
     transport_->SetReceiver(this);
   }
   Result<std::string> Listen() { return transport_->Listen("127.0.0.1:0"); }
@@ -189,6 +192,7 @@ class Server final : public Receiver {
     if (++words_ < task_.workers) return;
     words_ = 0;
     if (phase_ == 1) {
+      if (sum_.use_count() > 1) Die("the last sum is still being sent");
       rows_.Open(step_, form_);
       for (WorkerId worker = 0; worker < task_.workers; ++worker) {
         rows_.Assign(worker, step_, worker);
@@ -220,9 +224,6 @@ class Server final : public Receiver {
   }
   void OnEvent(const Event& event) {
     if (!std::holds_alternative<StepDecodable>(event)) return;
-    if (sum_ == nullptr || sum_.use_count() > 1) {
-      sum_ = std::make_shared<std::vector<float>>(task_.length);
-    }
     const Status summed = rows_.Close(*sum_);
     if (!summed.ok()) Die(summed.ToString());
     for (const auto& [worker, peer] : peers_) {
@@ -239,8 +240,8 @@ class Server final : public Receiver {
   std::vector<std::vector<float>> slices_;
   std::map<PeerId, WorkerId> worker_of_;
   std::map<WorkerId, PeerId> peers_;
-  std::shared_ptr<std::vector<float>> sum_;
-  uint64_t step_ = 0;  // The first two are not counted.
+  std::shared_ptr<std::vector<float>> sum_;  // Where the sums are formed, as a job's gradient is.
+  uint64_t step_ = 0;                        // The first two are not counted.
   uint32_t phase_ = 0;
   uint32_t words_ = 0;
   uint32_t gone_ = 0;
@@ -336,4 +337,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace motley
 
-int main(int argc, char** argv) { return motley::Main(argc, argv); }
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);  // A peer that went away is an error value.
+  return motley::Main(argc, argv);
+}

@@ -22,6 +22,7 @@ struct Outgoing {
   Priority priority = Priority::kBulk;
   Transport::Done done;
   bool announced = false;  // To the shared memory that it may go through.
+  bool shared = false;     // Its payload went there.
 };
 
 // Fills in header.length. kInvalidArgument when the pieces are more than MaxPayload of their kind.

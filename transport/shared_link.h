@@ -2,9 +2,9 @@
 // What one connection between processes of one machine keeps of payloads in shared memory: those it
 // sent and the peer has not read yet, and those it read and has not told. Loop thread only.
 //
-// Back-pressure: kWindowBytes of payloads wait for the peer at most; the rest stays in the send
-// queue, where control can overtake it and Cancel can reach it. When the arena is full, because
-// many peers do not read, payloads go through the socket.
+// Back-pressure: once kWindowBytes of payloads wait for the peer, nothing follows; the rest stays
+// in the send queue, where control can overtake it and Cancel can reach it. When the arena is full,
+// because many peers do not read, payloads go through the socket, whose own window they then need.
 #pragma once
 
 #include <cstddef>

@@ -3,10 +3,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 
 #include "base/assert.h"
@@ -20,6 +23,22 @@ constexpr size_t kMappedBytes = SharedArena::kBytes + kPages * sizeof(uint64_t);
 
 uint64_t* Writings(std::byte* data) {
   return reinterpret_cast<uint64_t*>(data + SharedArena::kBytes);
+}
+
+// To grow a file beyond the limit raises a signal.
+bool MayGrowTo(size_t bytes) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+  return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes;
+}
+
+// Takes memory for this part: where there is none left, writing to it would raise a signal.
+bool Populate(int fd, size_t begin, size_t bytes) {
+  int failed = 0;
+  do {
+    failed = fallocate(fd, 0, static_cast<off_t>(begin), static_cast<off_t>(bytes));
+  } while (failed != 0 && errno == EINTR);
+  return failed == 0;
 }
 
 // Closes what is not handed on.
@@ -46,7 +65,9 @@ void CopyBytes(ParallelFor* parallel, BytesView from, std::byte* to) {
 
 std::unique_ptr<SharedArena> SharedArena::Create(ParallelFor* parallel) {
   Descriptor memory{memfd_create("motley", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
-  if (memory.fd < 0 || ftruncate(memory.fd, kMappedBytes) != 0) return nullptr;
+  if (memory.fd < 0 || !MayGrowTo(kMappedBytes)) return nullptr;
+  if (ftruncate(memory.fd, kMappedBytes) != 0) return nullptr;
+  if (!Populate(memory.fd, kBytes, kMappedBytes - kBytes)) return nullptr;
   void* data = mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.fd, 0);
   if (data == MAP_FAILED) return nullptr;
   // Peers can rely on its size, and cannot write to it: this mapping is the last such one.
@@ -145,9 +166,19 @@ std::optional<uint32_t> SharedArena::TakeFree(size_t pages) {
     begin = next->first + static_cast<uint32_t>(next->second.pages);
     ++next;
   }
-  if (next == blocks_.end() && begin - 1 + pages > kPages) return std::nullopt;
+  const size_t end = begin - 1 + pages;
+  if (end > kPages || !PopulateTo(end)) return std::nullopt;
   blocks_[begin].pages = pages;
   return begin;
+}
+
+bool SharedArena::PopulateTo(size_t pages) {
+  constexpr size_t kStep = (size_t{1} << 20) / kSharedPage;
+  if (pages <= populated_) return true;
+  const size_t end = std::min(kPages, (pages + kStep - 1) / kStep * kStep);
+  if (!Populate(fd_, populated_ * kSharedPage, (end - populated_) * kSharedPage)) return false;
+  populated_ = end;
+  return true;
 }
 
 std::unique_ptr<SharedView> SharedView::Map(int fd) {

@@ -35,7 +35,8 @@ class SharedArena {
  public:
   static constexpr size_t kBytes = size_t{64} << 20;
 
-  // Null where the system has no such memory. `parallel` as for CopyBytes.
+  // Null where the system has no such memory, or the process may not have so much. `parallel` as
+  // for CopyBytes.
   static std::unique_ptr<SharedArena> Create(ParallelFor* parallel = nullptr);
   ~SharedArena();
   SharedArena(const SharedArena&) = delete;
@@ -48,7 +49,7 @@ class SharedArena {
   // It is done: sent, or never.
   void Retire(std::span<const BytesView> pieces);
   // Writes an announced payload, unless it lies there already. It stays until a Release of its own;
-  // nothing when there is no room.
+  // nothing when there is no room, here or in the machine's memory.
   std::optional<SharedPlace> Put(std::span<const BytesView> pieces, size_t length);
   void Release(uint32_t page);
 
@@ -70,9 +71,12 @@ class SharedArena {
   void Write(uint32_t page, const Block& block, std::span<const BytesView> pieces);
   std::optional<uint32_t> Take(size_t pages);
   std::optional<uint32_t> TakeFree(size_t pages);
+  // Whether the first `pages` are there to be written to.
+  bool PopulateTo(size_t pages);
   int fd_;
   std::byte* data_;
   ParallelFor* parallel_;
+  size_t populated_ = 0;  // Pages.
   uint64_t writings_ = 0;
   std::map<uint32_t, Block> blocks_;    // By first page, from 1.
   std::map<Key, Announced> announced_;  // Only looked up.
@@ -90,7 +94,9 @@ class SharedView {
 
   // What its owner may change at any time; empty when the place is not all inside.
   BytesView At(const SharedPlace& place, size_t length) const;
-  // After it was copied: whether that was what the place was given for.
+  // After it was copied: whether that was what the place was given for. The first page tells for
+  // all of them: a writing begins at the start of the first gap that is large enough, so none has
+  // gone over a later page of a place that was given back and not, then or before, over its first.
   bool Holds(const SharedPlace& place) const;
 
  private:

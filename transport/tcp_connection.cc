@@ -354,8 +354,8 @@ std::optional<Outgoing> TcpConnection::Remove(SendId id) {
 
 bool TcpConnection::MayStart(const Outgoing& message) const {
   if (owner_ == nullptr || !up_ || broken_) return false;
-  if (shared_ && shared_->Wants(message)) return shared_->WindowOpen();
-  return in_flight_payload_ < kWindowBytes;
+  if (socket_payload_ >= kWindowBytes) return false;
+  return !shared_ || !shared_->Wants(message) || shared_->WindowOpen();
 }
 
 void TcpConnection::Pump() {
@@ -405,7 +405,9 @@ void TcpConnection::Write(Outgoing message) {
   }
   write->Add(frame);
   buffers[0] = write->buffer();
+  message.shared = place.has_value();
   in_flight_payload_ += message.header.length;
+  if (!message.shared) socket_payload_ += message.header.length;
   in_flight_.push_back(std::move(message));
   Submit(write, buffers, count, place && shared_->TakeIntroduction());
 }
@@ -440,6 +442,7 @@ void TcpConnection::OnWritten(int status) {
   Outgoing message = std::move(in_flight_.front());
   in_flight_.pop_front();
   in_flight_payload_ -= message.header.length;
+  if (!message.shared) socket_payload_ -= message.header.length;
   if (shared_) shared_->Retire(message);
   Pump();
   message.done(Status::Ok());
@@ -463,7 +466,7 @@ std::vector<Outgoing> TcpConnection::Close() {
   std::vector<Outgoing> pending;
   for (Outgoing& message : in_flight_) pending.push_back(std::move(message));
   in_flight_.clear();
-  in_flight_payload_ = 0;
+  in_flight_payload_ = socket_payload_ = 0;
   for (Outgoing& message : queue_.TakeAll()) {
     owner->OnWaiting(message.id, peer_, false);
     pending.push_back(std::move(message));

@@ -118,6 +118,7 @@ class TcpConnection final : public FrameReader::Sink,
   SendQueue queue_;
   std::deque<Outgoing> in_flight_;  // Handed to libuv, in order.
   size_t in_flight_payload_ = 0;
+  size_t socket_payload_ = 0;           // Of it, what is not in shared memory.
   std::unique_ptr<SharedLink> shared_;  // Null: no peer of this machine.
 };
 

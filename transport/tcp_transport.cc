@@ -6,7 +6,6 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include <csignal>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -283,11 +282,6 @@ void TcpTransport::Close() {
 }  // namespace
 
 std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop, Nearby nearby, ParallelFor* parallel) {
-  // libuv writes without MSG_NOSIGNAL, and a peer that went away must not end this process.
-  struct sigaction current {};
-  if (sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) {
-    std::signal(SIGPIPE, SIG_IGN);
-  }
   return std::make_unique<TcpTransport>(loop, nearby, parallel);
 }
 

@@ -22,9 +22,10 @@ namespace motley {
 enum class Nearby : uint8_t { kSharedMemory, kTcp };
 
 // `loop` outlives the transport and is run once more after Close, so that handles can go. Addresses
-// are "HOST:PORT" or "[IPV6]:PORT"; host names are looked up. SIGPIPE is ignored from here on,
-// unless the program handles it. `parallel` (may be null, outlives the transport) helps a node with
-// many peers on its machine to copy what they send.
+// are "HOST:PORT" or "[IPV6]:PORT"; host names are looked up. libuv writes without MSG_NOSIGNAL:
+// the caller blocks or ignores SIGPIPE on the loop's thread, lest a peer that went away end the
+// process. `parallel` (may be null, outlives the transport) helps a node with many peers on its
+// machine to copy what they send.
 std::unique_ptr<Transport> MakeTcpTransport(uv_loop_s* loop, Nearby nearby = Nearby::kSharedMemory,
                                             ParallelFor* parallel = nullptr);
 

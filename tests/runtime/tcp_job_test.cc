@@ -2,6 +2,7 @@
 // A job over real sockets, real threads and the real clock.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -29,7 +30,9 @@ std::unique_ptr<Device> MakeDevice(Loop& loop) {
 template <typename Node>
 struct Host {
   explicit Host(UvLoop& loop)
-      : device(MakeDevice(loop)), transport(MakeTcpTransport(loop.handle())) {}
+      : device(MakeDevice(loop)), transport(MakeTcpTransport(loop.handle())) {
+    signal(SIGPIPE, SIG_IGN);
+  }
   Env env(Loop& loop) { return {loop, *transport, *device}; }
 
   std::unique_ptr<Device> device;

@@ -3,10 +3,18 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -139,14 +147,55 @@ TEST_F(SharedMemoryTest, PeersCannotWriteNorShrinkIt) {
   EXPECT_LT(pwrite(arena_->fd(), &byte, 1, 0), 0);
 }
 
+// As on a machine that has no memory left. False: the system has no such filters.
+bool LetFallocateFail() {
+  std::array<sock_filter, 4> program = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog filter{program.size(), program.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST_F(SharedMemoryTest, MemoryThatIsNotThereIsAnAnswerAndNoSignal) {
+  const Bytes first = Pattern(100, 1);
+  ASSERT_TRUE(Put(first));
+  const Bytes bytes = Pattern(2 * kMiB, 1);
+  const auto exit_code = [&] {
+    if (!LetFallocateFail()) return 2;
+    if (Put(bytes)) return 1;
+    return Put(first) && SharedArena::Create() == nullptr ? 0 : 3;
+  };
+  EXPECT_EXIT(
+      _exit(exit_code()),
+      [](int status) { return WIFEXITED(status) && WEXITSTATUS(status) % 2 == 0; }, "");
+}
+
+TEST_F(SharedMemoryTest, ProcessesThatMayNotHaveAsMuchDoWithout) {
+  const auto exit_code = [] {
+    const rlimit little = {kMiB, kMiB};
+    setrlimit(RLIMIT_FSIZE, &little);
+    return SharedArena::Create() == nullptr ? 0 : 1;
+  };
+  EXPECT_EXIT(_exit(exit_code()), testing::ExitedWithCode(0), "");
+}
+
 TEST_F(SharedMemoryTest, OtherDescriptorsAreRefused) {
   EXPECT_EQ(SharedView::Map(open("/dev/null", O_RDONLY)), nullptr);
   const int unsealed = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_GE(unsealed, 0);
-  ASSERT_EQ(ftruncate(unsealed, static_cast<off_t>(SharedArena::kBytes)), 0);
-  EXPECT_EQ(SharedView::Map(dup(unsealed)), nullptr);
+  struct stat real {};
+  ASSERT_EQ(fstat(arena_->fd(), &real), 0);
+  ASSERT_EQ(ftruncate(unsealed, real.st_size), 0);
+  EXPECT_EQ(SharedView::Map(dup(unsealed)), nullptr) << "it can shrink under our reads";
+  ASSERT_EQ(ftruncate(unsealed, real.st_size - 1), 0);
   ASSERT_EQ(fcntl(unsealed, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-  EXPECT_EQ(SharedView::Map(unsealed), nullptr) << "too short: reads behind its end would crash";
+  EXPECT_EQ(SharedView::Map(dup(unsealed)), nullptr) << "reads behind its end would crash";
+  ASSERT_EQ(ftruncate(unsealed, real.st_size), 0);
+  EXPECT_NE(SharedView::Map(unsealed), nullptr) << "else the above shows nothing";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
@@ -67,6 +68,7 @@ class RawSocket {
 class TcpWorld final : public TransportWorld {
  public:
   explicit TcpWorld(Nearby nearby = Nearby::kTcp) : nearby_(nearby) {
+    signal(SIGPIPE, SIG_IGN);  // As every program with such a transport must.
     EXPECT_EQ(uv_loop_init(&loop_), 0);
     EXPECT_EQ(uv_timer_init(&loop_, &limit_), 0);
     limit_.data = &out_of_time_;
