@@ -3,12 +3,27 @@
 """Whole runs of the program on array files, and on data that memory has no room for."""
 
 import array
+import json
+import pathlib
 import random
+import re
+import select
 import struct
+import subprocess
 import sys
 import unittest
 
-from program import ProgramTest
+from program import PROGRAM, ProgramTest, children_of
+
+
+def peak_bytes(pid):
+    """The most memory that the process ever had (VmHWM); 0 once it is gone."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) * 1024 if found else 0
 
 
 def write_npy(path, descr, shape, blocks):
@@ -59,6 +74,56 @@ class Data(ProgramTest):
         result = self.run_json("predict", "--model", model, "--data", data)
         self.assertEqual(result["count"], 400)
         self.assertGreater(result["accuracy"], 0.8)
+
+
+class LargeData(ProgramTest):
+    """300 MB of samples and 32 MiB for them: what each process takes at its peak."""
+
+    ROWS, FEATURES = 75_000, 1000
+    KEPT = 32 * 2**20
+    REST = 64 * 2**20  # The program, labels, a block being read, a few partitions (4 MB each).
+    SENDING = 2 * 32 * 2**20  # Partitions queued for two workers (kFeedWindow).
+
+    def peaks_of_training(self, data):
+        """VmHWM in bytes of the server and the most of its workers, and the result."""
+        process = subprocess.Popen(
+            [PROGRAM, "train", "--data", str(data), "--memory", "32MiB", "--workers", "2",
+             "--steps", "30", "--batch", "64", "--json"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        server, worker = 0, 0
+        while process.poll() is None:
+            server = max(server, peak_bytes(process.pid))
+            for child in children_of(process.pid):
+                worker = max(worker, peak_bytes(child))
+            select.select([], [], [], 0.02)
+        out, said = process.communicate()
+        self.assertEqual(process.returncode, 0, said)
+        return server, worker, json.loads(out)
+
+    def check(self, data):
+        server, worker, result = self.peaks_of_training(data)
+        self.assertEqual(result["steps"], 30)
+        self.assertGreater(server, self.KEPT)  # It was seen at all.
+        self.assertGreater(worker, self.KEPT)
+        self.assertLess(server, self.KEPT + self.SENDING + self.REST, f"{server >> 20} MiB")
+        self.assertLess(worker, self.KEPT + self.REST, f"{worker >> 20} MiB")
+
+    def test_npy(self):
+        self.check(write_clouds(self.folder, self.ROWS, self.FEATURES))
+
+    def test_csv(self):
+        draw = random.Random(7)
+        lines = []
+        for number in range(64):
+            values = [draw.gauss(number % 4, 1) for _ in range(self.FEATURES)]
+            lines.append(",".join(f"{value:.4f}" for value in values) + f",{number % 4}\n")
+        path = self.folder / "large.csv"
+        block = "".join(lines)
+        with open(path, "w") as file:
+            for _ in range(300_000_000 // len(block) + 1):
+                file.write(block)
+        self.check(path)
 
 
 if __name__ == "__main__":
