@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch DDP over gloo: an MLP 784-256-10 on the samples of an .npz file. One JSON object.
 
-Usage: ddp_train.py SAMPLES.npz WORKERS BATCH LR STEPS[,STEPS...]
+Usage: ddp_train.py SAMPLES.npz WORKERS BATCH LR SEED STEPS[,STEPS...]
 The loss over all samples is told after each number of STEPS; its time does not count.
 """
 
@@ -21,21 +21,21 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 
-def rank_main(rank, path, workers, batch, lr, marks, port, results):
+def rank_main(rank, path, workers, batch, lr, seed, marks, port, results):
     torch.set_num_threads(1)
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=workers)
     samples = numpy.load(path)
     features = torch.from_numpy(samples["features"])
     labels = torch.from_numpy(samples["labels"])
-    torch.manual_seed(7)
+    torch.manual_seed(seed)
     net = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
     for layer in (net[0], net[2]):  # As Motley starts: normal, variance 2 / inputs; no bias.
         nn.init.normal_(layer.weight, std=(2 / layer.in_features) ** 0.5)
         nn.init.zeros_(layer.bias)
     model = DistributedDataParallel(net)
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-    shuffle = torch.Generator().manual_seed(7)
+    shuffle = torch.Generator().manual_seed(seed)
     own = batch // workers
     order, at, losses, seconds = torch.randperm(len(labels), generator=shuffle), 0, {}, []
     last = None
@@ -63,11 +63,12 @@ def rank_main(rank, path, workers, batch, lr, marks, port, results):
 
 def main():
     path, workers, batch, lr = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
-    marks = [int(mark) for mark in sys.argv[5].split(",")]
+    seed = int(sys.argv[5])
+    marks = [int(mark) for mark in sys.argv[6].split(",")]
     context = mp.get_context("spawn")
     results = context.SimpleQueue()
     port = 20000 + os.getpid() % 10000
-    ranks = [context.Process(target=rank_main, args=(r, path, workers, batch, lr, marks, port, results))
+    ranks = [context.Process(target=rank_main, args=(r, path, workers, batch, lr, seed, marks, port, results))
              for r in range(workers)]
     for rank in ranks:
         rank.start()
