@@ -53,7 +53,7 @@ std::string ListText(const Store& store, const std::vector<CheckpointInfo>& all)
     one["shards"] = ListedShards(store, info);
     list.push_back(std::move(one));
   }
-  return list.dump(2) + "\n";
+  return list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string ReportText(const VerifyReport& report) {
@@ -72,7 +72,7 @@ std::string ReportText(const VerifyReport& report) {
     if (!shard.damaged_blocks.empty()) one["damaged_blocks"] = shard.damaged_blocks;
     json["shards"].push_back(std::move(one));
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 // For the caller, who frees it.

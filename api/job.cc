@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
 #include "api/event_stream.h"
 #include "api/pipe_signal.h"
 #include "api/resume.h"
@@ -72,9 +74,12 @@ Status Job::Run() {
 }
 
 Status Job::Train() {
+  Status thrown;  // By the callback, though it must not.
   EventStream events(
-      [this](const motley_event& event) {
-        if (callback_ != nullptr) callback_(context_, &event);
+      [&](const motley_event& event) {
+        if (callback_ == nullptr || !thrown.ok()) return;
+        thrown = Tell(event);
+        if (!thrown.ok()) Stop();
       },
       loop_.get());
   JobRequest request = request_;
@@ -87,7 +92,19 @@ Status Job::Train() {
     plan_->job.resume = saved;
   }
   TrainingRun run({request, *plan_, foreign_, *loop_, stop_, events, metrics_});
-  return run.Run(outcome_);
+  const Status ended = run.Run(outcome_);
+  return thrown.ok() ? ended : thrown;
+}
+
+Status Job::Tell(const motley_event& event) const {
+  try {
+    callback_(context_, &event);
+    return Status::Ok();
+  } catch (const std::exception& error) {
+    return Status::Callback(fmt::format("the event callback threw an exception: {}", error.what()));
+  } catch (...) {
+    return Status::Callback("the event callback threw an exception");
+  }
 }
 
 Status Job::Work() { return RunWorkerTask(*loop_, stop_, *task_, foreign_); }

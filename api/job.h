@@ -41,6 +41,7 @@ class Job {
   explicit Job(JobRequest request) : request_(std::move(request)) {}
   Status Train();
   Status Work();
+  Status Tell(const motley_event& event) const;
   Status CheckFresh(const char* what) const;
   Status CheckEnded() const;
 

@@ -159,7 +159,15 @@ Status FitToData(const JobRequest& request, uint64_t samples, JobPlan& plan) {
   static_cast<void>(partitions);
   plan.samples = samples;
   plan.steps_per_epoch = CeilDivide(samples, plan.job.batch);
-  plan.job.steps = request.steps > 0 ? request.steps : request.epochs * plan.steps_per_epoch;
+  plan.job.steps = request.steps;
+  if (request.steps == 0) {
+    if (request.epochs > kMostSteps / plan.steps_per_epoch) {
+      return Status::InvalidArgument(
+          fmt::format("`epochs` {} of {} steps each: at most {} steps are possible", request.epochs,
+                      plan.steps_per_epoch, kMostSteps));
+    }
+    plan.job.steps = request.epochs * plan.steps_per_epoch;
+  }
   return CheckFaults(plan.faults, plan.job.workers, plan.job.steps);
 }
 

@@ -124,7 +124,7 @@ std::string TrainJson(const TrainReport& report) {
   if (report.test) json["test_loss"] = report.test->loss;
   if (report.test && report.classifies()) json["test_accuracy"] = report.test->accuracy;
   if (report.emulation) json["emulation"] = EmulationJson(*report.emulation, plan.job.tolerate);
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace motley

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include "api/versioned.h"
+#include "training/raw_samples.h"
 
 namespace motley {
 namespace {
 
 constexpr uint64_t kMostNumber = 1u << 30;
-constexpr uint64_t kMostSteps = uint64_t{1} << 40;
 constexpr uint64_t kMostThreads = 256;
 constexpr size_t kMostArguments = 1024;
 
@@ -43,7 +43,7 @@ Status CheckNumbers(const motley_job_options& given) {
   MOTLEY_RETURN_IF_ERROR(CheckMost("batch", given.batch, kMostNumber));
   MOTLEY_RETURN_IF_ERROR(CheckMost("epochs", given.epochs, kMostNumber));
   MOTLEY_RETURN_IF_ERROR(CheckMost("steps", given.steps, kMostSteps));
-  MOTLEY_RETURN_IF_ERROR(CheckMost("sample_count", given.sample_count, kMostSteps));
+  MOTLEY_RETURN_IF_ERROR(CheckMost("sample_count", given.sample_count, kMaxRows));
   return CheckMost("threads", given.threads, kMostThreads);
 }
 

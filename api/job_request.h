@@ -12,6 +12,8 @@
 
 namespace motley {
 
+inline constexpr uint64_t kMostSteps = uint64_t{1} << 40;  // Of a job.
+
 struct JobRequest {
   int32_t role = MOTLEY_ALL_IN_ONE;
 

@@ -81,7 +81,7 @@ void ServerRun::OnFinished(JobResult result) {
     result_.status = watch_.callback;
   }
   if (workers_ == nullptr) return loop_.Stop();
-  workers_->Shutdown(kGrace, [this] { loop_.Stop(); });
+  workers_->Shutdown(stop_.thrown() > 1 ? Duration::zero() : kGrace, [this] { loop_.Stop(); });
 }
 
 void ServerRun::OnStop() {

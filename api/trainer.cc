@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <exception>
+
 #include "api/versioned.h"
 
 struct motley_work_state {
@@ -12,11 +15,22 @@ struct motley_work_state {
 namespace motley {
 namespace {
 
-// `cancelled`: whoever asked wants no result any more.
-Status StatusOf(const char* callback, motley_status returned, bool cancelled) {
-  if (returned == MOTLEY_OK) return Status::Ok();
-  if (returned == MOTLEY_CANCELLED && cancelled) return Status::Cancelled("no longer wanted");
-  return Status::Callback(fmt::format("the trainer's {} returned {}", callback, returned));
+// Calls what other people wrote: what it throws, though it must not, goes no further.
+// `cancelled` (may be null): whoever asked wants no result any more.
+template <typename Function>
+Status Call(const char* callback, const std::atomic<bool>* cancelled, const Function& function) {
+  try {
+    const motley_status returned = function();
+    if (returned == MOTLEY_OK) return Status::Ok();
+    const bool unwanted = cancelled != nullptr && *cancelled;
+    if (returned == MOTLEY_CANCELLED && unwanted) return Status::Cancelled("no longer wanted");
+    return Status::Callback(fmt::format("the trainer's {} returned {}", callback, returned));
+  } catch (const std::exception& error) {
+    return Status::Callback(
+        fmt::format("the trainer's {} threw an exception: {}", callback, error.what()));
+  } catch (...) {
+    return Status::Callback(fmt::format("the trainer's {} threw an exception", callback));
+  }
 }
 
 motley_batch BatchOf(const Dataset& data) {
@@ -49,7 +63,8 @@ Status Accumulate(const motley_trainer& trainer, const ForeignWork& from) {
   work.sum = from.sum.data();
   work.loss = from.loss;
   work.state = &state;
-  return StatusOf("accumulate", trainer.accumulate(trainer.context, &work), from.cancelled);
+  return Call("accumulate", &from.cancelled,
+              [&] { return trainer.accumulate(trainer.context, &work); });
 }
 
 }  // namespace
@@ -74,14 +89,15 @@ Result<std::shared_ptr<const ForeignTrainer>> MakeForeign(const motley_trainer& 
   }
   if (given.initialize != nullptr) {
     foreign->initialize = [given](uint64_t seed, std::span<float> parameters) {
-      return StatusOf("initialize",
-                      given.initialize(given.context, seed, parameters.data(), parameters.size()),
-                      false);
+      return Call("initialize", nullptr, [&] {
+        return given.initialize(given.context, seed, parameters.data(), parameters.size());
+      });
     };
   }
   if (given.hold != nullptr) {
     foreign->hold = [given](PartitionId partition, uint64_t first, uint64_t count) {
-      return StatusOf("hold", given.hold(given.context, partition, first, count), false);
+      return Call("hold", nullptr,
+                  [&] { return given.hold(given.context, partition, first, count); });
     };
   }
   MOTLEY_RETURN_IF_ERROR(CheckForeign(*foreign).WithContext("motley_trainer"));

@@ -47,8 +47,9 @@ Status TrainingRun::OpenData() {
   const bool own = parts_.foreign != nullptr;
   const double split = own && request.split == 0 ? kAllTrain : request.split;
   MOTLEY_ASSIGN_OR_RETURN(
-      data_, PrepareTrainingData(request.data, request.label, own ? "linear" : plan_.job.model.name,
-                                 split, request.seed, request.memory_bytes));
+      data_,
+      PrepareTrainingData(request.data, request.label, own ? "linear" : plan_.job.model.name, split,
+                          request.seed, request.memory_bytes, [this] { return stopped(); }));
   samples_ = data_.train;
   const DataShape shape = samples_->shape();
   plan_.job.model.features = shape.features;
@@ -142,7 +143,8 @@ Result<JobResult> TrainingRun::Train() {
 
   InprocNetwork network(loop);
   const std::unique_ptr<Transport> transport =
-      threads ? network.MakeTransport() : MakeTcpTransport(loop.handle());
+      threads ? network.MakeTransport()
+              : MakeTcpTransport(loop.handle(), Nearby::kSharedMemory, &device_->parallel());
   ObserverList observers;
   observers.Add(&parts_.metrics);
   observers.Add(&parts_.events);
@@ -170,18 +172,22 @@ Result<JobResult> TrainingRun::Train() {
 }
 
 Status TrainingRun::EvaluateAll(const JobResult& job) {
+  const Unwanted unwanted = [this] { return stopped(); };
   return CallOnDevice(parts_.loop, *device_, [&]() -> Status {
-    MOTLEY_ASSIGN_OR_RETURN(train_, Evaluate(*model_, *device_, job.parameters, *samples_));
+    MOTLEY_ASSIGN_OR_RETURN(train_,
+                            Evaluate(*model_, *device_, job.parameters, *samples_, unwanted));
     if (data_.test == nullptr || data_.test->shape().rows == 0) return Status::Ok();
-    MOTLEY_ASSIGN_OR_RETURN(test_, Evaluate(*model_, *device_, job.parameters, *data_.test));
+    MOTLEY_ASSIGN_OR_RETURN(test_,
+                            Evaluate(*model_, *device_, job.parameters, *data_.test, unwanted));
     return Status::Ok();
   });
 }
 
 Status TrainingRun::Run(TrainingOutcome& outcome) {
   const Status early = Status::Cancelled("stopped before training began");
-  MOTLEY_RETURN_IF_ERROR(OpenData());
+  const Status opened = OpenData();
   if (stopped()) return early;
+  MOTLEY_RETURN_IF_ERROR(opened);
   MOTLEY_RETURN_IF_ERROR(Emulate());
   MOTLEY_RETURN_IF_ERROR(OpenDevice());
   if (stopped()) return early;
@@ -192,10 +198,12 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   if (model_) outcome.model = plan_.job.model;
   outcome.class_labels = data_.class_labels;
   outcome.input_scale = data_.input_scale;
-  const bool evaluated = job.status.ok() && model_ != nullptr && !stopped();
-  if (evaluated) MOTLEY_RETURN_IF_ERROR(EvaluateAll(job));
+  const bool wanted = job.status.ok() && model_ != nullptr && !stopped();
+  const Status evaluated = wanted ? EvaluateAll(job) : Status::Ok();
   if (!model_) plan_.job.model.name = "trainer";
   outcome.report = TrainJson({plan_, job, train_, test_, emulation_});
+  // Stopped meanwhile: all steps are done, and only the figures about them are missing.
+  if (evaluated.code() != StatusCode::kCancelled) MOTLEY_RETURN_IF_ERROR(evaluated);
   if (job.status.code() == StatusCode::kCancelled) {
     return Status::Cancelled(
         fmt::format("stopped after {} of {} steps", job.steps, plan_.job.steps));

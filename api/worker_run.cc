@@ -21,6 +21,21 @@
 namespace motley {
 namespace {
 
+// While it lives, this process dies with the one that started it.
+class TiedToParent {
+ public:
+  TiedToParent() {
+    prctl(PR_GET_PDEATHSIG, &before_);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+  }
+  ~TiedToParent() { prctl(PR_SET_PDEATHSIG, before_); }
+  TiedToParent(const TiedToParent&) = delete;
+  TiedToParent& operator=(const TiedToParent&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 // Everything that a worker process is made of, in the order it must be taken down.
 class WorkerProcess {
  public:
@@ -99,8 +114,8 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   uint64_t memory = request.memory_bytes;
   if (request.server.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(const WorkerEnvironment told, ReadWorkerEnvironment());
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     task.child = true;
+    task.tied = told.index >= 0;
     task.node.server = told.server;
     task.node.token = told.token;
     task.node.index_hint = told.index;
@@ -119,6 +134,8 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
 
 Status RunWorkerTask(UvLoop& loop, StopSwitch& stop, const WorkerTask& task,
                      std::shared_ptr<const ForeignTrainer> foreign) {
+  std::optional<TiedToParent> tied;
+  if (task.tied) tied.emplace();
   WorkerProcess worker(loop, stop);
   MOTLEY_RETURN_IF_ERROR(worker.Open(task, std::move(foreign)));
   return worker.Run();

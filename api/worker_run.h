@@ -19,14 +19,14 @@ struct WorkerTask {
   WorkerOptions node;
   uint32_t threads = 0;
   std::optional<Pace> pace;  // Emulated.
-  // An all-in-one job started this process: it dies with that, and leaves when its input closes.
+  // An all-in-one job started this process: it leaves when its input closes.
   // Lines of its input are "speed 0.2" (from the next piece of work on) and "nan" (the next answer
   // is spoilt).
   bool child = false;
+  bool tied = false;  // It said so by a number: this process dies with it while it works.
 };
 
-// kInvalidArgument when nobody says where the server is or what its token is. Ties a child to its
-// parent.
+// kInvalidArgument when nobody says where the server is or what its token is.
 Result<WorkerTask> PlanWorker(const JobRequest& request);
 
 // Fine when the server said goodbye; kCancelled when the switch was thrown; otherwise as of

@@ -116,7 +116,7 @@ std::string SimJson(const JobPlan& plan, uint32_t seeds, const SimSummary& summa
       {"ideal_seconds", summary.ideal_seconds},
       {"discarded_steps", summary.discarded_steps},
       {"workers", workers}};
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 // Runs one seed; kInternal when an invariant broke.

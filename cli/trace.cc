@@ -80,7 +80,8 @@ std::string TraceRecorder::Json() {
                     {"dur", Microseconds(event.end_ns - event.begin_ns)},
                     {"args", {{"step", event.step}}}});
   }
-  return nlohmann::ordered_json{{"displayTimeUnit", "ms"}, {"traceEvents", list}}.dump() + "\n";
+  const nlohmann::ordered_json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", list}};
+  return trace.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace motley

@@ -65,9 +65,8 @@ class TrainRun {
 
 motley_status TrainRun::CreateJob() {
   const std::string faults = flags_.job.JoinedFaults();
-  std::error_code error;
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  const std::array<const char*, 3> worker = {program.c_str(), "worker", nullptr};
+  // This very program, also where another one has taken its place on disk meanwhile.
+  const std::array<const char*, 3> worker = {"/proc/self/exe", "worker", nullptr};
   motley_job_options options = OptionsOf(flags_.job, faults);
   options.data = flags_.data.c_str();
   options.label = flags_.label.c_str();

@@ -2,8 +2,7 @@
 /* Trains with a gradient of its own: least squares over samples that only this program has.
  *
  *   trainer             server and workers as threads of this process
- *   trainer processes   the same, but each worker is a process: "trainer worker", started by the
- * job
+ *   trainer processes   the same, but each worker is a process that the job starts
  */
 #include <motley/motley.h>
 #include <stdio.h>

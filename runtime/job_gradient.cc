@@ -39,8 +39,8 @@ class ModelGradient final : public JobGradient {
 
 class ForeignGradient final : public JobGradient {
  public:
-  explicit ForeignGradient(std::shared_ptr<const ForeignTrainer> foreign)
-      : foreign_(std::move(foreign)) {}
+  ForeignGradient(std::shared_ptr<const ForeignTrainer> foreign, uint32_t partitions)
+      : foreign_(std::move(foreign)), partitions_(partitions) {}
 
   uint64_t parameter_count() const override { return foreign_->parameter_count; }
 
@@ -64,30 +64,35 @@ class ForeignGradient final : public JobGradient {
     }
     const std::vector<uint64_t> samples(rows.begin(), rows.end());
     static const std::function<void(uint64_t)> kNobody = [](uint64_t) {};
-    const Status status = foreign_->accumulate({.step = step,
-                                                .version = step,
-                                                .parameters = parameters,
-                                                .samples = samples,
-                                                .batch = theirs ? nullptr : &batch,
-                                                .coefficient = 1,
-                                                .sum = gradient,
-                                                .loss = &loss,
-                                                .cancelled = cancelled,
-                                                .progress = kNobody});
+    const Status status =
+        foreign_->accumulate({.end = partitions_,  // All: a batch has samples of any.
+                              .step = step,
+                              .version = step,
+                              .parameters = parameters,
+                              .samples = samples,
+                              .batch = theirs ? nullptr : &batch,
+                              .coefficient = 1,
+                              .sum = gradient,
+                              .loss = &loss,
+                              .cancelled = cancelled,
+                              .progress = kNobody});
     return cancelled ? Status::Cancelled("the sum was no longer wanted") : status;
   }
 
  private:
   std::shared_ptr<const ForeignTrainer> foreign_;
+  const uint32_t partitions_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<JobGradient>> JobGradient::Create(const JobOptions& options,
-                                                         const DataShape& shape) {
+                                                         const DataShape& shape,
+                                                         uint32_t partitions) {
   if (options.foreign != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckForeign(*options.foreign));
-    return std::unique_ptr<JobGradient>(std::make_unique<ForeignGradient>(options.foreign));
+    return std::unique_ptr<JobGradient>(
+        std::make_unique<ForeignGradient>(options.foreign, partitions));
   }
   if (CallerOwned(shape)) {
     return Status::InvalidArgument(

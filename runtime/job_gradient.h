@@ -18,8 +18,9 @@ namespace motley {
 class JobGradient {
  public:
   // kInvalidArgument when model or trainer make no sense, or do not fit the data.
+  // `partitions`: into how many the samples are cut.
   static Result<std::unique_ptr<JobGradient>> Create(const JobOptions& options,
-                                                     const DataShape& shape);
+                                                     const DataShape& shape, uint32_t partitions);
   virtual ~JobGradient() = default;
 
   virtual uint64_t parameter_count() const = 0;

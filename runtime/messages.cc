@@ -6,10 +6,12 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text.h"
+
 namespace motley {
 namespace {
 
-constexpr size_t kMaxErrorText = 1024;  // Of a peer's words, before we repeat them.
+constexpr size_t kMaxErrorText = 1024;  // Bytes of a peer's words, before we repeat them.
 
 }  // namespace
 
@@ -25,7 +27,7 @@ SendId SendBytes(Transport& transport, PeerId peer, Header header,
 wire::ErrorT ErrorMessage(const Status& why, StepId step) {
   wire::ErrorT error;
   error.code = static_cast<uint32_t>(why.code());
-  error.message = why.ToString().substr(0, kMaxErrorText);
+  error.message = CleanText(why.ToString(), kMaxErrorText);
   error.step = step;
   return error;
 }
@@ -33,8 +35,10 @@ wire::ErrorT ErrorMessage(const Status& why, StepId step) {
 Status StatusOf(const wire::ErrorT& error) {
   const bool known = error.code > 0 && error.code <= static_cast<uint32_t>(StatusCode::kCallback);
   return Status(known ? static_cast<StatusCode>(error.code) : StatusCode::kUnavailable,
-                error.message.substr(0, kMaxErrorText));
+                CleanText(error.message, kMaxErrorText));
 }
+
+std::string ReasonOf(const wire::LeaveT& leave) { return CleanText(leave.reason, kMaxErrorText); }
 
 std::vector<wire::Term> RunsOf(const CodeForm& form, RowId row) {
   std::vector<wire::Term> runs;

@@ -31,8 +31,10 @@ void SendControl(Transport& transport, PeerId peer, Header header, Message messa
 
 // An Error about `step`, with the words of `why`.
 wire::ErrorT ErrorMessage(const Status& why, StepId step);
-// The Status that an Error carries: unknown codes become kUnavailable, long texts are cut.
+// The Status that an Error carries: unknown codes become kUnavailable, texts are cleaned and cut.
 Status StatusOf(const wire::ErrorT& error);
+// Why its sender leaves, cleaned and cut as well; empty: all is done.
+std::string ReasonOf(const wire::LeaveT& leave);
 
 // Row `row` of the encoding matrix, neighbours with equal coefficients merged.
 std::vector<wire::Term> RunsOf(const CodeForm& form, RowId row);

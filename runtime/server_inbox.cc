@@ -109,7 +109,7 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
     if (!ended_) observer_.OnNotice(Describe(worker) + " reports: " + report.ToString());
   } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
     const Status& report = incoming_[peer].report;  // Says more than the farewell.
-    const std::string why = report.ok() ? leave->reason : report.ToString();
+    const std::string why = report.ok() ? ReasonOf(*leave) : report.ToString();
     peers_.Disconnect(peer, Status::Unavailable(why.empty() ? "it left" : "it left: " + why));
   } else if (const wire::ProgressT* progress = control.body.AsProgress()) {
     pump_.Raise(WorkerProgress{worker, std::min<uint64_t>(progress->samples, options_.batch),

@@ -41,7 +41,9 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const J
   if (!device.host_accessible()) {
     return Status::InvalidArgument("the server's device must share the host's memory");
   }
-  MOTLEY_ASSIGN_OR_RETURN(auto gradient, JobGradient::Create(options, data.shape()));
+  MOTLEY_ASSIGN_OR_RETURN(
+      auto gradient, JobGradient::Create(options, data.shape(),
+                                         static_cast<uint32_t>(schedule.partition_sizes().size())));
   const size_t count = gradient->parameter_count();
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the server", count, ServerVectors(options), device.info().memory_bytes));

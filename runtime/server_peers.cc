@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "runtime/messages.h"
 
 namespace motley {
@@ -17,7 +18,7 @@ constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
 // connection and could take the goodbye with it.
 constexpr Duration kCloseGrace = std::chrono::milliseconds(500);
 constexpr size_t kMaxGreeting = 64;  // Connections that have not joined.
-constexpr size_t kMaxNameLength = 64;
+constexpr size_t kMaxNameBytes = 64;
 
 // Takes the same time wherever the two differ.
 bool SameToken(const std::string& a, const std::string& b) {
@@ -29,13 +30,8 @@ bool SameToken(const std::string& a, const std::string& b) {
   return difference == 0;
 }
 
-// A name that a terminal can show.
-std::string CleanName(const std::string& name, WorkerId worker) {
-  std::string clean;
-  for (const char c : name.substr(0, kMaxNameLength)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) clean.push_back(c);
-  }
+std::string ShownName(const wire::JoinT& join, WorkerId worker) {
+  std::string clean = CleanText(join.name, kMaxNameBytes);
   return clean.empty() ? fmt::format("worker-{}", worker) : clean;
 }
 
@@ -138,7 +134,7 @@ void ServerPeers::Join(PeerId peer, const wire::JoinT& join) {
   Peer& state = peers_[peer];
   loop_.Cancel(state.timer);
   state = Peer{State::kJoined, *worker, 0};
-  seats_[*worker] = Seat{peer, join.incarnation, CleanName(join.name, *worker)};
+  seats_[*worker] = Seat{peer, join.incarnation, ShownName(join, *worker)};
   SendControl(transport_, peer, HeaderTo(*worker, FrameKind::kControl), hooks_.welcome(*worker));
   hooks_.joined(*worker);
 }

@@ -224,7 +224,7 @@ void WorkerLife::OnAssign(const wire::AssignT& assign) {
 
 void WorkerLife::OnLeave(const wire::LeaveT& leave) {
   if (leave.reason.empty()) return Finish(Status::Ok());
-  const Status why = last_error_.ok() ? Status::Unavailable(leave.reason) : last_error_;
+  const Status why = last_error_.ok() ? Status::Unavailable(ReasonOf(leave)) : last_error_;
   Finish(why.WithContext(fmt::format("sent away by the server at {}", options_.server)));
 }
 

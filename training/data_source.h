@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "base/status.h"
@@ -17,6 +18,10 @@ struct DataShape {
   uint32_t classes = 0;  // 0: labels are real numbers.
   bool sparse = false;
 };
+
+// Asked between blocks of a long piece of work, on its thread: whether nobody wants it any more.
+// Empty: somebody does.
+using Unwanted = std::function<bool()>;
 
 class DataSource {
  public:

@@ -47,7 +47,8 @@ Result<Dataset> DataView::Scaled(Result<Dataset> data) const {
 }
 
 Result<float> LargestMagnitude(const DataSource& source,
-                               std::optional<std::span<const uint32_t>> rows) {
+                               std::optional<std::span<const uint32_t>> rows,
+                               const Unwanted& unwanted) {
   std::vector<uint32_t> ascending;
   if (rows) {
     ascending.assign(rows->begin(), rows->end());
@@ -56,6 +57,7 @@ Result<float> LargestMagnitude(const DataSource& source,
   const size_t count = rows ? rows->size() : source.shape().rows;
   float largest = 0;
   for (size_t begin = 0; begin < count; begin += kBlockRows) {
+    if (unwanted && unwanted()) return Status::Cancelled("the reading of samples was stopped");
     const size_t end = std::min(count, begin + kBlockRows);
     MOTLEY_ASSIGN_OR_RETURN(
         const Dataset block,

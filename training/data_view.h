@@ -31,9 +31,10 @@ class DataView final : public DataSource {
 };
 
 // The largest magnitude among the features of the samples `rows` of `source` (all of them, when not
-// given), read in blocks in the order in which they are stored.
+// given), read in blocks in the order in which they are stored. kCancelled when it is unwanted.
 Result<float> LargestMagnitude(const DataSource& source,
-                               std::optional<std::span<const uint32_t>> rows);
+                               std::optional<std::span<const uint32_t>> rows,
+                               const Unwanted& unwanted = nullptr);
 
 // Rows of training and of test samples.
 struct SplitRows {

@@ -41,7 +41,7 @@ RowResult SoftmaxRow(std::span<const float> scores, float label) {
 }  // namespace
 
 Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
-                            const DataSource& data) {
+                            const DataSource& data, const Unwanted& unwanted) {
   const DataShape shape = data.shape();
   if (shape.rows == 0) return Status::InvalidArgument("there are no samples to evaluate on");
   if (shape.classes != model.spec().classes) {
@@ -52,6 +52,7 @@ Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float>
   double loss = 0;
   uint64_t correct = 0;
   for (size_t begin = 0; begin < shape.rows; begin += kBlockRows) {
+    if (unwanted && unwanted()) return Status::Cancelled("the evaluation was stopped");
     MOTLEY_ASSIGN_OR_RETURN(const Dataset block,
                             data.Range(begin, std::min<size_t>(begin + kBlockRows, shape.rows)));
     MOTLEY_RETURN_IF_ERROR(model.Forward(device, parameters, block, outputs));

@@ -57,13 +57,14 @@ class Model {
   virtual uint32_t outputs() const = 0;
 };
 
-// Mean loss (without L2) and accuracy (classifiers) over a whole data set, in blocks.
+// Mean loss (without L2) and accuracy (classifiers) over a whole data set, in blocks. kCancelled
+// when it is unwanted.
 struct Evaluation {
   double loss = 0;
   double accuracy = 0;  // 0 for regression.
 };
 Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
-                            const DataSource& data);
+                            const DataSource& data, const Unwanted& unwanted = nullptr);
 Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
                             const Dataset& data);
 

@@ -47,6 +47,20 @@ Result<Opened> Open(const std::string& path) {
   return opened;
 }
 
+// Takes samples as long as they are wanted.
+class WantedSink final : public SampleSink {
+ public:
+  WantedSink(SampleSink& inner, const Unwanted& unwanted) : inner_(inner), unwanted_(unwanted) {}
+  Status Take(RawSamples& block) override {
+    if (unwanted_ && unwanted_()) return Status::Cancelled("the reading of samples was stopped");
+    return inner_.Take(block);
+  }
+
+ private:
+  SampleSink& inner_;
+  const Unwanted& unwanted_;
+};
+
 Status ReadInto(const InputFile& file, Opened opened, const ReadOptions& options,
                 SampleCollector& samples) {
   if (!options.label.empty() && opened.format != &kCsvFormat) {
@@ -59,7 +73,8 @@ Status ReadInto(const InputFile& file, Opened opened, const ReadOptions& options
         fmt::format("{} is {}, which has its labels inside: leave labels={} out", file.path,
                     opened.format->name, file.labels));
   }
-  MOTLEY_RETURN_IF_ERROR(opened.format->read(file, *opened.stream, options, samples));
+  WantedSink wanted(samples, options.unwanted);
+  MOTLEY_RETURN_IF_ERROR(opened.format->read(file, *opened.stream, options, wanted));
   return samples.Check();
 }
 

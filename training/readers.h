@@ -21,6 +21,7 @@ struct ReadOptions {
   std::string label;          // CSV alone: column name or index from 0; empty: the last.
   bool regression = false;    // Labels are real numbers; otherwise classes are formed from them.
   uint64_t memory_bytes = 0;  // For features; 0: half of the memory that is available.
+  Unwanted unwanted;          // Then reading ends with kCancelled.
 };
 
 // What `--data` names.

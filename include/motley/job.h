@@ -38,7 +38,7 @@ typedef struct motley_job_options {
   const char* data;
   const char* label;     /**< Column of a CSV file; default: the last. */
   double split;          /**< Part that trains, in (0, 1); 0: 0.8, and all with a trainer. */
-  uint64_t sample_count; /**< Without data: N. */
+  uint64_t sample_count; /**< Without data: N, below 2^32. */
   uint64_t memory_bytes; /**< Samples kept in memory per process; more go to a file. 0: chosen. */
 
   /* The model and how it learns. */
@@ -70,8 +70,7 @@ typedef struct motley_job_options {
   /* Addresses. */
   const char* listen; /**< Server: "HOST:PORT", port 0 for any. Default: 127.0.0.1:0. */
   const char* server; /**< Worker: where the server is. */
-  /** What workers must show. Server without one: made up; worker: MOTLEY_TOKEN of its environment.
-   */
+  /** What workers must show. Not given: a server makes one up, a worker takes MOTLEY_TOKEN. */
   const char* token;
   const char* name;  /**< Worker, for people. */
   uint32_t threads;  /**< Of each worker; 0: chosen. */
@@ -136,7 +135,10 @@ typedef struct motley_event {
 
 typedef void (*motley_event_callback)(void* context, const motley_event* event);
 
-/** Before motley_job_run. Called on the thread of motley_job_run; it should return soon. */
+/**
+ * Before motley_job_run. Called on the thread of motley_job_run; it should return soon, and throw
+ * nothing: an exception that leaves it ends the job with MOTLEY_CALLBACK.
+ */
 MOTLEY_API motley_status motley_job_set_events(motley_job* job, motley_event_callback callback,
                                                void* context);
 
@@ -177,9 +179,9 @@ typedef struct motley_metrics {
 MOTLEY_API motley_status motley_job_metrics(const motley_job* job, motley_metrics* metrics);
 
 /**
- * After the run of a server or all-in-one job: all there is to say, one JSON object as `motley
- * train
- * --json` prints it. Lives as long as the job. NULL (see motley_last_error) when there is none.
+ * After the run of a server or all-in-one job: all there is to say, as one JSON object, the one
+ * that `motley train --json` prints. Lives as long as the job. NULL (see motley_last_error) when
+ * there is none.
  */
 MOTLEY_API const char* motley_job_report(motley_job* job);
 
@@ -187,8 +189,10 @@ MOTLEY_API const char* motley_job_report(motley_job* job);
 MOTLEY_API motley_status motley_job_parameters(const motley_job* job, float* parameters,
                                                uint64_t count, uint64_t* all);
 
-/** After the run: writes the model as safetensors, in the place of what was there, whole or not at
- * all. */
+/**
+ * After the run: writes the model as safetensors, in the place of what was there, whole or not at
+ * all.
+ */
 MOTLEY_API motley_status motley_job_save(const motley_job* job, const char* path);
 
 #ifdef __cplusplus

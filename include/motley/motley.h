@@ -2,9 +2,11 @@
 /**
  * The C API of Motley: train one model on machines that are not alike.
  *
- *   job.h         create a job from options, run it as all-in-one, server or worker, read its
- * report trainer.h     your own gradient model.h       test a saved model checkpoint.h  list,
- * verify, restore and export checkpoints status.h      result codes, messages, versions
+ * - job.h: create a job from options, run it as all-in-one, server or worker, read its report
+ * - trainer.h: your own gradient
+ * - model.h: test a saved model
+ * - checkpoint.h: list, verify, restore and export checkpoints
+ * - status.h: result codes, messages, versions
  *
  * Conventions. Every function that can fail returns a motley_status, 0 when all is well; the
  * message for people is motley_last_error(), per thread. Objects are opaque: X_create makes one,

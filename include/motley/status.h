@@ -48,8 +48,7 @@ MOTLEY_API const char* motley_status_name(motley_status status);
  */
 MOTLEY_API const char* motley_last_error(void);
 
-/** The library's own version, "0.2.0"; it may be newer than the headers a program was built with.
- */
+/** The library's own version, "0.2.0"; it may be newer than the headers of the program. */
 MOTLEY_API const char* motley_version(void);
 
 /** Grows by one with every incompatible change; 0 before version 1.0 of Motley. */

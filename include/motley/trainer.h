@@ -49,16 +49,17 @@ typedef struct motley_work {
   uint64_t parameter_count;
   const uint64_t* samples; /**< sample_count numbers within 0 .. N-1, of this step's batch. */
   uint64_t sample_count;
-  const motley_batch*
-      batch; /**< The same samples in the same order; NULL for a job without data. */
+  const motley_batch* batch; /**< The same samples, in order; NULL for a job without data. */
   double coefficient;
   float* sum;               /**< parameter_count floats, to be added to. */
   double* loss;             /**< Add coefficient * (sum of the samples' losses). */
   motley_work_state* state; /**< For the two functions below. */
 } motley_work;
 
-/** 1 once nobody wants the result any more: return MOTLEY_CANCELLED soon. From any thread, during
- * the call of `accumulate`. */
+/**
+ * 1 once nobody wants the result any more: return MOTLEY_CANCELLED soon. From any thread, during
+ * the call of `accumulate`.
+ */
 MOTLEY_API int motley_work_cancelled(const motley_work* work);
 
 /**
@@ -70,7 +71,8 @@ MOTLEY_API void motley_work_progress(const motley_work* work, uint64_t samples_d
 /**
  * A trainer: callbacks and what they work on. `context` is handed to each. Callbacks return
  * MOTLEY_OK or any other number, which ends the worker (accumulate, hold) or the job (initialize)
- * with MOTLEY_CALLBACK. They must not call motley_job_* of their own job, save motley_job_stop.
+ * with MOTLEY_CALLBACK. They must not call motley_job_* of their own job, save motley_job_stop, and
+ * throw nothing: an exception that leaves one counts as a failure.
  */
 typedef struct motley_trainer {
   uint32_t struct_size;

@@ -48,7 +48,8 @@ Result<std::unique_ptr<GradientChecker>> GradientChecker::Create(Violations& vio
 
 Status GradientChecker::Prepare(const JobOptions& job) {
   MOTLEY_ASSIGN_OR_RETURN(device_, MakeInlineDevice(loop_));
-  MOTLEY_ASSIGN_OR_RETURN(direct_, JobGradient::Create(job, data_.shape()));
+  const auto partitions = static_cast<uint32_t>(schedule_.partition_sizes().size());
+  MOTLEY_ASSIGN_OR_RETURN(direct_, JobGradient::Create(job, data_.shape(), partitions));
   const size_t count = direct_->parameter_count();
   MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(job.optimizer, count));
   MOTLEY_ASSIGN_OR_RETURN(serial_optimizer_, Optimizer::Create(job.optimizer, count));

@@ -132,5 +132,16 @@ TEST(FitToData, RefusesFaultsThatNeverStrike) {
   EXPECT_EQ(FitToData(request, 1000, *plan).code(), StatusCode::kInvalidArgument);
 }
 
+TEST(FitToData, RefusesMoreStepsThanCanBeCounted) {
+  JobRequest request;
+  request.batch = 1;
+  request.epochs = 1U << 30;
+  auto plan = PlanJob(request, 0);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  const Status refused = FitToData(request, UINT32_MAX, *plan);
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.ToString(), HasSubstr("`epochs` 1073741824"));
+}
+
 }  // namespace
 }  // namespace motley

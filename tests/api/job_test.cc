@@ -2,10 +2,15 @@
 // Whole jobs through the C API: roles, results, events, and what ends them early.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <map>
+#include <string>
 #include <thread>
 
 #include "tests/api/api_world.h"
@@ -166,6 +171,59 @@ TEST(ApiJob, ManyRunAtTheSameTime) {
   EXPECT_EQ(found[0], found[2]);
 }
 
+TEST(ApiJob, SignalsStayTheProgramsAffair) {
+  struct sigaction before {};
+  ASSERT_EQ(sigaction(SIGPIPE, nullptr, &before), 0);
+  ASSERT_EQ(before.sa_handler, SIG_DFL) << "else the test shows nothing";
+  sigset_t blocked_before{};
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked_before);
+  const std::string program = MotleyProgram();
+  const char* const command[] = {program.c_str(), "worker", nullptr};
+  motley_job_options options = SmallJob();
+  options.worker_command = command;
+  TestJob(options).RunFine();
+  struct sigaction after {};
+  ASSERT_EQ(sigaction(SIGPIPE, nullptr, &after), 0);
+  EXPECT_EQ(after.sa_handler, SIG_DFL);
+  sigset_t blocked_after{};
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked_after);
+  EXPECT_EQ(sigismember(&blocked_after, SIGPIPE), sigismember(&blocked_before, SIGPIPE));
+}
+
+// A program that was told of a server by its environment is not yet a worker that a job started.
+TEST(ApiJob, MakingAWorkerTiesThisProcessToNobody) {
+  int before = -1;
+  ASSERT_EQ(prctl(PR_GET_PDEATHSIG, &before), 0);
+  motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
+  options.role = MOTLEY_WORKER;
+  setenv("MOTLEY_SERVER", "nowhere", 1);
+  setenv("MOTLEY_TOKEN", "t", 1);
+  setenv("MOTLEY_WORKER_INDEX", "0", 1);
+  {
+    TestJob job(options);
+    int made = -1;
+    ASSERT_EQ(prctl(PR_GET_PDEATHSIG, &made), 0);
+    EXPECT_EQ(made, before);
+    EXPECT_NE(job.Run(), MOTLEY_OK);
+    ASSERT_EQ(prctl(PR_GET_PDEATHSIG, &made), 0);
+    EXPECT_EQ(made, before);
+  }
+  for (const char* name : {"MOTLEY_SERVER", "MOTLEY_TOKEN", "MOTLEY_WORKER_INDEX"}) unsetenv(name);
+}
+
+TEST(ApiJob, ExceptionsOfTheEventCallbackEndIt) {
+  TestJob job(SmallJob());
+  int called = 0;
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind != MOTLEY_EVENT_STEP_APPLIED) return;
+    ++called;
+    (void)std::stoi("no number");
+  });
+  EXPECT_EQ(job.Run(), MOTLEY_CALLBACK);
+  EXPECT_THAT(motley_last_error(), HasSubstr("event callback threw an exception: stoi"));
+  EXPECT_EQ(called, 1);
+}
+
 TEST(ApiJob, MessagesBelongToTheirThread) {
   EXPECT_EQ(motley_job_run(nullptr), MOTLEY_INVALID_ARGUMENT);
   std::thread([] { EXPECT_STREQ(motley_last_error(), ""); }).join();
@@ -206,6 +264,23 @@ TEST(ApiStop, FromAnotherThread) {
   });
   EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
   stopper.join();
+}
+
+// Its worker stays for a second after the goodbye, and then leaves a trace.
+TEST(ApiStop, TheSecondTimeNobodyWaitsForGoodbyes) {
+  const std::string trace = TemporaryPath("farewell");
+  const std::string script = MotleyProgram() + " worker; sleep 1; : > " + trace;
+  const char* const command[] = {"/bin/sh", "-c", script.c_str(), nullptr};
+  motley_job_options options = EndlessJob();
+  options.worker_command = command;
+  TestJob job(options);
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind != MOTLEY_EVENT_STEP_APPLIED || event.step != 2) return;
+    motley_job_stop(job.get());
+    motley_job_stop(job.get());
+  });
+  EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
+  EXPECT_NE(access(trace.c_str(), F_OK), 0) << "it was waited for";
 }
 
 TEST(ApiStop, ServerThatStillWaitsForWorkers) {

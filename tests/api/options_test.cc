@@ -121,6 +121,16 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   });
 }
 
+TEST(ApiOptions, SamplesCanBeNumberedIn32Bits) {
+  motley_job_options options = PointJob();
+  for (const uint64_t count : {uint64_t{1} << 32, uint64_t{1} << 40, uint64_t{UINT64_MAX}}) {
+    options.sample_count = count;
+    ExpectRefused(options, "`sample_count`");
+  }
+  options.sample_count = UINT32_MAX;
+  TestJob{options};
+}
+
 TEST(ApiOptions, WorkerNeedsAServerAndAToken) {
   motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
   options.role = MOTLEY_WORKER;

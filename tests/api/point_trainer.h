@@ -15,6 +15,7 @@ static inline float PointCoordinate(uint64_t sample, uint64_t axis) {
 /** The loss of a sample is half its squared distance from the parameters. */
 static inline motley_status AccumulatePoints(void* context, const motley_work* work) {
   (void)context;
+  if (work->first_partition >= work->end_partition) return 4;
   for (uint64_t i = 0; i < work->sample_count; ++i) {
     if (motley_work_cancelled(work)) return MOTLEY_CANCELLED;
     for (uint64_t axis = 0; axis < POINT_DIMENSIONS; ++axis) {

@@ -49,6 +49,14 @@ struct Example {
   JobResult job;
 };
 
+TEST(TrainJson, OutlivesNamesThatAreNoText) {
+  Example example;
+  example.job.worker_names[1] = "caf\xE9";
+  const auto json = nlohmann::json::parse(TrainJson(example.Report()));
+  EXPECT_EQ(json["workers"][1]["name"], "caf\xEF\xBF\xBD");
+  EXPECT_EQ(json["steps"], 6);
+}
+
 TEST(TrainJson, HasTheDocumentedKeys) {
   const Example example;
   const auto json = nlohmann::json::parse(TrainJson(example.Report()));

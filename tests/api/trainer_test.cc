@@ -12,6 +12,7 @@
 #include <iterator>
 #include <mutex>
 #include <set>
+#include <string>
 
 #include "tests/api/api_world.h"
 #include "tests/api/point_trainer.h"
@@ -49,6 +50,7 @@ TEST(ApiTrainerJob, LearnsWhatItsGradientSays) {
     ExpectMean(job.Parameters());
     EXPECT_THAT(motley_job_report(job.get()), HasSubstr("\"model\": \"trainer\""));
     EXPECT_LT(job.Metrics().max_decode_error, 1e-4);
+    EXPECT_GT(job.Report("audited_steps"), 0);
   }
 }
 
@@ -120,6 +122,30 @@ TEST(ApiTrainerJob, FailingCallbacksEndItWithTheirNumber) {
   });
   fails("hold returned 77", [](motley_trainer& trainer) {
     trainer.hold = [](void*, uint32_t, uint64_t, uint64_t) { return motley_status{77}; };
+  });
+}
+
+TEST(ApiTrainerJob, ExceptionsOfCallbacksEndIt) {
+  const auto fails = [](const char* why, const std::function<void(motley_trainer&)>& set) {
+    motley_trainer trainer = PointTrainer();
+    set(trainer);
+    TestJob job(PointJob());
+    ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK);
+    EXPECT_EQ(job.Run(), MOTLEY_CALLBACK) << motley_last_error();
+    EXPECT_THAT(motley_last_error(), HasSubstr(why));
+  };
+  fails("accumulate threw an exception: stoi", [](motley_trainer& trainer) {
+    trainer.accumulate = [](void*, const motley_work*) { return motley_status{std::stoi("no")}; };
+  });
+  fails("initialize threw an exception: stoi", [](motley_trainer& trainer) {
+    trainer.initialize = [](void*, uint64_t, float*, uint64_t) {
+      return motley_status{std::stoi("no")};
+    };
+  });
+  fails("hold threw an exception: stoi", [](motley_trainer& trainer) {
+    trainer.hold = [](void*, uint32_t, uint64_t, uint64_t) {
+      return motley_status{std::stoi("no")};
+    };
   });
 }
 

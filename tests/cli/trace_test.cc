@@ -88,5 +88,11 @@ TEST(TraceRecorder, EmptyTraceIsValid) {
   EXPECT_EQ(nlohmann::json::parse(TraceRecorder().Json())["traceEvents"].size(), 1U);
 }
 
+TEST_F(TraceTest, OutlivesNamesThatAreNoText) {
+  trace_.OnEvent(Event(MOTLEY_EVENT_WORKER_JOINED, 900, 0, 2, 0, "caf\xE9"));
+  const auto trace = nlohmann::json::parse(trace_.Json());
+  EXPECT_EQ(Find(trace, 3, "thread_name")["args"]["name"], "caf\xEF\xBF\xBD");
+}
+
 }  // namespace
 }  // namespace motley

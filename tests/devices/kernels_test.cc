@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <bit>
 
@@ -152,6 +153,22 @@ TEST_P(KernelBits, OperandsAnywhereInMemoryGiveTheSameBits) {
     HostRig shifted(*GetParam().kernels, nullptr, offset);
     EXPECT_TRUE(Battery(shifted).Run() == want) << offset;
   }
+}
+
+TEST_P(KernelBits, ThreadsWithSmallStacksSuffice) {
+  if (GetParam().kernels == nullptr) GTEST_SKIP() << GetParam().reason;
+  HostRig rig(*GetParam().kernels, nullptr);
+  pthread_attr_t small;
+  ASSERT_EQ(pthread_attr_init(&small), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&small, size_t{512} << 10), 0);
+  pthread_t thread{};
+  const auto run = [](void* context) -> void* {
+    Battery(*static_cast<HostRig*>(context)).Run();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &small, run, &rig), 0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  pthread_attr_destroy(&small);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, KernelBits, ::testing::ValuesIn(CpuKernelModules()),

@@ -63,7 +63,9 @@ class Caller {
     motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
     options.struct_size = Size(sizeof(options));
     options.role = Pick({0, 0, 0, 1, 2, 3, -1});
-    options.sample_count = Next() % 40;
+    const uint8_t samples = Next();
+    constexpr uint64_t kTooMany[] = {uint64_t{1} << 32, uint64_t{1} << 40, UINT64_MAX};
+    options.sample_count = samples < 240 ? samples % 40 : kTooMany[samples % 3];
     options.data = Pick<const char*>({nullptr, nullptr, nullptr, "", "/nowhere:test=/nowhere"});
     options.model = Pick<const char*>({nullptr, nullptr, "mlp:3", "resnet", ""});
     options.code = Pick<const char*>({nullptr, "cyclic", "rs", "repetition", "`code`"});

@@ -224,11 +224,36 @@ TEST(Join, NamesAreCutAndCleaned) {
   join.protocol = kProtocolVersion;
   join.token = kToken;
   join.incarnation = 5;
-  join.name = "a\x1b[2Jb" + std::string(500, 'c');
+  join.name = "a\x1b[2Jb\xFF";
+  for (int i = 0; i < 100; ++i) join.name += "\xE2\x82\xAC";
   named.Say(std::move(join));
   ASSERT_TRUE(world.RunUntil([&] { return !world.watcher.joined.empty(); }));
-  EXPECT_EQ(world.watcher.joined[0].second.find("a[2Jb"), 0u);
-  EXPECT_LE(world.watcher.joined[0].second.size(), 64u);
+  const std::string& name = world.watcher.joined[0].second;
+  EXPECT_EQ(name.find("a[2Jb\xEF\xBF\xBD\xE2\x82\xAC"), 0u) << name;
+  EXPECT_EQ(name.size(), 62u) << "cut between characters, within 64 bytes";
+}
+
+TEST(Join, WordsOfPeersAreCleaned) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  FakeWorker peer(world, 5);
+  peer.Join();
+  wire::ErrorT error;
+  error.code = static_cast<uint32_t>(StatusCode::kResource);
+  error.message = "disk\x1b[2J \xFF full\n";
+  peer.Say(error);
+  ASSERT_TRUE(world.RunUntil([&] { return !world.watcher.notices.empty(); }));
+  EXPECT_NE(world.watcher.Notices().find("disk[2J \xEF\xBF\xBD full "), std::string::npos)
+      << world.watcher.Notices();
+  FakeWorker other(world, 6);
+  other.Join();
+  wire::LeaveT leave;
+  leave.reason = "\x1b]0;title\x07 I am\xC2 off";
+  other.Say(leave);
+  ASSERT_TRUE(world.RunUntil([&] { return !world.watcher.lost.empty(); }));
+  EXPECT_NE(world.watcher.lost.begin()->second.ToString().find("]0;title I am\xEF\xBF\xBD off"),
+            std::string::npos)
+      << world.watcher.lost.begin()->second.ToString();
 }
 
 TEST(Join, AWorkerWaitsForAServerThatStartsLater) {

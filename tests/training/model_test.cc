@@ -156,5 +156,18 @@ TEST(Evaluate, NoSamplesAreRefused) {
       StatusCode::kInvalidArgument);
 }
 
+TEST(Evaluate, StopsBetweenBlocksWhenItIsUnwanted) {
+  TestRig rig;
+  const Dataset data = MakeSamples(5, 2, false, 5000, 1);
+  const MemorySource source(data);
+  const auto model = MakeModel({"logistic", 5, 2});
+  const std::vector<float> parameters(model->parameter_count(), 0.1f);
+  int asked = 0;
+  const auto evaluation =
+      Evaluate(*model, *rig.device, parameters, source, [&] { return ++asked == 3; });
+  EXPECT_EQ(evaluation.code(), StatusCode::kCancelled);
+  EXPECT_EQ(asked, 3);
+}
+
 }  // namespace
 }  // namespace motley

@@ -266,5 +266,17 @@ TEST(Gzip, TruncatedAndDamagedFilesAreRefusedByName) {
   ExpectFails(folder.Write("tail.gz", packed + "rubbish"), StatusCode::kDataError, "tail.gz");
 }
 
+TEST(Readers, StopWhenTheSamplesAreUnwanted) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 600'000; ++i) text += "1.5,2.5,0\n3,4,1\n";  // More than two blocks.
+  const std::string path = folder.Write("large.csv", text);
+  int asked = 0;
+  ReadOptions options;
+  options.unwanted = [&] { return ++asked == 2; };
+  EXPECT_EQ(OpenTrainingData(path, options).code(), StatusCode::kCancelled);
+  EXPECT_EQ(asked, 2);
+}
+
 }  // namespace
 }  // namespace motley

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of dense matrices after Goto, van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication" (ACM TOMS 34(3), 2008): packed panels of b stay in the first cache, a packed
-// block of a in the second. Packed copies are on the stack of the thread that works.
+// block of a in the second. Packed copies are each thread's own and stay with
+// it: they are larger than the stacks of some threads.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "devices/cpu/kernels/gemm_pack.h"
 #include "devices/cpu/kernels/gemm_tile.h"
@@ -109,8 +111,13 @@ void MultiplyBlock(const Product& p, const Tile& block, const Split& panels, siz
   }
 }
 
+Workspace& OwnWorkspace() {
+  thread_local const std::unique_ptr<Workspace> own(new Workspace);
+  return *own;
+}
+
 void MultiplyTile(const Product& p, const Tile& tile) {
-  Workspace space;
+  Workspace& space = OwnWorkspace();
   if (p.beta != 0 && p.beta != 1) ScaleTarget(p, tile);
   const Split across = Split::OfAtMost(tile.columns, kBlockColumns, kPanel);
   const Split down = Split::OfAtMost(tile.rows, kBlockRows);
