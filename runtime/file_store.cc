@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -67,6 +69,8 @@ class WrittenFile final : public StoreFile {
 
   Status Sync() override {
     if (fsync(fd_.get()) != 0) return SystemError("sync", path_, errno);
+    // So that who reads it back asks the disk and not memory; advice, which may be ignored.
+    (void)posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
     return Status::Ok();
   }
 
@@ -74,6 +78,35 @@ class WrittenFile final : public StoreFile {
   Descriptor fd_;
   std::string path_;
 };
+
+Status SyncFolderAt(const std::string& full) {
+  const Descriptor fd(open(full.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) return SystemError("open the folder", full, errno);
+  // Some file systems cannot sync a folder and say EINVAL; they have no other way to be asked.
+  if (fsync(fd.get()) != 0 && errno != EINVAL) return SystemError("sync", full, errno);
+  return Status::Ok();
+}
+
+// `full` and what is missing above it, each with its name on the disk: a folder's own sync says
+// nothing about the name that leads to it.
+Status MakeFoldersAt(const std::string& full) {
+  std::error_code error;
+  fs::path path = fs::absolute(full, error).lexically_normal();
+  if (error) return SystemError("make the folder", full, error.value());
+  if (!path.has_filename()) path = path.parent_path();  // "a/" is "a".
+  std::vector<fs::path> missing;
+  for (; !fs::exists(path, error) && path.has_relative_path(); path = path.parent_path()) {
+    if (error) return SystemError("make the folder", path.string(), error.value());
+    missing.push_back(path);
+  }
+  for (auto it = missing.rbegin(); it != missing.rend(); ++it) {
+    if (mkdir(it->c_str(), 0777) != 0 && errno != EEXIST) {
+      return SystemError("make the folder", it->string(), errno);
+    }
+    MOTLEY_RETURN_IF_ERROR(SyncFolderAt(it->parent_path().string()));
+  }
+  return Status::Ok();
+}
 
 class FileStore final : public Store {
  public:
@@ -95,11 +128,7 @@ class FileStore final : public Store {
 
   Status SyncFolder(const std::string& folder) override {
     MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(folder));
-    const Descriptor fd(open(full.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (fd.get() < 0) return SystemError("open the folder", full, errno);
-    // Some file systems cannot sync a folder and say EINVAL; they have no other way to be asked.
-    if (fsync(fd.get()) != 0 && errno != EINVAL) return SystemError("sync", full, errno);
-    return Status::Ok();
+    return SyncFolderAt(full);
   }
 
   Result<size_t> Read(const std::string& path, uint64_t offset, std::span<std::byte> to) override {
@@ -138,10 +167,7 @@ class FileStore final : public Store {
 
   Status MakeFolder(const std::string& path) override {
     MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(path));
-    std::error_code error;
-    fs::create_directories(full, error);
-    if (error) return SystemError("make the folder", full, error.value());
-    return Status::Ok();
+    return MakeFoldersAt(full);
   }
 
   Status Remove(const std::string& path) override {
@@ -150,12 +176,23 @@ class FileStore final : public Store {
     return Status::Ok();
   }
 
-  Result<uint64_t> Size(const std::string& path) override {
-    MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(path));
-    struct stat info {};
-    if (stat(full.c_str(), &info) != 0) return SystemError("look at", full, errno);
-    if (S_ISDIR(info.st_mode)) return SystemError("measure", full, EISDIR);
-    return static_cast<uint64_t>(info.st_size);
+  Status Lock() override {
+    if (lock_) return Status::Ok();
+    Descriptor fd(open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd.get() < 0) return SystemError("open the folder", root_, errno);
+    if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) {
+        return Status::Conflict(fmt::format(
+            "another program is writing into {}: wait until it has ended, or choose another folder",
+            root_));
+      }
+      // Some network file systems lock no folders; there it stays the owner's care.
+      const bool cannot = errno == EBADF || errno == EINVAL || errno == ENOLCK ||
+                          errno == EOPNOTSUPP || errno == ENOSYS;
+      if (!cannot) return SystemError("lock", root_, errno);
+    }
+    lock_.emplace(std::move(fd));
+    return Status::Ok();
   }
 
   std::string Describe(const std::string& path) const override {
@@ -169,14 +206,13 @@ class FileStore final : public Store {
   }
 
   std::string root_;
+  std::optional<Descriptor> lock_;  // Closing it unlocks.
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Store>> OpenFileStore(const std::string& folder, MissingFolder missing) {
-  std::error_code error;
-  if (missing == MissingFolder::kCreate) fs::create_directories(folder, error);
-  if (error) return SystemError("make the folder", folder, error.value());
+  if (missing == MissingFolder::kCreate) MOTLEY_RETURN_IF_ERROR(MakeFoldersAt(folder));
   struct stat info {};
   if (stat(folder.c_str(), &info) != 0) return SystemError("open the folder", folder, errno);
   if (!S_ISDIR(info.st_mode)) {

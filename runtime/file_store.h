@@ -11,8 +11,8 @@ namespace motley {
 
 enum class MissingFolder { kCreate, kRefuse };
 
-// `folder` is made, with its parents, when it is missing and `missing` says so; otherwise
-// kNotFound. kInvalidArgument when it is a file.
+// `folder` is made, with its parents and so that their names survive a power cut, when it is
+// missing and `missing` says so; otherwise kNotFound. kInvalidArgument when it is a file.
 Result<std::unique_ptr<Store>> OpenFileStore(const std::string& folder, MissingFolder missing);
 
 }  // namespace motley

@@ -53,14 +53,17 @@ class Store {
   // Fills `to` from byte `offset` on; fewer bytes than it has room for only at the file's end.
   virtual Result<size_t> Read(const std::string& path, uint64_t offset,
                               std::span<std::byte> to) = 0;
-  // By name, ascending.
+  // By name, ascending. kNotFound only when the folder is not there.
   virtual Result<std::vector<StoreEntry>> List(const std::string& folder) = 0;
-  // And its parents. Fine when it is there already.
+  // And its parents. Fine when it is there already. Survives a power cut once the folder that it is
+  // in is synced.
   virtual Status MakeFolder(const std::string& path) = 0;
   // A file. kNotFound when it is not there.
   virtual Status Remove(const std::string& path) = 0;
-  // Of a file, in bytes.
-  virtual Result<uint64_t> Size(const std::string& path) = 0;
+  // Until this Store goes (or the program dies), no other one that asks gets the root: for all who
+  // write. Fine when it is held already; kConflict when another program, or another Store of this
+  // one, has it.
+  virtual Status Lock() = 0;
   // For people: "/data/checkpoints/node-03".
   virtual std::string Describe(const std::string& path) const = 0;
 };

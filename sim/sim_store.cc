@@ -119,6 +119,21 @@ Status SimStore::Step(const std::string& what, const std::string& path) {
       fmt::format("cannot {} {}: simulated input/output error", what, Describe(path)));
 }
 
+Status SimStore::ReadStep(const std::string& what, const std::string& path) {
+  if (!powered_) {
+    return Status::Resource(fmt::format("cannot {} {}: the power is off", what, Describe(path)));
+  }
+  bool fails = !unreadable_.empty() && path.starts_with(unreadable_);
+  if (fail_read_at_ && reads_ >= *fail_read_at_) {
+    fails = true;
+    fail_read_at_.reset();
+  }
+  ++reads_;
+  if (!fails) return Status::Ok();
+  return Status::Resource(
+      fmt::format("cannot {} {}: simulated input/output error", what, Describe(path)));
+}
+
 // In the region that was not synced: nothing, everything, or any sectors whole, torn or never
 // written, up to any length.
 void SimStore::Crash(Content& content) {
@@ -154,6 +169,7 @@ void SimStore::Crash(Folder& folder) {
 void SimStore::Restart() {
   cut_at_.reset();
   fail_at_.reset();
+  fail_read_at_.reset();
   powered_ = true;
   ++life_;
 }
@@ -205,6 +221,11 @@ Status SimStore::FlipBit(const std::string& path, uint64_t bit) {
   if (bit / 8 >= content->bytes.size()) return Status::NotFound("no such bit");
   content->bytes[bit / 8] ^= std::byte{1} << (bit % 8);
   return Status::Ok();
+}
+
+Result<uint64_t> SimStore::Size(const std::string& path) const {
+  MOTLEY_ASSIGN_OR_RETURN(const ContentPtr content, Find(path));
+  return uint64_t{content->bytes.size()};
 }
 
 Status SimStore::Truncate(const std::string& path, uint64_t size_bytes) {
@@ -269,7 +290,7 @@ Status SimStore::SyncFolder(const std::string& folder) {
 
 Result<size_t> SimStore::Read(const std::string& path, uint64_t offset, std::span<std::byte> to) {
   MOTLEY_ASSIGN_OR_RETURN(const ContentPtr content, Find(path));
-  if (!powered_) return Status::Resource("cannot read " + Describe(path) + ": the power is off");
+  MOTLEY_RETURN_IF_ERROR(ReadStep("read", path));
   const Bytes& bytes = content->bytes;
   if (offset >= bytes.size()) return size_t{0};
   const size_t count = std::min<size_t>(to.size(), bytes.size() - offset);
@@ -283,7 +304,7 @@ Result<std::vector<StoreEntry>> SimStore::List(const std::string& folder) {
   if (it == folders_.end()) {
     return Status::NotFound(fmt::format("cannot list {}: no such folder", Describe(folder)));
   }
-  if (!powered_) return Status::Resource("cannot list " + Describe(folder) + ": the power is off");
+  MOTLEY_RETURN_IF_ERROR(ReadStep("list", folder));
   std::vector<StoreEntry> entries;
   for (const auto& [name, content] : it->second.files) {
     entries.push_back({name, false, content->bytes.size()});
@@ -311,9 +332,9 @@ Status SimStore::Remove(const std::string& path) {
   return Status::Ok();
 }
 
-Result<uint64_t> SimStore::Size(const std::string& path) {
-  MOTLEY_ASSIGN_OR_RETURN(const ContentPtr content, Find(path));
-  return uint64_t{content->bytes.size()};
+Status SimStore::Lock() {
+  if (!locked_elsewhere_) return Status::Ok();
+  return Status::Conflict("another program is writing into " + Describe(""));
 }
 
 std::string SimStore::Describe(const std::string& path) const { return "disk:/" + path; }

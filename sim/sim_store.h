@@ -40,10 +40,18 @@ class SimStore final : public Store {
   uint64_t stored_bytes() const;
   // This many calls from now one fails, once, with kResource, as a disk error does.
   void FailOperationAfter(uint64_t operations) { fail_at_ = operations_ + operations; }
+  // This many Reads and Lists from now one fails, once, with kResource.
+  void FailReadAfter(uint64_t reads) { fail_read_at_ = reads_ + reads; }
+  // From now on Reads and Lists of what begins with `path` fail with kResource; "": none any more.
+  void FailReadsOf(std::string path) { unreadable_ = std::move(path); }
+  uint64_t reads() const { return reads_; }
+  // As if another program had the lock.
+  void LockElsewhere(bool locked) { locked_elsewhere_ = locked; }
 
   // Damage, on what is there: kNotFound for what is not.
   Status FlipBit(const std::string& path, uint64_t bit);
   Status Truncate(const std::string& path, uint64_t size_bytes);
+  Result<uint64_t> Size(const std::string& path) const;  // In bytes.
   // Everything in it and below.
   void RemoveFolder(const std::string& folder);
   // Paths of all files, ascending.
@@ -56,7 +64,7 @@ class SimStore final : public Store {
   Result<std::vector<StoreEntry>> List(const std::string& folder) override;
   Status MakeFolder(const std::string& path) override;
   Status Remove(const std::string& path) override;
-  Result<uint64_t> Size(const std::string& path) override;
+  Status Lock() override;
   std::string Describe(const std::string& path) const override;
 
  private:
@@ -67,6 +75,8 @@ class SimStore final : public Store {
 
   // Before each call that changes something.
   Status Step(const std::string& what, const std::string& path);
+  // Before each call that reads.
+  Status ReadStep(const std::string& what, const std::string& path);
   Result<ContentPtr> Find(const std::string& path) const;
   // The folder of `path`, which is there.
   Result<Folder*> FolderFor(const std::string& path);
@@ -78,7 +88,11 @@ class SimStore final : public Store {
   std::optional<uint64_t> capacity_;
   std::optional<uint64_t> cut_at_;
   std::optional<uint64_t> fail_at_;
+  std::optional<uint64_t> fail_read_at_;
+  std::string unreadable_;
   uint64_t operations_ = 0;
+  uint64_t reads_ = 0;
+  bool locked_elsewhere_ = false;
   uint64_t life_ = 0;  // Files opened before a power cut cannot be written after it.
   bool powered_ = true;
 };

@@ -4,8 +4,11 @@
 // of each stripe may be damaged. docs/decisions/0006-checkpoint-format.md is the format.
 //
 // All functions block and take memory for a stripe (k + m blocks of at most 1 MiB) besides the
-// state itself: call them through Disk. Any thread, one at a time per store. Two programs must not
-// write into one folder at once.
+// state itself: call them through Disk. Any thread, one at a time per store. Those that write take
+// Store::Lock: kConflict while another program writes into the folder.
+//
+// A file that cannot be read is not damaged: reading goes around it as if it were, but where that
+// is not enough, the answer is kResource (or kPermission), and nothing is removed or moved for it.
 #pragma once
 
 #include <cstdint>
@@ -49,17 +52,25 @@ struct CheckpointKeep {
 };
 
 // Returns once the checkpoint is acknowledged: every shard written beside, synced, renamed, its
-// folder synced, then read back and found right. Only then do older ones than `keep` go. A
-// checkpoint of this job and step that is there whole is left as it is, and acknowledged.
-// kConflict: the folder holds another job's checkpoints, or newer ones of this job, which it names.
-// kResource: disk full or failing; kDataError: what was read back is not what was written. After
-// any failure the checkpoints that were acknowledged before are untouched.
+// folder synced, then read back and found right. Only then do older ones than `keep` go. The same
+// checkpoint, if it is there already, is repaired if need be, and acknowledged. What is in the way
+// and cannot be restored (another job's, this job's of a newer step or of this one) is kept under
+// other names, and `notes` gets a line for people.
+// kConflict: what can be restored is in the way: another job's, a newer step's, or of this step
+// with other content; it is named. kResource: disk full or failing; kDataError: what was read back
+// is not what was written. After any failure the checkpoints that were acknowledged before are
+// untouched, and nothing of this one stays.
 Status WriteCheckpoint(Store& store, const CheckpointCode& code, const CheckpointState& state,
-                       const CheckpointKeep& keep = {});
+                       const CheckpointKeep& keep = {}, std::vector<std::string>* notes = nullptr);
+
+// Before a job starts: whether `job` (0: a new one) may write steps after `step` into the store.
+// Changes nothing but takes the lock. Errors are those of WriteCheckpoint.
+Status CheckWritable(Store& store, uint64_t job, uint64_t step);
 
 // The given step, or the newest that can be restored. Bit-exact or not at all. kNotFound: there is
-// none; kNotDecodable: too much is lost or damaged, naming the shards and blocks. `notes` gets
-// lines for people: what was rebuilt, and which newer checkpoints had to be passed over and why.
+// none; kNotDecodable: too much is lost or damaged, naming the shards and blocks. One that might be
+// restored if the disk could be read is not passed over: kResource. `notes` gets lines for people:
+// what was rebuilt, and which newer checkpoints had to be passed over and why.
 Result<CheckpointState> ReadCheckpoint(Store& store, std::optional<uint64_t> step = {},
                                        std::vector<std::string>* notes = nullptr);
 
@@ -86,7 +97,9 @@ struct ShardReport {
   uint32_t shard = 0;
   std::string path;     // For people: where it is, or should be.
   std::string problem;  // What is wrong with the file as a whole: "missing"; empty: nothing.
-  std::vector<uint64_t> damaged_blocks;  // Stripe numbers; empty when the file is missing.
+  // Stripe numbers; empty when the file is missing. Of parity also what is right by itself, but
+  // not of this data.
+  std::vector<uint64_t> damaged_blocks;
 
   bool healthy() const { return problem.empty() && damaged_blocks.empty(); }
 };
@@ -95,7 +108,11 @@ struct VerifyReport {
   CheckpointInfo info;
   std::vector<ShardReport> shards;     // k + m.
   uint64_t stripes = 0;                // Blocks per shard.
-  std::vector<uint64_t> lost_stripes;  // More than m blocks lost or damaged.
+  std::vector<uint64_t> lost_stripes;  // More than m blocks lost or damaged; see `lost`.
+  // How many those are. They may be more than lost_stripes names, since a header can claim any
+  // number: of those behind the end of every file only the first is in there.
+  uint64_t lost = 0;
+  Status read_error;  // The first that a file could not be read for; its blocks count as damaged.
 
   bool healthy() const;     // Nothing to repair.
   bool restorable() const;  // lost_stripes is empty.
@@ -109,7 +126,7 @@ Result<VerifyReport> VerifyCheckpoint(Store& store, std::optional<uint64_t> step
 
 // Rebuilds lost and damaged shards in their folders, atomically each, and verifies. Returns what
 // was wrong before. kNotDecodable, changing nothing, when more is lost than the code can give back:
-// its message is the report.
+// its message is the report; kResource when the disk could not be read for it.
 Result<VerifyReport> RepairCheckpoint(Store& store, std::optional<uint64_t> step = {});
 
 }  // namespace motley

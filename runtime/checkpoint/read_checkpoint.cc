@@ -25,7 +25,32 @@ Status CheckSizes(const ShardSet& set) {
       fmt::format("its files have {} bytes together, its content {}", there, wanted));
 }
 
-Result<CheckpointState> Restore(Store& store, const ShardSet& set) {
+void AddNotes(Store& store, const ShardSet& set, const StripeReader& reader,
+              std::vector<std::string>& notes) {
+  for (uint32_t shard = 0; shard < set.places.size(); ++shard) {
+    const ShardPlace& place = set.places[shard];
+    const uint64_t used = reader.used(shard);
+    const uint64_t lost = reader.lost(shard);
+    if (place.whole && lost == 0) continue;
+    const std::string name = fmt::format("shard {} ({})", shard, store.Describe(place.path));
+    std::string text = fmt::format("checkpoint of step {} was restored ", set.header.step);
+    if (place.whole) {
+      text += fmt::format("though {} of {} blocks of {} were damaged or could not be read", lost,
+                          used + lost, name);
+    } else if (used > 0 && lost == 0) {
+      text += fmt::format("though {}: {}; its blocks were used", name, place.problem);
+    } else if (used > 0) {
+      text += fmt::format("though {}: {}; {} of {} blocks were used", name, place.problem, used,
+                          used + lost);
+    } else {
+      text += fmt::format("without {}: {}", name, place.problem);
+    }
+    notes.push_back(text + "; motley checkpoint restore rebuilds it");
+  }
+}
+
+Result<CheckpointState> Restore(Store& store, const ShardSet& set,
+                                std::vector<std::string>* notes) {
   const ShardHeader& header = set.header;
   MOTLEY_RETURN_IF_ERROR(CheckSizes(set));
   MOTLEY_ASSIGN_OR_RETURN(StripeReader reader, StripeReader::Open(store, set));
@@ -36,7 +61,9 @@ Result<CheckpointState> Restore(Store& store, const ShardSet& set) {
                                   BytesOf(*parameters), BytesOf(*optimizer_state)});
   PayloadHash hash(header);
   for (uint64_t stripe = 0; stripe < reader.layout().stripes(); ++stripe) {
-    MOTLEY_RETURN_IF_ERROR(reader.ReadData(stripe));
+    if (const Status status = reader.ReadData(stripe); !status.ok()) {
+      return reader.read_error().ok() ? status : reader.read_error();
+    }
     for (uint32_t i = 0; i < header.code.data; ++i) {
       hash.Add(reader.block(i));
       sink.Copy(reader.layout().PayloadOffset(stripe, i), reader.block(i));
@@ -45,6 +72,7 @@ Result<CheckpointState> Restore(Store& store, const ShardSet& set) {
   if (hash.Value() != header.id) {
     return NotTogether();
   }
+  if (notes != nullptr) AddNotes(store, set, reader, *notes);
   CheckpointState state;
   state.job = header.job;
   state.step = header.step;
@@ -54,6 +82,11 @@ Result<CheckpointState> Restore(Store& store, const ShardSet& set) {
   state.optimizer_steps = header.optimizer_steps;
   state.optimizer_state = std::move(optimizer_state);
   return state;
+}
+
+// Whether the disk, rather than what is on it, stands in the way.
+bool IsReadError(const Status& status) {
+  return status.code() == StatusCode::kResource || status.code() == StatusCode::kPermission;
 }
 
 // Why it could not be restored, shard by shard where that is the reason.
@@ -67,15 +100,6 @@ Status Explain(Store& store, const ShardSet& set, const Status& status) {
   return report->restorable() ? status : TooMuchLost(*report);
 }
 
-void AddNotes(Store& store, const ShardSet& set, std::vector<std::string>& notes) {
-  for (uint32_t shard = 0; shard < set.places.size(); ++shard) {
-    const ShardPlace& place = set.places[shard];
-    if (place.whole) continue;
-    notes.push_back(fmt::format("checkpoint of step {} was restored without shard {} ({}): {}",
-                                set.header.step, shard, store.Describe(place.path), place.problem));
-  }
-}
-
 }  // namespace
 
 Result<CheckpointState> ReadCheckpoint(Store& store, std::optional<uint64_t> step,
@@ -86,12 +110,13 @@ Result<CheckpointState> ReadCheckpoint(Store& store, std::optional<uint64_t> ste
   Status first;
   for (const ShardSet& set : scan.sets) {
     if (step && set.header.step != *step) continue;
-    auto state = Restore(store, set);
-    if (state.ok()) {
-      if (notes != nullptr) AddNotes(store, set, *notes);
-      return state;
-    }
+    auto state = Restore(store, set, notes);
+    if (state.ok()) return state;
     const Status why = Explain(store, set, state.status());
+    if (IsReadError(why)) {
+      return why.WithContext(
+          "it may be whole: read again, or move its files away to go on from an older one");
+    }
     if (notes != nullptr) notes->push_back("passed over: " + why.ToString());
     if (first.ok()) first = why;
   }

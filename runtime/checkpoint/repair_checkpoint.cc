@@ -17,7 +17,9 @@ Status Rebuild(StripeReader& reader, const ShardHeader& header, std::vector<Shar
   PayloadHash hash(header);
   for (uint64_t stripe = 0; stripe < reader.layout().stripes(); ++stripe) {
     reader.ReadAll(stripe);
-    MOTLEY_RETURN_IF_ERROR(reader.Rebuild());
+    if (const Status status = reader.Rebuild(); !status.ok()) {
+      return reader.read_error().ok() ? status : reader.read_error();
+    }
     for (uint32_t i = 0; i < header.code.data; ++i) hash.Add(reader.block(i));
     for (ShardWriter& writer : writers) {
       MOTLEY_RETURN_IF_ERROR(writer.AddBlock(reader.block(writer.header().shard)));
@@ -53,6 +55,7 @@ Status RebuildShards(Store& store, const ShardSet& set, const VerifyReport& repo
 }  // namespace
 
 Result<VerifyReport> RepairCheckpoint(Store& store, std::optional<uint64_t> step) {
+  MOTLEY_RETURN_IF_ERROR(store.Lock());
   MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
   MOTLEY_ASSIGN_OR_RETURN(const ShardSet set, ChooseSet(store, scan, step));
   MOTLEY_ASSIGN_OR_RETURN(VerifyReport before, VerifySet(store, set));

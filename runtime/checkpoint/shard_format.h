@@ -82,5 +82,7 @@ FooterBytes PackFooter(const ShardHeader& header, const Hash128& content);
 std::string ShardFolder(uint32_t shard);
 std::string ShardPath(uint32_t shard, uint64_t step);
 inline constexpr const char* kTemporarySuffix = ".tmp";  // Of shards that are being written.
+inline constexpr const char* kOrphanInfix =
+    ".shard.orphan-";  // Of those moved aside; a number ends.
 
 }  // namespace motley

@@ -18,9 +18,11 @@ struct FoundFile {
   uint64_t size_bytes = 0;
   std::optional<ShardHeader> header;
   std::string problem;    // Why there is none.
+  Status unread;          // If it was not even read.
   bool is_newer = false;  // A later version of this program wrote it.
 };
 using FilesOfStep = std::map<uint32_t, FoundFile>;  // By folder.
+using Unlisted = std::map<uint32_t, Status>;        // Folders that are there, but not to be read.
 
 // "PREFIX123SUFFIX" is 123 and nothing else is.
 std::optional<uint64_t> NumberIn(std::string_view name, std::string_view prefix,
@@ -41,6 +43,7 @@ FoundFile ReadHeader(Store& store, const std::string& path, uint64_t size_bytes,
   const auto got = store.Read(path, 0, bytes);
   if (!got.ok()) {
     file.problem = got.status().ToString();
+    if (got.code() != StatusCode::kNotFound) file.unread = got.status();
     return file;
   }
   auto header = ParseHeader(BytesView(bytes).first(*got));
@@ -62,9 +65,14 @@ bool SameCheckpoint(const ShardHeader& a, ShardHeader b) {
 }
 
 ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
-                   const FilesOfStep& files) {
+                   const FilesOfStep& files, const Unlisted& unlisted) {
   ShardPlace place;
   place.path = ShardPath(shard, header.step);
+  if (const auto folder = unlisted.find(shard); folder != unlisted.end()) {
+    place.unread = folder->second;
+    place.problem = place.unread.ToString();
+    return place;
+  }
   const auto it = files.find(shard);
   if (it == files.end()) {
     place.problem = "missing";
@@ -84,6 +92,7 @@ ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
   }
   place.usable = true;
   place.problem = file.problem;
+  place.unread = file.unread;
   if (file.size_bytes != wanted) {
     place.problem = fmt::format("has {} bytes instead of {}", file.size_bytes, wanted);
   }
@@ -92,7 +101,7 @@ ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
 }
 
 // Every different header of a step's files makes a set.
-void AddSets(Store& store, const FilesOfStep& files, ShardScan& scan) {
+void AddSets(Store& store, const FilesOfStep& files, const Unlisted& unlisted, ShardScan& scan) {
   std::vector<ShardSet> sets;
   for (const auto& [folder, file] : files) {
     if (!file.header) continue;
@@ -104,13 +113,30 @@ void AddSets(Store& store, const FilesOfStep& files, ShardScan& scan) {
   }
   for (ShardSet& set : sets) {
     for (uint32_t shard = 0; shard < set.header.shards(); ++shard) {
-      set.places.push_back(PlaceOf(store, set.header, shard, files));
+      set.places.push_back(PlaceOf(store, set.header, shard, files, unlisted));
     }
   }
   std::stable_sort(sets.begin(), sets.end(), [](const ShardSet& a, const ShardSet& b) {
     return std::pair(a.LooksRestorable(), a.Whole()) > std::pair(b.LooksRestorable(), b.Whole());
   });
   for (ShardSet& set : sets) scan.sets.push_back(std::move(set));
+}
+
+void ScanFolder(Store& store, uint32_t shard, const std::vector<StoreEntry>& entries,
+                std::map<uint64_t, FilesOfStep>& steps, ShardScan& scan) {
+  for (const StoreEntry& entry : entries) {
+    const std::string path = ShardFolder(shard) + "/" + entry.name;
+    if (entry.is_folder) continue;
+    if (NumberIn(entry.name, "step-", std::string(".shard") + kTemporarySuffix)) {
+      scan.leftovers.push_back(path);
+    }
+    if (entry.name.find(kOrphanInfix) != std::string::npos) scan.orphans.push_back(path);
+    const auto step = NumberIn(entry.name, "step-", ".shard");
+    if (!step || path != ShardPath(shard, *step)) continue;
+    FoundFile file = ReadHeader(store, path, entry.size_bytes, *step);
+    if (file.is_newer) scan.newer_version = store.Describe(path) + ": " + file.problem;
+    steps[*step].emplace(shard, std::move(file));
+  }
 }
 
 }  // namespace
@@ -130,30 +156,29 @@ bool ShardSet::LooksRestorable() const { return Usable() >= header.code.data; }
 Result<ShardScan> ScanShards(Store& store) {
   ShardScan scan;
   std::map<uint64_t, FilesOfStep> steps;
+  Unlisted unlisted;
   MOTLEY_ASSIGN_OR_RETURN(const std::vector<StoreEntry> root, store.List(""));
   for (const StoreEntry& folder : root) {
     const auto shard = NumberIn(folder.name, "node-", "");
     if (!shard || *shard >= kMostShards || folder.name != ShardFolder(*shard)) continue;
+    const auto number = static_cast<uint32_t>(*shard);
     const auto entries = store.List(folder.name);
-    if (!entries.ok()) continue;
-    scan.folders.push_back(static_cast<uint32_t>(*shard));
-    for (const StoreEntry& entry : *entries) {
-      const std::string path = folder.name + "/" + entry.name;
-      if (entry.is_folder) continue;
-      if (NumberIn(entry.name, "step-", std::string(".shard") + kTemporarySuffix)) {
-        scan.leftovers.push_back(path);
-      }
-      const auto step = NumberIn(entry.name, "step-", ".shard");
-      if (!step || path != ShardPath(*shard, *step)) continue;
-      FoundFile file = ReadHeader(store, path, entry.size_bytes, *step);
-      if (file.is_newer) scan.newer_version = store.Describe(path) + ": " + file.problem;
-      steps[*step].emplace(*shard, std::move(file));
+    if (entries.ok()) {
+      scan.folders.push_back(number);
+      ScanFolder(store, number, *entries, steps, scan);
+    } else if (folder.is_folder && entries.code() != StatusCode::kNotFound) {
+      unlisted[number] = entries.status();
+      if (scan.unlisted.ok()) scan.unlisted = entries.status();
     }
   }
   for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
     const size_t before = scan.sets.size();
-    AddSets(store, it->second, scan);
+    AddSets(store, it->second, unlisted, scan);
     if (scan.sets.size() == before) scan.headless_steps.push_back(it->first);
+    for (const auto& [folder, file] : it->second) {
+      scan.files.push_back(
+          {ShardPath(folder, it->first), folder, it->first, file.header, file.unread});
+    }
   }
   return scan;
 }

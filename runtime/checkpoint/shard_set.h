@@ -17,6 +17,7 @@ namespace motley {
 struct ShardPlace {
   std::string path;
   std::string problem;      // What is wrong as far as header and size say; empty: nothing.
+  Status unread;            // Why that is not known: header or folder could not be read.
   uint64_t size_bytes = 0;  // Of the file that is there.
   bool usable = false;      // Its blocks may be this checkpoint's: worth reading.
   bool whole = false;       // The header is right, and the size.
@@ -32,16 +33,28 @@ struct ShardSet {
   bool LooksRestorable() const;  // At least k are usable.
 };
 
+// A shard file that is there.
+struct ShardFile {
+  std::string path;
+  uint32_t folder = 0;
+  uint64_t step = 0;                  // As its name says.
+  std::optional<ShardHeader> header;  // None: damaged, or not read.
+  Status unread;                      // Why it was not read.
+};
+
 struct ShardScan {
   std::vector<ShardSet> sets;  // By step, newest first; of one step the most complete first.
   std::vector<uint64_t> headless_steps;  // Files, but not one readable header.
+  std::vector<ShardFile> files;          // By step, newest first, then by folder.
   std::vector<std::string> leftovers;    // Paths of files that an interrupted write left.
+  std::vector<std::string> orphans;      // Paths of files that a writer has moved aside.
+  Status unlisted;                       // Why a folder could not be listed.
   std::vector<uint32_t> folders;         // Numbers of those that are there.
   std::string newer_version;             // Why a file of a newer format could not be read, or "".
 };
 
-// Reads every header. Folders that cannot be listed count as missing shards; only when the root
-// cannot, it is an error.
+// Reads every header. What cannot be read counts as missing or damaged shards, with its reason;
+// only when the root cannot be listed, it is an error.
 Result<ShardScan> ScanShards(Store& store);
 
 // The checkpoint of `step`, or the newest one, preferring those that look restorable. kNotFound

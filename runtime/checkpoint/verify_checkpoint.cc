@@ -38,12 +38,30 @@ std::string ShardText(const ShardReport& shard, uint64_t stripes) {
   return fmt::format("shard {} ({}): {}", shard.shard, shard.path, text);
 }
 
-// Whether the file's last bytes are what all before them ask for.
-bool FooterIsRight(Store& store, const ShardHeader& header, const ShardPlace& place,
-                   HashStream& content) {
+// What is wrong with the file's last bytes: whether they are what all before them ask for.
+std::string FooterProblem(Store& store, const ShardHeader& header, const ShardPlace& place,
+                          const HashStream& content, Status& read_error) {
   FooterBytes bytes{};
   const auto got = store.Read(place.path, ShardLayout(header).file_bytes() - kFooterBytes, bytes);
-  return got.ok() && *got == bytes.size() && bytes == PackFooter(header, content.Value());
+  if (!got.ok()) {
+    if (got.code() != StatusCode::kNotFound && read_error.ok()) read_error = got.status();
+    return got.status().ToString();
+  }
+  const bool right = *got == bytes.size() && bytes == PackFooter(header, content.Value());
+  return right ? "" : "its footer is damaged";
+}
+
+// "3, 7-12", with those behind the end of every file, of which the list has only the first.
+std::string LostText(const VerifyReport& report) {
+  std::vector<uint64_t> named = report.lost_stripes;
+  const uint64_t behind = report.lost - named.size();
+  if (behind == 0) return RangesText(named);
+  uint64_t first = named.back();
+  const uint64_t last = first + behind;
+  named.pop_back();
+  for (; !named.empty() && named.back() + 1 == first; --first) named.pop_back();
+  const std::string tail = fmt::format("{}-{}", first, last);
+  return named.empty() ? tail : RangesText(named) + ", " + tail;
 }
 
 // Files are read once: while a stripe's blocks are checked, each file's hash goes on.
@@ -66,8 +84,13 @@ class Verifier {
     }
     const uint64_t there = reader_.stripes_there();
     for (uint64_t stripe = 0; stripe < there; ++stripe) CheckStripe(stripe);
-    if (there < report_.stripes) report_.lost_stripes.push_back(there);  // And all behind it.
+    report_.lost = report_.lost_stripes.size();
+    if (there < report_.stripes) {
+      report_.lost_stripes.push_back(there);
+      report_.lost += report_.stripes - there;
+    }
     for (uint32_t shard = 0; shard < set_.places.size(); ++shard) CheckFooter(shard);
+    if (report_.read_error.ok()) report_.read_error = reader_.read_error();
     if (report_.lost_stripes.empty() && payload_.Value() != set_.header.id) return NotTogether();
     return std::move(report_);
   }
@@ -98,15 +121,16 @@ class Verifier {
       return;
     }
     for (uint32_t i = 0; i < set_.header.code.data; ++i) payload_.Add(reader_.block(i));
+    for (uint32_t shard = 0; shard < set_.places.size(); ++shard) {
+      if (reader_.wrong_parity()[shard]) report_.shards[shard].damaged_blocks.push_back(stripe);
+    }
   }
 
   void CheckFooter(uint32_t shard) {
     ShardReport& report = report_.shards[shard];
-    if (!report.healthy() ||
-        FooterIsRight(store_, HeaderOf(shard), set_.places[shard], contents_[shard])) {
-      return;
-    }
-    report.problem = "its footer is damaged";
+    if (!report.healthy()) return;
+    report.problem = FooterProblem(store_, HeaderOf(shard), set_.places[shard], contents_[shard],
+                                   report_.read_error);
   }
 
   Store& store_;
@@ -142,7 +166,7 @@ std::string VerifyReport::ToText() const {
   return text + fmt::format(
                     "{}: cannot be restored: more than {} blocks are lost in {} of {} "
                     "stripes: {}\n",
-                    name, info.code.parity, lost_stripes.size(), stripes, RangesText(lost_stripes));
+                    name, info.code.parity, lost, stripes, LostText(*this));
 }
 
 Result<VerifyReport> VerifySet(Store& store, const ShardSet& set) {
@@ -164,7 +188,21 @@ Status TooMuchLost(const VerifyReport& report) {
   std::string text = report.ToText();
   if (!text.empty()) text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ';');
+  if (!report.read_error.ok()) return report.read_error.WithContext(std::move(text));
   return Status::NotDecodable(std::move(text));
+}
+
+Result<bool> CanBeRestored(Store& store, const ShardSet& set) {
+  if (!set.LooksRestorable()) {
+    for (const ShardPlace& place : set.places) MOTLEY_RETURN_IF_ERROR(place.unread);
+    return false;
+  }
+  const auto report = VerifySet(store, set);
+  if (report.ok() && report->restorable()) return true;
+  if (report.ok()) MOTLEY_RETURN_IF_ERROR(report->read_error);
+  // What no program can read as this checkpoint is none.
+  if (!report.ok() && report.code() != StatusCode::kDataError) return report.status();
+  return false;
 }
 
 Result<VerifyReport> VerifyCheckpoint(Store& store, std::optional<uint64_t> step) {

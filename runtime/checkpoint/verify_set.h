@@ -14,7 +14,12 @@ Result<VerifyReport> VerifySet(Store& store, const ShardSet& set);
 // kDataError: all checksums hold, but not the id over everything.
 Status NotTogether();
 
-// kNotDecodable: the report as an error's text.
+// Whether all of it can be had back, every byte read for the answer. An error when it cannot be
+// told because reading failed.
+Result<bool> CanBeRestored(Store& store, const ShardSet& set);
+
+// kNotDecodable, or the code of the read error that may be the reason: the report as an error's
+// text.
 Status TooMuchLost(const VerifyReport& report);
 
 }  // namespace motley

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 #include <utility>
 
+#include "runtime/checkpoint/make_way.h"
 #include "runtime/checkpoint/payload.h"
 #include "runtime/checkpoint/shard_set.h"
 #include "runtime/checkpoint/shard_writer.h"
@@ -70,6 +71,12 @@ Status WriteStripes(const ErasureCode& code, const PayloadSource& source,
   return Status::Ok();
 }
 
+void RemoveShards(Store& store, const ShardHeader& header) {
+  for (uint32_t shard = 0; shard < header.shards(); ++shard) {
+    (void)store.Remove(ShardPath(shard, header.step));
+  }
+}
+
 Status WriteShards(Store& store, const ErasureCode& code, const ShardHeader& common,
                    const PayloadSource& source) {
   std::vector<ShardHeader> headers(code.blocks(), common);
@@ -85,97 +92,59 @@ Status WriteShards(Store& store, const ErasureCode& code, const ShardHeader& com
   if (status.ok()) status = WriteStripes(code, source, writers);
   if (status.ok()) status = PublishShards(store, writers);
   if (status.ok()) return status;
-  for (ShardWriter& writer : writers) {
-    writer.Discard();
-    (void)store.Remove(ShardPath(writer.header().shard, common.step));
-  }
+  for (ShardWriter& writer : writers) writer.Discard();
+  RemoveShards(store, common);
   return status;
 }
 
-std::string SetText(const ShardSet& set) {
-  return fmt::format("step {} of job {:016x}", set.header.step, set.header.job);
-}
-
-// That nothing in the folder would be taken for this job's newest state, or lost to it.
-Status CheckFolder(Store& store, const ShardScan& scan, const CheckpointState& state) {
-  for (const ShardSet& set : scan.sets) {
-    if (set.header.job != state.job) {
-      return Status::Conflict(fmt::format(
-          "{} holds a checkpoint of another job: {}. Resume that job, or choose another folder",
-          store.Describe(""), SetText(set)));
-    }
-    if (set.header.step > state.step && set.LooksRestorable()) {
-      return Status::Conflict(fmt::format(
-          "{} holds a newer checkpoint of this job: {}; this one is of step {}. Resume from the "
-          "newest, remove it, or choose another folder",
-          store.Describe(""), SetText(set), state.step));
-    }
-  }
-  if (!scan.newer_version.empty()) return Status::Conflict(scan.newer_version);
-  return Status::Ok();
-}
-
-void RemoveFiles(Store& store, const ShardSet& set) {
-  for (const ShardPlace& place : set.places) {
-    if (place.usable) (void)store.Remove(place.path);  // Failures are left to the next writer.
-  }
-}
-
-// The steps that stay are those of the newest `keep` that look restorable, and all newer ones.
-// Failures are left to the next writer.
-void Prune(Store& store, uint32_t keep) {
+// The steps that stay are `written`, which is verified, and the newest before it that look
+// restorable, `keep` in all; what is newer is not asked. Failures are left to the next writer.
+void Prune(Store& store, uint32_t keep, uint64_t written) {
   const auto scan = ScanShards(store);
   if (!scan.ok()) return;
-  uint32_t kept = 0;
-  std::vector<uint64_t> steps = scan->headless_steps;
-  std::optional<uint64_t> oldest;
+  uint32_t kept = 1;
+  uint64_t oldest = written;
   for (const ShardSet& set : scan->sets) {
-    steps.push_back(set.header.step);
-    if (kept < std::max<uint32_t>(1, keep) && set.LooksRestorable()) {
-      ++kept;
-      oldest = set.header.step;
-    }
+    if (set.header.step >= oldest || kept >= keep || !set.LooksRestorable()) continue;
+    ++kept;
+    oldest = set.header.step;
   }
-  for (const uint64_t step : steps) {
-    if (!oldest || step >= *oldest) continue;
-    for (const uint32_t folder : scan->folders) (void)store.Remove(ShardPath(folder, step));
+  std::set<uint64_t> unread;
+  for (const ShardFile& file : scan->files) {
+    if (!file.unread.ok()) unread.insert(file.step);
+  }
+  for (const ShardFile& file : scan->files) {
+    if (file.step < oldest && !unread.contains(file.step)) (void)store.Remove(file.path);
   }
 }
 
-// Whether this job's checkpoint of the step is there already, repaired if need be. If what is there
-// cannot be restored, it goes.
-Result<bool> AlreadyThere(Store& store, const ShardScan& scan, uint64_t step) {
-  for (const ShardSet& set : scan.sets) {
-    if (set.header.step != step) continue;
-    const auto report = set.LooksRestorable() ? VerifySet(store, set)
-                                              : Result<VerifyReport>(Status::NotDecodable(""));
-    if (!report.ok() || !report->restorable()) {
-      RemoveFiles(store, set);
-      continue;
-    }
-    if (!report->healthy()) MOTLEY_RETURN_IF_ERROR(RepairCheckpoint(store, step).status());
-    // A program that was killed may have left names that no power cut has tested yet.
-    for (uint32_t shard = 0; shard < set.header.shards(); ++shard) {
-      MOTLEY_RETURN_IF_ERROR(store.SyncFolder(ShardFolder(shard)));
-    }
-    MOTLEY_RETURN_IF_ERROR(store.SyncFolder(""));
-    return true;
+// The checkpoint that is there becomes as good as a new one.
+Status Acknowledge(Store& store, const ShardHeader& header) {
+  MOTLEY_RETURN_IF_ERROR(RepairCheckpoint(store, header.step).status());
+  // A program that was killed may have left names that no power cut has tested yet.
+  for (uint32_t shard = 0; shard < header.shards(); ++shard) {
+    MOTLEY_RETURN_IF_ERROR(store.SyncFolder(ShardFolder(shard)));
   }
-  return false;
+  return store.SyncFolder("");
 }
 
 Status VerifyWritten(Store& store, const ShardHeader& header) {
   MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
+  for (const ShardFile& file : scan.files) {
+    if (file.step == header.step) MOTLEY_RETURN_IF_ERROR(file.unread);
+  }
+  MOTLEY_RETURN_IF_ERROR(scan.unlisted);
   MOTLEY_ASSIGN_OR_RETURN(const ShardSet set, ChooseSet(store, scan, header.step));
   MOTLEY_ASSIGN_OR_RETURN(const VerifyReport report, VerifySet(store, set));
   if (report.healthy() && report.info.id == ToText(header.id)) return Status::Ok();
+  if (!report.read_error.ok()) return report.read_error.WithContext("reading it back");
   return Status::DataError("what was read back is not what was written: " + report.ToText());
 }
 
 }  // namespace
 
 Status WriteCheckpoint(Store& store, const CheckpointCode& code, const CheckpointState& state,
-                       const CheckpointKeep& keep) {
+                       const CheckpointKeep& keep, std::vector<std::string>* notes) {
   const std::string context = fmt::format("checkpoint of step {}", state.step);
   const auto write = [&]() -> Status {
     MOTLEY_RETURN_IF_ERROR(CheckState(state));
@@ -184,17 +153,19 @@ Status WriteCheckpoint(Store& store, const CheckpointCode& code, const Checkpoin
     }
     MOTLEY_ASSIGN_OR_RETURN(const ErasureCode erasure,
                             ErasureCode::Create(code.data, code.parity, code.technique));
-    MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
-    MOTLEY_RETURN_IF_ERROR(CheckFolder(store, scan, state));
-    for (const std::string& path : scan.leftovers) (void)store.Remove(path);
-    MOTLEY_ASSIGN_OR_RETURN(const bool there, AlreadyThere(store, scan, state.step));
-    if (there) return Status::Ok();
+    MOTLEY_RETURN_IF_ERROR(store.Lock());
     ShardHeader header = HeaderFor(erasure, state);
     const PayloadSource source = SourceOf(header, state);
     header.id = source.Id(header);
+    MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
+    MOTLEY_ASSIGN_OR_RETURN(const bool there, MakeWay(store, scan, header, notes));
+    if (there) return Acknowledge(store, header);
     MOTLEY_RETURN_IF_ERROR(WriteShards(store, erasure, header, source));
-    MOTLEY_RETURN_IF_ERROR(VerifyWritten(store, header));
-    Prune(store, keep.newest);
+    if (const Status status = VerifyWritten(store, header); !status.ok()) {
+      RemoveShards(store, header);  // Nobody was told of it.
+      return status;
+    }
+    Prune(store, keep.newest, state.step);
     return Status::Ok();
   };
   const Status status = write();

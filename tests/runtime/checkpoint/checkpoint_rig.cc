@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/random.h"
+#include "runtime/checkpoint/shard_format.h"
 #include "runtime/store_path.h"
 
 namespace motley {
@@ -52,11 +54,16 @@ testing::AssertionResult Same(const CheckpointState& got, const CheckpointState&
 }
 
 Bytes Contents(Store& store, const std::string& path) {
-  const auto size = store.Size(path);
-  EXPECT_TRUE(size.ok()) << size.status().ToString();
-  Bytes bytes(size.ok() ? *size : 0);
-  const auto got = store.Read(path, 0, bytes);
-  EXPECT_TRUE(got.ok() && *got == bytes.size());
+  Bytes bytes;
+  size_t filled = 0;
+  while (filled == bytes.size()) {
+    bytes.resize(2 * filled + 65536);
+    const auto got = store.Read(path, filled, std::span(bytes).subspan(filled));
+    EXPECT_TRUE(got.ok()) << got.status().ToString();
+    if (!got.ok()) return {};
+    filled += *got;
+  }
+  bytes.resize(filled);
   return bytes;
 }
 
@@ -74,6 +81,23 @@ void Put(Store& store, const std::string& path, BytesView bytes) {
   ASSERT_TRUE((*file)->Append(bytes).ok());
   ASSERT_TRUE((*file)->Sync().ok());
   ASSERT_TRUE(store.SyncFolder(FolderOf(path)).ok());
+}
+
+Bytes WithOtherBlock(BytesView shard, uint64_t stripe) {
+  Bytes file(shard.begin(), shard.end());
+  const auto header = ParseHeader(file);
+  EXPECT_TRUE(header.ok()) << header.status().ToString();
+  if (!header.ok()) return file;
+  const ShardLayout layout(*header);
+  const auto block = std::span(file).subspan(layout.BlockOffset(stripe), layout.BlockBytes(stripe));
+  block[block.size() / 2] ^= std::byte{4};
+  const uint64_t sum = BlockChecksum(header->id, header->shard, stripe, block);
+  std::memcpy(block.data() + block.size(), &sum, sizeof(sum));
+  HashStream content;
+  content.Add(BytesView(file).first(file.size() - kFooterBytes));
+  const FooterBytes footer = PackFooter(*header, content.Value());
+  std::copy(footer.begin(), footer.end(), file.end() - kFooterBytes);
+  return file;
 }
 
 }  // namespace motley

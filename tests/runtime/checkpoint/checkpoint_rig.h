@@ -24,5 +24,7 @@ std::map<std::string, Bytes> AllFiles(SimStore& store);
 Bytes Contents(Store& store, const std::string& path);
 // Replaces or creates a file, bypassing every rule.
 void Put(Store& store, const std::string& path, BytesView bytes);
+// A shard file whose block of `stripe` has one bit flipped and whose checksums are all right.
+Bytes WithOtherBlock(BytesView shard, uint64_t stripe);
 
 }  // namespace motley

@@ -51,8 +51,10 @@ class Run {
       // A job that is resumed at its end saves the step that it was given.
       const bool again = write == 0 && step_ > 0 && random_.Chance(0.3);
       if (!again) ++step_;
-      // As another life would have it: the same step need not have the same content.
-      const uint64_t variant = random_.Below(1000);
+      // As another life would have it: the same step need not have the same content. What is there
+      // whole is acknowledged only as itself.
+      const bool same = again && random_.Chance(0.7);
+      const uint64_t variant = same ? variant_ : random_.Below(1000);
       written_[step_].push_back(variant);
       const Status status = WriteCheckpoint(store_, code_, MakeState(step_, parameters_, variant));
       if (status.ok()) {
@@ -84,7 +86,9 @@ class Run {
     }
     if (!acknowledged_ || read->step > *acknowledged_) ++counts_.newer_than_acknowledged;
     for (const uint64_t variant : written_[read->step]) {
-      if (Same(*read, MakeState(read->step, parameters_, variant))) return read->step;
+      if (!Same(*read, MakeState(read->step, parameters_, variant))) continue;
+      variant_ = variant;
+      return read->step;
     }
     problem_ = fmt::format("{}: step {} is none that was written", when, read->step);
     return 0;
@@ -119,6 +123,7 @@ class Run {
   CheckpointCode code_;
   size_t parameters_ = 0;
   uint64_t step_ = 0;
+  uint64_t variant_ = 0;                               // Of what was looked at last.
   std::map<uint64_t, std::vector<uint64_t>> written_;  // Variants by step.
   std::optional<uint64_t> acknowledged_;
   std::string problem_;

@@ -153,10 +153,10 @@ TEST(Checkpoint, TheSameStepAgainIsLeftAsItIs) {
   SimStore store(1);
   ASSERT_TRUE(Write(store, MakeState(20, 20)).ok());
   const auto before = AllFiles(store);
-  ASSERT_TRUE(Write(store, MakeState(20, 20, 1)).ok());
+  ASSERT_TRUE(Write(store, MakeState(20, 20)).ok());
   EXPECT_EQ(AllFiles(store), before);
   ASSERT_TRUE(store.FlipBit("node-01/step-000000000020.shard", 5000).ok());
-  ASSERT_TRUE(Write(store, MakeState(20, 20, 1)).ok());
+  ASSERT_TRUE(Write(store, MakeState(20, 20)).ok());
   EXPECT_EQ(AllFiles(store), before);  // Repaired.
   for (uint32_t shard = 0; shard < 3; ++shard) store.RemoveFolder(ShardFolder(shard));
   ASSERT_TRUE(Write(store, MakeState(20, 20, 1)).ok());
@@ -175,12 +175,12 @@ TEST(Checkpoint, LeftoversOfInterruptedWritesGo) {
 }
 
 // Of an interrupted write of the same step, under another code.
-TEST(Checkpoint, RemainsOfTheSameStepGo) {
+TEST(Checkpoint, RemainsOfTheSameStepGoAside) {
   SimStore store(1);
   ASSERT_TRUE(Write(store, MakeState(20, 20)).ok());
   for (uint32_t shard = 0; shard < 3; ++shard) store.RemoveFolder(ShardFolder(shard));
   ASSERT_TRUE(Write(store, MakeState(20, 20, 1), {2, 1}).ok());
-  EXPECT_EQ(store.Files().size(), 3u);
+  EXPECT_EQ(store.Files().size(), 6u);
   EXPECT_EQ(ListCheckpoints(store)->size(), 1u);
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 20, 1)));
 }

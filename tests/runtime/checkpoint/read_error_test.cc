@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// A disk that cannot read is no damage: nothing is given up, removed or moved for it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "checkpoint_rig.h"
+#include "runtime/checkpoint/shard_format.h"
+
+namespace motley {
+namespace {
+
+TEST(ReadErrors, OneAtAnyMomentTakesNothing) {
+  const CheckpointState old_state = MakeState(10, 300);
+  const CheckpointState new_state = MakeState(20, 300);
+  // Five shards are just enough of 5+0: any lost block is fatal to what is read.
+  const CheckpointCode code{5, 0};
+  int failed = 0;
+  bool reached = true;
+  for (uint64_t read = 0; reached; ++read) {
+    for (const CheckpointState& state : {new_state, MakeState(15, 300), MakeState(30, 300)}) {
+      SimStore store(read);
+      ASSERT_TRUE(WriteCheckpoint(store, code, old_state).ok());
+      ASSERT_TRUE(WriteCheckpoint(store, code, new_state).ok());
+      const auto before = AllFiles(store);
+      const uint64_t reads = store.reads();
+      store.FailReadAfter(read);
+      const Status status = WriteCheckpoint(store, code, state);
+      reached = store.reads() > reads + read;
+      store.FailReadAfter(uint64_t{1} << 40);  // Not while the test looks.
+      if (!status.ok() && status.code() != StatusCode::kConflict) {
+        ++failed;
+        ASSERT_EQ(status.code(), StatusCode::kResource) << read << ": " << status.ToString();
+        ASSERT_NE(status.ToString().find("simulated input/output error"), std::string::npos)
+            << status.ToString();
+      }
+      if (state.step == 30 && status.ok()) continue;
+      ASSERT_EQ(AllFiles(store), before) << read;
+    }
+  }
+  EXPECT_GT(failed, 30);
+}
+
+TEST(ReadErrors, TheNewestIsNotPassedOver) {
+  SimStore store(1);
+  const CheckpointCode code{4, 0};
+  ASSERT_TRUE(WriteCheckpoint(store, code, MakeState(10, 300)).ok());
+  ASSERT_TRUE(WriteCheckpoint(store, code, MakeState(20, 300)).ok());
+  store.FailReadsOf(ShardPath(1, 20));
+  for (const Status& status : {ReadCheckpoint(store).status(), RepairCheckpoint(store).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
+    EXPECT_NE(status.ToString().find("cannot read disk:/node-01/step-000000000020.shard"),
+              std::string::npos)
+        << status.ToString();
+  }
+  EXPECT_TRUE(ReadCheckpoint(store, 10).ok());
+  store.FailReadsOf("");
+  EXPECT_EQ(ReadCheckpoint(store)->step, 20u);
+}
+
+TEST(ReadErrors, AreRebuiltAroundAndTold) {
+  SimStore store(1);
+  ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
+  store.FailReadsOf("node-01");
+  std::vector<std::string> notes;
+  const auto read = ReadCheckpoint(store, {}, &notes);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_TRUE(Same(*read, MakeState(20, 300)));
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].find("cannot list disk:/node-01"), std::string::npos) << notes[0];
+}
+
+TEST(ReadErrors, AFolderThatCannotBeListedStopsWriters) {
+  for (const char* folder : {"node-00", "node-05"}) {
+    SimStore store(1);
+    ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
+    const auto before = AllFiles(store);
+    store.FailReadsOf(folder);
+    for (const Status& status :
+         {WriteCheckpoint(store, {}, MakeState(30, 300)), CheckWritable(store, 99, 20),
+          CheckWritable(store, MakeState(20, 300).job, 20)}) {
+      EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
+    }
+    store.FailReadsOf("");
+    EXPECT_EQ(AllFiles(store), before);
+  }
+}
+
+TEST(ReadBack, WhatFailsItDoesNotStay) {
+  SimStore store(1);
+  ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(10, 300)).ok());
+  const auto before = AllFiles(store);
+  store.FailReadsOf(ShardPath(3, 20));
+  const Status status = WriteCheckpoint(store, {}, MakeState(20, 300));
+  EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
+  store.FailReadsOf("");
+  EXPECT_EQ(AllFiles(store), before);
+  EXPECT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
+}
+
+// Rot in what was read is repaired on the way, and said.
+TEST(Notes, SayWhatWasRebuilt) {
+  SimStore store(1);
+  ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
+  ASSERT_TRUE(store.FlipBit(ShardPath(1, 20), (kHeaderBytes + 10) * 8).ok());
+  ASSERT_TRUE(store.FlipBit(ShardPath(2, 20), 800).ok());  // In the header.
+  std::vector<std::string> notes;
+  ASSERT_TRUE(ReadCheckpoint(store, {}, &notes).ok());
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_NE(notes[0].find("1 of 1 blocks of shard 1 (disk:/node-01/step-000000000020.shard)"),
+            std::string::npos)
+      << notes[0];
+  EXPECT_NE(notes[1].find("shard 2"), std::string::npos) << notes[1];
+  EXPECT_NE(notes[1].find("its blocks were used"), std::string::npos) << notes[1];
+  EXPECT_EQ(notes[1].find("without"), std::string::npos) << notes[1];
+}
+
+// A parity block whose checksum is right, but which belongs to other data.
+TEST(Parity, ThatIsNotOfTheDataIsDamage) {
+  SimStore store(1);
+  ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
+  const auto whole = AllFiles(store);
+  for (const uint32_t shard : {4u, 5u}) {
+    Put(store, ShardPath(shard, 20), WithOtherBlock(Contents(store, ShardPath(shard, 20)), 0));
+    const auto report = VerifyCheckpoint(store);
+    ASSERT_TRUE(report.ok());
+    EXPECT_EQ(report->shards[shard].damaged_blocks, (std::vector<uint64_t>{0}));
+    EXPECT_EQ(report->shards[9 - shard].damaged_blocks, (std::vector<uint64_t>{}));
+    EXPECT_TRUE(report->restorable());
+    ASSERT_TRUE(RepairCheckpoint(store).ok());
+    EXPECT_EQ(AllFiles(store), whole);
+  }
+}
+
+TEST(LostStripes, ThoseBehindAllFilesAreCounted) {
+  SimStore store(1);
+  const CheckpointState state = MakeState(5, 2'500'000);  // Three stripes of 4 x 1 MiB.
+  ASSERT_TRUE(WriteCheckpoint(store, {}, state).ok());
+  for (uint32_t shard = 0; shard < 6; ++shard) {
+    ASSERT_TRUE(store.Truncate(ShardPath(shard, 5), kHeaderBytes + 100).ok());
+  }
+  const auto report = VerifyCheckpoint(store);
+  ASSERT_TRUE(report.ok());
+  EXPECT_NE(report->ToText().find("lost in 3 of 3 stripes: 0-2"), std::string::npos)
+      << report->ToText();
+}
+
+}  // namespace
+}  // namespace motley
