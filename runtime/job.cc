@@ -5,12 +5,16 @@
 
 #include <algorithm>
 
+#include "training/dataset.h"
+#include "training/index_source.h"
+
 namespace motley {
 namespace {
 
 // Shares can then follow speeds within a sixteenth of an equal share.
 constexpr uint64_t kPartitionsPerWorker = 16;
 constexpr uint64_t kMinPartitions = 64;
+constexpr uint64_t kPartitionBytes = uint64_t{256} << 20;
 
 }  // namespace
 
@@ -24,6 +28,20 @@ Result<uint32_t> PartitionCount(uint64_t samples, uint32_t workers) {
   }
   const uint64_t wanted = std::max(kPartitionsPerWorker * workers, kMinPartitions);
   return static_cast<uint32_t>(std::min(wanted, samples));
+}
+
+Result<uint32_t> PartitionCount(const DataShape& data, uint32_t workers) {
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t smooth, PartitionCount(data.rows, workers));
+  if (CallerOwned(data)) return smooth;
+  const uint64_t bytes = BlockBytes(data.rows, data.features, data.sparse, data.entries);
+  const uint64_t small = bytes / kPartitionBytes + 1;
+  return static_cast<uint32_t>(std::min(std::max<uint64_t>(smooth, small), data.rows));
+}
+
+uint64_t LargestPartitionBytes(const DataShape& data, uint32_t partitions) {
+  if (CallerOwned(data)) return 0;
+  const auto share = [partitions](uint64_t all) { return (all + partitions - 1) / partitions; };
+  return BlockBytes(share(data.rows), data.features, data.sparse, share(data.entries));
 }
 
 }  // namespace motley

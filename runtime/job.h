@@ -13,6 +13,7 @@
 #include "coding/decoder.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "scheduler/scheduler.h"
+#include "training/data_source.h"
 #include "training/model.h"
 #include "training/optimizer.h"
 
@@ -65,6 +66,12 @@ struct JobOptions {
 // k for a job: enough fine partitions to share work smoothly, never more than samples.
 // kInvalidArgument when there are more workers than samples.
 Result<uint32_t> PartitionCount(uint64_t samples, uint32_t workers);
+// The same, and so many that each is small enough to be sent in one go and held beside others
+// (256 MiB encoded, by an estimate where samples are sparse).
+Result<uint32_t> PartitionCount(const DataShape& data, uint32_t workers);
+// Encoded bytes of the largest of `partitions` equal parts, by the same estimate; 0 for samples
+// that the caller has.
+uint64_t LargestPartitionBytes(const DataShape& data, uint32_t partitions);
 
 // The part of a job's record that outlives its process.
 struct JobHistory {

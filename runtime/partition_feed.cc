@@ -12,6 +12,14 @@
 
 namespace motley {
 
+Status CheckBlockBytes(uint64_t bytes) {
+  if (bytes <= kMaxBlockBytes) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("a partition of the data would take {:.2f} GiB and a worker accepts {} GiB: cut "
+                  "the samples into more partitions, which more workers do too",
+                  static_cast<double>(bytes) / (1U << 30), kMaxBlockBytes >> 30));
+}
+
 PartitionFeed::PartitionFeed(Transport& transport, const DataSource& data,
                              const std::vector<uint32_t>& sizes, uint32_t workers, Failed failed)
     : transport_(transport), data_(data), begins_{0}, seats_(workers), failed_(std::move(failed)) {
@@ -82,6 +90,9 @@ Result<std::shared_ptr<const Bytes>> PartitionFeed::Block(PartitionId partition)
   auto read = OrNoMemory("a partition's data", [this, partition]() -> Result<Bytes> {
     MOTLEY_ASSIGN_OR_RETURN(const Dataset samples,
                             data_.Range(begins_[partition], begins_[partition + 1]));
+    // Sparse samples may be unevenly full, so that this was not known before.
+    MOTLEY_RETURN_IF_ERROR(CheckBlockBytes(
+        BlockBytes(samples.rows(), samples.features, samples.sparse, samples.value.size())));
     return EncodeBlock(samples, 0, samples.rows());
   });
   if (!read.ok()) return read.status().WithContext(fmt::format("partition {}", partition));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends partitions of the data to the workers that are to hold them. Loop thread only.
 //
-// Back-pressure: per worker at most kFeedWindow bytes of encoded partitions are queued; the
-// rest wait here, not yet encoded. A block is encoded once for all workers that want it while one
-// of them is still being sent it.
+// Back-pressure: a worker's next partition is encoded and queued, whole, while less than
+// kFeedWindow bytes of earlier ones are; so at most that and one partition are queued per worker.
+// The rest wait here, not yet encoded. A block is encoded once for all workers that want it while
+// one of them is still being sent it.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +27,15 @@ inline constexpr uint32_t kBlockPieceBytes = 1u << 20;
 // Largest encoded block that a worker accepts.
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 31;
 
+// kInvalidArgument: a partition of this many bytes is too large to be sent; says what to do.
+Status CheckBlockBytes(uint64_t bytes);
+
 class PartitionFeed {
  public:
   using Failed = std::function<void(const Status&)>;
 
   // `sizes`: samples of each partition, contiguous in `data`, which is borrowed. `failed` runs when
-  // the samples of a partition cannot be had.
+  // the samples of a partition cannot be had, or no worker would accept them.
   PartitionFeed(Transport& transport, const DataSource& data, const std::vector<uint32_t>& sizes,
                 uint32_t workers, Failed failed);
 

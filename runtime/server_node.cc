@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "runtime/memory_need.h"
+#include "runtime/partition_feed.h"
 #include "runtime/saved_job.h"
 #include "runtime/server_job.h"
 
@@ -62,18 +63,19 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   return out;
 }
 
-Result<uint32_t> PartitionsOf(const JobOptions& options, uint64_t samples) {
+Result<uint32_t> PartitionsOf(const JobOptions& options, const DataShape& data) {
   if (options.resume != nullptr) return options.resume->about.partitions;
-  if (options.partitions == 0) return PartitionCount(samples, options.workers);
-  if (options.partitions <= samples) return options.partitions;
+  if (options.partitions == 0) return PartitionCount(data, options.workers);
+  if (options.partitions <= data.rows) return options.partitions;
   return Status::InvalidArgument(
-      fmt::format("{} samples cannot be cut into {} partitions", samples, options.partitions));
+      fmt::format("{} samples cannot be cut into {} partitions", data.rows, options.partitions));
 }
 
 Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, const DataSource& data,
                                          JobObserver* observer) {
   const uint64_t samples = data.shape().rows;
-  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionsOf(options, samples));
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionsOf(options, data.shape()));
+  MOTLEY_RETURN_IF_ERROR(CheckBlockBytes(LargestPartitionBytes(data.shape(), partitions)));
   const BatchSchedule schedule(options.seed, PartitionSizes(samples, partitions), options.batch);
   MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data, schedule));
   JobDescription about;

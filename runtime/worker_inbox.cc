@@ -116,8 +116,11 @@ Status PartitionInbox::Keep() {
 }
 
 Status PartitionInbox::Store(PartitionId partition, Dataset data) {
+  // What spilled partitions keep in memory may take more than is left of it; a partition that comes
+  // again still has the room that it had.
+  const uint64_t room = std::max(memory_bytes_, held_bytes_);
   Drop(partition);
-  const bool fits = data.size_bytes() <= memory_bytes_ - std::min(memory_bytes_, held_bytes_);
+  const bool fits = data.size_bytes() <= room - held_bytes_;
   std::shared_ptr<const DataSource> kept;
   if (fits || shape_.features == 0) {
     kept = std::make_shared<const MemorySource>(std::move(data));

@@ -54,7 +54,8 @@ class PartitionInbox {
     bool sparse = false;
   };
   // `failed` runs when the trainer cannot hold a partition. Partitions that do not fit into
-  // `memory_bytes` with those before go to files without a name.
+  // `memory_bytes` with those before go to files without a name, save their labels and where rows
+  // begin; one that is sent again may have the room that it had.
   PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape,
                  std::function<void(const Status&)> failed = nullptr,
                  uint64_t memory_bytes = std::numeric_limits<uint64_t>::max());

@@ -85,6 +85,12 @@ Status GetDenseRows(ByteReader& reader, const BlockHeader& header, Dataset& data
 
 }  // namespace
 
+uint64_t BlockBytes(uint64_t rows, uint32_t features, bool sparse, uint64_t entries) {
+  const uint64_t values = sparse ? rows * sizeof(uint32_t) + entries * 2 * sizeof(float)
+                                 : rows * features * sizeof(float);
+  return sizeof(BlockHeader) + rows * sizeof(float) + values;
+}
+
 Bytes EncodeBlock(const Dataset& data, size_t begin, size_t end) {
   MOTLEY_ASSERT(begin <= end && end <= data.rows());
   MOTLEY_ASSERT(end - begin <= std::numeric_limits<uint32_t>::max());

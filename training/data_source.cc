@@ -21,7 +21,8 @@ DataShape MemorySource::shape() const {
   return {.rows = data_->rows(),
           .features = data_->features,
           .classes = data_->classes,
-          .sparse = data_->sparse};
+          .sparse = data_->sparse,
+          .entries = data_->value.size()};
 }
 
 Result<Dataset> MemorySource::Range(size_t begin, size_t end) const {

@@ -17,6 +17,7 @@ struct DataShape {
   uint32_t features = 0;
   uint32_t classes = 0;  // 0: labels are real numbers.
   bool sparse = false;
+  uint64_t entries = 0;  // Of sparse samples: values that they have at most; 0: not known.
 };
 
 // Asked between blocks of a long piece of work, on its thread: whether nobody wants it any more.

@@ -45,6 +45,8 @@ void ScaleFeatures(Dataset& data, float factor);
 // A block of samples as one message, and back. The reader checks every count, index and value
 // (kDataError); a block of another shape than `features`/`classes`/`sparse` is one too.
 Bytes EncodeBlock(const Dataset& data, size_t begin, size_t end);
+// Bytes of a block of `rows` samples that have `entries` values (sparse) or `features` each.
+uint64_t BlockBytes(uint64_t rows, uint32_t features, bool sparse, uint64_t entries);
 Result<Dataset> DecodeBlock(BytesView bytes, uint32_t features, uint32_t classes, bool sparse);
 
 // Shuffles by `seed` and cuts: the first `fraction` (in (0, 1)) of the samples trains.

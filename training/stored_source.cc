@@ -32,6 +32,7 @@ Status StoredSource::Add(RawSamples& block, std::vector<float> labels, MemoryBud
   added.first = shape_.rows;
   added.data.features = block.features;
   added.data.sparse = shape_.sparse = block.sparse;
+  shape_.entries += block.value.size();
   const uint64_t needed = block.feature_bytes();
   added.data.dense = std::exchange(block.dense, {});
   added.data.row_begin = std::exchange(block.row_begin, {0});

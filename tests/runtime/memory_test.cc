@@ -68,6 +68,34 @@ TEST(Memory, AModelThatDoesNotFitIsRefusedByTheServer) {
   EXPECT_NE(refused.status().message().find("smaller model"), std::string::npos);
 }
 
+// Says that it has more samples than any test could make; nobody may ask for one.
+class BoundlessSource final : public DataSource {
+ public:
+  DataShape shape() const override {
+    return {.rows = uint64_t{1} << 32, .features = 4096, .classes = 3};
+  }
+  Result<Dataset> Range(size_t, size_t) const override { return Refuse(); }
+  Result<Dataset> Gather(std::span<const uint32_t>) const override { return Refuse(); }
+
+ private:
+  static Result<Dataset> Refuse() {
+    ADD_FAILURE() << "samples were asked for";
+    return Status::Internal("there are none");
+  }
+};
+
+TEST(Memory, PartitionsThatNoWorkerWouldAcceptAreRefusedByTheServer) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.options.partitions = 1024;  // 64 GiB each.
+  const BoundlessSource data;
+  const auto refused = ServerNode::Create(
+      {world.loop, *world.server_transport, *world.server_device}, world.options, data, nullptr);
+  ASSERT_EQ(refused.code(), StatusCode::kInvalidArgument) << refused.status().ToString();
+  EXPECT_NE(refused.status().message().find("64.02 GiB and a worker accepts 2 GiB"),
+            std::string::npos)
+      << refused.status().ToString();
+}
+
 TEST(Memory, ModelsOfAnySizeAreRefusedWithWords) {
   for (const char* name : {"mlp:1048576,4000", "mlp:4000000000", "mlp:1048576,1048576"}) {
     JobWorld world(JobWorld::Options(2, "none"));

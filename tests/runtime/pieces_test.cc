@@ -27,6 +27,26 @@ TEST(PartitionCount, IsFineEnoughAndNeverMoreThanSamples) {
   EXPECT_EQ(PartitionCount(7, 0).code(), StatusCode::kInvalidArgument);
 }
 
+TEST(PartitionCount, FollowsTheBytesOfLargeData) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  const auto count = [](const DataShape& data) { return PartitionCount(data, 4).value(); };
+  // As without bytes up to 16 GiB: what was saved or simulated before stays as it is.
+  EXPECT_EQ(count({.rows = 4 * kMiB, .features = 1000}), 64u);
+  EXPECT_EQ(count({.rows = 4 * kMiB, .features = 4000}), 251u);
+  EXPECT_EQ(count({.rows = 4 * kMiB, .features = 100'000'000, .sparse = true}), 64u);
+  EXPECT_EQ(count({.rows = 4 * kMiB, .features = 50, .sparse = true, .entries = 4096 * kMiB}),
+            129u);
+  EXPECT_EQ(count({.rows = 100, .features = 100'000'000}), 100u);  // One sample each.
+  EXPECT_EQ(count({.rows = ~uint32_t{0}}), 64u);                   // The caller has them.
+  for (const bool sparse : {false, true}) {
+    const Dataset data = MakeSamples(5, 3, sparse, 20, 1);
+    const DataShape shape = MemorySource(data).shape();
+    EXPECT_EQ(LargestPartitionBytes(shape, 1), EncodeBlock(data, 0, 20).size());
+    EXPECT_GE(LargestPartitionBytes(shape, 3), EncodeBlock(data, 0, 20).size() / 3);
+    EXPECT_LT(LargestPartitionBytes(shape, 3), EncodeBlock(data, 0, 20).size() / 2);
+  }
+}
+
 TEST(Slicing, CoversTheVectorAndKnowsItsSlices) {
   const Slicing cut{10, 4};
   EXPECT_EQ(cut.count(), 3u);
