@@ -2,7 +2,6 @@
 #include "cli/train_command.h"
 
 #include <array>
-#include <filesystem>
 
 #include "cli/exit_code.h"
 #include "cli/library_job.h"
