@@ -8,6 +8,7 @@ namespace motley {
 HeldDevice::~HeldDevice() {
   *gone_ = true;
   if (timer_ != 0) loop_.Cancel(timer_);
+  gate_->Close();
 }
 
 void HeldDevice::Hold(Duration duration) {
@@ -22,7 +23,7 @@ void HeldDevice::Release() {
 }
 
 void HeldDevice::Submit(double units, Work work, Done done) {
-  inner_.Submit(units, std::move(work),
+  inner_.Submit(units, Gated(gate_, std::move(work)),
                 [this, gone = gone_, done = std::move(done)](Status status) mutable {
                   if (*gone) return;
                   if (timer_ == 0) return done(std::move(status));

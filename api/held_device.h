@@ -7,6 +7,7 @@
 
 #include "base/loop.h"
 #include "devices/device.h"
+#include "devices/work_gate.h"
 
 namespace motley {
 
@@ -14,7 +15,7 @@ namespace motley {
 class HeldDevice final : public Device {
  public:
   HeldDevice(Loop& loop, Device& inner) : loop_(loop), inner_(inner) {}
-  ~HeldDevice() override;
+  ~HeldDevice() override;  // Waits for what `inner` runs for it; the rest is not begun.
 
   // Nothing is reported done for `duration`; a later call counts from its own start.
   void Hold(Duration duration);
@@ -40,6 +41,7 @@ class HeldDevice final : public Device {
   TimerId timer_ = 0;  // 0: not held.
   std::vector<Task> held_;
   const std::shared_ptr<bool> gone_ = std::make_shared<bool>(false);
+  const std::shared_ptr<WorkGate> gate_ = std::make_shared<WorkGate>();
 };
 
 }  // namespace motley

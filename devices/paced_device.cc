@@ -2,40 +2,16 @@
 #include "devices/paced_device.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <deque>
 #include <optional>
 #include <utility>
 
 #include "base/assert.h"
+#include "devices/work_gate.h"
 
 namespace motley {
 namespace {
-
-// Lets a destructor wait for work that another device is running, and keeps what that device has
-// not begun from running at all.
-class WorkGate {
- public:
-  bool Enter() {
-    int expected = kOpen;
-    return state_.compare_exchange_strong(expected, kInside);
-  }
-  void Leave() {
-    state_ = kOpen;
-    state_.notify_all();
-  }
-  void Close() {
-    for (int expected = kOpen; !state_.compare_exchange_strong(expected, kClosed);
-         expected = kOpen) {
-      state_.wait(kInside);
-    }
-  }
-
- private:
-  enum : int { kOpen, kInside, kClosed };
-  std::atomic<int> state_{kOpen};
-};
 
 class PacedDeviceImpl final : public PacedDevice {
  public:
@@ -95,17 +71,10 @@ class PacedDeviceImpl final : public PacedDevice {
     waiting_.pop_front();
     due_ = std::max(item.submitted, previous_done_) + item.modelled;
     done_ = std::move(item.done);
-    Work gated = [gate = gate_, work = std::move(item.work)]() -> Status {
-      if (!gate->Enter()) return Status::Cancelled("the device was destroyed");
-      struct Exit {
-        WorkGate& gate;
-        ~Exit() { gate.Leave(); }
-      } exit{*gate};
-      return work();
-    };
-    inner_.Submit(item.units, std::move(gated), [this, destroyed = destroyed_](Status status) {
-      if (!*destroyed) FinishWhenDue(std::move(status));
-    });
+    inner_.Submit(item.units, Gated(gate_, std::move(item.work)),
+                  [this, destroyed = destroyed_](Status status) {
+                    if (!*destroyed) FinishWhenDue(std::move(status));
+                  });
   }
 
   void FinishWhenDue(Status status) {
