@@ -86,7 +86,7 @@ Status Job::Train() {
   if (!request.resume.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(
         const auto saved,
-        LoadResume(request.resume, [&](const std::string& text) { events.OnNotice(text); }));
+        LoadResume(request, [&](const std::string& text) { events.OnNotice(text); }));
     MOTLEY_RETURN_IF_ERROR(TakeUp(*saved, request));
     MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
     plan_->job.resume = saved;

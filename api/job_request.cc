@@ -36,6 +36,16 @@ Status CheckNumbers(const motley_job_options& given) {
   if (given.reserved != 0) {
     return Status::InvalidArgument("`reserved` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
   }
+  constexpr uint64_t kAllGiven = MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2;
+  if ((given.given & ~kAllGiven) != 0) {
+    return Status::InvalidArgument(
+        fmt::format("`given` {:#x}: there are MOTLEY_GIVEN_SEED and MOTLEY_GIVEN_L2", given.given));
+  }
+  const bool resumes = given.resume != nullptr && *given.resume != '\0';
+  if (given.resume_step != 0 && !resumes) {
+    return Status::InvalidArgument(fmt::format(
+        "`resume_step` {}: give the folder of that checkpoint with `resume`", given.resume_step));
+  }
   if (given.split != 0 && !(given.split > 0 && given.split < 1)) {
     return Status::InvalidArgument(fmt::format(
         "`split` {}: a part of the samples lies between 0 and 1, ends excluded", given.split));
@@ -64,10 +74,10 @@ JobRequest::Open OpenIn(const motley_job_options& given) {
   JobRequest::Open open;
   open.optimizer = given.optimizer == nullptr;
   open.learning_rate = given.learning_rate == 0;
-  open.l2 = given.l2 == 0;
+  open.l2 = given.l2 == 0 && (given.given & MOTLEY_GIVEN_L2) == 0;
   open.batch = given.batch == 0;
   open.steps = given.steps == 0 && given.epochs == 0;
-  open.seed = given.seed == nothing.seed;
+  open.seed = given.seed == nothing.seed && (given.given & MOTLEY_GIVEN_SEED) == 0;
   return open;
 }
 
@@ -125,6 +135,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeNumber(given.checkpoint_every, request.checkpoint_every);
   TakeText(given.checkpoint_code, request.checkpoint_code);
   TakeText(given.resume, request.resume);
+  request.resume_step = given.resume_step;
   return request;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <vector>
 
 #include "runtime/file_store.h"
@@ -29,11 +30,14 @@ Status Same(const char* option, bool left_open, const T& saved, T& value) {
 }  // namespace
 
 Result<std::shared_ptr<const SavedJob>> LoadResume(
-    const std::string& resume, const std::function<void(const std::string&)>& say) {
+    const JobRequest& request, const std::function<void(const std::string&)>& say) {
+  const std::string& resume = request.resume;
   const auto load = [&]() -> Result<SavedJob> {
     MOTLEY_ASSIGN_OR_RETURN(const auto store, OpenFileStore(resume, MissingFolder::kRefuse));
     std::vector<std::string> notes;
-    auto saved = LoadSavedJob(*store, {}, &notes);
+    std::optional<uint64_t> step;
+    if (request.resume_step != 0) step = request.resume_step;
+    auto saved = LoadSavedJob(*store, step, &notes);
     for (const std::string& note : notes) say("checkpoint: " + note);
     return saved;
   };
@@ -49,23 +53,25 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   if (!request.data.empty() && !was.own_trainer) {
     MOTLEY_RETURN_IF_ERROR(Same("model", request.model.empty(), was.model.name, request.model));
   }
-  MOTLEY_RETURN_IF_ERROR(Same("optimizer", open.optimizer, was.optimizer, request.optimizer.name));
+  MOTLEY_RETURN_IF_ERROR(
+      Same("optimizer", open.optimizer, was.optimizer.name, request.optimizer.name));
   MOTLEY_RETURN_IF_ERROR(Same("batch", open.batch, was.batch, request.batch));
   MOTLEY_RETURN_IF_ERROR(Same("seed", open.seed, saved.seed, request.seed));
   MOTLEY_RETURN_IF_ERROR(Same("split", request.split == 0, was.meaning.split, request.split));
-  if (open.learning_rate) request.optimizer.learning_rate = was.learning_rate;
-  if (open.l2) request.optimizer.l2 = was.l2;
+  if (open.learning_rate) request.optimizer.learning_rate = was.optimizer.learning_rate;
+  if (open.l2) request.optimizer.l2 = was.optimizer.l2;
   if (open.steps) request.steps = was.steps;
   return Status::Ok();
 }
 
 Result<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(Loop& loop,
                                                                  const std::string& folder,
-                                                                 uint64_t run) {
+                                                                 const SavedJob* resumed) {
   auto made = std::make_unique<CheckpointFolder>();
   const auto open = [&]() -> Status {
     MOTLEY_ASSIGN_OR_RETURN(made->store_, OpenFileStore(folder, MissingFolder::kCreate));
-    MOTLEY_RETURN_IF_ERROR(CheckBelongs(*made->store_, run));
+    MOTLEY_RETURN_IF_ERROR(CheckBelongs(*made->store_, resumed != nullptr ? resumed->run : 0,
+                                        resumed != nullptr ? resumed->step : 0));
     made->disk_ = MakeThreadDisk(loop, *made->store_);
     return Status::Ok();
   };

@@ -14,10 +14,10 @@
 
 namespace motley {
 
-// The newest checkpoint in the folder `resume` names. `say` gets lines for people. kNotFound: there
-// is no folder, or no checkpoint in it; kNotDecodable names what is lost.
+// The checkpoint that `request` goes on from. `say` gets lines for people. kNotFound: there is no
+// folder, or no such checkpoint in it; kNotDecodable names what is lost.
 Result<std::shared_ptr<const SavedJob>> LoadResume(
-    const std::string& resume, const std::function<void(const std::string&)>& say);
+    const JobRequest& request, const std::function<void(const std::string&)>& say);
 
 // Takes what `request` leaves open from the saved job. kConflict: an option names something else
 // where the batches, and so the loss curve, depend on it.
@@ -26,9 +26,10 @@ Status TakeUp(const SavedJob& saved, JobRequest& request);
 // Where a job's checkpoints go.
 class CheckpointFolder {
  public:
-  // Makes `folder` where it is missing. kConflict: another run than `run` has checkpoints in it.
+  // Makes `folder` where it is missing. `resumed` (may be null): what the job goes on from.
+  // kConflict: another job has checkpoints in it, or this one newer ones.
   static Result<std::unique_ptr<CheckpointFolder>> Open(Loop& loop, const std::string& folder,
-                                                        uint64_t run);
+                                                        const SavedJob* resumed);
   Disk* disk() const { return disk_.get(); }
 
  private:

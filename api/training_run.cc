@@ -43,13 +43,14 @@ Status TrainingRun::OpenData() {
     samples_ = std::make_shared<IndexSource>(request.sample_count);
     return FitToData(request, request.sample_count, plan_);
   }
-  // A trainer gets the labels as the file has them, and all samples unless told otherwise.
+  // A trainer gets samples as the file has them, and all of them unless told otherwise.
   const bool own = parts_.foreign != nullptr;
   const double split = own && request.split == 0 ? kAllTrain : request.split;
   MOTLEY_ASSIGN_OR_RETURN(
       data_,
       PrepareTrainingData(request.data, request.label, own ? "linear" : plan_.job.model.name, split,
-                          request.seed, request.memory_bytes, [this] { return stopped(); }));
+                          request.seed, request.memory_bytes, [this] { return stopped(); },
+                          own ? Features::kAsTheyAre : Features::kScaled));
   samples_ = data_.train;
   const DataShape shape = samples_->shape();
   plan_.job.model.features = shape.features;
@@ -135,8 +136,8 @@ Result<JobResult> TrainingRun::Train() {
   checkpoint.run = plan_.job.resume != nullptr ? plan_.job.resume->run : FreshIncarnation();
   std::unique_ptr<CheckpointFolder> folder;
   if (checkpoint.every > 0) {
-    MOTLEY_ASSIGN_OR_RETURN(folder, CheckpointFolder::Open(loop, request.checkpoint,
-                                                           plan_.job.resume ? checkpoint.run : 0));
+    MOTLEY_ASSIGN_OR_RETURN(
+        folder, CheckpointFolder::Open(loop, request.checkpoint, plan_.job.resume.get()));
   }
   const bool local = request.role == MOTLEY_ALL_IN_ONE;
   const bool threads = local && request.worker_command.empty();
@@ -152,6 +153,7 @@ Result<JobResult> TrainingRun::Train() {
   ServerRun server(loop, env, plan_.faults, observers, parts_.stop);
   MOTLEY_RETURN_IF_ERROR(
       server.Open(plan_.job, *samples_, threads ? std::string(kHere) : request.listen));
+  if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();
   plan_.job.resume = nullptr;  // The server has it; it is as large as the model.
   parts_.metrics.Expect(plan_.job.steps, plan_.steps_per_epoch, plan_.job.workers);
   Introduce();
@@ -169,6 +171,18 @@ Result<JobResult> TrainingRun::Train() {
     return StartWorkerProcesses(loop, request.worker_command, WorkersOptions(address),
                                 std::move(exited));
   });
+}
+
+// The checkpoint is of the job's end: what it came to then, without workers.
+JobResult TrainingRun::AllDone() const {
+  const SavedJob& saved = *plan_.job.resume;
+  parts_.events.OnNotice(fmt::format(
+      "the checkpoint has all {} steps of the job: nothing is left to train. More `steps` would "
+      "train on",
+      saved.step));
+  JobResult result = ResultOf(saved);
+  if (parts_.request.checkpoint == parts_.request.resume) result.checkpoint_step = saved.step;
+  return result;
 }
 
 Status TrainingRun::EvaluateAll(const JobResult& job) {

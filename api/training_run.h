@@ -53,6 +53,7 @@ class TrainingRun {
   Status Emulate();
   void Introduce() const;
   Result<JobResult> Train();
+  JobResult AllDone() const;
   LocalWorkersOptions WorkersOptions(const std::string& address) const;
   Status EvaluateAll(const JobResult& job);
   bool stopped() const { return parts_.stop.thrown() > 0; }

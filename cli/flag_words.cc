@@ -30,6 +30,7 @@ constexpr std::array kWords = {
     FlagWord{"name", "--name"},
     FlagWord{"optimizer", "--optimizer"},
     FlagWord{"resume", "--resume"},
+    FlagWord{"resume_step", "--resume-step"},
     FlagWord{"sample_time", "--sample-time"},
     FlagWord{"seed", "--seed"},
     FlagWord{"server", "--server"},

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -55,6 +56,31 @@ CLI::Validator Seed() { return Within(uint64_t{0}, std::numeric_limits<uint64_t>
 CLI::Validator Part() {
   return Fits<double>([](double value) { return value > 0 && value < 1; },
                       "a part: it must lie between 0 and 1, ends excluded");
+}
+
+// Bytes with a unit, as in 512MiB; KB, KiB and k are 1024 bytes each.
+CLI::Validator Size() {
+  const auto check = [](std::string& text) -> std::string {
+    constexpr double kLeast = 1 << 20;
+    constexpr double kMost = 1e18;
+    constexpr std::string_view kUnits = "kmgtp";
+    const std::string wrong = fmt::format(
+        "{} is not a size of at least 1MiB: write a number and its unit (MiB, GiB), like 512MiB",
+        text.empty() ? "''" : text);
+    double value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    const std::string unit = CLI::detail::to_lower(CLI::detail::trim_copy(std::string(stop, end)));
+    if (error != std::errc() || unit.empty()) return wrong;
+    const size_t power = kUnits.find(unit.front()) + 1;  // 0: none of them.
+    const std::string rest = unit.substr(power > 0 ? 1 : 0);
+    if (rest != "b" && (power == 0 || (rest != "" && rest != "ib"))) return wrong;
+    value = std::ldexp(value, static_cast<int>(10 * power));
+    if (!(value >= kLeast && value <= kMost)) return wrong;
+    text = fmt::format("{}", static_cast<uint64_t>(value));
+    return "";
+  };
+  return CLI::Validator(check, "");
 }
 
 std::string CodeList() {
@@ -134,19 +160,27 @@ void AddOutputFlags(CLI::App* app, JobFlags& flags) {
 
 void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
   const char* group = "Checkpoints";
-  app->add_option("--checkpoint", flags.checkpoint, "Save the job's state in this folder")
-      ->type_name("DIR")
-      ->group(group);
+  CLI::Option* folder =
+      app->add_option("--checkpoint", flags.checkpoint, "Save the job's state in this folder")
+          ->type_name("DIR")
+          ->group(group);
   AddValue(app, "--checkpoint-every", flags.checkpoint_every, "N", "Steps from one to the next")
+      ->needs(folder)
       ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
       ->group(group);
   AddValue(app, "--checkpoint-code", flags.checkpoint_code, "[NAME:]K+M",
            "K shards of data and M of parity, of which any M may be lost; each in a folder of its "
            "own. NAME: vandermonde or cauchy")
+      ->needs(folder)
       ->group(group);
   app->add_option("--resume", flags.resume,
                   "Go on from the newest checkpoint in this folder; what is not given is as it was")
       ->type_name("DIR")
+      ->group(group);
+  app->add_option("--resume-step", flags.resume_step,
+                  "Go on from the checkpoint of so many steps there; default: the newest")
+      ->type_name("N")
+      ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
       ->group(group);
   app->final_callback([app, &given = flags.given] {
     given.model = app->count("--model") > 0;
@@ -154,6 +188,8 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
     given.learning_rate = app->count("--lr") > 0;
     given.batch = app->count("--batch") > 0;
     given.epochs = app->count("--epochs") > 0;
+    given.seed = app->count("--seed") > 0;
+    given.l2 = app->count("--l2") > 0;
   });
 }
 
@@ -186,9 +222,11 @@ CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
       app.add_subcommand("checkpoint", "Look at saved states of jobs, mend them");
   checkpoint->require_subcommand(1);
   AddAction(checkpoint, flags, "list", "What is there", Action::kList);
-  AddAction(checkpoint, flags, "verify", "Read every block", Action::kVerify);
-  AddAction(checkpoint, flags, "restore", "Write lost and damaged shards again", Action::kRestore);
-  AddAction(checkpoint, flags, "export", "Write the model as a file", Action::kExport);
+  AddAction(checkpoint, flags, "verify", "Read every block of the newest; of others with --step", Action::kVerify);
+  AddAction(checkpoint, flags, "restore",
+            "Write lost and damaged shards of the newest again; of others with --step",
+            Action::kRestore);
+  AddAction(checkpoint, flags, "export", "Write the newest's model as a file; others' with --step", Action::kExport);
   checkpoint->footer("Example:\n  motley checkpoint verify runs/digits");
   return checkpoint;
 }
@@ -217,7 +255,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
                    "Samples kept in memory by each process, like 512MiB; more go to a file in "
                    "TMPDIR. Default: a part of what is free")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(Size())
       ->group(group);
   AddModelFlags(train, flags.job);
   AddClusterFlags(train, flags.job);

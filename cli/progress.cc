@@ -72,10 +72,11 @@ std::string FormatBar(const ProgressState& state) {
   const uint64_t full = std::min<uint64_t>(kWidth, Percent(state) * kWidth / 100);
   std::string bar;
   for (uint64_t i = 0; i < kWidth; ++i) bar += i < full ? "█" : " ";
-  return fmt::format("{:3} %|{}| {}/{} [{}<{}, {:.1f} step/s, epoch {:.1f}, loss {:.4g}, {}/{} up]",
-                     Percent(state), bar, state.step, state.steps, Clock(state.elapsed_seconds),
-                     Left(state), Rate(state), state.epoch, state.loss, state.workers_up,
-                     state.workers);
+  const std::string safe = state.safe > 0 ? fmt::format(", {} safe", state.safe) : "";
+  return fmt::format(
+      "{:3} %|{}| {}/{} [{}<{}, {:.1f} step/s, epoch {:.1f}, loss {:.4g}, {}/{} up{}]",
+      Percent(state), bar, state.step, state.steps, Clock(state.elapsed_seconds), Left(state),
+      Rate(state), state.epoch, state.loss, state.workers_up, state.workers, safe);
 }
 
 std::string FormatLine(const ProgressState& state) {
@@ -116,7 +117,8 @@ void Progress::OnEvent(const motley_event& event) {
       break;
     case MOTLEY_EVENT_STEP_APPLIED: OnStepApplied(event); break;
     case MOTLEY_EVENT_CHECKPOINT:
-      // In a terminal the bar would be lost among them.
+      state_.safe = event.step;
+      // In a terminal the bar has it.
       if (options_.style == ProgressStyle::kLines) {
         Say(fmt::format("checkpoint: {} steps are safe", event.step));
       }

@@ -25,6 +25,7 @@ struct ProgressState {
   double elapsed_seconds = 0;
   uint32_t workers_up = 0;
   uint32_t workers = 0;
+  uint64_t safe = 0;  // Steps of the newest checkpoint.
 };
 
 // One line without its end: " 45 %|█████     | 230/512 [00:07<00:09, 29.6 step/s, ...]".

@@ -42,6 +42,8 @@ void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
   if (!given.learning_rate) options.learning_rate = 0;
   if (!given.batch) options.batch = 0;
   if (!given.epochs) options.epochs = 0;
+  if (given.seed) options.given |= MOTLEY_GIVEN_SEED;
+  if (given.l2) options.given |= MOTLEY_GIVEN_L2;
 }
 
 class TrainRun {
@@ -76,6 +78,7 @@ motley_status TrainRun::CreateJob() {
   if (!flags_.checkpoint.empty()) options.checkpoint = flags_.checkpoint.c_str();
   options.checkpoint_every = flags_.checkpoint_every;
   options.checkpoint_code = flags_.checkpoint_code.c_str();
+  options.resume_step = flags_.resume_step;
   if (!flags_.resume.empty()) {
     options.resume = flags_.resume.c_str();
     LeaveOpen(flags_.given, options);
@@ -127,6 +130,9 @@ int TrainRun::ReportAndSave() {
   const char* report = motley_job_report(job_.get());
   if (report == nullptr) return FailOfLibrary(MOTLEY_INTERNAL);
   int code = PrintResult(flags_.job.json ? report : TrainTable(report));
+  if (const std::string error = CheckpointError(report); !error.empty()) {
+    code = NotSaved("checkpoint", error);
+  }
   if (!flags_.out.empty() && motley_job_save(job_.get(), flags_.out.c_str()) != MOTLEY_OK) {
     code = NotSaved("model", motley_last_error());
   }

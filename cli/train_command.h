@@ -19,13 +19,16 @@ struct TrainFlags {
   std::string checkpoint;  // Folder; empty: none.
   uint64_t checkpoint_every = 100;
   std::string checkpoint_code = "4+2";
-  std::string resume;  // Folder; empty: a new job.
-  struct Given {       // With --resume, what is not is the checkpoint's.
+  std::string resume;        // Folder; empty: a new job.
+  uint64_t resume_step = 0;  // 0: the newest.
+  struct Given {             // With --resume, what is not is the checkpoint's.
     bool model = false;
     bool optimizer = false;
     bool learning_rate = false;
     bool batch = false;
     bool epochs = false;
+    bool seed = false;
+    bool l2 = false;
   } given;
 };
 

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
+#include "coding/combine.h"
 #include "runtime/memory_need.h"
 
 namespace motley {
@@ -31,21 +33,39 @@ void Checkpointer::OnVersion(uint64_t version) {
 }
 
 bool Checkpointer::SaveLast(uint64_t version) {
-  if (gave_up_) return true;
-  if (!writing_ && tried_ == version) return true;
-  if (patience_ == 0) {
-    patience_ = loop_.After(kLastWithin, [this] {
-      gave_up_ = true;
-      ++failures_;
-      hooks_.notice(
-          fmt::format("the last checkpoint was not written within {:.0f} s; the newest "
-                      "safe one has {} steps",
-                      ToSeconds(kLastWithin), safe_step_));
-      hooks_.idle();
-    });
+  ended_ = true;
+  last_ = version;
+  if (writing_ || tried_ == version) return Wait();
+  Begin(version);
+  if (writing_) Wait();
+  return false;  // Where it was over at once, `idle` has told so.
+}
+
+bool Checkpointer::Settle() {
+  ended_ = true;
+  return Wait();
+}
+
+bool Checkpointer::Wait() {
+  if (writing_ && patience_ == 0) {
+    patience_ = loop_.After(kPatience, [this] { OnImpatient(); });
   }
-  if (!writing_) Begin(version);
-  return false;
+  return !writing_;
+}
+
+void Checkpointer::OnImpatient() {
+  waited_ += kPatience;
+  patience_ = 0;
+  Wait();
+  hooks_.notice(
+      fmt::format("the checkpoint of step {} is still being written, {:.0f} s after the job's "
+                  "end: the disk is slow or hangs. Until it is done {}",
+                  tried_, ToSeconds(waited_), SafeText()));
+}
+
+std::string Checkpointer::SafeText() const {
+  if (safe_step_ == 0) return "no checkpoint is safe";
+  return fmt::format("the newest safe checkpoint has {} steps", safe_step_);
 }
 
 void Checkpointer::Begin(uint64_t version) {
@@ -71,22 +91,34 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
   state.optimizer_state = snapshot.optimizer_state;
   JobDescription about = about_;
   about.history = std::move(history);
-  auto work = [state = std::move(state), about = std::move(about),
-               code = options_.code](Store& store) {
+  const auto notes = std::make_shared<std::vector<std::string>>();
+  auto work = [state = std::move(state), about = std::move(about), code = options_.code,
+               notes](Store& store) {
     return OrNoMemory("a checkpoint", [&]() -> Status {
+      if (!std::isfinite(SumOfSquares(*state.optimizer_state))) {
+        return Status::DataError(
+            "the optimizer's state is no longer finite, so nobody could go on from it: lower "
+            "`learning_rate`");
+      }
       CheckpointState whole = state;
       whole.description = ToJson(about);
-      return WriteCheckpoint(store, code, whole);
+      return WriteCheckpoint(store, code, whole, {}, notes.get());
     });
   };
+  // The snapshot is let go here, after the disk's thread has: nobody reads what is reused then.
   disk_.Submit(std::move(work),
-               alive_.Guard([this, version](const Status& status) { OnWritten(version, status); }));
+               alive_.Guard([this, version, snapshot, notes](const Status& status) {
+                 for (const std::string& note : *notes) hooks_.notice("checkpoint: " + note);
+                 OnWritten(version, status);
+               }));
 }
 
 void Checkpointer::OnWritten(uint64_t version, const Status& status) {
   writing_ = false;
+  loop_.Cancel(std::exchange(patience_, 0));
   if (status.ok()) {
     ++written_;
+    last_failure_ = Status::Ok();
     safe_step_ = version;
     if (std::exchange(failing_, false)) {
       hooks_.notice(
@@ -94,15 +126,20 @@ void Checkpointer::OnWritten(uint64_t version, const Status& status) {
     }
     hooks_.safe(version);
   } else {
-    ++failures_;
-    if (!std::exchange(failing_, true)) {
-      hooks_.notice(fmt::format(
-          "the checkpoint of step {} was not written: {}. Training goes on, the newest safe "
-          "checkpoint has {} steps, and the next is tried in its turn",
-          version, status.ToString(), safe_step_));
-    }
+    OnFailed(version, status);
   }
   hooks_.idle();
+}
+
+void Checkpointer::OnFailed(uint64_t version, const Status& why) {
+  ++failures_;
+  last_failure_ = why;
+  const bool more = !ended_ || (last_ && *last_ != version);
+  if (std::exchange(failing_, true) && more) return;
+  const char* next =
+      ended_ ? "The last is tried next" : "Training goes on, the next is tried in its turn";
+  hooks_.notice(fmt::format("the checkpoint of step {} was not written: {}. {}; {}", version,
+                            why.ToString(), more ? next : "The job ends without it", SafeText()));
 }
 
 }  // namespace motley

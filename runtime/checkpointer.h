@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/loop.h"
@@ -21,8 +22,8 @@ namespace motley {
 
 class Checkpointer {
  public:
-  // How long the end of a job waits for its last checkpoint.
-  static constexpr Duration kLastWithin = std::chrono::seconds(30);
+  // The end of a job waits for its checkpoints as long as the disk takes, and says so this often.
+  static constexpr Duration kPatience = std::chrono::seconds(30);
 
   struct Hooks {
     std::function<void(ServerModel::SnapshotDone)> take;  // ServerModel::TakeSnapshot
@@ -41,19 +42,25 @@ class Checkpointer {
   // Version `version` of the parameters is the newest: saved when it is due and nothing else is
   // being written. No update may be in flight.
   void OnVersion(uint64_t version);
-  // For the end, as often as wanted: true once `version`, the last, is safe or was given up, which
-  // a failure or kLastWithin makes of it. Begins it otherwise; `idle` tells when to ask again. No
-  // update may be in flight.
+  // For the end, as often as wanted: true once `version`, the last, is safe or could not be
+  // written. Begins it otherwise; `idle` tells when to ask again. No update may be in flight.
   bool SaveLast(uint64_t version);
+  // The same for an end whose state is not to be saved: true once nothing is being written.
+  bool Settle();
 
   uint64_t safe_step() const { return safe_step_; }  // 0: none.
   uint64_t written() const { return written_; }
   uint64_t failures() const { return failures_; }
+  const Status& last_failure() const { return last_failure_; }  // Fine: the last try was.
 
  private:
   void Begin(uint64_t version);
   void Write(uint64_t version, const ModelSnapshot& snapshot, JobHistory history);
   void OnWritten(uint64_t version, const Status& status);
+  void OnFailed(uint64_t version, const Status& why);
+  bool Wait();
+  void OnImpatient();
+  std::string SafeText() const;
 
   Loop& loop_;
   Disk& disk_;
@@ -68,8 +75,11 @@ class Checkpointer {
   uint64_t safe_step_;
   uint64_t written_ = 0;
   uint64_t failures_ = 0;
-  TimerId patience_ = 0;  // Set by the first SaveLast that has to wait.
-  bool gave_up_ = false;
+  Status last_failure_;
+  bool ended_ = false;            // SaveLast or Settle was called.
+  std::optional<uint64_t> last_;  // The version of SaveLast.
+  TimerId patience_ = 0;          // Set while the end waits.
+  Duration waited_{};             // By then.
   Alive alive_;
 };
 

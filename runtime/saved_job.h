@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "runtime/job.h"
 #include "training/batch_schedule.h"
 #include "training/data_source.h"
+#include "training/optimizer.h"
 #include "training/safetensors.h"
 
 namespace motley {
@@ -23,17 +25,14 @@ struct JobDescription {
   ModelSpec model;
   bool own_trainer = false;  // The caller's, which no model of ours stands for.
   uint64_t parameters = 0;
-  std::string optimizer;
+  OptimizerOptions optimizer;  // Its learning rate and L2 term may be changed.
   uint64_t samples = 0;
   bool sparse = false;
   uint64_t fingerprint = 0;  // Of the samples; 0: not known.
   uint32_t batch = 0;
   uint32_t partitions = 0;
   DataMeaning meaning;
-  // May be changed.
-  double learning_rate = 0;
-  double l2 = 0;
-  uint64_t steps = 0;  // Of the whole job.
+  uint64_t steps = 0;  // Of the whole job; may be changed.
 
   JobHistory history;
 };
@@ -62,20 +61,27 @@ struct SavedJob {
   std::shared_ptr<const std::vector<float>> optimizer_state;
 };
 
-// kDataError when the description does not fit the numbers.
+// kDataError when the description does not fit the numbers, or they are not finite.
 Result<SavedJob> Understand(const CheckpointState& state);
 
 // The newest checkpoint of `store`, or that of `step`. Errors and `notes` as of ReadCheckpoint.
 Result<SavedJob> LoadSavedJob(Store& store, std::optional<uint64_t> step = {},
                               std::vector<std::string>* notes = nullptr);
 
-// Whether checkpoints of run `run` may be written into `store`: kConflict, naming them, when those
-// of another run are there. Another run is any when `run` is 0.
-Status CheckBelongs(Store& store, uint64_t run);
+// Whether checkpoints of run `run`, of steps after `step`, may be written into `store`: kConflict,
+// naming them, when those of another run are there, or newer ones of this, which would go on being
+// the newest. Another run is any when `run` is 0.
+Status CheckBelongs(Store& store, uint64_t run, uint64_t step);
+
+// kConflict when `data` are not of the shape that the saved job's were.
+Status CheckSameShape(const SavedJob& saved, const DataShape& data);
 
 // kConflict names the first thing in which `now` (see Describe) and `seed` are not the saved job's,
 // and what to do.
 Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t seed);
+
+// What a run that goes on from it and adds no step comes to.
+JobResult ResultOf(const SavedJob& saved);
 
 // Its model, for a file. kInvalidArgument when a trainer of the caller's stood in its place.
 Result<SavedModel> ModelOf(const SavedJob& saved);

@@ -229,12 +229,31 @@ void ServerJob::End(Status status) {
   });
 }
 
+// Whether the last checkpoint is safe, as far as there is to be one.
+bool ServerJob::Saved() {
+  if (model_->spoiled()) return checkpointer_->Settle();
+  return checkpointer_->SaveLast(record_.steps());
+}
+
+// Whoever reads that a job diverged has to know what is left of it.
+Status ServerJob::Outcome() const {
+  if (!model_->spoiled() || checkpointer_ == nullptr) return end_;
+  const uint64_t step = checkpointer_->safe_step();
+  const std::string left =
+      step == 0 ? "no checkpoint was written before"
+                : fmt::format(
+                      "the checkpoint of step {} is safe: `resume` goes on from there, "
+                      "with `resume_step` from an older one",
+                      step);
+  return Status(end_.code(), fmt::format("{}; {}", end_.ToString(), left));
+}
+
 void ServerJob::FinishWhenQuiet() {
   if (!ended_ || model_->busy() || !finished_) return;
-  if (checkpointer_ != nullptr && !checkpointer_->SaveLast(record_.steps())) return;
+  if (checkpointer_ != nullptr && !Saved()) return;
   if (!gone_) return;
   const auto result = std::make_shared<JobResult>(record_.Take());
-  result->status = end_;
+  result->status = Outcome();
   const Status copied = OrNoMemory("the parameters to be handed over", [&] {
     result->parameters = *model_->parameters();
     return Status::Ok();
@@ -247,6 +266,7 @@ void ServerJob::FinishWhenQuiet() {
     result->checkpoint_step = checkpointer_->safe_step();
     result->checkpoints = checkpointer_->written();
     result->checkpoint_failures = checkpointer_->failures();
+    result->checkpoint_status = checkpointer_->last_failure();
   }
   // Posted, so that the caller may destroy this node from inside its callback.
   env_.loop.Post(alive_.Guard(

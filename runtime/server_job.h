@@ -79,6 +79,8 @@ class ServerJob final : public ServerNode, private Receiver {
   // The end.
   void End(Status status);
   void FinishWhenQuiet();
+  bool Saved();
+  Status Outcome() const;
 
   RowCollector& rows() { return **rows_; }
 

@@ -120,6 +120,7 @@ void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradie
                  alive_.Guard([this, next, from, done = std::move(done)](Status status) {
                    applying_ = false;
                    if (status.ok()) parameters_ = next;
+                   spoiled_ = !status.ok();
                    done(std::move(status));
                    if (idle_) idle_();
                  }));
@@ -128,6 +129,10 @@ void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradie
 
 void ServerModel::TakeSnapshot(SnapshotDone done) {
   MOTLEY_ASSERT(!applying_ && !copying_);
+  if (spoiled_) {
+    return done(Status::DataError(
+        "after an update that failed, the optimizer's state is of no version of the parameters"));
+  }
   // Where the last snapshot is still held, its copy is left to it.
   if (state_copy_ == nullptr || state_copy_.use_count() > 1) {
     auto fresh = OrNoMemory("a checkpoint's copy of the optimizer's state", [this] {
@@ -190,9 +195,8 @@ void ServerModel::Audit(StepId step, const ParameterCopy& parameters,
 
 // Said once: whoever reads the report must know that its decode error is not the whole story.
 void ServerModel::AuditFailed(StepId step, const Status& why) {
-  if (!audit_failure_.ok()) return;
-  audit_failure_ = why.WithContext(fmt::format("step {} could not be audited", step));
-  if (audit_failed_) audit_failed_(audit_failure_);
+  if (std::exchange(audit_has_failed_, true) || !audit_failed_) return;
+  audit_failed_(why.WithContext(fmt::format("step {} could not be audited", step)));
 }
 
 }  // namespace motley

@@ -19,7 +19,7 @@
 namespace motley {
 
 // A version of the parameters and the optimizer's state that goes with it. Nobody changes either
-// while they are held.
+// while they are held. The last holder lets go on the loop thread: what was held is then reused.
 struct ModelSnapshot {
   ParameterCopy parameters;
   uint64_t optimizer_steps = 0;
@@ -42,30 +42,30 @@ class ServerModel {
 
   // Turns version `step` into the next one; `gradient` (VectorLength floats, the sum over the
   // batch) is used up. kDataError when the new parameters are not finite: training has diverged.
-  // kResource: no memory for them (then `done` runs before this returns). If
+  // kResource: no memory for them, and nothing was changed (`done` runs before this returns). If
   // this step is one of the sample and no other audit runs, it is then compared with the direct
   // sum, unless a trainer of the caller's cannot form that here.
   void Commit(StepId step, std::shared_ptr<std::vector<float>> gradient, Done done);
 
   // The newest version and its optimizer's state, which is copied on the device before the next
   // update: one pass over memory, and nothing else, holds a step up. One at a time, and not while
-  // an update is in flight. kResource: no memory for the copy (`done` runs before this returns).
+  // an update is in flight. `done` runs before this returns when there is nothing to copy:
+  // kResource without the memory for it, kDataError once spoiled.
   void TakeSnapshot(SnapshotDone done);
+  // An update failed half done: the optimizer is ahead of the parameters, and of use to nobody.
+  bool spoiled() const { return spoiled_; }
 
   // An audit that runs need not come to its end: the job has.
   void Hurry();
 
   // Something of the above is still on the device.
   bool busy() const { return applying_ || auditing_ || copying_; }
-  bool applying() const { return applying_; }
   // Runs whenever busy() may have become false.
   void SetIdle(std::function<void()> idle) { idle_ = std::move(idle); }
 
   double max_decode_error() const { return max_decode_error_; }
   uint64_t audited_steps() const { return audited_steps_; }
-  // Of the first audit that failed; fine when none did.
-  const Status& audit_failure() const { return audit_failure_; }
-  // Runs when that happens.
+  // Runs for the first audit that fails.
   void SetAuditFailed(std::function<void(const Status&)> failed) {
     audit_failed_ = std::move(failed);
   }
@@ -89,11 +89,12 @@ class ServerModel {
   bool applying_ = false;
   bool auditing_ = false;
   bool copying_ = false;
+  bool spoiled_ = false;
   StepId first_step_ = 0;                           // Of this run.
   std::shared_ptr<std::vector<float>> state_copy_;  // Of the last snapshot, for the next.
   double max_decode_error_ = 0;
   uint64_t audited_steps_ = 0;
-  Status audit_failure_;
+  bool audit_has_failed_ = false;
   std::function<void(const Status&)> audit_failed_;
   Alive alive_;
 };

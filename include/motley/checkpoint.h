@@ -35,7 +35,10 @@ MOTLEY_API motley_status motley_checkpoint_verify(const char* folder, uint64_t s
  */
 MOTLEY_API motley_status motley_checkpoint_restore(const char* folder, uint64_t step, char** json);
 
-/** Writes the checkpoint's model as safetensors to `path`, whole or not at all. */
+/**
+ * Writes the checkpoint's model as safetensors to `path`, whole or not at all; of a job with a
+ * trainer of its own, its parameters as one vector.
+ */
 MOTLEY_API motley_status motley_checkpoint_export(const char* folder, uint64_t step,
                                                   const char* path);
 

@@ -32,8 +32,9 @@ typedef struct motley_job_options {
 
   /* The data: a file, or, with a trainer, only a number of samples that the trainer knows. */
   /**
-   * "PATH[:test=FILE]" as for `motley train --data`. Features above 1 are divided by their largest
-   * magnitude. A trainer gets the labels as the file has them.
+   * "PATH[:test=FILE]" as for `motley train --data`. The server or all-in-one process reads it and
+   * sends the workers their samples. A model gets features above 1 divided by their largest
+   * magnitude; a trainer gets features and labels as the file has them.
    */
   const char* data;
   const char* label;     /**< Column of a CSV file; default: the last. */
@@ -80,14 +81,20 @@ typedef struct motley_job_options {
   const char* checkpoint;      /**< Folder; NULL: none. */
   uint64_t checkpoint_every;   /**< Steps; 0: 100. */
   const char* checkpoint_code; /**< Data + parity blocks: "4+2" (default), "cauchy:10+4". */
-  const char* resume;          /**< Folder to go on from. */
+  const char* resume;          /**< Folder to go on from; what is not given is as it was then. */
+  /** Which checkpoint of that folder: the one of so many steps; 0: the newest. */
+  uint64_t resume_step;
+  uint64_t given; /**< MOTLEY_GIVEN_...: meant, though they have the value of the default. */
 } motley_job_options;
+
+/** Bits of motley_job_options.given: with `resume`, the default means "as it was" without them. */
+enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2 };
 
 #define MOTLEY_JOB_OPTIONS_INIT                                                                    \
   {                                                                                                \
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
-        NULL                                                                                       \
+        NULL, 0, 0                                                                                 \
   }
 
 /**
@@ -153,7 +160,9 @@ MOTLEY_API motley_status motley_job_run(motley_job* job);
 
 /**
  * From any thread and from a signal handler: ends the run soon. Before a run it ends the next at
- * once. A second call does not wait for workers to say goodbye.
+ * once. A second call does not wait for workers to say goodbye. The last checkpoint is waited for
+ * as long as the disk takes, with a notice every half minute: a program that cannot wait ends
+ * itself, and keeps the newest safe one.
  */
 MOTLEY_API void motley_job_stop(motley_job* job);
 

@@ -139,6 +139,17 @@ TEST(FormatBar, ShowsWhatItKnows) {
   EXPECT_EQ(FormatBar(state),
             " 44 %|████████            | 920/2048 [00:31<00:38, 29.7 step/s, epoch 2.2, loss "
             "0.213, 7/8 up]");
+  state.safe = 900;
+  EXPECT_THAT(FormatBar(state), HasSubstr("7/8 up, 900 safe]"));
+}
+
+TEST(Progress, BarHasTheNewestSafeStep) {
+  Shown shown(ProgressStyle::kBar, 20);
+  shown.Run(5, 1);
+  EXPECT_THAT(shown.written.back(), testing::Not(HasSubstr("safe")));
+  shown.progress().OnEvent(Event(MOTLEY_EVENT_CHECKPOINT, 4));
+  shown.Run(6, 1);
+  EXPECT_THAT(shown.written.back(), HasSubstr(", 4 safe]"));
 }
 
 TEST(FormatBar, KnowsNoEndBeforeTheFirstStep) {

@@ -23,15 +23,14 @@ JobDescription Example() {
   JobDescription about;
   about.model = {"mlp:8", 7, 4};
   about.parameters = 100;
-  about.optimizer = "adam";
+  about.optimizer.name = "adam";
   about.samples = 600;
   about.sparse = true;
   about.fingerprint = 0xfedcba9876543210u;
   about.batch = 60;
   about.partitions = 64;
   about.meaning = {{1, 2.5, -3}, 1.0f / 255, 0.8};
-  about.learning_rate = 0.1;
-  about.l2 = 1e-4;
+  about.optimizer.l2 = 1e-4;
   about.steps = 1000;
   about.history = {.wall_seconds = 1.5,
                    .discarded_steps = 2,
@@ -74,7 +73,63 @@ TEST(JobDescription, OfAnotherKindIsRefused) {
   for (const char* text : {"", "{", "[]", "{\"version\":1}", "{\"version\":\"1\"}"}) {
     EXPECT_EQ(ParseJobDescription(text).code(), StatusCode::kDataError) << text;
   }
-  EXPECT_EQ(ParseJobDescription("{\"version\":2}").code(), StatusCode::kConflict);
+  EXPECT_EQ(ParseJobDescription("{\"version\":3}").code(), StatusCode::kConflict);
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+// As the first version wrote it.
+TEST(JobDescription, OfTheFirstVersionHasTheConstantsOfItsTime) {
+  std::string text = Replaced(ToJson(Example()), "\"version\":2", "\"version\":1");
+  const size_t begin = text.find(",\"momentum\"");
+  text.erase(begin, text.find('}', begin) - begin);
+  const auto old = ParseJobDescription(text);
+  ASSERT_TRUE(old.ok()) << old.status().ToString();
+  EXPECT_EQ(ToJson(*old), ToJson(Example()));
+  EXPECT_EQ(ParseJobDescription(Replaced(text, "\"version\":1", "\"version\":2")).code(),
+            StatusCode::kDataError);
+}
+
+TEST(JobDescription, ValuesOfAnotherKindOrSizeAreRefused) {
+  const std::string whole = ToJson(Example());
+  const std::pair<const char*, const char*> changes[] = {
+      {"\"batch\":60", "\"batch\":1e300"},
+      {"\"batch\":60", "\"batch\":-1"},
+      {"\"batch\":60", "\"batch\":4294967296"},
+      {"\"batch\":60", "\"batch\":60.5"},
+      {"\"batch\":60", "\"batch\":true"},
+      {"\"batch\":60", "\"batch\":\"60\""},
+      {"\"batch\":60", "\"batch\":[60]"},
+      {"\"batch\":60", "\"batch\":NaN"},
+      {"\"split\":0.8", "\"split\":1e999"},
+      {"\"split\":0.8", "\"split\":null"},
+      {"\"input_scale\":", "\"input_scale\":1e300,\"was\":"},
+      {"\"sparse\":true", "\"sparse\":1"},
+      {"\"name\":\"adam\"", "\"name\":{}"},
+      {"[1.0,2.5,-3.0]", "[1.0,\"a\",-3.0]"},
+      {"[1.0,2.5,-3.0]", "{\"0\":1.0}"},
+      {"\"steps\":1000", "\"steps\":18446744073709551616"}};
+  for (const auto& [from, to] : changes) {
+    EXPECT_EQ(ParseJobDescription(Replaced(whole, from, to)).code(), StatusCode::kDataError) << to;
+  }
+}
+
+TEST(JobDescription, DeepAndHugeTextsAreErrors) {
+  const std::string deep(1 << 22, '[');
+  EXPECT_EQ(ParseJobDescription(deep).code(), StatusCode::kDataError);
+  EXPECT_EQ(ParseJobDescription(deep + std::string(deep.size(), ']')).code(),
+            StatusCode::kDataError);
+  std::string objects;
+  for (int i = 0; i < 1 << 18; ++i) objects += "{\"version\":";
+  EXPECT_EQ(ParseJobDescription(objects).code(), StatusCode::kDataError);
+  // What nobody asked for may be deep.
+  const std::string nested =
+      "{\"more\":" + std::string(1 << 20, '[') + std::string(1 << 20, ']') + ",";
+  EXPECT_TRUE(ParseJobDescription(nested + ToJson(Example()).substr(1)).ok());
 }
 
 TEST(SavedJob, ThatDoesNotFitItsNumbersIsRefused) {
@@ -85,13 +140,40 @@ TEST(SavedJob, ThatDoesNotFitItsNumbersIsRefused) {
   state = StateOf(Example());
   state.parameters = std::make_shared<std::vector<float>>(99);
   EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
+  JobDescription wrapped = Example();
+  wrapped.history.first_loss = std::numeric_limits<uint64_t>::max();  // And 2 losses: step 1.
+  state = StateOf(wrapped);
+  state.step = 1;
+  EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
+}
+
+TEST(SavedJob, OfADivergedJobIsRefused) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  CheckpointState state = StateOf(Example());
+  state.optimizer_state = std::make_shared<std::vector<float>>(3, infinity);
+  EXPECT_THAT(Understand(state).status().message(), HasSubstr("`resume_step`"));
+  state = StateOf(Example());
+  state.parameters = std::make_shared<std::vector<float>>(100, -infinity);
+  EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
+}
+
+// A folder that anybody may have written: its model is of any size.
+TEST(SavedJob, WhoseModelDoesNotFitItsParametersHasNone) {
+  for (const char* name : {"mlp:99999999999999999999", "mlp:4294967295,4294967295", "softmax", "",
+                           "a trainer", "mlp:0"}) {
+    JobDescription about = Example();
+    about.model = {name, std::numeric_limits<uint32_t>::max(), 4};
+    const auto saved = Understand(StateOf(about));
+    ASSERT_TRUE(saved.ok()) << saved.status().ToString();
+    EXPECT_FALSE(ModelOf(*saved).ok()) << name;
+  }
 }
 
 TEST(SavedJob, OnlyWhatTheBatchesDoNotDependOnMayChange) {
   const SavedJob saved = Understand(StateOf(Example())).value();
   JobDescription now = Example();
-  now.learning_rate = 1;
-  now.l2 = 0;
+  now.optimizer.learning_rate = 1;
+  now.optimizer.l2 = 0;
   now.steps = 5;
   EXPECT_TRUE(CheckSameJob(saved, now, 7).ok());
   EXPECT_THAT(CheckSameJob(saved, now, 8).message(), HasSubstr("seed"));
@@ -99,7 +181,11 @@ TEST(SavedJob, OnlyWhatTheBatchesDoNotDependOnMayChange) {
       {"model", [](JobDescription& job) { job.model.name = "mlp:9"; }},
       {"features", [](JobDescription& job) { job.model.features = 8; }},
       {"parameters", [](JobDescription& job) { job.parameters = 101; }},
-      {"optimizer", [](JobDescription& job) { job.optimizer = "sgd"; }},
+      {"optimizer", [](JobDescription& job) { job.optimizer.name = "sgd"; }},
+      {"momentum", [](JobDescription& job) { job.optimizer.momentum = 0.5; }},
+      {"beta1", [](JobDescription& job) { job.optimizer.beta1 = 0.5; }},
+      {"beta2", [](JobDescription& job) { job.optimizer.beta2 = 0.5; }},
+      {"epsilon", [](JobDescription& job) { job.optimizer.epsilon = 1e-4; }},
       {"batch", [](JobDescription& job) { job.batch = 61; }},
       {"samples", [](JobDescription& job) { job.samples = 601; }},
       {"partitions", [](JobDescription& job) { job.partitions = 63; }},

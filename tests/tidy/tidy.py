@@ -42,7 +42,7 @@ THIRD_PARTY = {
     r"xxh.*\.h": r"transport/.*\.cc|runtime/checkpoint/shard_hash\.cc",
     r"zlib\.h": r"training/.*\.cc",
     r"zip\.h": r"training/npz_format\.cc|tests/training/.*",
-    r"nlohmann/": r"training/.*\.cc|runtime/saved_job\.cc|api/.*\.cc|cli/.*\.cc|benchmarks/.*\.cc",
+    r"nlohmann/": r"training/.*\.cc|runtime/saved_job_json\.cc|api/.*\.cc|cli/.*\.cc|benchmarks/.*\.cc",
     r"toml\+\+/|toml\.hpp": r"profiles/.*\.cc",
     r"CLI/": r"cli/.*\.(cc|h)|benchmarks/.*\.cc",
     r"fmt/": r".*\.cc|cli/.*\.h",

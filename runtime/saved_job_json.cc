@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The description of a job as text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "runtime/saved_job.h"
+
+namespace motley {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint32_t kVersion = 2;         // Of the description; readers take this and older ones.
+constexpr int kDepth = 3;                // Of its nesting.
+constexpr size_t kMostLosses = 1 << 20;  // 20 MiB of text.
+
+// JSON has no other numbers.
+double Finite(double value) {
+  return std::isfinite(value) ? value : std::numeric_limits<double>::max();
+}
+
+// What a folder that anybody may have written says: each value has its kind and range, or `error`
+// names the first that has not.
+class Fields {
+ public:
+  Fields(const Json& json, Status& error) : json_(json), error_(error) {}
+
+  Fields Object(const char* name) const {
+    static const Json kNone = Json::object();
+    const Json* found =
+        Find(name, "an object", [](const Json& value) { return value.is_object(); });
+    return Fields(found != nullptr ? *found : kNone, error_);
+  }
+  void Take(const char* name, std::string& out) const {
+    TakeIf(
+        name, "a text", [](const Json& value) { return value.is_string(); }, out);
+  }
+  void Take(const char* name, bool& out) const {
+    TakeIf(
+        name, "true or false", [](const Json& value) { return value.is_boolean(); }, out);
+  }
+  template <std::unsigned_integral T>
+  void Take(const char* name, T& out) const {
+    const auto fits = [](const Json& value) {
+      return value.is_number_unsigned() && std::in_range<T>(value.get<uint64_t>());
+    };
+    TakeIf(name, "a whole number of its size", fits, out);
+  }
+  template <std::floating_point T>
+  void Take(const char* name, T& out) const {
+    TakeIf(name, "a number of its size", Fits<T>, out);
+  }
+  void Take(const char* name, std::vector<double>& out) const {
+    const auto fits = [](const Json& value) {
+      return value.is_array() && std::all_of(value.begin(), value.end(), Fits<double>);
+    };
+    TakeIf(name, "a list of numbers", fits, out);
+  }
+
+ private:
+  template <typename T>
+  static bool Fits(const Json& value) {
+    return value.is_number() && std::abs(value.get<double>()) <= std::numeric_limits<T>::max();
+  }
+  template <typename Check>
+  const Json* Find(const char* name, const char* kind, const Check& fits) const {
+    const auto found = json_.find(name);
+    if (found != json_.end() && fits(*found)) return &*found;
+    if (error_.ok()) error_ = Status::DataError(fmt::format("'{}' is not {}", name, kind));
+    return nullptr;
+  }
+  template <typename T, typename Check>
+  void TakeIf(const char* name, const char* kind, const Check& fits, T& out) const {
+    if (const Json* found = Find(name, kind, fits); found != nullptr) found->get_to(out);
+  }
+
+  const Json& json_;
+  Status& error_;
+};
+
+void TakeOptimizer(const Fields& fields, uint32_t version, OptimizerOptions& out) {
+  fields.Take("name", out.name);
+  fields.Take("learning_rate", out.learning_rate);
+  fields.Take("l2", out.l2);
+  if (version < 2) return;  // Nobody could choose the rest then.
+  fields.Take("momentum", out.momentum);
+  fields.Take("beta1", out.beta1);
+  fields.Take("beta2", out.beta2);
+  fields.Take("epsilon", out.epsilon);
+}
+
+void TakeHistory(const Fields& fields, JobHistory& out) {
+  fields.Take("wall_seconds", out.wall_seconds);
+  fields.Take("discarded_steps", out.discarded_steps);
+  fields.Take("audited_steps", out.audited_steps);
+  fields.Take("max_decode_error", out.max_decode_error);
+  fields.Take("max_amplification", out.max_amplification);
+  fields.Take("first_loss", out.first_loss);
+  fields.Take("batch_loss", out.batch_loss);
+}
+
+JobDescription TakeAll(const Fields& fields, uint32_t version) {
+  JobDescription about;
+  const Fields model = fields.Object("model");
+  model.Take("name", about.model.name);
+  model.Take("features", about.model.features);
+  model.Take("classes", about.model.classes);
+  model.Take("parameters", about.parameters);
+  model.Take("own_trainer", about.own_trainer);
+  TakeOptimizer(fields.Object("optimizer"), version, about.optimizer);
+  const Fields data = fields.Object("data");
+  data.Take("samples", about.samples);
+  data.Take("sparse", about.sparse);
+  data.Take("fingerprint", about.fingerprint);
+  data.Take("class_labels", about.meaning.class_labels);
+  data.Take("input_scale", about.meaning.input_scale);
+  data.Take("split", about.meaning.split);
+  fields.Take("batch", about.batch);
+  fields.Take("partitions", about.partitions);
+  fields.Take("steps", about.steps);
+  TakeHistory(fields.Object("history"), about.history);
+  return about;
+}
+
+}  // namespace
+
+std::string ToJson(const JobDescription& about) {
+  const JobHistory& history = about.history;
+  const size_t dropped =
+      history.batch_loss.size() - std::min(history.batch_loss.size(), kMostLosses);
+  std::vector<double> losses(history.batch_loss.begin() + static_cast<ptrdiff_t>(dropped),
+                             history.batch_loss.end());
+  for (double& loss : losses) loss = Finite(loss);
+  const Json json = {{"version", kVersion},
+                     {"model",
+                      {{"name", about.model.name},
+                       {"features", about.model.features},
+                       {"classes", about.model.classes},
+                       {"parameters", about.parameters},
+                       {"own_trainer", about.own_trainer}}},
+                     {"optimizer",
+                      {{"name", about.optimizer.name},
+                       {"learning_rate", about.optimizer.learning_rate},
+                       {"l2", about.optimizer.l2},
+                       {"momentum", about.optimizer.momentum},
+                       {"beta1", about.optimizer.beta1},
+                       {"beta2", about.optimizer.beta2},
+                       {"epsilon", about.optimizer.epsilon}}},
+                     {"data",
+                      {{"samples", about.samples},
+                       {"sparse", about.sparse},
+                       {"fingerprint", about.fingerprint},
+                       {"class_labels", about.meaning.class_labels},
+                       {"input_scale", about.meaning.input_scale},
+                       {"split", about.meaning.split}}},
+                     {"batch", about.batch},
+                     {"partitions", about.partitions},
+                     {"steps", about.steps},
+                     {"history",
+                      {{"wall_seconds", history.wall_seconds},
+                       {"discarded_steps", history.discarded_steps},
+                       {"audited_steps", history.audited_steps},
+                       {"max_decode_error", Finite(history.max_decode_error)},
+                       {"max_amplification", Finite(history.max_amplification)},
+                       {"first_loss", history.first_loss + dropped},
+                       {"batch_loss", losses}}}};
+  return json.dump();
+}
+
+Result<JobDescription> ParseJobDescription(const std::string& text) {
+  // What is deeper than ToJson ever goes is read over and not kept.
+  const auto shallow = [](int depth, Json::parse_event_t, const Json&) { return depth <= kDepth; };
+  Status error;
+  try {
+    const Json json = Json::parse(text, shallow);
+    const Fields fields(json, error);
+    uint32_t version = 0;
+    fields.Take("version", version);
+    if (version > kVersion) {
+      return Status::Conflict(
+          fmt::format("a newer Motley wrote this checkpoint (its description has version {}, this "
+                      "one reads up to {})",
+                      version, kVersion));
+    }
+    JobDescription about = TakeAll(fields, version);
+    if (error.ok()) return about;
+  } catch (const nlohmann::json::exception& thrown) {
+    error = Status::DataError(thrown.what());
+  }
+  return error.WithContext("a checkpoint's description");
+}
+
+}  // namespace motley
