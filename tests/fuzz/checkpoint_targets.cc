@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/shard_format.h"
+#include "runtime/saved_job.h"
 #include "sim/sim_store.h"
 #include "tests/fuzz/target.h"
 
@@ -58,6 +59,29 @@ void Checkpoint(std::string_view input) {
   if (!repaired.ok()) return;
   const auto report = VerifyCheckpoint(store, repaired->info.step);
   MOTLEY_ASSERT(report.ok() && report->healthy());
+}
+
+// What was read can be written and read again, and its model, if it has one, has its parameters.
+void Description(std::string_view input) {
+  const auto about = ParseJobDescription(std::string(input));
+  if (!about.ok()) {
+    MOTLEY_ASSERT(about.code() == StatusCode::kDataError || about.code() == StatusCode::kConflict);
+    return;
+  }
+  const std::string text = ToJson(*about);
+  const auto again = ParseJobDescription(text);
+  MOTLEY_ASSERT(again.ok() && ToJson(*again) == text);
+  constexpr uint64_t kMostParameters = 1000;
+  CheckpointState state;
+  state.step = about->history.first_loss + about->history.batch_loss.size();
+  state.description = text;
+  state.parameters =
+      std::make_shared<std::vector<float>>(std::min(about->parameters, kMostParameters));
+  state.optimizer_state = std::make_shared<std::vector<float>>();
+  const auto saved = Understand(state);
+  if (!saved.ok()) return;
+  const auto model = ModelOf(*saved);
+  if (model.ok()) MOTLEY_ASSERT(model->parameters.size() == about->parameters);
 }
 
 }  // namespace motley::fuzz

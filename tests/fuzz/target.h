@@ -39,6 +39,8 @@ void FaultPlan(std::string_view input);
 void ShardFile(std::string_view input);
 // Whole folders of shard files: tests/fuzz/checkpoint_targets.cc.
 void Checkpoint(std::string_view input);
+// What a checkpoint says about its job.
+void Description(std::string_view input);
 
 // Calls of the C API: tests/fuzz/call_targets.cc.
 void Calls(std::string_view input);

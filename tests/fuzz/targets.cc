@@ -12,6 +12,7 @@ const std::vector<Target>& Targets() {
       {"checkpoint", Checkpoint},
       {"control", Control},
       {"csv", Csv},
+      {"description", Description},
       {"faults", FaultPlan},
       {"frames", Frames},
       {"gzip", Gzip},

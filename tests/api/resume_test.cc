@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a resumed job takes from its checkpoint, and what it refuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/api/api_world.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A job of 12 steps with seed 9 and L2, and its checkpoints of steps 6 and 12.
+class Resume : public ::testing::Test {
+ protected:
+  Resume() {
+    motley_job_options options = SmallJob();
+    options.seed = 9;
+    options.l2 = 0.01;
+    options.checkpoint = folder_.c_str();
+    options.checkpoint_every = 6;
+    TestJob job(options);
+    job.RunFine();
+    parameters_ = job.Parameters();
+    loss_ = job.Report("final_loss");
+  }
+  ~Resume() override { std::filesystem::remove_all(folder_); }
+
+  // Nothing but the data is given.
+  motley_job_options Resumed() const {
+    motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
+    options.data = SampleFile().c_str();
+    options.shares = "equal";
+    options.threads = 1;
+    options.resume = folder_.c_str();
+    return options;
+  }
+
+  const std::string folder_ = TemporaryPath("resume");
+  std::vector<float> parameters_;
+  double loss_ = 0;
+};
+
+TEST_F(Resume, OfAFinishedJobStartsNoWorkersAndHasItsResults) {
+  motley_job_options options = Resumed();
+  options.checkpoint = folder_.c_str();
+  TestJob job(options);
+  std::string said;
+  int workers = 0;
+  job.OnEvent([&](const motley_event& event) {
+    said += event.text;
+    workers += event.kind == MOTLEY_EVENT_WORKER_JOINED ? 1 : 0;
+  });
+  job.RunFine();
+  EXPECT_EQ(workers, 0);
+  EXPECT_THAT(said, HasSubstr("nothing is left to train"));
+  EXPECT_EQ(job.Parameters(), parameters_);
+  EXPECT_EQ(job.Report("steps"), 12);
+  EXPECT_EQ(job.Report("final_loss"), loss_);
+  EXPECT_EQ(job.Metrics().checkpoint_step, 12U);
+}
+
+TEST_F(Resume, OfFewerStepsThanThereAreIsRefused) {
+  motley_job_options options = Resumed();
+  options.steps = 11;
+  EXPECT_EQ(TestJob(options).Run(), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("12"));
+}
+
+TEST_F(Resume, GoesBackToAnOlderStepInAnotherFolder) {
+  motley_job_options options = Resumed();
+  options.resume_step = 6;
+  options.checkpoint = folder_.c_str();
+  EXPECT_EQ(TestJob(options).Run(), MOTLEY_CONFLICT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("newer checkpoint of this job (step 12)"));
+  const std::string other = TemporaryPath("other");
+  options.checkpoint = other.c_str();
+  TestJob job(options);
+  job.RunFine();
+  EXPECT_EQ(job.Report("resumed_from"), 6);
+  EXPECT_EQ(job.Parameters(), parameters_) << "the same steps again";
+  std::filesystem::remove_all(other);
+  options.resume_step = 5;
+  EXPECT_EQ(TestJob(options).Run(), MOTLEY_NOT_FOUND);
+}
+
+// 7 and 0 are the defaults of a new job: only `given` tells that they are meant.
+TEST_F(Resume, DefaultsThatAreMeantCount) {
+  motley_job_options options = Resumed();
+  options.resume_step = 6;
+  TestJob open(options);
+  open.RunFine();
+  EXPECT_EQ(open.Parameters(), parameters_);
+
+  options.given = MOTLEY_GIVEN_L2;
+  TestJob without(options);
+  without.RunFine();
+  EXPECT_NE(without.Parameters(), parameters_) << "no L2 from step 6 on";
+
+  options.given = MOTLEY_GIVEN_SEED;
+  EXPECT_EQ(TestJob(options).Run(), MOTLEY_CONFLICT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("`seed` 7"));
+}
+
+TEST_F(Resume, ErrorsNameOptionsAndNoFlags) {
+  motley_job_options options = SmallJob();
+  options.checkpoint = folder_.c_str();
+  EXPECT_EQ(TestJob(options).Run(), MOTLEY_CONFLICT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("`resume`"));
+  EXPECT_THAT(motley_last_error(), Not(HasSubstr("--")));
+}
+
+TEST(ResumeOptions, ThatMeanNothingAreRefused) {
+  motley_job* job = nullptr;
+  motley_job_options options = SmallJob();
+  options.resume_step = 6;
+  EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("`resume_step` 6"));
+  options = SmallJob();
+  options.given = 4;
+  EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("`given` 0x4"));
+  EXPECT_EQ(job, nullptr);
+}
+
+}  // namespace
+}  // namespace motley
