@@ -60,7 +60,8 @@ void ServerRun::Strike(const Fault& fault) {
 void ServerRun::OnExited(WorkerId worker, const Status& how) {
   watch_.Note(how);
   // Once training began the server itself misses them; before, it would wait for others to come.
-  if (watch_.started || finished_) return;
+  // After a stop they leave because it said goodbye.
+  if (watch_.started || finished_ || stop_.thrown() > 0) return;
   if (workers_->running() == 0) {
     observers_.OnNotice(how.ToString() + " before training began");
     failure_ =

@@ -266,6 +266,15 @@ TEST(ApiStop, FromAnotherThread) {
   stopper.join();
 }
 
+// Its workers leave because of the stop, and are not what ended it.
+TEST(ApiStop, BeforeTrainingBegins) {
+  TestJob job(EndlessJob());
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind == MOTLEY_EVENT_WORKER_JOINED) motley_job_stop(job.get());
+  });
+  EXPECT_EQ(job.Run(), MOTLEY_CANCELLED) << motley_last_error();
+}
+
 // Its worker stays for a second after the goodbye, and then leaves a trace.
 TEST(ApiStop, TheSecondTimeNobodyWaitsForGoodbyes) {
   const std::string trace = TemporaryPath("farewell");
