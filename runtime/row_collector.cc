@@ -102,6 +102,10 @@ Result<bool> RowCollector::Begin(WorkerId worker, const Header& header, bool fen
   seat.slice = *slice;
   seat.receiving = true;
   seat.norm = header.norm;
+  if (values.empty() && !spare_.empty()) {
+    values = std::move(spare_.back());
+    spare_.pop_back();
+  }
   values.resize(cut_.size(*slice));
   return true;
 }
@@ -113,6 +117,9 @@ Status RowCollector::Finish(WorkerId worker, std::vector<float>& values) {
   std::vector<Event> events;
   if (Counts(assignment)) {
     Status added = Add(worker, values, events);
+    if (!values.empty() && spare_.size() < seats_.size()) {
+      spare_.push_back(std::exchange(values, {}));
+    }
     if (added.code() == StatusCode::kResource) return added;
     assignment.added |= decoder_->spoiled();
     if (!added.ok()) return Refuse(worker, &assignment, std::move(added));
