@@ -105,6 +105,7 @@ std::string TrainJson(const TrainReport& report) {
                {"audited_steps", job.audited_steps},
                {"code", plan.job.code},
                {"tolerate", plan.job.tolerate},
+               {"tolerate_at_end", job.scheduler.tolerates},
                {"shares", plan.job.shares == Shares::kEqual ? "equal" : "proportional"},
                {"model", plan.job.model.name},
                {"seed", plan.job.seed},
@@ -118,6 +119,9 @@ std::string TrainJson(const TrainReport& report) {
     json["checkpoint"] = {{"step", job.checkpoint_step},
                           {"written", job.checkpoints},
                           {"failed", job.checkpoint_failures}};
+    if (!job.checkpoint_status.ok()) {
+      json["checkpoint"]["error"] = job.checkpoint_status.ToString();
+    }
   }
   if (!job.batch_loss.empty()) json["batch_loss"] = job.batch_loss.back();
   if (report.train) json["final_loss"] = report.train->loss;

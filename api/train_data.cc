@@ -21,7 +21,8 @@ ReadOptions OptionsFor(const std::string& label, const std::string& model) {
 
 Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::string& label,
                                          const std::string& model, double split, uint64_t seed,
-                                         uint64_t memory_bytes, const Unwanted& unwanted) {
+                                         uint64_t memory_bytes, const Unwanted& unwanted,
+                                         Features features) {
   ReadOptions options = OptionsFor(label, model);
   options.memory_bytes = memory_bytes;
   options.unwanted = unwanted;
@@ -41,8 +42,10 @@ Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::str
     train_rows = std::move(rows.train);
     test_rows = std::move(rows.test);
   }
-  MOTLEY_ASSIGN_OR_RETURN(const float largest, LargestMagnitude(*all, train_rows, unwanted));
-  if (largest > 1) data.input_scale = 1 / largest;
+  if (features == Features::kScaled) {
+    MOTLEY_ASSIGN_OR_RETURN(const float largest, LargestMagnitude(*all, train_rows, unwanted));
+    if (largest > 1) data.input_scale = 1 / largest;
+  }
   data.test = std::make_shared<const DataView>(read.test != nullptr ? read.test : all,
                                                std::move(test_rows), data.input_scale);
   data.train = std::make_shared<const DataView>(all, std::move(train_rows), data.input_scale);

@@ -21,6 +21,9 @@ struct PreparedData {
 
 inline constexpr double kAllTrain = 1;  // A split that leaves no test samples.
 
+// kAsTheyAre: for a trainer, whose owner decides.
+enum class Features { kScaled, kAsTheyAre };
+
 // Reads `spec` and, when it brings no test samples, splits it by `seed`: `split` trains (0: 0.8).
 // Features larger than 1 are all divided by the largest magnitude among those that train, so that
 // one learning rate suits pixels of any depth (training on raw 0..16 pixels at the default rate is
@@ -31,7 +34,8 @@ inline constexpr double kAllTrain = 1;  // A split that leaves no test samples.
 Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::string& label,
                                          const std::string& model, double split, uint64_t seed,
                                          uint64_t memory_bytes = 0,
-                                         const Unwanted& unwanted = nullptr);
+                                         const Unwanted& unwanted = nullptr,
+                                         Features features = Features::kScaled);
 
 // The samples to predict: a file, or a folder in MNIST's layout (its test samples), with the labels
 // that the model knows, scaled as its training data were.

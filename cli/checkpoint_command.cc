@@ -39,7 +39,7 @@ std::string ListTable(const Json& all) {
   return table.Format();
 }
 
-std::string ReportTable(const Json& report) {
+std::string ReportTable(const Json& report, bool newest) {
   Table table({"shard", "state", "damaged blocks", "path"});
   for (const Json& shard : report["shards"]) {
     const size_t damaged = shard.contains("damaged_blocks") ? shard["damaged_blocks"].size() : 0;
@@ -53,7 +53,8 @@ std::string ReportTable(const Json& report) {
                         : report["restorable"].get<bool>() ? "it can be restored: motley "
                                                              "checkpoint restore does it"
                                                            : "it cannot be restored";
-  return table.Format() + fmt::format("step {} as {}: {} of {} each; {}\n", report["step"].dump(),
+  return table.Format() + fmt::format("step {}{} as {}: {} of {} each; {}\n", report["step"].dump(),
+                                      newest ? " (the newest; others with --step)" : "",
                                       report["code"].get<std::string>(),
                                       Count(report["shards"].size(), "shard"),
                                       Count(report["stripes"], "block"), verdict);
@@ -90,7 +91,7 @@ int RunCheckpoint(const CheckpointFlags& flags) {
   const std::unique_ptr<char, void (*)(char*)> owned(json, motley_string_destroy);
   if (json == nullptr) return status == MOTLEY_OK ? kExitOk : FailOfLibrary(status);
   if (flags.action == Action::kList) return List(flags, json);
-  const int printed = PrintResult(flags.json ? json : ReportTable(Json::parse(json)));
+  const int printed = PrintResult(flags.json ? json : ReportTable(Json::parse(json), !flags.step));
   return status == MOTLEY_OK ? printed : kExitFailure;
 }
 

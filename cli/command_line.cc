@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
+#include "fmt/ranges.h"
 
 namespace motley {
 namespace {
@@ -47,9 +48,33 @@ std::string UnknownArgument(const CLI::App& app) {
                      close.empty() ? "" : fmt::format(" Did you mean {}?", close), command);
 }
 
+// Which commands a command lacks that was given without one; empty: that is not what is wrong.
+std::string MissingCommand(const CLI::App& app) {
+  for (const CLI::App* sub : app.get_subcommands()) {
+    if (sub->get_require_subcommand_min() == 0 || !sub->get_subcommands().empty()) continue;
+    std::vector<std::string> names;
+    for (const CLI::App* each : sub->get_subcommands({})) names.push_back(each->get_name());
+    return fmt::format("motley {} needs one of {}: see motley {} --help.", sub->get_name(),
+                       fmt::join(names, ", "), sub->get_name());
+  }
+  return "";
+}
+
 // CLI11's words where they are clear.
-std::string Explain(const CLI::ParseError& error) {
+std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string missing = MissingCommand(app);
+  if (!missing.empty()) return missing;
   const std::string text = error.what();
+  const size_t excludes = text.find(" excludes ");
+  if (excludes != std::string::npos) {
+    return fmt::format("{} and {} cannot both be given: leave one of them out.",
+                       text.substr(0, excludes), text.substr(excludes + 10));
+  }
+  const size_t needs = text.find(" requires ");
+  if (needs != std::string::npos) {
+    return fmt::format("{} means nothing without {}: give that too, or leave it out.",
+                       text.substr(0, needs), text.substr(needs + 10));
+  }
   const size_t twice = text.find(": At Most 1 required");
   if (twice != std::string::npos) return text.substr(0, twice) + " is given more than once.";
   return text;
@@ -82,12 +107,15 @@ int RunCommandLine(int argc, char** argv) {
   const CLI::App* predict = AddPredict(app, predict_flags);
   const CLI::App* checkpoint = AddCheckpoint(app, checkpoint_flags);
   const CLI::App* worker = AddWorker(app, worker_flags);
-  app.footer("motley COMMAND --help tells more.");
+  app.footer(
+      "motley COMMAND --help tells more.\n"
+      "Exit codes: 0 all is well, 1 failure, 2 usage, 3 not found, 4 unavailable or too late,\n"
+      "5 no permission, 6 conflict, 128 + N stopped by signal N");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version.
-    return UsageError(app, Explain(error));
+    return UsageError(app, Explain(app, error));
   }
   if (train->parsed()) return RunTrain(train_flags);
   if (simulate->parsed()) return RunSimulate(simulate_flags);

@@ -55,8 +55,10 @@ Status CheckWritable(std::string_view flag, const std::string& path) {
   // A device such as /dev/full needs no new directory entry.
   const std::string& target = exists ? path : folder;
   if (access(target.c_str(), W_OK) != 0) {
-    return Status::Resource(fmt::format("{} {}: cannot write to {}: {}. Choose another place", flag,
-                                        path, target, std::strerror(errno)));
+    const bool forbidden = errno == EACCES || errno == EPERM || errno == EROFS;
+    return Status(forbidden ? StatusCode::kPermission : StatusCode::kResource,
+                  fmt::format("{} {}: cannot write to {}: {}. Choose another place", flag, path,
+                              target, std::strerror(errno)));
   }
   return Status::Ok();
 }

@@ -47,6 +47,12 @@ std::string Losses(const json& report) {
   return text + "\n";
 }
 
+std::string Tolerates(const json& report) {
+  const auto asked = report.at("tolerate").get<uint32_t>();
+  const uint32_t at_end = report.value("tolerate_at_end", asked);
+  return asked == at_end ? std::to_string(asked) : fmt::format("{} ({} at the end)", asked, at_end);
+}
+
 }  // namespace
 
 std::string WorkerTable(const std::vector<WorkerLine>& lines) {
@@ -69,7 +75,7 @@ std::string TrainTable(const std::string& text) {
   std::string table = WorkerTable(lines) + "\n";
   table +=
       fmt::format("code {}, tolerates {}; {} data transfers, {} new plans, {} rows reassigned\n",
-                  report.at("code").get<std::string>(), report.at("tolerate").get<uint32_t>(),
+                  report.at("code").get<std::string>(), Tolerates(report),
                   report.at("data_transfers").get<uint64_t>(), report.at("replans").get<uint64_t>(),
                   report.at("rows_reassigned").get<uint64_t>());
   table += fmt::format("{} steps ({:.2f} epochs) in {:.2f} s: {:.2f} steps/s, {:.0f} samples/s; ",
@@ -83,6 +89,12 @@ std::string TrainTable(const std::string& text) {
                        Number(report.at("max_decode_error")),
                        report.at("audited_steps").get<uint64_t>());
   return table + Losses(report);
+}
+
+std::string CheckpointError(const std::string& text) {
+  const json report = json::parse(text);
+  const auto checkpoint = report.find("checkpoint");
+  return checkpoint == report.end() ? "" : checkpoint->value("error", "");
 }
 
 }  // namespace motley

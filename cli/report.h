@@ -12,5 +12,7 @@ namespace motley {
 std::string WorkerTable(const std::vector<WorkerLine>& lines);
 // Drawn from the text of motley_job_report, so that it knows no more than programs do.
 std::string TrainTable(const std::string& report);
+// Why the last checkpoint that was tried could not be written; empty: it was, or there is none.
+std::string CheckpointError(const std::string& report);
 
 }  // namespace motley

@@ -104,6 +104,7 @@ struct JobResult {
   uint64_t checkpoint_step = 0;      // Steps that the newest safe checkpoint has; 0: none.
   uint64_t checkpoints = 0;          // Written in this run.
   uint64_t checkpoint_failures = 0;  // Tried in this run, and not written.
+  Status checkpoint_status;          // What became of the last that was tried.
 };
 
 // What happens inside a job, for progress, traces, fault scripts and the simulator's checkers. Loop

@@ -120,17 +120,28 @@ Status CheckBelongs(Store& store, uint64_t run, uint64_t step) {
   return CheckWritable(store, run, step);
 }
 
+Status CheckSameShape(const SavedJob& saved, const ModelSpec& model, bool sparse) {
+  const auto shape = [](const ModelSpec& of, bool is_sparse) {
+    const std::string classes = of.classes > 0 ? fmt::format(", {} classes", of.classes) : "";
+    return fmt::format("{} features{}{}", of.features, classes, is_sparse ? ", sparse" : "");
+  };
+  const JobDescription& was = saved.about;
+  const std::string before = shape(was.model, was.sparse);
+  const std::string now = shape(model, sparse);
+  if (before == now) return Status::Ok();
+  return Status::Conflict(
+      fmt::format("these data have {}, those of the checkpoint's job had {}: give `data` of that "
+                  "job, or start a new job in another folder",
+                  now, before));
+}
+
 Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t seed) {
   const JobDescription& was = saved.about;
-  const auto shape = [](const JobDescription& job) {
-    return fmt::format("{} features, {} classes{}", job.model.features, job.model.classes,
-                       job.sparse ? ", sparse" : "");
-  };
   if (was.own_trainer != now.own_trainer ||
       (!was.own_trainer && was.model.name != now.model.name)) {
     return Differs("model", was.model.name, now.model.name);
   }
-  if (shape(was) != shape(now)) return Differs("data of", shape(was), shape(now));
+  MOTLEY_RETURN_IF_ERROR(CheckSameShape(saved, now.model, now.sparse));
   if (was.parameters != now.parameters) {
     return Differs("parameters:", std::to_string(was.parameters), std::to_string(now.parameters));
   }

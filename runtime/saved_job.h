@@ -73,8 +73,9 @@ Result<SavedJob> LoadSavedJob(Store& store, std::optional<uint64_t> step = {},
 // the newest. Another run is any when `run` is 0.
 Status CheckBelongs(Store& store, uint64_t run, uint64_t step);
 
-// kConflict when `data` are not of the shape that the saved job's were.
-Status CheckSameShape(const SavedJob& saved, const DataShape& data);
+// kConflict when samples of the features and classes of `model` are not of the saved job's shape:
+// what CheckSameJob says first, before a model is made that could not take the parameters.
+Status CheckSameShape(const SavedJob& saved, const ModelSpec& model, bool sparse);
 
 // kConflict names the first thing in which `now` (see Describe) and `seed` are not the saved job's,
 // and what to do.

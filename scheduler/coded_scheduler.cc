@@ -77,6 +77,7 @@ Time CodedScheduler::Deadline() const {
 
 SchedulerStats CodedScheduler::Stats() const {
   SchedulerStats stats = totals_;
+  if (plan_.code != nullptr) stats.tolerates = plan_.code->stragglers;
   for (WorkerId id = 0; id < members_.size(); ++id) {
     stats.workers.push_back(members_[id].stats);
     WorkerStats& worker = stats.workers.back();

@@ -155,6 +155,7 @@ struct SchedulerStats {
   uint64_t replans = 0;          // Plans after the first.
   uint64_t rows_reassigned = 0;  // Rows given to somebody else within a step.
   uint64_t steps_restarted = 0;
+  uint32_t tolerates = 0;  // Workers that the present plan can miss; fewer than asked for at times.
   std::vector<WorkerStats> workers;
 };
 

@@ -41,6 +41,11 @@ Result<DataSpec> ParseDataSpec(const std::string& spec) {
   const bool good = TakeOff(files.path, ":test=", files.test) &&
                     TakeOff(files.test, ":labels=", files.test_labels) &&
                     TakeOff(files.path, ":labels=", files.labels);
+  if (files.path.find(":label=") != std::string::npos ||
+      files.test.find(":label=") != std::string::npos) {
+    return Status::InvalidArgument(fmt::format(
+        "'{}': the file of an array's labels follows :labels=, as in X.npy:labels=Y.npy", spec));
+  }
   const bool named = !files.path.empty() && (files.test_labels.empty() || !files.test.empty());
   if (good && named) return files;
   return Status::InvalidArgument(

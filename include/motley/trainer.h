@@ -21,7 +21,8 @@ extern "C" {
 #endif
 
 /**
- * Samples in memory, when the job has data (motley_job_options.data). Dense: `features` holds
+ * Samples in memory, when the job has data (motley_job_options.data: the server or all-in-one
+ * process reads it and sends samples to the workers). Nothing is scaled. Dense: `features` holds
  * rows x columns values, row by row. Sparse (CSR): row r has the entries row_begin[r] up to, not
  * including, row_begin[r + 1] of `columns` and `features`.
  */

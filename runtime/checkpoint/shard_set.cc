@@ -193,8 +193,8 @@ Result<ShardSet> ChooseSet(Store& store, const ShardScan& scan, std::optional<ui
     if (better) chosen = &set;
   }
   if (chosen != nullptr) return *chosen;
-  std::string text = store.Describe("") + ": no checkpoint";
-  if (step) text += fmt::format(" of step {}", *step);
+  std::string text = fmt::format("there is no checkpoint{} in {}",
+                                 step ? fmt::format(" of step {}", *step) : "", store.Describe(""));
   if (!steps.empty()) text += fmt::format("; there are those of steps {}", fmt::join(steps, ", "));
   if (!scan.headless_steps.empty()) {
     text += fmt::format("; no header can be read in the files of steps {}",

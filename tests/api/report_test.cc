@@ -71,9 +71,21 @@ TEST(TrainJson, HasTheDocumentedKeys) {
   EXPECT_DOUBLE_EQ(json["step_seconds"]["max"], 0.3);
   EXPECT_EQ(json["data_transfers"], 7);
   for (const char* key : {"wall_seconds", "discarded_steps", "max_decode_error", "code", "tolerate",
-                          "seed", "replans", "rows_reassigned"}) {
+                          "tolerate_at_end", "seed", "replans", "rows_reassigned"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
+}
+
+TEST(TrainJson, TellsWhyTheLastCheckpointFailed) {
+  Example example;
+  example.plan.job.checkpoint.every = 5;
+  example.job.checkpoint_failures = 1;
+  const auto checkpoint = [&] {
+    return nlohmann::json::parse(TrainJson(example.Report())).at("checkpoint");
+  };
+  EXPECT_FALSE(checkpoint().contains("error"));
+  example.job.checkpoint_status = Status::Resource("the disk is full");
+  EXPECT_EQ(checkpoint()["error"], "the disk is full");
 }
 
 TEST(TrainJson, WorkersAreRelativeToTheFastest) {

@@ -184,6 +184,32 @@ motley_status AccumulateLabels(void* context, const motley_work* work) {
   return MOTLEY_OK;
 }
 
+// Lets a batch pass whose features are those of the file below, unscaled.
+motley_status CheckLargeFeatures(void*, const motley_work* work) {
+  const motley_batch* batch = work->batch;
+  for (uint64_t i = 0; i < batch->rows; ++i) {
+    if (batch->features[i] != 10.0f * static_cast<float>(work->samples[i])) return 1;
+  }
+  return MOTLEY_OK;
+}
+
+TEST(ApiTrainerJob, FeaturesAreThoseOfTheFile) {
+  const std::string path = testing::TempDir() + "/motley_trainer_features.csv";
+  {
+    std::ofstream file(path);
+    for (int i = 0; i < 100; ++i) file << 10 * i << ",1\n";
+  }
+  motley_trainer trainer MOTLEY_TRAINER_INIT;
+  trainer.parameter_count = 1;
+  trainer.accumulate = CheckLargeFeatures;
+  motley_job_options options = SmallJob();
+  options.data = path.c_str();
+  TestJob job(options);
+  ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK) << motley_last_error();
+  job.RunFine();
+  std::remove(path.c_str());
+}
+
 TEST(ApiTrainerJob, GetsTheSamplesOfItsData) {
   std::atomic<uint64_t> computed{0};
   motley_trainer trainer MOTLEY_TRAINER_INIT;

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import unittest
 
-from program import PROGRAM, ProgramTest
+from program import PROGRAM, ProgramTest, write_samples
 
 
 class Errors(ProgramTest):
@@ -79,6 +79,46 @@ class Errors(ProgramTest):
         self.train(2, ["rate"], "--lr", "-1")
         self.train(2, ["rate"], "--lr", "0")
 
+    def test_flags_that_mean_nothing_alone_or_together(self):
+        self.train(2, ["--steps and --epochs cannot both be given"], "--epochs", "1")
+        for flag, value in (("--checkpoint-every", "5"), ("--checkpoint-code", "3+2")):
+            self.train(2, [f"{flag} means nothing without --checkpoint"], flag, value)
+        self.refuse(2, ["list, verify, restore, export"], "checkpoint")
+
+    def test_memory_has_a_unit_and_a_least_size(self):
+        for size in ("1", "1048576", "1KiB", "0.9MiB", "-1GiB", "1MiBs", "MiB", "1e30GiB", "nan",
+                     ""):
+            self.train(2, ["--memory", "at least 1MiB"], f"--memory={size}")
+        for size in ("1MiB", "1.5 gb", "2048k", "1048576B"):
+            self.run_program("train", "--data", self.data, "--steps", 2, "--memory", size)
+        self.assertIn("--memory SIZE ", self.run_program("train", "--help").stdout)
+
+    def test_data_that_a_job_cannot_go_on_with_are_told_by_their_shape(self):
+        folder = self.folder / "state"
+        self.run_program("train", "--data", self.data, "--steps", 2, "--checkpoint", folder)
+        other = self.folder / "narrow.csv"
+        write_samples(other, features=5)
+        self.refuse(6, ["these data have 5 features, 4 classes", "had 12 features"], "train",
+                    "--data", other, "--steps", "4", "--resume", folder)
+        shown = self.run_program("checkpoint", "verify", folder).stdout
+        self.assertIn("step 2 (the newest; others with --step)", shown)
+        shown = self.run_program("checkpoint", "verify", folder, "--step", 2).stdout
+        self.assertIn("step 2 as 4+2", shown)
+
+    def test_a_folder_without_checkpoints(self):
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.refuse(3, [f"there is no checkpoint in {empty}"], "checkpoint", "verify", empty)
+        self.train(3, [f"there is no checkpoint in {empty}"], "--resume", empty)
+
+    def test_folders_that_may_not_be_written_to(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may write everywhere")
+        folder = self.folder / "closed"
+        folder.mkdir(mode=0o555)
+        self.train(5, ["--out"], "--out", folder / "model")
+        self.train(5, ["--checkpoint"], "--checkpoint", folder / "state")
+
     def test_port_in_use(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
@@ -137,7 +177,7 @@ class Errors(ProgramTest):
 
     def test_worker_needs_a_server_and_a_token(self):
         self.refuse(2, ["--server"], "worker")
-        self.refuse(2, ["token", "MOTLEY_TOKEN"], "worker", "--server", "127.0.0.1:1")
+        self.refuse(2, ["set the environment variable MOTLEY_TOKEN"], "worker", "--server", "127.0.0.1:1")
 
     def test_predict_refuses_what_is_no_model(self):
         self.refuse(1, ["clouds.csv"], "predict", "--model", self.data, "--data", self.data)
@@ -156,6 +196,9 @@ class Commands(ProgramTest):
     def test_leading_zeros_mean_nothing(self):
         result = self.run_json("simulate", "--workers", "010", "--steps", "2", "--seed", "08")
         self.assertEqual(len(result["workers"]), 10)
+
+    def test_exit_codes_are_told(self):
+        self.assertIn("Exit codes: 0 all is well", self.run_program("--help").stdout)
 
     def test_closed_standard_streams_are_no_reason_to_abort(self):
         command = f'exec "{PROGRAM}" train --data "{self.data}" --steps 2'

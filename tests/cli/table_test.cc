@@ -56,6 +56,23 @@ TEST(TrainTable, ShowsWhatTheReportSays) {
   }
 }
 
+TEST(TrainTable, SaysWhatIsToleratedAtTheEndWhenThatIsLess) {
+  nlohmann::json report = Report();
+  report["tolerate_at_end"] = 1;
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("tolerates 1; "));
+  report["tolerate_at_end"] = 0;
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("tolerates 1 (0 at the end); "));
+}
+
+TEST(CheckpointError, IsThatOfTheReport) {
+  nlohmann::json report = Report();
+  EXPECT_EQ(CheckpointError(report.dump()), "");
+  report["checkpoint"] = {{"step", 3}, {"written", 1}, {"failed", 0}};
+  EXPECT_EQ(CheckpointError(report.dump()), "");
+  report["checkpoint"]["error"] = "the disk is full";
+  EXPECT_EQ(CheckpointError(report.dump()), "the disk is full");
+}
+
 TEST(TrainTable, ShowsTheLossesThatThereAre) {
   nlohmann::json report = Report();
   report["batch_loss"] = 0.75;

@@ -202,6 +202,15 @@ TEST(SavedJob, OnlyWhatTheBatchesDoNotDependOnMayChange) {
   }
 }
 
+TEST(SavedJob, OtherDataAreToldByTheirShape) {
+  const SavedJob saved = Understand(StateOf(Example())).value();
+  EXPECT_TRUE(CheckSameShape(saved, Example().model, true).ok());
+  const Status other = CheckSameShape(saved, {"mlp:8", 10, 4}, false);
+  EXPECT_EQ(other.code(), StatusCode::kConflict);
+  EXPECT_THAT(other.message(), HasSubstr("these data have 10 features, 4 classes, those of"));
+  EXPECT_THAT(other.message(), HasSubstr("had 7 features, 4 classes, sparse"));
+}
+
 TEST(SavedJob, OtherDataOfTheSameShapeHaveAnotherFingerprint) {
   const MemorySource one(MakeSamples(7, 4, false, 600, 1));
   const MemorySource same(MakeSamples(7, 4, false, 600, 1));

@@ -193,6 +193,7 @@ TEST(Readers, MissingFilesAndEmptySpecsAreNamed) {
   ExpectFails("", StatusCode::kInvalidArgument, "PATH");
   ExpectFails(path + ":test=", StatusCode::kInvalidArgument, "PATH:test=FILE");
   ExpectFails(path + ":test=" + folder.Path(""), StatusCode::kInvalidArgument, "folder");
+  ExpectFails(path + ":label=" + path, StatusCode::kInvalidArgument, "X.npy:labels=Y.npy");
 }
 
 TEST(Readers, TrainAndTestThatDoNotMatchAreRefused) {
