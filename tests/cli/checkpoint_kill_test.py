@@ -108,10 +108,10 @@ class Kills(ProgramTest):
         folder = self.folder / "state"
         acknowledged = kills = resumes = beginnings = damages = 0
         while True:
-            resume = acknowledged > 0
-            if not resume:
-                shutil.rmtree(folder, ignore_errors=True)
-                beginnings += 1
+            # What a kill inside the first checkpoint left is no obstacle to another job, unless it
+            # was whole though nobody was told.
+            resume = acknowledged > 0 or self.is_restorable(folder)
+            beginnings += 0 if resume else 1
             # Beyond the wanted number it may finish.
             command = self.checkpointed(steps, folder, resume) + ["--json"]
             if kills < KILLS:
@@ -130,8 +130,9 @@ class Kills(ProgramTest):
             acknowledged = max([acknowledged, *map(int, SAFE.findall(said))])
             if code == 0 and kills >= KILLS:
                 break
-            if code == 0:  # Faster than the kill: what is left is another job's beginning.
+            if code == 0:  # Faster than the kill: the next is another job's beginning.
                 acknowledged = 0
+                shutil.rmtree(folder)
                 continue
             kills += 1
             if resume and draw.random() < 0.3:
@@ -146,6 +147,24 @@ class Kills(ProgramTest):
         self.assertEqual(result["steps"], steps)
         self.assertLessEqual(abs(result["final_loss"] - calm["final_loss"]),
                              1e-6 * calm["final_loss"])
+
+    def is_restorable(self, folder):
+        verified = subprocess.run([PROGRAM, "checkpoint", "verify", folder, "--json"],
+                                  capture_output=True)
+        return verified.stdout != b"" and json.loads(verified.stdout)["restorable"]
+
+    def test_a_kill_inside_the_first_checkpoint_does_not_stop_the_next_job(self):
+        folder = self.folder / "first"
+        subprocess.run(self.checkpointed(3, folder, False), check=True, capture_output=True)
+        for node in ("node-02", "node-03", "node-04"):  # As if it was killed after two of five.
+            shutil.rmtree(folder / node)
+        before = {path: path.read_bytes() for path in folder.glob("node-*/*.shard")}
+        again = subprocess.run(self.checkpointed(3, folder, False), text=True, capture_output=True)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("cannot be restored and was in the way", again.stderr)
+        for path, content in before.items():
+            self.assertEqual(path.with_name(path.name + ".orphan-1").read_bytes(), content)
+        self.run_program("checkpoint", "verify", folder)
 
     def mend(self, folder):
         """Damage adds up over the runs otherwise, to more than the code was asked to stand."""
@@ -169,8 +188,9 @@ class Kills(ProgramTest):
         for node in ("node-00", "node-02", "node-03"):
             self.assertIn(node, refused.stderr)
 
-    def test_training_outlives_a_full_disk_and_a_signal_saves_the_newest_step(self):
-        folder = self.folder / "small"
+    def full_folder(self, name):
+        """A file system without any room left, and the file that takes it."""
+        folder = self.folder / name
         folder.mkdir()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder],
                                  capture_output=True, text=True)
@@ -184,6 +204,19 @@ class Kills(ProgramTest):
                     pass
             except OSError:
                 pass
+        return folder, filler
+
+    def test_a_last_checkpoint_that_failed_is_a_failure(self):
+        folder, _ = self.full_folder("full")
+        for quiet in ([], ["-q"]):
+            done = subprocess.run(self.checkpointed(7, folder / "state", False) + quiet, text=True,
+                                  capture_output=True)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("motley: the checkpoint was not saved: ", done.stderr)
+            self.assertIn("7 steps", done.stdout)
+
+    def test_training_outlives_a_full_disk_and_a_signal_saves_the_newest_step(self):
+        folder, filler = self.full_folder("small")
         process = subprocess.Popen(self.checkpointed(10**9, folder / "state", False),
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True)
