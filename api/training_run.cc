@@ -47,10 +47,10 @@ Status TrainingRun::OpenData() {
   const bool own = parts_.foreign != nullptr;
   const double split = own && request.split == 0 ? kAllTrain : request.split;
   MOTLEY_ASSIGN_OR_RETURN(
-      data_,
-      PrepareTrainingData(request.data, request.label, own ? "linear" : plan_.job.model.name, split,
-                          request.seed, request.memory_bytes, [this] { return stopped(); },
-                          own ? Features::kAsTheyAre : Features::kScaled));
+      data_, PrepareTrainingData(
+                 request.data, request.label, own ? "linear" : plan_.job.model.name, split,
+                 request.seed, request.memory_bytes, [this] { return stopped(); },
+                 own ? Features::kAsTheyAre : Features::kScaled));
   samples_ = data_.train;
   const DataShape shape = samples_->shape();
   plan_.job.model.features = shape.features;

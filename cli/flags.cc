@@ -222,11 +222,13 @@ CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
       app.add_subcommand("checkpoint", "Look at saved states of jobs, mend them");
   checkpoint->require_subcommand(1);
   AddAction(checkpoint, flags, "list", "What is there", Action::kList);
-  AddAction(checkpoint, flags, "verify", "Read every block of the newest; of others with --step", Action::kVerify);
+  AddAction(checkpoint, flags, "verify", "Read every block of the newest; of others with --step",
+            Action::kVerify);
   AddAction(checkpoint, flags, "restore",
             "Write lost and damaged shards of the newest again; of others with --step",
             Action::kRestore);
-  AddAction(checkpoint, flags, "export", "Write the newest's model as a file; others' with --step", Action::kExport);
+  AddAction(checkpoint, flags, "export",
+            "Write the model of the newest as a file; of others with --step", Action::kExport);
   checkpoint->footer("Example:\n  motley checkpoint verify runs/digits");
   return checkpoint;
 }

@@ -77,7 +77,8 @@ typedef struct motley_job_options {
   uint32_t threads;  /**< Of each worker; 0: chosen. */
   uint32_t reserved; /**< 0 */
 
-  /* Checkpoints (checkpoint.h). */
+  /* Checkpoints (checkpoint.h). Failing to write them ends no job: see the report's
+     checkpoint.error, which is there when the last one failed. */
   const char* checkpoint;      /**< Folder; NULL: none. */
   uint64_t checkpoint_every;   /**< Steps; 0: 100. */
   const char* checkpoint_code; /**< Data + parity blocks: "4+2" (default), "cauchy:10+4". */

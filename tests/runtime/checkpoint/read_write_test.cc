@@ -115,7 +115,7 @@ TEST(Checkpoint, TheGivenStepIsRead) {
   const auto none = ReadCheckpoint(store, 15);
   EXPECT_EQ(none.code(), StatusCode::kNotFound);
   EXPECT_EQ(none.status().message(),
-            "disk:/: no checkpoint of step 15; there are those of steps 20, 10");
+            "there is no checkpoint of step 15 in disk:/; there are those of steps 20, 10");
 }
 
 TEST(Checkpoint, AnEmptyFolderHasNone) {
