@@ -80,14 +80,13 @@ class Errors(ProgramTest):
         self.train(2, ["rate"], "--lr", "0")
 
     def test_flags_that_mean_nothing_alone_or_together(self):
-        self.train(2, ["--steps and --epochs cannot both be given"], "--epochs", "1")
+        self.train(2, ["--epochs and --steps cannot both be given"], "--epochs", "1")
         for flag, value in (("--checkpoint-every", "5"), ("--checkpoint-code", "3+2")):
             self.train(2, [f"{flag} means nothing without --checkpoint"], flag, value)
         self.refuse(2, ["list, verify, restore, export"], "checkpoint")
 
     def test_memory_has_a_unit_and_a_least_size(self):
-        for size in ("1", "1048576", "1KiB", "0.9MiB", "-1GiB", "1MiBs", "MiB", "1e30GiB", "nan",
-                     ""):
+        for size in ("1", "1048576", "1KiB", "0.9MiB", "-1GiB", "1MiBs", "MiB", "1e30GiB", "nan"):
             self.train(2, ["--memory", "at least 1MiB"], f"--memory={size}")
         for size in ("1MiB", "1.5 gb", "2048k", "1048576B"):
             self.run_program("train", "--data", self.data, "--steps", 2, "--memory", size)
@@ -99,7 +98,7 @@ class Errors(ProgramTest):
         other = self.folder / "narrow.csv"
         write_samples(other, features=5)
         self.refuse(6, ["these data have 5 features, 4 classes", "had 12 features"], "train",
-                    "--data", other, "--steps", "4", "--resume", folder)
+                    "--data", other, "--steps", "4", "--resume", folder, "-q")
         shown = self.run_program("checkpoint", "verify", folder).stdout
         self.assertIn("step 2 (the newest; others with --step)", shown)
         shown = self.run_program("checkpoint", "verify", folder, "--step", 2).stdout
