@@ -129,8 +129,7 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   if (task.node.token.empty()) task.node.token = TokenFromEnvironment();
   if (!task.node.token.empty()) return task;
   return Status::InvalidArgument(
-      "a worker needs the token of its job: set the environment variable MOTLEY_TOKEN to it, as in "
-      "MOTLEY_TOKEN=... motley worker --server HOST:PORT (programs: the option token)");
+      "a worker needs the job's `token`: give it, or set MOTLEY_TOKEN in its environment");
 }
 
 Status RunWorkerTask(UvLoop& loop, StopSwitch& stop, const WorkerTask& task,

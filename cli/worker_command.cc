@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include <cstdlib>
+
 #include "cli/exit_code.h"
 #include "cli/library_job.h"
 #include "motley/motley.h"
@@ -10,6 +12,13 @@
 namespace motley {
 
 int RunWorker(const WorkerFlags& flags) {
+  const bool child = flags.server.empty();
+  if (const char* token = std::getenv("MOTLEY_TOKEN"); !child && (!token || !*token)) {
+    Warn(
+        "a worker needs the token of its job, which its server tells: set the environment variable "
+        "MOTLEY_TOKEN to it (the command line is no place for secrets)");
+    return kExitUsage;
+  }
   motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
   options.role = MOTLEY_WORKER;
   options.threads = flags.threads;
@@ -19,7 +28,6 @@ int RunWorker(const WorkerFlags& flags) {
   if (const motley_status made = job.Create(options); made != MOTLEY_OK) {
     return FailOfLibrary(made);
   }
-  const bool child = flags.server.empty();
   // Ctrl-C reaches the whole group; the parent decides what it means.
   if (child) signal(SIGINT, SIG_IGN);
   const motley_status status = motley_job_run(job.get());

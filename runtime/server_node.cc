@@ -77,7 +77,8 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionsOf(options, data.shape()));
   MOTLEY_RETURN_IF_ERROR(CheckBlockBytes(LargestPartitionBytes(data.shape(), partitions)));
   const BatchSchedule schedule(options.seed, PartitionSizes(samples, partitions), options.batch);
-  if (options.resume != nullptr) {
+  const bool own_trainer = options.foreign != nullptr;
+  if (options.resume != nullptr && options.resume->about.own_trainer == own_trainer) {
     MOTLEY_RETURN_IF_ERROR(CheckSameShape(*options.resume, options.model, data.shape().sparse));
   }
   MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data, schedule));
