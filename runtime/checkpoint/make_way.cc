@@ -28,9 +28,10 @@ Status CheckOthers(Store& store, const ShardScan& scan, uint64_t job) {
     if (job != 0 && set.header.job == job) continue;
     MOTLEY_ASSIGN_OR_RETURN(const bool restorable, CanBeRestored(store, set));
     if (!restorable) continue;
-    return Status::Conflict(fmt::format(
-        "{} holds a checkpoint of another job: {}. Resume that job, or choose another folder",
-        store.Describe(""), SetText(set)));
+    return Status::Conflict(
+        fmt::format("{} holds a checkpoint of another job: {}. Go on with it by `resume`, or "
+                    "choose another folder",
+                    store.Describe(""), SetText(set)));
   }
   return Status::Ok();
 }

@@ -76,7 +76,7 @@ TEST_F(Resume, GoesBackToAnOlderStepInAnotherFolder) {
   options.resume_step = 6;
   options.checkpoint = folder_.c_str();
   EXPECT_EQ(TestJob(options).Run(), MOTLEY_CONFLICT);
-  EXPECT_THAT(motley_last_error(), HasSubstr("newer checkpoint of this job (step 12)"));
+  EXPECT_THAT(motley_last_error(), HasSubstr("newer checkpoint of this job: step 12"));
   const std::string other = TemporaryPath("other");
   options.checkpoint = other.c_str();
   TestJob job(options);
