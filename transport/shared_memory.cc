@@ -182,27 +182,51 @@ bool SharedArena::PopulateTo(size_t pages) {
 }
 
 std::unique_ptr<SharedView> SharedView::Map(int fd) {
-  const Descriptor memory{fd};
+  Descriptor memory{fd};
   struct stat about {};
   const int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return nullptr;
   if (fstat(fd, &about) != 0 || about.st_size != off_t{kMappedBytes}) return nullptr;
   void* data = mmap(nullptr, kMappedBytes, PROT_READ, MAP_SHARED, fd, 0);
-  if (data == MAP_FAILED) return nullptr;
-  return std::unique_ptr<SharedView>(new SharedView(static_cast<const std::byte*>(data)));
+  if (data == MAP_FAILED) {
+    return std::unique_ptr<SharedView>(new SharedView(nullptr, std::exchange(memory.fd, -1)));
+  }
+  return std::unique_ptr<SharedView>(new SharedView(static_cast<const std::byte*>(data), -1));
 }
 
-SharedView::~SharedView() { munmap(const_cast<std::byte*>(data_), kMappedBytes); }
+SharedView::~SharedView() {
+  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), kMappedBytes);
+  if (fd_ >= 0) close(fd_);
+}
 
-BytesView SharedView::At(const SharedPlace& place, size_t length) const {
+bool SharedView::Read(size_t begin, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const ssize_t got = pread(fd_, to.data(), to.size(), static_cast<off_t>(begin));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    begin += static_cast<size_t>(got);
+    to = to.subspan(static_cast<size_t>(got));
+  }
+  return true;
+}
+
+BytesView SharedView::At(const SharedPlace& place, size_t length) {
   const size_t begin = (size_t{place.page} - 1) * kSharedPage;
   constexpr size_t kBytes = SharedArena::kBytes;
   if (place.page == 0 || begin >= kBytes || length > kBytes - begin) return {};
-  return {data_ + begin, length};
+  if (data_ != nullptr) return {data_ + begin, length};
+  if (copy_.size() < length) copy_.resize(length);
+  const auto copy = std::span(copy_).first(length);
+  return Read(begin, copy) ? copy : BytesView();
 }
 
 bool SharedView::Holds(const SharedPlace& place) const {
   std::atomic_thread_fence(std::memory_order_acquire);
+  if (data_ == nullptr) {
+    uint64_t writing = 0;
+    const size_t begin = SharedArena::kBytes + (size_t{place.page} - 1) * sizeof(writing);
+    return Read(begin, std::as_writable_bytes(std::span(&writing, 1))) && writing == place.writing;
+  }
   uint64_t* writings = Writings(const_cast<std::byte*>(data_));
   return std::atomic_ref(writings[size_t{place.page} - 1]).load(std::memory_order_relaxed) ==
          place.writing;

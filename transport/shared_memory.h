@@ -85,23 +85,28 @@ class SharedArena {
 // What a peer sends from, as we see it.
 class SharedView {
  public:
-  // Takes the descriptor over. Null unless it is memory that can neither shrink under our reads
-  // nor be mapped here.
+  // Takes the descriptor over. Null unless it is memory that cannot shrink under our reads. A
+  // process that may not map so much (RLIMIT_AS) reads it by system calls.
   static std::unique_ptr<SharedView> Map(int fd);
   ~SharedView();
   SharedView(const SharedView&) = delete;
   SharedView& operator=(const SharedView&) = delete;
 
   // What its owner may change at any time; empty when the place is not all inside.
-  BytesView At(const SharedPlace& place, size_t length) const;
+  // What could not be mapped is copied, and valid until the next call.
+  BytesView At(const SharedPlace& place, size_t length);
   // After it was copied: whether that was what the place was given for. The first page tells for
   // all of them: a writing begins at the start of the first gap that is large enough, so none has
   // gone over a later page of a place that was given back and not, then or before, over its first.
   bool Holds(const SharedPlace& place) const;
 
  private:
-  explicit SharedView(const std::byte* data) : data_(data) {}
-  const std::byte* data_;
+  SharedView(const std::byte* data, int fd) : data_(data), fd_(fd) {}
+  bool Read(size_t begin, std::span<std::byte> to) const;
+
+  const std::byte* data_;  // Null: not mapped, and
+  int fd_;                 // what it is read from; else -1.
+  Bytes copy_;
 };
 
 }  // namespace motley

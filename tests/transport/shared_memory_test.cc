@@ -15,6 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -179,6 +180,40 @@ TEST_F(SharedMemoryTest, ProcessesThatMayNotHaveAsMuchDoWithout) {
     const rlimit little = {kMiB, kMiB};
     setrlimit(RLIMIT_FSIZE, &little);
     return SharedArena::Create() == nullptr ? 0 : 1;
+  };
+  EXPECT_EXIT(_exit(exit_code()), testing::ExitedWithCode(0), "");
+}
+
+// So that this process cannot map another arena.
+void MapNoMore() {
+  std::ifstream statm("/proc/self/statm");
+  rlim_t pages = 0;
+  statm >> pages;
+  const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + 32 * kMiB;
+  const rlimit little = {bytes, bytes};
+  setrlimit(RLIMIT_AS, &little);
+}
+
+TEST_F(SharedMemoryTest, ProcessesThatMayNotMapItReadItAllTheSame) {
+  const Bytes small = Pattern(1, 1);
+  const Bytes large = Pattern(3 * kMiB + 5, 2);
+  const auto first = Put(small);
+  const auto second = Put(large);
+  ASSERT_TRUE(first && second);
+  const auto exit_code = [&] {
+    MapNoMore();
+    if (mmap(nullptr, SharedArena::kBytes, PROT_READ, MAP_SHARED, arena_->fd(), 0) != MAP_FAILED) {
+      return 1;  // Else the rest shows nothing.
+    }
+    view_ = SharedView::Map(dup(arena_->fd()));
+    if (view_ == nullptr) return 2;
+    if (!Shows(*first, small) || !Shows(*second, large) || !Shows(*first, small)) return 3;
+    Retire(small);
+    arena_->Release(first->page);
+    const Bytes other = Pattern(1, 3);
+    const auto third = Put(other);
+    if (!third || third->page != first->page || !Shows(*third, other)) return 4;
+    return view_->Holds(*first) || !view_->At({0, 1}, 1).empty() ? 5 : 0;
   };
   EXPECT_EXIT(_exit(exit_code()), testing::ExitedWithCode(0), "");
 }
