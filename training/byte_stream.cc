@@ -8,14 +8,14 @@ namespace motley {
 namespace {
 
 constexpr size_t kStep = size_t{1} << 18;
-constexpr size_t kLongestLine = size_t{1} << 30;
+constexpr size_t kLongestLine = size_t{64} << 20;
 
 }  // namespace
 
 Result<bool> StreamReader::Fill() {
   buffer_.erase(0, std::exchange(begin_, 0));
   const size_t size = buffer_.size();
-  buffer_.resize(size + std::max(kStep, size));  // Doubling: long lines are searched in few steps.
+  buffer_.resize(size + kStep);  // Its capacity doubles; what is cleared is only what is read.
   const auto got = stream_->Read(std::span<char>(buffer_).subspan(size));
   buffer_.resize(size + (got.ok() ? *got : 0));
   if (!got.ok()) return got.status();
@@ -30,6 +30,8 @@ Result<std::string_view> StreamReader::Peek(size_t count) {
   return std::string_view(buffer_).substr(begin_, count);
 }
 
+bool StreamReader::InLongLine() const { return buffer_.size() - begin_ > kLongestLine; }
+
 Result<bool> StreamReader::NextLine(std::string_view& line) {
   size_t searched = 0;
   bool more = true;
@@ -38,7 +40,7 @@ Result<bool> StreamReader::NextLine(std::string_view& line) {
     end = buffer_.find('\n', begin_ + searched);
     if (end != std::string::npos) break;
     searched = buffer_.size() - begin_;
-    if (searched > kLongestLine) return Status::DataError("has no end within a GiB");
+    if (InLongLine()) return Status::DataError("the line has no end within 64 MiB");
     MOTLEY_ASSIGN_OR_RETURN(more, Fill());
   }
   if (end == std::string::npos && begin_ == buffer_.size()) return false;

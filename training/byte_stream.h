@@ -34,8 +34,10 @@ class StreamReader {
   // The next `count` bytes, or fewer at the end; valid until the next call. They stay to be read.
   Result<std::string_view> Peek(size_t count);
   // The next line without its end (LF or CRLF), valid until the next call; false at the end of the
-  // stream. kDataError: no end within a GiB.
+  // stream. kDataError: no end within 64 MiB.
   Result<bool> NextLine(std::string_view& line);
+  // After an error of NextLine: it was that one, which does not name the file.
+  bool InLongLine() const;
   // Fills `to` as far as the stream goes.
   Result<size_t> Read(std::span<char> to);
   // Leaves out `count` bytes; fewer were there when the result is less.

@@ -94,7 +94,7 @@ Result<size_t> LabelColumn(const std::string& label, const Fields& first, bool h
 class CsvParser {
  public:
   CsvParser(const InputFile& file, StreamReader& stream, const ReadOptions& options)
-      : lines_(stream), options_(options) {
+      : lines_(stream, file.path), options_(options) {
     samples_.path = file.path;
   }
 

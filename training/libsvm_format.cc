@@ -80,7 +80,7 @@ Status ReadLibsvm(const InputFile& file, StreamReader& stream, const ReadOptions
   RawSamples samples;
   samples.path = file.path;
   samples.sparse = true;
-  LineReader lines(stream);
+  LineReader lines(stream, file.path);
   std::string_view line;
   while (true) {
     MOTLEY_ASSIGN_OR_RETURN(const bool more, lines.Next(line));

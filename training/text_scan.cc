@@ -26,8 +26,11 @@ bool LineScanner::Next(std::string_view& line) {
 }
 
 Result<bool> LineReader::Next(std::string_view& line) {
-  MOTLEY_ASSIGN_OR_RETURN(const bool more, stream_.NextLine(line));
-  if (!more) return false;
+  const Result<bool> more = stream_.NextLine(line);
+  if (!more.ok() && stream_.InLongLine()) {
+    return more.status().WithContext(fmt::format("{}:{}", path_, number_ + 1));
+  }
+  if (!more.ok() || !*more) return more;
   if (number_++ == 0 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
   return true;
 }

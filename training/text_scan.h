@@ -27,13 +27,15 @@ class LineScanner {
 // The same for the lines of a stream.
 class LineReader {
  public:
-  explicit LineReader(StreamReader& stream) : stream_(stream) {}
+  // `path` is for messages.
+  LineReader(StreamReader& stream, const std::string& path) : stream_(stream), path_(path) {}
   // Valid until the next call; false at the end. kDataError: an endless line.
   Result<bool> Next(std::string_view& line);
   uint32_t number() const { return number_; }
 
  private:
   StreamReader& stream_;
+  const std::string& path_;
   uint32_t number_ = 0;
 };
 

@@ -248,6 +248,18 @@ TEST(Gzip, FilesAreUnpackedByContentWhateverTheirName) {
   EXPECT_THAT(two.train.dense, ElementsAre(1, 2));
 }
 
+TEST(Readers, LinesWithoutAnEndAreRefused) {
+  const TemporaryFolder folder;
+  const std::string zeros(size_t{65} << 20, '0');
+  ExpectFails(folder.Write("bomb.csv", GzipText("1,2\n1," + zeros)), StatusCode::kDataError,
+              "bomb.csv:2: the line has no end within 64 MiB");
+  ExpectFails(folder.Write("bomb.svm", GzipText("1 1:2\n1 1:" + zeros)), StatusCode::kDataError,
+              "bomb.svm:2: the line has no end within 64 MiB");
+  const std::string longest((size_t{60} << 20), '0');
+  const auto data = Read(folder.Write("long.csv", "1,0\n" + longest + "2,1\n"));
+  EXPECT_THAT(data.train.dense, ElementsAre(1, 2));
+}
+
 TEST(Gzip, TruncatedAndDamagedFilesAreRefusedByName) {
   const TemporaryFolder folder;
   std::string text;
