@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "devices/cpu/kernel_modules.h"
 #include "devices/host_device.h"
 
 namespace motley {
@@ -78,27 +79,15 @@ class CpuDevice final : public HostDevice {
   std::thread driver_;
 };
 
-std::string Because(const std::vector<KernelModule>& modules) {
-  std::string text;
-  for (const KernelModule& module : modules) {
-    if (!text.empty()) text += "; ";
-    text += module.name + (module.kernels != nullptr ? " is usable" : ": " + module.reason);
-  }
-  return text;
-}
-
 // The module of that name, or the best there is when the name is empty.
 Result<const motley_kernels*> Choose(const std::string& name) {
   const std::vector<KernelModule>& modules = CpuKernelModules();
   for (const KernelModule& module : modules) {
     if (module.kernels != nullptr && (name.empty() || name == module.name)) return module.kernels;
   }
-  if (name.empty()) {
-    return Status::NotFound("no kernel module for this processor can be loaded: " +
-                            Because(modules));
-  }
+  if (name.empty()) return NoKernelModule(modules);
   return Status::InvalidArgument(
-      fmt::format("cannot use the kernel module '{}': {}", name, Because(modules)));
+      fmt::format("cannot use the kernel module '{}': {}", name, ReasonsOf(modules)));
 }
 
 std::unique_ptr<ParallelFor> MakeParallelFor(uint32_t threads, bool plain_threads) {

@@ -36,6 +36,7 @@ struct KernelModule {
   std::string name;
   const motley_kernels* kernels = nullptr;  // Null when not usable.
   std::string reason;                       // Why not.
+  bool starved = false;  // It is there, but this process may open no more, or has no memory.
 };
 const std::vector<KernelModule>& CpuKernelModules();
 

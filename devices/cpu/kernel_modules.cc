@@ -2,9 +2,13 @@
 #include "devices/cpu/kernel_modules.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -48,12 +52,21 @@ std::pair<const motley_kernels*, std::string> TableOf(void* library) {
   return {kernels, ""};
 }
 
+// Whether a file that could not be loaded cannot be opened either, for want of something. The
+// loader itself says so in words alone.
+bool IsStarved(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) close(fd);
+  return fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
+}
+
 // A module stays loaded for as long as the program runs: tables are handed out freely.
 KernelModule Open(const InstructionSet& set, const std::string& path) {
   KernelModule module{.name = std::string(set.name)};
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     module.reason = fmt::format("cannot load {}: {}", path, dlerror());
+    module.starved = IsStarved(path);
     return module;
   }
   auto [kernels, reason] = TableOf(library);
@@ -112,6 +125,23 @@ std::vector<KernelModule> LoadKernelModules(const std::vector<std::string>& fold
   std::vector<KernelModule> modules;
   for (const InstructionSet& set : kInstructionSets) modules.push_back(Load(set, folders));
   return modules;
+}
+
+std::string ReasonsOf(const std::vector<KernelModule>& modules) {
+  std::string text;
+  for (const KernelModule& module : modules) {
+    if (!text.empty()) text += "; ";
+    text += module.name + (module.kernels != nullptr ? " is usable" : ": " + module.reason);
+  }
+  return text;
+}
+
+Status NoKernelModule(const std::vector<KernelModule>& modules) {
+  const bool starved = std::any_of(modules.begin(), modules.end(),
+                                   [](const KernelModule& module) { return module.starved; });
+  const std::string reasons = ReasonsOf(modules);
+  if (starved) return Status::Resource("no kernel module could be opened: " + reasons);
+  return Status::NotFound("no kernel module for this processor can be loaded: " + reasons);
 }
 
 const std::vector<KernelModule>& CpuKernelModules() {

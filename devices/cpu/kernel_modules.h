@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "devices/cpu/cpu_device.h"
 
 namespace motley {
@@ -17,5 +18,11 @@ std::vector<std::string> KernelModuleFolders();
 // The modules of this architecture, best first, each from the first folder that has it. Asks the
 // processor before loading, because a module's code may not run to tell.
 std::vector<KernelModule> LoadKernelModules(const std::vector<std::string>& folders);
+
+// Why none of `modules` is usable. kResource where one could be if this process had more files or
+// memory, else kNotFound.
+Status NoKernelModule(const std::vector<KernelModule>& modules);
+// What there is to say of each: "avx2 is usable; ...".
+std::string ReasonsOf(const std::vector<KernelModule>& modules);
 
 }  // namespace motley

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <cstdio>
@@ -107,6 +108,22 @@ TEST(KernelModules, AFileThatIsNoModuleIsReportedWithItsPath) {
   const auto modules = LoadKernelModules({scratch.path().string()});
   EXPECT_EQ(Named(modules, "baseline").kernels, nullptr);
   EXPECT_THAT(Named(modules, "baseline").reason, HasSubstr("cannot load " + file.string()));
+}
+
+TEST(KernelModules, ThoseThatCannotBeOpenedForWantOfFilesSaySo) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ScratchFolder scratch;  // Under a new name: one that is loaded is not opened again.
+  fs::copy_file(kModules / "motley-cpu-baseline.so", scratch.path() / "motley-cpu-baseline.so");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto modules = LoadKernelModules({scratch.path().string()});
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(Named(modules, "baseline").kernels, nullptr);
+  const Status status = NoKernelModule(modules);
+  EXPECT_EQ(status.code(), StatusCode::kResource);
+  EXPECT_THAT(status.message(), HasSubstr("Too many open files"));
+  EXPECT_EQ(NoKernelModule(LoadKernelModules({"/nonexistent"})).code(), StatusCode::kNotFound);
 }
 
 TEST(KernelModules, ALibraryWithoutTheSymbolIsReported) {
