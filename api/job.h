@@ -27,6 +27,7 @@ class Job {
   Status SetTrainer(const motley_trainer& trainer);
   Status SetEvents(motley_event_callback callback, void* context);
   Status Run();
+  bool running() const { return state_ == State::kRunning; }
   void Stop() noexcept { stop_.Throw(); }
 
   // kConflict for a worker, or before the run (`metrics` answers during it, too).

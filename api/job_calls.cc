@@ -22,7 +22,17 @@ motley_status motley_job_create(const motley_job_options* options, motley_job** 
   });
 }
 
-void motley_job_destroy(motley_job* job) { delete job; }
+void motley_job_destroy(motley_job* job) {
+  if (job == nullptr || !job->job->running()) {
+    delete job;
+    return;
+  }
+  Enter([] {
+    return Status::Conflict(
+        "motley_job_destroy: the job is running, and stays. End it by motley_job_stop, and destroy "
+        "it when motley_job_run has returned");
+  });
+}
 
 motley_status motley_job_set_trainer(motley_job* job, const motley_trainer* trainer) {
   return Enter([&]() -> Status {

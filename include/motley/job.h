@@ -105,7 +105,10 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2 };
  */
 MOTLEY_API motley_status motley_job_create(const motley_job_options* options, motley_job** job);
 
-/** Frees a job that is not running; NULL is fine. */
+/**
+ * Frees a job; NULL is fine. One that is running stays as it is, and motley_last_error says so: a
+ * callback ends the run by motley_job_stop, and the job is freed after motley_job_run.
+ */
 MOTLEY_API void motley_job_destroy(motley_job* job);
 
 /**

@@ -121,6 +121,19 @@ TEST(ApiJob, CannotRunInsideItself) {
   EXPECT_EQ(inner, MOTLEY_CONFLICT);
 }
 
+TEST(ApiJob, CannotBeDestroyedInsideItself) {
+  TestJob job(SmallJob());
+  std::string said;
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind != MOTLEY_EVENT_STEP_OPENED) return;
+    motley_job_destroy(job.get());
+    said = motley_last_error();
+  });
+  job.RunFine();
+  EXPECT_THAT(said, HasSubstr("the job is running, and stays"));
+  EXPECT_NE(motley_job_report(job.get()), nullptr);
+}
+
 TEST(ApiJob, MayBeDestroyedWithoutARunAndLeavesNothingOpen) {
   // More than a process may usually have open at once.
   for (int i = 0; i < 2000; ++i) {
