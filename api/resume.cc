@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "api/train_data.h"
 #include "runtime/file_store.h"
 
 namespace motley {
@@ -25,6 +26,17 @@ Status Same(const char* option, bool left_open, const T& saved, T& value) {
   if (!left_open && value != saved) return Contradicts(option, value, saved);
   value = saved;
   return Status::Ok();
+}
+
+// 0 stands for the default on both sides.
+Status TakeUpSplit(const JobDescription& was, double& split) {
+  double saved = was.meaning.split;
+  if (split == 0) {
+    split = saved;
+    return Status::Ok();
+  }
+  if (saved == 0) saved = was.own_trainer ? kAllTrain : kDefaultSplit;
+  return split == saved ? Status::Ok() : Contradicts("split", split, saved);
 }
 
 }  // namespace
@@ -57,7 +69,7 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
       Same("optimizer", open.optimizer, was.optimizer.name, request.optimizer.name));
   MOTLEY_RETURN_IF_ERROR(Same("batch", open.batch, was.batch, request.batch));
   MOTLEY_RETURN_IF_ERROR(Same("seed", open.seed, saved.seed, request.seed));
-  MOTLEY_RETURN_IF_ERROR(Same("split", request.split == 0, was.meaning.split, request.split));
+  MOTLEY_RETURN_IF_ERROR(TakeUpSplit(was, request.split));
   if (open.learning_rate) request.optimizer.learning_rate = was.optimizer.learning_rate;
   if (open.l2) request.optimizer.l2 = was.optimizer.l2;
   if (open.steps) request.steps = was.steps;

@@ -38,7 +38,7 @@ Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::str
   std::optional<std::vector<uint32_t>> test_rows;
   if (!read.test && split != kAllTrain) {
     MOTLEY_ASSIGN_OR_RETURN(SplitRows rows,
-                            CutRows(all->shape().rows, split != 0 ? split : 0.8, seed));
+                            CutRows(all->shape().rows, split != 0 ? split : kDefaultSplit, seed));
     train_rows = std::move(rows.train);
     test_rows = std::move(rows.test);
   }

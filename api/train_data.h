@@ -19,6 +19,7 @@ struct PreparedData {
   float input_scale = 1;
 };
 
+inline constexpr double kDefaultSplit = 0.8;
 inline constexpr double kAllTrain = 1;  // A split that leaves no test samples.
 
 // kAsTheyAre: for a trainer, whose owner decides.

@@ -88,6 +88,17 @@ TEST_F(Resume, GoesBackToAnOlderStepInAnotherFolder) {
   EXPECT_EQ(TestJob(options).Run(), MOTLEY_NOT_FOUND);
 }
 
+TEST_F(Resume, TheDefaultSplitMayBeSpelledOut) {
+  motley_job_options options = Resumed();
+  options.split = 0.8;
+  TestJob job(options);
+  job.RunFine();
+  EXPECT_EQ(job.Parameters(), parameters_);
+  options.split = 0.7;
+  EXPECT_EQ(TestJob(options).Run(), MOTLEY_CONFLICT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("`split` 0.7: the job of the checkpoint has 0.8"));
+}
+
 // 7 and 0 are the defaults of a new job: only `given` tells that they are meant.
 TEST_F(Resume, DefaultsThatAreMeantCount) {
   motley_job_options options = Resumed();
