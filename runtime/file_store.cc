@@ -53,6 +53,18 @@ class Descriptor {
   int fd_;
 };
 
+// To be read. What is no regular file is not the store's: opening a FIFO, or reading a device,
+// could take for ever.
+Result<Descriptor> OpenRegular(const std::string& full) {
+  Descriptor fd(open(full.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const bool is_socket = fd.get() < 0 && errno == ENXIO;
+  if (fd.get() < 0 && !is_socket) return SystemError("open", full, errno);
+  struct stat info {};
+  if (!is_socket && fstat(fd.get(), &info) != 0) return SystemError("look at", full, errno);
+  if (!is_socket && S_ISREG(info.st_mode)) return fd;
+  return Status::NotFound(full + " is not a regular file");
+}
+
 class WrittenFile final : public StoreFile {
  public:
   WrittenFile(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
@@ -133,8 +145,7 @@ class FileStore final : public Store {
 
   Result<size_t> Read(const std::string& path, uint64_t offset, std::span<std::byte> to) override {
     MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(path));
-    const Descriptor fd(open(full.c_str(), O_RDONLY | O_CLOEXEC));
-    if (fd.get() < 0) return SystemError("open", full, errno);
+    MOTLEY_ASSIGN_OR_RETURN(const Descriptor fd, OpenRegular(full));
     size_t filled = 0;
     while (filled < to.size()) {
       const ssize_t got = pread(fd.get(), to.data() + filled, to.size() - filled,

@@ -51,6 +51,7 @@ class Store {
   // The names in `folder` (not deeper) survive a power cut as they are now.
   virtual Status SyncFolder(const std::string& folder) = 0;
   // Fills `to` from byte `offset` on; fewer bytes than it has room for only at the file's end.
+  // kNotFound as well for what is no regular file: a FIFO, a device, a folder.
   virtual Result<size_t> Read(const std::string& path, uint64_t offset,
                               std::span<std::byte> to) = 0;
   // By name, ascending. kNotFound only when the folder is not there.

@@ -16,6 +16,7 @@ namespace {
 // A file of one step in one folder.
 struct FoundFile {
   uint64_t size_bytes = 0;
+  bool opened = true;  // Else `problem` says why it cannot be read.
   std::optional<ShardHeader> header;
   std::string problem;    // Why there is none.
   Status unread;          // If it was not even read.
@@ -42,6 +43,7 @@ FoundFile ReadHeader(Store& store, const std::string& path, uint64_t size_bytes,
   HeaderBytes bytes{};
   const auto got = store.Read(path, 0, bytes);
   if (!got.ok()) {
+    file.opened = false;
     file.problem = got.status().ToString();
     if (got.code() != StatusCode::kNotFound) file.unread = got.status();
     return file;
@@ -93,7 +95,7 @@ ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
   place.usable = true;
   place.problem = file.problem;
   place.unread = file.unread;
-  if (file.size_bytes != wanted) {
+  if (file.opened && file.size_bytes != wanted) {
     place.problem = fmt::format("has {} bytes instead of {}", file.size_bytes, wanted);
   }
   place.whole = place.problem.empty();

@@ -4,15 +4,20 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
+#include "checkpoint_rig.h"
+#include "runtime/checkpoint/shard_format.h"
 
 namespace {
 
@@ -89,6 +94,45 @@ TEST_F(FileStoreTest, WhatWasSyncedIsForgottenBeforeItIsReadBack) {
   ASSERT_TRUE(file->Sync().ok());
   EXPECT_EQ(calls_,
             (std::vector<std::string>{"fsync " + folder_ + "/one", "forget " + folder_ + "/one"}));
+}
+
+// Reading such a thing could wait for ever.
+TEST_F(FileStoreTest, WhatIsNoRegularFileIsNotThere) {
+  const auto store = std::move(*OpenFileStore(folder_, MissingFolder::kRefuse));
+  ASSERT_EQ(mkfifo((folder_ + "/fifo").c_str(), 0666), 0);
+  std::filesystem::create_directory(folder_ + "/folder");
+  std::filesystem::create_symlink("/dev/zero", folder_ + "/device");
+  ASSERT_EQ(mknod((folder_ + "/socket").c_str(), S_IFSOCK | 0666, 0), 0);
+  std::array<std::byte, 4> room{};
+  for (const std::string name : {"fifo", "folder", "device", "socket"}) {
+    const Status status = store->Read(name, 0, room).status();
+    EXPECT_EQ(status.code(), StatusCode::kNotFound) << name;
+    EXPECT_NE(status.ToString().find(folder_ + "/" + name + " is not a regular file"),
+              std::string::npos)
+        << status.ToString();
+  }
+  std::ofstream(folder_ + "/file") << "text";
+  std::filesystem::create_symlink("file", folder_ + "/link");
+  EXPECT_EQ(*store->Read("link", 0, room), 4u);
+}
+
+TEST_F(FileStoreTest, AFifoInAShardsPlaceIsALostShard) {
+  const auto store = std::move(*OpenFileStore(folder_, MissingFolder::kRefuse));
+  const CheckpointState state = MakeState(20, 300);
+  ASSERT_TRUE(WriteCheckpoint(*store, {}, state).ok());
+  const std::string path = folder_ + "/" + ShardPath(1, 20);
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  ASSERT_EQ(mkfifo(path.c_str(), 0666), 0);
+  const auto read = ReadCheckpoint(*store);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_TRUE(Same(*read, state));
+  const auto report = VerifyCheckpoint(*store);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_FALSE(report->healthy());
+  EXPECT_NE(report->ToText().find("is not a regular file"), std::string::npos) << report->ToText();
+  ASSERT_TRUE(RepairCheckpoint(*store).ok());
+  EXPECT_TRUE(VerifyCheckpoint(*store)->healthy());
+  EXPECT_TRUE(std::filesystem::is_regular_file(path));
 }
 
 TEST_F(FileStoreTest, OneWriterAtATime) {
