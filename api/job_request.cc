@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint64_t kMostNumber = 1u << 30;
 constexpr uint64_t kMostThreads = 256;
+constexpr uint64_t kMostMemory = uint64_t{1} << 60;  // Above are negative numbers, wrapped.
 constexpr size_t kMostArguments = 1024;
 
 void TakeText(const char* text, std::string& out) {
@@ -54,6 +55,7 @@ Status CheckNumbers(const motley_job_options& given) {
   MOTLEY_RETURN_IF_ERROR(CheckMost("epochs", given.epochs, kMostNumber));
   MOTLEY_RETURN_IF_ERROR(CheckMost("steps", given.steps, kMostSteps));
   MOTLEY_RETURN_IF_ERROR(CheckMost("sample_count", given.sample_count, kMaxRows));
+  MOTLEY_RETURN_IF_ERROR(CheckMost("memory_bytes", given.memory_bytes, kMostMemory));
   return CheckMost("threads", given.threads, kMostThreads);
 }
 

@@ -94,6 +94,7 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   refused("`role`", [](auto& o) { o.role = 3; });
   refused("`reserved`", [](auto& o) { o.reserved = 1; });
   refused("`split`", [](auto& o) { o.split = 1.5; });
+  refused("`memory_bytes`", [](auto& o) { o.memory_bytes = static_cast<uint64_t>(-1); });
   refused("`code`", [](auto& o) { o.code = "cyclical"; });
   refused("`shares`", [](auto& o) { o.shares = "mine"; });
   refused("`model`", [](auto& o) { o.model = "resnet"; });
