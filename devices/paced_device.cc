@@ -8,15 +8,16 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "devices/forwarding_device.h"
 #include "devices/work_gate.h"
 
 namespace motley {
 namespace {
 
-class PacedDeviceImpl final : public PacedDevice {
+class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
  public:
   PacedDeviceImpl(Loop& loop, Device& inner, Pace pace, std::function<double()> vary)
-      : loop_(loop), inner_(inner), pace_(pace), vary_(std::move(vary)) {
+      : ForwardingDevice(inner), loop_(loop), pace_(pace), vary_(std::move(vary)) {
     SetSpeed(pace.speed);
   }
   ~PacedDeviceImpl() override {
@@ -29,19 +30,6 @@ class PacedDeviceImpl final : public PacedDevice {
     MOTLEY_ASSERT(std::isfinite(speed) && speed > 0);
     pace_.speed = speed;
   }
-
-  const DeviceInfo& info() const override { return inner_.info(); }
-  const motley_kernels& kernels() const override { return inner_.kernels(); }
-  void* queue() const override { return inner_.queue(); }
-  bool host_accessible() const override { return inner_.host_accessible(); }
-  Result<Buffer> Allocate(size_t size_bytes) override { return inner_.Allocate(size_bytes); }
-  Status CopyIn(const Buffer& to, size_t offset, BytesView from) override {
-    return inner_.CopyIn(to, offset, from);
-  }
-  Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) override {
-    return inner_.CopyOut(from, offset, to);
-  }
-  ParallelFor& parallel() override { return inner_.parallel(); }
 
   void Submit(double units, Work work, Done done) override {
     waiting_.push_back({units, loop_.Now(), ModelledTime(units), std::move(work), std::move(done)});
@@ -91,7 +79,6 @@ class PacedDeviceImpl final : public PacedDevice {
   }
 
   Loop& loop_;
-  Device& inner_;
   Pace pace_;
   const std::function<double()> vary_;
   std::deque<Item> waiting_;  // Filled by the loop thread alone; whoever submits bounds it.

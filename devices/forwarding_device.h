@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What devices that stand in front of another have in common: everything but Submit is its own.
+#pragma once
+
+#include "devices/device.h"
+
+namespace motley {
+
+// `Base` is Device, or an interface that adds to it. `inner` is borrowed.
+template <typename Base = Device>
+class ForwardingDevice : public Base {
+ public:
+  explicit ForwardingDevice(Device& inner) : inner_(inner) {}
+
+  const DeviceInfo& info() const override { return inner_.info(); }
+  const motley_kernels& kernels() const override { return inner_.kernels(); }
+  void* queue() const override { return inner_.queue(); }
+  bool host_accessible() const override { return inner_.host_accessible(); }
+  Result<Buffer> Allocate(size_t size_bytes) override { return inner_.Allocate(size_bytes); }
+  Status CopyIn(const Buffer& to, size_t offset, BytesView from) override {
+    return inner_.CopyIn(to, offset, from);
+  }
+  Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) override {
+    return inner_.CopyOut(from, offset, to);
+  }
+  ParallelFor& parallel() override { return inner_.parallel(); }
+
+ protected:
+  Device& inner_;
+};
+
+}  // namespace motley
