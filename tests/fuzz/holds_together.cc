@@ -24,6 +24,7 @@ void ExpectSparseRowsFit(const Dataset& data) {
 }  // namespace
 
 void ExpectHoldsTogether(const Dataset& data) {
+  MOTLEY_ASSERT(data.features > 0);
   if (data.sparse) {
     ExpectSparseRowsFit(data);
   } else {

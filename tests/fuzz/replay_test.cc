@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "tests/fuzz/damage.h"
 #include "tests/fuzz/target.h"
 
 namespace motley::fuzz {
@@ -29,23 +30,6 @@ std::vector<std::string> Corpus(const std::string& name) {
     inputs.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
   return inputs;
-}
-
-std::string Damaged(std::string text, Random& random) {
-  const uint64_t times = 1 + random.Below(4);
-  for (uint64_t i = 0; i < times && !text.empty(); ++i) {
-    const size_t at = random.Below(text.size());
-    const auto byte = static_cast<char>(random.Below(256));
-    switch (random.Below(6)) {
-      case 0: text[at] = byte; break;
-      case 1: text[at] = static_cast<char>(text[at] ^ (1 << random.Below(8))); break;
-      case 2: text.insert(at, 1, byte); break;
-      case 3: text.erase(at, 1 + random.Below(5)); break;
-      case 4: text.resize(at); break;
-      default: text.insert(at, text.substr(random.Below(text.size()), 1 + random.Below(20)));
-    }
-  }
-  return text;
 }
 
 class Replay : public ::testing::TestWithParam<Target> {};

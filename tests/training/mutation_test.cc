@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include "tests/fuzz/damage.h"
+#include "tests/fuzz/holds_together.h"
 #include "tests/training/arrays.h"
 #include "tests/training/gzip.h"
 #include "tests/training/test_data.h"
@@ -14,41 +16,6 @@
 namespace motley {
 namespace {
 
-std::string Mutate(const std::string& original, Random& random) {
-  std::string text = original;
-  const uint64_t times = 1 + random.Below(4);
-  for (uint64_t i = 0; i < times && !text.empty(); ++i) {
-    const size_t at = random.Below(text.size());
-    const auto byte = static_cast<char>(random.Below(256));
-    switch (random.Below(6)) {
-      case 0: text[at] = byte; break;
-      case 1: text[at] = static_cast<char>(text[at] ^ (1 << random.Below(8))); break;
-      case 2: text.insert(at, 1, byte); break;
-      case 3: text.erase(at, 1 + random.Below(5)); break;
-      case 4: text.resize(at); break;
-      default: text.insert(at, text.substr(random.Below(text.size()), 1 + random.Below(20)));
-    }
-  }
-  return text;
-}
-
-void ExpectHoldsTogether(const Dataset& data) {
-  ASSERT_GT(data.features, 0u);
-  if (!data.sparse) {
-    ASSERT_EQ(data.dense.size(), data.rows() * data.features);
-  } else {
-    ASSERT_EQ(data.row_begin.size(), data.rows() + 1);
-    ASSERT_EQ(data.row_begin.back(), data.column.size());
-    ASSERT_EQ(data.value.size(), data.column.size());
-    for (const uint32_t column : data.column) ASSERT_LT(column, data.features);
-  }
-  for (const float value : data.sparse ? data.value : data.dense) ASSERT_TRUE(std::isfinite(value));
-  for (const float label : data.label) {
-    ASSERT_TRUE(std::isfinite(label));
-    ASSERT_TRUE(data.classes == 0 || (label >= 0 && label < static_cast<float>(data.classes)));
-  }
-}
-
 // Reads `times` damaged copies of `content`; both outcomes must occur for the test to mean much.
 void ReadDamaged(const std::string& name, const std::string& content, bool regression, int times) {
   const TemporaryFolder folder;
@@ -56,14 +23,14 @@ void ReadDamaged(const std::string& name, const std::string& content, bool regre
   Random random(1, Stream::kTest);
   int good = 0;
   for (int i = 0; i < times; ++i) {
-    const std::string path = folder.Write(name, Mutate(content, random));
+    const std::string path = folder.Write(name, Damaged(content, random));
     const auto data = ReadTrainingData(path, {.regression = regression});
     if (!data.ok()) {
       EXPECT_FALSE(data.status().message().empty());
       continue;
     }
     ++good;
-    ASSERT_NO_FATAL_FAILURE(ExpectHoldsTogether(data->train));
+    fuzz::ExpectHoldsTogether(data->train);
   }
   EXPECT_LT(good, times);
 }
@@ -104,10 +71,10 @@ TEST(Mutation, BlocksNeverCrash) {
     const Bytes bytes = EncodeBlock(MakeSamples(5, 3, sparse, 6, 1), 0, 6);
     const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     for (int i = 0; i < 10000; ++i) {
-      const std::string damaged = Mutate(text, random);
+      const std::string damaged = Damaged(text, random);
       const auto block = DecodeBlock(AsBytes(damaged), 5, 3, sparse);
       if (!block.ok()) continue;
-      ASSERT_NO_FATAL_FAILURE(ExpectHoldsTogether(*block));
+      fuzz::ExpectHoldsTogether(*block);
     }
   }
 }
@@ -123,7 +90,7 @@ TEST(Mutation, ModelsNeverCrash) {
   Random random(3, Stream::kTest);
   int refused = 0;
   for (int i = 0; i < 3000; ++i) {
-    const auto loaded = LoadModel(folder.Write("d", Mutate(content, random)));
+    const auto loaded = LoadModel(folder.Write("d", Damaged(content, random)));
     if (!loaded.ok()) {
       ++refused;
       continue;
