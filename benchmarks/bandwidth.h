@@ -2,6 +2,7 @@
 // What this machine's memory gives plain loops, for comparison in the same run.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -14,8 +15,8 @@ namespace motley {
 double Quartile(std::vector<double> values);
 
 // One pass over `length` floats: reads one stream; reads and writes `sums` others, and one of half
-// the length if `half_more`. Loops the compiler vectorises for this processor, with and without
-// prefetching; whichever is faster counts.
+// the length if `half_more`. Loops the compiler vectorises for this processor, without prefetching
+// and with two ways of it; whichever is fastest counts.
 class MixedLoops {
  public:
   MixedLoops(size_t length, size_t sums, bool half_more, size_t threads);
@@ -23,7 +24,7 @@ class MixedLoops {
   MixedLoops(const MixedLoops&) = delete;
   MixedLoops& operator=(const MixedLoops&) = delete;
 
-  // Runs both loops once more.
+  // Runs all loops once more.
   void Run();
   // Of the lower quartile of the passes so far.
   double bytes_per_second() const;
@@ -32,7 +33,7 @@ class MixedLoops {
   struct Arrays;
   std::unique_ptr<Arrays> arrays_;
   double bytes_;
-  std::vector<double> seconds_[2];  // Without and with prefetching.
+  std::array<std::vector<double>, 3> seconds_;  // Without prefetching, by blocks, by lines.
 };
 
 }  // namespace motley

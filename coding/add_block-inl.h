@@ -22,9 +22,33 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
 
-// As many whole pairs as vectors hold of: sum += re * v + (-im, im, ...) * swap(v). Returns how
-// many floats that were; the scalar target, whose vectors are single floats, leaves all to the
-// caller.
+// One vector: sum (+)= re * v.
+template <bool kOverwrite>
+HWY_INLINE void AddRealVector(Vec re, const float* values, float* sum) {
+  const Tag d;
+  const Vec value = hn::LoadU(d, values);
+  hn::StoreU(kOverwrite ? hn::Mul(re, value) : hn::MulAdd(re, value, hn::LoadU(d, sum)), d, sum);
+}
+
+// The scalar target's vectors are single floats: no pairs.
+#if HWY_TARGET != HWY_SCALAR
+inline Vec ImaginaryFactor(float im) {
+  const Tag d;
+  return hn::OddEven(hn::Set(d, im), hn::Set(d, -im));
+}
+
+// One vector of pairs: sum (+)= re * v + im * swap(v), where im is an ImaginaryFactor.
+template <bool kOverwrite>
+HWY_INLINE void AddPairVector(Vec re, Vec im, const float* values, float* sum) {
+  const Tag d;
+  const Vec value = hn::LoadU(d, values);
+  const Vec real_part = kOverwrite ? hn::Mul(re, value) : hn::MulAdd(re, value, hn::LoadU(d, sum));
+  hn::StoreU(hn::MulAdd(im, hn::Reverse2(d, value), real_part), d, sum);
+}
+#endif
+
+// As many whole pairs as vectors hold. Returns how many floats that were; the scalar target leaves
+// all to the caller.
 template <bool kOverwrite>
 size_t AddWholePairs(const float* weight, const float* values, size_t count, float* sum) {
   size_t t = 0;
@@ -32,13 +56,8 @@ size_t AddWholePairs(const float* weight, const float* values, size_t count, flo
   const Tag d;
   const size_t lanes = hn::Lanes(d);
   const Vec re = hn::Set(d, weight[0]);
-  const Vec im = hn::OddEven(hn::Set(d, weight[1]), hn::Set(d, -weight[1]));
-  for (; t + lanes <= count; t += lanes) {
-    const Vec value = hn::LoadU(d, values + t);
-    const Vec real_part =
-        kOverwrite ? hn::Mul(re, value) : hn::MulAdd(re, value, hn::LoadU(d, sum + t));
-    hn::StoreU(hn::MulAdd(im, hn::Reverse2(d, value), real_part), d, sum + t);
-  }
+  const Vec im = ImaginaryFactor(weight[1]);
+  for (; t + lanes <= count; t += lanes) AddPairVector<kOverwrite>(re, im, values + t, sum + t);
 #else
   (void)weight, (void)values, (void)count, (void)sum;
 #endif
@@ -65,12 +84,7 @@ void AddReals(float weight, const float* values, size_t count, float* sum) {
   const size_t lanes = hn::Lanes(d);
   const Vec factor = hn::Set(d, weight);
   size_t t = 0;
-  for (; t + lanes <= count; t += lanes) {
-    const Vec value = hn::LoadU(d, values + t);
-    const Vec result =
-        kOverwrite ? hn::Mul(factor, value) : hn::MulAdd(factor, value, hn::LoadU(d, sum + t));
-    hn::StoreU(result, d, sum + t);
-  }
+  for (; t + lanes <= count; t += lanes) AddRealVector<kOverwrite>(factor, values + t, sum + t);
   for (; t < count; ++t) sum[t] = kOverwrite ? weight * values[t] : sum[t] + weight * values[t];
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "coding/combine.h"
 
 namespace motley {
 namespace {
@@ -102,6 +104,38 @@ TEST_P(CheckedAdd, EqualsItsReferenceAtEveryLengthAndAlignment) {
       }
     }
   }
+}
+
+// Looking ahead to the next block changes no bit of this one.
+TEST_P(CheckedAdd, EqualsCheckingAndAddingApart) {
+  for (const Field field : {Field::kReal, Field::kComplexPacked}) {
+    for (const size_t length : {512, 1024, 1536, 1990, 2560}) {
+      const std::vector<Complex> weights = Weights(field);
+      const std::vector<float> values = Values(length);
+      const std::vector<float> start = Values(length);
+      Target got(length, 0, start);
+      Target wanted(length, 0, start);
+      const double squares = AddChecked(got.Into(field, weights, false), values, kNoLimit);
+      double expected = 0;
+      for (size_t begin = 0; begin < length; begin += kCheckedBlock) {
+        const size_t size = std::min(kCheckedBlock, length - begin);
+        expected += SumOfSquares(std::span(values).subspan(begin, size));
+      }
+      EXPECT_EQ(squares, expected);
+      AddWeightedToEach(field, weights, values, wanted.pointers);
+      for (size_t r = 0; r < 3; ++r) {
+        EXPECT_EQ(std::memcmp(got.sums[r].data(), wanted.sums[r].data(), length * sizeof(float)),
+                  0);
+      }
+    }
+  }
+}
+
+TEST_P(CheckedAdd, ChecksWhatIsAddedToNothing) {
+  const std::vector<float> values(1400, 1);
+  const CheckedSums nothing{};
+  EXPECT_EQ(AddChecked(nothing, values, kNoLimit), 1400);
+  EXPECT_EQ(AddChecked(nothing, values, 600), 1024);
 }
 
 TEST_P(CheckedAdd, WhatIsOverwrittenIsNotRead) {
