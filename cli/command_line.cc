@@ -100,12 +100,14 @@ int RunCommandLine(int argc, char** argv) {
   CodesFlags codes_flags;
   PredictFlags predict_flags;
   CheckpointFlags checkpoint_flags;
+  ReproduceFlags reproduce_flags;
   WorkerFlags worker_flags;
   const CLI::App* train = AddTrain(app, train_flags);
   const CLI::App* simulate = AddSimulate(app, simulate_flags);
   const CLI::App* codes = AddCodes(app, codes_flags);
   const CLI::App* predict = AddPredict(app, predict_flags);
   const CLI::App* checkpoint = AddCheckpoint(app, checkpoint_flags);
+  const CLI::App* reproduce = AddReproduce(app, reproduce_flags);
   const CLI::App* worker = AddWorker(app, worker_flags);
   app.footer(
       "motley COMMAND --help tells more.\n"
@@ -122,6 +124,7 @@ int RunCommandLine(int argc, char** argv) {
   if (codes->parsed()) return RunCodes(codes_flags);
   if (predict->parsed()) return RunPredict(predict_flags);
   if (checkpoint->parsed()) return RunCheckpoint(checkpoint_flags);
+  if (reproduce->parsed()) return RunReproduce(reproduce_flags);
   if (worker->parsed()) return RunWorker(worker_flags);
   Warn("no command given.\n\n" + app.help());
   return kExitUsage;

@@ -330,6 +330,30 @@ CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
   return predict;
 }
 
+CLI::App* AddReproduce(CLI::App& app, ReproduceFlags& flags) {
+  std::string names = "Which; default: all:";
+  for (const Experiment& experiment : Experiments()) {
+    names += fmt::format("\n{:>12}: {}", experiment.name, experiment.shows);
+  }
+  CLI::App* reproduce =
+      app.add_subcommand("reproduce", "Run published experiments again, beside their figures");
+  reproduce->add_option("NAME", flags.names, names);
+  reproduce
+      ->add_option("--data", flags.data,
+                   "Folder with traces/lambda256.csv.gz; default: shared/data beside the checkout")
+      ->type_name("DIR");
+  AddValue(reproduce, "--seed", flags.seed, "N", "Everything random follows from it")
+      ->transform(Seed());
+  reproduce->add_option("--threads", flags.threads, "Default: one per processor")
+      ->type_name("N")
+      ->transform(Within(1U, 256U));
+  reproduce->add_flag("--json", flags.json, "The figures as one JSON array");
+  reproduce->add_flag("-q,--quiet", flags.quiet, "No progress");
+  reproduce->footer(
+      "Exit code 1 when a figure is outside of its tolerance. Example:\n  motley reproduce A1 A3");
+  return reproduce;
+}
+
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker = app.add_subcommand("worker", "Started by motley train")->group("");
   worker->add_option("--server", flags.server, "Where the server is, HOST:PORT");

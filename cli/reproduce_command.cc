@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/reproduce_command.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/parallel.h"
+#include "base/suggest.h"
+#include "cli/exit_code.h"
+#include "cli/table.h"
+#include "fmt/core.h"
+#include "nlohmann/json.hpp"
+
+namespace motley {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+double RealSeconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+bool HasTrace(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / "traces" / "lambda256.csv.gz", error);
+}
+
+// `shared/data` beside the checkout that the program was built in, or beside the current folder;
+// empty when there is none.
+std::string FindSharedData() {
+  std::error_code error;
+  std::vector<fs::path> starts = {fs::current_path(error)};
+  starts.push_back(fs::read_symlink("/proc/self/exe", error).parent_path());
+  for (const fs::path& start : starts) {
+    for (fs::path at = start; !at.empty(); at = at.parent_path()) {
+      if (HasTrace(at / "shared" / "data")) return (at / "shared" / "data").string();
+      if (at == at.parent_path()) break;
+    }
+  }
+  return "";
+}
+
+std::string Figure(double value) {
+  const double size = std::abs(value);
+  return fmt::format("{:.{}g}", value, size >= 1 && size < 1000 ? 4 : 3);
+}
+
+// What a row is held to: "2 %" of the published figure, or "<= 1.04".
+std::string ToleranceText(const ReproducedRow& row) {
+  if (!row.tolerance) return "";
+  if (!row.published) return "<= " + Figure(*row.tolerance);
+  return *row.tolerance < 1e-6 ? "exact" : fmt::format("{:.3g} %", *row.tolerance * 100);
+}
+
+std::string ReproduceTable(const Experiment& experiment, const ExperimentResult& result) {
+  std::string text =
+      fmt::format("{}: {}\n  {}\n\n", experiment.name, experiment.shows, experiment.source);
+  Table table({"setting", "scheme", "published", "measured", "differs", "tolerance", ""});
+  for (const ReproducedRow& row : result.rows) {
+    const bool compared = row.published && *row.published != 0;
+    const double differs = compared ? row.measured / *row.published - 1 : 0;
+    table.Add({row.setting, row.scheme, row.published ? Figure(*row.published) : "",
+               Figure(row.measured), compared ? fmt::format("{:+.1f} %", differs * 100) : "",
+               ToleranceText(row), row.pass ? (row.tolerance ? "pass" : "") : "FAIL"});
+  }
+  text += table.Format();
+  if (!result.notes.empty()) text += "\n";
+  for (const std::string& note : result.notes) text += fmt::format("  - {}\n", note);
+  return text;
+}
+
+void Say(const ReproduceFlags& flags, const std::string& text) {
+  if (!flags.quiet) (void)std::fputs((text + "\n").c_str(), stderr);
+}
+
+struct Everything {
+  std::vector<ReproducedRow> rows;
+  std::string text;
+  uint32_t skipped = 0;
+};
+
+Status RunOne(const ReproduceFlags& flags, const ReproduceContext& context,
+              const Experiment& experiment, Everything& all) {
+  const double start = RealSeconds();
+  Say(flags, fmt::format("{}: {} ...", experiment.name, experiment.shows));
+  const Result<ExperimentResult> result = experiment.run(context);
+  // Data that nobody named and that are not here are no failure.
+  if (result.code() == StatusCode::kNotFound && experiment.needs_data && flags.data.empty()) {
+    Say(flags, fmt::format("{}: skipped: {}", experiment.name, result.status().ToString()));
+    all.skipped += 1;
+    return Status::Ok();
+  }
+  if (!result.ok()) return result.status().WithContext(experiment.name);
+  const auto failed = std::count_if(result->rows.begin(), result->rows.end(),
+                                    [](const ReproducedRow& row) { return !row.pass; });
+  Say(flags, fmt::format("{}: {} of {} figures pass, {:.1f} s", experiment.name,
+                         static_cast<ptrdiff_t>(result->rows.size()) - failed, result->rows.size(),
+                         RealSeconds() - start));
+  all.rows.insert(all.rows.end(), result->rows.begin(), result->rows.end());
+  all.text += (all.text.empty() ? "" : "\n") + ReproduceTable(experiment, *result);
+  return Status::Ok();
+}
+
+Result<int> Run(const ReproduceFlags& flags) {
+  MOTLEY_ASSIGN_OR_RETURN(const auto experiments, SelectExperiments(flags.names));
+  const uint32_t threads =
+      flags.threads > 0 ? flags.threads : std::max(1U, std::thread::hardware_concurrency());
+  const std::unique_ptr<ParallelFor> parallel = MakeThreadParallelFor(threads);
+  ReproduceContext context;
+  context.seed = flags.seed;
+  context.parallel = parallel.get();
+  context.data = flags.data.empty() ? FindSharedData() : flags.data;
+  context.clock = RealSeconds;
+  Everything all;
+  for (const Experiment* experiment : experiments) {
+    MOTLEY_RETURN_IF_ERROR(RunOne(flags, context, *experiment, all));
+  }
+  std::string failures;
+  for (const ReproducedRow& row : all.rows) {
+    if (row.pass) continue;
+    failures += fmt::format("{}{} {}, {}", failures.empty() ? "" : "; ", row.experiment, row.scheme,
+                            row.setting);
+  }
+  const std::string skipped =
+      all.skipped == 0 ? "" : fmt::format(", {} experiments skipped", all.skipped);
+  const std::string summary = fmt::format("\n{} figures, {}{}\n", all.rows.size(),
+                                          failures.empty() ? "all pass" : "some do not", skipped);
+  const int printed = PrintResult(flags.json ? ReproduceJson(all.rows) : all.text + summary);
+  if (printed != kExitOk) return printed;
+  if (failures.empty()) return static_cast<int>(kExitOk);
+  Warn("outside of their tolerance: " + failures);
+  return static_cast<int>(kExitFailure);
+}
+
+}  // namespace
+
+Result<std::vector<const Experiment*>> SelectExperiments(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  std::string list;
+  for (const Experiment& experiment : Experiments()) {
+    known.emplace_back(experiment.name);
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", experiment.name);
+  }
+  std::vector<bool> wanted(known.size(), names.empty());
+  for (const std::string& name : names) {
+    const Experiment* found = FindExperiment(name);
+    if (found == nullptr) {
+      const std::string close = Suggest(name, known);
+      return Status::NotFound(
+          fmt::format("there is no experiment '{}'{}; there are: {}", name,
+                      close.empty() ? "" : fmt::format("; did you mean {}?", close), list));
+    }
+    wanted[static_cast<size_t>(found - Experiments().data())] = true;
+  }
+  std::vector<const Experiment*> selected;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) selected.push_back(&Experiments()[i]);
+  }
+  return selected;
+}
+
+std::string ReproduceJson(const std::vector<ReproducedRow>& rows) {
+  const auto number = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
+  Json array = Json::array();
+  for (const ReproducedRow& row : rows) {
+    array.push_back({{"experiment", row.experiment},
+                     {"scheme", row.scheme},
+                     {"setting", row.setting},
+                     {"published", number(row.published)},
+                     {"measured", row.measured},
+                     {"tolerance", number(row.tolerance)},
+                     {"pass", row.pass}});
+  }
+  return array.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int RunReproduce(const ReproduceFlags& flags) {
+  const Result<int> code = Run(flags);
+  return code.ok() ? *code : Fail(code.status());
+}
+
+}  // namespace motley

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// `motley reproduce`: published experiments run again, each beside the published figure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/reproduce/experiment.h"
+
+namespace motley {
+
+struct ReproduceFlags {
+  std::vector<std::string> names;  // Empty: all.
+  std::string data;                // Empty: looked for (FindSharedData).
+  uint64_t seed = 1;
+  uint32_t threads = 0;  // 0: as many as there are processors.
+  bool json = false;
+  bool quiet = false;
+};
+
+// The exit code; kExitFailure when a row does not pass.
+int RunReproduce(const ReproduceFlags& flags);
+
+// The experiments of these names, in the order of the list, each once; all without names. kNotFound
+// with the list for a name that is none.
+Result<std::vector<const Experiment*>> SelectExperiments(const std::vector<std::string>& names);
+
+// An array of objects with the members of ReproducedRow.
+std::string ReproduceJson(const std::vector<ReproducedRow>& rows);
+
+}  // namespace motley

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/reproduce/experiments.h"
+
+#include <array>
+#include <cctype>
+#include <string>
+
+namespace motley {
+namespace {
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return lower;
+}
+
+}  // namespace
+
+std::span<const Experiment> Experiments() {
+  static const std::array kAll = {
+      Experiment{"A1", "each gradient sent when it is done, against codes: general gradients",
+                 "Ozfatura, Ulukus, Gunduz: Coded Distributed Computing with Partial Recovery, "
+                 "Table IV",
+                 false, &RunGeneralGradients},
+      Experiment{"A2", "the same for products with a matrix",
+                 "Ozfatura, Ulukus, Gunduz: Coded Distributed Computing with Partial Recovery, "
+                 "Table III",
+                 false, &RunMatrixProducts},
+      Experiment{"A3", "what it gains to count the work of partial stragglers",
+                 "Ramamoorthy, Meng, Girimaji: Leveraging partial stragglers within gradient "
+                 "coding, NeurIPS 2024, Figure 3",
+                 false, &RunPartialStragglers},
+      Experiment{"A4", "what loads that follow the speeds gain over equal ones",
+                 "Wang, Guo, Tang, Li, Li: Heterogeneity-aware Gradient Coding for Straggler "
+                 "Tolerance, ICDCS 2019 (up to 3 times)",
+                 false, &RunHeterogeneousGain},
+      Experiment{"A5", "gradient codes over several rounds, on recorded times",
+                 "Krishnan, Ebrahimi, Khisti: Sequential Gradient Coding for Straggler "
+                 "Mitigation, ICLR 2023",
+                 true, &RunSequentialCodes},
+      Experiment{"A6", "which part of the gradients liars can corrupt",
+                 "Konstantinidis, Ramamoorthy: ByzShield, MLSys 2021 (K=15, l=5, r=3)", false,
+                 &RunCorruptedFractions},
+      Experiment{"A8", "decoding vectors of 256 workers",
+                 "Krishnan, Ebrahimi, Khisti, ICLR 2023: times in their notebook", false,
+                 &RunDecodingTimes},
+  };
+  return kAll;
+}
+
+const Experiment* FindExperiment(std::string_view name) {
+  for (const Experiment& experiment : Experiments()) {
+    if (Lower(experiment.name) == Lower(name)) return &experiment;
+  }
+  return nullptr;
+}
+
+}  // namespace motley

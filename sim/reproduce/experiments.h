@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runs that experiments.cc lists, one file each. What each shows and where it was published
+// stands in the list.
+#pragma once
+
+#include "sim/reproduce/experiment.h"
+
+namespace motley {
+
+Result<ExperimentResult> RunGeneralGradients(const ReproduceContext& context);     // A1
+Result<ExperimentResult> RunMatrixProducts(const ReproduceContext& context);       // A2
+Result<ExperimentResult> RunPartialStragglers(const ReproduceContext& context);    // A3
+Result<ExperimentResult> RunHeterogeneousGain(const ReproduceContext& context);    // A4
+Result<ExperimentResult> RunSequentialCodes(const ReproduceContext& context);      // A5
+Result<ExperimentResult> RunCorruptedFractions(const ReproduceContext& context);   // A6
+Result<ExperimentResult> RunApproximateDecoders(const ReproduceContext& context);  // A7
+Result<ExperimentResult> RunDecodingTimes(const ReproduceContext& context);        // A8
+
+}  // namespace motley
