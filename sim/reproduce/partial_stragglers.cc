@@ -9,9 +9,9 @@
 #include <numeric>
 #include <vector>
 
+#include "coding/chunk_order.h"
 #include "fmt/core.h"
 #include "sim/reproduce/experiments.h"
-#include "sim/reproduce/matchings.h"
 #include "sim/reproduce/monte_carlo.h"
 #include "sim/reproduce/rows.h"
 
@@ -28,7 +28,7 @@ constexpr double kTolerance = 0.05;
 // The step ends when every chunk was computed by `parts` workers, seen on the integer grid of the
 // paper. `counts(worker, i)`: how many chunks the worker has done when its i-th counts.
 template <typename Counts>
-double StepTime(const ChunkOrder& order, const std::vector<double>& seconds, uint32_t parts,
+double StepTime(const WorkLists& order, const std::vector<double>& seconds, uint32_t parts,
                 const Counts& counts) {
   std::vector<std::vector<double>> times(kWorkers);  // By chunk.
   for (uint32_t worker = 0; worker < kWorkers; ++worker) {
@@ -46,7 +46,7 @@ double StepTime(const ChunkOrder& order, const std::vector<double>& seconds, uin
 
 // One step of all three ways on the same workers, for each number of parts: original, best order,
 // random order. When `failures`, 8 - l random workers never answer.
-void OneStep(const ChunkOrder& order, bool failures, Random& random, std::span<double> figures) {
+void OneStep(const WorkLists& order, bool failures, Random& random, std::span<double> figures) {
   std::vector<double> seconds(kWorkers);
   for (double& value : seconds) value = random.Exponential(1);
   std::vector<uint32_t> victims(kWorkers);
@@ -99,16 +99,18 @@ void Compare(RowList& rows, const std::string& placement, const Published& publi
 
 Result<ExperimentResult> RunPartialStragglers(const ReproduceContext& context) {
   RowList rows("A3");
-  const auto run = [&](uint64_t stream, const ChunkOrder& order, bool failures) {
+  const auto run = [&](uint64_t stream, const WorkLists& order, bool failures) {
     return MeansOfRuns(
         context, stream, kRuns, 3 * size_t{kMostParts},
         [&](Random& random, auto figures) { OneStep(order, failures, random, figures); });
   };
-  const ChunkOrder cyclic = OrderByMatchings(CyclicPlacement(kWorkers, kCopies));
+  MOTLEY_ASSIGN_OR_RETURN(const WorkLists cyclic,
+                          MatchingOrder(CyclicShiftedLists(kWorkers, kCopies), context.seed));
   Compare(rows, "cyclic", {{5.594, 8.257, 10.973}, {2.553, 3.924, 5.654}, {3.189, 4.835, 6.754}},
           run(31, cyclic, false));
   Random draw(context.seed, Stream::kSimulation, 32, ~uint64_t{0});
-  const ChunkOrder graph = OrderByMatchings(GraphPlacement(kWorkers, kCopies, draw));
+  MOTLEY_ASSIGN_OR_RETURN(const WorkLists graph,
+                          MatchingOrder(RandomRegularLists(kWorkers, kCopies, draw), context.seed));
   Compare(rows, "graph", {{6.606, 9.539, 12.651}, {2.856, 4.433, 6.390}, {0, 0, 0}},
           run(32, graph, true));
   rows.Note(

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "sim/reproduce/experiment.h"
+#include "sim/reproduce/rows.h"
+#include "tests/sim/reproduce/shared_data.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+// Of few runs means are further off than of all.
+constexpr double kEffort = 0.05;
+constexpr double kMoreTolerance = 0.08;
+
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  for (const Experiment& experiment : Experiments()) names.emplace_back(experiment.name);
+  return names;
+}
+
+Result<ExperimentResult> RunOnce(const Experiment& experiment, ParallelFor& parallel, double effort,
+                                 uint64_t seed = 1) {
+  ReproduceContext context;
+  context.seed = seed;
+  context.effort = effort;
+  context.parallel = &parallel;
+  context.data = SharedDataFolder();
+  return experiment.run(context);
+}
+
+class EachExperiment : public testing::TestWithParam<std::string> {};
+
+TEST_P(EachExperiment, ComesNearThePublishedFiguresWithFewRuns) {
+  const Experiment& experiment = *FindExperiment(GetParam());
+  if (experiment.needs_data && SharedDataFolder().empty()) {
+    GTEST_SKIP() << "the recorded trace is not beside the checkout";
+  }
+  const auto parallel = MakeSerialParallelFor();
+  const auto result = RunOnce(experiment, *parallel, kEffort);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  ASSERT_FALSE(result->rows.empty());
+  std::set<std::string> seen;
+  for (const ReproducedRow& row : result->rows) {
+    SCOPED_TRACE(row.scheme + ", " + row.setting);
+    EXPECT_EQ(row.experiment, experiment.name);
+    EXPECT_TRUE(seen.insert(row.scheme + "|" + row.setting).second) << "twice";
+    EXPECT_TRUE(std::isfinite(row.measured));
+    if (!row.published) {
+      EXPECT_LE(row.measured, row.tolerance.value_or(row.measured) + 0.05);
+      continue;
+    }
+    ASSERT_TRUE(row.tolerance.has_value());
+    EXPECT_NEAR(row.measured, *row.published,
+                (*row.tolerance + kMoreTolerance) * std::abs(*row.published));
+  }
+}
+
+TEST_P(EachExperiment, DoesNotDependOnTheNumberOfThreads) {
+  const Experiment& experiment = *FindExperiment(GetParam());
+  if (experiment.needs_data && SharedDataFolder().empty()) {
+    GTEST_SKIP() << "the recorded trace is not beside the checkout";
+  }
+  const auto serial = MakeSerialParallelFor();
+  const auto threads = MakeThreadParallelFor(3);
+  const auto one = RunOnce(experiment, *serial, kEffort);
+  const auto many = RunOnce(experiment, *threads, kEffort);
+  ASSERT_TRUE(one.ok() && many.ok());
+  ASSERT_EQ(one->rows.size(), many->rows.size());
+  for (size_t i = 0; i < one->rows.size(); ++i) {
+    EXPECT_EQ(one->rows[i].measured, many->rows[i].measured) << one->rows[i].setting;
+  }
+}
+
+std::string NameOfTest(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::erase(name, '.');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EachExperiment, testing::ValuesIn(Names()), NameOfTest);
+
+TEST(Experiments, RandomRunsFollowTheSeed) {
+  const auto parallel = MakeSerialParallelFor();
+  const auto a = RunOnce(*FindExperiment("A1"), *parallel, kEffort, 1);
+  const auto b = RunOnce(*FindExperiment("A1"), *parallel, kEffort, 2);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_NE(a->rows.front().measured, b->rows.front().measured);
+}
+
+TEST(Experiments, AreFoundByNameInAnyCase) {
+  ASSERT_NE(FindExperiment("a3"), nullptr);
+  EXPECT_STREQ(FindExperiment("a3")->name, "A3");
+  EXPECT_EQ(FindExperiment("A33"), nullptr);
+  EXPECT_EQ(FindExperiment(""), nullptr);
+}
+
+TEST(Experiments, WithoutDataSayWhatIsMissing) {
+  const auto parallel = MakeSerialParallelFor();
+  ReproduceContext context;
+  context.parallel = parallel.get();
+  for (const Experiment& experiment : Experiments()) {
+    if (!experiment.needs_data) continue;
+    const auto result = experiment.run(context);
+    ASSERT_FALSE(result.ok()) << experiment.name;
+    EXPECT_EQ(result.code(), StatusCode::kNotFound);
+    EXPECT_THAT(result.status().ToString(), HasSubstr("--data"));
+  }
+}
+
+TEST(RowList, DecidesWhatPasses) {
+  RowList rows("X");
+  rows.Compare("a", "within", 2.0, 2.09, 0.05);
+  rows.Compare("a", "above", 2.0, 2.11, 0.05);
+  rows.Compare("a", "below", 2.0, 1.89, 0.05);
+  rows.Compare("a", "no number", 2.0, std::nan(""), 0.05);
+  rows.AtMost("b", "at", 1.0, 1.0);
+  rows.AtMost("b", "over", 1.01, 1.0);
+  rows.AtMost("b", "no number", std::nan(""), 1.0);
+  rows.Show("c", "anything", 7);
+  const ExperimentResult result = std::move(rows).Take();
+  std::vector<bool> passes;
+  for (const ReproducedRow& row : result.rows) passes.push_back(row.pass);
+  EXPECT_EQ(passes, (std::vector<bool>{true, false, false, false, true, false, false, true}));
+  EXPECT_FALSE(result.rows.back().published.has_value());
+  EXPECT_FALSE(result.rows.back().tolerance.has_value());
+}
+
+}  // namespace
+}  // namespace motley
