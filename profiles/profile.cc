@@ -35,6 +35,8 @@ constexpr uint64_t kMaxWorkers = 4096;
 constexpr double kMaxSeconds = 86400;  // A latency or an overhead beyond a day is a slip.
 constexpr double kMaxNumber = 1e30;    // Speeds and operations.
 constexpr double kMaxBytes = 0x1p63;   // What fits into 64 bits with room to add.
+constexpr double kMaxTail = 1e6;       // How much longer a slow piece may take than others.
+constexpr uint64_t kMaxCores = 1 << 20;
 constexpr size_t kMaxFileBytes = 16u << 20;
 
 // A table being read: knows where it stands for messages, and remembers the first error.
@@ -138,45 +140,114 @@ class Table {
   Status status_;
 };
 
+// The table under `key`, if it is there; `form` shows what it looks like.
+const toml::table* Inner(Table& outer, std::string_view key, std::string_view form) {
+  const toml::node* node = outer.Node(key);
+  if (node == nullptr) return nullptr;
+  const toml::table* table = node->as_table();
+  if (table == nullptr) outer.Fail(node->source(), fmt::format("'{}' must be {}", key, form));
+  return table;
+}
+
+LinkDirection ReadDirection(Table& table) {
+  LinkDirection direction;
+  direction.latency_seconds = table.Measure("latency", Quantity::kDuration, kMaxSeconds);
+  direction.bytes_per_second = table.Measure("bandwidth", Quantity::kRate, kMaxNumber);
+  return direction;
+}
+
+// `latency` and `bandwidth` both ways, or `up` and `down` for one.
 LinkProfile ReadLink(const toml::table& toml, std::string_view source, Table& outer) {
-  static constexpr std::array<std::string_view, 2> kKeys = {"latency", "bandwidth"};
+  static constexpr std::array<std::string_view, 4> kKeys = {"latency", "bandwidth", "up", "down"};
+  static constexpr std::array<std::string_view, 2> kOneWay = {"latency", "bandwidth"};
   Table table(toml, source);
   table.OnlyKeys(kKeys);
-  LinkProfile link;
-  link.latency_seconds = table.Measure("latency", Quantity::kDuration, kMaxSeconds);
-  link.bytes_per_second = table.Measure("bandwidth", Quantity::kRate, kMaxNumber);
+  const LinkDirection both = ReadDirection(table);
+  const auto read = [&](std::string_view way) -> std::optional<LinkDirection> {
+    const toml::table* inner = Inner(table, way, "{ latency = ..., bandwidth = ... }");
+    if (inner == nullptr) return std::nullopt;
+    Table one(*inner, source);
+    one.OnlyKeys(kOneWay);
+    const LinkDirection direction = ReadDirection(one);
+    table.Merge(one);
+    return direction;
+  };
+  const auto up = read("up");
+  const auto down = read("down");
   outer.Merge(table);
+  LinkProfile link;
+  link.latency_seconds = up.value_or(both).latency_seconds;
+  link.bytes_per_second = up.value_or(both).bytes_per_second;
+  if (down || up) link.down = down.value_or(both);
   return link;
 }
 
-// One [[worker]], which may stand for several.
-Status ReadWorker(const toml::table& toml, std::string_view source, ClusterProfile& profile) {
-  static constexpr std::array<std::string_view, 8> kKeys = {
-      "name", "kind", "samples_per_second", "overhead", "jitter", "memory", "count", "link"};
-  static constexpr std::array<std::string_view, 3> kKinds = {"cpu", "cuda", "opencl"};
+void ReadTail(const toml::table& toml, std::string_view source, Table& outer,
+              DeviceProfile& device) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"probability", "factor"};
   Table table(toml, source);
   table.OnlyKeys(kKeys);
-  table.Require("samples_per_second");
-  WorkerProfile worker;
-  DeviceProfile& device = worker.device;
-  device.name = table.Text("name", fmt::format("worker-{}", profile.workers.size()));
+  table.Require("probability");
+  table.Require("factor");
+  device.tail_probability = table.Number("probability", 0, 1, true);
+  device.tail_factor = table.Number("factor", 1, kMaxTail, false);
+  outer.Merge(table);
+}
+
+HardwareFacts ReadHardware(const toml::table& toml, std::string_view source, Table& outer) {
+  static constexpr std::array<std::string_view, 7> kKeys = {
+      "vendor", "model", "driver", "cores", "threads", "core_kinds", "memory_bandwidth"};
+  Table table(toml, source);
+  table.OnlyKeys(kKeys);
+  HardwareFacts facts;
+  facts.vendor = table.Text("vendor", "");
+  facts.model = table.Text("model", "");
+  facts.driver = table.Text("driver", "");
+  facts.cores = static_cast<uint32_t>(table.Count("cores", 0, kMaxCores));
+  facts.threads = static_cast<uint32_t>(table.Count("threads", 0, kMaxCores));
+  facts.core_kinds = table.Text("core_kinds", "");
+  facts.bytes_per_second = table.Measure("memory_bandwidth", Quantity::kRate, kMaxNumber);
+  outer.Merge(table);
+  return facts;
+}
+
+void ReadDevice(Table& table, std::string_view source, DeviceProfile& device) {
+  static constexpr std::array<std::string_view, 3> kKinds = {"cpu", "cuda", "opencl"};
   device.kind = table.Text("kind", device.kind);
   if (device.kind != "cpu" && device.kind != "cuda" && device.kind != "opencl") {
     table.Fail(table.Node("kind")->source(),
                fmt::format("kind '{}' is not one of cpu, cuda, opencl{}", device.kind,
                            DidYouMean(device.kind, kKinds)));
   }
+  table.Require("samples_per_second");
   device.samples_per_second = table.Number("samples_per_second", 0, kMaxNumber, false);
   device.overhead_seconds = table.Measure("overhead", Quantity::kDuration, kMaxSeconds);
+  device.knee_samples = table.Number("knee_samples", 0, kMaxNumber, true);
+  device.max_samples = table.Count("max_samples", 0, uint64_t{1} << 62);
   device.jitter = table.Number("jitter", 0, 10, true);
   device.memory_bytes = table.Bytes("memory");
+  if (const auto* tail = Inner(table, "tail", "{ probability = ..., factor = ... }")) {
+    ReadTail(*tail, source, table, device);
+  }
+  if (const auto* hardware = Inner(table, "hardware", "a table like { model = ..., cores = 8 }")) {
+    device.hardware = ReadHardware(*hardware, source, table);
+  }
+}
+
+// One [[worker]], which may stand for several.
+Status ReadWorker(const toml::table& toml, std::string_view source, ClusterProfile& profile) {
+  static constexpr std::array<std::string_view, 12> kKeys = {
+      "name", "kind",   "samples_per_second", "overhead", "knee_samples", "max_samples", "jitter",
+      "tail", "memory", "hardware",           "count",    "link"};
+  Table table(toml, source);
+  table.OnlyKeys(kKeys);
+  WorkerProfile worker;
+  DeviceProfile& device = worker.device;
+  device.name = table.Text("name", fmt::format("worker-{}", profile.workers.size()));
+  ReadDevice(table, source, device);
   const uint64_t count = table.Count("count", 1, kMaxWorkers);
-  if (const toml::node* link = table.Node("link")) {
-    if (const auto* inner = link->as_table()) {
-      worker.link = ReadLink(*inner, source, table);
-    } else {
-      table.Fail(link->source(), "'link' must be { latency = ..., bandwidth = ... }");
-    }
+  if (const auto* link = Inner(table, "link", "{ latency = ..., bandwidth = ... }")) {
+    worker.link = ReadLink(*link, source, table);
   }
   if (profile.workers.size() + count > kMaxWorkers) {
     table.Fail(toml.source(), fmt::format("more than {} workers", kMaxWorkers));
@@ -190,12 +261,13 @@ Status ReadWorker(const toml::table& toml, std::string_view source, ClusterProfi
 }
 
 Result<ClusterProfile> ReadCluster(const toml::table& root, std::string_view source) {
-  static constexpr std::array<std::string_view, 4> kKeys = {"name", "gradient_bytes", "step_flops",
-                                                            "worker"};
+  static constexpr std::array<std::string_view, 5> kKeys = {"name", "model", "gradient_bytes",
+                                                            "step_flops", "worker"};
   Table table(root, source);
   table.OnlyKeys(kKeys);
   ClusterProfile profile;
   profile.name = table.Text("name", "");
+  profile.model = table.Text("model", "");
   profile.gradient_bytes = table.Bytes("gradient_bytes");
   profile.step_flops = table.Number("step_flops", 0, kMaxNumber, true);
   MOTLEY_RETURN_IF_ERROR(table.status());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <string_view>
 
 #include "profiles/profile.h"
@@ -32,16 +33,59 @@ std::string QuotedQuantity(Quantity quantity, double value) {
   return Quoted(FormatQuantity(quantity, value));
 }
 
-std::string FormatLink(const LinkProfile& link) {
+// "{ a = 1, b = 2 }" of those that are not empty.
+std::string InlineTable(std::initializer_list<std::string> entries) {
   std::string inside;
-  if (link.latency_seconds > 0) {
-    inside += "latency = " + QuotedQuantity(Quantity::kDuration, link.latency_seconds);
+  for (const std::string& entry : entries) {
+    if (entry.empty()) continue;
+    inside += (inside.empty() ? " " : ", ") + entry;
   }
-  if (link.bytes_per_second > 0) {
-    inside += inside.empty() ? "" : ", ";
-    inside += "bandwidth = " + QuotedQuantity(Quantity::kRate, link.bytes_per_second);
-  }
-  return inside.empty() ? "" : "link = { " + inside + " }\n";
+  return "{" + inside + " }";
+}
+
+// Left out where they are what a reader assumes.
+std::string TextEntry(const char* key, const std::string& text) {
+  return text.empty() ? "" : fmt::format("{} = {}", key, Quoted(text));
+}
+std::string CountEntry(const char* key, uint64_t count) {
+  return count == 0 ? "" : fmt::format("{} = {}", key, count);
+}
+std::string NumberEntry(const char* key, double value) {
+  return value > 0 ? fmt::format("{} = {}", key, Number(value)) : "";
+}
+std::string QuantityEntry(const char* key, Quantity quantity, double value) {
+  return value > 0 ? fmt::format("{} = {}", key, QuotedQuantity(quantity, value)) : "";
+}
+
+std::string FormatLink(const LinkProfile& link) {
+  const auto latency = [](const LinkDirection& way) {
+    return QuantityEntry("latency", Quantity::kDuration, way.latency_seconds);
+  };
+  const auto bandwidth = [](const LinkDirection& way) {
+    return QuantityEntry("bandwidth", Quantity::kRate, way.bytes_per_second);
+  };
+  const LinkDirection up = link.Up();
+  if (up == LinkDirection{} && !link.down) return "";
+  const std::string down =
+      link.down ? "down = " + InlineTable({latency(*link.down), bandwidth(*link.down)}) : "";
+  return "link = " + InlineTable({latency(up), bandwidth(up), down}) + "\n";
+}
+
+std::string FormatHardware(const HardwareFacts& facts) {
+  if (facts == HardwareFacts{}) return "";
+  return "hardware = " +
+         InlineTable({TextEntry("vendor", facts.vendor), TextEntry("model", facts.model),
+                      TextEntry("driver", facts.driver), CountEntry("cores", facts.cores),
+                      CountEntry("threads", facts.threads),
+                      TextEntry("core_kinds", facts.core_kinds),
+                      QuantityEntry("memory_bandwidth", Quantity::kRate, facts.bytes_per_second)}) +
+         "\n";
+}
+
+std::string FormatTail(const DeviceProfile& device) {
+  if (device.tail_probability <= 0) return "";
+  return fmt::format("tail = {{ probability = {}, factor = {} }}\n",
+                     Number(device.tail_probability), Number(device.tail_factor));
 }
 
 std::string FormatWorker(const WorkerProfile& worker) {
@@ -49,14 +93,15 @@ std::string FormatWorker(const WorkerProfile& worker) {
   std::string out = "\n[[worker]]\n";
   out += fmt::format("name = {}\nkind = {}\n", Quoted(device.name), Quoted(device.kind));
   out += fmt::format("samples_per_second = {}\n", Number(device.samples_per_second));
-  if (device.overhead_seconds > 0) {
-    out += fmt::format("overhead = {}\n",
-                       QuotedQuantity(Quantity::kDuration, device.overhead_seconds));
-  }
-  if (device.jitter > 0) out += fmt::format("jitter = {}\n", Number(device.jitter));
   // Whole bytes, which a double could not hold beyond 2^53.
-  if (device.memory_bytes > 0) out += fmt::format("memory = {}\n", device.memory_bytes);
-  return out + FormatLink(worker.link);
+  for (const std::string& entry :
+       {QuantityEntry("overhead", Quantity::kDuration, device.overhead_seconds),
+        NumberEntry("knee_samples", device.knee_samples),
+        CountEntry("max_samples", device.max_samples), NumberEntry("jitter", device.jitter),
+        CountEntry("memory", device.memory_bytes)}) {
+    if (!entry.empty()) out += entry + "\n";
+  }
+  return out + FormatTail(device) + FormatHardware(device.hardware) + FormatLink(worker.link);
 }
 
 }  // namespace
@@ -64,6 +109,7 @@ std::string FormatWorker(const WorkerProfile& worker) {
 std::string FormatClusterProfile(const ClusterProfile& profile) {
   std::string out;
   if (!profile.name.empty()) out += fmt::format("name = {}\n", Quoted(profile.name));
+  if (!profile.model.empty()) out += fmt::format("model = {}\n", Quoted(profile.model));
   if (profile.gradient_bytes > 0) {
     out += fmt::format("gradient_bytes = {}\n", profile.gradient_bytes);
   }

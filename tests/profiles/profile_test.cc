@@ -15,6 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kSmall[] = R"(name = "two"
+model = "mlp:256"
 gradient_bytes = "1MiB"
 step_flops = 2.5e9
 
@@ -29,6 +30,10 @@ samples_per_second = 1e4
 overhead = "1ms"
 jitter = 0.05
 memory = "8GiB"
+knee_samples = 256
+max_samples = 4096
+tail = { probability = 0.01, factor = 8 }
+hardware = { vendor = "V", model = "M 3", driver = "D", cores = 4, threads = 8, core_kinds = "2+2", memory_bandwidth = "12GB/s" }
 link = { latency = "0.2ms", bandwidth = "1Gbit/s" }
 )";
 
@@ -44,25 +49,6 @@ std::string Error(const std::string& text) {
   EXPECT_FALSE(profile.ok()) << text;
   EXPECT_EQ(profile.code(), StatusCode::kDataError);
   return profile.ok() ? "" : profile.status().message();
-}
-
-void ExpectEqual(const ClusterProfile& a, const ClusterProfile& b) {
-  EXPECT_EQ(a.name, b.name);
-  EXPECT_EQ(a.gradient_bytes, b.gradient_bytes);
-  EXPECT_EQ(a.step_flops, b.step_flops);
-  ASSERT_EQ(a.workers.size(), b.workers.size());
-  for (size_t i = 0; i < a.workers.size(); ++i) {
-    const WorkerProfile& x = a.workers[i];
-    const WorkerProfile& y = b.workers[i];
-    EXPECT_EQ(x.device.name, y.device.name);
-    EXPECT_EQ(x.device.kind, y.device.kind);
-    EXPECT_EQ(x.device.samples_per_second, y.device.samples_per_second);
-    EXPECT_EQ(x.device.overhead_seconds, y.device.overhead_seconds);
-    EXPECT_EQ(x.device.jitter, y.device.jitter);
-    EXPECT_EQ(x.device.memory_bytes, y.device.memory_bytes);
-    EXPECT_EQ(x.link.latency_seconds, y.link.latency_seconds);
-    EXPECT_EQ(x.link.bytes_per_second, y.link.bytes_per_second);
-  }
 }
 
 TEST(Profile, ReadsWorkersWithUnitsCountsAndDefaults) {
@@ -82,11 +68,33 @@ TEST(Profile, ReadsWorkersWithUnitsCountsAndDefaults) {
   EXPECT_EQ(gpu.device.memory_bytes, 8ull << 30);
   EXPECT_EQ(gpu.link.latency_seconds, 0.0002);
   EXPECT_EQ(gpu.link.bytes_per_second, 125e6);
+  EXPECT_EQ(gpu.link.Down(), gpu.link.Up());
+  EXPECT_EQ(profile.model, "mlp:256");
+  EXPECT_EQ(gpu.device.knee_samples, 256);
+  EXPECT_EQ(gpu.device.max_samples, 4096u);
+  EXPECT_EQ(gpu.device.tail_probability, 0.01);
+  EXPECT_EQ(gpu.device.tail_factor, 8);
+  const HardwareFacts facts = {"V", "M 3", "D", 4, 8, "2+2", 12e9};
+  EXPECT_EQ(gpu.device.hardware, facts);
+}
+
+TEST(Profile, LinksMayDifferByDirection) {
+  const std::string head = "[[worker]]\nsamples_per_second = 1\nlink = ";
+  const LinkDirection slow = {0.002, 1e6}, fast = {0.001, 1e7};
+  const auto link = [&](const std::string& text) { return Parsed(head + text).workers[0].link; };
+  const std::string up = "up = { latency = \"2ms\", bandwidth = \"1MB/s\" }";
+  const std::string down = "down = { latency = \"1ms\", bandwidth = \"10MB/s\" }";
+  EXPECT_EQ(link("{ " + up + ", " + down + " }").Up(), slow);
+  EXPECT_EQ(link("{ " + up + ", " + down + " }").Down(), fast);
+  EXPECT_EQ(link("{ latency = \"2ms\", bandwidth = \"1MB/s\", " + down + " }").Up(), slow);
+  EXPECT_EQ(link("{ latency = \"1ms\", bandwidth = \"10MB/s\", " + up + " }").Down(), fast);
+  EXPECT_EQ(link("{ " + up + " }").Down(), LinkDirection{});
+  EXPECT_EQ(link("{ latency = \"2ms\", bandwidth = \"1MB/s\" }").Down(), slow);
 }
 
 TEST(Profile, WhatIsWrittenReadsBackTheSame) {
   const ClusterProfile small = Parsed(kSmall);
-  ExpectEqual(Parsed(FormatClusterProfile(small)), small);
+  EXPECT_EQ(Parsed(FormatClusterProfile(small)), small);
 }
 
 TEST(Profile, OddValuesReadBackTheSame) {
@@ -105,7 +113,19 @@ TEST(Profile, OddValuesReadBackTheSame) {
     worker.device.memory_bytes = random.Next64() >> 2;
     worker.link.latency_seconds = random.NextDouble() / 1000;
     worker.link.bytes_per_second = random.NextDouble() * 1e9;
-    ExpectEqual(Parsed(FormatClusterProfile(profile)), profile);
+    if (random.Chance(0.5)) {
+      worker.link.down.emplace();
+      if (random.Chance(0.5)) worker.link.down->bytes_per_second = random.NextDouble();
+    }
+    worker.device.knee_samples = random.NextDouble() * 1000;
+    worker.device.max_samples = random.Next64() >> 3;
+    worker.device.tail_probability = random.NextDouble();
+    worker.device.tail_factor = 1 + random.NextDouble();
+    worker.device.hardware.model = "\"M\" \t";
+    worker.device.hardware.cores = 1 + static_cast<uint32_t>(random.Below(1000));
+    worker.device.hardware.bytes_per_second = random.NextDouble() * 1e10;
+    const std::string text = FormatClusterProfile(profile);
+    EXPECT_EQ(Parsed(text), profile) << text;
   }
 }
 
@@ -143,6 +163,18 @@ TEST(Profile, WrongValuesNameTheirPlaceAndTheRange) {
       {worker + "samples_per_second = 1\nmemory = \"1e30TB\"", "at most"},
       {worker + "samples_per_second = 1\njitter = 11", "at most 10"},
       {worker + "samples_per_second = 1\nlink = 5", "'link' must be"},
+      {worker + "samples_per_second = 1\nlink = { down = 5 }", "'down' must be"},
+      {worker + "samples_per_second = 1\nlink = { up = { latncy = 1 } }",
+       "did you mean 'latency'?"},
+      {worker + "samples_per_second = 1\nknee_samples = -1", "at least 0"},
+      {worker + "samples_per_second = 1\nknee_sampels = 1", "did you mean 'knee_samples'?"},
+      {worker + "samples_per_second = 1\nmax_samples = 0", "from 1 to"},
+      {worker + "samples_per_second = 1\ntail = 0.1", "'tail' must be"},
+      {worker + "samples_per_second = 1\ntail = { probability = 0.1 }", "'factor' is missing"},
+      {worker + "samples_per_second = 1\ntail = { probability = 2, factor = 2 }", "at most 1"},
+      {worker + "samples_per_second = 1\nhardware = \"x\"", "'hardware' must be"},
+      {worker + "samples_per_second = 1\nhardware = { coers = 4 }", "did you mean 'cores'?"},
+      {worker + "samples_per_second = 1\nhardware = { cores = -4 }", "from 1 to"},
       {worker + "samples_per_second = 1\nlink = { bandwidth = \"1ms\" }", "not a rate"},
       {worker + "samples_per_second = 1\ncount = 4000\n" + worker +
            "samples_per_second = 1\ncount = 97",
@@ -193,8 +225,11 @@ TEST(Profile, EverySampleFileLoads) {
     ASSERT_TRUE(profile.ok()) << profile.status().ToString();
     EXPECT_EQ(profile->name, entry.path().stem().string());
     EXPECT_GE(profile->workers.size(), 2u);
+    // So that they can be simulated without a model and its data.
+    EXPECT_GT(profile->gradient_bytes, 0u) << entry.path();
+    EXPECT_GT(profile->step_flops, 0) << entry.path();
   }
-  EXPECT_GE(files, 4u);
+  EXPECT_GE(files, 6u);
 }
 
 TEST(Profile, TheMixedLabHasTheSpeedsOfThePaper) {
