@@ -5,6 +5,7 @@
 
 #include "coding/cyclic_code.h"
 #include "coding/gradient_code.h"
+#include "coding/graph_code.h"
 #include "coding/heterogeneous_code.h"
 #include "coding/none_code.h"
 #include "coding/repetition_code.h"
@@ -59,6 +60,8 @@ const std::vector<GradientCode>& GradientCodes() {
        &BuildHeterogeneousCode, true},
       {"rs", "Reed-Solomon on the unit circle; equal shares whatever the speeds",
        &BuildReedSolomonCode, false},
+      {"graph", "two blocks per worker, plain sums; little error beyond s; equal shares",
+       &BuildGraphCode, false},
   };
   return codes;
 }

@@ -88,12 +88,15 @@ class TidyTest(unittest.TestCase):
             "coding/CMakeLists.txt": "SOURCES new_code.cc codes.cc\n"})
         self.assertEqual(found, ["coding/new_code.cc:1: not registered in coding/codes.cc"])
 
-    def test_only_the_erasure_code_is_no_code_of_gradients(self):
+    def test_few_named_codes_are_no_rows_of_coefficients(self):
         found = self.findings({
             "coding/erasure_code.cc": LICENCE,
+            "coding/partial_code.cc": LICENCE,
+            "coding/short_code.cc": LICENCE,
             "coding/erasure_new_code.cc": LICENCE,
             "coding/codes.cc": LICENCE,
-            "coding/CMakeLists.txt": "SOURCES erasure_code.cc erasure_new_code.cc codes.cc\n"})
+            "coding/CMakeLists.txt": "SOURCES erasure_code.cc erasure_new_code.cc codes.cc "
+                                     "partial_code.cc short_code.cc\n"})
         self.assertEqual(found, ["coding/erasure_new_code.cc:1: not registered in coding/codes.cc"])
 
     def test_marks_are_found(self):
