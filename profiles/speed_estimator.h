@@ -20,13 +20,18 @@ class SpeedEstimator {
   void Add(uint64_t samples, Duration compute);
 
   double samples_per_second() const;  // 0 while nothing is known.
+  // Relative standard deviation of one measurement that is not far off; at first a guess.
+  double noise() const;
   uint64_t measurements() const { return measurements_; }
   // The speed was measured, and the last measurement agreed with it.
   bool settled() const { return measurements_ > 0 && drifting_ == 0; }
 
  private:
+  static constexpr double kGuessedNoise = 0.15;
+
   double mean_ = 0;  // Seconds per sample.
   double recent_ = 0;
+  double variance_ = kGuessedNoise * kGuessedNoise;  // Relative.
   int drifting_ = 0;  // Measurements in a row far off on one side; the sign is the side.
   uint64_t measurements_ = 0;
 };

@@ -16,6 +16,7 @@ constexpr uint32_t kSilentSteps = 3;        // In a row without a word: left out
 constexpr int kSilentPatience = 8;          // Or silent for this many times what is normal.
 constexpr uint64_t kStepsBetweenPlans = 3;  // A plan is given time to show itself.
 constexpr uint32_t kGainsInARow = 3;        // One look may see a gain that is noise.
+constexpr double kSure = 2;                 // Standard errors that a gain has to outlast.
 constexpr double kSpeedNoise = 0.05;        // Smaller changes of all speeds need no second look.
 constexpr uint32_t kMaxPartitions = 1u << 20;
 
@@ -189,7 +190,7 @@ void CodedScheduler::LeaveOutTheSilent() {
 
 bool CodedScheduler::PlanAnew() {
   const std::vector<WorkerId> candidates = members_.Candidates();
-  steady_.Add(candidates, members_.SpeedsOf(candidates));
+  steady_.Add(candidates, members_.SpeedsOf(candidates), members_.NoiseOf(candidates));
   const std::vector<double> speeds = steady_.Of(candidates);
   if (!plan_void_ && !WorthALook(candidates, speeds)) return true;
   judged_ = candidates;
@@ -241,7 +242,17 @@ bool CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {
   numbers.fresh_seconds = fresh.step_seconds;
   numbers.moved_seconds = static_cast<double>(moved) * per_partition / total_speed;
   numbers.remaining_steps = options_.steps - step_;
-  return WorthReplanning(numbers);
+  return WorthReplanning(numbers) && SureToGain(fresh);
+}
+
+// A fresh plan is fitted to what chance did to the speeds: it has to be the better one also if
+// chance favoured it.
+bool CodedScheduler::SureToGain(const Plan& fresh) const {
+  const double per_partition = static_cast<double>(options_.batch) / options_.partitions;
+  const double current =
+      PredictStepSeconds(*plan_.code, steady_.Of(plan_.members, kSure), per_partition);
+  return PredictStepSeconds(*fresh.code, steady_.Of(fresh.members, -kSure), per_partition) <
+         current;
 }
 
 void CodedScheduler::Adopt(Plan plan) {

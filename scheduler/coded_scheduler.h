@@ -65,6 +65,7 @@ class CodedScheduler final : public Scheduler {
   bool SpeedsChanged(const std::vector<WorkerId>& candidates,
                      const std::vector<double>& speeds) const;
   bool SpeedsCallForAnother(const Plan& fresh) const;
+  bool SureToGain(const Plan& fresh) const;
   void Adopt(Plan plan);
   void End(Status status);
 

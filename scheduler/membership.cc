@@ -103,4 +103,10 @@ std::vector<double> Membership::SpeedsOf(const std::vector<WorkerId>& ids) const
   return speeds;
 }
 
+std::vector<double> Membership::NoiseOf(const std::vector<WorkerId>& ids) const {
+  std::vector<double> noise;
+  for (const WorkerId id : ids) noise.push_back(workers_[id].estimator.noise());
+  return noise;
+}
+
 }  // namespace motley

@@ -61,6 +61,8 @@ class Membership {
   std::vector<WorkerId> Candidates() const;
   // One per id, > 0: unknown ones get the median of the known.
   std::vector<double> SpeedsOf(const std::vector<WorkerId>& ids) const;
+  // Relative, of one measurement of each.
+  std::vector<double> NoiseOf(const std::vector<WorkerId>& ids) const;
 
  private:
   uint32_t partitions_;

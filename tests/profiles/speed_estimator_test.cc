@@ -98,6 +98,26 @@ TEST(SpeedEstimator, FollowsASlowDrift) {
   EXPECT_NEAR(estimator.samples_per_second(), 30, 6);
 }
 
+TEST(SpeedEstimator, KnowsHowMuchItsMeasurementsVary) {
+  for (const double noise : {0.02, 0.1, 0.3}) {
+    SpeedEstimator estimator(100);
+    double sum = 0;
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+      Feed(estimator, 100, 20, noise, seed);
+      sum += estimator.noise() / 100;
+    }
+    EXPECT_NEAR(sum, noise, 0.2 * noise);  // The farthest are left out.
+  }
+}
+
+TEST(SpeedEstimator, AChangeOfSpeedIsNotNoise) {
+  SpeedEstimator estimator(100);
+  Feed(estimator, 100, 100, 0.05);
+  const double before = estimator.noise();
+  Feed(estimator, 20, 4);
+  EXPECT_LE(estimator.noise(), before);
+}
+
 TEST(SpeedEstimator, IsSettledOnceMeasurementsAgree) {
   SpeedEstimator estimator(100000);
   EXPECT_FALSE(estimator.settled()) << "a guess";

@@ -20,27 +20,52 @@ SchedulerOptions Options(uint32_t workers, const std::string& code) {
   return options;
 }
 
-// Learned speeds vary by a third of this: by 6.7 %.
-constexpr double kNoise = 0.2;
-
-std::vector<double> Noisy(double speed, size_t count, Random& random) {
-  std::vector<double> speeds;
-  for (size_t i = 0; i < count; ++i) {
-    const double factor = 1 + kNoise * random.Normal();
-    speeds.push_back(speed / std::clamp(factor, 0.5, 1.5));
-  }
+// Compute times vary by `noise`; learned speeds by a third of that.
+std::vector<double> Noisy(std::vector<double> speeds, double noise, Random& random) {
+  for (double& speed : speeds) speed /= std::max(0.3, 1 + noise * random.Normal());
   return speeds;
 }
 
 TEST(CodedSpeeds, NoiseHardlyEverMovesData) {
+  const std::vector<double> speeds(8, 100);
   for (const char* code : {"none", "repetition", "heterogeneous"}) {
-    for (uint64_t seed = 1; seed <= 5; ++seed) {
-      Random random(seed, Stream::kTest);
-      Script script(Options(8, code));
-      script.Start(std::vector<double>(8, 100));
-      for (int step = 0; step < 300; ++step) script.WholeStep(Noisy(100, 8, random));
-      EXPECT_EQ(script.Stats().steps_committed, 300u);
-      EXPECT_LE(script.Stats().replans, 5u) << code << ", seed " << seed;
+    for (const double noise : {0.1, 0.2, 0.3}) {
+      uint64_t replans = 0;
+      for (uint64_t seed = 1; seed <= 3; ++seed) {
+        Random random(seed, Stream::kTest);
+        Script script(Options(8, code));
+        script.Start(speeds);
+        for (int step = 0; step < 1000; ++step) script.WholeStep(Noisy(speeds, noise, random));
+        EXPECT_EQ(script.Stats().steps_committed, 1000u);
+        replans += script.Stats().replans;
+      }
+      EXPECT_LE(replans, noise < 0.25 ? 1u : 15u) << code << ", noise " << noise;
+    }
+  }
+}
+
+// Steps until worker 0 has at most `share`, from a change of its speed after 200 steps on.
+int StepsUntilShare(double share, double change, double noise, uint64_t seed) {
+  Random random(seed, Stream::kTest);
+  Script script(Options(4, "none"));
+  std::vector<double> speeds(4, 100);
+  script.Start(speeds);
+  for (int step = 0; step < 200; ++step) script.WholeStep(Noisy(speeds, noise, random));
+  speeds[0] *= change;
+  int steps = 0;
+  for (; steps < 1000 && script.Stats().workers[0].share > share; ++steps) {
+    script.WholeStep(Noisy(speeds, noise, random));
+  }
+  return steps;
+}
+
+TEST(CodedSpeeds, ChangesAreFollowedThroughNoise) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    for (const double noise : {0.1, 0.2, 0.3}) {
+      EXPECT_LE(StepsUntilShare(0.125, 0.2, noise, seed), 10) << noise << ", seed " << seed;
+    }
+    for (const double noise : {0.05, 0.1, 0.2}) {
+      EXPECT_LE(StepsUntilShare(0.225, 0.75, noise, seed), 100) << noise << ", seed " << seed;
     }
   }
 }
