@@ -104,23 +104,6 @@ DecodingVector FromWeights(const CodeForm& form, std::vector<Complex> x,
 
 }  // namespace
 
-CShape ShapeOfC(const CodeForm& form) {
-  if (!form.nodes.empty()) return CShape::kNodes;
-  for (const Complex& v : form.v) {
-    if (v != Complex(1)) return CShape::kDense;
-  }
-  for (RowId row = 0; row < form.workers; ++row) {
-    uint32_t ones = 0;
-    for (uint32_t r = 0; r < form.accumulators; ++r) {
-      const Complex c = form.C(r, row);
-      if (c != Complex(0) && c != Complex(1)) return CShape::kDense;
-      ones += c == Complex(1);
-    }
-    if (ones > 1) return CShape::kDense;
-  }
-  return CShape::kClasses;
-}
-
 Result<DecodingVector> SolveClosed(const CodeForm& form, const std::vector<bool>& present,
                                    const DecodeLimits& limits) {
   MOTLEY_ASSERT(!form.tiling());

@@ -14,17 +14,10 @@ namespace motley {
 namespace {
 
 // Fewest rows with partitions whose answers can be enough.
-size_t FewestRows(const CodeForm& form, CShape shape) {
-  if (shape != CShape::kClasses) {
-    size_t rows = 0;
-    for (const auto& row : form.rows) rows += !row.empty();
-    return rows - std::min<size_t>(rows, form.stragglers);
-  }
+size_t FewestRows(const CodeForm& form, const std::vector<CBlock>& blocks) {
   size_t fewest = form.workers;
-  for (uint32_t r = 0; r < form.accumulators; ++r) {
-    const auto begin = form.c.begin() + size_t{r} * form.workers;
-    fewest = std::min<size_t>(fewest,
-                              form.workers - std::count(begin, begin + form.workers, Complex(0)));
+  for (const CBlock& block : blocks) {
+    fewest = std::min(fewest, block.rows.size() - std::min(block.rows.size(), block.bears));
   }
   return fewest;
 }
@@ -33,8 +26,8 @@ class ClosedSums final : public SliceSums {
  public:
   explicit ClosedSums(const SumsContext& context)
       : context_(context),
-        shape_(ShapeOfC(context.form)),
-        fewest_rows_(FewestRows(context.form, shape_)),
+        blocks_(BlocksOfC(context.form)),
+        fewest_rows_(FewestRows(context.form, blocks_)),
         rows_there_(context.layout.count(), 0),
         solution_(context.layout.count(), nullptr) {}
 
@@ -112,16 +105,18 @@ class ClosedSums final : public SliceSums {
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {
     const std::vector<RowId> missing = MissingRows(context_.form, present);
-    if (shape_ == CShape::kClasses) return CheapestClass(missing);
-    // s of the missing rows are not needed, unless the norm guard says otherwise.
-    const size_t spare = std::min<size_t>(context_.form.stragglers, missing.size());
-    size_t count = missing.size() - spare;
+    std::vector<RowId> rows = CheapestBlock(present);
     std::vector<bool> then = present;
-    for (size_t i = 0; i < count; ++i) then[missing[i]] = true;
-    while (count < missing.size() && !SolveClosed(context_.form, then, context_.limits).ok()) {
-      then[missing[count++]] = true;
+    for (RowId row : rows) then[row] = true;
+    // That will do, unless the norm guard says otherwise.
+    for (RowId row : missing) {
+      if (then[row]) continue;
+      if (SolveClosed(context_.form, then, context_.limits).ok()) break;
+      then[row] = true;
+      rows.push_back(row);
     }
-    return {missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(count)};
+    std::sort(rows.begin(), rows.end());
+    return rows;
   }
 
   size_t floats_needed() const override {
@@ -162,20 +157,23 @@ class ClosedSums final : public SliceSums {
     }
   }
 
-  std::vector<RowId> CheapestClass(const std::vector<RowId>& missing) const {
-    std::vector<std::vector<RowId>> of_class(context_.form.accumulators);
-    for (RowId row : missing) {
-      for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
-        if (context_.form.C(r, row) != Complex(0)) of_class[r].push_back(row);
+  // What the block that lacks least lacks.
+  std::vector<RowId> CheapestBlock(const std::vector<bool>& present) const {
+    std::vector<std::vector<RowId>> lacking;
+    for (const CBlock& block : blocks_) {
+      std::vector<RowId>& rows = lacking.emplace_back();
+      for (RowId row : block.rows) {
+        if (!present[row]) rows.push_back(row);
       }
+      rows.resize(rows.size() - std::min(rows.size(), block.bears));
     }
-    return *std::min_element(of_class.begin(), of_class.end(), [](const auto& a, const auto& b) {
+    return *std::min_element(lacking.begin(), lacking.end(), [](const auto& a, const auto& b) {
       return a.size() != b.size() ? a.size() < b.size() : a < b;
     });
   }
 
   SumsContext context_;
-  CShape shape_;
+  std::vector<CBlock> blocks_;
   size_t fewest_rows_;
   std::vector<size_t> rows_there_;  // Per slice.
   // What each set of rows that came up decodes to; slices share them.

@@ -6,6 +6,7 @@
 #include "coding/cyclic_code.h"
 #include "coding/gradient_code.h"
 #include "coding/graph_code.h"
+#include "coding/group_code.h"
 #include "coding/heterogeneous_code.h"
 #include "coding/none_code.h"
 #include "coding/repetition_code.h"
@@ -58,6 +59,8 @@ const std::vector<GradientCode>& GradientCodes() {
        &BuildCyclicCode, false},
       {"heterogeneous", "coded shares that follow the speeds (Wang et al.), on the unit circle",
        &BuildHeterogeneousCode, true},
+      {"group", "heterogeneous shares, plain sums in groups that tile the data, coded outside them",
+       &BuildGroupCode, true},
       {"rs", "Reed-Solomon on the unit circle; equal shares whatever the speeds",
        &BuildReedSolomonCode, false},
       {"graph", "two blocks per worker, plain sums; little error beyond s; equal shares",

@@ -6,59 +6,32 @@
 
 #include "base/random.h"
 #include "coding/allocation.h"
+#include "coding/cyclic_walk.h"
 #include "coding/placement.h"
-#include "coding/unit_circle.h"
 
 namespace motley {
 namespace {
 
 constexpr int kPermutations = 20;
 
-// The walk over all k (s + 1) places, place p being partition p mod k: workers take stretches one
-// after another in the order of `worker`, the q-th from start[q] to start[q + 1].
-struct Walk {
-  std::vector<WorkerId> worker;
-  std::vector<uint64_t> start;
-};
-
 // Neighbours in the walk get neighbouring nodes, whose joint loss costs the most precision; workers
 // with neighbouring numbers often fail together (one rack), so they are put far apart in the walk,
 // by the stride coprime to n that is nearest to the golden section.
-Walk MakeWalk(std::span<const uint32_t> loads) {
+CyclicWalk MakeWalk(std::span<const uint32_t> loads) {
   const auto n = static_cast<uint32_t>(loads.size());
   auto stride = static_cast<uint32_t>(n * 0.618034);
   while (std::gcd(std::max(stride, 1U), n) != 1) ++stride;
-  Walk walk{{}, {0}};
+  std::vector<WorkerId> order;
   for (uint64_t q = 0; q < n; ++q) {
-    walk.worker.push_back(static_cast<WorkerId>(q * std::max(stride, 1U) % n));
-    walk.start.push_back(walk.start.back() + loads[walk.worker.back()]);
+    order.push_back(static_cast<WorkerId>(q * std::max(stride, 1U) % n));
   }
-  return walk;
-}
-
-// Partitions between two starts (mod k) have the same holders.
-std::vector<HeldRun> HeldRuns(const Walk& walk, uint32_t partitions, uint32_t copies) {
-  std::vector<PartitionId> cuts{0, partitions};
-  for (uint64_t place : walk.start) cuts.push_back(static_cast<PartitionId>(place % partitions));
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-  std::vector<HeldRun> runs;
-  for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-    HeldRun run{cuts[i], cuts[i + 1], {}};
-    for (uint32_t t = 0; t < copies; ++t) {
-      const uint64_t place = cuts[i] + uint64_t{t} * partitions;
-      const auto after = std::upper_bound(walk.start.begin(), walk.start.end(), place);
-      run.holders.push_back(walk.worker[after - walk.start.begin() - 1]);
-    }
-    runs.push_back(std::move(run));
-  }
-  return runs;
+  return WalkInOrder(std::move(order), loads);
 }
 
 // Each worker at the middle of its stretch of the walk, which goes round the circle once: the
 // holders of a partition are k places apart, so their nodes never closer than half of 1 / (s + 1)
 // of a turn.
-std::vector<Complex> MiddleNodes(const Walk& walk) {
+std::vector<Complex> MiddleNodes(const CyclicWalk& walk) {
   const auto total = static_cast<double>(walk.start.back());
   std::vector<Complex> nodes(walk.worker.size());
   for (size_t q = 0; q < nodes.size(); ++q) {
@@ -69,7 +42,7 @@ std::vector<Complex> MiddleNodes(const Walk& walk) {
 }
 
 // Those, or evenly spread nodes in the order of the walk or in one of 20 random orders.
-std::vector<Complex> BestNodes(const Walk& walk, std::span<const HeldRun> runs,
+std::vector<Complex> BestNodes(const CyclicWalk& walk, std::span<const HeldRun> runs,
                                const CodeRequest& request) {
   std::vector<Complex> best = MiddleNodes(walk);
   double best_score = LargestOnCircle(best, runs) * WorstWeightOnCircle(best, request.stragglers);
@@ -95,7 +68,7 @@ Result<CodeForm> BuildHeterogeneousCode(const CodeRequest& request) {
   CodeForm form = EmptyForm("heterogeneous", request);
   const uint32_t copies = form.stragglers + 1;
   const auto loads = Allocate(request.speeds, uint64_t{form.partitions} * copies, form.partitions);
-  const Walk walk = MakeWalk(loads);
+  const CyclicWalk walk = MakeWalk(loads);
   const std::vector<HeldRun> runs = HeldRuns(walk, form.partitions, copies);
   SetCircleCode(BestNodes(walk, runs, request), runs, form);
   return form;

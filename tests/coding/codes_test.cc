@@ -44,7 +44,7 @@ TEST(Codes, AnUnknownNameIsAnsweredWithTheNamesThereAre) {
   EXPECT_EQ(form.code(), StatusCode::kNotFound);
   EXPECT_THAT(form.status().message(), HasSubstr("\"cyclical\""));
   EXPECT_THAT(form.status().message(),
-              HasSubstr("none, repetition, cyclic, heterogeneous, rs, graph"));
+              HasSubstr("none, repetition, cyclic, heterogeneous, group, rs, graph"));
 }
 
 TEST(Codes, RequestsThatMakeNoSenseAreRefusedWithTheReason) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The placement of heterogeneity-aware codes (Wang et al., ICDCS 2019): one walk over the k
+// partitions, s + 1 times round, in which workers take stretches one after another. Pure; any
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "coding/unit_circle.h"
+
+namespace motley {
+
+// Place p of the walk is partition p mod k; the q-th worker has places start[q] to start[q + 1].
+struct CyclicWalk {
+  std::vector<WorkerId> worker;
+  std::vector<uint64_t> start;
+};
+
+// Workers in this order; loads[w] partitions for worker w, at most k.
+CyclicWalk WalkInOrder(std::vector<WorkerId> order, std::span<const uint32_t> loads);
+
+// Partitions between two starts (mod k) have the same holders, one for each of `copies` rounds.
+std::vector<HeldRun> HeldRuns(const CyclicWalk& walk, uint32_t partitions, uint32_t copies);
+
+}  // namespace motley

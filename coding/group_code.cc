@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coding/group_code.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "base/random.h"
+#include "coding/allocation.h"
+#include "coding/cyclic_walk.h"
+#include "coding/placement.h"
+
+namespace motley {
+namespace {
+
+using Group = std::vector<WorkerId>;
+
+constexpr int kOrders = 20;
+constexpr int kPermutations = 20;
+constexpr int kMostSteps = 10000;
+
+// Runs by worker and workers by run.
+struct Incidence {
+  Incidence(std::span<const HeldRun> runs, uint32_t workers) : runs_of(workers) {
+    for (uint32_t run = 0; run < runs.size(); ++run) {
+      holders.push_back(runs[run].holders);
+      for (WorkerId worker : runs[run].holders) runs_of[worker].push_back(run);
+    }
+  }
+  std::vector<std::vector<uint32_t>> runs_of;
+  std::vector<std::vector<WorkerId>> holders;
+};
+
+// Exact cover by workers that are not used, those of low `rank` first.
+struct CoverSearch {
+  const Incidence& incidence;
+  const std::vector<uint32_t>& rank;
+  const std::vector<bool>& used;
+  std::vector<bool> covered;
+  Group chosen;
+  int steps_left = kMostSteps;
+
+  bool Fits(WorkerId worker) const {
+    const auto& runs = incidence.runs_of[worker];
+    return !used[worker] &&
+           std::none_of(runs.begin(), runs.end(), [&](uint32_t run) { return covered[run]; });
+  }
+
+  void Mark(WorkerId worker, bool value) {
+    for (uint32_t run : incidence.runs_of[worker]) covered[run] = value;
+  }
+
+  bool From(uint32_t run) {
+    while (run < covered.size() && covered[run]) ++run;
+    if (run == covered.size()) return true;
+    if (--steps_left < 0) return false;
+    std::vector<WorkerId> holders = incidence.holders[run];
+    std::sort(holders.begin(), holders.end(),
+              [&](WorkerId a, WorkerId b) { return rank[a] < rank[b]; });
+    for (WorkerId worker : holders) {
+      if (!Fits(worker)) continue;
+      Mark(worker, true);
+      chosen.push_back(worker);
+      if (From(run + 1)) return true;
+      chosen.pop_back();
+      Mark(worker, false);
+    }
+    return false;
+  }
+};
+
+std::vector<Group> GroupsInOrder(const Incidence& incidence, const std::vector<uint32_t>& rank) {
+  std::vector<Group> groups;
+  std::vector<bool> used(rank.size(), false);
+  for (;;) {
+    CoverSearch search{incidence, rank, used, std::vector<bool>(incidence.holders.size()), {}};
+    if (!search.From(0)) return groups;
+    for (WorkerId worker : search.chosen) used[worker] = true;
+    std::sort(search.chosen.begin(), search.chosen.end());
+    groups.push_back(std::move(search.chosen));
+    if (groups.size() == incidence.holders.front().size()) return groups;
+  }
+}
+
+std::vector<Group> DisjointGroups(const Incidence& incidence, uint64_t seed) {
+  const size_t copies = incidence.holders.front().size();
+  std::vector<uint32_t> rank(incidence.runs_of.size());
+  std::iota(rank.begin(), rank.end(), 0);
+  std::vector<Group> best;
+  for (int order = 0; order < kOrders && best.size() < copies; ++order) {
+    std::vector<Group> groups = GroupsInOrder(incidence, rank);
+    if (groups.size() > best.size()) best = std::move(groups);
+    Random(seed, Stream::kCode, rank.size(), order).Shuffle(std::span(rank));
+  }
+  if (best.size() + 1 < copies || best.size() == copies) return best;
+  // What is left tiles the data too.
+  Group rest;
+  for (WorkerId worker = 0; worker < rank.size(); ++worker) {
+    const bool grouped = std::any_of(best.begin(), best.end(), [&](const Group& group) {
+      return std::binary_search(group.begin(), group.end(), worker);
+    });
+    if (!grouped && !incidence.runs_of[worker].empty()) rest.push_back(worker);
+  }
+  best.push_back(std::move(rest));
+  return best;
+}
+
+// The workers outside groups and the runs they hold, as a code for s - P stragglers whose other
+// rows are empty.
+CodeForm RestCode(std::span<const HeldRun> runs, const std::vector<bool>& grouped,
+                  uint32_t stragglers, const CodeRequest& request) {
+  CodeForm rest = EmptyForm("group", request);
+  rest.stragglers = stragglers;
+  std::vector<HeldRun> held(runs.begin(), runs.end());
+  std::vector<WorkerId> outside;
+  for (HeldRun& run : held) {
+    std::erase_if(run.holders, [&](WorkerId worker) { return grouped[worker]; });
+    outside.insert(outside.end(), run.holders.begin(), run.holders.end());
+  }
+  std::sort(outside.begin(), outside.end());
+  outside.erase(std::unique(outside.begin(), outside.end()), outside.end());
+  std::vector<Complex> nodes(rest.workers, 0);
+  std::vector<Complex> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (int draw = 0; draw <= kPermutations; ++draw) {
+    for (size_t q = 0; q < outside.size(); ++q) {
+      nodes[outside[q]] = OnCircle(static_cast<double>(q) / static_cast<double>(outside.size()));
+    }
+    const double largest = LargestOnCircle(nodes, held);
+    if (largest < least) {
+      least = largest;
+      best = nodes;
+    }
+    Random(request.seed, Stream::kCode, rest.workers, draw).Shuffle(std::span(outside));
+  }
+  SetCircleCode(std::move(best), held, rest);
+  return rest;
+}
+
+// One row of C per group above the rest's.
+void Join(const std::vector<Group>& groups, CodeForm rest, CodeForm& form) {
+  form.field = rest.field;
+  form.rows = std::move(rest.rows);
+  form.accumulators = static_cast<uint32_t>(groups.size()) + rest.accumulators;
+  form.v.assign(groups.size(), 1);
+  form.v.insert(form.v.end(), rest.v.begin(), rest.v.end());
+  form.c.assign(groups.size() * form.workers, 0);
+  for (size_t r = 0; r < groups.size(); ++r) {
+    for (WorkerId worker : groups[r]) form.c[r * form.workers + worker] = 1;
+  }
+  form.c.insert(form.c.end(), rest.c.begin(), rest.c.end());
+  if (groups.empty()) form.nodes = std::move(rest.nodes);
+}
+
+}  // namespace
+
+Result<CodeForm> BuildGroupCode(const CodeRequest& request) {
+  CodeForm form = EmptyForm("group", request);
+  const uint32_t copies = form.stragglers + 1;
+  const auto loads = Allocate(request.speeds, uint64_t{form.partitions} * copies, form.partitions);
+  std::vector<WorkerId> order(form.workers);
+  std::iota(order.begin(), order.end(), 0);
+  const auto runs = HeldRuns(WalkInOrder(std::move(order), loads), form.partitions, copies);
+  const std::vector<Group> groups = DisjointGroups(Incidence(runs, form.workers), request.seed);
+  std::vector<bool> grouped(form.workers, false);
+  for (const Group& group : groups) {
+    for (WorkerId worker : group) grouped[worker] = true;
+  }
+  if (groups.size() < copies) {
+    const auto left = static_cast<uint32_t>(copies - 1 - groups.size());
+    Join(groups, RestCode(runs, grouped, left, request), form);
+  }
+  for (const HeldRun& run : runs) {
+    for (WorkerId worker : run.holders) {
+      if (grouped[worker]) AppendRun(run.begin, run.end, 1, form.rows[worker]);
+    }
+  }
+  if (groups.size() == copies && copies > 1) SetClasses(groups, form);
+  Finish(form);
+  return form;
+}
+
+}  // namespace motley
