@@ -50,6 +50,8 @@ std::string ListText(const Store& store, const std::vector<CheckpointInfo>& all)
   for (const CheckpointInfo& info : all) {
     Json one = Basics(info);
     one["restorable"] = info.restorable;
+    one["degraded"] = info.restorable && info.survives < info.code.parity;
+    one["survives"] = info.survives;
     one["shards"] = ListedShards(store, info);
     list.push_back(std::move(one));
   }
@@ -59,6 +61,8 @@ std::string ListText(const Store& store, const std::vector<CheckpointInfo>& all)
 std::string ReportText(const VerifyReport& report) {
   Json json = Basics(report.info);
   json["restorable"] = report.restorable();
+  json["degraded"] = report.restorable() && report.survives < report.info.code.parity;
+  json["survives"] = report.survives;
   json["healthy"] = report.healthy();
   json["stripes"] = report.stripes;
   json["lost_stripes"] = report.lost_stripes;

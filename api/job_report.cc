@@ -122,6 +122,7 @@ std::string TrainJson(const TrainReport& report) {
     if (!job.checkpoint_status.ok()) {
       json["checkpoint"]["error"] = job.checkpoint_status.ToString();
     }
+    if (!job.checkpoint_weakness.empty()) json["checkpoint"]["degraded"] = job.checkpoint_weakness;
   }
   if (!job.batch_loss.empty()) json["batch_loss"] = job.batch_loss.back();
   if (report.train) json["final_loss"] = report.train->loss;

@@ -27,14 +27,21 @@ std::string Megabytes(const Json& bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes.get<uint64_t>()) / 1e6);
 }
 
+// Of a list's entry or a report.
+std::string StrengthText(const Json& one) {
+  if (!one["restorable"].get<bool>()) return "no";
+  if (!one["degraded"].get<bool>()) return "yes";
+  const auto survives = one["survives"].get<uint64_t>();
+  return fmt::format("degraded: survives {} more loss{}", survives, survives == 1 ? "" : "es");
+}
+
 std::string ListTable(const Json& all) {
   Table table({"step", "code", "MB", "shards there", "restorable"});
   for (const Json& one : all) {
     uint64_t there = 0;
     for (const Json& shard : one["shards"]) there += shard["state"] == "there" ? 1 : 0;
     table.Add({one["step"].dump(), one["code"].get<std::string>(), Megabytes(one["bytes"]),
-               fmt::format("{} of {}", there, one["shards"].size()),
-               one["restorable"].get<bool>() ? "yes" : "no"});
+               fmt::format("{} of {}", there, one["shards"].size()), StrengthText(one)});
   }
   return table.Format();
 }
@@ -49,10 +56,14 @@ std::string ReportTable(const Json& report, bool newest) {
                shard["path"].get<std::string>()});
   }
   const bool healthy = report["healthy"].get<bool>();
-  const char* verdict = healthy                            ? "nothing is lost or damaged"
-                        : report["restorable"].get<bool>() ? "it can be restored: motley "
-                                                             "checkpoint restore does it"
-                                                           : "it cannot be restored";
+  std::string verdict = "nothing is lost or damaged";
+  if (!report["restorable"].get<bool>()) {
+    verdict = "it cannot be restored";
+  } else if (!healthy) {
+    const std::string strength = StrengthText(report);
+    verdict = (strength == "yes" ? "" : strength + "; ") +
+              "it can be restored: motley checkpoint restore does it";
+  }
   return table.Format() + fmt::format("step {}{} as {}: {} of {} each; {}\n", report["step"].dump(),
                                       newest ? " (the newest; others with --step)" : "",
                                       report["code"].get<std::string>(),

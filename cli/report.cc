@@ -91,10 +91,18 @@ std::string TrainTable(const std::string& text) {
   return table + Losses(report);
 }
 
-std::string CheckpointError(const std::string& text) {
+namespace {
+
+std::string OfCheckpoint(const char* key, const std::string& text) {
   const json report = json::parse(text);
   const auto checkpoint = report.find("checkpoint");
-  return checkpoint == report.end() ? "" : checkpoint->value("error", "");
+  return checkpoint == report.end() ? "" : checkpoint->value(key, "");
 }
+
+}  // namespace
+
+std::string CheckpointError(const std::string& text) { return OfCheckpoint("error", text); }
+
+std::string CheckpointWeakness(const std::string& text) { return OfCheckpoint("degraded", text); }
 
 }  // namespace motley

@@ -14,5 +14,7 @@ std::string WorkerTable(const std::vector<WorkerLine>& lines);
 std::string TrainTable(const std::string& report);
 // Why the last checkpoint that was tried could not be written; empty: it was, or there is none.
 std::string CheckpointError(const std::string& report);
+// Why the newest is degraded; empty: it is not.
+std::string CheckpointWeakness(const std::string& report);
 
 }  // namespace motley

@@ -133,6 +133,7 @@ int TrainRun::ReportAndSave() {
   if (const std::string error = CheckpointError(report); !error.empty()) {
     code = NotSaved("checkpoint", error);
   }
+  if (const std::string weak = CheckpointWeakness(report); !weak.empty()) Warn(weak);
   if (!flags_.out.empty() && motley_job_save(job_.get(), flags_.out.c_str()) != MOTLEY_OK) {
     code = NotSaved("model", motley_last_error());
   }

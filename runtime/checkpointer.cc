@@ -76,7 +76,7 @@ void Checkpointer::Begin(uint64_t version) {
   history.batch_loss.resize(version - history.first_loss);
   hooks_.take(
       [this, version, history = std::move(history)](const Result<ModelSnapshot>& snapshot) mutable {
-        if (!snapshot.ok()) return OnWritten(version, snapshot.status());
+        if (!snapshot.ok()) return OnWritten(version, snapshot.status(), {});
         Write(version, *snapshot, std::move(history));
       });
 }
@@ -91,9 +91,9 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
   state.optimizer_state = snapshot.optimizer_state;
   JobDescription about = about_;
   about.history = std::move(history);
-  const auto notes = std::make_shared<std::vector<std::string>>();
+  const auto written = std::make_shared<WrittenCheckpoint>();
   auto work = [state = std::move(state), about = std::move(about), code = options_.code,
-               notes](Store& store) {
+               written](Store& store) {
     return OrNoMemory("a checkpoint", [&]() -> Status {
       if (!std::isfinite(SumOfSquares(*state.optimizer_state))) {
         return Status::DataError(
@@ -102,18 +102,21 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
       }
       CheckpointState whole = state;
       whole.description = ToJson(about);
-      return WriteCheckpoint(store, code, whole, {}, notes.get());
+      return WriteCheckpoint(store, code, whole, {}, written.get());
     });
   };
   // The snapshot is let go here, after the disk's thread has: nobody reads what is reused then.
   disk_.Submit(std::move(work),
-               alive_.Guard([this, version, snapshot, notes](const Status& status) {
-                 for (const std::string& note : *notes) hooks_.notice("checkpoint: " + note);
-                 OnWritten(version, status);
+               alive_.Guard([this, version, snapshot, written](const Status& status) {
+                 for (const std::string& note : written->notes) {
+                   hooks_.notice("checkpoint: " + note);
+                 }
+                 OnWritten(version, status, *written);
                }));
 }
 
-void Checkpointer::OnWritten(uint64_t version, const Status& status) {
+void Checkpointer::OnWritten(uint64_t version, const Status& status,
+                             const WrittenCheckpoint& written) {
   writing_ = false;
   loop_.Cancel(std::exchange(patience_, 0));
   if (status.ok()) {
@@ -124,11 +127,34 @@ void Checkpointer::OnWritten(uint64_t version, const Status& status) {
       hooks_.notice(
           fmt::format("checkpoints can be written again: that of step {} is safe", version));
     }
+    TellStrength(version, written);
     hooks_.safe(version);
   } else {
     OnFailed(version, status);
   }
   hooks_.idle();
+}
+
+void Checkpointer::TellStrength(uint64_t version, const WrittenCheckpoint& written) {
+  std::vector<uint32_t> left_out;
+  std::string shards;
+  for (const LeftOutShard& each : written.left_out) {
+    left_out.push_back(each.shard);
+    shards +=
+        fmt::format("{}{} ({})", shards.empty() ? "" : "; ", each.folder, each.why.ToString());
+  }
+  weakness_.clear();
+  if (!left_out.empty()) {
+    weakness_ = fmt::format("the checkpoint of step {} is degraded, it {}; left out: {}", version,
+                            SurvivesText(written.survives), shards);
+  }
+  if (std::exchange(left_out_, left_out) == left_out) return;
+  if (left_out.empty()) {
+    return hooks_.notice(
+        fmt::format("checkpoints are whole again: that of step {} has all its shards", version));
+  }
+  hooks_.notice(weakness_ +
+                ". Stronger ones before it are kept; the next that all folders take is whole");
 }
 
 void Checkpointer::OnFailed(uint64_t version, const Status& why) {

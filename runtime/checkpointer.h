@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/loop.h"
 #include "base/time.h"
@@ -52,11 +53,15 @@ class Checkpointer {
   uint64_t written() const { return written_; }
   uint64_t failures() const { return failures_; }
   const Status& last_failure() const { return last_failure_; }  // Fine: the last try was.
+  // Why the newest that is safe is degraded, for people; empty: it is whole, or there is none.
+  const std::string& weakness() const { return weakness_; }
 
  private:
   void Begin(uint64_t version);
   void Write(uint64_t version, const ModelSnapshot& snapshot, JobHistory history);
-  void OnWritten(uint64_t version, const Status& status);
+  void OnWritten(uint64_t version, const Status& status, const WrittenCheckpoint& written);
+  // Once for each change of what is left out.
+  void TellStrength(uint64_t version, const WrittenCheckpoint& written);
   void OnFailed(uint64_t version, const Status& why);
   bool Wait();
   void OnImpatient();
@@ -76,6 +81,8 @@ class Checkpointer {
   uint64_t written_ = 0;
   uint64_t failures_ = 0;
   Status last_failure_;
+  std::vector<uint32_t> left_out_;  // Shards of the newest safe one.
+  std::string weakness_;
   bool ended_ = false;            // SaveLast or Settle was called.
   std::optional<uint64_t> last_;  // The version of SaveLast.
   TimerId patience_ = 0;          // Set while the end waits.

@@ -178,7 +178,11 @@ class FileStore final : public Store {
 
   Status MakeFolder(const std::string& path) override {
     MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(path));
-    return MakeFoldersAt(full);
+    MOTLEY_RETURN_IF_ERROR(MakeFoldersAt(full));
+    std::error_code error;
+    if (fs::is_directory(full, error)) return Status::Ok();
+    return Status::Conflict(
+        fmt::format("cannot make the folder {}: something else is there", full));
   }
 
   Status Remove(const std::string& path) override {

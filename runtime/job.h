@@ -105,6 +105,7 @@ struct JobResult {
   uint64_t checkpoints = 0;          // Written in this run.
   uint64_t checkpoint_failures = 0;  // Tried in this run, and not written.
   Status checkpoint_status;          // What became of the last that was tried.
+  std::string checkpoint_weakness;   // Why the newest safe one is degraded; empty: it is whole.
 };
 
 // What happens inside a job, for progress, traces, fault scripts and the simulator's checkers. Loop

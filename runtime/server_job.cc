@@ -267,6 +267,7 @@ void ServerJob::FinishWhenQuiet() {
     result->checkpoints = checkpointer_->written();
     result->checkpoint_failures = checkpointer_->failures();
     result->checkpoint_status = checkpointer_->last_failure();
+    result->checkpoint_weakness = checkpointer_->weakness();
   }
   // Posted, so that the caller may destroy this node from inside its callback.
   env_.loop.Post(alive_.Guard(

@@ -217,6 +217,7 @@ class Generator {
     cuts.mean_seconds = Scaled(0.1, 1) * JobSeconds() + 0.05;
     cuts.inside_write = OneOf({0.0, 0.5, 1.0});
     cuts.full_disk = Sometimes(0.1, 0.5);
+    cuts.broken_node = cuts.full_disk;
     cuts.damaged_nodes = static_cast<uint32_t>(Between(0, checkpoint.code.parity));
   }
 

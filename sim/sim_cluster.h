@@ -41,6 +41,7 @@ struct PowerCuts {
   double mean_seconds = 0;  // From a start to the next cut.
   double inside_write = 0;  // Chance that it hits a checkpoint that is being written instead.
   double full_disk = 0;     // Chance that there is no room for checkpoints until the next cut.
+  double broken_node = 0;   // Chance that one of their folders takes nothing until the next cut.
   uint32_t damaged_nodes =
       0;  // Folders that are lost or damaged while the power is off; at most m.
 };

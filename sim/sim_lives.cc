@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/saved_job.h"
 #include "sim/checkers/violations.h"
 #include "sim/digest.h"
@@ -19,6 +20,7 @@ namespace motley {
 namespace {
 
 constexpr uint64_t kPowerDraws = 21;  // Its own stream of the simulation's draws.
+constexpr uint64_t kBrokenDraws = 22;
 constexpr uint64_t kRun = 0x6d6f746c6579;
 constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 constexpr uint64_t kMostOperations = 120;  // A small checkpoint takes fewer.
@@ -36,6 +38,7 @@ class Witness final : public JobObserver {
   }
   void OnNotice(const std::string& text) override {
     if (text.find(" was not written: ") != std::string::npos) ++failures_;
+    if (text.find(" is degraded, ") != std::string::npos) ++degraded_;
   }
 
   bool Had(uint64_t step, std::span<const float> parameters) const {
@@ -45,6 +48,7 @@ class Witness final : public JobObserver {
   uint64_t acknowledged() const { return acknowledged_; }
   uint64_t checkpoints() const { return checkpoints_; }
   uint64_t failures() const { return failures_; }
+  uint64_t degraded() const { return degraded_; }
 
  private:
   static uint64_t Of(std::span<const float> parameters) {
@@ -57,6 +61,7 @@ class Witness final : public JobObserver {
   uint64_t acknowledged_ = 0;
   uint64_t checkpoints_ = 0;
   uint64_t failures_ = 0;
+  uint64_t degraded_ = 0;
 };
 
 class Lives {
@@ -65,6 +70,7 @@ class Lives {
       : options_(options),
         data_(data),
         random_(options.seed, Stream::kSimulation, kPowerDraws),
+        broken_(options.seed, Stream::kSimulation, kBrokenDraws),
         store_(options.seed) {
     options_.job.checkpoint.run = kRun;
     fan_.Add(&witness_);
@@ -88,6 +94,7 @@ class Lives {
       if (!store_.powered()) Count("power cut inside a checkpoint");
       store_.PowerOn();
       store_.SetCapacity({});
+      store_.FailWritesOf("");
       Resume();
     }
   }
@@ -102,12 +109,21 @@ class Lives {
     life.power_off_seconds = (inside ? kInsidePatience : 1) * seconds + 1e-3;
     if (inside) store_.CutPowerAfter(operation);
     if (random_.Chance(cuts.full_disk)) store_.SetCapacity(store_.stored_bytes());
+    if (broken_.Chance(cuts.broken_node)) {
+      const CheckpointCode& code = options_.job.checkpoint.code;
+      store_.FailWritesOf(fmt::format("node-{:02}", broken_.Below(code.data + code.parity)));
+    }
   }
 
   void Resume() {
     DamageNodes();
     std::vector<std::string> notes;
     auto saved = LoadSavedJob(store_, {}, &notes);
+    if (!saved.ok() && witness_.acknowledged() > 0) {
+      // As its owner would, told that a newer one, of which nobody had been told, is lost.
+      saved = LoadSavedJob(store_, witness_.acknowledged(), &notes);
+      if (saved.ok()) Count("older checkpoint asked for");
+    }
     if (!saved.ok()) {
       options_.job.resume = nullptr;
       if (witness_.acknowledged() == 0) return;  // It begins anew.
@@ -132,9 +148,26 @@ class Lives {
     options_.job.resume = std::make_shared<const SavedJob>(std::move(saved).value());
   }
 
-  // The same nodes each time: others would make it more than the code was asked to stand.
-  void DamageNodes() {
+  // The same nodes each time: others would make it more than the code was asked to stand. Of a
+  // checkpoint that was written without all of its shards as many fewer.
+  std::set<uint64_t> NodesToDamage() {
+    std::set<uint64_t> lost;
+    const auto list = ListCheckpoints(store_);
+    for (const CheckpointInfo& info : list.ok() ? *list : std::vector<CheckpointInfo>()) {
+      if (info.step != witness_.acknowledged()) continue;
+      lost.insert(info.missing_shards.begin(), info.missing_shards.end());
+    }
+    std::set<uint64_t> chosen;
     for (const uint64_t node : bad_nodes_) {
+      lost.insert(node);
+      if (lost.size() > options_.job.checkpoint.code.parity) break;
+      chosen.insert(node);
+    }
+    return chosen;
+  }
+
+  void DamageNodes() {
+    for (const uint64_t node : NodesToDamage()) {
       const std::string folder = fmt::format("node-{:02}", node);
       if (random_.Chance(0.5)) {
         store_.RemoveFolder(folder);
@@ -173,6 +206,7 @@ class Lives {
     if (witness_.failures() > 0 && total_.job.status.ok()) {
       Count("checkpoint not written, training went on");
     }
+    if (witness_.degraded() > 0) Count("checkpoint without all of its shards");
     if (total_.job.status.ok() && total_.job.checkpoint_step != total_.job.steps &&
         total_.job.checkpoint_failures == 0) {
       Violate(fmt::format("I5: the job ended at step {}, its newest safe checkpoint has {}",
@@ -188,6 +222,7 @@ class Lives {
   SimOptions options_;
   const Dataset& data_;
   Random random_;
+  Random broken_;
   SimStore store_;
   Witness witness_;
   ObserverFan fan_;

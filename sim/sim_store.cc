@@ -111,10 +111,11 @@ Status SimStore::Step(const std::string& what, const std::string& path) {
   if (!powered_) {
     return Status::Resource(fmt::format("cannot {} {}: the power is off", what, Describe(path)));
   }
-  const bool fails = fail_at_ && operations_ >= *fail_at_;
+  const bool once = fail_at_ && operations_ >= *fail_at_;
+  const bool always = !unwritable_.empty() && path.starts_with(unwritable_);
   ++operations_;
-  if (!fails) return Status::Ok();
-  fail_at_.reset();
+  if (!once && !always) return Status::Ok();
+  if (once) fail_at_.reset();
   return Status::Resource(
       fmt::format("cannot {} {}: simulated input/output error", what, Describe(path)));
 }
@@ -318,6 +319,10 @@ Result<std::vector<StoreEntry>> SimStore::List(const std::string& folder) {
 Status SimStore::MakeFolder(const std::string& path) {
   MOTLEY_RETURN_IF_ERROR(CheckStorePath(path));
   if (folders_.contains(path)) return Status::Ok();
+  if (Find(path).ok()) {
+    return Status::Conflict(
+        fmt::format("cannot make the folder {}: a file is there", Describe(path)));
+  }
   MOTLEY_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
   MOTLEY_RETURN_IF_ERROR(Step("make the folder", path));
   folders_[FolderOf(path)].folders.insert(NameOf(path));

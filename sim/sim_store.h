@@ -44,6 +44,8 @@ class SimStore final : public Store {
   void FailReadAfter(uint64_t reads) { fail_read_at_ = reads_ + reads; }
   // From now on Reads and Lists of what begins with `path` fail with kResource; "": none any more.
   void FailReadsOf(std::string path) { unreadable_ = std::move(path); }
+  // The same of all calls that change something, which a full or broken disk behind a path does.
+  void FailWritesOf(std::string path) { unwritable_ = std::move(path); }
   uint64_t reads() const { return reads_; }
   // As if another program had the lock.
   void LockElsewhere(bool locked) { locked_elsewhere_ = locked; }
@@ -90,6 +92,7 @@ class SimStore final : public Store {
   std::optional<uint64_t> fail_at_;
   std::optional<uint64_t> fail_read_at_;
   std::string unreadable_;
+  std::string unwritable_;
   uint64_t operations_ = 0;
   uint64_t reads_ = 0;
   bool locked_elsewhere_ = false;

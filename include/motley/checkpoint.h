@@ -13,19 +13,21 @@
 extern "C" {
 #endif
 
-/** The newest checkpoint that can be restored, where a step is asked for. */
+/** The newest checkpoint, where a step is asked for. */
 #define MOTLEY_NEWEST UINT64_MAX
 
 /**
  * What is in a folder: a JSON array, newest first, of step, code, shards (each with state and
- * path), bytes, restorable. The caller frees *json with motley_string_destroy.
+ * path), bytes, restorable, degraded, survives (how many more shards may be lost; fewer than its
+ * code can spare when it is degraded), as far as headers tell. The caller frees *json with
+ * motley_string_destroy.
  */
 MOTLEY_API motley_status motley_checkpoint_list(const char* folder, char** json);
 
 /**
  * Reads every block of a checkpoint: a JSON object that names what is lost or damaged. MOTLEY_OK
  * when nothing is; MOTLEY_DATA_ERROR when something is (*json is set all the same, and says whether
- * it can be restored).
+ * it can be restored, and how many more losses it survives).
  */
 MOTLEY_API motley_status motley_checkpoint_verify(const char* folder, uint64_t step, char** json);
 

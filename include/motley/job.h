@@ -78,12 +78,14 @@ typedef struct motley_job_options {
   uint32_t reserved; /**< 0 */
 
   /* Checkpoints (checkpoint.h). Failing to write them ends no job: see the report's
-     checkpoint.error, which is there when the last one failed. */
+     checkpoint.error, which is there when the last one failed, and checkpoint.degraded, when the
+     newest that is safe had to do without some of its shards. */
   const char* checkpoint;      /**< Folder; NULL: none. */
   uint64_t checkpoint_every;   /**< Steps; 0: 100. */
   const char* checkpoint_code; /**< Data + parity blocks: "4+2" (default), "cauchy:10+4". */
   const char* resume;          /**< Folder to go on from; what is not given is as it was then. */
-  /** Which checkpoint of that folder: the one of so many steps; 0: the newest. */
+  /** Which checkpoint of that folder: the one of so many steps; 0: the newest. An older one is only
+      taken when it is given here, and the newer goes aside, if it cannot be restored. */
   uint64_t resume_step;
   uint64_t given; /**< MOTLEY_GIVEN_...: meant, though they have the value of the default. */
 } motley_job_options;

@@ -48,29 +48,52 @@ Result<CheckpointCode> ParseCheckpointCode(std::string_view text);
 std::string ToText(const CheckpointCode& code);
 
 struct CheckpointKeep {
-  uint32_t newest = 2;  // Checkpoints left once a new one is verified, with it; at least 1.
+  // Checkpoints left once a new one is verified, with it; at least 1. Besides them stays each older
+  // one that survives more losses than all newer ones do.
+  uint32_t newest = 2;
 };
 
-// Returns once the checkpoint is acknowledged: every shard written beside, synced, renamed, its
-// folder synced, then read back and found right. Only then do older ones than `keep` go. The same
+// A shard that a checkpoint was written without.
+struct LeftOutShard {
+  uint32_t shard = 0;
+  std::string folder;  // For people.
+  Status why;
+};
+
+// What became of a write that succeeded.
+struct WrittenCheckpoint {
+  std::vector<LeftOutShard> left_out;  // By shard; empty: it is whole.
+  uint32_t survives = 0;               // Shards that may be lost from now on.
+  std::vector<std::string> notes;      // Lines for people, about what was in the way.
+};
+
+// "survives 1 more loss".
+std::string SurvivesText(uint32_t losses);
+
+// Returns once the checkpoint is acknowledged: its shards written beside, synced, renamed, their
+// folders synced, then read back and found right. Shards whose folders fail in any of that are left
+// out, as many as the code can spare (m). Only then do older ones than `keep` go. The same
 // checkpoint, if it is there already, is repaired if need be, and acknowledged. What is in the way
 // and cannot be restored (another job's, this job's of a newer step or of this one) is kept under
-// other names, and `notes` gets a line for people.
+// other names, this job's also if it can only not be read. `written` may be null.
 // kConflict: what can be restored is in the way: another job's, a newer step's, or of this step
-// with other content; it is named. kResource: disk full or failing; kDataError: what was read back
-// is not what was written. After any failure the checkpoints that were acknowledged before are
-// untouched, and nothing of this one stays.
+// with other content; it is named. kResource: disks full or failing; kDataError: what was read back
+// is not what was written; each of more shards than can be spared. After any failure the
+// checkpoints that were acknowledged before are untouched, and nothing of this one stays.
 Status WriteCheckpoint(Store& store, const CheckpointCode& code, const CheckpointState& state,
-                       const CheckpointKeep& keep = {}, std::vector<std::string>* notes = nullptr);
+                       const CheckpointKeep& keep = {}, WrittenCheckpoint* written = nullptr);
 
 // Before a job starts: whether `job` (0: a new one) may write steps after `step` into the store.
-// Changes nothing but takes the lock. Errors are those of WriteCheckpoint.
+// Changes nothing but takes the lock. Errors are those of WriteCheckpoint; and a folder that cannot
+// be listed may hold another's checkpoint, as long as none of `job`'s is seen beside it.
 Status CheckWritable(Store& store, uint64_t job, uint64_t step);
 
-// The given step, or the newest that can be restored. Bit-exact or not at all. kNotFound: there is
-// none; kNotDecodable: too much is lost or damaged, naming the shards and blocks. One that might be
-// restored if the disk could be read is not passed over: kResource. `notes` gets lines for people:
-// what was rebuilt, and which newer checkpoints had to be passed over and why.
+// The given step, or the newest. Bit-exact or not at all. What an interrupted write left (fewer
+// than k shard files) is passed over; any other checkpoint that cannot be restored is not: an older
+// one is taken only by its step, which the error names. kNotFound: there is none; kNotDecodable:
+// too much is lost or damaged, naming the shards and blocks; kResource: it might be restored if the
+// disk could be read. `notes` gets lines for people: what was rebuilt, what was passed over and
+// why.
 Result<CheckpointState> ReadCheckpoint(Store& store, std::optional<uint64_t> step = {},
                                        std::vector<std::string>* notes = nullptr);
 
@@ -88,6 +111,7 @@ struct CheckpointInfo {
   std::vector<uint32_t> missing_shards;  // No file, a wrong size or an unreadable header.
   // At least k shard files are there, as far as headers say. Only VerifyCheckpoint reads blocks.
   bool restorable = false;
+  uint32_t survives = 0;  // How many more shards may be lost; by headers too.
 };
 
 // Newest first. Leftovers of interrupted writes that lack a single readable header are not listed.
@@ -113,6 +137,7 @@ struct VerifyReport {
   // number: of those behind the end of every file only the first is in there.
   uint64_t lost = 0;
   Status read_error;  // The first that a file could not be read for; its blocks count as damaged.
+  uint32_t survives = 0;  // How many more shards may be lost; 0 as well if it is lost already.
 
   bool healthy() const;     // Nothing to repair.
   bool restorable() const;  // lost_stripes is empty.

@@ -55,4 +55,9 @@ std::string ToText(const CheckpointCode& code) {
   return fmt::format("{}:{}", ErasureTechniqueName(code.technique), numbers);
 }
 
+std::string SurvivesText(uint32_t losses) {
+  if (losses == 0) return "survives no more losses";
+  return fmt::format("survives {} more {}", losses, losses == 1 ? "loss" : "losses");
+}
+
 }  // namespace motley

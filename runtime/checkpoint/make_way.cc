@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 #include "runtime/checkpoint/verify_set.h"
 
 namespace motley {
 namespace {
+
+using Unread = std::map<uint64_t, Status>;  // By step: why it could not be read.
 
 std::string SetText(const ShardSet& set) {
   return fmt::format("step {} of job {:016x}", set.header.step, set.header.job);
@@ -18,7 +20,6 @@ std::string SetText(const ShardSet& set) {
 // That no other job, and no newer program, would lose anything to `job`.
 Status CheckOthers(Store& store, const ShardScan& scan, uint64_t job) {
   if (!scan.newer_version.empty()) return Status::Conflict(scan.newer_version);
-  MOTLEY_RETURN_IF_ERROR(scan.unlisted);
   const auto& headless = scan.headless_steps;
   for (const ShardFile& file : scan.files) {  // Anybody's, if no header of the step is known.
     if (std::find(headless.begin(), headless.end(), file.step) == headless.end()) continue;
@@ -36,11 +37,24 @@ Status CheckOthers(Store& store, const ShardScan& scan, uint64_t job) {
   return Status::Ok();
 }
 
+// CanBeRestored for the writing job's own, whose owner had it go on from before it. False as well
+// for what cannot be read, with its reason in `unread`; tried twice, since a moment's failure is no
+// reason to put aside what is whole.
+Result<bool> OwnCanBeRestored(Store& store, const ShardSet& set, Unread& unread) {
+  for (int time = 1; time <= 2; ++time) {
+    const auto restorable = CanBeRestored(store, set);
+    if (restorable.ok() || !IsReadError(restorable.status())) return restorable;
+    unread[set.header.step] = restorable.status();
+  }
+  return false;
+}
+
 // That no checkpoint of `job` after `step` would go on being the newest.
-Status CheckNewer(Store& store, const ShardScan& scan, uint64_t job, uint64_t step) {
+Status CheckNewer(Store& store, const ShardScan& scan, uint64_t job, uint64_t step,
+                  Unread& unread) {
   for (const ShardSet& set : scan.sets) {
     if (set.header.job != job || set.header.step <= step) continue;
-    MOTLEY_ASSIGN_OR_RETURN(const bool restorable, CanBeRestored(store, set));
+    MOTLEY_ASSIGN_OR_RETURN(const bool restorable, OwnCanBeRestored(store, set, unread));
     if (!restorable) continue;
     return Status::Conflict(fmt::format(
         "{} holds a newer checkpoint of this job: {}; this one is of step {}. Resume from the "
@@ -52,15 +66,13 @@ Status CheckNewer(Store& store, const ShardScan& scan, uint64_t job, uint64_t st
 
 // Whether `header`'s checkpoint is there; nothing else of its job may be that it would stand
 // before.
-Result<bool> CheckOwn(Store& store, const ShardScan& scan, const ShardHeader& header) {
-  for (const ShardFile& file : scan.files) {
-    if (file.step >= header.step) MOTLEY_RETURN_IF_ERROR(file.unread);
-  }
-  MOTLEY_RETURN_IF_ERROR(CheckNewer(store, scan, header.job, header.step));
+Result<bool> CheckOwn(Store& store, const ShardScan& scan, const ShardHeader& header,
+                      Unread& unread) {
+  MOTLEY_RETURN_IF_ERROR(CheckNewer(store, scan, header.job, header.step, unread));
   bool there = false;
   for (const ShardSet& set : scan.sets) {
     if (set.header.job != header.job || set.header.step != header.step) continue;
-    MOTLEY_ASSIGN_OR_RETURN(const bool restorable, CanBeRestored(store, set));
+    MOTLEY_ASSIGN_OR_RETURN(const bool restorable, OwnCanBeRestored(store, set, unread));
     if (!restorable) continue;
     if (set.header.id != header.id) {
       return Status::Conflict(fmt::format(
@@ -85,9 +97,27 @@ std::string OrphanPath(const ShardFile& file, uint32_t number) {
                      number);
 }
 
-// All files of one step, under one number that none of them has been given before.
-Status MoveAside(Store& store, const ShardScan& scan, const std::vector<ShardFile>& files,
-                 std::vector<std::string>* notes) {
+std::string AsideText(Store& store, const ShardFile& first, size_t count, uint32_t number,
+                      const Unread& unread) {
+  const std::string kept = fmt::format("its {} files are kept as {} and the like", count,
+                                       store.Describe(OrphanPath(first, number)));
+  const auto why = unread.find(first.step);
+  if (why == unread.end()) {
+    return fmt::format(
+        "what is left of a checkpoint of step {} cannot be restored and was in the way: {}; remove "
+        "them when nobody needs them",
+        first.step, kept);
+  }
+  return fmt::format(
+      "the checkpoint of step {} cannot be read and was in the way ({}): {}; once the disk reads "
+      "again, their old names make it a checkpoint again",
+      first.step, why->second.ToString(), kept);
+}
+
+// All files of one step, under one number that none of them has been given before. Folders in which
+// that fails are closed.
+void MoveAside(Store& store, const ShardScan& scan, const std::vector<ShardFile>& files,
+               const Unread& unread, Way& way, std::vector<std::string>& notes) {
   const auto taken = [&](uint32_t number) {
     return std::any_of(files.begin(), files.end(), [&](const ShardFile& file) {
       const auto& orphans = scan.orphans;
@@ -96,40 +126,53 @@ Status MoveAside(Store& store, const ShardScan& scan, const std::vector<ShardFil
   };
   uint32_t number = 1;
   while (taken(number)) ++number;
+  const ShardFile* first = nullptr;
+  size_t moved = 0;
   for (const ShardFile& file : files) {
-    MOTLEY_RETURN_IF_ERROR(store.Rename(file.path, OrphanPath(file, number)));
-    MOTLEY_RETURN_IF_ERROR(store.SyncFolder(ShardFolder(file.folder)));
+    Status status = store.Rename(file.path, OrphanPath(file, number));
+    if (status.ok()) {
+      if (moved++ == 0) first = &file;
+      status = store.SyncFolder(ShardFolder(file.folder));
+    }
+    if (!status.ok()) way.closed.emplace(file.folder, std::move(status));
   }
-  if (notes == nullptr) return Status::Ok();
-  notes->push_back(fmt::format(
-      "what is left of a checkpoint of step {} cannot be restored and was in the way: its {} files "
-      "are kept as {} and the like; remove them when nobody needs them",
-      files[0].step, files.size(), store.Describe(OrphanPath(files[0], number))));
-  return Status::Ok();
+  if (first != nullptr) notes.push_back(AsideText(store, *first, moved, number, unread));
+}
+
+Status CheckClosed(const Way& way, const ShardHeader& header) {
+  if (way.closed.size() <= header.code.parity) return Status::Ok();
+  return way.closed.begin()->second;
 }
 
 }  // namespace
 
-Result<bool> MakeWay(Store& store, const ShardScan& scan, const ShardHeader& header,
-                     std::vector<std::string>* notes) {
+Result<Way> MakeWay(Store& store, const ShardScan& scan, const ShardHeader& header,
+                    std::vector<std::string>& notes) {
+  Way way{.closed = scan.unlisted};
+  MOTLEY_RETURN_IF_ERROR(CheckClosed(way, header));
   MOTLEY_RETURN_IF_ERROR(CheckOthers(store, scan, header.job));
-  MOTLEY_ASSIGN_OR_RETURN(const bool there, CheckOwn(store, scan, header));
+  Unread unread;
+  MOTLEY_ASSIGN_OR_RETURN(way.there, CheckOwn(store, scan, header, unread));
   for (const std::string& path : scan.leftovers) (void)store.Remove(path);
   std::map<uint64_t, std::vector<ShardFile>> steps;
   for (const ShardFile& file : scan.files) {
-    if (IsInTheWay(file, header, there)) steps[file.step].push_back(file);
+    if (IsInTheWay(file, header, way.there)) steps[file.step].push_back(file);
   }
-  for (const auto& [step, files] : steps) {
-    MOTLEY_RETURN_IF_ERROR(MoveAside(store, scan, files, notes));
-  }
-  return there;
+  for (const auto& [step, files] : steps) MoveAside(store, scan, files, unread, way, notes);
+  MOTLEY_RETURN_IF_ERROR(CheckClosed(way, header));
+  return way;
 }
 
 Status CheckWritable(Store& store, uint64_t job, uint64_t step) {
   MOTLEY_RETURN_IF_ERROR(store.Lock());
   MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
+  const bool known = std::any_of(scan.sets.begin(), scan.sets.end(), [&](const ShardSet& set) {
+    return job != 0 && set.header.job == job;
+  });
+  if (!known && !scan.unlisted.empty()) return scan.unlisted.begin()->second;
   MOTLEY_RETURN_IF_ERROR(CheckOthers(store, scan, job));
-  return CheckNewer(store, scan, job, step);
+  Unread unread;
+  return CheckNewer(store, scan, job, step, unread);
 }
 
 }  // namespace motley

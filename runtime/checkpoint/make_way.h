@@ -3,6 +3,8 @@
 // remains that go aside. Blocking; see checkpoint.h for threads.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,12 +13,19 @@
 
 namespace motley {
 
+struct Way {
+  bool there = false;  // What can be restored is this very checkpoint (id and step).
+  // Folders that nothing may be written into, and why: what lies in them is not known, or could not
+  // be moved. At most m of the checkpoint's.
+  std::map<uint32_t, Status> closed;
+};
+
 // Changes nothing unless everything that is in the way of `header` turned out not to be restorable,
-// which reads it all; then renames it to "...shard.orphan-1" (or -2, ...), and `notes` (may be
-// null) gets a line for each step. True: what can be restored is this very checkpoint (id and
-// step). kConflict names what else can be restored, or what a newer program wrote; kResource or
-// kPermission: it cannot be told, since reading failed.
-Result<bool> MakeWay(Store& store, const ShardScan& scan, const ShardHeader& header,
-                     std::vector<std::string>* notes);
+// which reads it all, and this job's twice if reading fails; then renames it to "...shard.orphan-1"
+// (or -2, ...), and `notes` gets a line for each step. kConflict names what else can be restored,
+// or what a newer program wrote; kResource or kPermission: of another's it cannot be told, since
+// reading failed, or more folders than can be spared are closed.
+Result<Way> MakeWay(Store& store, const ShardScan& scan, const ShardHeader& header,
+                    std::vector<std::string>& notes);
 
 }  // namespace motley

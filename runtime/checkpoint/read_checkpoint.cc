@@ -84,20 +84,64 @@ Result<CheckpointState> Restore(Store& store, const ShardSet& set,
   return state;
 }
 
-// Whether the disk, rather than what is on it, stands in the way.
-bool IsReadError(const Status& status) {
-  return status.code() == StatusCode::kResource || status.code() == StatusCode::kPermission;
-}
-
 // Why it could not be restored, shard by shard where that is the reason.
 Status Explain(Store& store, const ShardSet& set, const Status& status) {
-  if (status.code() != StatusCode::kNotDecodable) {
+  if (status.code() != StatusCode::kNotDecodable && !IsReadError(status)) {
     return status.WithContext(fmt::format("checkpoint of step {}", set.header.step));
   }
   const auto report = VerifySet(store, set);
   if (!report.ok()) return report.status();
   // What was lost a moment ago and is there now was not lost: reading failed.
   return report->restorable() ? status : TooMuchLost(*report);
+}
+
+// The newest of `sets`, which are older, that can be restored, as what to do: going back over steps
+// that were there once is for people to decide.
+Status WithWayOn(Store& store, std::span<const ShardSet> sets, const Status& why) {
+  const std::string first = IsReadError(why)
+                                ? "the newest checkpoint cannot be read, though it may be whole"
+                                : "the newest checkpoint is lost";
+  for (const ShardSet& set : sets) {
+    const auto restorable = CanBeRestored(store, set);
+    if (!restorable.ok() || !*restorable) continue;
+    const uint64_t step = set.header.step;
+    return why.WithContext(
+        fmt::format("{}. To go on from the one before it, of step {}, say so: `resume` {} "
+                    "`resume_step` {} (the "
+                    "first checkpoint then keeps its files under other names)",
+                    first, step, store.Describe(""), step));
+  }
+  return why.WithContext(first + ", and no older one can be restored");
+}
+
+// What an interrupted write leaves: whole files, but too few. What it had acknowledged before is
+// still the newest.
+bool IsUnfinished(const ShardSet& set) { return !set.LooksRestorable(); }
+
+Result<CheckpointState> ReadNewest(Store& store, const ShardScan& scan,
+                                   std::vector<std::string>* notes) {
+  Status lost;   // Of a step, whose other sets may still do.
+  Status first;  // Passed over.
+  uint64_t step = 0;
+  for (size_t i = 0; i < scan.sets.size(); ++i) {
+    const ShardSet& set = scan.sets[i];
+    if (!lost.ok() && set.header.step != step) {
+      return WithWayOn(store, std::span(scan.sets).subspan(i), lost);
+    }
+    step = set.header.step;
+    auto state = Restore(store, set, notes);
+    if (state.ok()) return state;
+    const Status why = Explain(store, set, state.status());
+    if (!IsUnfinished(set) || IsReadError(why)) {
+      if (lost.ok()) lost = why;
+      continue;
+    }
+    if (notes != nullptr) notes->push_back("passed over: " + why.ToString());
+    if (first.ok()) first = why;
+  }
+  if (!lost.ok()) return WithWayOn(store, {}, lost);
+  if (!first.ok()) return first;
+  return ChooseSet(store, scan, {}).status();
 }
 
 }  // namespace
@@ -107,18 +151,14 @@ Result<CheckpointState> ReadCheckpoint(Store& store, std::optional<uint64_t> ste
   MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
   // A newer program's checkpoint would be passed over in favour of an older one.
   if (!step && !scan.newer_version.empty()) return Status::Conflict(scan.newer_version);
+  if (!step) return ReadNewest(store, scan, notes);
   Status first;
   for (const ShardSet& set : scan.sets) {
-    if (step && set.header.step != *step) continue;
+    if (set.header.step != *step) continue;
     auto state = Restore(store, set, notes);
     if (state.ok()) return state;
     const Status why = Explain(store, set, state.status());
-    if (IsReadError(why)) {
-      return why.WithContext(
-          "it may be whole: read again, or move its files away to go on from an older one");
-    }
-    if (notes != nullptr) notes->push_back("passed over: " + why.ToString());
-    if (first.ok()) first = why;
+    if (first.ok() || IsReadError(why)) first = why;
   }
   if (!first.ok()) return first;
   return ChooseSet(store, scan, step).status();

@@ -23,7 +23,6 @@ struct FoundFile {
   bool is_newer = false;  // A later version of this program wrote it.
 };
 using FilesOfStep = std::map<uint32_t, FoundFile>;  // By folder.
-using Unlisted = std::map<uint32_t, Status>;        // Folders that are there, but not to be read.
 
 // "PREFIX123SUFFIX" is 123 and nothing else is.
 std::optional<uint64_t> NumberIn(std::string_view name, std::string_view prefix,
@@ -67,7 +66,7 @@ bool SameCheckpoint(const ShardHeader& a, ShardHeader b) {
 }
 
 ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
-                   const FilesOfStep& files, const Unlisted& unlisted) {
+                   const FilesOfStep& files, const std::map<uint32_t, Status>& unlisted) {
   ShardPlace place;
   place.path = ShardPath(shard, header.step);
   if (const auto folder = unlisted.find(shard); folder != unlisted.end()) {
@@ -103,7 +102,7 @@ ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
 }
 
 // Every different header of a step's files makes a set.
-void AddSets(Store& store, const FilesOfStep& files, const Unlisted& unlisted, ShardScan& scan) {
+void AddSets(Store& store, const FilesOfStep& files, ShardScan& scan) {
   std::vector<ShardSet> sets;
   for (const auto& [folder, file] : files) {
     if (!file.header) continue;
@@ -115,7 +114,7 @@ void AddSets(Store& store, const FilesOfStep& files, const Unlisted& unlisted, S
   }
   for (ShardSet& set : sets) {
     for (uint32_t shard = 0; shard < set.header.shards(); ++shard) {
-      set.places.push_back(PlaceOf(store, set.header, shard, files, unlisted));
+      set.places.push_back(PlaceOf(store, set.header, shard, files, scan.unlisted));
     }
   }
   std::stable_sort(sets.begin(), sets.end(), [](const ShardSet& a, const ShardSet& b) {
@@ -158,7 +157,6 @@ bool ShardSet::LooksRestorable() const { return Usable() >= header.code.data; }
 Result<ShardScan> ScanShards(Store& store) {
   ShardScan scan;
   std::map<uint64_t, FilesOfStep> steps;
-  Unlisted unlisted;
   MOTLEY_ASSIGN_OR_RETURN(const std::vector<StoreEntry> root, store.List(""));
   for (const StoreEntry& folder : root) {
     const auto shard = NumberIn(folder.name, "node-", "");
@@ -169,13 +167,12 @@ Result<ShardScan> ScanShards(Store& store) {
       scan.folders.push_back(number);
       ScanFolder(store, number, *entries, steps, scan);
     } else if (folder.is_folder && entries.code() != StatusCode::kNotFound) {
-      unlisted[number] = entries.status();
-      if (scan.unlisted.ok()) scan.unlisted = entries.status();
+      scan.unlisted[number] = entries.status();
     }
   }
   for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
     const size_t before = scan.sets.size();
-    AddSets(store, it->second, unlisted, scan);
+    AddSets(store, it->second, scan);
     if (scan.sets.size() == before) scan.headless_steps.push_back(it->first);
     for (const auto& [folder, file] : it->second) {
       scan.files.push_back(
@@ -221,6 +218,7 @@ CheckpointInfo InfoOf(const ShardSet& set) {
     if (!set.places[shard].whole) info.missing_shards.push_back(shard);
   }
   info.restorable = set.LooksRestorable();
+  info.survives = std::max(set.Whole(), set.header.code.data) - set.header.code.data;
   return info;
 }
 

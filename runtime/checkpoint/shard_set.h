@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,7 +49,7 @@ struct ShardScan {
   std::vector<ShardFile> files;          // By step, newest first, then by folder.
   std::vector<std::string> leftovers;    // Paths of files that an interrupted write left.
   std::vector<std::string> orphans;      // Paths of files that a writer has moved aside.
-  Status unlisted;                       // Why a folder could not be listed.
+  std::map<uint32_t, Status> unlisted;   // Folders that could not be listed, and why.
   std::vector<uint32_t> folders;         // Numbers of those that are there.
   std::string newer_version;             // Why a file of a newer format could not be read, or "".
 };

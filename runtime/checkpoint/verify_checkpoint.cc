@@ -92,6 +92,7 @@ class Verifier {
     for (uint32_t shard = 0; shard < set_.places.size(); ++shard) CheckFooter(shard);
     if (report_.read_error.ok()) report_.read_error = reader_.read_error();
     if (report_.lost_stripes.empty() && payload_.Value() != set_.header.id) return NotTogether();
+    report_.survives = set_.header.code.parity - std::min(most_lost_, set_.header.code.parity);
     return std::move(report_);
   }
 
@@ -118,12 +119,16 @@ class Verifier {
     }
     if (lost > set_.header.code.parity || !reader_.Rebuild().ok()) {
       report_.lost_stripes.push_back(stripe);
+      most_lost_ = set_.header.code.parity;
       return;
     }
     for (uint32_t i = 0; i < set_.header.code.data; ++i) payload_.Add(reader_.block(i));
     for (uint32_t shard = 0; shard < set_.places.size(); ++shard) {
-      if (reader_.wrong_parity()[shard]) report_.shards[shard].damaged_blocks.push_back(stripe);
+      if (!reader_.wrong_parity()[shard]) continue;
+      report_.shards[shard].damaged_blocks.push_back(stripe);
+      ++lost;
     }
+    most_lost_ = std::max(most_lost_, lost);
   }
 
   void CheckFooter(uint32_t shard) {
@@ -139,6 +144,7 @@ class Verifier {
   std::vector<HashStream> contents_;
   PayloadHash payload_;
   VerifyReport report_;
+  uint32_t most_lost_ = 0;  // Blocks of one stripe.
 };
 
 }  // namespace
@@ -159,9 +165,9 @@ std::string VerifyReport::ToText() const {
   if (healthy()) return fmt::format("{}: every shard is right\n", name);
   if (restorable()) {
     return text + fmt::format(
-                      "{}: can be restored exactly; motley checkpoint restore rebuilds "
-                      "the shards\n",
-                      name);
+                      "{}: can be restored exactly and {}; motley checkpoint restore rebuilds the "
+                      "shards\n",
+                      name, SurvivesText(survives));
   }
   return text + fmt::format(
                     "{}: cannot be restored: more than {} blocks are lost in {} of {} "
@@ -182,6 +188,10 @@ Result<VerifyReport> VerifySet(Store& store, const ShardSet& set) {
 
 Status NotTogether() {
   return Status::DataError("its blocks are right each by itself, but not together");
+}
+
+bool IsReadError(const Status& status) {
+  return status.code() == StatusCode::kResource || status.code() == StatusCode::kPermission;
 }
 
 Status TooMuchLost(const VerifyReport& report) {

@@ -18,6 +18,9 @@ Status NotTogether();
 // told because reading failed.
 Result<bool> CanBeRestored(Store& store, const ShardSet& set);
 
+// Whether the disk, rather than what is on it, stands in the way.
+bool IsReadError(const Status& status);
+
 // kNotDecodable, or the code of the read error that may be the reason: the report as an error's
 // text.
 Status TooMuchLost(const VerifyReport& report);

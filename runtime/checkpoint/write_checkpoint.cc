@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "runtime/checkpoint/make_way.h"
 #include "runtime/checkpoint/payload.h"
+#include "runtime/checkpoint/shard_group.h"
 #include "runtime/checkpoint/shard_set.h"
-#include "runtime/checkpoint/shard_writer.h"
 #include "runtime/checkpoint/verify_set.h"
 
 namespace motley {
@@ -46,130 +48,173 @@ PayloadSource SourceOf(const ShardHeader& header, const CheckpointState& state) 
                AsBytes(std::span<const float>(*state.optimizer_state))});
 }
 
-Status WriteStripes(const ErasureCode& code, const PayloadSource& source,
-                    std::vector<ShardWriter>& writers) {
-  const ShardLayout layout(writers[0].header());
-  std::vector<Bytes> blocks(code.blocks(), Bytes(writers[0].header().block_bytes));
+Status WriteStripes(const ErasureCode& code, const ShardHeader& header, const PayloadSource& source,
+                    ShardGroup& shards) {
+  const ShardLayout layout(header);
+  std::vector<Bytes> blocks(code.blocks(), Bytes(header.block_bytes));
   for (uint64_t stripe = 0; stripe < layout.stripes(); ++stripe) {
     const size_t size = layout.BlockBytes(stripe);
-    std::vector<BytesView> data;
+    std::vector<BytesView> all;
     std::vector<std::span<std::byte>> parity;
     for (uint32_t i = 0; i < code.blocks(); ++i) {
       const auto block = std::span(blocks[i]).first(size);
+      all.push_back(block);
       if (i < code.data()) {
         source.Copy(layout.PayloadOffset(stripe, i), block);
-        data.push_back(block);
       } else {
         parity.push_back(block);
       }
     }
-    MOTLEY_RETURN_IF_ERROR(code.Encode(data, parity));
-    for (uint32_t i = 0; i < code.blocks(); ++i) {
-      MOTLEY_RETURN_IF_ERROR(writers[i].AddBlock(BytesView(blocks[i]).first(size)));
-    }
+    MOTLEY_RETURN_IF_ERROR(code.Encode(std::span(all).first(code.data()), parity));
+    MOTLEY_RETURN_IF_ERROR(shards.AddStripe(all));
   }
   return Status::Ok();
 }
 
-void RemoveShards(Store& store, const ShardHeader& header) {
-  for (uint32_t shard = 0; shard < header.shards(); ++shard) {
-    (void)store.Remove(ShardPath(shard, header.step));
+// Of the set of this very checkpoint, every byte.
+Result<VerifyReport> ReadBack(Store& store, const ShardHeader& header) {
+  MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
+  for (const ShardSet& set : scan.sets) {
+    if (set.header.step == header.step && set.header.id == header.id) return VerifySet(store, set);
   }
+  for (const ShardFile& file : scan.files) {
+    if (file.step == header.step) MOTLEY_RETURN_IF_ERROR(file.unread);
+  }
+  if (!scan.unlisted.empty()) return scan.unlisted.begin()->second;
+  return Status::DataError("nothing of what was written is there");
 }
 
-Status WriteShards(Store& store, const ErasureCode& code, const ShardHeader& common,
-                   const PayloadSource& source) {
-  std::vector<ShardHeader> headers(code.blocks(), common);
-  for (uint32_t shard = 0; shard < code.blocks(); ++shard) headers[shard].shard = shard;
-  MOTLEY_RETURN_IF_ERROR(MakeShardFolders(store, headers));
-  std::vector<ShardWriter> writers;
-  Status status;
-  for (uint32_t shard = 0; shard < code.blocks() && status.ok(); ++shard) {
-    auto writer = ShardWriter::Begin(store, headers[shard]);
-    status = writer.status();
-    if (writer.ok()) writers.push_back(std::move(*writer));
-  }
-  if (status.ok()) status = WriteStripes(code, source, writers);
-  if (status.ok()) status = PublishShards(store, writers);
-  if (status.ok()) return status;
-  for (ShardWriter& writer : writers) writer.Discard();
-  RemoveShards(store, common);
-  return status;
+Status WhyNotRight(const VerifyReport& report, const ShardReport& shard) {
+  if (!report.read_error.ok()) return report.read_error.WithContext("reading it back");
+  return Status::DataError(fmt::format(
+      "what was read back is not what was written: {}",
+      shard.problem.empty() ? fmt::format("{} blocks differ", shard.damaged_blocks.size())
+                            : shard.problem));
 }
 
-// The steps that stay are `written`, which is verified, and the newest before it that look
-// restorable, `keep` in all; what is newer is not asked. Failures are left to the next writer.
-void Prune(Store& store, uint32_t keep, uint64_t written) {
+Status WriteShards(Store& store, const ErasureCode& code, const ShardHeader& header,
+                   const PayloadSource& source, ShardGroup& shards) {
+  MOTLEY_RETURN_IF_ERROR(shards.Begin());
+  MOTLEY_RETURN_IF_ERROR(WriteStripes(code, header, source, shards));
+  MOTLEY_RETURN_IF_ERROR(shards.Publish());
+  const auto report = ReadBack(store, header);
+  if (!report.ok()) return report.status().WithContext("reading it back");
+  for (const ShardReport& shard : report->shards) {
+    if (!shards.Has(shard.shard) || shard.healthy()) continue;
+    MOTLEY_RETURN_IF_ERROR(shards.LeaveOut(shard.shard, WhyNotRight(*report, shard)));
+  }
+  return Status::Ok();
+}
+
+// How many more shards it may lose, if it looks as if it could be restored at all.
+uint32_t Strength(const ShardSet& set) { return InfoOf(set).survives; }
+
+// Of each step before `written`, which is verified and survives `survives` losses, whether it
+// stays: the newest that look restorable, `keep` with the written one, and each that survives more
+// losses than all newer ones that stay. Steps that do not look restorable are not in it.
+std::map<uint64_t, bool> ChooseKept(const ShardScan& scan, uint32_t keep, uint64_t written,
+                                    uint32_t survives) {
+  std::map<uint64_t, bool> stays;
+  uint32_t kept = 1;
+  for (const ShardSet& set : scan.sets) {
+    const uint64_t step = set.header.step;
+    if (step >= written || !set.LooksRestorable() || stays.contains(step)) continue;
+    stays[step] = kept < keep || Strength(set) > survives;
+    if (!stays[step]) continue;
+    ++kept;
+    survives = std::max(survives, Strength(set));
+  }
+  return stays;
+}
+
+// Failures are left to the next writer. Between steps that stay, what cannot be restored stays too.
+void Prune(Store& store, uint32_t keep, uint64_t written, uint32_t survives) {
   const auto scan = ScanShards(store);
   if (!scan.ok()) return;
-  uint32_t kept = 1;
+  const std::map<uint64_t, bool> stays = ChooseKept(*scan, keep, written, survives);
   uint64_t oldest = written;
-  for (const ShardSet& set : scan->sets) {
-    if (set.header.step >= oldest || kept >= keep || !set.LooksRestorable()) continue;
-    ++kept;
-    oldest = set.header.step;
+  for (const auto& [step, does] : stays) {
+    if (does) oldest = std::min(oldest, step);
   }
   std::set<uint64_t> unread;
   for (const ShardFile& file : scan->files) {
     if (!file.unread.ok()) unread.insert(file.step);
   }
   for (const ShardFile& file : scan->files) {
-    if (file.step < oldest && !unread.contains(file.step)) (void)store.Remove(file.path);
+    if (file.step >= written || unread.contains(file.step)) continue;
+    const auto known = stays.find(file.step);
+    const bool goes = known != stays.end() ? !known->second : file.step < oldest;
+    if (goes) (void)store.Remove(file.path);
   }
 }
 
-// The checkpoint that is there becomes as good as a new one.
-Status Acknowledge(Store& store, const ShardHeader& header) {
-  MOTLEY_RETURN_IF_ERROR(RepairCheckpoint(store, header.step).status());
-  // A program that was killed may have left names that no power cut has tested yet.
-  for (uint32_t shard = 0; shard < header.shards(); ++shard) {
-    MOTLEY_RETURN_IF_ERROR(store.SyncFolder(ShardFolder(shard)));
+// The checkpoint that is there becomes as good as a new one, where its folders allow it.
+Status Acknowledge(Store& store, const ShardHeader& header, const Way& way,
+                   std::vector<LeftOutShard>& left_out) {
+  const auto repaired = RepairCheckpoint(store, header.step);
+  MOTLEY_ASSIGN_OR_RETURN(const VerifyReport report, ReadBack(store, header));
+  for (const ShardReport& shard : report.shards) {
+    const std::string folder = ShardFolder(shard.shard);
+    const auto closed = way.closed.find(shard.shard);
+    Status status = closed != way.closed.end() ? closed->second : Status::Ok();
+    if (status.ok() && !shard.healthy()) {
+      status = repaired.ok() ? WhyNotRight(report, shard) : repaired.status();
+    }
+    // A program that was killed may have left names that no power cut has tested yet.
+    if (status.ok()) status = store.SyncFolder(folder);
+    if (!status.ok()) left_out.push_back({shard.shard, store.Describe(folder), std::move(status)});
   }
+  MOTLEY_RETURN_IF_ERROR(CheckEnough(header, left_out));
   return store.SyncFolder("");
 }
 
-Status VerifyWritten(Store& store, const ShardHeader& header) {
-  MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
-  for (const ShardFile& file : scan.files) {
-    if (file.step == header.step) MOTLEY_RETURN_IF_ERROR(file.unread);
+Status WriteNew(Store& store, const ErasureCode& code, const ShardHeader& header,
+                const PayloadSource& source, const Way& way, std::vector<LeftOutShard>& left_out) {
+  ShardGroup shards(store, header);
+  Status status;
+  for (const auto& [folder, why] : way.closed) {
+    if (folder < header.shards() && status.ok()) status = shards.LeaveOut(folder, why);
   }
-  MOTLEY_RETURN_IF_ERROR(scan.unlisted);
-  MOTLEY_ASSIGN_OR_RETURN(const ShardSet set, ChooseSet(store, scan, header.step));
-  MOTLEY_ASSIGN_OR_RETURN(const VerifyReport report, VerifySet(store, set));
-  if (report.healthy() && report.info.id == ToText(header.id)) return Status::Ok();
-  if (!report.read_error.ok()) return report.read_error.WithContext("reading it back");
-  return Status::DataError("what was read back is not what was written: " + report.ToText());
+  if (status.ok()) status = WriteShards(store, code, header, source, shards);
+  if (!status.ok()) shards.RemoveAll();  // Nobody was told of it.
+  left_out = shards.left_out();
+  return status;
+}
+
+Status WriteAs(Store& store, const CheckpointCode& code, const CheckpointState& state,
+               const CheckpointKeep& keep, WrittenCheckpoint& written) {
+  MOTLEY_RETURN_IF_ERROR(CheckState(state));
+  if (uint64_t{code.data} + code.parity > kMostShards) {
+    return Status::InvalidArgument(fmt::format("more than {} shards", kMostShards));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(const ErasureCode erasure,
+                          ErasureCode::Create(code.data, code.parity, code.technique));
+  MOTLEY_RETURN_IF_ERROR(store.Lock());
+  ShardHeader header = HeaderFor(erasure, state);
+  const PayloadSource source = SourceOf(header, state);
+  header.id = source.Id(header);
+  MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
+  MOTLEY_ASSIGN_OR_RETURN(const Way way, MakeWay(store, scan, header, written.notes));
+  if (way.there) {
+    MOTLEY_RETURN_IF_ERROR(Acknowledge(store, header, way, written.left_out));
+  } else {
+    MOTLEY_RETURN_IF_ERROR(WriteNew(store, erasure, header, source, way, written.left_out));
+  }
+  written.survives = code.parity - static_cast<uint32_t>(written.left_out.size());
+  if (!way.there) Prune(store, keep.newest, state.step, written.survives);
+  return Status::Ok();
 }
 
 }  // namespace
 
 Status WriteCheckpoint(Store& store, const CheckpointCode& code, const CheckpointState& state,
-                       const CheckpointKeep& keep, std::vector<std::string>* notes) {
-  const std::string context = fmt::format("checkpoint of step {}", state.step);
-  const auto write = [&]() -> Status {
-    MOTLEY_RETURN_IF_ERROR(CheckState(state));
-    if (uint64_t{code.data} + code.parity > kMostShards) {
-      return Status::InvalidArgument(fmt::format("more than {} shards", kMostShards));
-    }
-    MOTLEY_ASSIGN_OR_RETURN(const ErasureCode erasure,
-                            ErasureCode::Create(code.data, code.parity, code.technique));
-    MOTLEY_RETURN_IF_ERROR(store.Lock());
-    ShardHeader header = HeaderFor(erasure, state);
-    const PayloadSource source = SourceOf(header, state);
-    header.id = source.Id(header);
-    MOTLEY_ASSIGN_OR_RETURN(const ShardScan scan, ScanShards(store));
-    MOTLEY_ASSIGN_OR_RETURN(const bool there, MakeWay(store, scan, header, notes));
-    if (there) return Acknowledge(store, header);
-    MOTLEY_RETURN_IF_ERROR(WriteShards(store, erasure, header, source));
-    if (const Status status = VerifyWritten(store, header); !status.ok()) {
-      RemoveShards(store, header);  // Nobody was told of it.
-      return status;
-    }
-    Prune(store, keep.newest, state.step);
-    return Status::Ok();
-  };
-  const Status status = write();
-  return status.ok() ? status : status.WithContext(context);
+                       const CheckpointKeep& keep, WrittenCheckpoint* written) {
+  WrittenCheckpoint mine;
+  WrittenCheckpoint& told = written != nullptr ? *written : mine;
+  told = {};
+  const Status status = WriteAs(store, code, state, keep, told);
+  return status.ok() ? status
+                     : status.WithContext(fmt::format("checkpoint of step {}", state.step));
 }
 
 }  // namespace motley

@@ -86,6 +86,9 @@ TEST(TrainJson, TellsWhyTheLastCheckpointFailed) {
   EXPECT_FALSE(checkpoint().contains("error"));
   example.job.checkpoint_status = Status::Resource("the disk is full");
   EXPECT_EQ(checkpoint()["error"], "the disk is full");
+  EXPECT_FALSE(checkpoint().contains("degraded"));
+  example.job.checkpoint_weakness = "one shard less";
+  EXPECT_EQ(checkpoint()["degraded"], "one shard less");
 }
 
 TEST(TrainJson, WorkersAreRelativeToTheFastest) {

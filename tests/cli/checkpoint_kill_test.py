@@ -231,6 +231,60 @@ class Kills(ProgramTest):
         self.assertIsNotNone(ended, rest)
         self.assertEqual(ended.group(1), ended.group(2), "the newest step is saved")
 
+    def test_a_broken_folder_is_left_out_and_said_until_it_works_again(self):
+        folder = self.folder / "degraded"
+        subprocess.run(self.checkpointed(6, folder, False), check=True, capture_output=True)
+        shutil.rmtree(folder / "node-01")
+        (folder / "node-01").write_text("a file")
+        done = subprocess.run(self.checkpointed(30, folder, True), text=True, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("is degraded, it survives 1 more loss; left out: "
+                                           f"{folder}/node-01 ("), 2, "once, and at the end")
+        listed = self.run_program("checkpoint", "list", folder).stdout
+        self.assertIn("degraded: survives 1 more loss", listed)
+        shown = self.run_program("checkpoint", "verify", folder, expect=1).stdout
+        self.assertIn("degraded: survives 1 more loss; it can be restored", shown)
+        (folder / "node-01").unlink()
+        done = subprocess.run(self.checkpointed(40, folder, True), text=True, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("degraded", done.stderr)
+        self.run_program("checkpoint", "verify", folder)
+
+    def test_fewer_folders_than_the_code_needs_are_a_failure(self):
+        folder = self.folder / "broken"
+        folder.mkdir()
+        for node in ("node-00", "node-01", "node-04"):
+            (folder / node).write_text("a file")
+        done = subprocess.run(self.checkpointed(7, folder, False), text=True, capture_output=True)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("3 of 5 shards failed, and 2 can be left out at most", done.stderr)
+        self.assertIn("motley: the checkpoint was not saved: ", done.stderr)
+
+    def test_a_lost_newest_is_given_up_only_by_who_says_so(self):
+        folder = self.folder / "older"
+        subprocess.run(self.checkpointed(9, folder, False), check=True, capture_output=True)
+        damaged = [folder / node / "step-000000000009.shard"
+                   for node in ("node-00", "node-02", "node-03")]
+        for path in damaged:
+            content = bytearray(path.read_bytes())
+            content[600] ^= 1
+            path.write_bytes(bytes(content))
+        refused = subprocess.run(self.checkpointed(12, folder, True), text=True,
+                                 capture_output=True)
+        self.assertEqual(refused.returncode, 1, refused.stderr)
+        for path in damaged:
+            self.assertIn(str(path), refused.stderr)
+        way_on = f"--resume {folder} --resume-step 6"
+        self.assertIn(way_on, refused.stderr)
+        done = subprocess.run(self.checkpointed(12, folder, False) + way_on.split(), text=True,
+                              capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("was in the way", done.stderr)
+        for path in damaged:
+            self.assertTrue(path.with_name(path.name + ".orphan-1").exists())
+        self.assertEqual(self.run_json("checkpoint", "list", folder)[0]["step"], 12)
+        self.run_program("checkpoint", "verify", folder)
+
     def read_until(self, process, words):
         limit = time.monotonic() + PATIENCE_S
         said = ""

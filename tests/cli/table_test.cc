@@ -71,6 +71,9 @@ TEST(CheckpointError, IsThatOfTheReport) {
   EXPECT_EQ(CheckpointError(report.dump()), "");
   report["checkpoint"]["error"] = "the disk is full";
   EXPECT_EQ(CheckpointError(report.dump()), "the disk is full");
+  EXPECT_EQ(CheckpointWeakness(report.dump()), "");
+  report["checkpoint"]["degraded"] = "one shard less";
+  EXPECT_EQ(CheckpointWeakness(report.dump()), "one shard less");
 }
 
 TEST(TrainTable, ShowsTheLossesThatThereAre) {

@@ -155,6 +155,27 @@ TEST(Checkpointer, TellsAFailureOnceAndTriesAgain) {
   EXPECT_THAT(rig.safe, ElementsAre(30));
 }
 
+TEST(Checkpointer, TellsOnceWhatIsLeftOutAndWhenItIsWholeAgain) {
+  Rig rig;
+  rig.disk.store.FailWritesOf("node-01");
+  for (const uint64_t version : {10, 20}) {
+    rig.Reach(version);
+    rig.disk.Write();
+  }
+  EXPECT_THAT(rig.safe, ElementsAre(10, 20));
+  EXPECT_EQ(rig.saver.failures(), 0U);
+  EXPECT_THAT(rig.notices,
+              ElementsAre(testing::AllOf(
+                  HasSubstr("the checkpoint of step 10 is degraded, it survives no more losses"),
+                  HasSubstr("disk:/node-01 (cannot"), HasSubstr("simulated input/output error"))));
+  EXPECT_THAT(rig.saver.weakness(), HasSubstr("step 20 is degraded"));
+  rig.disk.store.FailWritesOf("");
+  rig.Reach(30);
+  rig.disk.Write();
+  EXPECT_THAT(rig.notices, ElementsAre(testing::_, HasSubstr("whole again: that of step 30")));
+  EXPECT_EQ(rig.saver.weakness(), "");
+}
+
 TEST(Checkpointer, TheEndWaitsAsLongAsTheDiskTakesAndSaysSo) {
   Rig rig;
   rig.Reach(10);

@@ -93,6 +93,26 @@ TEST(PowerCuts, AFullDiskIsToldAndTrainingGoesOn) {
   EXPECT_EQ(full->job.checkpoint_step, 40u) << "once there is room again";
 }
 
+TEST(PowerCuts, ABrokenFolderIsToldAndLeftOutUntilItWorksAgain) {
+  const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
+  SimOptions options = WithCuts(ThreeWorkers("none"));
+  options.power_cuts.broken_node = 1;
+  uint64_t degraded = 0;
+  uint64_t whole = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    options.seed = seed;
+    const auto result = Simulate(options, data, nullptr);
+    ASSERT_TRUE(result.ok());
+    EXPECT_THAT(result->violations, testing::IsEmpty()) << seed;
+    EXPECT_TRUE(result->job.status.ok()) << result->job.status.ToString();
+    EXPECT_EQ(result->job.checkpoint_step, 40u) << seed;
+    whole += result->job.checkpoint_weakness.empty() ? 1 : 0;  // Its last life had no fault.
+    degraded += result->reached.count("checkpoint without all of its shards");
+  }
+  EXPECT_GT(degraded, 20u);
+  EXPECT_GT(whole, 10u);
+}
+
 TEST(PowerCuts, NeedCheckpointsAndACodeThatStandsTheDamage) {
   const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
   SimOptions options = WithCuts(ThreeWorkers("none"));

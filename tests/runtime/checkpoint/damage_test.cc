@@ -160,21 +160,43 @@ TEST(Damage, BlocksNameTheirCheckpoint) {
   EXPECT_EQ(ReadCheckpoint(store).code(), StatusCode::kNotDecodable);
 }
 
-TEST(Damage, AnOlderCheckpointStepsInAndSaysSo) {
+// Steps that were there once are given up only by who says so.
+TEST(Damage, AnOlderCheckpointStepsInOnlyWhenAskedFor) {
   SimStore store(1);
+  Write(store, MakeState(3, 500));
   Write(store, MakeState(4, 500));
   Write(store, MakeState(kStep, 500));
   for (uint32_t shard = 0; shard < 3; ++shard) {
     ASSERT_TRUE(store.FlipBit(PathOf(shard), (kHeaderBytes + 10) * 8).ok());
   }
+  const auto read = ReadCheckpoint(store);
+  EXPECT_EQ(read.code(), StatusCode::kNotDecodable);
+  const std::string text = read.status().ToString();
+  for (const char* part :
+       {"shard 0 (disk:/node-00/step-000000000005.shard): 1 of 1 blocks damaged", "shard 1",
+        "shard 2", "step 5 (4+2): cannot be restored", "`resume` disk:/ `resume_step` 4"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  EXPECT_TRUE(Same(*ReadCheckpoint(store, 4), MakeState(4, 500)));
+  EXPECT_EQ(ReadCheckpoint(store, kStep).code(), StatusCode::kNotDecodable);
+  for (uint32_t shard = 0; shard < 3; ++shard) store.RemoveFolder(ShardFolder(shard));
+  const std::string none = ReadCheckpoint(store).status().ToString();
+  EXPECT_EQ(none.find("`resume_step`"), std::string::npos) << none;
+}
+
+// What a write that was interrupted left was never anybody's newest.
+TEST(Damage, AnUnfinishedCheckpointIsPassedOverAndSaid) {
+  SimStore store(1);
+  Write(store, MakeState(4, 500));
+  Write(store, MakeState(kStep, 500));
+  for (const uint32_t shard : {1u, 3u, 5u}) ASSERT_TRUE(store.Remove(PathOf(shard)).ok());
   std::vector<std::string> notes;
   const auto read = ReadCheckpoint(store, {}, &notes);
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_TRUE(Same(*read, MakeState(4, 500)));
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_TRUE(notes[0].starts_with("passed over: shard 0")) << notes[0];
+  EXPECT_TRUE(notes[0].starts_with("passed over: shard 1")) << notes[0];
   EXPECT_NE(notes[0].find("step 5 (4+2): cannot be restored"), std::string::npos) << notes[0];
-  EXPECT_EQ(ReadCheckpoint(store, kStep).code(), StatusCode::kNotDecodable);
 }
 
 void SealHeader(Bytes& file) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -56,10 +57,15 @@ class Run {
       const bool same = again && random_.Chance(0.7);
       const uint64_t variant = same ? variant_ : random_.Below(1000);
       written_[step_].push_back(variant);
-      const Status status = WriteCheckpoint(store_, code_, MakeState(step_, parameters_, variant));
+      WrittenCheckpoint written;
+      const Status status =
+          WriteCheckpoint(store_, code_, MakeState(step_, parameters_, variant), {}, &written);
       if (status.ok()) {
         ++counts_.acknowledged;
+        if (!written.left_out.empty()) ++counts_.degraded;
         acknowledged_ = step_;
+        left_out_ = std::move(written.left_out);
+        survives_ = written.survives;
       } else if (!store_.powered()) {
         ++counts_.cut_while_writing;
       } else {
@@ -94,13 +100,17 @@ class Run {
     return 0;
   }
 
-  // Up to m shards of the acknowledged checkpoint are lost or damaged; then they are repaired.
+  // As many shards of the acknowledged checkpoint as it survives are lost or damaged; then they are
+  // repaired.
   void LookThroughDamage() {
-    if (!acknowledged_ || code_.parity == 0 || step_ != *acknowledged_) return;
+    if (!acknowledged_ || survives_ == 0 || step_ != *acknowledged_) return;
     ++counts_.with_damage;
+    std::set<uint32_t> lost;
+    for (const LeftOutShard& each : left_out_) lost.insert(each.shard);
     std::set<uint32_t> hit;
-    while (hit.size() < code_.parity) {
-      hit.insert(static_cast<uint32_t>(random_.Below(code_.data + code_.parity)));
+    while (hit.size() < survives_) {
+      const auto shard = static_cast<uint32_t>(random_.Below(code_.data + code_.parity));
+      if (!lost.contains(shard)) hit.insert(shard);
     }
     for (const uint32_t shard : hit) {
       const std::string path = ShardPath(shard, *acknowledged_);
@@ -115,6 +125,8 @@ class Run {
     if (problem_.empty() && !repaired.ok()) {
       problem_ = "repair: " + repaired.status().ToString();
     }
+    left_out_.clear();
+    survives_ = code_.parity;
   }
 
   Random random_;
@@ -126,6 +138,8 @@ class Run {
   uint64_t variant_ = 0;                               // Of what was looked at last.
   std::map<uint64_t, std::vector<uint64_t>> written_;  // Variants by step.
   std::optional<uint64_t> acknowledged_;
+  std::vector<LeftOutShard> left_out_;  // Of that.
+  uint32_t survives_ = 0;
   std::string problem_;
 };
 

@@ -14,6 +14,7 @@ struct PowerCutCounts {
   uint64_t lives = 0;
   uint64_t killed = 0;  // The program died, the power stayed.
   uint64_t acknowledged = 0;
+  uint64_t degraded = 0;  // Of these: without all shards.
   uint64_t cut_while_writing = 0;
   uint64_t newer_than_acknowledged = 0;  // Complete when the power went, though nobody was told.
   uint64_t failed_operations = 0;

@@ -69,32 +69,60 @@ TEST(ReadErrors, AreRebuiltAroundAndTold) {
   EXPECT_NE(notes[0].find("cannot list disk:/node-01"), std::string::npos) << notes[0];
 }
 
-TEST(ReadErrors, AFolderThatCannotBeListedStopsWriters) {
+// What lies in it may be anybody's, unless the folder is known as the job's own.
+TEST(ReadErrors, AFolderThatCannotBeListedStopsOtherJobs) {
   for (const char* folder : {"node-00", "node-05"}) {
     SimStore store(1);
     ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
-    const auto before = AllFiles(store);
     store.FailReadsOf(folder);
-    for (const Status& status :
-         {WriteCheckpoint(store, {}, MakeState(30, 300)), CheckWritable(store, 99, 20),
-          CheckWritable(store, MakeState(20, 300).job, 20)}) {
+    for (const uint64_t job : {0, 99}) {
+      const Status status = CheckWritable(store, job, 20);
       EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
     }
-    store.FailReadsOf("");
-    EXPECT_EQ(AllFiles(store), before);
+    EXPECT_TRUE(CheckWritable(store, MakeState(20, 300).job, 20).ok());
   }
 }
 
-TEST(ReadBack, WhatFailsItDoesNotStay) {
+TEST(ReadErrors, AFolderThatCannotBeListedIsLeftOutAndNotTouched) {
   SimStore store(1);
-  ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(10, 300)).ok());
-  const auto before = AllFiles(store);
-  store.FailReadsOf(ShardPath(3, 20));
-  const Status status = WriteCheckpoint(store, {}, MakeState(20, 300));
-  EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
+  ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
+  store.FailReadsOf("node-05");
+  WrittenCheckpoint written;
+  const Status status = WriteCheckpoint(store, {}, MakeState(30, 300), {}, &written);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_EQ(written.left_out.size(), 1u);
+  EXPECT_EQ(written.left_out[0].folder, "disk:/node-05");
   store.FailReadsOf("");
-  EXPECT_EQ(AllFiles(store), before);
-  EXPECT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
+  EXPECT_EQ(store.Size(ShardPath(5, 30)).code(), StatusCode::kNotFound);
+  EXPECT_TRUE(store.Size(ShardPath(5, 20)).ok());
+  const CheckpointCode none_to_spare{5, 0};
+  store.FailReadsOf("node-05");
+  EXPECT_EQ(WriteCheckpoint(store, none_to_spare, MakeState(40, 300)).code(),
+            StatusCode::kResource);
+}
+
+TEST(ReadBack, WhatFailsItDoesNotStay) {
+  for (const CheckpointCode& code : {CheckpointCode{6, 0}, CheckpointCode{4, 2}}) {
+    SimStore store(1);
+    ASSERT_TRUE(WriteCheckpoint(store, code, MakeState(10, 300)).ok());
+    const auto before = AllFiles(store);
+    store.FailReadsOf(ShardPath(3, 20));
+    WrittenCheckpoint written;
+    const Status status = WriteCheckpoint(store, code, MakeState(20, 300), {}, &written);
+    store.FailReadsOf("");
+    EXPECT_EQ(store.Size(ShardPath(3, 20)).code(), StatusCode::kNotFound);
+    if (code.parity == 0) {
+      EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
+      EXPECT_EQ(AllFiles(store), before);
+    } else {
+      ASSERT_EQ(written.left_out.size(), 1u) << status.ToString();
+      EXPECT_NE(written.left_out[0].why.ToString().find("reading it back: cannot read"),
+                std::string::npos)
+          << written.left_out[0].why.ToString();
+    }
+    EXPECT_TRUE(WriteCheckpoint(store, code, MakeState(20, 300)).ok());
+    EXPECT_TRUE(VerifyCheckpoint(store)->healthy());
+  }
 }
 
 // Rot in what was read is repaired on the way, and said.

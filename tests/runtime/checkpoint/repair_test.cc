@@ -57,8 +57,8 @@ TEST(Repair, ReportsWhatWasWrong) {
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->ToText(),
             "shard 2 (disk:/node-02/step-000000000007.shard): missing\n"
-            "step 7 (4+2): can be restored exactly; motley checkpoint restore rebuilds the "
-            "shards\n");
+            "step 7 (4+2): can be restored exactly and survives 1 more loss; motley checkpoint "
+            "restore rebuilds the shards\n");
 }
 
 // Whatever moment the repair is cut short at, the checkpoint is there, and can be repaired again.

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints without all of their shards: as many as the code can spare may be left out, it is
+// said, and nothing stronger is given up for them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "checkpoint_rig.h"
+#include "runtime/checkpoint/shard_format.h"
+
+namespace motley {
+namespace {
+
+WrittenCheckpoint Write(SimStore& store, uint64_t step, const CheckpointKeep& keep = {},
+                        const CheckpointCode& code = {}) {
+  WrittenCheckpoint written;
+  const Status status = WriteCheckpoint(store, code, MakeState(step, 300), keep, &written);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  return written;
+}
+
+std::vector<uint64_t> Steps(SimStore& store) {
+  std::vector<uint64_t> steps;
+  const auto list = ListCheckpoints(store);
+  EXPECT_TRUE(list.ok());
+  for (const CheckpointInfo& info : *list) steps.push_back(info.step);
+  return steps;
+}
+
+// A file where a folder should be.
+void PutFile(SimStore& store, const std::string& path) {
+  Put(store, path, std::as_bytes(std::span("no folder")));
+}
+
+using Numbers = std::vector<uint64_t>;
+
+TEST(Degraded, ABrokenFolderIsLeftOutAndNamed) {
+  SimStore store(1);
+  EXPECT_TRUE(Write(store, 10).left_out.empty());
+  store.FailWritesOf("node-02");
+  const WrittenCheckpoint written = Write(store, 20);
+  ASSERT_EQ(written.left_out.size(), 1u);
+  EXPECT_EQ(written.left_out[0].shard, 2u);
+  EXPECT_EQ(written.left_out[0].folder, "disk:/node-02");
+  EXPECT_NE(written.left_out[0].why.ToString().find("simulated input/output error"),
+            std::string::npos);
+  EXPECT_EQ(written.survives, 1u);
+  EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 300)));
+  EXPECT_EQ(ListCheckpoints(store)->front().survives, 1u);
+  EXPECT_EQ(VerifyCheckpoint(store)->survives, 1u);
+  store.RemoveFolder("node-05");  // What it still survives.
+  EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 300)));
+  store.FailWritesOf("");
+  EXPECT_TRUE(Write(store, 30).left_out.empty());
+  EXPECT_TRUE(VerifyCheckpoint(store)->healthy());
+}
+
+TEST(Degraded, AFileInTheFoldersPlaceIsABrokenFolder) {
+  SimStore store(1);
+  PutFile(store, "node-04");
+  const WrittenCheckpoint written = Write(store, 10);
+  ASSERT_EQ(written.left_out.size(), 1u);
+  EXPECT_NE(written.left_out[0].why.ToString().find("a file is there"), std::string::npos);
+  EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(10, 300)));
+}
+
+// k shards are the least: fewer are no checkpoint.
+TEST(Degraded, MoreThanCanBeSparedIsAnErrorThatTakesNothing) {
+  SimStore store(1);
+  Write(store, 10);
+  for (const uint32_t shard : {0, 3}) {
+    store.RemoveFolder(ShardFolder(shard));
+    PutFile(store, ShardFolder(shard));
+  }
+  EXPECT_EQ(Write(store, 20).survives, 0u);
+  const auto before = AllFiles(store);
+  store.FailWritesOf("node-05");
+  const Status status = WriteCheckpoint(store, {}, MakeState(30, 300));
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.ToString().find("3 of 6 shards failed, and 2 can be left out at most"),
+            std::string::npos)
+      << status.ToString();
+  EXPECT_EQ(AllFiles(store), before);
+}
+
+// Any single operation may fail: the checkpoint is acknowledged without at most one shard, and
+// what it is said to survive it survives, after a power cut too.
+TEST(Degraded, EachSingleFailureIsSurvivedAsItIsSaid) {
+  uint64_t degraded = 0;
+  bool reached = true;
+  for (uint64_t operation = 0; reached; ++operation) {
+    SimStore store(operation);
+    Write(store, 10, {.newest = 1});
+    const uint64_t before = store.operations();
+    store.FailOperationAfter(operation);
+    WrittenCheckpoint written;
+    const Status status = WriteCheckpoint(store, {}, MakeState(20, 300), {.newest = 1}, &written);
+    reached = store.operations() > before + operation;
+    store.PowerOn();
+    if (!status.ok()) {  // The root's names are everybody's.
+      ASSERT_NE(status.ToString().find("cannot sync disk:/:"), std::string::npos)
+          << status.ToString();
+      continue;
+    }
+    ASSERT_LE(written.left_out.size(), 1u);
+    degraded += written.left_out.size();
+    uint32_t lost = 0;
+    for (uint32_t shard = 0; shard < 6 && lost < written.survives; ++shard) {
+      const bool out = !written.left_out.empty() && written.left_out[0].shard == shard;
+      if (!out) store.RemoveFolder(ShardFolder(shard));
+      lost += out ? 0 : 1;
+    }
+    ASSERT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 300))) << operation;
+  }
+  EXPECT_GT(degraded, 30u);
+}
+
+TEST(Degraded, AStrongerOlderOneStaysUntilThereIsAsStrongANewerOne) {
+  SimStore store(1);
+  Write(store, 10);
+  Write(store, 20);
+  store.FailWritesOf("node-01");
+  for (const uint64_t step : {30, 40, 50}) Write(store, step);
+  EXPECT_EQ(Steps(store), (Numbers{50, 40, 20, 10}))
+      << "what lies in a broken folder could not be removed";
+  EXPECT_EQ(VerifyCheckpoint(store, 20)->survives, 2u);
+  store.FailWritesOf("");
+  Write(store, 60);
+  EXPECT_EQ(Steps(store), (Numbers{60, 50}));
+}
+
+TEST(Degraded, OnesThatAreEquallyWeakReplaceEachOther) {
+  SimStore store(1);
+  PutFile(store, "node-04");
+  for (const uint64_t step : {10, 20, 30, 40}) Write(store, step, {.newest = 1});
+  EXPECT_EQ(Steps(store), (Numbers{40}));
+}
+
+// A resumed job saves the step that it was given: it is acknowledged again, without the folder
+// that cannot be repaired.
+TEST(Degraded, TheSameCheckpointIsAcknowledgedAgainAsItIs) {
+  SimStore store(1);
+  Write(store, 10);
+  store.RemoveFolder("node-03");
+  PutFile(store, "node-03");
+  const WrittenCheckpoint written = Write(store, 10);
+  ASSERT_EQ(written.left_out.size(), 1u);
+  EXPECT_EQ(written.left_out[0].folder, "disk:/node-03");
+  EXPECT_EQ(written.survives, 1u);
+}
+
+// More than the code stands of the newest cannot be read, ever again.
+class UnreadableNewest : public testing::Test {
+ protected:
+  UnreadableNewest() {
+    Write(store_, 10, {}, kCode);
+    Write(store_, 20, {}, kCode);
+    store_.FailReadsOf(ShardPath(1, 20));
+  }
+  static constexpr CheckpointCode kCode{4, 0};
+  SimStore store_{1};
+};
+
+TEST_F(UnreadableNewest, IsNotPassedOverButSaysHowToGoOn) {
+  const auto read = ReadCheckpoint(store_);
+  EXPECT_EQ(read.code(), StatusCode::kResource);
+  const std::string text = read.status().ToString();
+  for (const char* part : {"`resume` disk:/ `resume_step` 10", "cannot be read",
+                           "shard 1 (disk:/node-01/step-000000000020.shard)"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  EXPECT_TRUE(Same(*ReadCheckpoint(store_, 10), MakeState(10, 300)));
+}
+
+TEST_F(UnreadableNewest, GoesAsideForTheJobThatGoesOnFromBeforeIt) {
+  const Bytes second = Contents(store_, ShardPath(2, 20));
+  EXPECT_TRUE(CheckWritable(store_, MakeState(10, 300).job, 10).ok());
+  const WrittenCheckpoint written = Write(store_, 15, {}, kCode);
+  ASSERT_EQ(written.notes.size(), 1u);
+  for (const char* part : {"step 20", "cannot be read", "step-000000000020.shard.orphan-1"}) {
+    EXPECT_NE(written.notes[0].find(part), std::string::npos) << written.notes[0];
+  }
+  EXPECT_TRUE(Same(*ReadCheckpoint(store_), MakeState(15, 300)));
+  EXPECT_EQ(Contents(store_, ShardPath(2, 20) + ".orphan-1"), second);
+  store_.FailReadsOf("");
+  for (uint32_t shard = 0; shard < 4; ++shard) {  // As the note says.
+    const std::string path = ShardPath(shard, 20);
+    ASSERT_TRUE(store_.Rename(path + ".orphan-1", path).ok());
+  }
+  EXPECT_TRUE(Same(*ReadCheckpoint(store_), MakeState(20, 300)));
+}
+
+TEST_F(UnreadableNewest, StopsAnotherJob) {
+  CheckpointState other = MakeState(30, 300);
+  other.job = 99;
+  const auto before = store_.Files();
+  EXPECT_FALSE(CheckWritable(store_, other.job, 30).ok());
+  EXPECT_FALSE(WriteCheckpoint(store_, kCode, other).ok());
+  EXPECT_EQ(store_.Files(), before);
+}
+
+// A moment's failure puts nothing aside.
+TEST(Unreadable, OnceIsNotTwice) {
+  bool reached = true;
+  for (uint64_t read = 0; reached; ++read) {
+    SimStore store(1);
+    Write(store, 10);
+    Write(store, 20);
+    const auto before = AllFiles(store);
+    const uint64_t reads = store.reads();
+    store.FailReadAfter(read);
+    const Status status = WriteCheckpoint(store, {}, MakeState(15, 300));
+    reached = store.reads() > reads + read;
+    store.FailReadAfter(uint64_t{1} << 40);
+    ASSERT_FALSE(status.ok()) << read;
+    ASSERT_EQ(AllFiles(store), before) << read;
+  }
+}
+
+}  // namespace
+}  // namespace motley
