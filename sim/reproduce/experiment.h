@@ -17,8 +17,9 @@
 namespace motley {
 
 // One figure. With a published one, `tolerance` is relative and `pass` says that the measured one
-// lies within it. Rows of our own have none: `tolerance` is the largest value that passes, and
-// nullopt where nothing is asked (times on this machine, figures for comparison).
+// lies within it (where the published one is a bound, that it is not above by more). Rows of our
+// own have none: `tolerance` is the largest value that passes, and nullopt where nothing is asked
+// (times on this machine, figures for comparison).
 struct ReproducedRow {
   std::string experiment;
   std::string scheme;

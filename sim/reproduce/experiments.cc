@@ -42,6 +42,11 @@ std::span<const Experiment> Experiments() {
       Experiment{"A6", "which part of the gradients liars can corrupt",
                  "Konstantinidis, Ramamoorthy: ByzShield, MLSys 2021 (K=15, l=5, r=3)", false,
                  &RunCorruptedFractions},
+      Experiment{"A7", "what is left of the error when more are missing than a code bears",
+                 "Wang, Charles, Papailiopoulos: ErasureHead, 2019 (repetition: the law of lost "
+                 "groups); Glasgow, Wootters: Approximate gradient coding with optimal decoding, "
+                 "JSAIT 2021 (graphs); Kadhe, Koyluoglu, Ramchandran, 2019 (planes)",
+                 false, &RunApproximateDecoders},
       Experiment{"A8", "decoding vectors of 256 workers",
                  "Krishnan, Ebrahimi, Khisti, ICLR 2023: times in their notebook", false,
                  &RunDecodingTimes},

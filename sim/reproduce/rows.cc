@@ -14,6 +14,13 @@ void RowList::Compare(std::string scheme, std::string setting, double published,
       {experiment_, std::move(scheme), std::move(setting), published, measured, tolerance, pass});
 }
 
+void RowList::NoMoreThan(std::string scheme, std::string setting, double published, double measured,
+                         double tolerance) {
+  const bool pass = measured <= published + tolerance * std::abs(published);
+  result_.rows.push_back(
+      {experiment_, std::move(scheme), std::move(setting), published, measured, tolerance, pass});
+}
+
 void RowList::AtMost(std::string scheme, std::string setting, double measured, double most) {
   result_.rows.push_back({experiment_, std::move(scheme), std::move(setting), std::nullopt,
                           measured, most, measured <= most});

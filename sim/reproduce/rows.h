@@ -16,6 +16,10 @@ class RowList {
   // Passes within `tolerance` (relative) of the published figure.
   void Compare(std::string scheme, std::string setting, double published, double measured,
                double tolerance);
+  // Passes when it is no more than `tolerance` (relative) above the published one, which is a
+  // bound.
+  void NoMoreThan(std::string scheme, std::string setting, double published, double measured,
+                  double tolerance);
   // Our own: passes up to `most`.
   void AtMost(std::string scheme, std::string setting, double measured, double most);
   // Nothing is asked of it.
