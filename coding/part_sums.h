@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors cut into parts of equal length that codes with short messages mix: a message is as long
 // as one part, z = sum_i sum_u w_{i,u} g_i[part u], and part u of the sum is a weighted sum of
-// messages. Any thread; spans do not overlap.
+// messages. Vectors have even length for complex packing. Any thread; spans do not overlap.
 #pragma once
 
 #include <cstddef>

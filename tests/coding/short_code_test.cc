@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coding/short_code.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "coding/straggler_sets.h"
+#include "tests/coding/coded_job.h"
+
+namespace motley {
+namespace {
+
+std::vector<bool> Present(uint32_t workers, const std::vector<WorkerId>& missing) {
+  std::vector<bool> present(workers, true);
+  for (WorkerId worker : missing) present[worker] = false;
+  return present;
+}
+
+// max over partitions and pairs of parts of |sum_j A[u,j] E[j,i,u'] - delta|, in double.
+double TrueResidual(const ShortCode& code, const ShortDecoding& decoding) {
+  const uint32_t m = code.parts;
+  std::vector<Complex> sums(size_t{code.partitions} * m * m, 0);
+  for (WorkerId worker = 0; worker < code.workers; ++worker) {
+    for (const ShortRun& run : code.rows[worker]) {
+      for (PartitionId p = run.begin; p < run.end; ++p) {
+        for (uint32_t u = 0; u < m; ++u) {
+          for (uint32_t v = 0; v < m; ++v) {
+            sums[(p * m + u) * m + v] += decoding.weights[worker * m + u] * run.weights[v];
+          }
+        }
+      }
+    }
+  }
+  double worst = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const Complex wanted = i / m % m == i % m ? 1 : 0;
+    worst = std::max(worst, std::abs(sums[i] - wanted));
+  }
+  return worst;
+}
+
+struct ShortJob {
+  std::vector<std::vector<float>> messages;
+  std::vector<double> sum;
+};
+
+ShortJob MakeShortJob(const ShortCode& code, size_t length, ParallelFor& parallel) {
+  Random random(5, Stream::kTest, code.workers, code.parts);
+  ShortJob job;
+  job.sum.assign(length, 0);
+  std::vector<std::vector<float>> gradients(code.partitions, std::vector<float>(length));
+  for (auto& gradient : gradients) {
+    for (size_t t = 0; t < length; ++t) {
+      gradient[t] = static_cast<float>(random.Normal());
+      job.sum[t] += gradient[t];
+    }
+  }
+  for (const auto& row : code.rows) {
+    job.messages.emplace_back(ShortLength(code, length), 0.0F);
+    for (const ShortRun& run : row) {
+      for (PartitionId p = run.begin; p < run.end; ++p) {
+        EncodeShort(run, gradients[p], job.messages.back(), parallel);
+      }
+    }
+  }
+  return job;
+}
+
+// Worst over straggler sets.
+struct Worst {
+  double residual = 0;
+  double amplification = 0;
+  double error = 0;  // Of the decoded sum in float, relative.
+};
+
+Worst Try(uint32_t n, uint32_t s, uint32_t m, uint32_t k, size_t length) {
+  const auto parallel = MakeSerialParallelFor();
+  const ShortCode code = BuildShortCode(EqualRequest(n, s, k), m).value();
+  const ShortJob job = MakeShortJob(code, length, *parallel);
+  Worst worst;
+  for (uint32_t missing = 0; missing <= s; ++missing) {
+    Random random(3, Stream::kTest, n, missing);
+    for (const auto& set : StragglerSets(n, missing, 250, random)) {
+      const auto decoding = SolveShort(code, Present(n, set));
+      EXPECT_TRUE(decoding.ok()) << decoding.status().ToString();
+      if (!decoding.ok()) continue;
+      std::vector<std::span<const float>> arrived(job.messages.begin(), job.messages.end());
+      for (WorkerId worker : set) arrived[worker] = {};
+      std::vector<float> sum(length, -1);
+      DecodeShort(code, *decoding, arrived, sum, *parallel);
+      worst.residual = std::max(worst.residual, TrueResidual(code, *decoding));
+      worst.amplification = std::max(worst.amplification, decoding->amplification);
+      worst.error = std::max(worst.error, RelativeError(sum, job.sum));
+    }
+  }
+  return worst;
+}
+
+// Ye and Abbe's example: seven workers, two stragglers, messages of half the length, four copies.
+TEST(ShortCode, ThePapersExampleIsExactForEveryStragglerSet) {
+  const ShortCode code = BuildShortCode(EqualRequest(7, 2, 7), 2).value();
+  EXPECT_EQ(code.copies(), 4);
+  for (const auto& row : code.rows) EXPECT_EQ(row.size(), 4);
+  EXPECT_EQ(ShortLength(code, 1000), 500);
+  const Worst worst = Try(7, 2, 2, 7, 1000);
+  EXPECT_LE(worst.residual, 1e-13);
+  EXPECT_LE(worst.error, 3e-7);
+}
+
+TEST(ShortCode, EverySizeIsExact) {
+  for (uint32_t n = 1; n <= 9; ++n) {
+    for (uint32_t s = 0; s < n; ++s) {
+      for (uint32_t m = 1; s + m <= n; ++m) {
+        const Worst worst = Try(n, s, m, n + 2, 2 * m + 8);
+        EXPECT_LE(worst.residual, 1e-10) << n << " " << s << " " << m;
+        EXPECT_LE(worst.error, 1e-5) << n << " " << s << " " << m;
+      }
+    }
+  }
+}
+
+TEST(ShortCode, RoundingStaysSmallHoweverManyWorkers) {
+  for (const auto& [n, s, m] : {std::array{8U, 2U, 2U},
+                                {16U, 2U, 2U},
+                                {32U, 2U, 2U},
+                                {64U, 2U, 2U},
+                                {16U, 4U, 4U},
+                                {32U, 4U, 4U},
+                                {64U, 4U, 4U}}) {
+    const Worst worst = Try(n, s, m, n, 400);
+    RecordProperty("n" + std::to_string(n) + "_s" + std::to_string(s) + "_m" + std::to_string(m),
+                   fmt::format("{:.1e}", worst.error));
+    EXPECT_LE(worst.residual, 1e-11) << n;
+    EXPECT_LE(worst.amplification, s == 2 ? 2 : 14) << n;
+    EXPECT_LE(worst.error, s == 2 ? 3e-7 : 5e-6) << n;
+  }
+}
+
+// With messages as long as gradients it is the Reed-Solomon code.
+TEST(ShortCode, OnePartIsTheReedSolomonCode) {
+  const ShortCode code = BuildShortCode(EqualRequest(10, 3, 20), 1).value();
+  const CodeForm form = MustBuild("rs", EqualRequest(10, 3, 20));
+  for (RowId row = 0; row < 10; ++row) {
+    for (const ShortRun& run : code.rows[row]) {
+      const auto entry = std::find_if(form.rows[row].begin(), form.rows[row].end(),
+                                      [&](const CodeEntry& e) { return e.partition == run.begin; });
+      ASSERT_NE(entry, form.rows[row].end());
+      EXPECT_LE(std::abs(entry->coefficient - run.weights[0]), 1e-12);
+    }
+  }
+  const auto present = Present(10, {1, 2, 7});
+  const auto a = Solve(form, present).value().a;
+  const auto decoding = SolveShort(code, present).value();
+  for (RowId row = 0; row < 10; ++row) EXPECT_LE(std::abs(a[row] - decoding.weights[row]), 1e-12);
+}
+
+// The server need not keep the messages: sums with powers of the nodes are enough.
+TEST(ShortCode, StreamingWeightsAreTheSameDecoding) {
+  const ShortCode code = BuildShortCode(EqualRequest(9, 2, 9), 3).value();
+  const auto decoding = SolveShort(code, Present(9, {3, 4})).value();
+  for (WorkerId worker = 0; worker < 9; ++worker) {
+    if (worker == 3 || worker == 4) continue;
+    for (uint32_t part = 0; part < 3; ++part) {
+      Complex sum = 0;
+      for (uint32_t t = 0; t < 5; ++t) {
+        sum += decoding.x[part * 5 + t] * std::pow(code.nodes[worker], t);
+      }
+      EXPECT_LE(std::abs(sum - decoding.weights[worker * 3 + part]), 1e-12);
+    }
+  }
+}
+
+TEST(ShortCode, RequestsThatMakeNoSenseAreRefusedWithTheReason) {
+  for (const auto& [n, s, m, k] :
+       {std::array{4U, 1U, 0U, 8U}, {4U, 1U, 4U, 8U}, {4U, 4U, 1U, 8U}, {4U, 1U, 1U, 3U}}) {
+    EXPECT_EQ(BuildShortCode(EqualRequest(n, s, k), m).code(), StatusCode::kInvalidArgument);
+  }
+  const ShortCode code = BuildShortCode(EqualRequest(5, 1, 5), 2).value();
+  EXPECT_EQ(SolveShort(code, {true}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(SolveShort(code, Present(5, {0, 1})).code(), StatusCode::kNotDecodable);
+  EXPECT_EQ(SolveShort(code, Present(5, {0}), {.tolerance = 1e-9}).code(),
+            StatusCode::kNotDecodable);
+}
+
+}  // namespace
+}  // namespace motley
