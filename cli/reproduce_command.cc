@@ -53,23 +53,26 @@ std::string Figure(double value) {
   return fmt::format("{:.{}g}", value, size >= 1 && size < 1000 ? 4 : 3);
 }
 
-// What a row is held to: "2 %" of the published figure, or "<= 1.04".
+// What a row is held to: "2 %" of the published figure, or a bound of ours.
 std::string ToleranceText(const ReproducedRow& row) {
   if (!row.tolerance) return "";
-  if (!row.published) return "<= " + Figure(*row.tolerance);
+  if (!row.published) return "bound " + Figure(*row.tolerance);
   return *row.tolerance < 1e-6 ? "exact" : fmt::format("{:.3g} %", *row.tolerance * 100);
 }
 
 std::string ReproduceTable(const Experiment& experiment, const ExperimentResult& result) {
   std::string text =
       fmt::format("{}: {}\n  {}\n\n", experiment.name, experiment.shows, experiment.source);
-  Table table({"setting", "scheme", "published", "measured", "differs", "tolerance", ""});
+  size_t width = 0;
+  for (const ReproducedRow& row : result.rows) width = std::max(width, row.scheme.size());
+  Table table({"", "published", "measured", "differs", "tolerance", ""});
   for (const ReproducedRow& row : result.rows) {
     const bool compared = row.published && *row.published != 0;
     const double differs = compared ? row.measured / *row.published - 1 : 0;
-    table.Add({row.setting, row.scheme, row.published ? Figure(*row.published) : "",
-               Figure(row.measured), compared ? fmt::format("{:+.1f} %", differs * 100) : "",
-               ToleranceText(row), row.pass ? (row.tolerance ? "pass" : "") : "FAIL"});
+    table.Add({fmt::format("{:<{}}  {}", row.scheme, width, row.setting),
+               row.published ? Figure(*row.published) : "", Figure(row.measured),
+               compared ? fmt::format("{:+.1f} %", differs * 100) : "", ToleranceText(row),
+               row.pass ? (row.tolerance ? "pass" : "") : "FAIL"});
   }
   text += table.Format();
   if (!result.notes.empty()) text += "\n";
@@ -154,7 +157,7 @@ Result<std::vector<const Experiment*>> SelectExperiments(const std::vector<std::
     const Experiment* found = FindExperiment(name);
     if (found == nullptr) {
       const std::string close = Suggest(name, known);
-      return Status::NotFound(
+      return Status::InvalidArgument(
           fmt::format("there is no experiment '{}'{}; there are: {}", name,
                       close.empty() ? "" : fmt::format("; did you mean {}?", close), list));
     }

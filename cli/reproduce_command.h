@@ -22,8 +22,8 @@ struct ReproduceFlags {
 // The exit code; kExitFailure when a row does not pass.
 int RunReproduce(const ReproduceFlags& flags);
 
-// The experiments of these names, in the order of the list, each once; all without names. kNotFound
-// with the list for a name that is none.
+// The experiments of these names, in the order of the list, each once; all without names.
+// kInvalidArgument with the list for a name that is none.
 Result<std::vector<const Experiment*>> SelectExperiments(const std::vector<std::string>& names);
 
 // An array of objects with the members of ReproducedRow.

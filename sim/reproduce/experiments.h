@@ -16,4 +16,6 @@ Result<ExperimentResult> RunCorruptedFractions(const ReproduceContext& context);
 Result<ExperimentResult> RunApproximateDecoders(const ReproduceContext& context);  // A7
 Result<ExperimentResult> RunDecodingTimes(const ReproduceContext& context);        // A8
 
+Result<ExperimentResult> RunRecordedGain(const ReproduceContext& context);  // lambda
+
 }  // namespace motley

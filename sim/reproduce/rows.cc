@@ -26,6 +26,11 @@ void RowList::AtMost(std::string scheme, std::string setting, double measured, d
                           measured, most, measured <= most});
 }
 
+void RowList::AtLeast(std::string scheme, std::string setting, double measured, double least) {
+  result_.rows.push_back({experiment_, std::move(scheme), std::move(setting), std::nullopt,
+                          measured, least, measured >= least});
+}
+
 void RowList::Show(std::string scheme, std::string setting, double measured) {
   result_.rows.push_back({experiment_, std::move(scheme), std::move(setting), std::nullopt,
                           measured, std::nullopt, std::isfinite(measured)});

@@ -22,6 +22,8 @@ class RowList {
                   double tolerance);
   // Our own: passes up to `most`.
   void AtMost(std::string scheme, std::string setting, double measured, double most);
+  // The same for gains: passes from `least` on.
+  void AtLeast(std::string scheme, std::string setting, double measured, double least);
   // Nothing is asked of it.
   void Show(std::string scheme, std::string setting, double measured);
   void Note(std::string text) { result_.notes.push_back(std::move(text)); }
