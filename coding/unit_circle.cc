@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numbers>
 
 #include "coding/placement.h"
@@ -32,6 +31,8 @@ double LargestHolderCoefficient(std::span<const Complex> nodes, std::span<const 
   }
   return largest;
 }
+
+bool EarlierOnCircle(Complex a, Complex b) { return std::arg(a) < std::arg(b); }
 
 void SetC(CodeForm& form) {
   form.accumulators = form.stragglers + 1;
@@ -64,15 +65,27 @@ double LargestOnCircle(std::span<const Complex> nodes, std::span<const HeldRun> 
 }
 
 double WorstWeightOnCircle(std::span<const Complex> nodes, uint32_t stragglers) {
-  // |a_i| is the product of the distances from z_i to the missing: worst for the s farthest.
+  // |a_i| is the product of the distances from z_i to the missing: worst for the s farthest, which
+  // are the neighbours of the point across.
+  std::vector<Complex> around(nodes.begin(), nodes.end());
+  std::sort(around.begin(), around.end(), EarlierOnCircle);
+  const size_t n = around.size();
   double worst = 1;
-  std::vector<double> squared(nodes.size());
   for (const Complex& node : nodes) {
-    for (size_t l = 0; l < nodes.size(); ++l) squared[l] = std::norm(nodes[l] - node);
-    std::nth_element(squared.begin(), squared.begin() + stragglers, squared.end(),
-                     std::greater<>());
+    const auto across = std::lower_bound(around.begin(), around.end(), -node, EarlierOnCircle);
+    size_t after = static_cast<size_t>(across - around.begin()) % n;
+    size_t before = (after + n - 1) % n;
     double product = 1;
-    for (uint32_t l = 0; l < stragglers; ++l) product *= squared[l];
+    for (uint32_t l = 0; l < stragglers; ++l) {
+      const double far_after = std::norm(around[after] - node);
+      const double far_before = std::norm(around[before] - node);
+      product *= std::max(far_after, far_before);
+      if (far_after >= far_before) {
+        after = (after + 1) % n;
+      } else {
+        before = (before + n - 1) % n;
+      }
+    }
     worst = std::max(worst, std::sqrt(product));
   }
   return worst;

@@ -107,7 +107,7 @@ TEST(ShortCode, ThePapersExampleIsExactForEveryStragglerSet) {
   EXPECT_EQ(ShortLength(code, 1000), 500);
   const Worst worst = Try(7, 2, 2, 7, 1000);
   EXPECT_LE(worst.residual, 1e-13);
-  EXPECT_LE(worst.error, 3e-7);
+  EXPECT_LE(worst.error, 6e-7);
 }
 
 TEST(ShortCode, EverySizeIsExact) {
@@ -135,7 +135,7 @@ TEST(ShortCode, RoundingStaysSmallHoweverManyWorkers) {
                    fmt::format("{:.1e}", worst.error));
     EXPECT_LE(worst.residual, 1e-11) << n;
     EXPECT_LE(worst.amplification, s == 2 ? 2 : 14) << n;
-    EXPECT_LE(worst.error, s == 2 ? 3e-7 : 5e-6) << n;
+    EXPECT_LE(worst.error, s == 2 ? 6e-7 : 6e-6) << n;
   }
 }
 
