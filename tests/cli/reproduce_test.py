@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""motley reproduce, as a user runs it."""
+
+import json
+import shutil
+import subprocess
+import unittest
+
+from program import PATIENCE_S, PROGRAM, ProgramTest
+
+MEMBERS = {"experiment", "scheme", "setting", "published", "measured", "tolerance", "pass"}
+
+
+class Reproduce(ProgramTest):
+    def test_figures_are_an_array_of_objects(self):
+        rows = self.run_json("reproduce", "A6", "a4")
+        self.assertEqual({row["experiment"] for row in rows}, {"A4", "A6"})
+        for row in rows:
+            self.assertEqual(set(row), MEMBERS)
+            self.assertIs(row["pass"], True)
+            if row["published"] is not None:
+                self.assertLessEqual(abs(row["measured"] - row["published"]),
+                                     row["tolerance"] * row["published"])
+
+    def test_table_names_the_publication(self):
+        done = self.run_program("reproduce", "A6")
+        self.assertIn("ByzShield", done.stdout)
+        self.assertIn("12 figures, all pass", done.stdout)
+        self.assertIn("A6:", done.stderr)  # Progress.
+
+    def test_quiet_says_nothing_on_the_way(self):
+        self.assertEqual(self.run_program("reproduce", "A6", "--quiet").stderr, "")
+
+    def test_seed_changes_random_figures_only(self):
+        first = self.run_json("reproduce", "A4", "--seed", 1)
+        self.assertEqual(first, self.run_json("reproduce", "A4", "--seed", 1, "--threads", 1))
+        other = self.run_json("reproduce", "A4", "--seed", 2)
+        self.assertEqual(first[0], other[0])  # Exact.
+        self.assertNotEqual(first[1]["measured"], other[1]["measured"])
+
+    def test_unknown_name_gets_the_list(self):
+        done = self.run_program("reproduce", "A9", expect=2)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("'A9'", done.stderr)
+        self.assertIn("A1, A2, A3", done.stderr)
+
+    def test_data_that_were_named_must_be_there(self):
+        done = self.run_program("reproduce", "A5", "--data", self.folder, expect=3)
+        self.assertIn(str(self.folder), done.stderr)
+
+    def test_data_that_nobody_named_are_skipped_with_a_reason(self):
+        # Away from any checkout, which could have the data beside it.
+        program = self.folder / "motley"
+        shutil.copy(PROGRAM, program)
+        done = subprocess.run([program, "reproduce", "A5", "A6", "--json"], cwd=self.folder,
+                              text=True, capture_output=True, timeout=PATIENCE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({row["experiment"] for row in json.loads(done.stdout)}, {"A6"})
+        self.assertIn("A5: skipped", done.stderr)
+        self.assertIn("--data", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
