@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/uv_loop.h"
 
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <map>
 #include <mutex>
@@ -49,11 +51,33 @@ Status UvError(const char* what, int code) {
                           uv_strerror(code) + "; raise the limit of open files (ulimit -n)");
 }
 
+// An epoll, two pipes for signals, an eventfd and our timerfd.
+constexpr size_t kDescriptors = 7;
+
+// libuv ends the process where its first loop finds none for its pipe, so they are asked for
+// before. Another thread may still take them in between.
+Status CheckDescriptors() {
+  std::array<int, kDescriptors> taken{};
+  size_t count = 0;
+  Status status;
+  while (count < taken.size() && status.ok()) {
+    const int fd = eventfd(0, EFD_CLOEXEC);
+    if (fd < 0) {
+      status = UvError("no descriptors", uv_translate_sys_error(errno));
+    } else {
+      taken[count++] = fd;
+    }
+  }
+  while (count > 0) close(taken[--count]);
+  return status;
+}
+
 Time HrNow() { return Time(Duration(static_cast<int64_t>(uv_hrtime()))); }
 
 }  // namespace
 
 Status UvLoop::Impl::Open() {
+  MOTLEY_RETURN_IF_ERROR(CheckDescriptors());
   if (int e = uv_loop_init(&loop)) return UvError("uv_loop_init", e);
   loop_open = true;
   loop.data = this;

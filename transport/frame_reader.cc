@@ -78,7 +78,7 @@ Status FrameReader::StartFrame() {
 Status FrameReader::TakeShared() {
   const uint32_t length = frame_.header.length;
   const SharedPlace place{frame_.shared_page, frame_.payload_checksum};
-  const BytesView bytes = sink_.OnShared(place, length);
+  MOTLEY_ASSIGN_OR_RETURN(const BytesView bytes, sink_.OnShared(place, length));
   if (bytes.size() != length) {
     return Status::DataError(fmt::format("{} bytes at page {} of shared memory, where it has none",
                                          length, frame_.shared_page));

@@ -26,7 +26,9 @@ class FrameReader {
     virtual void OnPayloadDone(const Header& header, bool discarded) = 0;
     // `length` bytes in the peer's shared memory, which it may change at any time; empty when it
     // has no such place.
-    virtual BytesView OnShared(const SharedPlace& /*place*/, size_t /*length*/) { return {}; }
+    virtual Result<BytesView> OnShared(const SharedPlace& /*place*/, size_t /*length*/) {
+      return BytesView();
+    }
     virtual void CopyShared(BytesView from, std::byte* to) { CopyBytes(nullptr, from, to); }
     // They were read. False: the peer did change them.
     virtual bool OnSharedRead(const SharedPlace& /*place*/, size_t /*length*/) { return false; }

@@ -34,7 +34,7 @@ bool SharedLink::OnRelease(uint64_t count) {
   return true;
 }
 
-BytesView SharedLink::At(const SharedPlace& place, size_t length) {
+Result<BytesView> SharedLink::At(const SharedPlace& place, size_t length) {
   return view_ != nullptr ? view_->At(place, length) : BytesView();
 }
 

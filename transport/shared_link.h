@@ -50,7 +50,7 @@ class SharedLink {
   // Receiving.
   bool NeedsView() const { return view_ == nullptr; }
   void SetView(std::unique_ptr<SharedView> view) { view_ = std::move(view); }
-  BytesView At(const SharedPlace& place, size_t length);
+  Result<BytesView> At(const SharedPlace& place, size_t length);
   bool OnRead(const SharedPlace& place, size_t length);
   bool MustTell() const { return untold_bytes_ >= kTellBytes; }
   // How many were read in all, if the peer does not know yet; it is told now.

@@ -2,6 +2,7 @@
 #include "transport/shared_memory.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "base/assert.h"
 
@@ -210,14 +212,24 @@ bool SharedView::Read(size_t begin, std::span<std::byte> to) const {
   return true;
 }
 
-BytesView SharedView::At(const SharedPlace& place, size_t length) {
+Result<BytesView> SharedView::At(const SharedPlace& place, size_t length) {
   const size_t begin = (size_t{place.page} - 1) * kSharedPage;
   constexpr size_t kBytes = SharedArena::kBytes;
-  if (place.page == 0 || begin >= kBytes || length > kBytes - begin) return {};
-  if (data_ != nullptr) return {data_ + begin, length};
-  if (copy_.size() < length) copy_.resize(length);
+  if (place.page == 0 || begin >= kBytes || length > kBytes - begin) return BytesView();
+  if (data_ != nullptr) return BytesView(data_ + begin, length);
+  try {
+    if (copy_.size() < length) {
+      copy_ = {};
+      copy_.resize(length);
+    }
+  } catch (const std::bad_alloc&) {
+    return Status::Resource(fmt::format(
+        "no memory for the {} bytes of a payload, nor for mapping it: give this process "
+        "more, or start fewer",
+        length));
+  }
   const auto copy = std::span(copy_).first(length);
-  return Read(begin, copy) ? copy : BytesView();
+  return Read(begin, copy) ? BytesView(copy) : BytesView();
 }
 
 bool SharedView::Holds(const SharedPlace& place) const {

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/parallel.h"
+#include "base/status.h"
 
 namespace motley {
 
@@ -93,8 +94,9 @@ class SharedView {
   SharedView& operator=(const SharedView&) = delete;
 
   // What its owner may change at any time; empty when the place is not all inside.
-  // What could not be mapped is copied, and valid until the next call.
-  BytesView At(const SharedPlace& place, size_t length);
+  // What could not be mapped is copied, and valid until the next call; kResource when there is no
+  // memory for that.
+  Result<BytesView> At(const SharedPlace& place, size_t length);
   // After it was copied: whether that was what the place was given for. The first page tells for
   // all of them: a writing begins at the start of the first gap that is large enough, so none has
   // gone over a later page of a place that was given back and not, then or before, over its first.

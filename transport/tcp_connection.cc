@@ -293,8 +293,8 @@ void TcpConnection::OnPayloadDone(const Header& header, bool discarded) {
   if (Receiver* receiver = owner_->receiver()) receiver->OnPayloadDone(peer_, header, discarded);
 }
 
-BytesView TcpConnection::OnShared(const SharedPlace& place, size_t length) {
-  if (!shared_) return {};
+Result<BytesView> TcpConnection::OnShared(const SharedPlace& place, size_t length) {
+  if (!shared_) return BytesView();
   if (shared_->NeedsView()) TakeView();
   return shared_->At(place, length);
 }

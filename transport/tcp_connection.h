@@ -72,7 +72,7 @@ class TcpConnection final : public FrameReader::Sink,
 
   std::span<std::byte> OnPayload(const Header& header) override;
   void OnPayloadDone(const Header& header, bool discarded) override;
-  BytesView OnShared(const SharedPlace& place, size_t length) override;
+  Result<BytesView> OnShared(const SharedPlace& place, size_t length) override;
   void CopyShared(BytesView from, std::byte* to) override;
   bool OnSharedRead(const SharedPlace& place, size_t length) override;
   bool OnRelease(uint64_t count) override;

@@ -112,13 +112,19 @@ Result<std::string> TcpTransport::Listen(const std::string& address) {
         fmt::format("cannot listen at {}: {}; choose another address or port (0 takes a free one)",
                     address, reason));
   };
+  const auto fail_by = [&](int error) {
+    if (error != UV_EMFILE && error != UV_ENFILE) return fail(uv_strerror(error));
+    return Status::Resource(
+        fmt::format("cannot listen at {}: {}; raise the limit of open files (ulimit -n)", address,
+                    uv_strerror(error)));
+  };
   if (closed_) return fail("this transport is closed");
   const auto resolved = ResolveNow(loop_, where);
   if (!resolved.ok()) return fail(resolved.status().message().c_str());
   auto* listener = new uv_tcp_t;
   if (const int error = uv_tcp_init(loop_, listener)) {
     delete listener;
-    return fail(uv_strerror(error));
+    return fail_by(error);
   }
   listener->data = this;
   int error = uv_tcp_bind(listener, reinterpret_cast<const sockaddr*>(&resolved.value()), 0);
@@ -132,7 +138,7 @@ Result<std::string> TcpTransport::Listen(const std::string& address) {
   }
   if (error != 0) {
     CloseAndDelete(listener);
-    return fail(uv_strerror(error));
+    return fail_by(error);
   }
   listeners_.push_back(listener);
   if (local()) ListenNearby(bound);

@@ -38,6 +38,7 @@ struct KernelModule {
   std::string reason;                       // Why not.
   bool starved = false;  // It is there, but this process may open no more, or has no memory.
 };
-const std::vector<KernelModule>& CpuKernelModules();
+// Loaded once; but where modules were starved, each call tries again. Any thread.
+std::vector<KernelModule> CpuKernelModules();
 
 }  // namespace motley

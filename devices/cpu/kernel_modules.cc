@@ -94,6 +94,11 @@ KernelModule Load(const InstructionSet& set, const std::vector<std::string>& fol
                                 file, fmt::join(folders, ", "))};
 }
 
+bool AnyStarved(const std::vector<KernelModule>& modules) {
+  return std::any_of(modules.begin(), modules.end(),
+                     [](const KernelModule& module) { return module.starved; });
+}
+
 }  // namespace
 
 std::vector<std::string> KernelModuleFolders() {
@@ -127,6 +132,12 @@ std::vector<KernelModule> LoadKernelModules(const std::vector<std::string>& fold
   return modules;
 }
 
+std::vector<KernelModule> KernelModuleList::Get(const std::vector<std::string>& folders) {
+  const std::lock_guard lock(mutex_);
+  if (modules_.empty() || AnyStarved(modules_)) modules_ = LoadKernelModules(folders);
+  return modules_;
+}
+
 std::string ReasonsOf(const std::vector<KernelModule>& modules) {
   std::string text;
   for (const KernelModule& module : modules) {
@@ -137,16 +148,14 @@ std::string ReasonsOf(const std::vector<KernelModule>& modules) {
 }
 
 Status NoKernelModule(const std::vector<KernelModule>& modules) {
-  const bool starved = std::any_of(modules.begin(), modules.end(),
-                                   [](const KernelModule& module) { return module.starved; });
   const std::string reasons = ReasonsOf(modules);
-  if (starved) return Status::Resource("no kernel module could be opened: " + reasons);
+  if (AnyStarved(modules)) return Status::Resource("no kernel module could be opened: " + reasons);
   return Status::NotFound("no kernel module for this processor can be loaded: " + reasons);
 }
 
-const std::vector<KernelModule>& CpuKernelModules() {
-  static const std::vector<KernelModule> modules = LoadKernelModules(KernelModuleFolders());
-  return modules;
+std::vector<KernelModule> CpuKernelModules() {
+  static KernelModuleList list;
+  return list.Get(KernelModuleFolders());
 }
 
 }  // namespace motley

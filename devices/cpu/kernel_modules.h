@@ -3,6 +3,7 @@
 // (CpuKernelModules in cpu_device.h).
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,17 @@ std::vector<std::string> KernelModuleFolders();
 // The modules of this architecture, best first, each from the first folder that has it. Asks the
 // processor before loading, because a module's code may not run to tell.
 std::vector<KernelModule> LoadKernelModules(const std::vector<std::string>& folders);
+
+// The modules of LoadKernelModules, loaded at the first call; and again at each later one, as long
+// as some were starved: who asks may have closed files meanwhile. Any thread.
+class KernelModuleList {
+ public:
+  std::vector<KernelModule> Get(const std::vector<std::string>& folders);
+
+ private:
+  std::mutex mutex_;
+  std::vector<KernelModule> modules_;
+};
 
 // Why none of `modules` is usable. kResource where one could be if this process had more files or
 // memory, else kNotFound.

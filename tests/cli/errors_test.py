@@ -5,11 +5,12 @@
 import gzip
 import json
 import os
+import resource
 import socket
 import subprocess
 import unittest
 
-from program import PROGRAM, ProgramTest, write_samples
+from program import PATIENCE_S, PROGRAM, ProgramTest, write_samples
 
 
 class Errors(ProgramTest):
@@ -117,6 +118,20 @@ class Errors(ProgramTest):
         folder.mkdir(mode=0o555)
         self.train(5, ["--out"], "--out", folder / "model")
         self.train(5, ["--checkpoint"], "--checkpoint", folder / "state")
+
+    def test_too_few_open_files_are_told_by_any_limit(self):
+        """Below 4 the system itself cannot start a program with shared libraries."""
+        told = 0
+        for limit in (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 24):
+            done = subprocess.run(
+                [PROGRAM, "train", "--data", str(self.data), "--steps", "2", "--workers", "2"],
+                text=True, capture_output=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+            self.assertIn(done.returncode, (0, 1), f"{limit}: {done.stderr}")
+            if done.returncode == 1:
+                told += 1
+                self.assertIn("too many open files", done.stderr.lower(), limit)
+        self.assertGreaterEqual(told, 5)
 
     def test_port_in_use(self):
         with socket.socket() as taken:

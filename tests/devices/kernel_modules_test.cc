@@ -110,19 +110,22 @@ TEST(KernelModules, AFileThatIsNoModuleIsReportedWithItsPath) {
   EXPECT_THAT(Named(modules, "baseline").reason, HasSubstr("cannot load " + file.string()));
 }
 
-TEST(KernelModules, ThoseThatCannotBeOpenedForWantOfFilesSaySo) {
+TEST(KernelModules, ThoseThatCannotBeOpenedForWantOfFilesSaySoAndAreTriedAgain) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};
   ScratchFolder scratch;  // Under a new name: one that is loaded is not opened again.
   fs::copy_file(kModules / "motley-cpu-baseline.so", scratch.path() / "motley-cpu-baseline.so");
+  KernelModuleList list;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  const auto modules = LoadKernelModules({scratch.path().string()});
+  const auto modules = list.Get({scratch.path().string()});
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(Named(modules, "baseline").kernels, nullptr);
   const Status status = NoKernelModule(modules);
   EXPECT_EQ(status.code(), StatusCode::kResource);
   EXPECT_THAT(status.message(), HasSubstr("Too many open files"));
+  EXPECT_NE(Named(list.Get({scratch.path().string()}), "baseline").kernels, nullptr);
+  EXPECT_NE(Named(list.Get({"/nonexistent"}), "baseline").kernels, nullptr) << "loaded once";
   EXPECT_EQ(NoKernelModule(LoadKernelModules({"/nonexistent"})).code(), StatusCode::kNotFound);
 }
 

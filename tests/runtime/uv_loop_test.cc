@@ -2,9 +2,12 @@
 #include "runtime/uv_loop.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,6 +21,34 @@ std::unique_ptr<UvLoop> MakeLoop() {
   auto loop = UvLoop::Create();
   EXPECT_TRUE(loop.ok()) << loop.status().ToString();
   return std::move(loop).value();
+}
+
+// In a process whose libuv has made no loop yet, `free` descriptors are left: 0 for a loop, 1 for
+// kResource with words. libuv itself would end the process.
+int CreateWithFree(int free) {
+  std::vector<int> taken;
+  for (int fd = dup(0); fd >= 0 && taken.size() < 100'000; fd = dup(0)) taken.push_back(fd);
+  for (int i = 0; i < free && !taken.empty(); ++i) {
+    close(taken.back());
+    taken.pop_back();
+  }
+  const auto loop = UvLoop::Create();
+  if (loop.ok()) return 0;
+  const bool told = loop.code() == StatusCode::kResource &&
+                    loop.status().message().find("ulimit -n") != std::string::npos;
+  return told ? 1 : 2;
+}
+
+TEST(UvLoopDeath, TooFewDescriptorsAreAnErrorAndNoAbort) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // A process of its own, from the start.
+  const rlimit few{64, 64};
+  for (int free = 0; free <= 9; ++free) {
+    const auto child = [&] {
+      setrlimit(RLIMIT_NOFILE, &few);
+      _exit(CreateWithFree(free));
+    };
+    EXPECT_EXIT(child(), testing::ExitedWithCode(free < 7 ? 1 : 0), "") << free;
+  }
 }
 
 TEST(UvLoop, PostedTasksRunInOrderAndNeverInsidePost) {

@@ -45,7 +45,7 @@ class SharedMemoryTest : public testing::Test {
     arena_->Retire({&piece, 1});
   }
   bool Shows(const SharedPlace& place, const Bytes& bytes) const {
-    const BytesView seen = view_->At(place, bytes.size());
+    const BytesView seen = view_->At(place, bytes.size()).value();
     return std::equal(seen.begin(), seen.end(), bytes.begin(), bytes.end()) && view_->Holds(place);
   }
 
@@ -134,11 +134,11 @@ TEST_F(SharedMemoryTest, FullUntilSomethingIsRead) {
 
 TEST_F(SharedMemoryTest, PlacesThatAreNotThereAreEmpty) {
   constexpr auto kPages = static_cast<uint32_t>(SharedArena::kBytes / kSharedPage);
-  EXPECT_TRUE(view_->At({0, 1}, 1).empty());
-  EXPECT_TRUE(view_->At({kPages + 1, 1}, 1).empty());
-  EXPECT_TRUE(view_->At({kPages, 1}, kSharedPage + 1).empty());
-  EXPECT_TRUE(view_->At({0x7fffffff, 1}, kMiB).empty());
-  EXPECT_EQ(view_->At({kPages, 1}, kSharedPage).size(), kSharedPage);
+  EXPECT_TRUE(view_->At({0, 1}, 1)->empty());
+  EXPECT_TRUE(view_->At({kPages + 1, 1}, 1)->empty());
+  EXPECT_TRUE(view_->At({kPages, 1}, kSharedPage + 1)->empty());
+  EXPECT_TRUE(view_->At({0x7fffffff, 1}, kMiB)->empty());
+  EXPECT_EQ(view_->At({kPages, 1}, kSharedPage)->size(), kSharedPage);
 }
 
 TEST_F(SharedMemoryTest, PeersCannotWriteNorShrinkIt) {
@@ -213,7 +213,28 @@ TEST_F(SharedMemoryTest, ProcessesThatMayNotMapItReadItAllTheSame) {
     const Bytes other = Pattern(1, 3);
     const auto third = Put(other);
     if (!third || third->page != first->page || !Shows(*third, other)) return 4;
-    return view_->Holds(*first) || !view_->At({0, 1}, 1).empty() ? 5 : 0;
+    return view_->Holds(*first) || !view_->At({0, 1}, 1)->empty() ? 5 : 0;
+  };
+  EXPECT_EXIT(_exit(exit_code()), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SharedMemoryTest, WhatFindsNoMemoryForItsCopyIsAnErrorAndTheNextIsRead) {
+  const Bytes small = Pattern(1000, 1);
+  const Bytes large = Pattern(48 * kMiB, 2);
+  const auto first = Put(small);
+  const auto second = Put(large);
+  ASSERT_TRUE(first && second);
+  const auto exit_code = [&] {
+    view_.reset();  // Its room would do for the copy.
+    MapNoMore();
+    view_ = SharedView::Map(dup(arena_->fd()));
+    if (view_ == nullptr) return 1;
+    const auto none = view_->At(*second, large.size());
+    if (none.code() != StatusCode::kResource) return 2;
+    if (none.status().message().find("no memory for the 50331648 bytes") == std::string::npos) {
+      return 3;
+    }
+    return Shows(*first, small) ? 0 : 4;
   };
   EXPECT_EXIT(_exit(exit_code()), testing::ExitedWithCode(0), "");
 }
