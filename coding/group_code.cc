@@ -106,10 +106,39 @@ std::vector<Group> DisjointGroups(const Incidence& incidence, uint64_t seed) {
   return best;
 }
 
+// Workers at the middles of their stretches of the walk, or evenly spread in its order or in one of
+// 20 random orders; of them those with the least amplification. Workers outside `outside` get 0.
+std::vector<Complex> BestNodes(std::vector<WorkerId> outside, std::span<const HeldRun> held,
+                               const CyclicWalk& walk, uint32_t stragglers, uint64_t seed) {
+  const auto count = static_cast<double>(outside.size());
+  std::vector<Complex> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (int draw = -1; draw <= kPermutations; ++draw) {
+    std::vector<Complex> nodes(walk.worker.size(), 0);
+    std::vector<Complex> used;
+    for (size_t q = 0; q < outside.size(); ++q) {
+      const WorkerId worker = outside[q];  // The walk is in the order of the workers.
+      const auto middle = static_cast<double>(walk.start[worker] + walk.start[worker + 1]) / 2;
+      nodes[worker] = OnCircle(draw < 0 ? middle / static_cast<double>(walk.start.back())
+                                        : static_cast<double>(q) / count);
+      used.push_back(nodes[worker]);
+    }
+    const double score = LargestOnCircle(nodes, held) * WorstWeightOnCircle(used, stragglers);
+    if (score < least) {
+      least = score;
+      best = std::move(nodes);
+    }
+    if (draw >= 0)
+      Random(seed, Stream::kCode, walk.worker.size(), draw).Shuffle(std::span(outside));
+  }
+  return best;
+}
+
 // The workers outside groups and the runs they hold, as a code for s - P stragglers whose other
 // rows are empty.
-CodeForm RestCode(std::span<const HeldRun> runs, const std::vector<bool>& grouped,
-                  uint32_t stragglers, const CodeRequest& request) {
+CodeForm RestCode(std::span<const HeldRun> runs, const CyclicWalk& walk,
+                  const std::vector<bool>& grouped, uint32_t stragglers,
+                  const CodeRequest& request) {
   CodeForm rest = EmptyForm("group", request);
   rest.stragglers = stragglers;
   std::vector<HeldRun> held(runs.begin(), runs.end());
@@ -120,21 +149,8 @@ CodeForm RestCode(std::span<const HeldRun> runs, const std::vector<bool>& groupe
   }
   std::sort(outside.begin(), outside.end());
   outside.erase(std::unique(outside.begin(), outside.end()), outside.end());
-  std::vector<Complex> nodes(rest.workers, 0);
-  std::vector<Complex> best;
-  double least = std::numeric_limits<double>::infinity();
-  for (int draw = 0; draw <= kPermutations; ++draw) {
-    for (size_t q = 0; q < outside.size(); ++q) {
-      nodes[outside[q]] = OnCircle(static_cast<double>(q) / static_cast<double>(outside.size()));
-    }
-    const double largest = LargestOnCircle(nodes, held);
-    if (largest < least) {
-      least = largest;
-      best = nodes;
-    }
-    Random(request.seed, Stream::kCode, rest.workers, draw).Shuffle(std::span(outside));
-  }
-  SetCircleCode(std::move(best), held, rest);
+  auto nodes = BestNodes(std::move(outside), held, walk, stragglers, request.seed);
+  SetCircleCode(std::move(nodes), held, rest);
   return rest;
 }
 
@@ -161,7 +177,8 @@ Result<CodeForm> BuildGroupCode(const CodeRequest& request) {
   const auto loads = Allocate(request.speeds, uint64_t{form.partitions} * copies, form.partitions);
   std::vector<WorkerId> order(form.workers);
   std::iota(order.begin(), order.end(), 0);
-  const auto runs = HeldRuns(WalkInOrder(std::move(order), loads), form.partitions, copies);
+  const CyclicWalk walk = WalkInOrder(std::move(order), loads);
+  const std::vector<HeldRun> runs = HeldRuns(walk, form.partitions, copies);
   const std::vector<Group> groups = DisjointGroups(Incidence(runs, form.workers), request.seed);
   std::vector<bool> grouped(form.workers, false);
   for (const Group& group : groups) {
@@ -169,7 +186,7 @@ Result<CodeForm> BuildGroupCode(const CodeRequest& request) {
   }
   if (groups.size() < copies) {
     const auto left = static_cast<uint32_t>(copies - 1 - groups.size());
-    Join(groups, RestCode(runs, grouped, left, request), form);
+    Join(groups, RestCode(runs, walk, grouped, left, request), form);
   }
   for (const HeldRun& run : runs) {
     for (WorkerId worker : run.holders) {

@@ -61,6 +61,10 @@ TEST(Exactness, HeterogeneousStaysWithin2e6UpTo64WorkersOfSpeedsSpreadTenfold) {
   }
 }
 
+TEST(Exactness, GroupsWithACodedRestStayWithin5e6) {
+  for (const Size& size : kSizes) EXPECT_LE(WorstError("group", size), 5e-6) << size.n << size.s;
+}
+
 TEST(Exactness, RepetitionAddsNothingToTheRoundingOfASum) {
   for (const Size& size : kSizes) {
     EXPECT_LE(WorstError("repetition", size), 5e-7) << size.n << size.s;
