@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much memory a decoded step takes, counted at every allocation of this program.
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -15,44 +11,7 @@
 
 #include "coding/gradient_code.h"
 #include "coding/stream_decoder.h"
-
-namespace {
-
-std::atomic<size_t> allocated{0};
-std::atomic<size_t> most{0};
-
-void Count(void* memory) {
-  const size_t now = allocated += malloc_usable_size(memory);
-  if (now > most) most = now;
-}
-
-// Out of line: the compiler would miss the matching operator new.
-[[gnu::noinline]] void Free(void* memory) {
-  allocated -= malloc_usable_size(memory);
-  std::free(memory);
-}
-
-}  // namespace
-
-[[gnu::noinline]] void* operator new(size_t size) {
-  void* const memory = std::malloc(size);
-  if (memory == nullptr) std::abort();
-  Count(memory);
-  return memory;
-}
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  void* const memory = std::malloc(size);
-  if (memory != nullptr) Count(memory);
-  return memory;
-}
-void* operator new[](size_t size) { return operator new(size); }
-void* operator new[](size_t size, const std::nothrow_t& none) noexcept {
-  return operator new(size, none);
-}
-void operator delete(void* memory) noexcept { Free(memory); }
-void operator delete(void* memory, size_t) noexcept { Free(memory); }
-void operator delete[](void* memory) noexcept { Free(memory); }
-void operator delete[](void* memory, size_t) noexcept { Free(memory); }
+#include "tests/conformance/counted_memory.h"
 
 namespace motley {
 namespace {
@@ -66,8 +25,8 @@ constexpr uint32_t kWorkers = 32;
 size_t PeakOf(const CodeForm& form, const std::vector<RowId>& rows, DecodeLimits limits = {}) {
   const auto parallel = MakeSerialParallelFor();
   const std::vector<float> answer(kSlice, 1);
-  const size_t before = allocated;
-  most = before;
+  const size_t before = AllocatedBytes();
+  ResetMostAllocated();
   std::vector<float> sum(kLength);
   StreamDecoder decoder(form, kLength, kSlice, *parallel, limits);
   decoder.SetHome(sum);
@@ -80,7 +39,7 @@ size_t PeakOf(const CodeForm& form, const std::vector<RowId>& rows, DecodeLimits
   }
   const Status status = decoder.Finish(sum);
   EXPECT_TRUE(status.ok()) << status.ToString();
-  return most - before;
+  return MostAllocatedBytes() - before;
 }
 
 Result<CodeForm> Build(const std::string& code, uint32_t workers, uint32_t stragglers) {
