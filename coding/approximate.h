@@ -40,7 +40,8 @@ Result<ApproximateDecoding> SolveLeastSquares(const CodeForm& form,
 
 // The least error where rows are copies of one another or disjoint (fractional repetition): the
 // first answer of each group counts, a group without one is left out (ErasureHead: Wang, Charles,
-// Papailiopoulos, arXiv 1901.09671). O(n log n). Precondition: a tiling form whose supports are disjoint.
+// Papailiopoulos, arXiv 1901.09671). O(n log n). Precondition: a tiling form whose supports are
+// disjoint.
 Result<ApproximateDecoding> SolveFirstOfEach(const CodeForm& form,
                                              const std::vector<bool>& present);
 
