@@ -42,7 +42,7 @@ class FloatPool {
   size_t size_bytes() const { return size_ * sizeof(float); }
 
   // Buffers of slices that waited, for those who bring the next ones: memory fresh from the system
-  // costs more than the sum. A few are kept; empty when there is none.
+  // costs more than the sum. As much is kept as may wait at any time; empty when there is none.
   std::vector<float> TakeBuffer() {
     std::vector<float> buffer;
     if (buffers_.empty()) return buffer;
@@ -51,11 +51,11 @@ class FloatPool {
     return buffer;
   }
   void GiveBuffer(std::vector<float> buffer) {
-    if (buffers_.size() < kMostBuffers) buffers_.push_back(std::move(buffer));
+    const size_t bytes = (buffers_.size() + 1) * buffer.capacity() * sizeof(float);
+    if (bytes <= DecodeLimits().waiting_bytes) buffers_.push_back(std::move(buffer));
   }
 
  private:
-  static constexpr size_t kMostBuffers = 16;
   std::vector<std::vector<float>> buffers_;
   std::unique_ptr<float[]> data_;
   size_t size_ = 0;

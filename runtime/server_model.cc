@@ -19,6 +19,7 @@ namespace motley {
 
 namespace {
 
+// Any size: not on the loop's thread.
 Result<std::vector<float>> CopyOf(std::span<const float> values) {
   return OrNoMemory("the copy that an audit needs", [values]() -> Result<std::vector<float>> {
     return std::vector<float>(values.begin(), values.end());
@@ -102,12 +103,13 @@ void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradie
   const std::shared_ptr<std::vector<float>> next = std::move(spare).value();
   applying_ = true;
   const ParameterCopy from = parameters_;
-  const bool audit = WantsAudit(step);
-  Result<std::vector<float>> decoded = std::vector<float>();  // A copy: updates work in place.
-  if (audit) decoded = CopyOf(std::span<const float>(*gradient).first(from->size()));
-  auto work = [&device = device_, shared = shared_, from, next, gradient, step] {
+  // Null: no audit. A copy: updates work in place.
+  const auto decoded = WantsAudit(step) ? std::make_shared<DecodedCopy>(std::vector<float>())
+                                        : std::shared_ptr<DecodedCopy>();
+  auto work = [&device = device_, shared = shared_, from, next, gradient, step, decoded] {
     std::copy(from->begin(), from->end(), next->begin());
     const std::span<float> mean(gradient->data(), next->size());
+    if (decoded != nullptr) *decoded = CopyOf(mean);
     MOTLEY_RETURN_IF_ERROR(
         shared->optimizer->Apply(device, mean, shared->schedule.batch_size(step), *next));
     if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
@@ -124,7 +126,7 @@ void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradie
                    done(std::move(status));
                    if (idle_) idle_();
                  }));
-  if (audit) Audit(step, from, std::move(decoded));
+  if (decoded != nullptr) Audit(step, from, decoded);
 }
 
 void ServerModel::TakeSnapshot(SnapshotDone done) {
@@ -169,15 +171,16 @@ bool ServerModel::WantsAudit(StepId step) const {
 }
 
 void ServerModel::Audit(StepId step, const ParameterCopy& parameters,
-                        Result<std::vector<float>> decoded) {
-  if (!decoded.ok()) return AuditFailed(step, decoded.status());
+                        const std::shared_ptr<DecodedCopy>& decoded) {
   auditing_ = true;
   const auto error = std::make_shared<double>(0);
-  auto work = [&device = device_, shared = shared_, parameters, step, error,
-               decoded = std::move(decoded).value()] {
+  // Work runs in turn: the update has filled `decoded` by then.
+  auto work = [&device = device_, shared = shared_, parameters, step, error, decoded] {
+    // Freed on this thread.
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<float> sum, std::move(*decoded));
     MOTLEY_ASSIGN_OR_RETURN(
         *error, DecodeError(device, *shared->gradient, shared->data, shared->schedule, step,
-                            *parameters, decoded, shared->hurry));
+                            *parameters, sum, shared->hurry));
     return Status::Ok();
   };
   device_.Submit(shared_->schedule.batch_size(step), std::move(work),

@@ -76,7 +76,9 @@ class ServerModel {
               std::shared_ptr<std::vector<float>> first);
   Result<std::shared_ptr<std::vector<float>>> Spare();
   bool WantsAudit(StepId step) const;
-  void Audit(StepId step, const ParameterCopy& parameters, Result<std::vector<float>> decoded);
+  using DecodedCopy = Result<std::vector<float>>;  // The gradient of a step to be audited.
+  void Audit(StepId step, const ParameterCopy& parameters,
+             const std::shared_ptr<DecodedCopy>& decoded);
   void AuditFailed(StepId step, const Status& why);
 
   Device& device_;
