@@ -7,13 +7,14 @@
 #include <numeric>
 #include <vector>
 
+#include "base/assert.h"
 #include "coding/decoder.h"
 #include "coding/gradient_code.h"
+#include "coding/multi_message.h"
 #include "fmt/core.h"
 #include "sim/reproduce/experiments.h"
 #include "sim/reproduce/monte_carlo.h"
 #include "sim/reproduce/rows.h"
-#include "sim/reproduce/unit_row_finder.h"
 
 namespace motley {
 namespace {
@@ -86,20 +87,14 @@ void MultiMessage(Random& random, uint32_t load, std::span<double> figures) {
   Recover(Arrivals(TaskSeconds(random), cost), hear, figures);
 }
 
-// Randomly circularly shifted code of degrees 1, 2, 3: message i of worker w is the sum of i + 1
-// partitions, w shifted by i + 1 of six distinct shifts that are drawn for all workers together.
-void ShiftedCode(Random& random, std::span<const uint32_t> cost, std::span<double> figures) {
-  std::array<uint32_t, kWorkers> shifts;
-  std::iota(shifts.begin(), shifts.end(), 0U);
-  random.Shuffle(std::span<uint32_t>(shifts));
-  UnitRowFinder finder(kWorkers);
+// Randomly circularly shifted code of degrees 1, 2, 3, its shifts drawn anew for each iteration.
+void SendShifted(Random& random, std::span<const uint32_t> cost, std::span<double> figures) {
+  const auto code = MakeShiftedCode(kWorkers, {1, 2, 3}, random.Next64());
+  MOTLEY_ASSERT(code.ok());
+  MessageDecoder decoder(kWorkers);
   const auto hear = [&](const Message& message) {
-    const uint32_t first = message.index * (message.index + 1) / 2;
-    std::array<uint32_t, 3> sum{};
-    for (uint32_t i = 0; i <= message.index; ++i) {
-      sum[i] = (message.worker + shifts[first + i]) % kWorkers;
-    }
-    return finder.Add(std::span<const uint32_t>(sum).first(message.index + 1));
+    decoder.Add(ShiftedMessage(*code, message.worker, message.index));
+    return decoder.recovered();
   };
   Recover(Arrivals(TaskSeconds(random), cost), hear, figures);
 }
@@ -146,7 +141,7 @@ Result<ExperimentResult> RunGeneralGradients(const ReproduceContext& context) {
   // A gradient has to be computed before it is added: the sums cost 1, 2 and 3 tasks.
   const std::array<uint32_t, 3> cost = {1, 3, 6};
   const auto shifted = MeansOfRuns(context, 12, kRuns, 6, [&](Random& random, auto figures) {
-    ShiftedCode(random, cost, figures);
+    SendShifted(random, cost, figures);
   });
   CompareAll(rows, "RCSC (1,2,3)", table, {{0.2219, 0.1231, 0.0940}, {62.6, 41.6, 32.4}}, shifted);
 
@@ -175,7 +170,7 @@ Result<ExperimentResult> RunMatrixProducts(const ReproduceContext& context) {
   // The product with a sum of data blocks is one task, however many blocks were added up.
   const std::array<uint32_t, 3> cost = {1, 2, 3};
   const auto shifted = MeansOfRuns(context, 22, kRuns, 6, [&](Random& random, auto figures) {
-    ShiftedCode(random, cost, figures);
+    SendShifted(random, cost, figures);
   });
   CompareAll(rows, "RCSC (1,2,3)", table, {{0.1582, 0.0935, 0.0755}, {63.9, 42.8, 34.5}}, shifted);
   const auto mds = MeansOfRuns(context, 23, kRuns, 1, [](Random& random, auto figures) {
