@@ -2,6 +2,7 @@
 #include "coding/cyclic_walk.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace motley {
 
@@ -9,6 +10,14 @@ CyclicWalk WalkInOrder(std::vector<WorkerId> order, std::span<const uint32_t> lo
   CyclicWalk walk{std::move(order), {0}};
   for (WorkerId worker : walk.worker) walk.start.push_back(walk.start.back() + loads[worker]);
   return walk;
+}
+
+std::vector<WorkerId> SpreadOrder(uint32_t n) {
+  auto stride = std::max(1U, static_cast<uint32_t>(n * 0.618034));
+  while (std::gcd(stride, n) != 1) ++stride;
+  std::vector<WorkerId> order;
+  for (uint64_t q = 0; q < n; ++q) order.push_back(static_cast<WorkerId>(q * stride % n));
+  return order;
 }
 
 std::vector<HeldRun> HeldRuns(const CyclicWalk& walk, uint32_t partitions, uint32_t copies) {
@@ -27,6 +36,16 @@ std::vector<HeldRun> HeldRuns(const CyclicWalk& walk, uint32_t partitions, uint3
     runs.push_back(std::move(run));
   }
   return runs;
+}
+
+std::vector<Complex> MiddleNodes(const CyclicWalk& walk) {
+  const auto total = static_cast<double>(walk.start.back());
+  std::vector<Complex> nodes(walk.worker.size());
+  for (size_t q = 0; q < nodes.size(); ++q) {
+    const auto twice_middle = static_cast<double>(walk.start[q] + walk.start[q + 1]);
+    nodes[walk.worker[q]] = OnCircle(twice_middle / (2 * total));
+  }
+  return nodes;
 }
 
 }  // namespace motley

@@ -21,7 +21,17 @@ struct CyclicWalk {
 // Workers in this order; loads[w] partitions for worker w, at most k.
 CyclicWalk WalkInOrder(std::vector<WorkerId> order, std::span<const uint32_t> loads);
 
+// Neighbours in the walk get neighbouring nodes (MiddleNodes), whose joint loss costs the most
+// precision; workers with neighbouring numbers often fail together (one rack), so this order puts
+// them far apart, by the stride coprime to n that is nearest to the golden section.
+std::vector<WorkerId> SpreadOrder(uint32_t n);
+
 // Partitions between two starts (mod k) have the same holders, one for each of `copies` rounds.
 std::vector<HeldRun> HeldRuns(const CyclicWalk& walk, uint32_t partitions, uint32_t copies);
+
+// A node for each worker: the middle of its stretch of the walk, which goes round the circle once.
+// The holders of a partition are k places apart, so their nodes never closer than half of 1 /
+// (s + 1) of a turn.
+std::vector<Complex> MiddleNodes(const CyclicWalk& walk);
 
 }  // namespace motley

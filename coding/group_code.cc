@@ -112,15 +112,14 @@ std::vector<Complex> BestNodes(std::vector<WorkerId> outside, std::span<const He
                                const CyclicWalk& walk, uint32_t stragglers, uint64_t seed) {
   const auto count = static_cast<double>(outside.size());
   std::vector<Complex> best;
+  const std::vector<Complex> middle = MiddleNodes(walk);
   double least = std::numeric_limits<double>::infinity();
   for (int draw = -1; draw <= kPermutations; ++draw) {
     std::vector<Complex> nodes(walk.worker.size(), 0);
     std::vector<Complex> used;
     for (size_t q = 0; q < outside.size(); ++q) {
-      const WorkerId worker = outside[q];  // The walk is in the order of the workers.
-      const auto middle = static_cast<double>(walk.start[worker] + walk.start[worker + 1]) / 2;
-      nodes[worker] = OnCircle(draw < 0 ? middle / static_cast<double>(walk.start.back())
-                                        : static_cast<double>(q) / count);
+      const WorkerId worker = outside[q];
+      nodes[worker] = draw < 0 ? middle[worker] : OnCircle(static_cast<double>(q) / count);
       used.push_back(nodes[worker]);
     }
     const double score = LargestOnCircle(nodes, held) * WorstWeightOnCircle(used, stragglers);

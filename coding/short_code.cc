@@ -5,13 +5,12 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "coding/allocation.h"
+#include "coding/cyclic_walk.h"
 #include "coding/part_sums.h"
-#include "coding/placement.h"
-#include "coding/unit_circle.h"
 
 namespace motley {
 namespace {
@@ -36,45 +35,11 @@ Matrix Powers(const ShortCode& code, std::span<const WorkerId> workers) {
   return powers;
 }
 
-std::vector<WorkerId> HoldersOf(const ShortCode& code, uint32_t group) {
-  std::vector<WorkerId> holders;
-  for (uint32_t t = 0; t < code.copies(); ++t) {
-    holders.push_back((group + code.workers - t) % code.workers);
-  }
-  return holders;
-}
-
 // E[W,i,u]: a holder in each row, a part in each column.
 Matrix HolderWeights(const ShortCode& code, std::span<const WorkerId> holders) {
   Matrix wanted = Matrix::Zero(Eigen::Index{code.copies()}, Eigen::Index{code.parts});
   for (uint32_t part = 0; part < code.parts; ++part) wanted(PowerOfPart(code, part), part) = 1;
   return Powers(code, holders).fullPivLu().solve(wanted);
-}
-
-std::vector<Complex> StridedNodes(uint32_t workers, uint32_t stride) {
-  std::vector<Complex> nodes;
-  for (uint64_t i = 0; i < workers; ++i) {
-    nodes.push_back(OnCircle(static_cast<double>(i * stride % workers) / workers));
-  }
-  return nodes;
-}
-
-// Every window of holders is a rotation of the first, so that one is enough to judge a stride by;
-// which weights decode does not depend on the order of the nodes.
-void SetBestNodes(ShortCode& code) {
-  const std::vector<WorkerId> window = HoldersOf(code, 0);
-  std::vector<Complex> best;
-  double least = std::numeric_limits<double>::infinity();
-  for (uint32_t stride = 1; stride <= std::max(1U, code.workers / 2); ++stride) {
-    if (std::gcd(stride, code.workers) != 1) continue;
-    code.nodes = StridedNodes(code.workers, stride);
-    const double largest = HolderWeights(code, window).cwiseAbs().maxCoeff();
-    if (largest < least) {
-      least = largest;
-      best = code.nodes;
-    }
-  }
-  code.nodes = std::move(best);
 }
 
 // X: 1 at the parts' own powers, and what takes the missing workers out at the s others.
@@ -113,17 +78,18 @@ Result<ShortCode> BuildShortCode(const CodeRequest& request, uint32_t parts) {
         fmt::format("{} partitions are too few for {} workers: at least one each", code.partitions,
                     code.workers));
   }
-  SetBestNodes(code);
+  const auto loads =
+      Allocate(request.speeds, uint64_t{code.partitions} * code.copies(), code.partitions);
+  const CyclicWalk walk = WalkInOrder(SpreadOrder(code.workers), loads);
+  code.nodes = MiddleNodes(walk);
   code.rows.resize(code.workers);
-  for (uint32_t group = 0; group < code.workers; ++group) {
-    const std::vector<WorkerId> holders = HoldersOf(code, group);
-    const Matrix weights = HolderWeights(code, holders);
+  for (const HeldRun& held : HeldRuns(walk, code.partitions, code.copies())) {
+    const Matrix weights = HolderWeights(code, held.holders);
     code.largest = std::max(code.largest, weights.cwiseAbs().maxCoeff());
-    ShortRun run{GroupBegin(group, code.workers, code.partitions),
-                 GroupBegin(group + 1, code.workers, code.partitions), std::vector<Complex>(parts)};
-    for (size_t h = 0; h < holders.size(); ++h) {
+    ShortRun run{held.begin, held.end, std::vector<Complex>(parts)};
+    for (size_t h = 0; h < held.holders.size(); ++h) {
       for (uint32_t part = 0; part < parts; ++part) run.weights[part] = weights(h, part);
-      code.rows[holders[h]].push_back(run);
+      code.rows[held.holders[h]].push_back(run);
     }
   }
   return code;
@@ -139,7 +105,7 @@ Result<ShortDecoding> SolveShort(const ShortCode& code, const std::vector<bool>&
   std::iota(everybody.begin(), everybody.end(), 0);
   std::vector<WorkerId> missing;
   for (WorkerId worker : everybody) {
-    if (!present[worker]) missing.push_back(worker);
+    if (!present[worker] && !code.rows[worker].empty()) missing.push_back(worker);
   }
   const std::string lack = fmt::format("{} of {} short messages are missing and the code bears {}",
                                        missing.size(), code.workers, code.stragglers);

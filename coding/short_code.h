@@ -4,16 +4,17 @@
 // any thread.
 //
 // Gradients are cut into m parts (part_sums.h; the paper's blocks of m coordinates, reordered).
-// Worker j holds groups j, ..., j + d - 1 (mod n) of partitions and answers
+// Worker j answers, for the partitions i that it holds,
 //   z_j = sum_i sum_u E[j,i,u] g_i[part u].
+// Any placement with d copies will do; this one is the walk of the heterogeneous code
+// (cyclic_walk.h), whose loads follow the speeds.
 // The paper inverts an (n - s) x (n - s) Vandermonde matrix, which real numbers bear up to n of
 // about 20. Here both ends are d x d, whatever n is: with nodes z_j on the complex unit circle
 // (coordinates packed in pairs), C[t,j] = z_j^t for t = 0..d-1, and m different powers t_u,
 //   C_W E[W,i,u] = e_{t_u}                  for the holders W of group i
 //   X C_S = 0,  X[u,t_u'] = delta_{u,u'},   part u of the sum = sum_j (X C)[u,j] z_j
 // for the missing workers S. With the t_u at both ends of 0..d-1, X is left with s powers in a row,
-// so that any S of s workers can be solved for; that choice and the stride of the nodes are those
-// of the least amplification (1.1 to 13 for s, m <= 4 and n <= 64).
+// so that any S of s workers can be solved for, and least amplification.
 #pragma once
 
 #include <cstdint>
@@ -39,13 +40,13 @@ struct ShortCode {
   uint32_t stragglers = 0;  // s
   uint32_t parts = 0;       // m
   std::vector<Complex> nodes;
-  std::vector<std::vector<ShortRun>> rows;  // Per worker, ascending.
+  std::vector<std::vector<ShortRun>> rows;  // Per worker, ascending; nobody needs an empty one.
   double largest = 0;                       // max |E|
 
   uint32_t copies() const { return stragglers + parts; }  // d
 };
 
-// Speeds do not matter: loads are equal. kInvalidArgument unless m >= 1, s + m <= n <= k.
+// kInvalidArgument unless m >= 1 and s + m <= n <= k.
 Result<ShortCode> BuildShortCode(const CodeRequest& request, uint32_t parts);
 
 struct ShortDecoding {

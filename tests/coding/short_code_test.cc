@@ -19,6 +19,12 @@ std::vector<bool> Present(uint32_t workers, const std::vector<WorkerId>& missing
   return present;
 }
 
+size_t PartitionsIn(const std::vector<ShortRun>& row) {
+  size_t count = 0;
+  for (const ShortRun& run : row) count += run.end - run.begin;
+  return count;
+}
+
 // max over partitions and pairs of parts of |sum_j A[u,j] E[j,i,u'] - delta|, in double.
 double TrueResidual(const ShortCode& code, const ShortDecoding& decoding) {
   const uint32_t m = code.parts;
@@ -76,9 +82,11 @@ struct Worst {
   double error = 0;  // Of the decoded sum in float, relative.
 };
 
-Worst Try(uint32_t n, uint32_t s, uint32_t m, uint32_t k, size_t length) {
+Worst Try(const CodeRequest& request, uint32_t m, size_t length) {
   const auto parallel = MakeSerialParallelFor();
-  const ShortCode code = BuildShortCode(EqualRequest(n, s, k), m).value();
+  const ShortCode code = BuildShortCode(request, m).value();
+  const uint32_t n = code.workers;
+  const uint32_t s = code.stragglers;
   const ShortJob job = MakeShortJob(code, length, *parallel);
   Worst worst;
   for (uint32_t missing = 0; missing <= s; ++missing) {
@@ -103,9 +111,9 @@ Worst Try(uint32_t n, uint32_t s, uint32_t m, uint32_t k, size_t length) {
 TEST(ShortCode, ThePapersExampleIsExactForEveryStragglerSet) {
   const ShortCode code = BuildShortCode(EqualRequest(7, 2, 7), 2).value();
   EXPECT_EQ(code.copies(), 4);
-  for (const auto& row : code.rows) EXPECT_EQ(row.size(), 4);
+  for (const auto& row : code.rows) EXPECT_EQ(PartitionsIn(row), 4);
   EXPECT_EQ(ShortLength(code, 1000), 500);
-  const Worst worst = Try(7, 2, 2, 7, 1000);
+  const Worst worst = Try(EqualRequest(7, 2, 7), 2, 1000);
   EXPECT_LE(worst.residual, 1e-13);
   EXPECT_LE(worst.error, 6e-7);
 }
@@ -114,7 +122,7 @@ TEST(ShortCode, EverySizeIsExact) {
   for (uint32_t n = 1; n <= 9; ++n) {
     for (uint32_t s = 0; s < n; ++s) {
       for (uint32_t m = 1; s + m <= n; ++m) {
-        const Worst worst = Try(n, s, m, n + 2, 2 * m + 8);
+        const Worst worst = Try(EqualRequest(n, s, n + 2), m, 2 * m + 8);
         EXPECT_LE(worst.residual, 1e-10) << n << " " << s << " " << m;
         EXPECT_LE(worst.error, 1e-5) << n << " " << s << " " << m;
       }
@@ -130,7 +138,7 @@ TEST(ShortCode, RoundingStaysSmallHoweverManyWorkers) {
                                 {16U, 4U, 4U},
                                 {32U, 4U, 4U},
                                 {64U, 4U, 4U}}) {
-    const Worst worst = Try(n, s, m, n, 400);
+    const Worst worst = Try(EqualRequest(n, s, n), m, 400);
     RecordProperty("n" + std::to_string(n) + "_s" + std::to_string(s) + "_m" + std::to_string(m),
                    fmt::format("{:.1e}", worst.error));
     EXPECT_LE(worst.residual, 1e-11) << n;
@@ -139,22 +147,46 @@ TEST(ShortCode, RoundingStaysSmallHoweverManyWorkers) {
   }
 }
 
-// With messages as long as gradients it is the Reed-Solomon code.
-TEST(ShortCode, OnePartIsTheReedSolomonCode) {
-  const ShortCode code = BuildShortCode(EqualRequest(10, 3, 20), 1).value();
-  const CodeForm form = MustBuild("rs", EqualRequest(10, 3, 20));
-  for (RowId row = 0; row < 10; ++row) {
-    for (const ShortRun& run : code.rows[row]) {
-      const auto entry = std::find_if(form.rows[row].begin(), form.rows[row].end(),
-                                      [&](const CodeEntry& e) { return e.partition == run.begin; });
-      ASSERT_NE(entry, form.rows[row].end());
-      EXPECT_LE(std::abs(entry->coefficient - run.weights[0]), 1e-12);
+// With messages as long as gradients it is Lagrange's basis at 0, as in unit_circle.h.
+TEST(ShortCode, OnePartIsTheHeterogeneousCode) {
+  const ShortCode code = BuildShortCode(UnequalRequest(10, 3, 40, 2), 1).value();
+  std::vector<std::vector<WorkerId>> holders(40);
+  for (WorkerId worker = 0; worker < 10; ++worker) {
+    for (const ShortRun& run : code.rows[worker]) {
+      for (PartitionId p = run.begin; p < run.end; ++p) holders[p].push_back(worker);
     }
   }
-  const auto present = Present(10, {1, 2, 7});
-  const auto a = Solve(form, present).value().a;
-  const auto decoding = SolveShort(code, present).value();
-  for (RowId row = 0; row < 10; ++row) EXPECT_LE(std::abs(a[row] - decoding.weights[row]), 1e-12);
+  for (WorkerId worker = 0; worker < 10; ++worker) {
+    for (const ShortRun& run : code.rows[worker]) {
+      EXPECT_EQ(holders[run.begin].size(), 4);
+      Complex product = 1;
+      for (WorkerId other : holders[run.begin]) {
+        if (other == worker) continue;
+        product *= code.nodes[other] / (code.nodes[other] - code.nodes[worker]);
+      }
+      EXPECT_LE(std::abs(product - run.weights[0]), 1e-12);
+    }
+  }
+}
+
+TEST(ShortCode, LoadsFollowTheSpeeds) {
+  const CodeRequest request{{2, 2, 4, 4, 8, 8, 8, 12}, 1, 32, 1};
+  const ShortCode code = BuildShortCode(request, 2).value();
+  std::vector<size_t> loads;
+  for (const auto& row : code.rows) loads.push_back(PartitionsIn(row));
+  EXPECT_EQ(loads, (std::vector<size_t>{4, 4, 8, 8, 16, 16, 16, 24}));
+  Random random(4, Stream::kTest);
+  for (int round = 0; round < 100; ++round) {
+    const auto n = static_cast<uint32_t>(2 + random.Below(14));
+    const auto s = static_cast<uint32_t>(random.Below(std::min(n, 4U)));
+    const auto m = static_cast<uint32_t>(1 + random.Below(std::min(n - s, 3U)));
+    const Worst worst = Try(UnequalRequest(n, s, 3 * n, round), m, 24);
+    EXPECT_LE(worst.residual, 1e-10) << n << " " << s << " " << m;
+    EXPECT_LE(worst.error, 1e-5) << n << " " << s << " " << m;
+  }
+  const ShortCode slow = BuildShortCode({{1, 1, 1, 1e-6}, 1, 12, 1}, 1).value();
+  EXPECT_TRUE(slow.rows[3].empty());
+  EXPECT_TRUE(SolveShort(slow, Present(4, {1, 3})).ok());
 }
 
 // The server need not keep the messages: sums with powers of the nodes are enough.
