@@ -68,7 +68,7 @@ class ClosedSums final : public SliceSums {
   }
 
   bool Finished(size_t slice, const std::vector<bool>& present) override {
-    if (rows_there_[slice] < fewest_rows_) return false;
+    if (rows_there_[slice] < fewest_rows_ || !CheapestBlock(present).empty()) return false;
     auto place = solved_.find(present);
     if (place == solved_.end()) {
       place = solved_.emplace(present, SolveClosed(context_.form, present, context_.limits)).first;
