@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/step/adaptive_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace motley {
+namespace {
+
+constexpr double kNoTime = std::numeric_limits<double>::infinity();
+// Decisions are at least this part of the ideal step apart.
+constexpr double kPace = 0.002;
+// Predictions err in proportion to how far they look ahead: a gain below this part of what is left
+// of the step waits until it is urgent, or gone.
+constexpr double kDoubt = 0.1;
+
+// When the last would be done.
+double LastOf(const std::vector<BalanceWorker>& workers) {
+  double last = 0;
+  for (const BalanceWorker& worker : workers) {
+    if (worker.takes) last = std::max(last, worker.finish + worker.before);
+  }
+  return last;
+}
+
+// When all would be done if work could be divided without end and everybody held everything.
+double EvenedOf(const std::vector<BalanceWorker>& workers) {
+  double rate = 0, work = 0;
+  for (const BalanceWorker& worker : workers) {
+    if (!worker.takes) continue;
+    rate += 1 / worker.seconds;
+    work += (worker.finish + worker.before) / worker.seconds;
+  }
+  return rate > 0 ? work / rate : 0;
+}
+
+}  // namespace
+
+AdaptiveStep::AdaptiveStep(StepSetting setting)
+    : setting_(std::move(setting)),
+      covered_(setting_.holders.size(), false),
+      missing_(setting_.holders.size()) {
+  double rate = 0;
+  for (const StepWorker& known : setting_.workers) {
+    workers_.emplace_back(
+        Forecast(known.seconds_per_partition, known.overhead_seconds, known.latency_seconds));
+    workers_.back().live = known.live;
+    if (known.live) rate += 1 / known.seconds_per_partition;
+    const auto w = static_cast<WorkerId>(workers_.size() - 1);
+    if (known.live && Latency(w) > Latency(slowest_link_)) slowest_link_ = w;
+  }
+  if (rate > 0) pace_ = kPace * static_cast<double>(missing_) / rate;
+}
+
+// --- The beginning ---
+
+void AdaptiveStep::Begin(std::vector<StepCommand>& out) {
+  out_ = &out;
+  ShareOut();
+  next_tick_ = now_ + pace_;
+  out_ = nullptr;
+}
+
+// The primaries' shares, evened out before anybody has begun.
+void AdaptiveStep::ShareOut() {
+  std::vector<BalanceWorker> plan(workers_.size());
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    const StepWorker& known = setting_.workers[w];
+    plan[w].seconds = known.seconds_per_partition;
+    plan[w].finish = known.overhead_seconds;
+    plan[w].takes = known.live;
+  }
+  for (PartitionId p = 0; p < setting_.holders.size(); ++p) {
+    for (const WorkerId w : setting_.holders[p]) {
+      if (!workers_[w].live) continue;
+      plan[w].movable.push_back(p);
+      plan[w].finish += plan[w].seconds;
+      break;
+    }
+  }
+  SetSlots(plan);
+  Balance(plan, setting_.holders);
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    if (!plan[w].movable.empty()) Extend(w, std::move(plan[w].movable));
+  }
+}
+
+// Vectors that occupy the server's link come one after the other: the slowest workers, whose time
+// is worth least, are to be done first.
+void AdaptiveStep::SetSlots(std::vector<BalanceWorker>& workers) const {
+  std::vector<WorkerId> order;
+  for (WorkerId w = 0; w < workers.size(); ++w) {
+    if (workers_[w].live) order.push_back(w);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](WorkerId a, WorkerId b) { return workers[a].seconds < workers[b].seconds; });
+  double link = 0;
+  for (const WorkerId w : order) {
+    link += setting_.workers[w].message_seconds;
+    workers[w].before = link + Latency(w);
+  }
+}
+
+// --- Events ---
+
+void AdaptiveStep::OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) {
+  now_ = now;
+  out_ = &out;
+  std::visit([this](const auto& e) { On(e); }, event);
+  if (missing_ == 0) {
+    out.emplace_back(StepEnough{});
+    next_tick_ = kNoTime;
+  } else {
+    GiveOrphans();
+    if (now_ >= decided_ + pace_) Decide();
+    next_tick_ = leased_ > 0 ? now_ + pace_ : kNoTime;
+  }
+  out_ = nullptr;
+}
+
+void AdaptiveStep::On(const ListProgress& event) {
+  if (!workers_[event.worker].live) return;
+  workers_[event.worker].forecast.Report(event.done, now_ - Latency(event.worker));
+}
+
+void AdaptiveStep::On(const ListReleased& event) {
+  Worker& worker = workers_[event.worker];
+  if (!worker.live || worker.asks.empty()) return;
+  const std::vector<PartitionId> asked = std::move(worker.asks.front());
+  worker.asks.pop_front();
+  std::vector<std::vector<PartitionId>> given(workers_.size());
+  for (const PartitionId p : asked) {
+    const auto meant = asked_for_.find(p);
+    const WorkerId to = meant->second;
+    --workers_[to].incoming;
+    --worker.asked;
+    asked_for_.erase(meant);
+    // What it had started, it keeps.
+    if (std::find(event.partitions.begin(), event.partitions.end(), p) == event.partitions.end()) {
+      continue;
+    }
+    worker.list.erase(
+        std::find(worker.list.begin() + worker.forecast.done(), worker.list.end(), p));
+    --leased_;
+    if (workers_[to].live) {
+      given[to].push_back(p);
+    } else {
+      orphans_.push_back(p);
+    }
+  }
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    if (!given[w].empty()) Extend(w, std::move(given[w]));
+  }
+}
+
+void AdaptiveStep::On(const VectorArrived& event) {
+  Worker& worker = workers_[event.worker];
+  if (!worker.live) return;
+  MOTLEY_ASSERT(worker.spent + event.entries <= worker.list.size());
+  for (uint32_t i = 0; i < event.entries; ++i) {
+    const PartitionId p = worker.list[worker.spent++];
+    MOTLEY_ASSERT(!covered_[p]);
+    covered_[p] = true;
+    --missing_;
+    --leased_;
+  }
+  worker.forecast.Report(worker.spent, now_ - Latency(event.worker));
+}
+
+void AdaptiveStep::On(const StepWorkerLost& event) {
+  Worker& worker = workers_[event.worker];
+  if (!worker.live) return;
+  worker.live = false;
+  for (size_t i = worker.spent; i < worker.list.size(); ++i) {
+    orphans_.push_back(worker.list[i]);
+    const auto at = asked_for_.find(worker.list[i]);
+    if (at == asked_for_.end()) continue;
+    --workers_[at->second].incoming;
+    asked_for_.erase(at);
+  }
+  leased_ -= worker.list.size() - worker.spent;
+  worker.list.resize(worker.spent);
+  worker.asks.clear();
+}
+
+// --- Decisions ---
+
+double AdaptiveStep::DryAt(WorkerId w) const {
+  const Worker& worker = workers_[w];
+  const auto kept = static_cast<uint32_t>(worker.list.size()) - worker.asked;
+  if (kept <= worker.forecast.done()) return now_;
+  return worker.forecast.DoneAt(kept, now_);
+}
+
+std::vector<BalanceWorker> AdaptiveStep::View() const {
+  std::vector<BalanceWorker> view(workers_.size());
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    const Worker& worker = workers_[w];
+    BalanceWorker& seen = view[w];
+    seen.takes = worker.live;
+    seen.seconds = worker.forecast.Seconds(now_);
+    if (!worker.live) continue;
+    // What is asked for now is there after the owner's answer: three ways.
+    seen.finish = std::max(DryAt(w) + worker.incoming * seen.seconds, now_ + 3 * Latency(w));
+  }
+  SetSlots(view);
+  return view;
+}
+
+// What each will not have begun when it hears of it.
+void AdaptiveStep::AddMovable(std::vector<BalanceWorker>& view) const {
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    const Worker& worker = workers_[w];
+    if (!worker.live) continue;
+    const double begun = now_ + Latency(w);
+    for (auto i = worker.forecast.done() + 1; i < worker.list.size(); ++i) {
+      const PartitionId p = worker.list[i];
+      if (asked_for_.contains(p) || worker.forecast.DoneAt(i, now_) < begun) continue;
+      view[w].movable.push_back(p);
+    }
+  }
+}
+
+// Each to the holder that would have it done first.
+void AdaptiveStep::GiveOrphans() {
+  if (orphans_.empty()) return;
+  std::vector<BalanceWorker> view = View();
+  std::vector<std::vector<PartitionId>> given(workers_.size());
+  std::vector<PartitionId> left;
+  for (const PartitionId p : orphans_) {
+    WorkerId best = 0;
+    double done = kNoTime;
+    for (const WorkerId w : setting_.holders[p]) {
+      if (!workers_[w].live) continue;
+      const double late = view[w].finish + view[w].before + view[w].seconds;
+      if (late < done) best = w, done = late;
+    }
+    if (done == kNoTime) {
+      left.push_back(p);
+      continue;
+    }
+    view[best].finish += view[best].seconds;
+    given[best].push_back(p);
+  }
+  orphans_ = std::move(left);
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    if (!given[w].empty()) Extend(w, std::move(given[w]));
+  }
+}
+
+void AdaptiveStep::Decide() {
+  decided_ = now_;
+  std::vector<BalanceWorker> view = View();
+  const double as_it_is = LastOf(view);
+  const auto worth = [&](double evened) {
+    return as_it_is - evened > kDoubt * std::max(0.0, evened - now_) + pace_;
+  };
+  std::vector<BalanceMove> moves;
+  if (worth(EvenedOf(view)) || AnyNearlyDry()) {
+    AddMovable(view);
+    moves = Balance(view, setting_.holders);
+    Ask(worth(LastOf(view)) ? moves : Urgent(moves));
+  }
+  TellWhoIsNearlyDone(moves);
+}
+
+// An answer to what is asked later than this comes too late.
+double AdaptiveStep::Lead(WorkerId giver, WorkerId taker) const {
+  return 2 * Latency(giver) + Latency(taker) + 2 * pace_;
+}
+
+bool AdaptiveStep::AnyNearlyDry() const {
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    if (!workers_[w].live) continue;
+    const double incoming = workers_[w].incoming * workers_[w].forecast.Seconds(now_);
+    if (DryAt(w) + incoming <= now_ + Lead(slowest_link_, w)) return true;
+  }
+  return false;
+}
+
+// Those that cannot wait: the taker is about to run dry, or the giver to begin them.
+std::vector<BalanceMove> AdaptiveStep::Urgent(const std::vector<BalanceMove>& moves) const {
+  std::vector<double> dry(workers_.size(), -1);
+  std::vector<BalanceMove> urgent;
+  for (const BalanceMove& move : moves) {
+    const Worker& giver = workers_[move.from];
+    const double seconds = workers_[move.to].forecast.Seconds(now_);
+    if (dry[move.to] < 0) dry[move.to] = DryAt(move.to) + workers_[move.to].incoming * seconds;
+    const auto at = std::find(giver.list.begin(), giver.list.end(), move.partition);
+    const double begins =
+        giver.forecast.DoneAt(static_cast<uint32_t>(at - giver.list.begin()), now_);
+    const bool runs_dry = dry[move.to] <= now_ + Lead(move.from, move.to);
+    const bool is_begun = begins <= now_ + Latency(move.from) + 2 * pace_;
+    if (!runs_dry && !is_begun) continue;
+    urgent.push_back(move);
+    dry[move.to] += seconds;
+  }
+  return urgent;
+}
+
+void AdaptiveStep::Ask(const std::vector<BalanceMove>& moves) {
+  std::vector<std::vector<PartitionId>> asked(workers_.size());
+  for (const BalanceMove& move : moves) {
+    asked[move.from].push_back(move.partition);
+    asked_for_[move.partition] = move.to;
+    ++workers_[move.from].asked;
+    ++workers_[move.to].incoming;
+  }
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    if (asked[w].empty()) continue;
+    workers_[w].asks.push_back(asked[w]);
+    out_->emplace_back(RevokeList{w, std::move(asked[w])});
+  }
+}
+
+void AdaptiveStep::TellWhoIsNearlyDone(const std::vector<BalanceMove>& moves) {
+  std::vector<bool> gets(workers_.size(), false);
+  for (const BalanceMove& move : moves) gets[move.to] = true;
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    Worker& worker = workers_[w];
+    if (!worker.live || worker.told || gets[w] || worker.incoming > 0) continue;
+    if (worker.spent == worker.list.size()) continue;
+    if (DryAt(w) > now_ + Latency(w) + 2 * pace_) continue;
+    worker.told = true;
+    out_->emplace_back(SendVector{w});
+  }
+}
+
+void AdaptiveStep::Extend(WorkerId w, std::vector<PartitionId> partitions) {
+  Worker& worker = workers_[w];
+  if (worker.idle()) worker.forecast.Start(now_ > 0 ? now_ + Latency(w) : 0);
+  worker.told = false;
+  leased_ += partitions.size();
+  worker.list.insert(worker.list.end(), partitions.begin(), partitions.end());
+  out_->emplace_back(ExtendList{w, std::move(partitions)});
+}
+
+}  // namespace motley

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exclusive leases: every partition is one worker's at a time, so that plain sums of what each
+// computed add up to the exact gradient, whoever was slow. A step begins with balanced shares; the
+// policy predicts from reports who will be done when, and shortly before a worker runs dry asks the
+// late ones to give back what they have not started and it holds copies of. A partition that was
+// given back is leased again; one that had been started stays. What a straggler did finish counts.
+#pragma once
+
+#include <deque>
+#include <limits>
+#include <unordered_map>
+#include <vector>
+
+#include "scheduler/step/balance.h"
+#include "scheduler/step/forecast.h"
+#include "scheduler/step/step_policy.h"
+
+namespace motley {
+
+class AdaptiveStep final : public StepPolicy {
+ public:
+  // Every live worker that holds copies gets work; `setting` is kept.
+  explicit AdaptiveStep(StepSetting setting);
+
+  void Begin(std::vector<StepCommand>& out) override;
+  void OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) override;
+  double NextTick() const override { return next_tick_; }
+
+ private:
+  struct Worker {
+    explicit Worker(Forecast as_known) : forecast(as_known) {}
+    std::vector<PartitionId> list;  // Leased to it, in its order.
+    Forecast forecast;
+    uint32_t spent = 0;                         // Entries of `list` whose vector came.
+    uint32_t asked = 0;                         // Of `list`, to be given back.
+    std::deque<std::vector<PartitionId>> asks;  // Not answered yet, in the order they were made.
+    uint32_t incoming = 0;                      // Meant for it, asked of others.
+    bool live = true;
+    bool told = false;  // To send at the end of the list.
+    bool idle() const { return forecast.done() == list.size(); }
+  };
+
+  void On(const ListProgress& event);
+  void On(const ListReleased& event);
+  void On(const VectorArrived& event);
+  void On(const StepWorkerLost& event);
+  void On(const StepTick&) {}
+
+  double Latency(WorkerId w) const { return setting_.workers[w].latency_seconds; }
+  void SetSlots(std::vector<BalanceWorker>& workers) const;
+  std::vector<BalanceWorker> View() const;
+  void AddMovable(std::vector<BalanceWorker>& view) const;
+  double DryAt(WorkerId w) const;
+  void ShareOut();
+  void GiveOrphans();
+  void Decide();
+  double Lead(WorkerId giver, WorkerId taker) const;
+  bool AnyNearlyDry() const;
+  std::vector<BalanceMove> Urgent(const std::vector<BalanceMove>& moves) const;
+  void Ask(const std::vector<BalanceMove>& moves);
+  void TellWhoIsNearlyDone(const std::vector<BalanceMove>& moves);
+  void Extend(WorkerId w, std::vector<PartitionId> partitions);
+
+  StepSetting setting_;
+  std::vector<Worker> workers_;
+  std::vector<bool> covered_;                            // By vectors that came.
+  std::unordered_map<PartitionId, WorkerId> asked_for_;  // Asked back, and for whom.
+  std::vector<PartitionId> orphans_;                     // Leased to nobody.
+  WorkerId slowest_link_ = 0;                            // Of the greatest latency.
+  size_t missing_ = 0;                                   // Partitions that are not covered.
+  size_t leased_ = 0;  // Entries of live workers that no vector covers yet.
+  double now_ = 0;
+  double pace_ = 0;  // Least time between decisions.
+  double decided_ = -std::numeric_limits<double>::infinity();
+  double next_tick_ = std::numeric_limits<double>::infinity();
+  std::vector<StepCommand>* out_ = nullptr;  // Of the event being handled.
+};
+
+}  // namespace motley

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/step/forecast.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace motley {
+namespace {
+
+// Reports that differ by less than this from the prediction are taken for noise, and averaged with
+// it as if it had been so many reports.
+constexpr double kAgrees = 0.25;
+constexpr double kPriorWeight = 1;
+// A report may be late by this much before silence says anything.
+constexpr double kPatience = 1.25;
+
+}  // namespace
+
+Forecast::Forecast(double seconds_per_partition, double overhead_seconds, double latency_seconds)
+    : prior_(seconds_per_partition), overhead_(overhead_seconds), latency_(latency_seconds) {}
+
+void Forecast::Start(double time) { since_ = std::max(since_, time); }
+
+void Forecast::Report(uint32_t done, double time) {
+  if (done <= done_) return;
+  worked_ += std::max(0.0, time - since_ - (done_ == 0 ? overhead_ : 0));
+  since_ = time;
+  done_ = done;
+}
+
+double Forecast::Expected() const {
+  if (done_ == 0) return prior_;
+  const double seen = worked_ / done_;
+  if (std::abs(seen - prior_) > kAgrees * prior_) return seen;
+  return (kPriorWeight * prior_ + worked_) / (kPriorWeight + done_);
+}
+
+double Forecast::Seconds(double time) const {
+  const double expected = Expected();
+  const double silent = time - latency_ - since_ - (done_ == 0 ? overhead_ : 0);
+  return silent > kPatience * expected ? silent : expected;
+}
+
+double Forecast::DoneAt(uint32_t entry, double time) const {
+  const double begins = since_ + (done_ == 0 ? overhead_ : 0);
+  return std::max(time, begins + (entry - done_) * Seconds(time));
+}
+
+}  // namespace motley

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// When one worker will be done with its list, from what it reported so far in this step. Pure.
+#pragma once
+
+#include <cstdint>
+
+namespace motley {
+
+// Times are seconds since the beginning of the step, as the worker lived them: a report is dated
+// when it was sent.
+class Forecast {
+ public:
+  // `latency_seconds`: a report is known that long after it was sent.
+  Forecast(double seconds_per_partition, double overhead_seconds, double latency_seconds);
+
+  // It had nothing to do until `time`, and has since.
+  void Start(double time);
+  // `done` entries in all were computed by `time`.
+  void Report(uint32_t done, double time);
+
+  // Seconds per partition, judged at `time`: what was predicted while reports agree with it, what
+  // they say otherwise; and never less than silence since the last one proves.
+  double Seconds(double time) const;
+  // When entry number `entry` (from 1; more than were reported) will be done, judged at `time`.
+  double DoneAt(uint32_t entry, double time) const;
+  uint32_t done() const { return done_; }
+
+ private:
+  double Expected() const;  // Seconds per partition, from reports alone.
+
+  double prior_;
+  double overhead_;
+  double latency_;
+  double worked_ = 0;  // Seconds that the reported entries took.
+  double since_ = 0;   // Of the last report, or start.
+  uint32_t done_ = 0;
+};
+
+}  // namespace motley

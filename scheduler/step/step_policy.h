@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// How one step is worked off: who computes which partitions in which order, who sends its vector
+// when, and when the step has enough. A policy decides and nothing else: no I/O, clock, threads or
+// hidden randomness, so the cost-only step model (scheduler/step_model.h) runs the very code that
+// serves a job.
+//
+// Every worker has a list of partitions and computes them in order into one running sum. What it
+// sends, a vector, covers the entries computed since the last one; once sent, an entry is spent.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace motley {
+
+// What is known of a worker when a step begins. Seconds count from the beginning of the step.
+struct StepWorker {
+  double seconds_per_partition = 1;  // Predicted, > 0.
+  double overhead_seconds = 0;       // Before its first partition.
+  double latency_seconds = 0;        // One way, of a control message.
+  double message_seconds = 0;        // For which one of its vectors occupies the server's link.
+  bool live = true;
+};
+
+// Workers are numbered by their place in `workers`.
+struct StepSetting {
+  std::vector<StepWorker> workers;
+  std::vector<std::vector<WorkerId>> holders;  // By partition; the primary first.
+};
+
+// --- Events ---
+// The first `done` entries of everything that it was given and kept are computed.
+struct ListProgress {
+  WorkerId worker;
+  uint32_t done;
+};
+// The answer to RevokeList: these had not been started and are dropped; the others asked for stay.
+struct ListReleased {
+  WorkerId worker;
+  std::vector<PartitionId> partitions;
+};
+// A vector came, over the next `entries` entries of the worker's list.
+struct VectorArrived {
+  WorkerId worker;
+  uint32_t entries;
+};
+struct StepWorkerLost {
+  WorkerId worker;
+};
+struct StepTick {};
+using StepEvent = std::variant<ListProgress, ListReleased, VectorArrived, StepWorkerLost, StepTick>;
+
+// --- Commands ---
+// Appended to the worker's list. It sends nothing until it is told to.
+struct ExtendList {
+  WorkerId worker;
+  std::vector<PartitionId> partitions;
+};
+// Give back those that were not started.
+struct RevokeList {
+  WorkerId worker;
+  std::vector<PartitionId> partitions;
+};
+// Send the vector: as soon as the list is done, or now over what is done. Void when the list is
+// extended before that.
+struct SendVector {
+  WorkerId worker;
+  bool now = false;
+};
+// The step has enough: everybody stops.
+struct StepEnough {};
+using StepCommand = std::variant<ExtendList, RevokeList, SendVector, StepEnough>;
+
+class StepPolicy {
+ public:
+  virtual ~StepPolicy() = default;
+
+  // Appends to `out` what the beginning of the step causes.
+  virtual void Begin(std::vector<StepCommand>& out) = 0;
+  // `now` in seconds since the beginning, never going back.
+  virtual void OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) = 0;
+  // When to send the next StepTick; infinity when none is wanted.
+  virtual double NextTick() const = 0;
+  // What a vector has of the gradient's length: 1, or less for codes that shorten messages.
+  virtual double vector_fraction() const { return 1; }
+  // A worker sends after every partition, without being told.
+  virtual bool sends_each() const { return false; }
+};
+
+}  // namespace motley

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/step_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "base/assert.h"
+#include "base/random.h"
+
+namespace motley {
+namespace {
+
+constexpr double kNoTime = std::numeric_limits<double>::infinity();
+
+// What happens next. `note` names what a message carries, or the life of a timer.
+struct Due {
+  enum class Kind : uint8_t { kToWorker, kToServer, kPartitionDone, kAtLink, kDeath, kTick };
+  double time;
+  uint64_t order;  // Of equal times, the one that was set first.
+  Kind kind;
+  WorkerId worker;
+  uint32_t note;
+
+  bool operator>(const Due& other) const {
+    return time != other.time ? time > other.time : order > other.order;
+  }
+};
+
+struct WorkerState {
+  std::vector<PartitionId> list;
+  uint32_t done = 0;
+  uint32_t sent = 0;
+  bool busy = false;
+  bool send_at_end = false;
+  bool dead = false;
+  double began = 0;  // Of what it computes.
+  uint32_t vectors = 0;
+};
+
+class StepRun {
+ public:
+  StepRun(const StepSetting& setting, StepPolicy& policy, const StepModelOptions& options)
+      : setting_(setting),
+        policy_(policy),
+        options_(options),
+        random_(options.seed, Stream::kSimulation),
+        workers_(setting.workers.size()) {}
+
+  StepOutcome Run();
+
+ private:
+  ModelWorker Truth(WorkerId w) const {
+    return options_.truth.empty() ? ModelWorker{} : options_.truth[w];
+  }
+  void Push(double time, Due::Kind kind, WorkerId worker, uint32_t note);
+  Due Pop();
+  void Handle(const Due& due);
+  void Tell(const StepEvent& event);
+  void CarryOut();
+  void ToServer(WorkerId worker, StepEvent event);
+  void AtWorker(WorkerId w, StepCommand& command);
+  void Revoke(WorkerId w, const std::vector<PartitionId>& asked);
+  void Compute(WorkerId w);
+  void PartitionDone(WorkerId w);
+  void Send(WorkerId w);
+  void AtLink(const Due& due);
+
+  const StepSetting& setting_;
+  StepPolicy& policy_;
+  const StepModelOptions& options_;
+  Random random_;
+  std::vector<WorkerState> workers_;
+  std::vector<Due> due_;  // A heap, the next one in front.
+  std::vector<StepCommand> commands_, sent_commands_;
+  std::vector<StepEvent> events_;
+  double now_ = 0;
+  double link_free_ = 0;
+  double tick_ = kNoTime;  // The one that is set.
+  uint64_t order_ = 0;
+  bool enough_ = false;
+  StepOutcome outcome_;
+};
+
+void StepRun::Push(double time, Due::Kind kind, WorkerId worker, uint32_t note) {
+  due_.push_back({time, order_++, kind, worker, note});
+  std::push_heap(due_.begin(), due_.end(), std::greater<>());
+}
+
+Due StepRun::Pop() {
+  std::pop_heap(due_.begin(), due_.end(), std::greater<>());
+  const Due due = due_.back();
+  due_.pop_back();
+  return due;
+}
+
+StepOutcome StepRun::Run() {
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    if (!setting_.workers[w].live) workers_[w].dead = true;
+    const double dies_at = Truth(w).dies_at;
+    if (!workers_[w].dead && dies_at < kNoTime) Push(dies_at, Due::Kind::kDeath, w, 0);
+  }
+  policy_.Begin(commands_);
+  CarryOut();
+  while (!enough_ && !due_.empty()) {
+    const Due due = Pop();
+    now_ = due.time;
+    ++outcome_.events;
+    Handle(due);
+  }
+  if (enough_) outcome_.seconds = now_;
+  for (const WorkerState& worker : workers_) {
+    outcome_.most_vectors = std::max(outcome_.most_vectors, worker.vectors);
+  }
+  return std::move(outcome_);
+}
+
+void StepRun::Handle(const Due& due) {
+  switch (due.kind) {
+    case Due::Kind::kToWorker:
+      if (!workers_[due.worker].dead) AtWorker(due.worker, sent_commands_[due.note]);
+      break;
+    case Due::Kind::kToServer: Tell(events_[due.note]); break;
+    case Due::Kind::kPartitionDone:
+      if (!workers_[due.worker].dead) PartitionDone(due.worker);
+      break;
+    case Due::Kind::kAtLink: AtLink(due); break;
+    case Due::Kind::kDeath:
+      workers_[due.worker].dead = true;
+      events_.emplace_back(StepWorkerLost{due.worker});
+      Push(now_ + options_.notice_seconds, Due::Kind::kToServer, due.worker,
+           static_cast<uint32_t>(events_.size() - 1));
+      break;
+    case Due::Kind::kTick:
+      if (due.time != tick_) break;  // Superseded.
+      tick_ = kNoTime;
+      Tell(StepTick{});
+  }
+}
+
+void StepRun::Tell(const StepEvent& event) {
+  policy_.OnEvent(event, now_, commands_);
+  CarryOut();
+}
+
+void StepRun::CarryOut() {
+  for (StepCommand& command : commands_) {
+    if (std::holds_alternative<StepEnough>(command)) {
+      enough_ = true;
+      continue;
+    }
+    const WorkerId to = std::visit(
+        [](const auto& c) -> WorkerId {
+          if constexpr (requires { c.worker; }) return c.worker;
+          return 0;
+        },
+        command);
+    ++outcome_.controls;
+    sent_commands_.push_back(std::move(command));
+    // What begins a step travels with its parameters, which no scheme can do without.
+    const double latency = now_ > 0 ? setting_.workers[to].latency_seconds : 0;
+    Push(now_ + latency, Due::Kind::kToWorker, to,
+         static_cast<uint32_t>(sent_commands_.size() - 1));
+  }
+  commands_.clear();
+  const double tick = policy_.NextTick();
+  if (tick < kNoTime && tick != tick_) {
+    tick_ = std::max(tick, now_);
+    Push(tick_, Due::Kind::kTick, 0, 0);
+  }
+}
+
+void StepRun::ToServer(WorkerId worker, StepEvent event) {
+  ++outcome_.controls;
+  events_.push_back(std::move(event));
+  Push(now_ + setting_.workers[worker].latency_seconds, Due::Kind::kToServer, worker,
+       static_cast<uint32_t>(events_.size() - 1));
+}
+
+void StepRun::AtWorker(WorkerId w, StepCommand& command) {
+  WorkerState& worker = workers_[w];
+  if (auto* extend = std::get_if<ExtendList>(&command)) {
+    worker.list.insert(worker.list.end(), extend->partitions.begin(), extend->partitions.end());
+    worker.send_at_end = false;
+    Compute(w);
+  } else if (auto* revoke = std::get_if<RevokeList>(&command)) {
+    Revoke(w, revoke->partitions);
+  } else if (auto* send = std::get_if<SendVector>(&command)) {
+    worker.send_at_end = true;
+    if (send->now || !worker.busy) Send(w);
+  }
+}
+
+void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
+  WorkerState& worker = workers_[w];
+  const auto first = worker.list.begin() + worker.done + (worker.busy ? 1 : 0);
+  ListReleased released{w, {}};
+  const auto keeps = [&](PartitionId p) {
+    if (std::find(asked.begin(), asked.end(), p) == asked.end()) return true;
+    released.partitions.push_back(p);
+    return false;
+  };
+  worker.list.erase(std::stable_partition(first, worker.list.end(), keeps), worker.list.end());
+  ToServer(w, std::move(released));
+}
+
+void StepRun::Compute(WorkerId w) {
+  WorkerState& worker = workers_[w];
+  if (worker.busy || worker.done == worker.list.size()) return;
+  const StepWorker& known = setting_.workers[w];
+  double seconds = known.seconds_per_partition;
+  if (options_.jitter > 0) seconds *= std::max(0.1, 1 + options_.jitter * random_.Normal());
+  if (worker.done == 0) seconds += known.overhead_seconds;
+  worker.busy = true;
+  worker.began = now_;
+  Push(now_ + seconds * Truth(w).slowdown, Due::Kind::kPartitionDone, w, 0);
+}
+
+void StepRun::PartitionDone(WorkerId w) {
+  WorkerState& worker = workers_[w];
+  worker.busy = false;
+  ++outcome_.partitions;
+  if (options_.record) {
+    outcome_.spans.push_back(
+        {w, StepSpan::Kind::kCompute, worker.began, now_, worker.list[worker.done]});
+  }
+  ++worker.done;
+  if (policy_.sends_each()) {
+    Send(w);
+  } else {
+    ToServer(w, ListProgress{w, worker.done});
+    if (worker.done == worker.list.size() && worker.send_at_end) Send(w);
+  }
+  Compute(w);
+}
+
+void StepRun::Send(WorkerId w) {
+  WorkerState& worker = workers_[w];
+  if (worker.done == worker.sent) return;
+  Push(now_ + setting_.workers[w].latency_seconds, Due::Kind::kAtLink, w,
+       worker.done - worker.sent);
+  worker.sent = worker.done;
+  ++worker.vectors;
+}
+
+void StepRun::AtLink(const Due& due) {
+  const double begins = std::max(now_, link_free_);
+  link_free_ = begins + setting_.workers[due.worker].message_seconds * policy_.vector_fraction();
+  ++outcome_.vectors;
+  if (options_.record) {
+    outcome_.spans.push_back({due.worker, StepSpan::Kind::kSend, begins, link_free_, 0});
+  }
+  events_.emplace_back(VectorArrived{due.worker, due.note});
+  Push(link_free_, Due::Kind::kToServer, due.worker, static_cast<uint32_t>(events_.size() - 1));
+}
+
+}  // namespace
+
+StepOutcome RunStepModel(const StepSetting& setting, StepPolicy& policy,
+                         const StepModelOptions& options) {
+  MOTLEY_ASSERT(options.truth.empty() || options.truth.size() == setting.workers.size());
+  return StepRun(setting, policy, options).Run();
+}
+
+}  // namespace motley

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step would cost: a step policy run against costs only, on virtual time. No gradients, no
+// sockets; the planner asks it which scheme a cluster should use. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/ids.h"
+#include "scheduler/step/step_policy.h"
+
+namespace motley {
+
+// What is true of a worker in this step, which the policy does not know.
+struct ModelWorker {
+  double slowdown = 1;  // Its partitions take so many times what was predicted.
+  double dies_at = std::numeric_limits<double>::infinity();  // Seconds; 0: dead from the start.
+};
+
+struct StepModelOptions {
+  std::vector<ModelWorker> truth;  // One per worker, or empty: as predicted.
+  double jitter = 0;               // Relative standard deviation of one partition's time.
+  double notice_seconds = 0;       // From a death until the policy hears of it.
+  uint64_t seed = 0;
+  bool record = false;  // Fill StepOutcome::spans.
+};
+
+// What a worker did between two times.
+struct StepSpan {
+  enum class Kind : uint8_t { kCompute, kSend };
+  WorkerId worker = 0;
+  Kind kind = Kind::kCompute;
+  double from = 0, to = 0;
+  PartitionId partition = 0;  // Of kCompute.
+};
+
+struct StepOutcome {
+  double seconds = std::numeric_limits<double>::infinity();  // Until enough had arrived; or never.
+  uint64_t vectors = 0;                                      // That were sent whole, needed or not.
+  uint32_t most_vectors = 0;                                 // Of one worker.
+  uint64_t partitions = 0;                                   // That were computed, needed or not.
+  uint64_t controls = 0;                                     // Control messages, both ways.
+  uint64_t events = 0;
+  std::vector<StepSpan> spans;
+};
+
+// Control messages take the worker's latency; vectors the latency, and one after the other occupy
+// the server's link for message_seconds * vector_fraction() each, in the order they were sent.
+StepOutcome RunStepModel(const StepSetting& setting, StepPolicy& policy,
+                         const StepModelOptions& options);
+
+}  // namespace motley

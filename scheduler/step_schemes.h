@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of step schemes: how many copies of what are where, and which policy works a step off.
+// To add one: a policy in scheduler/step/, and one line in step_schemes.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "scheduler/step/step_policy.h"
+
+namespace motley {
+
+struct SchemeRequest {
+  std::vector<StepWorker> workers;  // As predicted.
+  uint32_t partitions = 0;          // At least one per worker.
+  uint32_t copies = 1;  // Of each partition, r; schemes with a tolerance have s = r - 1.
+  uint64_t seed = 0;    // Of codes that draw coefficients.
+};
+
+struct StepScheme {
+  StepSetting setting;
+  // A fresh policy for one step over `setting`; any thread.
+  std::function<std::unique_ptr<StepPolicy>()> policy;
+};
+
+struct StepSchemeKind {
+  const char* name;
+  const char* summary;  // One line for --help.
+  uint32_t least_copies;
+  // kInvalidArgument, with what to change, when the scheme cannot serve the request.
+  Result<StepScheme> (*make)(const SchemeRequest& request);
+};
+
+// Every scheme, in the order of --help.
+const std::vector<StepSchemeKind>& StepSchemes();
+// kNotFound for an unknown name, with the names there are.
+Result<StepScheme> MakeStepScheme(std::string_view name, const SchemeRequest& request);
+
+}  // namespace motley

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/step/adaptive_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/random.h"
+#include "scheduler/load_balance.h"
+#include "scheduler/step_model.h"
+#include "tests/scheduler/lease_checker.h"
+
+namespace motley {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Workers of such speeds (partitions per second), with balanced shares and backups in proportion.
+StepSetting Cluster(const std::vector<double>& speeds, uint32_t partitions, uint32_t copies,
+                    double latency, double message = 0) {
+  ShareRequest request;
+  request.partitions = partitions;
+  request.copies = copies;
+  StepSetting setting;
+  for (const double speed : speeds) {
+    ShareWorker worker;
+    worker.curve.seconds_per_sample = 1 / speed;
+    request.workers.push_back(worker);
+    setting.workers.push_back({1 / speed, 0, latency, message, true});
+  }
+  Result<Placement> placement = PlaceBalanced(request);
+  EXPECT_TRUE(placement.ok()) << placement.status().ToString();
+  if (placement.ok()) setting.holders = placement->holders;
+  return setting;
+}
+
+struct CheckedRun {
+  StepOutcome outcome;
+  std::vector<std::string> violations;
+};
+
+CheckedRun RunChecked(const StepSetting& setting, const StepModelOptions& options) {
+  AdaptiveStep policy(setting);
+  LeaseChecker checker(setting, policy);
+  CheckedRun run;
+  run.outcome = RunStepModel(setting, checker, options);
+  run.violations = checker.violations();
+  return run;
+}
+
+// The cluster of Wang et al. (ICDCS 2019); a step of ideal work takes one second.
+const std::vector<double> kLab = {40, 40, 80, 80, 160, 160, 160, 240};
+constexpr uint32_t kPartitions = 960;
+
+// Over which worker it befalls, and draws of 4 % noise of the speeds.
+double MeanWith(double slowdown, double message, double& worst_ratio, double& most_vectors) {
+  const StepSetting setting = Cluster(kLab, kPartitions, 2, 0.01, message);
+  double total = 0;
+  int runs = 0;
+  worst_ratio = most_vectors = 0;
+  for (WorkerId slow = 0; slow < kLab.size(); ++slow) {
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+      Random random(seed, Stream::kTest);
+      StepModelOptions options;
+      options.truth.resize(kLab.size());
+      options.notice_seconds = 0.02;
+      double rate = 0;
+      for (WorkerId w = 0; w < kLab.size(); ++w) {
+        ModelWorker& truth = options.truth[w];
+        truth.slowdown = 1 + 0.04 * random.Normal();
+        if (w == slow && slowdown == kInfinity) {
+          truth.dies_at = 0;
+          continue;
+        }
+        if (w == slow) truth.slowdown *= slowdown;
+        rate += kLab[w] / truth.slowdown;
+      }
+      const CheckedRun run = RunChecked(setting, options);
+      EXPECT_THAT(run.violations, testing::IsEmpty());
+      total += run.outcome.seconds;
+      worst_ratio = std::max(worst_ratio, run.outcome.seconds * rate / kPartitions);
+      most_vectors = std::max(most_vectors, 1.0 * run.outcome.most_vectors);
+      ++runs;
+    }
+  }
+  return total / runs;
+}
+
+struct Case {
+  double slowdown;
+  double mean;
+};
+
+class AdaptiveLab : public testing::TestWithParam<Case> {};
+
+TEST_P(AdaptiveLab, StaysNearTheFluidLimit) {
+  double ratio = 0, vectors = 0;
+  EXPECT_LE(MeanWith(GetParam().slowdown, 0, ratio, vectors), GetParam().mean);
+  EXPECT_LE(ratio, 1.10);
+  EXPECT_LE(vectors, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, AdaptiveLab,
+                         testing::Values(Case{1, 1.04}, Case{2, 1.10}, Case{5, 1.16},
+                                         Case{kInfinity, 1.19}));
+
+TEST(AdaptiveStep, VectorsThatShareTheLinkComeOneAfterTheOther) {
+  double ratio = 0, vectors = 0;
+  // The single-port divisible-load optimum is 1.033: sum of speed x slot, the slowest first.
+  EXPECT_LE(MeanWith(1, 0.01, ratio, vectors), 1.033 * 1.04);
+  EXPECT_EQ(vectors, 1);
+}
+
+TEST(AdaptiveStep, DeathAtAnyMomentCostsLittleMoreThanWhatItDid) {
+  const StepSetting setting = Cluster(kLab, kPartitions, 2, 0.01);
+  double total = 0, worst = 0;
+  constexpr int kRuns = 60;
+  for (uint64_t seed = 0; seed < kRuns; ++seed) {
+    Random random(seed, Stream::kTest);
+    StepModelOptions options;
+    options.truth.resize(kLab.size());
+    options.jitter = 0.05;
+    options.notice_seconds = 0.02;
+    options.seed = seed;
+    options.truth[seed % kLab.size()].dies_at = random.NextDouble();
+    const CheckedRun run = RunChecked(setting, options);
+    EXPECT_THAT(run.violations, testing::IsEmpty());
+    total += run.outcome.seconds;
+    worst = std::max(worst, run.outcome.seconds);
+  }
+  EXPECT_LE(total / kRuns, 1.25);
+  EXPECT_LE(worst, 1.45);
+}
+
+// Whatever the cluster is, what is believed of it and what happens: leases never overlap, every
+// partition counts once, and the step ends as long as somebody holds each.
+TEST(AdaptiveStep, IsExactOnAnyClusterAndEnds) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed, Stream::kTest, 1);
+    const auto n = static_cast<uint32_t>(2 + random.Below(12));
+    std::vector<double> speeds(n);
+    for (double& speed : speeds) speed = std::exp(3 * random.NextDouble());
+    const auto copies = static_cast<uint32_t>(1 + random.Below(std::min(n, 3u)));
+    const double latency = 0.3 * std::exp(-8 * random.NextDouble());
+    const auto partitions = static_cast<uint32_t>(n * (1 + random.Below(24)));
+    const StepSetting setting =
+        Cluster(speeds, partitions, copies, latency, random.Chance(0.5) ? 0.01 : 0);
+    StepModelOptions options;
+    options.truth.resize(n);
+    options.jitter = random.Chance(0.5) ? 0.2 : 0;
+    options.seed = seed;
+    options.notice_seconds = 0.02;
+    for (ModelWorker& truth : options.truth) truth.slowdown = std::exp(3.2 * random.Normal() / 2);
+    for (uint32_t dead = 0; dead + 1 < copies; ++dead) {
+      options.truth[random.Below(n)].dies_at = 2 * random.NextDouble();
+    }
+    const CheckedRun run = RunChecked(setting, options);
+    EXPECT_THAT(run.violations, testing::IsEmpty()) << "seed " << seed;
+    EXPECT_LT(run.outcome.seconds, kInfinity) << "seed " << seed;
+  }
+}
+
+TEST(AdaptiveStep, WithoutAHolderTheStepDoesNotEnd) {
+  const StepSetting setting = Cluster({1, 1}, 8, 1, 0.01);
+  StepModelOptions options;
+  options.truth.resize(2);
+  options.truth[1].dies_at = 1;
+  EXPECT_EQ(RunChecked(setting, options).outcome.seconds, kInfinity);
+}
+
+}  // namespace
+}  // namespace motley
