@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/parse.h"
+#include "base/suggest.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 

@@ -8,9 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "base/suggest.h"
 #include "fmt/core.h"
-#include "fmt/ranges.h"
 
 namespace motley {
 namespace {
@@ -78,15 +76,6 @@ Result<Duration> ParseDuration(std::string_view flag, std::string_view text, dou
       fmt::format("{} {}: not a time between 1ns and {:g}s. Give a number with its unit (s, ms, us "
                   "or ns), like 2ms",
                   flag, text, most_seconds));
-}
-
-Status CheckChoice(std::string_view flag, std::string_view value,
-                   const std::vector<std::string>& choices) {
-  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return Status::Ok();
-  const std::string close = Suggest(value, choices);
-  return Status::InvalidArgument(fmt::format(
-      "{} '{}' is not known.{} It is one of: {}", flag, value,
-      close.empty() ? "" : fmt::format(" Did you mean '{}'?", close), fmt::join(choices, ", ")));
 }
 
 }  // namespace motley

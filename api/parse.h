@@ -17,8 +17,5 @@ Result<std::vector<double>> ParseSpeeds(std::string_view flag, std::string_view 
 // "2ms", "1.5s", "250us", "800ns": at least 1ns, at most `most_seconds`.
 Result<Duration> ParseDuration(std::string_view flag, std::string_view text,
                                double most_seconds = 60);
-// Fine when `value` is one of `choices`; otherwise lists them, the probably meant one first.
-Status CheckChoice(std::string_view flag, std::string_view value,
-                   const std::vector<std::string>& choices);
 
 }  // namespace motley

@@ -2,6 +2,7 @@
 #include "base/suggest.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -49,6 +50,15 @@ std::string Suggest(std::string_view word, const std::vector<std::string>& names
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> names) {
   const std::string_view name = ClosestName(word, names);
   return name.empty() ? "" : fmt::format("; did you mean '{}'?", name);
+}
+
+Status CheckChoice(std::string_view what, std::string_view value,
+                   const std::vector<std::string>& choices) {
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return Status::Ok();
+  const std::string close = Suggest(value, choices);
+  return Status::InvalidArgument(fmt::format(
+      "{} '{}' is not known.{} It is one of: {}", what, value,
+      close.empty() ? "" : fmt::format(" Did you mean '{}'?", close), fmt::join(choices, ", ")));
 }
 
 }  // namespace motley

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+
 namespace motley {
 
 // Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal
@@ -21,5 +23,10 @@ std::string Suggest(std::string_view word, const std::vector<std::string>& names
 
 // "; did you mean 'name'?", or nothing, to put behind an error about `word`.
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> names);
+
+// Fine when `value` is one of `choices`; otherwise lists them, the probably meant one first. `what`
+// is what people call the value: "`code`", "--code", "optimizer".
+Status CheckChoice(std::string_view what, std::string_view value,
+                   const std::vector<std::string>& choices);
 
 }  // namespace motley

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/parse.h"
+#include "base/suggest.h"
 #include "cli/exit_code.h"
 #include "cli/matrix_text.h"
 #include "cli/table.h"

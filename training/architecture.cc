@@ -90,10 +90,7 @@ Result<Architecture> PlanByName(const ModelSpec& spec) {
     return Architecture{
         .hidden = std::move(hidden), .outputs = spec.classes, .loss = Loss::kSoftmax};
   }
-  constexpr std::string_view kNames[] = {"softmax", "logistic", "linear", "mlp:256,128"};
-  return Status::InvalidArgument(
-      fmt::format("unknown model '{}'{}; there are softmax, logistic, linear and mlp:WIDTH,...",
-                  spec.name, DidYouMean(spec.name, kNames)));
+  return CheckChoice("model", spec.name, {"softmax", "logistic", "linear", "mlp:WIDTH,..."});
 }
 
 }  // namespace

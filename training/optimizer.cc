@@ -123,7 +123,7 @@ Status CheckBounds(const OptimizerOptions& options) {
 Result<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimizerOptions& options,
                                                      size_t parameter_count) {
   MOTLEY_RETURN_IF_ERROR(CheckBounds(options));
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const RuleEntry& entry : kRules) {
     if (options.name == entry.name) {
       return std::unique_ptr<Optimizer>(
@@ -131,9 +131,7 @@ Result<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimizerOptions& opt
     }
     names.emplace_back(entry.name);
   }
-  return Status::InvalidArgument(
-      fmt::format("unknown optimizer '{}'{}; there are sgd, momentum, nag and adam", options.name,
-                  DidYouMean(options.name, names)));
+  return CheckChoice("optimizer", options.name, names);
 }
 
 }  // namespace motley

@@ -47,13 +47,5 @@ TEST(ParseDuration, RefusesWhatIsNoTime) {
   }
 }
 
-TEST(CheckChoice, SaysWhatWasProbablyMeant) {
-  EXPECT_TRUE(CheckChoice("--code", "rs", {"none", "rs"}).ok());
-  const Status status = CheckChoice("--code", "repitition", {"none", "repetition"});
-  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("Did you mean 'repetition'?"));
-  EXPECT_THAT(status.message(), HasSubstr("none, repetition"));
-}
-
 }  // namespace
 }  // namespace motley

@@ -34,5 +34,16 @@ TEST(Suggest, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(DidYouMean("banana", {}), "");
 }
 
+TEST(CheckChoice, SaysWhatWasProbablyMeant) {
+  EXPECT_TRUE(CheckChoice("--code", "rs", {"none", "rs"}).ok());
+  const Status status = CheckChoice("--code", "repitition", {"none", "repetition"});
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "--code 'repitition' is not known. Did you mean 'repetition'? It is one of: none, "
+            "repetition");
+  EXPECT_EQ(CheckChoice("model", "", {"none"}).message(),
+            "model '' is not known. It is one of: none");
+}
+
 }  // namespace
 }  // namespace motley

@@ -66,7 +66,7 @@ TEST(Model, MisfitsAreRefusedWithWhatWouldFit) {
   EXPECT_THAT(CreateError({"softmax", 4, 0}), HasSubstr("linear"));
   EXPECT_THAT(CreateError({"softmax", 4, 1}), HasSubstr("at least 2"));
   EXPECT_THAT(CreateError({"linear", 4, 2}), HasSubstr("softmax"));
-  EXPECT_THAT(CreateError({"sofmax", 4, 2}), HasSubstr("did you mean 'softmax'"));
+  EXPECT_THAT(CreateError({"sofmax", 4, 2}), HasSubstr("Did you mean 'softmax'"));
   EXPECT_THAT(CreateError({"softmax", 0, 2}), HasSubstr("feature"));
 }
 

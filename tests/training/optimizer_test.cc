@@ -167,7 +167,7 @@ TEST(Optimizer, ConstantsOutOfRangeAreRefusedByName) {
       {{.beta1 = 1}, "beta1"},
       {{.beta2 = 1.5}, "beta2"},
       {{.epsilon = 0}, "epsilon"},
-      {{.name = "adm"}, "did you mean 'adam'"}};
+      {{.name = "adm"}, "Did you mean 'adam'"}};
   for (const auto& [options, name] : cases) {
     const auto optimizer = Optimizer::Create(options, 1);
     EXPECT_EQ(optimizer.code(), StatusCode::kInvalidArgument) << name;
