@@ -16,11 +16,9 @@ void EventPump::Raise(Event event) {
   events_.push_back(std::move(event));
   if (std::exchange(pumping_, true)) return;
   while (!events_.empty() && !stopped_) {
-    const Event next = std::move(events_.front());
-    events_.pop_front();
-    std::vector<Command> commands;
-    scheduler_->OnEvent(next, loop_.Now(), commands);
-    for (const Command& command : commands) {
+    commands_.clear();
+    scheduler_->OnEvent(events_.pop_front(), loop_.Now(), commands_);
+    for (const Command& command : commands_) {
       if (!stopped_) execute_(command);
     }
   }
@@ -29,13 +27,14 @@ void EventPump::Raise(Event event) {
 }
 
 void EventPump::SetTimer() {
+  // One that comes too early is set again when it does: mostly the deadline only moves on.
   const Time due = scheduler_->Deadline();
-  if (due == timer_due_) return;
+  if (due >= timer_due_) return;
   if (timer_due_ != kNever) loop_.Cancel(timer_);
   timer_due_ = due;
-  if (due == kNever) return;
   timer_ = loop_.After(std::max(due - loop_.Now(), Duration::zero()), [this] {
     timer_due_ = kNever;
+    if (scheduler_->Deadline() > loop_.Now()) return SetTimer();
     Raise(Tick{});
   });
 }

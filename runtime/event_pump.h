@@ -4,11 +4,11 @@
 // thread only.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "base/fifo.h"
 #include "base/loop.h"
 #include "runtime/alive.h"
 #include "scheduler/scheduler.h"
@@ -35,7 +35,8 @@ class EventPump {
   Loop& loop_;
   std::unique_ptr<Scheduler> scheduler_;
   Execute execute_;
-  std::deque<Event> events_;
+  Fifo<Event> events_;
+  std::vector<Command> commands_;  // Of the event that is being dealt with.
   TimerId timer_ = 0;
   Time timer_due_ = kNever;
   bool pumping_ = false;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue in one ring of memory, which grows as needed and is kept: unlike a std::deque it does not
+// allocate while items come and go. One thread.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+
+namespace motley {
+
+template <typename T>  // A default one is empty.
+class Fifo {
+ public:
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  // Precondition: index < size(), which front() and pop_front() need as well.
+  T& operator[](size_t index) { return ring_[(first_ + index) & (ring_.size() - 1)]; }
+  const T& operator[](size_t index) const { return ring_[(first_ + index) & (ring_.size() - 1)]; }
+  T& front() { return (*this)[0]; }
+  const T& front() const { return (*this)[0]; }
+
+  void push_back(T item) {
+    if (size_ == ring_.size()) Grow();
+    ++size_;
+    (*this)[size_ - 1] = std::move(item);
+  }
+  // Takes the first one out. The caller destroys it.
+  T pop_front() {
+    MOTLEY_ASSERT(size_ > 0);
+    T item = std::exchange(ring_[first_], T());
+    first_ = (first_ + 1) & (ring_.size() - 1);
+    --size_;
+    return item;
+  }
+  // Takes one out of the middle.
+  T Take(size_t index) {
+    T item = std::move((*this)[index]);
+    for (size_t i = index; i > 0; --i) (*this)[i] = std::move((*this)[i - 1]);
+    ring_[first_] = T();
+    first_ = (first_ + 1) & (ring_.size() - 1);
+    --size_;
+    return item;
+  }
+  void clear() {
+    while (!empty()) const T gone = pop_front();
+  }
+
+ private:
+  void Grow() {
+    std::vector<T> larger(ring_.empty() ? 4 : 2 * ring_.size());  // A power of two.
+    for (size_t i = 0; i < size_; ++i) larger[i] = std::move((*this)[i]);
+    ring_ = std::move(larger);
+    first_ = 0;
+  }
+
+  std::vector<T> ring_;
+  size_t first_ = 0;
+  size_t size_ = 0;
+};
+
+}  // namespace motley
