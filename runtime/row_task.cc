@@ -25,13 +25,14 @@ void RowTask::Run(Hooks hooks) {
   hooks_ = std::move(hooks);
   std::fill(sum_->begin(), sum_->end(), 0.0f);
   Cut();
-  if (!chunks_.empty()) return Next();
+  if (!chunk_ends_.empty()) return Next();
   loop_.Post([self = shared_from_this()] { self->Finish(Status::Ok()); });
 }
 
 // Whole partitions, in order, until a chunk has enough samples; those without any are left out.
 void RowTask::Cut() {
-  const std::vector<BatchSchedule::Range> ranges = shop_->schedule.Ranges(row_.step);
+  const auto shared = shop_->schedule.SharedRanges(row_.step);
+  const std::vector<BatchSchedule::Range>& ranges = *shared;
   uint64_t total = 0;
   for (const PartitionTerm& term : row_.terms) {
     for (PartitionId p = term.begin; p < term.end; ++p) total += ranges[p].count;
@@ -41,19 +42,20 @@ void RowTask::Cut() {
   for (const PartitionTerm& term : row_.terms) {
     for (PartitionId p = term.begin; p < term.end; ++p) {
       if (ranges[p].count == 0) continue;
-      if (in_chunk >= wanted) {
-        chunks_.emplace_back();
+      const bool begins = in_chunk >= wanted;
+      if (begins) {
+        if (!pieces_.empty()) chunk_ends_.push_back(pieces_.size());
         in_chunk = 0;
       }
       in_chunk += ranges[p].count;
-      std::vector<PartitionTerm>& chunk = chunks_.back();
-      if (!chunk.empty() && chunk.back().end == p && chunk.back().coefficient == term.coefficient) {
-        ++chunk.back().end;
+      if (!begins && pieces_.back().end == p && pieces_.back().coefficient == term.coefficient) {
+        ++pieces_.back().end;
       } else {
-        chunk.push_back({p, p + 1, term.coefficient});
+        pieces_.push_back({p, p + 1, term.coefficient});
       }
     }
   }
+  if (!pieces_.empty()) chunk_ends_.push_back(pieces_.size());
 }
 
 void RowTask::Next() {
@@ -61,7 +63,8 @@ void RowTask::Next() {
   work.step = row_.step;
   work.version = row_.version;
   work.parameters = *parameters_;
-  work.terms = chunks_[next_chunk_];
+  const size_t begin = next_chunk_ == 0 ? 0 : chunk_ends_[next_chunk_ - 1];
+  work.terms = std::span(pieces_).subspan(begin, chunk_ends_[next_chunk_] - begin);
   work.sum = *sum_;
   work.progress = [self = shared_from_this()](uint64_t samples) {
     self->in_chunk_ = samples;
@@ -82,7 +85,7 @@ void RowTask::OnChunk(Result<Trainer::Outcome> outcome) {
   }
   if (*cancel_) return Finish(Status::Cancelled("the row is not needed any more"));
   if (!outcome.ok()) return Finish(outcome.status());
-  if (++next_chunk_ == chunks_.size()) return Finish(Status::Ok());
+  if (++next_chunk_ == chunk_ends_.size()) return Finish(Status::Ok());
   if (hooks_.progress) hooks_.progress();
   Next();
 }

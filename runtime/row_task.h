@@ -53,7 +53,8 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
   std::shared_ptr<std::vector<float>> sum_;
   Hooks hooks_;
   std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
-  std::vector<std::vector<PartitionTerm>> chunks_;
+  std::vector<PartitionTerm> pieces_;  // The row's terms without what is empty, cut into chunks
+  std::vector<size_t> chunk_ends_;     // that end before these.
   size_t next_chunk_ = 0;
   uint64_t samples_ = 0;
   uint64_t in_chunk_ = 0;

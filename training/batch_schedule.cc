@@ -29,14 +29,18 @@ uint64_t CountBelow(Wide threshold, uint32_t size, uint32_t offset) {
 struct Recent {
   uint64_t seed = 0;
   uint32_t batch = 0;
-  std::vector<uint32_t> sizes;
+  std::shared_ptr<const std::vector<uint32_t>> sizes;
   std::optional<uint64_t> epoch;
-  std::vector<uint32_t> offsets;  // Of this epoch.
+  std::vector<uint32_t> offsets;    // Of this epoch.
+  std::optional<uint64_t> reached;  // So many samples of it the step's batch ends after,
+  std::vector<uint32_t> ends;       // at these ranks: the next one begins there.
   std::optional<StepId> step;
-  std::vector<BatchSchedule::Range> ranges;  // Of this step.
+  std::shared_ptr<const std::vector<BatchSchedule::Range>> ranges;  // Of this step.
 
-  bool Knows(uint64_t of_seed, uint32_t of_batch, const std::vector<uint32_t>& of_sizes) const {
-    return seed == of_seed && batch == of_batch && sizes == of_sizes;
+  bool Knows(uint64_t of_seed, uint32_t of_batch,
+             const std::shared_ptr<const std::vector<uint32_t>>& of_sizes) const {
+    return seed == of_seed && batch == of_batch && sizes != nullptr &&
+           (sizes == of_sizes || *sizes == *of_sizes);
   }
 };
 
@@ -45,8 +49,14 @@ thread_local Recent recent;
 }  // namespace
 
 BatchSchedule::BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch)
-    : seed_(seed), sizes_(std::move(partition_sizes)), batch_(batch) {
-  for (const uint32_t size : sizes_) samples_ += size;
+    : seed_(seed), batch_(batch) {
+  if (recent.sizes != nullptr && *recent.sizes == partition_sizes) {
+    sizes_ = recent.sizes;
+  } else {
+    sizes_ = std::make_shared<const std::vector<uint32_t>>(std::move(partition_sizes));
+    recent = {.seed = seed_, .batch = batch_, .sizes = sizes_};
+  }
+  for (const uint32_t size : *sizes_) samples_ += size;
   MOTLEY_ASSERT(batch_ > 0 && samples_ > 0);
 }
 
@@ -59,24 +69,33 @@ uint32_t BatchSchedule::batch_size(StepId step) const {
   return static_cast<uint32_t>(std::min<uint64_t>(batch_, samples_ - taken));
 }
 
-std::vector<BatchSchedule::Range> BatchSchedule::Ranges(StepId step) const {
-  if (!recent.Knows(seed_, batch_, sizes_)) recent = {seed_, batch_, sizes_, {}, {}, {}, {}};
+std::shared_ptr<const std::vector<BatchSchedule::Range>> BatchSchedule::SharedRanges(
+    StepId step) const {
+  if (!recent.Knows(seed_, batch_, sizes_)) {
+    recent = {.seed = seed_, .batch = batch_, .sizes = sizes_};
+  }
   if (recent.step == step) return recent.ranges;
   if (recent.epoch != epoch(step)) {
     recent.offsets = Offsets(epoch(step));
     recent.epoch = epoch(step);
+    recent.reached.reset();
   }
   const uint64_t taken = step % steps_per_epoch() * batch_;
-  const std::vector<uint32_t> begins = Begins(recent.offsets, taken);
-  const std::vector<uint32_t> ends = Begins(recent.offsets, taken + batch_size(step));
-  recent.ranges.resize(sizes_.size());
-  for (size_t p = 0; p < sizes_.size(); ++p) recent.ranges[p] = {begins[p], ends[p] - begins[p]};
+  const uint64_t end = taken + batch_size(step);
+  const std::vector<uint32_t> begins =
+      recent.reached == taken ? std::move(recent.ends) : Begins(recent.offsets, taken);
+  const std::vector<uint32_t> ends = Begins(recent.offsets, end);
+  auto ranges = std::make_shared<std::vector<Range>>(sizes_->size());
+  for (size_t p = 0; p < ranges->size(); ++p) (*ranges)[p] = {begins[p], ends[p] - begins[p]};
+  recent.reached = end;
+  recent.ends = ends;
+  recent.ranges = std::move(ranges);
   recent.step = step;
   return recent.ranges;
 }
 
 std::vector<uint32_t> BatchSchedule::Offsets(uint64_t epoch) const {
-  std::vector<uint32_t> offsets(sizes_.size());
+  std::vector<uint32_t> offsets(sizes_->size());
   for (size_t p = 0; p < offsets.size(); ++p) {
     offsets[p] = Random(seed_, Stream::kShuffle, epoch, p).Next32();
   }
@@ -85,15 +104,16 @@ std::vector<uint32_t> BatchSchedule::Offsets(uint64_t epoch) const {
 
 std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
                                             uint64_t taken) const {
-  if (taken == samples_) return sizes_;
+  const std::vector<uint32_t>& sizes = *sizes_;
+  if (taken == samples_) return sizes;
   const auto total = [&](Wide threshold) {
     uint64_t sum = 0;
-    for (size_t p = 0; p < sizes_.size(); ++p) sum += CountBelow(threshold, sizes_[p], offsets[p]);
+    for (size_t p = 0; p < sizes.size(); ++p) sum += CountBelow(threshold, sizes[p], offsets[p]);
     return sum;
   };
   // Partition p counts within one of threshold * size, so k samples around the even pace bracket
   // the threshold: total(low) <= taken < total(high).
-  const uint64_t k = sizes_.size();
+  const uint64_t k = sizes.size();
   const Wide one = Wide{1} << 64;
   Wide low = taken < k ? 0 : (Wide{taken - k} << 64) / samples_;
   Wide high = taken + k >= samples_ ? one : (Wide{taken + k} << 64) / samples_ + 1;
@@ -113,15 +133,15 @@ std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
     (sum <= taken ? low : high) = middle;
     (sum <= taken ? low_total : high_total) = sum;
   }
-  std::vector<uint32_t> begins(sizes_.size());
+  std::vector<uint32_t> begins(sizes.size());
   uint64_t rest = taken;
   for (size_t p = 0; p < begins.size(); ++p) {
-    begins[p] = static_cast<uint32_t>(CountBelow(low, sizes_[p], offsets[p]));
+    begins[p] = static_cast<uint32_t>(CountBelow(low, sizes[p], offsets[p]));
     rest -= begins[p];
   }
   // Equal keys: the partition with the smaller number comes first.
   for (size_t p = 0; p < begins.size() && rest > 0; ++p) {
-    if (CountBelow(low + 1, sizes_[p], offsets[p]) == begins[p]) continue;
+    if (CountBelow(low + 1, sizes[p], offsets[p]) == begins[p]) continue;
     ++begins[p];
     --rest;
   }
@@ -130,8 +150,8 @@ std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
 }
 
 std::vector<uint32_t> BatchSchedule::Order(uint64_t epoch, PartitionId partition) const {
-  MOTLEY_ASSERT(partition < sizes_.size());
-  std::vector<uint32_t> order(sizes_[partition]);
+  MOTLEY_ASSERT(partition < sizes_->size());
+  std::vector<uint32_t> order((*sizes_)[partition]);
   std::iota(order.begin(), order.end(), 0u);
   Random random(seed_, Stream::kShuffle, epoch, partition);
   random.Next32();  // The partition's offset: see Offsets.

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -32,10 +33,12 @@ class BatchSchedule {
   uint64_t steps_per_epoch() const;
   uint64_t epoch(StepId step) const { return step / steps_per_epoch(); }
   uint32_t batch_size(StepId step) const;  // Samples in this step's batch.
-  const std::vector<uint32_t>& partition_sizes() const { return sizes_; }
+  const std::vector<uint32_t>& partition_sizes() const { return *sizes_; }
 
   // What each partition contributes to the batch of `step`; one range per partition. O(k log).
-  std::vector<Range> Ranges(StepId step) const;
+  std::vector<Range> Ranges(StepId step) const { return *SharedRanges(step); }
+  // The same. All who ask on a thread for the last step's ranges of equal schedules share them.
+  std::shared_ptr<const std::vector<Range>> SharedRanges(StepId step) const;
   // The order of a partition's samples in an epoch: a permutation of 0..size-1.
   std::vector<uint32_t> Order(uint64_t epoch, PartitionId partition) const;
 
@@ -44,7 +47,7 @@ class BatchSchedule {
   // First rank of each partition after `taken` samples of an epoch.
   std::vector<uint32_t> Begins(std::span<const uint32_t> offsets, uint64_t taken) const;
   uint64_t seed_;
-  std::vector<uint32_t> sizes_;
+  std::shared_ptr<const std::vector<uint32_t>> sizes_;  // Of equal ones, the same where it can be.
   uint32_t batch_;
   uint64_t samples_ = 0;
 };

@@ -14,11 +14,11 @@ QueuedTrainer::QueuedTrainer(Loop& loop, Device& device, const PartitionStore& s
 
 // One step is asked about many times over, chunk by chunk.
 const std::vector<BatchSchedule::Range>& QueuedTrainer::Ranges(StepId step) const {
-  if (ranges_.empty() || ranges_step_ != step) {
-    ranges_ = schedule_.Ranges(step);
+  if (ranges_ == nullptr || ranges_step_ != step) {
+    ranges_ = schedule_.SharedRanges(step);
     ranges_step_ = step;
   }
-  return ranges_;
+  return *ranges_;
 }
 
 uint64_t QueuedTrainer::Samples(StepId step, std::span<const PartitionTerm> terms) const {

@@ -48,7 +48,7 @@ class QueuedTrainer : public Trainer {
   BlockShape shape_;
   BatchSchedule schedule_;
   std::shared_ptr<Time> last_finish_ = std::make_shared<Time>();
-  mutable std::vector<BatchSchedule::Range> ranges_;  // Of ranges_step_.
+  mutable std::shared_ptr<const std::vector<BatchSchedule::Range>> ranges_;  // Of ranges_step_.
   mutable StepId ranges_step_ = 0;
 };
 
