@@ -25,6 +25,7 @@ double Median(std::vector<double>& values) {
 }  // namespace
 
 void RobustWindow::Add(double value) {
+  limit_known_ = false;
   if (values_.size() < capacity_) {
     values_.push_back(value);
     return;
@@ -35,10 +36,14 @@ void RobustWindow::Add(double value) {
 
 double RobustWindow::Limit(double k) const {
   if (values_.empty()) return 0;
+  if (limit_known_ && limit_k_ == k) return limit_;
   std::vector<double> work = values_;
   const double median = Median(work);
   for (double& value : work) value = std::max(value - median, median - value);
-  return median + k * Median(work);
+  limit_ = median + k * Median(work);
+  limit_k_ = k;
+  limit_known_ = true;
+  return limit_;
 }
 
 DeadlineModel::DeadlineModel() : ratios_(kWindow), transfers_(kWindow) {}

@@ -28,6 +28,10 @@ class RobustWindow {
   size_t capacity_;
   size_t next_ = 0;  // Overwritten once full.
   std::vector<double> values_;
+  // The last answer of Limit, which is asked for every assignment of a step.
+  mutable double limit_ = 0;
+  mutable double limit_k_ = 0;
+  mutable bool limit_known_ = false;
 };
 
 class DeadlineModel {

@@ -10,11 +10,12 @@ namespace {
 // Moves what matches out of `from`, keeping the order.
 template <typename Predicate>
 std::vector<Assignment> Extract(std::vector<Assignment>& from, Predicate matches) {
-  std::vector<Assignment> taken, kept;
-  for (const Assignment& assignment : from) {
-    (matches(assignment) ? taken : kept).push_back(assignment);
-  }
-  from = std::move(kept);
+  std::vector<Assignment> taken;
+  std::erase_if(from, [&](const Assignment& assignment) {
+    const bool out = matches(assignment);
+    if (out) taken.push_back(assignment);
+    return out;
+  });
   return taken;
 }
 
@@ -55,10 +56,13 @@ bool OpenStepState::InHand(RowId row) const {
 }
 
 std::optional<Assignment> OpenStepState::Take(WorkerId worker, RowId row) {
-  const auto taken =
-      Extract(pending_, [&](const Assignment& a) { return a.worker == worker && a.row == row; });
-  if (taken.empty()) return std::nullopt;
-  return taken.front();
+  const auto at = std::find_if(pending_.begin(), pending_.end(), [&](const Assignment& a) {
+    return a.worker == worker && a.row == row;
+  });
+  if (at == pending_.end()) return std::nullopt;
+  const Assignment taken = *at;
+  pending_.erase(at);
+  return taken;
 }
 
 std::vector<Assignment> OpenStepState::TakeAll(WorkerId worker) {
@@ -102,7 +106,10 @@ Time OpenStepState::NextDue() const {
 std::vector<bool> OpenStepState::Absent() const {
   std::vector<bool> absent(rows_.size());
   for (RowId i = 0; i < rows_.size(); ++i) {
-    absent[i] = !rows_[i].arrived && rows_[i].owner_due == Time::min() && !InHand(i);
+    absent[i] = !rows_[i].arrived && rows_[i].owner_due == Time::min();
+  }
+  for (const Assignment& assignment : pending_) {
+    if (!assignment.overdue) absent[assignment.row] = false;
   }
   return absent;
 }
