@@ -18,9 +18,14 @@ constexpr size_t kMaxErrorText = 1024;  // Bytes of a peer's words, before we re
 SendId SendBytes(Transport& transport, PeerId peer, Header header,
                  std::shared_ptr<const Bytes> bytes, Priority priority, Transport::Done done) {
   const BytesView piece(*bytes);
-  return transport.Send(peer, header, std::span<const BytesView>(&piece, 1), priority,
+  const std::span<const BytesView> pieces(&piece, 1);
+  if (!done) {
+    return transport.Send(peer, header, pieces, priority,
+                          [bytes = std::move(bytes)](const Status&) {});
+  }
+  return transport.Send(peer, header, pieces, priority,
                         [bytes = std::move(bytes), done = std::move(done)](Status status) {
-                          if (done) done(std::move(status));
+                          done(std::move(status));
                         });
 }
 
@@ -42,6 +47,7 @@ std::string ReasonOf(const wire::LeaveT& leave) { return CleanText(leave.reason,
 
 std::vector<wire::Term> RunsOf(const CodeForm& form, RowId row) {
   std::vector<wire::Term> runs;
+  runs.reserve(form.rows[row].size());
   for (const CodeEntry& entry : form.rows[row]) {
     const double re = entry.coefficient.real();
     const double im = entry.coefficient.imag();
@@ -57,6 +63,7 @@ std::vector<wire::Term> RunsOf(const CodeForm& form, RowId row) {
 
 Result<std::vector<PartitionTerm>> TermsOf(const wire::AssignT& assign, uint32_t partitions) {
   std::vector<PartitionTerm> terms;
+  terms.reserve(assign.terms.size());
   PartitionId next = 0;
   for (const wire::Term& run : assign.terms) {
     if (run.begin() < next || run.end() <= run.begin() || run.end() > partitions ||

@@ -21,12 +21,11 @@ SendId SendBytes(Transport& transport, PeerId peer, Header header,
 
 // Sends one control message. kBulk keeps it behind the slices that were sent before it.
 template <typename Message>
-void SendControl(Transport& transport, PeerId peer, Header header, Message message,
+void SendControl(Transport& transport, PeerId peer, Header header, const Message& message,
                  Priority priority = Priority::kControl, Transport::Done done = nullptr) {
   header.kind = FrameKind::kControl;
-  SendBytes(transport, peer, header,
-            std::make_shared<const Bytes>(EncodeControl(std::move(message))), priority,
-            std::move(done));
+  SendBytes(transport, peer, header, std::make_shared<const Bytes>(EncodeControl(message)),
+            priority, std::move(done));
 }
 
 // An Error about `step`, with the words of `why`.

@@ -15,24 +15,27 @@ void Publisher::Publish(WorkerId worker, PeerId peer, Header header, uint64_t ve
   Seat& seat = seats_[worker];
   if (seat.any && seat.version >= version) return;
   if (seat.sends != nullptr) {
-    const Sends old = *seat.sends;  // Each leaves it while it is cancelled.
-    for (const auto& [slice, id] : old) transport_.Cancel(id);
+    for (const SendId id : *seat.sends) {
+      if (id != 0) transport_.Cancel(id);
+    }
   }
-  const auto sends = seat.sends = std::make_shared<Sends>();
+  const Slicing cut{copy->size(), slice_length_};
+  // Those that are under way still write into theirs.
+  if (seat.sends == nullptr || seat.sends.use_count() > 1) seat.sends = std::make_shared<Sends>();
+  seat.sends->assign(cut.count(), 0);
   seat.any = true;
   seat.version = version;
   header.kind = FrameKind::kParameters;
   header.version = version;
   header.step = version;
   header.total = copy->size();
-  const Slicing cut{copy->size(), slice_length_};
   for (size_t slice = 0; slice < cut.count(); ++slice) {
     header.offset = cut.begin(slice);
     const std::span<const float> values(copy->data() + cut.begin(slice), cut.size(slice));
     const BytesView piece = AsBytes(values);
-    (*sends)[slice] =
+    (*seat.sends)[slice] =
         transport_.Send(peer, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
-                        [copy, sends, slice](const Status&) { sends->erase(slice); });
+                        [copy, sends = seat.sends, slice](const Status&) { (*sends)[slice] = 0; });
   }
 }
 

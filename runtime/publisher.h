@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -27,7 +26,7 @@ class Publisher {
   void Forget(WorkerId worker);
 
  private:
-  using Sends = std::map<size_t, SendId>;  // Of one version, by slice; those that are not done.
+  using Sends = std::vector<SendId>;  // Of one version, by slice; 0: done.
   struct Seat {
     bool any = false;
     uint64_t version = 0;          // The newest that was sent.

@@ -114,7 +114,7 @@ Status RowCollector::Finish(WorkerId worker, std::vector<float>& values) {
   Seat& seat = seats_[worker];
   if (!std::exchange(seat.receiving, false) || seat.assignments.empty()) return Status::Ok();
   Assignment& assignment = seat.assignments.front();
-  std::vector<Event> events;
+  std::vector<Event> events = std::exchange(events_, {});
   if (Counts(assignment)) {
     Status added = Add(worker, values, events);
     if (!values.empty() && spare_.size() < seats_.size()) {
@@ -127,6 +127,8 @@ Status RowCollector::Finish(WorkerId worker, std::vector<float>& values) {
     events.push_back(RowLate{worker, assignment.step});  // The step ended meanwhile.
   }
   RaiseAll(events);  // May change everything here.
+  events.clear();
+  events_ = std::move(events);
   return Status::Ok();
 }
 

@@ -102,6 +102,7 @@ class RowCollector {
   // Buffers of slices that were added. The last is taken first, being in the cache still: through
   // shared memory slices come one at a time.
   std::vector<std::vector<float>> spare_;
+  std::vector<Event> events_;  // Room for the next.
   std::shared_ptr<const CodeForm> form_;
   std::unique_ptr<StreamDecoder> decoder_;
   std::vector<bool> row_done_;

@@ -56,8 +56,7 @@ std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const H
 void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
   if (header.kind == FrameKind::kControl) {
     if (discarded) return;
-    const Bytes bytes = std::exchange(incoming_[peer].control, Bytes());
-    return OnControl(peer, bytes);
+    return OnControl(peer, incoming_[peer].control);
   }
   if (header.length == 0) {  // OnPayload was not asked; it refuses every empty slice.
     OnPayload(peer, header);

@@ -139,15 +139,23 @@ void ServerPeers::Join(PeerId peer, const wire::JoinT& join) {
   hooks_.joined(*worker);
 }
 
-std::optional<WorkerId> ServerPeers::WorkerOf(PeerId peer) const {
+const ServerPeers::Peer* ServerPeers::Find(PeerId peer) const {
+  if (last_.second != nullptr && last_.first == peer) return last_.second;
   const auto it = peers_.find(peer);
-  if (it == peers_.end() || it->second.state != State::kJoined) return std::nullopt;
-  return it->second.worker;
+  if (it == peers_.end()) return nullptr;
+  last_ = {peer, &it->second};
+  return last_.second;
+}
+
+std::optional<WorkerId> ServerPeers::WorkerOf(PeerId peer) const {
+  const Peer* found = Find(peer);
+  if (found == nullptr || found->state != State::kJoined) return std::nullopt;
+  return found->worker;
 }
 
 bool ServerPeers::Greeting(PeerId peer) const {
-  const auto it = peers_.find(peer);
-  return it != peers_.end() && it->second.state == State::kGreeting;
+  const Peer* found = Find(peer);
+  return found != nullptr && found->state == State::kGreeting;
 }
 
 Header ServerPeers::HeaderTo(WorkerId worker, FrameKind kind) const {
@@ -206,6 +214,7 @@ void ServerPeers::CloseAfter(PeerId peer, Duration limit) {
 void ServerPeers::Remove(PeerId peer) {
   const auto it = peers_.find(peer);
   loop_.Cancel(it->second.timer);
+  last_ = {};
   peers_.erase(it);
   hooks_.closed(peer);
   if (closing_ && peers_.empty() && gone_) std::exchange(gone_, nullptr)();

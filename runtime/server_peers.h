@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -70,6 +71,7 @@ class ServerPeers {
     std::string name;
   };
 
+  const Peer* Find(PeerId peer) const;  // Null: not connected.
   Status CheckJoin(const wire::JoinT& join) const;
   std::optional<WorkerId> FreeSeat(int32_t hint) const;
   void MakeRoom();
@@ -82,6 +84,8 @@ class ServerPeers {
   uint32_t job_;
   Hooks hooks_;
   std::map<PeerId, Peer> peers_;
+  // Found last: a message's beginning and end ask several times for one peer.
+  mutable std::pair<PeerId, const Peer*> last_;
   std::vector<Seat> seats_;
   std::function<void()> gone_;
   bool closing_ = false;

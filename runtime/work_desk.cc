@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -14,6 +15,13 @@ namespace {
 
 constexpr Duration kProgressInterval = std::chrono::milliseconds(50);
 constexpr size_t kMaxQueued = 64;  // Assignments; a server gives one, or a few after losses.
+
+bool SamePartitions(const std::vector<PartitionTerm>& a, const std::vector<PartitionTerm>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const PartitionTerm& x, const PartitionTerm& y) {
+                      return x.begin == y.begin && x.end == y.end;
+                    });
+}
 
 }  // namespace
 
@@ -78,14 +86,16 @@ void WorkDesk::Advance() {
   }
 }
 
-bool WorkDesk::Ready(const RowTask::Row& row) const {
+bool WorkDesk::Ready(const RowTask::Row& row) {
   if (parts_.parameters.Get(row.version) == nullptr) return false;
+  if (SamePartitions(row.terms, held_)) return true;
   const PartitionStore& store = parts_.shop->store;
   for (const PartitionTerm& term : row.terms) {
     for (PartitionId p = term.begin; p < term.end; ++p) {
       if (store.count(p) == 0) return false;
     }
   }
+  held_ = row.terms;
   return true;
 }
 
@@ -97,13 +107,15 @@ WorkDesk::Answer* WorkDesk::FreeAnswer() {
 }
 
 void WorkDesk::Begin(Answer& answer) {
-  const RowTask::Row& row = queue_.front().row;
+  RowTask::Row& row = queue_.front().row;
+  ParameterCopy parameters = parts_.parameters.Get(row.version);
   answer.computing = true;
   answer.step = row.step;
   answer.sends.clear();
   last_word_ = env_.loop.Now();
-  running_ = std::make_shared<RowTask>(env_.loop, parts_.shop, row,
-                                       parts_.parameters.Get(row.version), answer.sum);
+  // Its terms go; step, version and number stay.
+  running_ = std::make_shared<RowTask>(env_.loop, parts_.shop, std::move(row),
+                                       std::move(parameters), answer.sum);
   // Abandoned before this object goes, so no guard is needed.
   running_->Run({[this] { OnProgress(); },
                  [this, &answer](const Status& status) { OnDone(answer, status); }});

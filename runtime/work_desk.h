@@ -60,7 +60,7 @@ class WorkDesk {
     bool computing = false;
   };
 
-  bool Ready(const RowTask::Row& row) const;
+  bool Ready(const RowTask::Row& row);
   Answer* FreeAnswer();
   void Begin(Answer& answer);
   void OnProgress();
@@ -73,6 +73,8 @@ class WorkDesk {
   std::function<void(const Status&)> failed_;
   AnswerFilter filter_;
   std::deque<Queued> queue_;  // The first one is running, if any is.
+  // Whose partitions were all there, where they stay: rows of one plan have the same.
+  std::vector<PartitionTerm> held_;
   std::shared_ptr<RowTask> running_;
   std::array<Answer, 2> answers_;
   bool stopped_ = false;

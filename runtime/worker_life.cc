@@ -185,8 +185,7 @@ void WorkerLife::OnPayloadDone(PeerId peer, const Header& header, bool discarded
   if (discarded || header.length == 0 || peer != peer_) return;
   if (state_ == State::kLeaving || state_ == State::kFinished) return;
   if (header.kind == FrameKind::kControl) {
-    const Bytes bytes = std::exchange(control_, Bytes());
-    auto control = DecodeControl(bytes);
+    auto control = DecodeControl(control_);
     if (!control.ok()) return Fail(control.status());
     return OnControl(*control);
   }

@@ -5,8 +5,6 @@
 //   switch (decoded->body.type) { case wire::Body::Join: ... }
 #pragma once
 
-#include <utility>
-
 #include "base/bytes.h"
 #include "base/status.h"
 #include "control_generated.h"  // Made from control.fbs by the build.
@@ -15,11 +13,12 @@
 namespace motley {
 
 template <typename T>  // T: wire::JoinT, wire::AssignT, ...
-Bytes EncodeControl(T message) {
-  wire::ControlT control;
-  control.body.Set(std::move(message));
-  flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(wire::Control::Pack(builder, &control));
+Bytes EncodeControl(const T& message) {
+  // Kept, since making one costs more than a message does.
+  thread_local flatbuffers::FlatBufferBuilder builder;
+  builder.Clear();
+  const auto body = T::TableType::Pack(builder, &message).Union();
+  builder.Finish(wire::CreateControl(builder, wire::BodyUnionTraits<T>::enum_value, body));
   const auto* data = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
   return Bytes(data, data + builder.GetSize());
 }
