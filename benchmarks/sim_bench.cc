@@ -109,9 +109,11 @@ Result<double> NetworkTasksPerSecond(uint64_t messages) {
 }
 
 // The best of some runs, all of which must do the same.
-Status AddCluster(const BenchOptions& options, uint32_t workers, uint64_t steps,
+Status AddCluster(const BenchOptions& options, SimTrainer trainer, uint32_t workers, uint64_t steps,
                   std::vector<BenchLine>& lines) {
   SimOptions sim = Cluster(workers, steps);
+  sim.trainer = trainer;
+  sim.cluster.gradient_bytes = 1 << 20;
   const Dataset data = MakeSyntheticDataset(2048, 16, 4, 1);
   sim.job.model.features = data.features;
   sim.job.model.classes = data.classes;
@@ -132,7 +134,9 @@ Status AddCluster(const BenchOptions& options, uint32_t workers, uint64_t steps,
     seconds = run == 0 ? took : std::min(seconds, took);
     empty = std::max(empty, EmptyTasksPerSecond(100000));
   }
-  const std::string what = fmt::format("{} workers, {} steps", workers, steps);
+  const std::string what =
+      fmt::format("{}, {} workers, {} steps",
+                  trainer == SimTrainer::kCostOnly ? "cost-only" : "softmax", workers, steps);
   const double tasks = static_cast<double>(result->tasks_run);
   lines.push_back({what, "tasks/s", tasks / seconds, "empty tasks", empty});
   lines.push_back({what, "virtual s/s", result->virtual_seconds / seconds, "real time", 1});
@@ -143,8 +147,10 @@ Status AddCluster(const BenchOptions& options, uint32_t workers, uint64_t steps,
 
 Result<std::vector<BenchLine>> BenchSimEvents(const BenchOptions& options) {
   std::vector<BenchLine> lines;
-  MOTLEY_RETURN_IF_ERROR(AddCluster(options, 8, options.full ? 1000 : 20, lines));
-  if (options.full) MOTLEY_RETURN_IF_ERROR(AddCluster(options, 64, 200, lines));
+  for (const SimTrainer trainer : {SimTrainer::kCostOnly, SimTrainer::kBuiltIn}) {
+    MOTLEY_RETURN_IF_ERROR(AddCluster(options, trainer, 8, options.full ? 1000 : 20, lines));
+    if (options.full) MOTLEY_RETURN_IF_ERROR(AddCluster(options, trainer, 64, 200, lines));
+  }
   MOTLEY_ASSIGN_OR_RETURN(const double network,
                           NetworkTasksPerSecond(options.full ? 300'000 : 10'000));
   lines.push_back({"messages of 64 bytes, no nodes", "tasks/s", network, "empty tasks",

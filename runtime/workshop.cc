@@ -48,6 +48,17 @@ Status CheckTrainer(const wire::AcceptT& accept, const ForeignTrainer* foreign) 
   return Status::Ok();
 }
 
+std::unique_ptr<Trainer> MakeTrainer(Loop& loop, Device& device, const wire::AcceptT& accept,
+                                     const Workshop& shop,
+                                     std::shared_ptr<const ForeignTrainer> foreign) {
+  if (foreign == nullptr) {
+    return MakeModelTrainer(loop, device, *shop.model, shop.store, shop.schedule);
+  }
+  if (foreign->make) return foreign->make(loop, device, shop.store, shop.schedule);
+  return MakeCallbackTrainer(loop, device, std::move(foreign), {accept.features, accept.classes},
+                             shop.store, shop.schedule);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
@@ -72,10 +83,7 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
                    {},
                    BatchSchedule(accept.seed, accept.partition_sizes, accept.batch),
                    nullptr});
-  shop->trainer =
-      foreign ? MakeCallbackTrainer(loop, device, std::move(foreign),
-                                    {accept.features, accept.classes}, shop->store, shop->schedule)
-              : MakeModelTrainer(loop, device, *shop->model, shop->store, shop->schedule);
+  shop->trainer = MakeTrainer(loop, device, accept, *shop, std::move(foreign));
   return shop;
 }
 

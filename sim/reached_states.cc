@@ -2,6 +2,7 @@
 #include "sim/reached_states.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -58,7 +59,8 @@ void ReachedStates::OnWorkerLost(WorkerId, const Status&) {
 }
 
 void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
-  if (!form_.rows.empty() && !SameRows(form, form_)) {
+  const std::shared_ptr<const CodeForm> before = form_.get();
+  if (form_.Open(form) && before != nullptr && !SameRows(form, *before)) {
     Count(lost_since_plan_ ? "replanned after a loss" : "replanned for speed");
     lost_since_plan_ = false;
   }
@@ -66,7 +68,6 @@ void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
     Count("code compromised");
   }
   if (form.workers == 1 && step > 0) Count("one worker left");
-  form_ = form;
   arrived_.assign(form.workers, false);
 }
 
@@ -74,14 +75,16 @@ void ReachedStates::OnRowArrived(StepId, RowId row, WorkerId, Time) { arrived_.a
 
 void ReachedStates::OnStepDecoded(StepId, std::span<const float>, std::span<const float>, Time) {
   uint32_t missing = 0;
-  for (RowId row = 0; row < form_.workers; ++row) {
-    if (!arrived_[row] && !form_.rows[row].empty()) ++missing;
+  for (RowId row = 0; row < form_->workers; ++row) {
+    if (!arrived_[row] && !form_->rows[row].empty()) ++missing;
   }
-  if (missing == 0) Count("decoded with nobody missing");
-  if (missing > 0 && missing == form_.stragglers) Count("decoded with exactly s missing");
+  if (missing == 0) ++complete_;
+  if (missing > 0 && missing == form_->stragglers) ++exactly_;
 }
 
 void ReachedStates::Finish(const JobResult& result) {
+  Count("decoded with nobody missing", std::exchange(complete_, 0));
+  Count("decoded with exactly s missing", std::exchange(exactly_, 0));
   Count("row reassigned", result.scheduler.rows_reassigned);
   Count("step restarted", result.scheduler.steps_restarted);
   for (const WorkerStats& worker : result.scheduler.workers) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/job.h"
+#include "sim/checkers/kept_form.h"
 
 namespace motley {
 
@@ -19,6 +20,7 @@ class ReachedStates final : public JobObserver {
 
   void OnWorkerJoined(WorkerId worker, const std::string& name) override;
   void OnWorkerLost(WorkerId worker, const Status& why) override;
+  void OnCommand(const Command& command, Time) override { form_.See(command); }
   void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
   void OnStepDecoded(StepId step, std::span<const float> gradient,
@@ -38,9 +40,11 @@ class ReachedStates final : public JobObserver {
   const std::string code_;
   const uint32_t tolerate_;
   const uint32_t workers_;
-  CodeForm form_;
+  KeptForm form_;
   std::vector<bool> arrived_;
   uint32_t joins_ = 0;
+  uint64_t complete_ = 0;  // Steps decoded with nobody missing,
+  uint64_t exactly_ = 0;   // and with as many as the code tolerates.
   bool lost_since_plan_ = false;
   std::map<std::string, uint64_t> reached_;
 };

@@ -230,6 +230,7 @@ std::string NameOf(const SimOptions& options) {
     case SimTrainer::kBuiltIn: break;
     case SimTrainer::kSquares: return "the caller's least squares";
     case SimTrainer::kSquaresOwnData: return "the caller's least squares and samples";
+    case SimTrainer::kCostOnly: return "costs only";
   }
   return options.job.model.name;
 }

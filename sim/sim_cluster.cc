@@ -17,6 +17,7 @@
 #include "sim/fault_driver.h"
 #include "sim/liveness_limit.h"
 #include "sim/observer_fan.h"
+#include "sim/quadratic.h"
 #include "sim/reached_states.h"
 #include "sim/sim_lives.h"
 #include "sim/sim_process.h"
@@ -48,16 +49,40 @@ Status CheckOptions(const SimOptions& options) {
           "worker {} of the cluster needs samples_per_second above 0, and nothing negative", i));
     }
   }
+  if (options.trainer == SimTrainer::kCostOnly && options.cluster.gradient_bytes == 0) {
+    return Status::InvalidArgument(
+        "a cost-only simulation needs the cluster's gradient_bytes: how long vectors are");
+  }
   if (!(options.max_virtual_seconds > 0)) {
     return Status::InvalidArgument("max_virtual_seconds must be above 0");
   }
   return CheckFaults(options.faults, options.job.workers, options.job.steps);
 }
 
+// What everybody in a cost-only simulation trains with; null in others.
+std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset& data) {
+  const auto partitions = PartitionCount(data.rows(), options.job.workers);
+  if (options.trainer != SimTrainer::kCostOnly || !partitions.ok()) return nullptr;
+  return std::make_shared<Quadratic>(
+      options.job.seed,
+      BatchSchedule(options.job.seed, PartitionSizes(data.rows(), *partitions), options.job.batch));
+}
+
+SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
+  options.vectors = ModelledVectors(options.cluster.gradient_bytes, options.job.slice_length);
+  options.job.slice_length = options.vectors.slice_length();
+  options.job.foreign =
+      MakeQuadraticTrainer(std::move(quadratic), options.vectors.parameter_count());
+  options.bring_trainer = [foreign = options.job.foreign] { return foreign; };
+  return options;
+}
+
 // With what a job needs and the simulated world decides.
-SimOptions Completed(SimOptions options, const Dataset& data) {
+SimOptions Completed(SimOptions options, const Dataset& data,
+                     std::shared_ptr<Quadratic> quadratic) {
   options.job.job_id = Random(options.seed, Stream::kSimulation, kJobDraws).Next32() | 1;
   if (options.job.token.empty()) options.job.token = "simulated";
+  if (quadratic != nullptr) return CostOnly(std::move(options), std::move(quadratic));
   if (options.trainer != SimTrainer::kBuiltIn) {
     options.job.foreign = MakeSquaresTrainer(data, /*keeps_account=*/false);
     options.bring_trainer = [&data] { return MakeSquaresTrainer(data, /*keeps_account=*/true); };
@@ -76,7 +101,8 @@ std::unique_ptr<DataSource> SourceOf(const SimOptions& options, const Dataset& d
 class Simulation {
  public:
   Simulation(const SimOptions& options, const Dataset& data, const Life& life)
-      : options_(Completed(options, data)),
+      : quadratic_(QuadraticOf(options, data)),
+        options_(Completed(options, data, quadratic_)),
         data_(data),
         source_(SourceOf(options, data)),
         life_(life),
@@ -91,14 +117,14 @@ class Simulation {
     faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
     MOTLEY_ASSIGN_OR_RETURN(server_, ServerProcess::Create(world_, network_, options_.job, *source_,
                                                            &fan_, life_.store));
-    MOTLEY_ASSIGN_OR_RETURN(gradients_,
-                            GradientChecker::Create(violations_, options_.job, *source_));
+    MOTLEY_ASSIGN_OR_RETURN(
+        gradients_, GradientChecker::Create(violations_, options_.job, *source_, quadratic_));
     const size_t length = gradients_->vector_length();
     const StepId first = options_.job.resume != nullptr ? options_.job.resume->step : 0;
     steps_ = std::make_unique<StepChecker>(violations_, length <= options_.job.slice_length, first);
     liveness_ = std::make_unique<LivenessChecker>(
         violations_, Time(FromSecondsSafe(options_.random_faults.until_seconds)),
-        LivenessLimit(options_, data_, length));
+        LivenessLimit(options_, data_, std::max(length, options_.vectors.modelled_length())));
     for (JobObserver* each :
          std::initializer_list<JobObserver*>{&digest_, steps_.get(), gradients_.get(), &placement_,
                                              liveness_.get(), faults_.get(), &reached_, observer}) {
@@ -229,6 +255,7 @@ class Simulation {
     return result;
   }
 
+  const std::shared_ptr<Quadratic> quadratic_;
   const SimOptions options_;
   const Dataset& data_;
   const std::unique_ptr<DataSource> source_;

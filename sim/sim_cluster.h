@@ -15,6 +15,7 @@
 #include "profiles/profile.h"
 #include "runtime/fault_plan.h"
 #include "runtime/job.h"
+#include "sim/modelled_vectors.h"
 #include "training/dataset.h"
 
 namespace motley {
@@ -51,13 +52,18 @@ enum class SimTrainer {
   kBuiltIn,
   kSquares,         // Least squares as a caller's trainer (squares_trainer.h) on the job's samples,
   kSquaresOwnData,  // or on samples that workers have from elsewhere.
+  // Cost-only: nothing is computed from samples. Everything takes as long as with a model of
+  // cluster.gradient_bytes on these devices and links, while vectors have a few floats for each
+  // slice and a gradient whose sums are known (quadratic.h), so that exactness is checked still.
+  kCostOnly,
 };
 
 struct SimOptions {
   JobOptions job;
   SimTrainer trainer = SimTrainer::kBuiltIn;
-  // Of a worker's process; this and job.foreign follow from `trainer`.
+  // Of a worker's process; this, job.foreign and `vectors` follow from `trainer`.
   std::function<std::shared_ptr<const ForeignTrainer>()> bring_trainer;
+  ModelledVectors vectors;
   ClusterProfile cluster;  // One worker profile per job.workers.
   std::vector<Fault> faults;
   RandomFaults random_faults;

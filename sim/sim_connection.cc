@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "base/assert.h"
@@ -20,8 +19,12 @@ void SimConnection::Send(int side, SendId id, const Header& header,
                          std::span<const BytesView> pieces, Priority priority,
                          Transport::Done done) {
   End& from = ends_[side];
-  from.waiting[static_cast<size_t>(priority)].push_back(
-      {id, header, {pieces.begin(), pieces.end()}, std::move(done)});
+  Outgoing message{id, header, {}, {}, std::move(done)};
+  if (!pieces.empty()) {
+    message.piece = pieces.front();
+    message.more.assign(pieces.begin() + 1, pieces.end());
+  }
+  from.waiting[static_cast<size_t>(priority)].push_back(std::move(message));
   from.queued_bytes += header.length;
   SchedulePump(side);
 }
@@ -29,13 +32,12 @@ void SimConnection::Send(int side, SendId id, const Header& header,
 bool SimConnection::Cancel(int side, SendId id) {
   End& from = ends_[side];
   for (auto& queue : from.waiting) {
-    const auto it = std::find_if(queue.begin(), queue.end(),
-                                 [id](const Outgoing& message) { return message.id == id; });
-    if (it == queue.end()) continue;
-    from.queued_bytes -= it->header.length;
-    Transport::Done done = std::move(it->done);
-    queue.erase(it);
-    from.owner->Finish(std::move(done), Status::Cancelled("the message was taken back"));
+    size_t at = 0;
+    while (at < queue.size() && queue[at].id != id) ++at;
+    if (at == queue.size()) continue;
+    Outgoing message = queue.Take(at);
+    from.queued_bytes -= message.header.length;
+    from.owner->Finish(std::move(message.done), Status::Cancelled("the message was taken back"));
     return true;
   }
   return false;
@@ -78,30 +80,25 @@ void SimConnection::Schedule(int side) {
   const Frame& front = lane.frames.front();
   const Time ready = std::max(front.begun ? front.tail : front.head, link_->clogged_until);
   const Duration wait = std::max(ready - to.loop->Now(), Duration::zero());
-  lane.timer = to.loop->After(wait, [weak = weak_from_this(), side] {
-    if (const auto self = weak.lock()) self->Deliver(side);
-  });
+  // Stopped before its end lets go of this connection, so no guard is needed.
+  lane.timer = to.loop->After(wait, [this, side] { Deliver(side); });
 }
 
 void SimConnection::SchedulePump(int side) {
   End& from = ends_[side];
-  if (from.pump_posted || from.owner == nullptr || !from.up) return;
-  from.pump_posted = true;
-  from.loop->Post([weak = weak_from_this(), side] {
-    if (const auto self = weak.lock()) self->Pump(side);
-  });
+  if (from.pump != 0 || from.owner == nullptr || !from.up) return;
+  from.pump = from.loop->After(Duration::zero(), [this, side] { Pump(side); });
 }
 
 // Moves messages into the socket buffer, whole, as long as it is not full: control first.
 void SimConnection::Pump(int side) {
+  const auto self = shared_from_this();  // A Done may disconnect.
   End& from = ends_[side];
-  from.pump_posted = false;
+  from.pump = 0;
   while (from.owner != nullptr && lanes_[side].buffered < link_->options.socket_buffer_bytes) {
     auto& queue = from.waiting[0].empty() ? from.waiting[1] : from.waiting[0];
     if (queue.empty()) return;
-    Outgoing message = std::move(queue.front());
-    queue.pop_front();
-    Enter(side, std::move(message));
+    Enter(side, queue.pop_front());
   }
 }
 
@@ -109,11 +106,12 @@ void SimConnection::Enter(int side, Outgoing message) {
   End& from = ends_[side];
   Frame frame;
   frame.header = message.header;
-  frame.payload.reserve(message.header.length);
-  for (const BytesView piece : message.pieces) {
+  frame.payload = from.owner->network_.TakeBuffer();
+  frame.payload.assign(message.piece.begin(), message.piece.end());
+  for (const BytesView piece : message.more) {
     frame.payload.insert(frame.payload.end(), piece.begin(), piece.end());
   }
-  const size_t size = kHeaderSize + message.header.length;
+  const size_t size = WireBytes(message.header);
   Replay(side, message.header);
   if (Push(side, std::move(frame), size)) lanes_[side].buffered += size;
   Replay(side, message.header);
@@ -132,11 +130,12 @@ void SimConnection::Replay(int side, const Header& header) {
   frame.header = header;
   frame.header.incarnation ^= 1;
   frame.payload.assign(header.length, link_->random.Chance(0.5) ? std::byte{0} : kLarge);
-  const size_t size = kHeaderSize + header.length;
+  const size_t size = WireBytes(header);
   if (Push(side, std::move(frame), size)) lanes_[side].buffered += size;
 }
 
 void SimConnection::Deliver(int side) {
+  const auto self = shared_from_this();  // The receiver may disconnect.
   lanes_[side].timer = 0;
   while (DeliverFront(side)) {
   }
@@ -155,8 +154,7 @@ bool SimConnection::DeliverFront(int side) {
     BeginMessage(to, front);
     return true;
   }
-  Frame frame = std::move(front);
-  lane.frames.pop_front();
+  Frame frame = lane.frames.pop_front();
   switch (frame.kind) {
     case Frame::Kind::kHello: OnHello(1 - side); break;
     case Frame::Kind::kMessage: EndMessage(side, std::move(frame)); break;
@@ -176,7 +174,7 @@ void SimConnection::BeginMessage(End& to, Frame& frame) {
 void SimConnection::EndMessage(int side, Frame frame) {
   End& to = ends_[1 - side];
   Lane& lane = lanes_[side];
-  lane.buffered -= kHeaderSize + frame.header.length;
+  lane.buffered -= WireBytes(frame.header);
   SchedulePump(side);
   Receiver* receiver = to.owner->receiver_;
   if (receiver == nullptr) return;
@@ -184,6 +182,7 @@ void SimConnection::EndMessage(int side, Frame frame) {
   if (!frame.into.empty()) {
     std::memcpy(frame.into.data(), frame.payload.data(), frame.payload.size());
   }
+  to.owner->network_.GiveBuffer(std::move(frame.payload));
   receiver->OnPayloadDone(to.id, frame.header, discarded);
 }
 
@@ -202,8 +201,9 @@ void SimConnection::Lose(int side) {
   const auto self = shared_from_this();
   FailPending(end, /*at_once=*/true);
   if (end.owner == nullptr) return;  // A Done closed it.
+  StopTimers(side);
   end.owner = nullptr;
-  owner->peers_.erase(end.id);
+  owner->TakePeer(end.id);
   if (owner->receiver_ != nullptr) {
     owner->receiver_->OnLost(
         end.id, Status::Unavailable(end.up ? "the other end closed the connection or is gone"
@@ -211,12 +211,18 @@ void SimConnection::Lose(int side) {
   }
 }
 
+// Those on the loop of this end.
+void SimConnection::StopTimers(int side) {
+  End& end = ends_[side];
+  end.loop->Cancel(std::exchange(end.pump, 0));
+  end.loop->Cancel(std::exchange(lanes_[1 - side].timer, 0));
+}
+
 void SimConnection::FailPending(End& end, bool at_once) {
   SimTransport* owner = end.owner;
   std::vector<Outgoing> pending;
   for (auto& queue : end.waiting) {
-    std::move(queue.begin(), queue.end(), std::back_inserter(pending));
-    queue.clear();
+    while (!queue.empty()) pending.push_back(queue.pop_front());
   }
   end.queued_bytes = 0;
   for (Outgoing& message : pending) {
@@ -231,10 +237,8 @@ void SimConnection::CloseEnd(int side, bool died, bool lose_in_flight) {
   if (!died) FailPending(end, /*at_once=*/false);
   if (lose_in_flight) lanes_[side].frames.clear();  // Its sender is gone: nobody counts them.
   // What was on its way here is lost with it.
-  Lane& incoming = lanes_[1 - side];
-  end.loop->Cancel(incoming.timer);
-  incoming.timer = 0;
-  incoming.frames.clear();
+  StopTimers(side);
+  lanes_[1 - side].frames.clear();
   end.owner = nullptr;
   PushSignal(side, Frame::Kind::kFin);
 }

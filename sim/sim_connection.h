@@ -4,11 +4,11 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/fifo.h"
 #include "sim/sim_network.h"
 
 namespace motley {
@@ -34,9 +34,10 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
  private:
   // A message that waits to enter the socket buffer.
   struct Outgoing {
-    SendId id;
+    SendId id = 0;
     Header header;
-    std::vector<BytesView> pieces;
+    BytesView piece;  // The first one; mostly there is no other.
+    std::vector<BytesView> more;
     Transport::Done done;
   };
   struct Frame {
@@ -54,19 +55,22 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
     NodeLoop* loop = nullptr;
     PeerId id = 0;
     bool up = false;  // The handshake is done.
-    std::deque<Outgoing> waiting[2];
+    std::array<Fifo<Outgoing>, 2> waiting;
     size_t queued_bytes = 0;
-    bool pump_posted = false;
+    TimerId pump = 0;  // On its own loop.
   };
   // Frames from end `i` to the other one.
   struct Lane {
-    std::deque<Frame> frames;
+    Fifo<Frame> frames;
     size_t buffered = 0;  // In the socket buffer: left the sender, not taken by the receiver.
     Time wire_free{};
     Time last_tail{};
     TimerId timer = 0;  // On the receiving end's loop.
   };
 
+  size_t WireBytes(const Header& header) const {
+    return kHeaderSize + link_->options.vectors.PayloadBytes(header);
+  }
   void PushSignal(int side, Frame::Kind kind);
   bool Push(int side, Frame frame, size_t size);
   void Schedule(int side);
@@ -81,6 +85,7 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
   void OnHello(int side);
   void Lose(int side);
   void FailPending(End& end, bool at_once);
+  void StopTimers(int side);
 
   std::shared_ptr<SimLink> link_;
   std::array<End, 2> ends_;

@@ -4,38 +4,64 @@
 #include <algorithm>
 #include <utility>
 
+#include "devices/paced_device.h"
+
 namespace motley {
 namespace {
 
-constexpr double kShortest = 0.1;  // Of a piece's modelled time, however large the jitter.
+constexpr double kShortest = 0.1;        // Of a piece's modelled time, however large the jitter.
+constexpr double kLongestSeconds = 1e9;  // Keeps sums of times within their range.
 
 }  // namespace
 
 Result<std::unique_ptr<SimDevice>> SimDevice::Create(Loop& loop, const DeviceProfile& profile,
                                                      Random random) {
-  MOTLEY_ASSIGN_OR_RETURN(auto inner, MakeInlineDevice(loop));
-  std::unique_ptr<SimDevice> device(new SimDevice(profile, random));
-  device->inner_ = std::move(inner);
-  Pace pace;
-  pace.unit_time = std::chrono::seconds(1);
-  pace.speed = profile.samples_per_second;
-  device->paced_ =
-      MakePacedDevice(loop, *device->inner_, pace, [raw = device.get()] { return raw->Vary(); });
-  return device;
+  MOTLEY_ASSIGN_OR_RETURN(auto host, MakeInlineDevice(loop));
+  return std::unique_ptr<SimDevice>(new SimDevice(loop, profile, random, std::move(host)));
 }
 
-double SimDevice::Vary() {
-  double factor = slowness_;
-  if (profile_.jitter > 0) {
-    factor *= std::max(kShortest, 1 + profile_.jitter * random_.Normal());
+SimDevice::~SimDevice() {
+  *destroyed_ = true;
+  if (timer_ != 0) loop_.Cancel(timer_);
+}
+
+Duration SimDevice::ModelledTime(double units) {
+  double seconds = units > 0 ? profile_.overhead_seconds + units / profile_.samples_per_second : 0;
+  seconds *= slowness_;
+  if (seconds > 0 && profile_.jitter > 0) {
+    seconds *= std::max(kShortest, 1 + profile_.jitter * random_.Normal());
   }
-  return factor;
+  return seconds > 0 ? FromSeconds(std::min(seconds, kLongestSeconds)) : Duration::zero();
 }
 
 void SimDevice::Submit(double units, Work work, Done done) {
-  // The overhead in samples that would take as long.
-  if (units > 0) units += profile_.overhead_seconds * profile_.samples_per_second;
-  paced_->Submit(units, std::move(work), std::move(done));
+  Piece piece{loop_.Now(), ModelledTime(units), std::move(work), std::move(done)};
+  if (busy_) {
+    waiting_.push_back(std::move(piece));
+  } else {
+    Begin(std::move(piece));
+  }
+}
+
+void SimDevice::Begin(Piece piece) {
+  busy_ = true;
+  const Time due = std::max(piece.submitted, previous_done_) + piece.modelled;
+  done_ = std::move(piece.done);
+  timer_ = loop_.After(std::max(due - loop_.Now(), Duration::zero()), [this] { Finish(); });
+  status_ = piece.work();  // Nobody sees before Finish what it did.
+}
+
+void SimDevice::Finish() {
+  timer_ = 0;
+  previous_done_ = loop_.Now();
+  const auto destroyed = destroyed_;
+  std::exchange(done_, nullptr)(std::exchange(status_, Status::Ok()));
+  if (*destroyed) return;
+  busy_ = !waiting_.empty();
+  if (!busy_) return;
+  Piece next = std::move(waiting_.front());
+  waiting_.pop_front();
+  Begin(std::move(next));
 }
 
 }  // namespace motley

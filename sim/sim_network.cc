@@ -8,6 +8,25 @@
 #include "sim/sim_connection.h"
 
 namespace motley {
+namespace {
+
+constexpr size_t kMostBuffers = 1024;
+constexpr size_t kMostBufferBytes = 4096;
+
+}  // namespace
+
+Bytes SimNetwork::TakeBuffer() {
+  if (buffers_.empty()) return {};
+  Bytes buffer = std::move(buffers_.back());
+  buffers_.pop_back();
+  return buffer;
+}
+
+void SimNetwork::GiveBuffer(Bytes buffer) {
+  if (buffers_.size() < kMostBuffers && buffer.capacity() <= kMostBufferBytes) {
+    buffers_.push_back(std::move(buffer));
+  }
+}
 
 std::unique_ptr<SimTransport> SimNetwork::MakeTransport(NodeLoop& loop,
                                                         const SimLinkOptions& link) {
@@ -32,10 +51,16 @@ Result<std::string> SimTransport::Listen(const std::string& address) {
   return bound;
 }
 
+SimTransport::Peer* SimTransport::Find(PeerId peer) {
+  if (peer == 0 || peer > peers_.size() || peers_[peer - 1].connection == nullptr) return nullptr;
+  return &peers_[peer - 1];
+}
+
 PeerId SimTransport::AddPeer(std::shared_ptr<SimConnection> connection, int side) {
   const PeerId id = next_peer_++;
   connection->SetEnd(side, this, id);
-  peers_[id] = {std::move(connection), side};
+  peers_.resize(id);
+  peers_.back() = {std::move(connection), side};
   return id;
 }
 
@@ -64,32 +89,31 @@ SendId SimTransport::Send(PeerId peer, Header header, std::span<const BytesView>
   size_t length = 0;
   for (const BytesView piece : pieces) length += piece.size();
   ++open_sends_;
-  const auto found = peers_.find(peer);
+  const Peer* found = Find(peer);
   if (length > MaxPayload(header.kind)) {
     Finish(std::move(done), Status::InvalidArgument(fmt::format(
                                 "a payload of {} bytes is above the limit of {} for its kind",
                                 length, MaxPayload(header.kind))));
-  } else if (found == peers_.end()) {
+  } else if (found == nullptr) {
     Finish(std::move(done), Status::Unavailable(fmt::format("no connection {}", peer)));
   } else {
     header.length = static_cast<uint32_t>(length);
-    const Peer& to = found->second;
-    to.connection->Send(to.side, id, header, pieces, priority, std::move(done));
-    max_queued_bytes_ = std::max(max_queued_bytes_, to.connection->queued_bytes(to.side));
+    found->connection->Send(found->side, id, header, pieces, priority, std::move(done));
+    max_queued_bytes_ = std::max(max_queued_bytes_, found->connection->queued_bytes(found->side));
   }
   if (closed_) RunFinished();
   return id;
 }
 
 void SimTransport::Cancel(SendId id) {
-  for (auto& [peer, at] : peers_) {
-    if (at.connection->Cancel(at.side, id)) return;
+  for (const Peer& at : peers_) {
+    if (at.connection != nullptr && at.connection->Cancel(at.side, id)) return;
   }
 }
 
 size_t SimTransport::QueuedBytes(PeerId peer) const {
-  const auto found = peers_.find(peer);
-  return found == peers_.end() ? 0 : found->second.connection->queued_bytes(found->second.side);
+  const Peer* found = Find(peer);
+  return found == nullptr ? 0 : found->connection->queued_bytes(found->side);
 }
 
 void SimTransport::Disconnect(PeerId peer) {
@@ -97,10 +121,9 @@ void SimTransport::Disconnect(PeerId peer) {
     loop_.Cancel(refused->second);
     refused_.erase(refused);
   }
-  auto found = peers_.extract(peer);
-  if (found.empty()) return;
-  found.mapped().connection->CloseEnd(found.mapped().side, /*died=*/false,
-                                      /*lose_in_flight=*/false);
+  if (Find(peer) == nullptr) return;
+  const Peer gone = TakePeer(peer);
+  gone.connection->CloseEnd(gone.side, /*died=*/false, /*lose_in_flight=*/false);
 }
 
 void SimTransport::Finish(Done done, Status status) {
@@ -136,7 +159,7 @@ void SimTransport::Close() {
   StopListening();
   for (const auto& [peer, timer] : refused_) loop_.Cancel(timer);
   refused_.clear();
-  while (!peers_.empty()) Disconnect(peers_.begin()->first);
+  for (PeerId peer = 1; peer <= peers_.size(); ++peer) Disconnect(peer);
   RunFinished();
 }
 
@@ -152,9 +175,10 @@ void SimTransport::Die(bool lose_in_flight) {
   finish_timer_ = 0;
   finished_.clear();
   refused_.clear();
-  while (!peers_.empty()) {
-    auto peer = peers_.extract(peers_.begin());
-    peer.mapped().connection->CloseEnd(peer.mapped().side, /*died=*/true, lose_in_flight);
+  for (PeerId peer = 1; peer <= peers_.size(); ++peer) {
+    if (Find(peer) == nullptr) continue;
+    const Peer gone = TakePeer(peer);
+    gone.connection->CloseEnd(gone.side, /*died=*/true, lose_in_flight);
   }
   open_sends_ = 0;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "sim/modelled_vectors.h"
 #include "sim/node_loop.h"
 #include "transport/transport.h"
 
@@ -27,6 +28,7 @@ struct SimLinkOptions {
   Duration jitter{};            // Mean of an exponential extra delay per message.
   double replay = 0;            // Chance that a bulk message has a twin of an older life.
   size_t socket_buffer_bytes = kSocketBufferBytes;
+  ModelledVectors vectors;
 };
 
 class SimTransport;
@@ -45,10 +47,16 @@ class SimNetwork {
 
  private:
   friend class SimTransport;
+  friend class SimConnection;
+  // Payloads come and go; their memory stays.
+  Bytes TakeBuffer();
+  void GiveBuffer(Bytes buffer);
+
   uint64_t seed_;
   uint64_t next_link_ = 0;
   uint32_t next_port_ = 1;
   std::map<std::string, SimTransport*> listeners_;
+  std::vector<Bytes> buffers_;
 };
 
 // One end's cable, shared by its connections.
@@ -95,6 +103,9 @@ class SimTransport final : public Transport {
     std::shared_ptr<SimConnection> connection;
     int side = 0;
   };
+  Peer* Find(PeerId peer);  // Null: no connection.
+  const Peer* Find(PeerId peer) const { return const_cast<SimTransport*>(this)->Find(peer); }
+  Peer TakePeer(PeerId peer) { return std::exchange(peers_[peer - 1], Peer()); }
   PeerId AddPeer(std::shared_ptr<SimConnection> connection, int side);
   // Runs `done` soon, or at the latest in Close.
   void Finish(Done done, Status status);
@@ -108,7 +119,7 @@ class SimTransport final : public Transport {
   bool closed_ = false;
   PeerId next_peer_ = 1;
   SendId next_send_ = 1;
-  std::map<PeerId, Peer> peers_;
+  std::vector<Peer> peers_;  // By id, from 1 on; no connection: none, or not any more.
   std::vector<Finished> finished_;
   TimerId finish_timer_ = 0;
   std::map<PeerId, TimerId> refused_;  // Connections to nobody, on their way to OnLost.

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "devices/paced_device.h"
+
 namespace motley {
 namespace {
 
@@ -19,7 +21,8 @@ SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
           .bytes_per_second = profile.bytes_per_second,
           .jitter = FromSeconds(options.link_jitter_seconds),
           .replay = options.random_faults.replay,
-          .socket_buffer_bytes = options.socket_buffer_bytes};
+          .socket_buffer_bytes = options.socket_buffer_bytes,
+          .vectors = options.vectors};
 }
 
 // I10: what a process borrowed is returned when it has ended.

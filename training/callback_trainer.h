@@ -42,6 +42,12 @@ struct ForeignTrainer {
   std::function<Status(uint64_t seed, std::span<float> parameters)> initialize;
   // On the compute thread, before the first work on these samples.
   std::function<Status(PartitionId, uint64_t first_sample, uint64_t count)> hold;
+  // Makes a worker's whole trainer, with `parameter_count` parameters, in the place of one of the
+  // functions above: for gradients that do not go through samples one by one. Borrows the first
+  // three.
+  std::function<std::unique_ptr<Trainer>(Loop&, Device&, const PartitionStore&,
+                                         const BatchSchedule&)>
+      make;
 };
 
 // kInvalidArgument unless the parameters can be counted.

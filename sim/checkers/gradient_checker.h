@@ -14,6 +14,7 @@
 #include "runtime/job.h"
 #include "runtime/job_gradient.h"
 #include "sim/checkers/violations.h"
+#include "sim/quadratic.h"
 #include "training/batch_schedule.h"
 #include "training/data_source.h"
 #include "training/optimizer.h"
@@ -27,10 +28,11 @@ class GradientChecker final : public JobObserver {
   static constexpr double kGradientTolerance = 1e-5;
 
   // A job that resumes is checked from there on, against a serial run from its very start.
-  // `data` is borrowed. Errors are those of the gradient, optimizer and device.
-  static Result<std::unique_ptr<GradientChecker>> Create(Violations& violations,
-                                                         const JobOptions& job,
-                                                         const DataSource& data);
+  // `data` is borrowed. `quadratic`: what a cost-only job trains with; null for all others. Errors
+  // are those of the gradient, optimizer and device.
+  static Result<std::unique_ptr<GradientChecker>> Create(
+      Violations& violations, const JobOptions& job, const DataSource& data,
+      std::shared_ptr<Quadratic> quadratic = nullptr);
 
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override;
@@ -56,6 +58,7 @@ class GradientChecker final : public JobObserver {
   Status Prepare(const JobOptions& job);
   const std::vector<uint32_t>& RowsOf(StepId step);
   Result<Direct> Sum(StepId step, std::span<const float> parameters);
+  Direct KnownSum(StepId step, std::span<const float> parameters);
   void CheckGradient(StepId step, std::span<const float> gradient, const Direct& direct);
   Status StepSerially(StepId step);
   void Compare(std::span<const float> parameters);  // With the serial run's.
@@ -70,6 +73,7 @@ class GradientChecker final : public JobObserver {
   VirtualLoop loop_;  // Of the device; nothing is ever posted to it.
   std::unique_ptr<Device> device_;
   std::unique_ptr<JobGradient> direct_;
+  std::shared_ptr<Quadratic> quadratic_;
   const std::atomic<bool> never_cancelled_ = false;
   std::unique_ptr<Optimizer> optimizer_;         // Repeats the server's updates.
   std::unique_ptr<Optimizer> serial_optimizer_;  // Of the serial run.

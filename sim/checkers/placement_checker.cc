@@ -8,16 +8,29 @@
 namespace motley {
 
 void PlacementChecker::OnWorkerJoined(WorkerId worker, const std::string&) {
-  if (worker < held_.size()) held_[worker].clear();
+  if (worker >= held_.size()) return;
+  held_[worker].clear();
+  checked_[worker] = {};
+}
+
+bool PlacementChecker::Holds(WorkerId worker, PartitionId partition) const {
+  return partition < held_.at(worker).size() && held_[worker][partition];
 }
 
 void PlacementChecker::OnCommand(const Command& command, Time) {
   if (ended_) {
     violations_.Add(fmt::format("a command of kind {} after the end of the job", command.index()));
   }
-  if (const auto* open = std::get_if<OpenStep>(&command)) form_ = open->code;
+  if (const auto* open = std::get_if<OpenStep>(&command)) {
+    if (form_ != open->code) checked_.assign(checked_.size(), {});
+    form_ = open->code;
+  }
   if (const auto* place = std::get_if<PlacePartitions>(&command)) {
-    held_.at(place->worker).insert(place->partitions.begin(), place->partitions.end());
+    std::vector<bool>& held = held_.at(place->worker);
+    for (const PartitionId partition : place->partitions) {
+      if (partition >= held.size()) held.resize(partition + 1, false);
+      held[partition] = true;
+    }
   }
   if (const auto* assign = std::get_if<AssignRow>(&command)) CheckAssigned(*assign);
   ended_ = ended_ || std::holds_alternative<EndJob>(command);
@@ -29,10 +42,14 @@ void PlacementChecker::CheckAssigned(const AssignRow& assign) {
                                 assign.worker, assign.row, assign.step));
     return;
   }
+  const std::pair<const CodeForm*, RowId> row(form_.get(), assign.row);
+  if (checked_.at(assign.worker) == row) return;
+  checked_[assign.worker] = row;
   for (const CodeEntry& entry : form_->rows[assign.row]) {
-    if (held_.at(assign.worker).contains(entry.partition)) continue;
+    if (Holds(assign.worker, entry.partition)) continue;
     violations_.Add(fmt::format("worker {} was given row {} of step {} but never got partition {}",
                                 assign.worker, assign.row, assign.step, entry.partition));
+    checked_[assign.worker] = {};
     return;
   }
 }

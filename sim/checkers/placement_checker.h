@@ -4,7 +4,7 @@
 #pragma once
 
 #include <memory>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include "runtime/job.h"
@@ -15,16 +15,18 @@ namespace motley {
 class PlacementChecker final : public JobObserver {
  public:
   PlacementChecker(Violations& violations, uint32_t workers)
-      : violations_(violations), held_(workers) {}
+      : violations_(violations), held_(workers), checked_(workers) {}
 
   void OnWorkerJoined(WorkerId worker, const std::string& name) override;
   void OnCommand(const Command& command, Time now) override;
 
  private:
   void CheckAssigned(const AssignRow& assign);
+  bool Holds(WorkerId worker, PartitionId partition) const;
 
   Violations& violations_;
-  std::vector<std::set<PartitionId>> held_;
+  std::vector<std::vector<bool>> held_;                     // By worker and partition.
+  std::vector<std::pair<const CodeForm*, RowId>> checked_;  // Last, and still held, by worker.
   std::shared_ptr<const CodeForm> form_;
   bool ended_ = false;
 };

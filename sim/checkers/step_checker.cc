@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "coding/decoder.h"
 
 namespace motley {
@@ -15,25 +17,25 @@ void StepChecker::OnStepOpened(StepId step, const CodeForm& form, Time) {
     violations_.Add(fmt::format("I1: step {} was opened again after it had decoded", step));
   }
   state_ = State::kOpen;
-  form_ = form;
+  form_.Open(form);
   arrived_.assign(form.workers, false);
   assigned_rows_.assign(form.workers, false);
   assigned_.clear();
 }
 
 void StepChecker::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time) {
-  if (state_ != State::kOpen || step != next_ || row >= form_.workers) {
+  if (state_ != State::kOpen || step != next_ || row >= form_->workers) {
     violations_.Add(fmt::format("I3: row {} of step {} was given to worker {} while step {} was {}",
                                 row, step, worker, next_,
                                 state_ == State::kOpen ? "open" : "not open"));
     return;
   }
   assigned_rows_[row] = true;
-  assigned_.emplace(row, worker);
+  assigned_.emplace_back(row, worker);
 }
 
 void StepChecker::OnRowArrived(StepId step, RowId row, WorkerId worker, Time) {
-  if (state_ != State::kOpen || step != next_ || row >= form_.workers) {
+  if (state_ != State::kOpen || step != next_ || row >= form_->workers) {
     violations_.Add(
         fmt::format("I3: row {} of step {} from worker {} counted though late", row, step, worker));
     return;
@@ -42,7 +44,8 @@ void StepChecker::OnRowArrived(StepId step, RowId row, WorkerId worker, Time) {
     violations_.Add(
         fmt::format("I3: row {} of step {} counted twice, now from worker {}", row, step, worker));
   }
-  if (!assigned_.contains({row, worker})) {
+  const std::pair<RowId, WorkerId> answer(row, worker);
+  if (std::find(assigned_.begin(), assigned_.end(), answer) == assigned_.end()) {
     violations_.Add(fmt::format("I3: row {} of step {} came from worker {}, who was not asked", row,
                                 step, worker));
   }
@@ -55,7 +58,7 @@ void StepChecker::OnStepDecoded(StepId step, std::span<const float>, std::span<c
     return;
   }
   state_ = State::kDecoded;
-  const auto solved = Solve(form_, whole_rows_ ? arrived_ : assigned_rows_);
+  const auto solved = Solve(*form_, whole_rows_ ? arrived_ : assigned_rows_);
   if (!solved.ok()) {
     violations_.Add(fmt::format("I2: step {} was committed with too few answers: {}", step,
                                 solved.status().ToString()));

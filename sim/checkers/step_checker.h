@@ -4,11 +4,11 @@
 // I3: a row counts at most once per step, while the step is open, from somebody who was asked.
 #pragma once
 
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "runtime/job.h"
+#include "sim/checkers/kept_form.h"
 #include "sim/checkers/violations.h"
 
 namespace motley {
@@ -21,6 +21,7 @@ class StepChecker final : public JobObserver {
   StepChecker(Violations& violations, bool whole_rows, StepId first_step = 0)
       : violations_(violations), whole_rows_(whole_rows), next_(first_step) {}
 
+  void OnCommand(const Command& command, Time) override { form_.See(command); }
   void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
   void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
@@ -36,10 +37,10 @@ class StepChecker final : public JobObserver {
   const bool whole_rows_;
   StepId next_;  // The version of the parameters.
   State state_ = State::kClosed;
-  CodeForm form_;
+  KeptForm form_;
   std::vector<bool> arrived_;
   std::vector<bool> assigned_rows_;
-  std::set<std::pair<RowId, WorkerId>> assigned_;
+  std::vector<std::pair<RowId, WorkerId>> assigned_;  // One each, and few more.
 };
 
 }  // namespace motley

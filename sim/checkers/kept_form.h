@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of the open step, for observers: shared where the command that opened it was seen, which
+// for every step but those after a new plan is the one they have.
+#pragma once
+
+#include <memory>
+#include <variant>
+
+#include "runtime/job.h"
+
+namespace motley {
+
+class KeptForm {
+ public:
+  // From OnCommand.
+  void See(const Command& command) {
+    if (const auto* open = std::get_if<OpenStep>(&command)) announced_ = open->code;
+  }
+  // From OnStepOpened. Returns whether it is another than before.
+  bool Open(const CodeForm& form) {
+    if (form_ != nullptr && form_.get() == &form) return false;
+    form_ = announced_.get() == &form ? announced_ : std::make_shared<const CodeForm>(form);
+    return true;
+  }
+
+  const CodeForm& operator*() const { return *form_; }
+  const CodeForm* operator->() const { return form_.get(); }
+  bool known() const { return form_ != nullptr; }
+  std::shared_ptr<const CodeForm> get() const { return form_; }
+
+ private:
+  std::shared_ptr<const CodeForm> announced_;
+  std::shared_ptr<const CodeForm> form_;
+};
+
+}  // namespace motley

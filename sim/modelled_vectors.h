@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cost-only: vectors of a few floats in the place of a model's, which take as long on links as
+// those would, slice by slice. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/slicing.h"
+#include "transport/header.h"
+
+namespace motley {
+
+// Both vectors have the same number of slices, and what differs between a vector with the loss and
+// the parameters alone differs in both.
+class ModelledVectors {
+ public:
+  // Nothing is modelled: every frame costs what it has.
+  ModelledVectors() = default;
+  // A gradient of `gradient_bytes` > 0, cut into slices of `slice_length` floats (even, >= 2).
+  ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length);
+
+  size_t parameter_count() const { return parameters_; }  // That are really there.
+  uint32_t slice_length() const { return static_cast<uint32_t>(cut_.length); }
+  size_t modelled_length() const { return modelled_vector_; }  // Floats, with the loss.
+
+  // What the payload of this frame counts for on a link.
+  size_t PayloadBytes(const Header& header) const {
+    const bool vector =
+        header.kind == FrameKind::kGradient || header.kind == FrameKind::kParameters;
+    if (modelled_vector_ == 0 || !vector || header.length == 0) return header.length;
+    return SliceBytes(header);
+  }
+
+ private:
+  size_t SliceBytes(const Header& header) const;
+
+  Slicing cut_;
+  size_t parameters_ = 0;
+  size_t modelled_slice_ = 0;
+  size_t modelled_vector_ = 0;
+  size_t modelled_parameters_ = 0;
+};
+
+}  // namespace motley

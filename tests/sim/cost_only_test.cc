@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cost-only simulations: the times of a model that is not there, and sums that are checked still.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/checkers/gradient_checker.h"
+#include "sim/sim_cluster.h"
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// When each step was opened, and its update applied.
+class Times final : public JobObserver {
+ public:
+  void OnStepOpened(StepId, const CodeForm&, Time now) override { list.push_back(now); }
+  void OnStepApplied(StepId, std::span<const float>, double, Time now) override {
+    list.push_back(now);
+  }
+  std::vector<Time> list;
+};
+
+SimOptions Cluster(const char* code, uint32_t tolerate) {
+  SimOptions options;
+  options.job.workers = 5;
+  options.job.batch = 64;
+  options.job.steps = 40;
+  options.job.code = code;
+  options.job.tolerate = tolerate;
+  options.job.optimizer.learning_rate = 0.01;
+  for (const double speed : {100.0, 80.0, 50.0, 100.0, 25.0}) {
+    WorkerProfile worker;
+    worker.device = {.samples_per_second = speed, .overhead_seconds = 0.002, .jitter = 0.1};
+    worker.link = {.latency_seconds = 1e-3, .bytes_per_second = 200e3};
+    options.cluster.workers.push_back(worker);
+  }
+  return options;
+}
+
+std::vector<Time> TimesOf(const SimOptions& options, const Dataset& data) {
+  Times times;
+  const auto result = Simulate(options, data, &times);
+  EXPECT_TRUE(result.ok()) << result.status().ToString();
+  if (!result.ok()) return {};
+  EXPECT_TRUE(result->job.status.ok()) << result->job.status.ToString();
+  EXPECT_THAT(result->violations, IsEmpty());
+  EXPECT_EQ(result->job.steps, options.job.steps);
+  return times.list;
+}
+
+class CostOnlyTest : public testing::Test {
+ protected:
+  // As of the squares' model on `data`.
+  static SimOptions Of(SimOptions options, const Dataset& data) {
+    options.trainer = SimTrainer::kCostOnly;
+    options.cluster.gradient_bytes = (data.features + 1) * sizeof(float);
+    return options;
+  }
+};
+
+TEST_F(CostOnlyTest, EveryStepEndsWhenOneOfRealArithmeticWould) {
+  // Slices: three, one, and two of which the second has the loss alone.
+  for (const uint32_t features : {1500u, 300u, 1023u}) {
+    const Dataset data = MakeSyntheticDataset(200, features, 0, 5);
+    for (const char* code : {"none", "repetition", "cyclic", "heterogeneous", "rs"}) {
+      SimOptions options = Cluster(code, 1);
+      options.job.slice_length = 512;
+      options.socket_buffer_bytes = 4096;
+      options.link_jitter_seconds = 1e-4;
+      options.job.optimizer.learning_rate = 1e-6;
+      options.trainer = SimTrainer::kSquares;
+      const std::vector<Time> real = TimesOf(options, data);
+      EXPECT_EQ(real.size(), 80u);
+      EXPECT_EQ(real, TimesOf(Of(options, data), data)) << code << ", " << features << " features";
+    }
+  }
+}
+
+TEST_F(CostOnlyTest, FaultsHitItAtTheSameTimes) {
+  const Dataset data = MakeSyntheticDataset(200, 700, 0, 5);
+  SimOptions options = Cluster("heterogeneous", 1);
+  options.job.optimizer.learning_rate = 1e-6;
+  options.trainer = SimTrainer::kSquares;
+  // No pauses: after one, a caller's trainer has a word more to say of its progress.
+  options.random_faults = {
+      .kill_every = 8, .restart = 1, .slow_every = 4, .partition_every = 5, .until_seconds = 20};
+  for (options.seed = 1; options.seed < 6; ++options.seed) {
+    const std::vector<Time> real = TimesOf(options, data);
+    EXPECT_GE(real.size(), 80u);
+    EXPECT_EQ(real, TimesOf(Of(options, data), data)) << "seed " << options.seed;
+  }
+}
+
+TEST_F(CostOnlyTest, TheSameSeedGivesTheSameDigest) {
+  const Dataset data = MakeSyntheticDataset(300, 4, 0, 5);
+  SimOptions options = Cluster("rs", 2);
+  options.trainer = SimTrainer::kCostOnly;
+  options.cluster.gradient_bytes = 3'000'000;
+  const auto one = Simulate(options, data, nullptr);
+  const auto two = Simulate(options, data, nullptr);
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_EQ(one->digest, two->digest);
+  EXPECT_LT(one->serial_difference, 1e-4);
+  options.seed = 2;
+  EXPECT_NE(Simulate(options, data, nullptr)->digest, one->digest);
+}
+
+TEST_F(CostOnlyTest, LongerVectorsTakeLongerOnTheLinks) {
+  const Dataset data = MakeSyntheticDataset(300, 4, 0, 5);
+  SimOptions options = Cluster("none", 0);
+  for (WorkerProfile& worker : options.cluster.workers) worker.device.jitter = 0;
+  options.trainer = SimTrainer::kCostOnly;
+  const auto step_seconds = [&](uint64_t bytes) {
+    options.cluster.gradient_bytes = bytes;
+    const std::vector<Time> times = TimesOf(options, data);
+    return ToSeconds(times.back() - times[times.size() - 2]);
+  };
+  // There and back at 200 kB/s.
+  EXPECT_NEAR(step_seconds(400'000) - step_seconds(200'000), 2.0, 0.1);
+}
+
+TEST_F(CostOnlyTest, WithoutALengthItIsRefused) {
+  const Dataset data = MakeSyntheticDataset(300, 4, 0, 5);
+  SimOptions options = Cluster("none", 0);
+  options.trainer = SimTrainer::kCostOnly;
+  const auto result = Simulate(options, data, nullptr);
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(result.status().ToString(), HasSubstr("gradient_bytes"));
+}
+
+// What a server hands over when an answer was lost, or counted twice, or is of another step.
+TEST_F(CostOnlyTest, AWrongSumIsReported) {
+  const Dataset data = MakeSyntheticDataset(120, 4, 0, 5);
+  const MemorySource source(data);
+  const BatchSchedule schedule(7, PartitionSizes(120, *PartitionCount(120, 2)), 30);
+  const auto quadratic = std::make_shared<Quadratic>(7, schedule);
+  JobOptions job;
+  job.workers = 2;
+  job.batch = 30;
+  job.seed = 7;
+  job.foreign = MakeQuadraticTrainer(quadratic, 3);
+  const std::vector<float> parameters(3, 0.0f);
+  const auto report = [&](StepId step, PartitionId begin, PartitionId end) {
+    std::vector<double> sum(3, 0);
+    const double loss = quadratic->Add(step, parameters, begin, end, 1, sum).loss;
+    std::vector<float> gradient(sum.begin(), sum.end());
+    gradient.push_back(static_cast<float>(loss));
+    Violations violations;
+    auto checker = GradientChecker::Create(violations, job, source, quadratic);
+    EXPECT_TRUE(checker.ok());
+    (*checker)->OnStepDecoded(0, gradient, parameters, Time{});
+    return violations.list();
+  };
+  const uint32_t all = quadratic->partitions();
+  EXPECT_THAT(report(0, 0, all), IsEmpty());
+  const auto wrong =
+      ElementsAre(HasSubstr("I4: the gradient of step 0"), HasSubstr("I4: the loss of step 0"));
+  EXPECT_THAT(report(1, 0, all), wrong);
+  PartitionId last = all;
+  while (schedule.Ranges(0)[last - 1].count == 0) --last;
+  EXPECT_THAT(report(0, 0, last - 1), wrong);
+}
+
+}  // namespace
+}  // namespace motley
