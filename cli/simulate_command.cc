@@ -93,7 +93,9 @@ std::string SimTable(const JobPlan& plan, uint32_t seeds, const SimSummary& summ
   return text;
 }
 
-std::string SimJson(const JobPlan& plan, uint32_t seeds, const SimSummary& summary) {
+// `gradient_bytes`: of the cluster's file; 0: those of the small model that was trained.
+std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds,
+                    const SimSummary& summary) {
   auto workers = nlohmann::ordered_json::array();
   for (const WorkerLine& line : summary.workers) {
     workers.push_back({{"name", line.name},
@@ -108,6 +110,7 @@ std::string SimJson(const JobPlan& plan, uint32_t seeds, const SimSummary& summa
   const nlohmann::ordered_json json = {
       {"scheme", plan.job.code},
       {"tolerate", plan.job.tolerate},
+      {"gradient_bytes", gradient_bytes},
       {"shares", plan.job.shares == Shares::kEqual ? "equal" : "proportional"},
       {"seeds", seeds},
       {"steps", summary.steps},
@@ -157,6 +160,9 @@ Result<Simulation> Prepare(const SimulateFlags& flags) {
   job.model.features = sim.data.features;
   job.model.classes = sim.data.classes;
   MOTLEY_RETURN_IF_ERROR(FitToData(request, sim.data.rows(), sim.plan));
+  // All that is told here are times and who did what: with the length of the vectors known, there is
+  // nothing to compute.
+  if (sim.options.cluster.gradient_bytes > 0) sim.options.trainer = SimTrainer::kCostOnly;
   sim.options.job = job;
   sim.options.faults = sim.plan.faults;
   return sim;
@@ -194,8 +200,10 @@ Result<int> Run(const SimulateFlags& flags) {
   MOTLEY_ASSIGN_OR_RETURN(Simulation sim, Prepare(flags));
   TraceRecorder trace;
   MOTLEY_ASSIGN_OR_RETURN(const SimSummary summary, RunSeeds(flags, sim, trace));
-  const int code = PrintResult(flags.job.json ? SimJson(sim.plan, flags.seeds, summary)
-                                              : SimTable(sim.plan, flags.seeds, summary));
+  const int code = PrintResult(
+      flags.job.json
+          ? SimJson(sim.plan, sim.options.cluster.gradient_bytes, flags.seeds, summary)
+          : SimTable(sim.plan, flags.seeds, summary));
   if (!flags.job.trace.empty()) MOTLEY_RETURN_IF_ERROR(WriteFile(flags.job.trace, trace.Json()));
   return code;
 }

@@ -272,6 +272,19 @@ class Commands(ProgramTest):
         self.run_program("simulate", "--cluster", path, expect=1)
         self.run_program("simulate", "--cluster", self.folder / "none.toml", expect=3)
 
+    def test_links_carry_gradients_of_the_described_length(self):
+        path = self.folder / "cluster.toml"
+        seconds = []
+        for size in (1_000, 1_000_000):
+            path.write_text(f'name = "two"\ngradient_bytes = {size}\n'
+                            '[[worker]]\nname = "node"\nsamples_per_second = 1000\ncount = 2\n'
+                            'link = { latency = "1ms", bandwidth = "8Mbit/s" }\n')
+            result = self.run_json("simulate", "--cluster", path, "--steps", 10)
+            self.assertEqual(result["gradient_bytes"], size)
+            seconds.append(result["step_seconds"]["mean"])
+        # A megabyte to each worker, and one back.
+        self.assertAlmostEqual(seconds[1] - seconds[0], 2, delta=0.3)
+
 
 if __name__ == "__main__":
     unittest.main()
