@@ -160,8 +160,8 @@ Result<Simulation> Prepare(const SimulateFlags& flags) {
   job.model.features = sim.data.features;
   job.model.classes = sim.data.classes;
   MOTLEY_RETURN_IF_ERROR(FitToData(request, sim.data.rows(), sim.plan));
-  // All that is told here are times and who did what: with the length of the vectors known, there is
-  // nothing to compute.
+  // All that is told here are times and who did what: with the length of the vectors known, there
+  // is nothing to compute.
   if (sim.options.cluster.gradient_bytes > 0) sim.options.trainer = SimTrainer::kCostOnly;
   sim.options.job = job;
   sim.options.faults = sim.plan.faults;
@@ -201,9 +201,8 @@ Result<int> Run(const SimulateFlags& flags) {
   TraceRecorder trace;
   MOTLEY_ASSIGN_OR_RETURN(const SimSummary summary, RunSeeds(flags, sim, trace));
   const int code = PrintResult(
-      flags.job.json
-          ? SimJson(sim.plan, sim.options.cluster.gradient_bytes, flags.seeds, summary)
-          : SimTable(sim.plan, flags.seeds, summary));
+      flags.job.json ? SimJson(sim.plan, sim.options.cluster.gradient_bytes, flags.seeds, summary)
+                     : SimTable(sim.plan, flags.seeds, summary));
   if (!flags.job.trace.empty()) MOTLEY_RETURN_IF_ERROR(WriteFile(flags.job.trace, trace.Json()));
   return code;
 }
