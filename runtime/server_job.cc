@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/assert.h"
 #include "runtime/memory_need.h"
 #include "runtime/messages.h"
 
@@ -200,6 +201,12 @@ void ServerJob::OnApplied(StepId step, const Status& status) {
   if (checkpointer_ != nullptr) checkpointer_->OnVersion(step + 1);
   pump_.Raise(StepApplied{step});
 }
+
+// No policy among SchedulingPolicies() leases yet.
+void ServerJob::Do(const OpenLeases& command) { MOTLEY_ASSERT(command.step == 0 && false); }
+void ServerJob::Do(const ExtendLease& command) { MOTLEY_ASSERT(command.step == 0 && false); }
+void ServerJob::Do(const RevokeLease& command) { MOTLEY_ASSERT(command.step == 0 && false); }
+void ServerJob::Do(const SendLease& command) { MOTLEY_ASSERT(command.step == 0 && false); }
 
 void ServerJob::Do(const DropWorker& command) {
   if (!peers_.Connected(command.worker)) return;

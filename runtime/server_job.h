@@ -71,6 +71,10 @@ class ServerJob final : public ServerNode, private Receiver {
   void Do(const DropWorker& command);
   void Do(const EndJob& command);
   void Do(const Notify& command);
+  void Do(const OpenLeases& command);
+  void Do(const ExtendLease& command);
+  void Do(const RevokeLease& command);
+  void Do(const SendLease& command);
   void OnApplied(StepId step, const Status& status);
 
   std::unique_ptr<Checkpointer> MakeCheckpointer(JobDescription about);

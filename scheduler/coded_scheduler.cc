@@ -61,7 +61,11 @@ void CodedScheduler::OnEvent(const Event& event, Time now, std::vector<Command>&
     WaitForWorkers();
   }
   out_ = &out;
-  std::visit([this](const auto& e) { On(e); }, event);
+  std::visit(
+      [this](const auto& e) {
+        if constexpr (requires { On(e); }) On(e);  // It leases nothing.
+      },
+      event);
   out_ = nullptr;
 }
 

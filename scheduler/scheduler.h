@@ -27,8 +27,8 @@ struct SchedulerOptions {
   std::string code = "none";
   uint32_t tolerate = 1;  // s; 0 for "none".
   Shares shares = Shares::kProportional;
-  uint32_t batch = 1;  // Samples per step; a partition counts batch / partitions of them.
-  uint64_t steps = 1;  // The job ends after this many.
+  uint32_t batch = 1;       // Samples per step; a partition counts batch / partitions of them.
+  uint64_t steps = 1;       // The job ends after this many.
   uint64_t first_step = 0;  // At most `steps`; those before it were done in an earlier run.
   uint64_t seed = 0;
   Duration start_timeout = std::chrono::seconds(30);
@@ -92,8 +92,30 @@ struct StepApplied {
   StepId step;
 };
 struct Tick {};
+// Leases (OpenLeases below): the first `done` entries of the worker's list are computed, in
+// `compute` since the step opened.
+struct LeaseProgress {
+  WorkerId worker;
+  StepId step;
+  uint32_t done;
+  Duration compute;
+};
+// The answer to RevokeLease, one each and in order: these had not been started and are dropped.
+struct LeaseReleased {
+  WorkerId worker;
+  StepId step;
+  std::vector<PartitionId> partitions;
+};
+// A whole vector over the next `entries` entries of the worker's list is there, checked, and added
+// to the step's sum.
+struct LeaseVector {
+  WorkerId worker;
+  StepId step;
+  uint32_t entries;
+};
 using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing,
-                           RowArrived, RowLate, RowRejected, StepDecodable, StepApplied, Tick>;
+                           RowArrived, RowLate, RowRejected, StepDecodable, StepApplied, Tick,
+                           LeaseProgress, LeaseReleased, LeaseVector>;
 
 // --- Commands: what to do. ---
 // Make the decoder ready for a step under this code (the rows of CodeForm). Also restarts a step.
@@ -134,8 +156,32 @@ struct EndJob {
 struct Notify {
   std::string text;
 };
-using Command = std::variant<OpenStep, PlacePartitions, AssignRow, CancelWork, CommitStep,
-                             DropWorker, EndJob, Notify>;
+// A step that is worked off by exclusive leases (scheduler/step/step_policy.h) instead of rows: its
+// sum is that of the vectors which come, each added whole or not at all. Also restarts a step.
+struct OpenLeases {
+  StepId step;
+};
+// Appended to what the worker computes, in this order, into one running sum. Placed before.
+struct ExtendLease {
+  WorkerId worker;
+  StepId step;
+  std::vector<PartitionId> partitions;
+};
+// To be given back as far as they are not started; LeaseReleased follows.
+struct RevokeLease {
+  WorkerId worker;
+  StepId step;
+  std::vector<PartitionId> partitions;
+};
+// Send the vector when the list is done (void if it is extended before), or now over what is done.
+struct SendLease {
+  WorkerId worker;
+  StepId step;
+  bool now;
+};
+using Command =
+    std::variant<OpenStep, PlacePartitions, AssignRow, CancelWork, CommitStep, DropWorker, EndJob,
+                 Notify, OpenLeases, ExtendLease, RevokeLease, SendLease>;
 
 // Accounting of who computed what, for reports.
 struct WorkerStats {

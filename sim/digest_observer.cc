@@ -46,6 +46,25 @@ void MixCommand(Digest& digest, const EndJob& end) { digest.Mix(end.status.ToStr
 
 void MixCommand(Digest& digest, const Notify& notify) { digest.Mix(notify.text); }
 
+void MixCommand(Digest& digest, const OpenLeases& open) { digest.Mix(open.step); }
+
+template <typename Lease>
+void MixLease(Digest& digest, const Lease& lease) {
+  digest.Mix(lease.worker);
+  digest.Mix(lease.step);
+  for (const PartitionId partition : lease.partitions) digest.Mix(partition);
+}
+
+void MixCommand(Digest& digest, const ExtendLease& extend) { MixLease(digest, extend); }
+
+void MixCommand(Digest& digest, const RevokeLease& revoke) { MixLease(digest, revoke); }
+
+void MixCommand(Digest& digest, const SendLease& send) {
+  digest.Mix(send.worker);
+  digest.Mix(send.step);
+  digest.Mix(static_cast<uint64_t>(send.now));
+}
+
 }  // namespace
 
 void DigestObserver::OnCommand(const Command& command, Time now) {
