@@ -99,6 +99,7 @@ int RunCommandLine(int argc, char** argv) {
   SimulateFlags simulate_flags;
   CodesFlags codes_flags;
   PredictFlags predict_flags;
+  ProfileFlags profile_flags;
   CheckpointFlags checkpoint_flags;
   ReproduceFlags reproduce_flags;
   WorkerFlags worker_flags;
@@ -106,6 +107,7 @@ int RunCommandLine(int argc, char** argv) {
   const CLI::App* simulate = AddSimulate(app, simulate_flags);
   const CLI::App* codes = AddCodes(app, codes_flags);
   const CLI::App* predict = AddPredict(app, predict_flags);
+  const CLI::App* profile = AddProfile(app, profile_flags);
   const CLI::App* checkpoint = AddCheckpoint(app, checkpoint_flags);
   const CLI::App* reproduce = AddReproduce(app, reproduce_flags);
   const CLI::App* worker = AddWorker(app, worker_flags);
@@ -123,6 +125,7 @@ int RunCommandLine(int argc, char** argv) {
   if (simulate->parsed()) return RunSimulate(simulate_flags);
   if (codes->parsed()) return RunCodes(codes_flags);
   if (predict->parsed()) return RunPredict(predict_flags);
+  if (profile->parsed()) return RunProfile(profile_flags);
   if (checkpoint->parsed()) return RunCheckpoint(checkpoint_flags);
   if (reproduce->parsed()) return RunReproduce(reproduce_flags);
   if (worker->parsed()) return RunWorker(worker_flags);

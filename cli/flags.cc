@@ -354,6 +354,40 @@ CLI::App* AddReproduce(CLI::App& app, ReproduceFlags& flags) {
   return reproduce;
 }
 
+CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags) {
+  CLI::App* profile =
+      app.add_subcommand("profile", "Measure how fast this machine is, for a cluster file");
+  AddValue(profile, "--model", flags.model, "NAME", "softmax, logistic, linear or mlp:256,128");
+  CLI::Option* data =
+      profile->add_option("--data", flags.data, "Samples to measure with, as for motley train")
+          ->type_name("PATH");
+  profile->add_option("--label", flags.label, "CSV: the label's column; default: the last")
+      ->type_name("COLUMN")
+      ->needs(data);
+  AddValue(profile, "--features", flags.features, "N", "Of made-up samples, without --data")
+      ->transform(Within(1U, 1U << 24))
+      ->excludes(data);
+  AddValue(profile, "--classes", flags.classes, "N", "Of made-up samples, without --data")
+      ->transform(Within(2U, 1U << 20))
+      ->excludes(data);
+  AddValue(profile, "--batch", flags.batch, "N", "Samples per step, for the file's step_flops")
+      ->transform(Within(1U, kMostCount));
+  profile->add_option("--threads", flags.threads, "Threads that compute; default: all")
+      ->type_name("N")
+      ->transform(Within(1U, 256U));
+  AddValue(profile, "--seconds", flags.seconds, "S", "Time to measure for")
+      ->check(Fits<double>([](double value) { return value >= 0.1 && value <= 3600; },
+                           "a time from 0.1 to 3600 seconds"));
+  profile->add_option("--name", flags.name, "Of the worker in the file; default: this host's")
+      ->type_name("NAME");
+  profile->add_option("--out", flags.out, "Write the profile (TOML)")->type_name("FILE");
+  profile->add_flag("--fresh", flags.fresh, "Measure, even if that was done before");
+  profile->add_flag("--json", flags.json, "The result as one JSON object on standard output");
+  profile->add_flag("-q,--quiet", flags.quiet, "No progress");
+  profile->footer("Example:\n  motley profile --model mlp:256 --out here.toml");
+  return profile;
+}
+
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker = app.add_subcommand("worker", "Started by motley train")->group("");
   worker->add_option("--server", flags.server, "Where the server is, HOST:PORT");

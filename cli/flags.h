@@ -5,6 +5,7 @@
 #include "cli/checkpoint_command.h"
 #include "cli/codes_command.h"
 #include "cli/predict_command.h"
+#include "cli/profile_command.h"
 #include "cli/reproduce_command.h"
 #include "cli/simulate_command.h"
 #include "cli/train_command.h"
@@ -23,6 +24,7 @@ CLI::App* AddCodes(CLI::App& app, CodesFlags& flags);
 CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags);
 CLI::App* AddPredict(CLI::App& app, PredictFlags& flags);
 CLI::App* AddReproduce(CLI::App& app, ReproduceFlags& flags);
+CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags);
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags);  // Not shown in --help.
 
 }  // namespace motley

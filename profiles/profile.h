@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -44,9 +45,10 @@ struct DeviceProfile {
   bool operator==(const DeviceProfile&) const = default;
 };
 
-// Sixteen hexadecimal digits that change when another device, driver or number of cores is meant.
-// Depends on kind, memory and hardware, except for what is measured anew each time.
-std::string DeviceIdentity(const DeviceProfile& device);
+// Sixteen hexadecimal digits that change when another device, driver or number of cores is meant,
+// or it was `measured_with` something else. Depends on kind, memory and hardware, except for what
+// is measured anew each time.
+std::string DeviceIdentity(const DeviceProfile& device, std::string_view measured_with = "");
 
 struct LinkDirection {
   double latency_seconds = 0;

@@ -33,8 +33,16 @@ memory = "8GiB"
 knee_samples = 256
 max_samples = 4096
 tail = { probability = 0.01, factor = 8 }
-hardware = { vendor = "V", model = "M 3", driver = "D", cores = 4, threads = 8, core_kinds = "2+2", memory_bandwidth = "12GB/s" }
 link = { latency = "0.2ms", bandwidth = "1Gbit/s" }
+
+[worker.hardware]
+vendor = "V"
+model = "M 3"
+driver = "D"
+cores = 4
+threads = 8
+core_kinds = "2+2"
+memory_bandwidth = "12GB/s"
 )";
 
 ClusterProfile Parsed(const std::string& text) {

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The link between two processes of this machine, measured with the transport that jobs use.
+#pragma once
+
+#include "base/status.h"
+#include "profiles/profile.h"
+
+namespace motley {
+
+struct LinkProbe {
+  LinkProfile loaded;  // Slices of 1 MiB both ways at once, control messages between them.
+  double idle_latency_seconds = 0;
+};
+
+// Takes about `seconds` and a second thread. kUnavailable, kResource: no connection to this machine
+// itself. SIGPIPE must be ignored.
+Result<LinkProbe> ProbeLocalLink(double seconds);
+
+}  // namespace motley

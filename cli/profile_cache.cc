@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/profile_cache.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "cli/output_file.h"
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+std::string PathOf(const std::string& folder, const std::string& key) {
+  return fmt::format("{}/{}.toml", folder, key);
+}
+
+}  // namespace
+
+std::string ProfileCacheFolder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  // A relative path is to be ignored, says the XDG base directory specification.
+  if (cache != nullptr && cache[0] == '/') return fmt::format("{}/motley/profiles", cache);
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return fmt::format("{}/.cache/motley/profiles", home);
+  return "";
+}
+
+std::optional<ClusterProfile> FindProfile(const std::string& folder, const std::string& key) {
+  if (folder.empty()) return std::nullopt;
+  Result<ClusterProfile> found = LoadClusterProfile(PathOf(folder, key));
+  if (!found.ok() || found->workers.size() != 1) return std::nullopt;
+  return *std::move(found);
+}
+
+Status KeepProfile(const std::string& folder, const std::string& key,
+                   const ClusterProfile& profile) {
+  if (folder.empty()) return Status::Ok();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return Status::Resource(fmt::format("cannot create '{}': {}", folder, error.message()));
+  // Whoever reads at the same time sees the old one or the new one.
+  const std::string path = PathOf(folder, key);
+  const std::string fresh = fmt::format("{}.{}", path, getpid());
+  MOTLEY_RETURN_IF_ERROR(WriteFile(fresh, FormatClusterProfile(profile)));
+  std::filesystem::rename(fresh, path, error);
+  if (!error) return Status::Ok();
+  const std::string reason = error.message();
+  std::filesystem::remove(fresh, error);
+  return Status::Resource(fmt::format("cannot write '{}': {}", path, reason));
+}
+
+}  // namespace motley

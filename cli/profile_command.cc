@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/profile_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/hardware.h"
+#include "cli/link_probe.h"
+#include "cli/output_file.h"
+#include "cli/profile_cache.h"
+#include "cli/profile_report.h"
+#include "cli/progress.h"
+#include "devices/cpu/cpu_device.h"
+#include "fmt/core.h"
+#include "profiles/cost_fit.h"
+#include "profiles/cost_model.h"
+#include "runtime/memory_need.h"
+#include "runtime/uv_loop.h"
+#include "training/calibration.h"
+#include "training/readers.h"
+#include "training/size_ladder.h"
+#include "training/trainer.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kSampleRows = 2048;   // Of the data, to measure with.
+constexpr double kLadderPart = 0.8;    // Of the time; the rest is the link's.
+constexpr int kDigits = 4;             // Of what was measured.
+constexpr double kFlopsPerWeight = 6;  // And sample: two forwards, four backwards.
+
+// What is measured with.
+struct Workload {
+  std::unique_ptr<Model> model;
+  Dataset samples;
+  uint32_t entries = 0;  // Of a sparse sample, on average.
+};
+
+Result<Workload> PrepareWorkload(const ProfileFlags& flags) {
+  Workload work;
+  ModelSpec spec = {.name = flags.model, .features = flags.features, .classes = flags.classes};
+  if (flags.model == "linear") spec.classes = 0;
+  if (flags.model == "logistic") spec.classes = 2;
+  if (!flags.data.empty()) {
+    ReadOptions options;
+    options.label = flags.label;
+    options.regression = flags.model == "linear";
+    MOTLEY_ASSIGN_OR_RETURN(const OpenedData data, OpenTrainingData(flags.data, options));
+    const DataShape shape = data.train->shape();
+    if (shape.rows == 0) {
+      return Status::DataError(fmt::format("'{}' has no samples to measure with", flags.data));
+    }
+    MOTLEY_ASSIGN_OR_RETURN(work.samples,
+                            data.train->Range(0, std::min<size_t>(kSampleRows, shape.rows)));
+    spec.features = shape.features;
+    spec.classes = shape.classes;
+  }
+  MOTLEY_ASSIGN_OR_RETURN(work.model, Model::Create(spec));
+  if (flags.data.empty()) work.samples = MakeUpSamples(spec, false, 0);
+  if (work.samples.sparse) {
+    work.entries = static_cast<uint32_t>(work.samples.column.size() / work.samples.rows());
+  }
+  return work;
+}
+
+// Weights that a sample meets: of a sparse one, only the first layer's rows that it has.
+double FlopsPerSample(const Workload& work) {
+  double weights = 0;
+  for (const ParameterRange& range : work.model->ranges()) {
+    const bool first = range.offset == 0 && range.shape.size() == 2;
+    const double rows = first && work.samples.sparse ? work.entries : 0;
+    weights += rows > 0 ? rows * range.shape[1] : static_cast<double>(range.count);
+  }
+  return kFlopsPerWeight * weights;
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "this-machine";
+  return name.data();
+}
+
+// All but what is measured.
+ClusterProfile Describe(const ProfileFlags& flags, const Workload& work, const Device& device) {
+  ClusterProfile profile;
+  profile.model = flags.model;
+  profile.gradient_bytes = work.model->parameter_count() * sizeof(float);
+  profile.step_flops = FlopsPerSample(work) * flags.batch;
+  DeviceProfile& described = profile.workers.emplace_back().device;
+  described.name = flags.name.empty() ? HostName() : flags.name;
+  profile.name = described.name;
+  described.memory_bytes = device.info().memory_bytes;
+  described.hardware = ReadHardware();
+  described.hardware.threads = device.info().threads;
+  for (const KernelModule& module : CpuKernelModules()) {
+    if (module.kernels != nullptr && described.hardware.driver.empty()) {
+      described.hardware.driver = module.name;
+    }
+  }
+  const MemoryNeed need = {
+      .fixed_bytes = WorkerVectors() * VectorLength(work.model->parameter_count()) * sizeof(float),
+      .bytes_per_sample =
+          BlockBytes(2, work.samples.features, work.samples.sparse, 2 * work.entries) -
+          BlockBytes(1, work.samples.features, work.samples.sparse, work.entries)};
+  const double most = SamplesThatFit(described.memory_bytes, need);
+  if (std::isfinite(most)) described.max_samples = static_cast<uint64_t>(most);
+  return profile;
+}
+
+std::string CacheKey(const ProfileFlags& flags, const Workload& work,
+                     const ClusterProfile& profile) {
+  const Dataset& samples = work.samples;
+  return DeviceIdentity(
+      profile.workers.front().device,
+      fmt::format("{} {} {} {} {} {} {}", MOTLEY_VERSION, flags.model, samples.features,
+                  samples.classes, samples.sparse, work.entries, flags.batch));
+}
+
+// What is being done, on stderr.
+class Phases {
+ public:
+  explicit Phases(bool quiet) : style_(ChooseProgressStyle(quiet)) {}
+  ~Phases() {
+    if (drawn_) Write("\r\x1b[K");
+  }
+
+  void Begin(const std::string& what) {
+    what_ = what;
+    if (style_ == ProgressStyle::kLines) Write(fmt::format("motley: {}\n", what));
+    Show(0);
+  }
+  void Show(double part) {
+    if (style_ != ProgressStyle::kBar && style_ != ProgressStyle::kColourBar) return;
+    drawn_ = true;
+    Write(fmt::format("\r\x1b[K{}: {:.0f} %", what_, 100 * part));
+  }
+
+ private:
+  static void Write(const std::string& text) {
+    // Nobody reads it when it cannot be written.
+    (void)std::fwrite(text.data(), 1, text.size(), stderr);
+    (void)std::fflush(stderr);
+  }
+
+  const ProgressStyle style_;
+  std::string what_;
+  bool drawn_ = false;
+};
+
+Result<CostFit> MeasureCurve(UvLoop& loop, Device& device, const ProfileFlags& flags,
+                             Workload& work, Phases& phases) {
+  phases.Begin(fmt::format("measuring {} on {}, about {:.0f} s", flags.model, device.info().name,
+                           flags.seconds));
+  LadderOptions options;
+  options.patience = FromSeconds(kLadderPart * flags.seconds);
+  options.progress = [&](double part) { phases.Show(part); };
+  std::optional<Result<std::vector<SizedTimes>>> times;
+  MeasureLadder(loop, device, *work.model, work.samples, options,
+                [&](Result<std::vector<SizedTimes>> result) {
+                  times = std::move(result);
+                  loop.Stop();
+                });
+  loop.Run();
+  if (!times->ok()) return times->status().WithContext("cannot measure the device");
+  std::vector<SizeMeasurement> sizes;
+  for (const SizedTimes& rung : **times) {
+    sizes.push_back({static_cast<double>(rung.samples), rung.seconds});
+  }
+  const Result<CostFit> fit = FitCost(sizes);
+  return fit.ok() ? fit : fit.status().WithContext("--seconds is too short to measure with");
+}
+
+// To what a measurement is worth: people read the file.
+double Rounded(double value) {
+  const std::string text = fmt::format("{:.{}g}", value, kDigits);
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+LinkDirection Rounded(const LinkDirection& way) {
+  return {Rounded(way.latency_seconds), std::round(Rounded(way.bytes_per_second))};
+}
+
+void Round(WorkerProfile& worker) {
+  DeviceProfile& device = worker.device;
+  for (double* value :
+       {&device.samples_per_second, &device.overhead_seconds, &device.knee_samples, &device.jitter,
+        &device.tail_probability, &device.tail_factor, &device.hardware.bytes_per_second}) {
+    *value = Rounded(*value);
+  }
+  const LinkDirection up = Rounded(worker.link.Up()), down = Rounded(worker.link.Down());
+  worker.link = {up.latency_seconds, up.bytes_per_second, down};
+}
+
+Status Measure(UvLoop& loop, Device& device, const ProfileFlags& flags, Workload& work,
+               ClusterProfile& profile) {
+  Phases phases(flags.quiet);
+  WorkerProfile& worker = profile.workers.front();
+  MOTLEY_ASSIGN_OR_RETURN(const CostFit fit, MeasureCurve(loop, device, flags, work, phases));
+  fit.ApplyTo(worker.device);
+  phases.Begin("measuring memory and the link between processes");
+  worker.device.hardware.bytes_per_second = MeasureMemory(loop, device);
+  const Result<LinkProbe> link = ProbeLocalLink((1 - kLadderPart) * flags.seconds);
+  if (link.ok()) {
+    worker.link = link->loaded;
+  } else {
+    Warn(fmt::format("the link is not measured: {}", link.status().ToString()));
+  }
+  Round(worker);
+  return Status::Ok();
+}
+
+Result<int> Run(const ProfileFlags& flags) {
+  MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--out", flags.out, flags.data));
+  MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags.out));
+  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
+  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
+                          MakeCpuDevice(*loop, {.threads = flags.threads}));
+  MOTLEY_ASSIGN_OR_RETURN(Workload work, PrepareWorkload(flags));
+  ClusterProfile profile = Describe(flags, work, *device);
+  const std::string folder = ProfileCacheFolder();
+  const std::string key = CacheKey(flags, work, profile);
+  std::optional<ClusterProfile> kept;
+  if (!flags.fresh) kept = FindProfile(folder, key);
+  if (kept) {
+    const std::string name = profile.name;
+    profile = *std::move(kept);
+    profile.name = profile.workers.front().device.name = name;
+  } else {
+    MOTLEY_RETURN_IF_ERROR(Measure(*loop, *device, flags, work, profile));
+    const Status status = KeepProfile(folder, key, profile);
+    if (!status.ok()) Warn(fmt::format("the profile is not kept: {}", status.ToString()));
+  }
+  if (!flags.out.empty())
+    MOTLEY_RETURN_IF_ERROR(WriteFile(flags.out, FormatClusterProfile(profile)));
+  return PrintResult(flags.json ? ProfileJson(profile, kept.has_value())
+                                : ProfileTable(profile, kept.has_value()));
+}
+
+}  // namespace
+
+int RunProfile(const ProfileFlags& flags) {
+  const Result<int> code = Run(flags);
+  return code.ok() ? *code : Fail(code.status());
+}
+
+}  // namespace motley
