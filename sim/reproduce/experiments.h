@@ -16,7 +16,8 @@ Result<ExperimentResult> RunCorruptedFractions(const ReproduceContext& context);
 Result<ExperimentResult> RunApproximateDecoders(const ReproduceContext& context);  // A7
 Result<ExperimentResult> RunDecodingTimes(const ReproduceContext& context);        // A8
 
-Result<ExperimentResult> RunClusterTable(const ReproduceContext& context);  // S3.8
-Result<ExperimentResult> RunRecordedGain(const ReproduceContext& context);  // lambda
+Result<ExperimentResult> RunClusterTable(const ReproduceContext& context);     // S3.8
+Result<ExperimentResult> RunClusterExtremes(const ReproduceContext& context);  // S3.9
+Result<ExperimentResult> RunRecordedGain(const ReproduceContext& context);     // lambda
 
 }  // namespace motley

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/assert.h"
 
@@ -23,6 +24,7 @@ std::vector<Estimate> MeansOfRuns(
   const uint64_t chunks = (count + kChunk - 1) / kChunk;
   std::vector<double> sums(chunks * values, 0);
   std::vector<double> squares(chunks * values, 0);
+  std::vector<double> largest(chunks * values, -std::numeric_limits<double>::infinity());
   context.parallel->For(chunks, 1, [&](size_t begin, size_t end) {
     std::vector<double> figures(values);
     for (size_t chunk = begin; chunk < end; ++chunk) {
@@ -33,6 +35,7 @@ std::vector<Estimate> MeansOfRuns(
         for (size_t v = 0; v < values; ++v) {
           sums[chunk * values + v] += figures[v];
           squares[chunk * values + v] += figures[v] * figures[v];
+          largest[chunk * values + v] = std::max(largest[chunk * values + v], figures[v]);
         }
       }
     }
@@ -42,12 +45,15 @@ std::vector<Estimate> MeansOfRuns(
   for (size_t v = 0; v < values; ++v) {
     double sum = 0;
     double square = 0;
+    double most = -std::numeric_limits<double>::infinity();
     for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
       sum += sums[chunk * values + v];
       square += squares[chunk * values + v];
+      most = std::max(most, largest[chunk * values + v]);
     }
     const double mean = sum / n;
     estimates[v].mean = mean;
+    estimates[v].most = most;
     estimates[v].error = std::sqrt(std::max(0.0, square / n - mean * mean) / (n - 1));
   }
   return estimates;

@@ -15,6 +15,7 @@ namespace motley {
 struct Estimate {
   double mean = 0;
   double error = 0;  // Standard error of the mean.
+  double most = 0;   // The largest of all.
 };
 
 // Calls `run` `runs * context.effort` times (at least twice); each call fills `values` figures,

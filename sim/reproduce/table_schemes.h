@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "base/status.h"
+#include "sim/reproduce/experiment.h"
 #include "sim/reproduce/fault_cases.h"
 
 namespace motley {
@@ -25,5 +26,21 @@ struct TableScheme {
 
 // Those without feedback: every worker does its list, and messages cost nothing.
 Result<std::vector<TableScheme>> StaticSchemes(uint64_t seed);
+
+struct AdaptiveOptions {
+  uint32_t copies = 2;
+  double link = 0;             // For which every vector occupies the server's link.
+  bool dies_any_time = false;  // Not from the start, but within the first unit of time.
+};
+// Leases with feedback (scheduler/step/adaptive_step.h) on the cost-only step model: the workers'
+// predicted speeds are those of TableSpeeds, a round trip takes 0.02, and so does hearing of a
+// death.
+Result<TableScheme> AdaptiveScheme(const AdaptiveOptions& options);
+
+double MeanOf(const std::vector<double>& values);
+// A step's mean time over the noise for each place of the fault; `runs`: of MeansOfRuns, for all
+// places together.
+std::vector<double> MeanTimes(const ReproduceContext& context, uint64_t stream, uint64_t runs,
+                              const TableScheme& scheme, const FaultCase& fault);
 
 }  // namespace motley

@@ -24,6 +24,9 @@ TEST(MeansOfRuns, AreMeansWithTheirStandardError) {
   EXPECT_NEAR(estimates[0].error, 0.28868 / 100, 1e-4);
   EXPECT_NEAR(estimates[0].mean, 0.5, 5 * estimates[0].error);
   EXPECT_NEAR(estimates[1].mean, 3, 1e-12);
+  EXPECT_EQ(estimates[1].most, 3);
+  EXPECT_GT(estimates[0].most, 0.99);
+  EXPECT_LT(estimates[0].most, 1);
   EXPECT_NEAR(estimates[1].error, 0, 1e-6);
 }
 
