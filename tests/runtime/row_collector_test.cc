@@ -269,7 +269,7 @@ TEST_F(Collector, OldWorkGivenUpForNewWorkEndsSilently) {
 
 // Vectors that no machine can hold, of which only the short last slice is sent.
 TEST_F(Collector, WantOfMemoryForTheSumsIsNoFaultOfTheWorker) {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
 #endif
   constexpr size_t kHuge = size_t{1} << 46;
