@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kGatherRows = 1024;  // As the trainer's.
 constexpr uint32_t kLeastRounds = 3;
+constexpr uint32_t kTries = 3;
+constexpr double kNothing = 0.005;  // Of the patience: a piece that is always worth climbing on.
 
 // One measurement in progress; owned by whatever callback comes next.
 class Ladder : public std::enable_shared_from_this<Ladder> {
@@ -66,17 +68,7 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
   }
 
   void Took(uint64_t count, double seconds) {
-    if (climbing_) {
-      times_.push_back({count, {}});
-      const double used = ToSeconds(loop_.Now() - started_);
-      const double patience = ToSeconds(options_.patience);
-      Report(used / patience);
-      // The next size would take twice as long as this, in this climb and in each round.
-      const bool higher = used + (kLeastRounds + 1) * 4 * seconds < patience;
-      if (count * 2 <= options_.most_samples && higher) return Run(count * 2);
-      climbing_ = false;
-      return Run(times_.front().samples);
-    }
+    if (climbing_) return Climb(count, seconds);
     times_[rung_].seconds.push_back(seconds);
     if (++rung_ < times_.size()) return Run(times_[rung_].samples);
     rung_ = 0;
@@ -86,6 +78,27 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
     Report(std::max(used, part));
     if (rounds_ < kLeastRounds || (used < 1 && part < 1)) return Run(times_.front().samples);
     done_(std::move(times_));
+  }
+
+  void Climb(uint64_t count, double seconds) {
+    if (times_.empty() || times_.back().samples != count) {
+      times_.push_back({count, {}});
+      tries_ = 0;
+      quickest_ = seconds;
+    }
+    quickest_ = std::min(quickest_, seconds);
+    const double used = ToSeconds(loop_.Now() - started_);
+    const double patience = ToSeconds(options_.patience);
+    Report(used / patience);
+    if (count * 2 <= options_.most_samples) {
+      // The next size would take twice as long as this, in this climb and in each round.
+      const bool short_enough = used + (kLeastRounds + 1) * 4 * quickest_ < patience;
+      if (short_enough || quickest_ < kNothing * patience) return Run(count * 2);
+      // An accident must not end it, nor that the first piece of all gets everything ready.
+      if (++tries_ < kTries) return Run(count);
+    }
+    climbing_ = false;
+    Run(times_.front().samples);
   }
 
   void Report(double part) {
@@ -107,6 +120,8 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
   std::vector<SizedTimes> times_;
   Time started_{};
   bool climbing_ = true;
+  uint32_t tries_ = 0;  // Of the highest size.
+  double quickest_ = 0;
   size_t rung_ = 0;
   uint32_t rounds_ = 0;
 };
