@@ -48,10 +48,7 @@ std::string FindSharedData() {
   return "";
 }
 
-std::string Figure(double value) {
-  const double size = std::abs(value);
-  return fmt::format("{:.{}g}", value, size >= 1 && size < 1000 ? 4 : 3);
-}
+std::string Figure(double value) { return fmt::format("{:.4g}", value); }
 
 // What a row is held to: "2 %" of the published figure, or a bound of ours.
 std::string ToleranceText(const ReproducedRow& row) {
@@ -65,7 +62,7 @@ std::string ReproduceTable(const Experiment& experiment, const ExperimentResult&
       fmt::format("{}: {}\n  {}\n\n", experiment.name, experiment.shows, experiment.source);
   size_t width = 0;
   for (const ReproducedRow& row : result.rows) width = std::max(width, row.scheme.size());
-  Table table({"", "published", "measured", "differs", "tolerance", ""});
+  Table table({"scheme, setting", "published", "measured", "differs", "tolerance", ""});
   for (const ReproducedRow& row : result.rows) {
     const bool compared = row.published && *row.published != 0;
     const double differs = compared ? row.measured / *row.published - 1 : 0;

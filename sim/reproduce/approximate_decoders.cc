@@ -154,7 +154,6 @@ Result<std::vector<Case>> Cases(uint64_t seed) {
   MOTLEY_ASSIGN_OR_RETURN(CodeForm repetition6, Build("repetition", 6, seed));
   MOTLEY_ASSIGN_OR_RETURN(CodeForm graph3, Build("graph", 3, seed));
   MOTLEY_ASSIGN_OR_RETURN(CodeForm graph6, Build("graph", 6, seed));
-  MOTLEY_ASSIGN_OR_RETURN(CodeForm rs, Build("rs", 3, seed));
   Figures rare = LostGroups(6);
   rare[0] = rare[1] = rare[2] = 0;  // Too rare to be met in so many draws.
   std::vector<Case> cases = {
@@ -170,7 +169,6 @@ Result<std::vector<Case>> Cases(uint64_t seed) {
        kSlowRuns,
        {3.3e-3, 1.8e-2, 4.5e-2, 0.154},
        {3.6e-2, 8.1e-2, 0.14, 0.32}},
-      {"rs d=3", rs, kSlowRuns, {6.3e-3, 2.5e-2, 6.0e-2, 0}, {}},
       {"repetition d=6", repetition6, kFastRuns, rare, {}, true},
       {"graph d=6", graph6, kFastRuns, {0, 0, 3.3e-4, 1.5e-2}, {0, 0, 6.5e-2, 0.15}},
       {"projective plane d=6",
@@ -180,6 +178,22 @@ Result<std::vector<Case>> Cases(uint64_t seed) {
        {1.5e-2, 3.3e-2, 5.7e-2, 0.148}},
   };
   return cases;
+}
+
+// Our exact code beyond what it bears, held to what one with other strides left.
+Status AddOurs(const ReproduceContext& context, uint64_t stream, RowList& rows) {
+  constexpr std::array<double, 3> kMost = {6.3e-3, 2.5e-2, 6.0e-2};
+  MOTLEY_ASSIGN_OR_RETURN(const CodeForm rs, Build("rs", 3, context.seed));
+  for (size_t i = 0; i < kMost.size(); ++i) {
+    const auto error =
+        MeansOfRuns(context, stream + i, kSlowRuns, 1, [&](Random& random, auto figures) {
+          const auto best = SolveApproximate(rs, DrawPresent(kWorkers, kMissing[i], random));
+          figures[0] = best.ok() ? best->error : std::nan("");
+        });
+    rows.AtMost("rs d=3", fmt::format("n={}, p={}: error, optimal", kWorkers, kMissing[i]),
+                error[0].mean, kMost[i]);
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -192,6 +206,7 @@ Result<ExperimentResult> RunApproximateDecoders(const ReproduceContext& context)
     RunCase(context, one, stream, rows);
     stream += 10;
   }
+  MOTLEY_RETURN_IF_ERROR(AddOurs(context, stream, rows));
   Random random(context.seed, Stream::kSimulation, 71);
   for (const Case& one : cases) {
     if (one.scheme.find("graph") == std::string::npos &&
@@ -202,9 +217,13 @@ Result<ExperimentResult> RunApproximateDecoders(const ReproduceContext& context)
                 WorstDifference(one.form, random), kSameError);
   }
   rows.Note(
-      "error: (1/k) |aB - 1|^2, when a random part p of the workers is missing. It is held to "
-      "the published one as the most that may be left; for repetition that is the exact law, "
-      "met from both sides. Graphs chosen as expanders and the strided rs code leave less");
+      "error: (1/k) |aB - 1|^2, when a random part p of the workers is missing. For repetition "
+      "the published one is the exact law. The others are the most that may be left; they are "
+      "means of 300 draws in which lost blocks are rare, hence three standard errors as "
+      "tolerance");
+  rows.Note(
+      "graphs chosen as expanders leave less than random ones did; rs, ours, is exact up to two "
+      "missing");
   return std::move(rows).Take();
 }
 
