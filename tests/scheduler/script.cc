@@ -59,6 +59,16 @@ Script::Lines Script::Show(const std::vector<Command>& commands) {
         lines.push_back(fmt::format("end {}", StatusCodeName(c.status.code())));
       },
       [&](const Notify& c) { notices_ += c.text + "\n"; },
+      [&](const OpenLeases& c) { lines.push_back(fmt::format("lease {}", c.step)); },
+      [&](const ExtendLease& c) {
+        lines.push_back(fmt::format("extend {} x{}", c.worker, c.partitions.size()));
+      },
+      [&](const RevokeLease& c) {
+        lines.push_back(fmt::format("revoke {} x{}", c.worker, c.partitions.size()));
+      },
+      [&](const SendLease& c) {
+        lines.push_back(fmt::format("send {}{}", c.worker, c.now ? " now" : ""));
+      },
   };
   for (const Command& command : commands) std::visit(show, command);
   return lines;
