@@ -158,9 +158,15 @@ TEST_P(KernelBits, OperandsAnywhereInMemoryGiveTheSameBits) {
 TEST_P(KernelBits, ThreadsWithSmallStacksSuffice) {
   if (GetParam().kernels == nullptr) GTEST_SKIP() << GetParam().reason;
   HostRig rig(*GetParam().kernels, nullptr);
+  // Thread sanitizer keeps data of its own on each stack.
+#ifdef __SANITIZE_THREAD__
+  constexpr size_t kSmall = size_t{2} << 20;
+#else
+  constexpr size_t kSmall = size_t{512} << 10;
+#endif
   pthread_attr_t small;
   ASSERT_EQ(pthread_attr_init(&small), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&small, size_t{512} << 10), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&small, kSmall), 0);
   pthread_t thread{};
   const auto run = [](void* context) -> void* {
     Battery(*static_cast<HostRig*>(context)).Run();
