@@ -193,8 +193,10 @@ Result<Placement> PlaceBalanced(const ShareRequest& request) {
 HeldCounts CountHeld(const Placement& placement, size_t workers) {
   HeldCounts counts{std::vector<uint32_t>(workers, 0), std::vector<uint32_t>(workers, 0)};
   for (const auto& holders : placement.holders) {
-    if (!holders.empty()) ++counts.primary[holders.front()];
-    for (const WorkerId worker : holders) ++counts.held[worker];
+    if (!holders.empty() && holders.front() < workers) ++counts.primary[holders.front()];
+    for (const WorkerId worker : holders) {
+      if (worker < workers) ++counts.held[worker];
+    }
   }
   return counts;
 }

@@ -53,7 +53,8 @@ struct Placement {
       holders;  // By partition: different workers, the primary first.
 };
 
-// Partitions of each worker that it is the primary of, and that it holds.
+// Partitions of each worker that it is the primary of, and that it holds; workers beyond are left
+// out.
 struct HeldCounts {
   std::vector<uint32_t> primary;
   std::vector<uint32_t> held;
@@ -96,9 +97,14 @@ Result<Relocation> MoveLeast(const Placement& old, const ShareRequest& request,
                              const BalancedShares& shares);
 
 // How long the transfers take when the server sends the copies, `partition_bytes` each: all through
-// its link, and each worker's through its own (`links` by worker); for scheduler/plan.h's
-// WorthReplanning.
+// its link, and each worker's through its own (`links` by worker).
 double TransferSeconds(const std::vector<CopyTransfer>& transfers, double partition_bytes,
                        const std::vector<LinkProfile>& links, const LinkDirection& server);
+
+// Whether the relocation pays for its transfers within the steps that remain, by what decides on
+// all plans (WorthReplanning, scheduler/plan.h): so noise alone moves nothing. Always where
+// somebody who is gone computes something.
+bool WorthMoving(const ShareRequest& request, const Placement& old, const Relocation& relocation,
+                 double transfer_seconds, uint64_t remaining_steps);
 
 }  // namespace motley

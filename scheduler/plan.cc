@@ -174,7 +174,8 @@ double PredictStepSeconds(const CodeForm& code, const std::vector<double>& speed
 bool WorthReplanning(const ReplanCase& numbers) {
   const double gain = numbers.current_seconds - numbers.fresh_seconds;
   if (!(gain > kWorthwhileGain * numbers.current_seconds)) return false;
-  return gain * static_cast<double>(numbers.remaining_steps) > kMoveCost * numbers.moved_seconds;
+  const double cost = numbers.transfer_seconds.value_or(kMoveCost * numbers.moved_seconds);
+  return gain * static_cast<double>(numbers.remaining_steps) > cost;
 }
 
 }  // namespace motley

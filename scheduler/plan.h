@@ -47,6 +47,8 @@ struct ReplanCase {
   double fresh_seconds = 0;
   double moved_seconds = 0;  // What computing the moved partitions once takes the whole cluster.
   uint64_t remaining_steps = 0;
+  // What the transfers take, where links are known; else a multiple of moved_seconds stands for it.
+  std::optional<double> transfer_seconds;
 };
 bool WorthReplanning(const ReplanCase& numbers);
 

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "scheduler/load_balance.h"
+#include "scheduler/plan.h"
 
 namespace motley {
 namespace {
@@ -332,6 +333,22 @@ double TransferSeconds(const std::vector<CopyTransfer>& transfers, double partit
     longest = std::max(longest, seconds(links[worker].Down(), copies[worker]));
   }
   return longest;
+}
+
+bool WorthMoving(const ShareRequest& request, const Placement& old, const Relocation& relocation,
+                 double transfer_seconds, uint64_t remaining_steps) {
+  const size_t workers = request.workers.size();
+  for (const auto& holders : old.holders) {
+    const WorkerId primary = holders.empty() ? kAnyNumber : holders.front();
+    if (primary >= workers || !request.workers[primary].present) return true;
+  }
+  const auto seconds = [&](const Placement& placement) {
+    return StepSeconds(request, CountHeld(placement, workers).primary);
+  };
+  return WorthReplanning({.current_seconds = seconds(old),
+                          .fresh_seconds = seconds(relocation.placement),
+                          .remaining_steps = remaining_steps,
+                          .transfer_seconds = transfer_seconds});
 }
 
 }  // namespace motley
