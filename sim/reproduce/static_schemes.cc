@@ -57,23 +57,23 @@ TableScheme Coded(CodeForm form, std::array<double, 5> published) {
           }};
 }
 
-TableScheme Partitionwise(std::string name, const WorkLists& lists, double after,
+TableScheme Partitionwise(std::string name, uint32_t copies, const WorkLists& lists, double after,
                           std::array<double, 5> published) {
-  return {std::move(name), 2, published,
+  return {std::move(name), copies, published,
           [lists, after](const std::vector<double>& seconds, Random&) {
             return PartitionwiseStep(lists, seconds) + after;
           }};
 }
 
-// Wang's placement for s = 1: one cyclic walk over the partitions, in the order of the workers.
+// Wang's placement: one cyclic walk over the partitions, in the order of the workers.
 // Which of equally covered partitions a worker then takes first is not published: from the end of
 // its run comes nearest to the published times; from the front they are 3 to 10 % longer.
-WorkLists WalkedBackwards() {
+WorkLists WalkedBackwards(uint32_t copies) {
   const double total = std::accumulate(TableSpeeds().begin(), TableSpeeds().end(), 0.0);
   WorkLists lists;
   uint32_t next = 0;
   for (const double speed : TableSpeeds()) {
-    const auto load = static_cast<uint32_t>(std::lround(2 * kPartitions * speed / total));
+    const auto load = static_cast<uint32_t>(std::lround(copies * kPartitions * speed / total));
     auto& list = lists.emplace_back();
     for (uint32_t i = load; i-- > 0;) list.push_back((next + i) % kPartitions);
     next += load;
@@ -100,7 +100,11 @@ Result<std::vector<TableScheme>> StaticSchemes(uint64_t seed) {
       {"heterogeneous", 1, {2.05, 2.15, 2.15, 2.14, 0}},
       {"rs", 1, {}},
       {"group", 1, {}},
+      {"repetition", 2, {}},
+      {"cyclic", 2, {}},
       {"heterogeneous", 2, {0, 0, 0, 0, 3.21}},
+      {"rs", 2, {}},
+      {"group", 2, {}},
   };
   std::vector<TableScheme> schemes;
   for (const Line& line : lines) {
@@ -108,10 +112,13 @@ Result<std::vector<TableScheme>> StaticSchemes(uint64_t seed) {
     MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode(line.name, request));
     schemes.push_back(Coded(std::move(form), line.published));
   }
-  request.stragglers = 1;
-  const WorkLists lists = LeastCoveredFirst(WalkedBackwards(), request.speeds);
-  schemes.push_back(Partitionwise("multi-message", lists, 0, {1.20, 1.66, 1.77, 1.78, 0}));
-  schemes.push_back(Partitionwise("partial-coded", lists, kFeedback, {}));
+  for (const uint32_t copies : {2U, 3U}) {
+    const WorkLists lists = LeastCoveredFirst(WalkedBackwards(copies), request.speeds);
+    std::array<double, 5> published{};
+    if (copies == 2) published = {1.20, 1.66, 1.77, 1.78, 0};
+    schemes.push_back(Partitionwise("multi-message", copies, lists, 0, published));
+    schemes.push_back(Partitionwise("partial-coded", copies, lists, kFeedback, {}));
+  }
   return schemes;
 }
 
