@@ -55,7 +55,8 @@ typedef struct motley_job_options {
   /* The workers. */
   uint32_t workers;          /**< 0: as many as speeds, or 2. */
   uint32_t tolerate;         /**< Workers that may be missing without delay; with a code only. */
-  const char* code;          /**< none (default), repetition, cyclic, heterogeneous, rs */
+  const char* code;          /**< none (default), repetition, cyclic, heterogeneous,
+                                 group, rs, graph */
   const char* shares;        /**< proportional (default), equal */
   const char* worker_speeds; /**< All-in-one: emulated speeds, "1,1,0.5". */
   const char* sample_time;   /**< Modelled time of a sample at speed 1, "2ms". */

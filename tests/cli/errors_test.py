@@ -230,7 +230,7 @@ class Commands(ProgramTest):
             self.assertNotIn("Started by motley train", text)
 
     def test_codes_are_shown(self):
-        for code in ("none", "repetition", "cyclic", "heterogeneous", "rs"):
+        for code in ("none", "repetition", "cyclic", "heterogeneous", "group", "rs", "graph"):
             with self.subTest(code):
                 text = self.run_program("codes", "--workers", 4, "--code", code).stdout
                 self.assertIn("4 workers", text)
