@@ -2,6 +2,9 @@
 #include "cli/train_command.h"
 
 #include <array>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "cli/exit_code.h"
 #include "cli/library_job.h"
@@ -36,6 +39,16 @@ int NotSaved(const char* what, std::string_view why) {
   return kExitFailure;
 }
 
+// This very program, also where another one has taken its place on disk meanwhile (its path then
+// names no file). Inside a tool that runs programs, as valgrind, the link leads to the tool.
+std::string ThisProgram() {
+  const char* const running = "/proc/self/exe";
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink(running, error);
+  if (error || !std::filesystem::exists(path, error)) return running;
+  return std::filesystem::equivalent(path, running, error) ? running : path.string();
+}
+
 void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
   if (!given.model) options.model = nullptr;
   if (!given.optimizer) options.optimizer = nullptr;
@@ -66,8 +79,8 @@ class TrainRun {
 
 motley_status TrainRun::CreateJob() {
   const std::string faults = flags_.job.JoinedFaults();
-  // This very program, also where another one has taken its place on disk meanwhile.
-  const std::array<const char*, 3> worker = {"/proc/self/exe", "worker", nullptr};
+  const std::string program = ThisProgram();
+  const std::array<const char*, 3> worker = {program.c_str(), "worker", nullptr};
   motley_job_options options = OptionsOf(flags_.job, faults);
   options.data = flags_.data.c_str();
   options.label = flags_.label.c_str();

