@@ -134,7 +134,7 @@ TEST_P(Fault, AWorkerThatJoinsLateGetsAShare) {
 }
 
 TEST_P(Fault, AKilledWorkerMayComeBackAsANewLife) {
-  JobWorld world(JobWorld::Options(3, GetParam()));
+  JobWorld world(JobWorld::Options(4, GetParam()));  // Even, for codes that have groups of two.
   world.options.steps = 80;
   world.StartServer();
   world.StartWorkers();
@@ -146,8 +146,8 @@ TEST_P(Fault, AKilledWorkerMayComeBackAsANewLife) {
   ExpectQuietLoss(world);
   EXPECT_FALSE(world.result->scheduler.workers[1].lost);
   EXPECT_GT(world.watcher.rows_of[1], 0);
-  ASSERT_EQ(world.watcher.joined.size(), 4u);
-  EXPECT_EQ(world.watcher.joined[3].first, 1u);
+  ASSERT_EQ(world.watcher.joined.size(), 5u);
+  EXPECT_EQ(world.watcher.joined[4].first, 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, Fault, testing::ValuesIn(CodeNames()),
