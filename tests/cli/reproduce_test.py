@@ -39,6 +39,11 @@ class Reproduce(ProgramTest):
         self.assertEqual(first[0], other[0])  # Exact.
         self.assertNotEqual(first[1]["measured"], other[1]["measured"])
 
+    def test_help_lists_them(self):
+        text = self.run_program("reproduce", "--help").stdout
+        for name in ("A1", "A8", "S3.8", "lambda"):
+            self.assertIn(name, text)
+
     def test_unknown_name_gets_the_list(self):
         done = self.run_program("reproduce", "A9", expect=2)
         self.assertEqual(done.stdout, "")
