@@ -166,6 +166,27 @@ TEST(Placement, KeepsToTheRoomThereIs) {
   }
 }
 
+// Overheads, knees and caps of every kind.
+TEST(Placement, ServesWhateverCanBeShared) {
+  int placed = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    ShareRequest request = RandomShares(seed, 9, 120);
+    request.copies = 1 + static_cast<uint32_t>(seed % 3);
+    const Result<BalancedShares> shares = BalanceShares(request);
+    if (!shares.ok()) continue;
+    const Result<Placement> placement = PlaceCopies(request, *shares);
+    ASSERT_TRUE(placement.ok()) << "seed " << seed << ": " << placement.status().ToString();
+    ++placed;
+    ExpectDistinct(*placement, request);
+    const HeldCounts counts = CountHeld(*placement, request.workers.size());
+    EXPECT_EQ(counts.primary, shares->partitions);
+    for (WorkerId i = 0; i < request.workers.size(); ++i) {
+      EXPECT_LE(counts.held[i], request.workers[i].most_partitions) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(placed, 200);
+}
+
 // Far from quadratic: 10,000 workers of 16 partitions each.
 TEST(Placement, ServesLargeClusters) {
   const ShareRequest request = SharesOf(RandomSpeeds(7, 10000, 8), 160000, 3);
