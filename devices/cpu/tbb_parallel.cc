@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thread sanitizer cannot see into a distribution's TBB. There the plain-thread twin takes its
 // place: a suppression would also hide real races inside of TBB's tasks.
+#include "base/sanitizer.h"
 #include "devices/cpu/cpu_device.h"
 
-#if defined(__SANITIZE_THREAD__)
+#if MOTLEY_THREAD_SANITIZER
 
 namespace motley {
 
@@ -60,4 +61,4 @@ std::unique_ptr<ParallelFor> MakeTbbParallelFor(size_t threads) {
 
 }  // namespace motley
 
-#endif  // __SANITIZE_THREAD__
+#endif  // MOTLEY_THREAD_SANITIZER

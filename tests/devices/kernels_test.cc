@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "base/sanitizer.h"
 #include "devices/cpu/cpu_device.h"
 #include "tests/conformance/kernels_suite.h"
 #include "tests/conformance/pointwise_kernels_suite.h"
@@ -159,7 +160,7 @@ TEST_P(KernelBits, ThreadsWithSmallStacksSuffice) {
   if (GetParam().kernels == nullptr) GTEST_SKIP() << GetParam().reason;
   HostRig rig(*GetParam().kernels, nullptr);
   // Thread sanitizer keeps data of its own on each stack.
-#ifdef __SANITIZE_THREAD__
+#if MOTLEY_THREAD_SANITIZER
   constexpr size_t kSmall = size_t{2} << 20;
 #else
   constexpr size_t kSmall = size_t{512} << 10;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/sanitizer.h"
 #include "coding/gradient_code.h"
 
 namespace motley {
@@ -269,7 +270,7 @@ TEST_F(Collector, OldWorkGivenUpForNewWorkEndsSilently) {
 
 // Vectors that no machine can hold, of which only the short last slice is sent.
 TEST_F(Collector, WantOfMemoryForTheSumsIsNoFaultOfTheWorker) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
 #endif
   constexpr size_t kHuge = size_t{1} << 46;

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "base/sanitizer.h"
 #include "tests/fuzz/damage.h"
 #include "tests/fuzz/holds_together.h"
 #include "tests/training/arrays.h"
@@ -17,7 +18,7 @@ namespace motley {
 namespace {
 
 // Thread sanitizer takes twenty times as long, and is there for what threads share.
-#ifdef __SANITIZE_THREAD__
+#if MOTLEY_THREAD_SANITIZER
 constexpr int kTimes = 300;
 #else
 constexpr int kTimes = 3000;
