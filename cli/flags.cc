@@ -287,6 +287,16 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
       ->transform(Within(1U, 1000000U))
       ->group("Workers");
   AddOutputFlags(simulate, flags.job);
+  CLI::Option* timeline =
+      simulate->add_option("--timeline", flags.timeline, "Draw one step of the first run (SVG)")
+          ->type_name("FILE")
+          ->group("Output");
+  simulate
+      ->add_option("--timeline-step", flags.timeline_step,
+                   "Which, from 0; default: the one that took longest")
+      ->type_name("N")
+      ->needs(timeline)
+      ->group("Output");
   simulate->footer(
       "Example: what a code buys when a worker pauses\n"
       "  motley simulate --worker-speeds 1,1,0.5,0.25 --code repetition --tolerate 1 \\\n"

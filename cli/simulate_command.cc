@@ -12,6 +12,7 @@
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/timeline.h"
 #include "cli/trace.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
@@ -180,7 +181,7 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
   SimSummary summary;
   for (uint32_t i = 0; i < flags.seeds; ++i) {
     sim.options.seed = sim.plan.job.seed + i;
-    const bool traced = i == 0 && !flags.job.trace.empty();
+    const bool traced = i == 0 && (!flags.job.trace.empty() || !flags.timeline.empty());
     EventStream events(
         [&](const motley_event& event) {
           progress.OnEvent(event);
@@ -194,9 +195,22 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
   return summary;
 }
 
+Status DrawTimeline(const SimulateFlags& flags, TraceRecorder& trace) {
+  const std::vector<TraceSpan> spans = trace.Spans();
+  const std::optional<uint64_t> step =
+      flags.timeline_step ? flags.timeline_step : SlowestStep(spans);
+  if (!step) return Status::NotFound("--timeline: no step was finished that could be drawn");
+  const Result<std::string> svg = TimelineSvg(spans, trace.worker_names(), *step);
+  if (!svg.ok()) return svg.status().WithContext("--timeline-step");
+  return WriteFile(flags.timeline, *svg);
+}
+
 Result<int> Run(const SimulateFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckApart("--trace", flags.job.trace, "--cluster", flags.cluster));
   MOTLEY_RETURN_IF_ERROR(CheckWritable("--trace", flags.job.trace));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--timeline", flags.timeline, "--cluster", flags.cluster));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--timeline", flags.timeline, "--trace", flags.job.trace));
+  MOTLEY_RETURN_IF_ERROR(CheckWritable("--timeline", flags.timeline));
   MOTLEY_ASSIGN_OR_RETURN(Simulation sim, Prepare(flags));
   TraceRecorder trace;
   MOTLEY_ASSIGN_OR_RETURN(const SimSummary summary, RunSeeds(flags, sim, trace));
@@ -204,6 +218,7 @@ Result<int> Run(const SimulateFlags& flags) {
       flags.job.json ? SimJson(sim.plan, sim.options.cluster.gradient_bytes, flags.seeds, summary)
                      : SimTable(sim.plan, flags.seeds, summary));
   if (!flags.job.trace.empty()) MOTLEY_RETURN_IF_ERROR(WriteFile(flags.job.trace, trace.Json()));
+  if (!flags.timeline.empty()) MOTLEY_RETURN_IF_ERROR(DrawTimeline(flags, trace));
   return code;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cli/job_flags.h"
@@ -13,6 +14,8 @@ struct SimulateFlags {
   JobFlags job;
   std::string cluster;  // Profile file; empty: --worker-speeds.
   uint32_t seeds = 1;
+  std::string timeline;                   // SVG file; empty: none.
+  std::optional<uint64_t> timeline_step;  // None: the one that took longest.
 };
 
 // The exit code.

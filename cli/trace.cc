@@ -17,25 +17,45 @@ nlohmann::ordered_json TrackName(uint32_t track, const std::string& name) {
       {"ph", "M"}, {"pid", 1}, {"tid", track}, {"name", "thread_name"}, {"args", {{"name", name}}}};
 }
 
+const char* HowItEnded(TraceSpan::Kind kind) {
+  switch (kind) {
+    case TraceSpan::Kind::kLate: return " (late)";
+    case TraceSpan::Kind::kCancelled: return " (cancelled)";
+    case TraceSpan::Kind::kLost: return " (lost)";
+    case TraceSpan::Kind::kOpen: return " (not answered)";
+    default: return "";
+  }
+}
+
 }  // namespace
+
+std::string NameOf(const TraceSpan& span) {
+  if (span.kind == TraceSpan::Kind::kCollect) return fmt::format("step {} collect", span.step);
+  if (span.kind == TraceSpan::Kind::kUpdate) return fmt::format("step {} update", span.step);
+  return fmt::format("step {} row {}{}", span.step, span.row, HowItEnded(span.kind));
+}
 
 void TraceRecorder::OnEvent(const motley_event& event) {
   last_ns_ = event.time_ns;
   switch (event.kind) {
     case MOTLEY_EVENT_WORKER_JOINED: names_[event.worker] = event.text; break;
-    case MOTLEY_EVENT_WORKER_LOST: Close(event.worker, "lost", last_ns_); break;
+    case MOTLEY_EVENT_WORKER_LOST: Close(event.worker, TraceSpan::Kind::kLost, last_ns_); break;
     case MOTLEY_EVENT_STEP_OPENED: opened_ns_ = last_ns_; break;
     case MOTLEY_EVENT_ROW_ASSIGNED:
-      Close(event.worker, "late", last_ns_);
+      Close(event.worker, TraceSpan::Kind::kLate, last_ns_);
       open_[event.worker] = {event.row, event.step, last_ns_};
       break;
     case MOTLEY_EVENT_ROW_ARRIVED: Arrive(event); break;
-    case MOTLEY_EVENT_ROW_CANCELLED: Close(event.worker, "cancelled", last_ns_); break;
+    case MOTLEY_EVENT_ROW_CANCELLED:
+      Close(event.worker, TraceSpan::Kind::kCancelled, last_ns_);
+      break;
     case MOTLEY_EVENT_STEP_DECODED:
       decoded_ns_ = last_ns_;
-      AddServerEvent("collect", event, opened_ns_);
+      AddServerSpan(TraceSpan::Kind::kCollect, event, opened_ns_);
       break;
-    case MOTLEY_EVENT_STEP_APPLIED: AddServerEvent("update", event, decoded_ns_); break;
+    case MOTLEY_EVENT_STEP_APPLIED:
+      AddServerSpan(TraceSpan::Kind::kUpdate, event, decoded_ns_);
+      break;
     default: break;
   }
 }
@@ -45,40 +65,43 @@ void TraceRecorder::Arrive(const motley_event& event) {
   if (open == open_.end() || open->second.step != event.step || open->second.row != event.row) {
     return;
   }
-  Close(event.worker, "", event.time_ns);
+  Close(event.worker, TraceSpan::Kind::kAnswered, event.time_ns);
 }
 
-void TraceRecorder::Close(uint32_t worker, const char* how, uint64_t now_ns) {
+void TraceRecorder::Close(uint32_t worker, TraceSpan::Kind kind, uint64_t now_ns) {
   const auto open = open_.find(worker);
   if (open == open_.end()) return;
   const OpenRow row = open->second;
   open_.erase(open);
-  std::string name = fmt::format("step {} row {}", row.step, row.row);
-  if (*how != '\0') name += fmt::format(" ({})", how);
-  events_.push_back({std::move(name), worker + 1, row.begin_ns, now_ns, row.step});
+  spans_.push_back({kind, worker + 1, row.begin_ns, now_ns, row.step, row.row});
 }
 
-void TraceRecorder::AddServerEvent(const char* what, const motley_event& event, uint64_t begin_ns) {
-  events_.push_back(
-      {fmt::format("step {} {}", event.step, what), 0, begin_ns, event.time_ns, event.step});
+void TraceRecorder::AddServerSpan(TraceSpan::Kind kind, const motley_event& event,
+                                  uint64_t begin_ns) {
+  spans_.push_back({kind, 0, begin_ns, event.time_ns, event.step, 0});
+}
+
+std::vector<TraceSpan> TraceRecorder::Spans() {
+  while (!open_.empty()) Close(open_.begin()->first, TraceSpan::Kind::kOpen, last_ns_);
+  std::stable_sort(spans_.begin(), spans_.end(),
+                   [](const TraceSpan& a, const TraceSpan& b) { return a.begin_ns < b.begin_ns; });
+  return spans_;
 }
 
 std::string TraceRecorder::Json() {
-  while (!open_.empty()) Close(open_.begin()->first, "not answered", last_ns_);
-  std::stable_sort(events_.begin(), events_.end(),
-                   [](const Event& a, const Event& b) { return a.begin_ns < b.begin_ns; });
-  const uint64_t start = events_.empty() ? 0 : events_.front().begin_ns;
+  const std::vector<TraceSpan> spans = Spans();
+  const uint64_t start = spans.empty() ? 0 : spans.front().begin_ns;
   auto list = nlohmann::ordered_json::array();
   list.push_back(TrackName(0, "server"));
   for (const auto& [worker, name] : names_) list.push_back(TrackName(worker + 1, name));
-  for (const Event& event : events_) {
+  for (const TraceSpan& span : spans) {
     list.push_back({{"ph", "X"},
                     {"pid", 1},
-                    {"tid", event.track},
-                    {"name", event.name},
-                    {"ts", Microseconds(event.begin_ns - start)},
-                    {"dur", Microseconds(event.end_ns - event.begin_ns)},
-                    {"args", {{"step", event.step}}}});
+                    {"tid", span.track},
+                    {"name", NameOf(span)},
+                    {"ts", Microseconds(span.begin_ns - start)},
+                    {"dur", Microseconds(span.end_ns - span.begin_ns)},
+                    {"args", {{"step", span.step}}}});
   }
   const nlohmann::ordered_json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", list}};
   return trace.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -12,21 +12,38 @@
 
 namespace motley {
 
+// Something that took time in a step.
+struct TraceSpan {
+  enum class Kind {
+    kAnswered,   // A row, from assignment to arrival.
+    kLate,       // Its worker got other work first.
+    kCancelled,  // It was not needed.
+    kLost,       // Its worker was.
+    kOpen,       // No answer came up to the end.
+    kCollect,    // From the opening of the step until it was decoded.
+    kUpdate,     // From then until the update was applied.
+  };
+  Kind kind = Kind::kAnswered;
+  uint32_t track = 0;  // 0: the server; worker + 1.
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  uint64_t step = 0;
+  uint32_t row = 0;
+};
+// "step 5 row 1 (late)"
+std::string NameOf(const TraceSpan& span);
+
 class TraceRecorder {
  public:
   void OnEvent(const motley_event& event);
 
-  // {"traceEvents": [...]}; rows still open end at the last time seen.
+  // Rows that are still open end at the last time seen. By beginning.
+  std::vector<TraceSpan> Spans();
+  const std::map<uint32_t, std::string>& worker_names() const { return names_; }
+  // {"traceEvents": [...]}
   std::string Json();
 
  private:
-  struct Event {
-    std::string name;
-    uint32_t track = 0;  // 0: the server; worker + 1.
-    uint64_t begin_ns = 0;
-    uint64_t end_ns = 0;
-    uint64_t step = 0;
-  };
   struct OpenRow {
     uint32_t row = 0;
     uint64_t step = 0;
@@ -34,10 +51,10 @@ class TraceRecorder {
   };
 
   void Arrive(const motley_event& event);
-  void Close(uint32_t worker, const char* how, uint64_t now_ns);
-  void AddServerEvent(const char* what, const motley_event& event, uint64_t begin_ns);
+  void Close(uint32_t worker, TraceSpan::Kind kind, uint64_t now_ns);
+  void AddServerSpan(TraceSpan::Kind kind, const motley_event& event, uint64_t begin_ns);
 
-  std::vector<Event> events_;
+  std::vector<TraceSpan> spans_;
   std::map<uint32_t, std::string> names_;
   std::map<uint32_t, OpenRow> open_;
   uint64_t opened_ns_ = 0;
