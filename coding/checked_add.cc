@@ -158,7 +158,7 @@ double AddChecked(const CheckedSums& into, std::span<const float> values, double
   const bool packed = into.field == Field::kComplexPacked;
   MOTLEY_ASSERT(into.weights.size() == into.sums.size() && (!packed || values.size() % 2 == 0));
   MOTLEY_ASSERT(packed || into.energy == nullptr);
-  const std::vector<float> weights = WeightFloats(into.field, into.weights);
+  const WeightFloats weights(into.field, into.weights);
   return HWY_DYNAMIC_DISPATCH(AddAllBlocks)(into.overwrite, packed, weights.data(), values.data(),
                                             values.size(), into.sums.data(), into.sums.size(),
                                             into.energy, limit);

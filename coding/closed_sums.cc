@@ -13,6 +13,8 @@
 namespace motley {
 namespace {
 
+constexpr size_t kMostSolved = 256;  // That outlast a step.
+
 // Fewest rows with partitions whose answers can be enough.
 size_t FewestRows(const CodeForm& form, const std::vector<CBlock>& blocks) {
   size_t fewest = form.workers;
@@ -31,36 +33,27 @@ class ClosedSums final : public SliceSums {
         rows_there_(context.layout.count(), 0),
         solution_(context.layout.count(), nullptr) {}
 
+  void Restart() override {
+    std::fill(rows_there_.begin(), rows_there_.end(), 0);
+    if (solved_.size() > kMostSolved) solved_.clear();
+    residual_ = 0;
+    amplification_ = 0;
+  }
+
   // Slices of one task are checked whole before they are added; longer ones block by block, so that
   // memory is read once.
   Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) override {
     const std::span<const float> all = values;
-    if (all.size() <= kCombineGrain) {
+    const bool one_task = all.size() <= kCombineGrain;
+    if (one_task) {
       const double squares = SumOfSquares(all);
       if (!(squares <= limit)) return {squares};
     }
     const bool first = rows_there_[slice] == 0;
-    std::vector<Complex> weights;
-    std::vector<uint32_t> used;
-    for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
-      const Complex weight = context_.form.C(r, row);
-      if (weight == Complex(0)) continue;
-      weights.push_back(weight);
-      used.push_back(r);
-    }
-    if (first) ClearUnused(slice, used);
-    std::vector<double> parts((all.size() + kCombineGrain - 1) / kCombineGrain);
-    context_.parallel.For(all.size(), kCombineGrain, [&](size_t begin, size_t end) {
-      std::vector<float*> sums;
-      for (uint32_t r : used) sums.push_back(Accumulator(r, slice) + begin);
-      const CheckedSums into{.field = context_.form.field,
-                             .weights = weights,
-                             .sums = sums,
-                             .energy = packed() ? Energy(slice) + begin / 2 : nullptr,
-                             .overwrite = first};
-      parts[begin / kCombineGrain] = AddChecked(into, all.subspan(begin, end - begin), limit);
-    });
-    const double squares = std::accumulate(parts.begin(), parts.end(), 0.0);
+    ChooseTerms([&](uint32_t r) { return context_.form.C(r, row); });
+    if (first) ClearUnused(slice);
+    const double squares =
+        one_task ? AddPart(slice, 0, all, limit, pointers_) : AddInParallel(slice, all, limit);
     // What a first row left behind is overwritten by the next one.
     if (!(squares <= limit)) return {squares, !first};
     ++rows_there_[slice];
@@ -68,7 +61,7 @@ class ClosedSums final : public SliceSums {
   }
 
   bool Finished(size_t slice, const std::vector<bool>& present) override {
-    if (rows_there_[slice] < fewest_rows_ || !CheapestBlock(present).empty()) return false;
+    if (rows_there_[slice] < fewest_rows_ || !SomeBlockDecodes(present)) return false;
     auto place = solved_.find(present);
     if (place == solved_.end()) {
       place = solved_.emplace(present, SolveClosed(context_.form, present, context_.limits)).first;
@@ -86,19 +79,14 @@ class ClosedSums final : public SliceSums {
     amplification_ = std::max(amplification_, solution.amplification);
     // `sum` may be the home of the first accumulator, which is the first term if it is one.
     const double noise = RoundingOfPairs(solution.amplification, rows_there_[slice]);
-    std::vector<Complex> weights;
-    std::vector<uint32_t> used;
-    for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
-      if (solution.x[r] == Complex(0)) continue;
-      weights.push_back(solution.x[r]);
-      used.push_back(r);
+    ChooseTerms([&](uint32_t r) { return solution.x[r]; });
+    if (sum.size() <= kCombineGrain) {
+      WritePart(slice, noise, 0, sum, terms_);
+      return Status::Ok();
     }
     context_.parallel.For(sum.size(), kCombineGrain, [&](size_t begin, size_t end) {
       std::vector<const float*> terms;
-      for (uint32_t r : used) terms.push_back(Accumulator(r, slice) + begin);
-      const std::span<float> part = sum.subspan(begin, end - begin);
-      WeightedSum(context_.form.field, weights, terms, part);
-      if (packed()) ZeroBelow(noise, {Energy(slice) + begin / 2, part.size() / 2}, part);
+      WritePart(slice, noise, begin, sum.subspan(begin, end - begin), terms);
     });
     return Status::Ok();
   }
@@ -149,12 +137,65 @@ class ClosedSums final : public SliceSums {
     return in_pool * context_.layout.length;
   }
 
-  // A first row overwrites the accumulators that it is added to; the others start at zero.
-  void ClearUnused(size_t slice, const std::vector<uint32_t>& used) const {
+  // The accumulators whose weight is not zero, for the calls that follow.
+  template <typename WeightOf>
+  void ChooseTerms(WeightOf weight_of) {
+    weights_.clear();
+    used_.clear();
     for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
-      if (std::find(used.begin(), used.end(), r) != used.end()) continue;
+      const Complex weight = weight_of(r);
+      if (weight == Complex(0)) continue;
+      weights_.push_back(weight);
+      used_.push_back(r);
+    }
+  }
+
+  // A first row overwrites the accumulators that it is added to; the others start at zero.
+  void ClearUnused(size_t slice) const {
+    for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
+      if (std::find(used_.begin(), used_.end(), r) != used_.end()) continue;
       std::fill_n(Accumulator(r, slice), context_.layout.size(slice), 0.0F);
     }
+  }
+
+  // Floats of an answer from `begin` of the slice on; `sums` is room.
+  double AddPart(size_t slice, size_t begin, std::span<const float> part, double limit,
+                 std::vector<float*>& sums) const {
+    sums.clear();
+    for (uint32_t r : used_) sums.push_back(Accumulator(r, slice) + begin);
+    const CheckedSums into{.field = context_.form.field,
+                           .weights = weights_,
+                           .sums = sums,
+                           .energy = packed() ? Energy(slice) + begin / 2 : nullptr,
+                           .overwrite = rows_there_[slice] == 0};
+    return AddChecked(into, part, limit);
+  }
+
+  double AddInParallel(size_t slice, std::span<const float> all, double limit) const {
+    std::vector<double> parts((all.size() + kCombineGrain - 1) / kCombineGrain);
+    context_.parallel.For(all.size(), kCombineGrain, [&](size_t begin, size_t end) {
+      std::vector<float*> sums;
+      parts[begin / kCombineGrain] =
+          AddPart(slice, begin, all.subspan(begin, end - begin), limit, sums);
+    });
+    return std::accumulate(parts.begin(), parts.end(), 0.0);
+  }
+
+  // `terms` is room.
+  void WritePart(size_t slice, double noise, size_t begin, std::span<float> part,
+                 std::vector<const float*>& terms) const {
+    terms.clear();
+    for (uint32_t r : used_) terms.push_back(Accumulator(r, slice) + begin);
+    WeightedSum(context_.form.field, weights_, terms, part);
+    if (packed()) ZeroBelow(noise, {Energy(slice) + begin / 2, part.size() / 2}, part);
+  }
+
+  bool SomeBlockDecodes(const std::vector<bool>& present) const {
+    return std::any_of(blocks_.begin(), blocks_.end(), [&](const CBlock& block) {
+      size_t missing = 0;
+      for (RowId row : block.rows) missing += present[row] ? 0 : 1;
+      return missing <= block.bears;
+    });
   }
 
   // What the block that lacks least lacks.
@@ -176,11 +217,17 @@ class ClosedSums final : public SliceSums {
   std::vector<CBlock> blocks_;
   size_t fewest_rows_;
   std::vector<size_t> rows_there_;  // Per slice.
-  // What each set of rows that came up decodes to; slices share them.
+  // What each set of rows that came up decodes to; slices and steps share them.
   std::map<std::vector<bool>, Result<DecodingVector>> solved_;
   std::vector<const DecodingVector*> solution_;  // Per slice, into solved_.
   double residual_ = 0;
   double amplification_ = 0;
+  // Chosen for the call at hand.
+  std::vector<Complex> weights_;
+  std::vector<uint32_t> used_;  // Accumulators.
+  // Room for those of a single task.
+  std::vector<float*> pointers_;
+  std::vector<const float*> terms_;
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ void AddWeighted(Field field, Complex weight, std::span<const float> values, std
 void AddWeightedToEach(Field field, std::span<const Complex> weights, std::span<const float> values,
                        std::span<float* const> sums) {
   MOTLEY_ASSERT(weights.size() == sums.size() && Fits(field, values.size()));
-  const std::vector<float> floats = WeightFloats(field, weights);
+  const WeightFloats floats(field, weights);
   HWY_DYNAMIC_DISPATCH(AddToEach)
   (field == Field::kComplexPacked, floats.data(), values.data(), values.size(), sums.data(),
    sums.size());
@@ -91,7 +91,7 @@ void AddWeightedToEach(Field field, std::span<const Complex> weights, std::span<
 void WeightedSum(Field field, std::span<const Complex> weights, std::span<const float* const> terms,
                  std::span<float> out) {
   MOTLEY_ASSERT(weights.size() == terms.size() && Fits(field, out.size()));
-  const std::vector<float> floats = WeightFloats(field, weights);
+  const WeightFloats floats(field, weights);
   HWY_DYNAMIC_DISPATCH(SumTerms)
   (field == Field::kComplexPacked, floats.data(), terms.data(), terms.size(), out.data(),
    out.size());

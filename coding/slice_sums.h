@@ -83,6 +83,9 @@ class SliceSums {
  public:
   virtual ~SliceSums() = default;
 
+  // Nothing has arrived: the next step of the same form begins.
+  virtual void Restart() = 0;
+
   struct Added {
     double squares = 0;    // Sum of squares of the values.
     bool spoiled = false;  // Refused too late: some of the slice is inside the sums.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "coding/combine.h"
 #include "coding/slice_sums.h"
@@ -43,22 +44,30 @@ struct StreamDecoder::Impl {
   };
 
   void Reset(const CodeForm& new_form) {
-    form = &new_form;
-    MOTLEY_ASSERT(form->field == Field::kReal ||
-                  (layout.length % 2 == 0 && layout.slice_length % 2 == 0));
-    const SumsContext context{*form, layout, limits, parallel, pool, home};
+    if (form == &new_form) {
+      sums->Restart();
+    } else {
+      Take(new_form);
+    }
     spoiled = false;
-    sums = form->tiling() ? MakeTilingSums(context) : MakeClosedSums(context);
-    Slice empty;
-    for (const auto& row : form->rows) empty.present.push_back(row.empty());
-    empty.settled = empty.present;
-    slices.assign(layout.count(), empty);
+    slices.assign(layout.count(), fresh);
     unfinished = slices.size();
     touched.assign(form->workers, false);
     settled_slices.assign(form->workers, 0);
     for (RowId row = 0; row < form->workers; ++row) {
-      if (form->rows[row].empty()) settled_slices[row] = slices.size();
+      if (fresh.present[row]) settled_slices[row] = slices.size();
     }
+  }
+
+  void Take(const CodeForm& new_form) {
+    form = &new_form;
+    MOTLEY_ASSERT(form->field == Field::kReal ||
+                  (layout.length % 2 == 0 && layout.slice_length % 2 == 0));
+    const SumsContext context{*form, layout, limits, parallel, pool, home};
+    sums = form->tiling() ? MakeTilingSums(context) : MakeClosedSums(context);
+    fresh = Slice();
+    for (const auto& row : form->rows) fresh.present.push_back(row.empty());
+    fresh.settled = fresh.present;
   }
 
   void Settle(Slice& slice, RowId row) {
@@ -103,6 +112,7 @@ struct StreamDecoder::Impl {
   bool spoiled = false;
   const CodeForm* form = nullptr;
   std::unique_ptr<SliceSums> sums;
+  Slice fresh;  // As each begins.
   std::vector<Slice> slices;
   size_t unfinished = 0;
   std::vector<bool> touched;           // Per row.
@@ -123,7 +133,7 @@ void StreamDecoder::Reset(const CodeForm& form) { impl_->Reset(form); }
 void StreamDecoder::SetHome(std::span<float> home) {
   MOTLEY_ASSERT(home.empty() || home.size() == length());
   impl_->home = home;
-  impl_->Reset(*impl_->form);
+  impl_->Reset(*std::exchange(impl_->form, nullptr));
 }
 
 size_t StreamDecoder::length() const { return impl_->layout.length; }

@@ -35,14 +35,16 @@ class StreamDecoder {
   };
 
   // `length` floats per vector (even for complex packing), cut into slices of `slice_length` floats
-  // (even; the last may be shorter). `form` and `parallel` must outlive the decoder.
+  // (even; the last may be shorter). `form` and `parallel` must outlive the decoder,
+  // and `form` not change.
   StreamDecoder(const CodeForm& form, size_t length, size_t slice_length, ParallelFor& parallel,
                 DecodeLimits limits = {});
   ~StreamDecoder();
   StreamDecoder(const StreamDecoder&) = delete;
   StreamDecoder& operator=(const StreamDecoder&) = delete;
 
-  // Starts the next step, perhaps with another code; buffers are kept.
+  // Starts the next step, perhaps with another code; buffers are kept, and what was worked out
+  // about the same form as before.
   void Reset(const CodeForm& form);
   // Lends room for one vector (length() floats, or empty to take it back), which then holds sums
   // while a step runs, so that Finish into that same span needs no memory beside. Starts the step

@@ -22,6 +22,11 @@ class TilingSums final : public SliceSums {
                                context.limits.waiting_bytes / sizeof(float))),
         slices_(context.layout.count()) {}
 
+  void Restart() override {
+    for (Slice& slice : slices_) slice = Slice();
+    waiting_floats_ = 0;
+  }
+
   // Disjoint supports are summed as soon as it is their turn, or when there is no room to wait for
   // it; otherwise all wait for a cover.
   Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) override {

@@ -2,6 +2,7 @@
 // Weights as vector kernels take them: one float per sum, or (re, im) per sum when packed.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -9,14 +10,25 @@
 
 namespace motley {
 
-inline std::vector<float> WeightFloats(Field field, std::span<const Complex> weights) {
-  std::vector<float> floats;
-  floats.reserve(2 * weights.size());
-  for (const Complex& weight : weights) {
-    floats.push_back(static_cast<float>(weight.real()));
-    if (field == Field::kComplexPacked) floats.push_back(static_cast<float>(weight.imag()));
+// Copies them; a few need no memory from the heap, since short vectors are added often.
+class WeightFloats {
+ public:
+  WeightFloats(Field field, std::span<const Complex> weights) {
+    const bool packed = field == Field::kComplexPacked;
+    const size_t floats = packed ? 2 * weights.size() : weights.size();
+    if (floats > few_.size()) many_.resize(floats);
+    float* next = floats > few_.size() ? many_.data() : few_.data();
+    for (const Complex& weight : weights) {
+      *next++ = static_cast<float>(weight.real());
+      if (packed) *next++ = static_cast<float>(weight.imag());
+    }
   }
-  return floats;
-}
+
+  const float* data() const { return many_.empty() ? few_.data() : many_.data(); }
+
+ private:
+  std::array<float, 8> few_;
+  std::vector<float> many_;
+};
 
 }  // namespace motley
