@@ -119,6 +119,12 @@ class JobObserver {
   virtual void OnRowAssigned(StepId, RowId, WorkerId, Time) {}
   // The whole row is in, in time.
   virtual void OnRowArrived(StepId, RowId, WorkerId, Time) {}
+  // Steps that are worked off by leases: their OnStepOpened has a code without rows. A vector over
+  // these partitions was added to the sum; these were given back; what the worker has leased and no
+  // vector covers is nobody's, because a vector of its was refused.
+  virtual void OnVectorArrived(StepId, WorkerId, std::span<const PartitionId>, Time) {}
+  virtual void OnLeaseReleased(StepId, WorkerId, std::span<const PartitionId>, Time) {}
+  virtual void OnVectorRefused(StepId, WorkerId, Time) {}
   // `gradient`: the decoded sum (VectorLength floats), before the update; `parameters` of version
   // `step`.
   virtual void OnStepDecoded(StepId, std::span<const float> /*gradient*/,

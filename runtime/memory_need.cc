@@ -32,7 +32,8 @@ double Gib(uint64_t bytes) { return static_cast<double>(bytes) / (1u << 30); }
 
 uint64_t ServerVectors(const JobOptions& options) {
   // With the gradient's own room s + 2: accumulators, or one sum and answers that wait their turn.
-  const uint64_t sums = options.code == "none" ? 1 : uint64_t{options.tolerate} + 1;
+  uint64_t sums = options.code == "none" ? 1 : uint64_t{options.tolerate} + 1;
+  if (options.code == "adaptive") sums = options.workers;  // A vector of each may be arriving.
   const uint64_t state = OptimizerVectors(options.optimizer.name);
   // A checkpoint holds a version and a copy of the state until it is written.
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 + state : 0;

@@ -45,6 +45,18 @@ Status StatusOf(const wire::ErrorT& error) {
 
 std::string ReasonOf(const wire::LeaveT& leave) { return CleanText(leave.reason, kMaxErrorText); }
 
+Status CheckPartitions(const std::vector<uint32_t>& ids, size_t partitions) {
+  std::vector<bool> seen(partitions, false);
+  for (const uint32_t id : ids) {
+    if (id >= partitions || seen[id]) {
+      return Status::DataError(fmt::format("a list with partition {} of {}{}", id, partitions,
+                                           id < partitions ? " twice" : ""));
+    }
+    seen[id] = true;
+  }
+  return Status::Ok();
+}
+
 std::vector<wire::Term> RunsOf(const CodeForm& form, RowId row) {
   std::vector<wire::Term> runs;
   runs.reserve(form.rows[row].size());

@@ -35,6 +35,11 @@ Status StatusOf(const wire::ErrorT& error);
 // Why its sender leaves, cleaned and cut as well; empty: all is done.
 std::string ReasonOf(const wire::LeaveT& leave);
 
+// Lists of leases are numbered from here; all rows of codes have smaller numbers.
+inline constexpr uint32_t kFirstList = 1u << 31;
+// kDataError unless each of `ids` is one of `partitions` partitions, and none is there twice.
+Status CheckPartitions(const std::vector<uint32_t>& ids, size_t partitions);
+
 // Row `row` of the encoding matrix, neighbours with equal coefficients merged.
 std::vector<wire::Term> RunsOf(const CodeForm& form, RowId row);
 // The same runs for a trainer. kDataError unless they ascend within `partitions` partitions and

@@ -41,6 +41,9 @@ class RowCollector {
   // Writes the sum of the open step, which then is closed: what still comes is late.
   Status Close(std::span<float> sum);
 
+  // The open step goes on without rows: what still comes is late.
+  void Abandon() { open_ = false; }
+
   // The worker was told to compute this row of the open step.
   void Assign(WorkerId worker, StepId step, RowId row);
   // The worker was told that its work for steps up to this one is not needed: it may end

@@ -46,6 +46,9 @@ std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) 
 
 std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const Header& header) {
   const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
+  if (header.row_id >= kFirstList && leases_.used()) {
+    return BeginLeaseSlice(peer, worker, header, fenced);
+  }
   std::vector<float>& values = incoming_[peer].slice;
   const Result<bool> wanted = rows().Begin(worker, header, fenced, values);
   if (!wanted.ok()) Complain(peer, wanted.status(), header.step);
@@ -64,6 +67,9 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
   }
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (discarded || !worker) return;
+  if (incoming_[peer].lease_slice.vector != nullptr) {
+    return FinishLeaseSlice(peer, *worker, header.step);
+  }
   Status fine = rows().Finish(*worker, incoming_[peer].slice);
   if (fine.code() == StatusCode::kResource) {
     return End(fine.WithContext(fmt::format("the sums of step {} do not fit", header.step)));
@@ -113,7 +119,7 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
   } else if (const wire::ProgressT* progress = control.body.AsProgress()) {
     pump_.Raise(WorkerProgress{worker, std::min<uint64_t>(progress->samples, options_.batch),
                                Duration(std::min(progress->compute_ns, kMaxComputeNs))});
-  } else if (control.body.type != wire::Body::NONE) {
+  } else if (!OnLeaseControl(peer, worker, control) && control.body.type != wire::Body::NONE) {
     peers_.SendAway(peer, Status::DataError(fmt::format("a worker does not send {}",
                                                         wire::EnumNameBody(control.body.type))));
   }

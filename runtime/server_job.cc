@@ -6,7 +6,6 @@
 #include <utility>
 #include <variant>
 
-#include "base/assert.h"
 #include "runtime/memory_need.h"
 #include "runtime/messages.h"
 
@@ -33,6 +32,12 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       job_(options.job_id),
       model_(std::move(parts.model)),
       rows_(std::move(parts.rows)),
+      leases_(options.workers, static_cast<uint32_t>(schedule_.partition_sizes().size()),
+              VectorLength(model_->parameter_count()), options.slice_length, env.device.parallel(),
+              {[this](Event event) { OnAnswer(std::move(event)); },
+               [this](WorkerId worker, std::span<const PartitionId> covered) {
+                 observer_.OnVectorArrived(leases_.step(), worker, covered, env_.loop.Now());
+               }}),
       publisher_(env.transport, options.workers, options.slice_length),
       feed_(env.transport, data, schedule_.partition_sizes(), options.workers,
             [this](const Status& why) { End(why); }),
@@ -117,6 +122,7 @@ void ServerJob::OnJoined(WorkerId worker) {
 
 void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   rows().Forget(worker);
+  leases_.Forget(worker);
   publisher_.Forget(worker);
   feed_.Forget(worker);
   if (ended_) return;
@@ -128,6 +134,10 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
 void ServerJob::OnAnswer(Event event) {
   if (const auto* arrived = std::get_if<RowArrived>(&event)) {
     observer_.OnRowArrived(arrived->step, arrived->row, arrived->worker, env_.loop.Now());
+  } else if (const auto* back = std::get_if<LeaseReleased>(&event)) {
+    observer_.OnLeaseReleased(back->step, back->worker, back->partitions, env_.loop.Now());
+  } else if (const auto* bad = std::get_if<RowRejected>(&event); bad && leases_.open()) {
+    observer_.OnVectorRefused(bad->step, bad->worker, env_.loop.Now());
   }
   pump_.Raise(std::move(event));
 }
@@ -145,6 +155,7 @@ void ServerJob::Do(const OpenStep& command) {
   const Time now = env_.loop.Now();
   began_ = true;
   record_.Opened(command.step, now);
+  leases_.Abandon();
   rows().Open(command.step, command.code);
   observer_.OnStepOpened(command.step, *command.code, now);
 }
@@ -176,6 +187,7 @@ void ServerJob::Do(const AssignRow& command) {
 void ServerJob::Do(const CancelWork& command) {
   if (!peers_.Connected(command.worker)) return;
   rows().Cancel(command.worker, command.step);
+  leases_.Cancel(command.worker, command.step);
   wire::CancelT cancel;
   cancel.step = command.step;
   SendControl(env_.transport, peers_.PeerOf(command.worker),
@@ -184,11 +196,12 @@ void ServerJob::Do(const CancelWork& command) {
 
 void ServerJob::Do(const CommitStep& command) {
   const StepId step = command.step;
-  if (Status summed = rows().Close(*gradient_); !summed.ok()) {
+  const bool leased = leases_.open();
+  if (Status summed = leased ? leases_.Close() : rows().Close(*gradient_); !summed.ok()) {
     return End(summed.WithContext(fmt::format("step {} could not be decoded", step)));
   }
   const double loss = (*gradient_)[model_->parameter_count()] / schedule_.batch_size(step);
-  record_.Decoded(loss, rows().amplification());
+  record_.Decoded(loss, leased ? 1 : rows().amplification());
   observer_.OnStepDecoded(step, *gradient_, *model_->parameters(), env_.loop.Now());
   model_->Commit(step, gradient_, [this, step](const Status& status) { OnApplied(step, status); });
 }
@@ -201,12 +214,6 @@ void ServerJob::OnApplied(StepId step, const Status& status) {
   if (checkpointer_ != nullptr) checkpointer_->OnVersion(step + 1);
   pump_.Raise(StepApplied{step});
 }
-
-// No policy among SchedulingPolicies() leases yet.
-void ServerJob::Do(const OpenLeases& command) { MOTLEY_ASSERT(command.step == 0 && false); }
-void ServerJob::Do(const ExtendLease& command) { MOTLEY_ASSERT(command.step == 0 && false); }
-void ServerJob::Do(const RevokeLease& command) { MOTLEY_ASSERT(command.step == 0 && false); }
-void ServerJob::Do(const SendLease& command) { MOTLEY_ASSERT(command.step == 0 && false); }
 
 void ServerJob::Do(const DropWorker& command) {
   if (!peers_.Connected(command.worker)) return;

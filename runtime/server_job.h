@@ -12,6 +12,7 @@
 #include "runtime/checkpointer.h"
 #include "runtime/event_pump.h"
 #include "runtime/job_record.h"
+#include "runtime/lease_collector.h"
 #include "runtime/partition_feed.h"
 #include "runtime/publisher.h"
 #include "runtime/row_collector.h"
@@ -52,8 +53,17 @@ class ServerJob final : public ServerNode, private Receiver {
   void OnGreeting(PeerId peer, const wire::ControlT& control);
   void OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
   void OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull);
-  void OnAnswer(Event event);  // What the collector made of it.
+  void OnAnswer(Event event);  // What a collector made of it.
   void Complain(PeerId peer, const Status& why, StepId step);
+
+  // Leases (server_leases.cc).
+  std::span<std::byte> BeginLeaseSlice(PeerId peer, WorkerId worker, const Header& header,
+                                       bool fenced);
+  void FinishLeaseSlice(PeerId peer, WorkerId worker, StepId step);
+  bool OnLeaseControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
+  void OnLeaseFault(PeerId peer, const Status& fault, StepId step);
+  template <typename Message>
+  void TellLease(WorkerId worker, StepId step, const Message& message);
 
   // Membership.
   wire::AcceptT Welcome(WorkerId worker) const;
@@ -97,15 +107,17 @@ class ServerJob final : public ServerNode, private Receiver {
   uint32_t job_;  // Told to workers, on every frame.
   std::unique_ptr<ServerModel> model_;
   std::shared_ptr<std::unique_ptr<RowCollector>> rows_;
+  LeaseCollector leases_;
   Publisher publisher_;
   PartitionFeed feed_;
   JobRecord record_;
   std::unique_ptr<Checkpointer> checkpointer_;  // Null: none are wanted.
   ServerPeers peers_;
   EventPump pump_;
-  struct Incoming {  // From a peer: the message that is arriving.
+  struct Incoming {  // From a peer: the message that is arriving, be it a slice of either kind.
     Bytes control;
     std::vector<float> slice;
+    LeaseCollector::Slice lease_slice;
     uint32_t complaints = 0;  // Made so far.
     Status report;            // The last error that it told.
   };

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "coding/combine.h"
 #include "runtime/messages.h"
 
 namespace motley {
@@ -26,10 +24,12 @@ bool SamePartitions(const std::vector<PartitionTerm>& a, const std::vector<Parti
 }  // namespace
 
 WorkDesk::WorkDesk(Env env, Parts parts, std::function<void(const Status&)> failed)
-    : env_(env), parts_(std::move(parts)), failed_(std::move(failed)) {
-  const size_t length = VectorLength(parts_.shop->trainer->parameter_count());
-  for (Answer& answer : answers_) answer.sum = std::make_shared<std::vector<float>>(length);
-}
+    : env_(env),
+      parts_(std::move(parts)),
+      failed_(std::move(failed)),
+      outbox_(env.transport, parts_.peer, VectorLength(parts_.shop->trainer->parameter_count()),
+              parts_.slice_length, [this] { Advance(); }),
+      leases_(env, parts_, outbox_, [this](const Status& status) { failed_(status); }) {}
 
 WorkDesk::~WorkDesk() {
   if (running_) running_->Abandon();
@@ -39,9 +39,8 @@ void WorkDesk::Stop() {
   stopped_ = true;
   queue_.clear();
   if (running_) running_->Abandon();
-  for (Answer& answer : answers_) {
-    for (const SendId id : std::exchange(answer.sends, {})) env_.transport.Cancel(id);
-  }
+  leases_.Stop();
+  outbox_.TakeBack();
 }
 
 void WorkDesk::Introduce(double samples_per_second) {
@@ -65,10 +64,8 @@ Status WorkDesk::Assign(RowTask::Row row) {
 void WorkDesk::Cancel(StepId step) {
   for (Queued& queued : queue_) queued.cancelled |= queued.row.step <= step;
   if (running_ && running_->row().step <= step) running_->Cancel();
-  for (Answer& answer : answers_) {
-    if (answer.computing || answer.step > step) continue;
-    for (const SendId id : std::exchange(answer.sends, {})) env_.transport.Cancel(id);
-  }
+  leases_.Cancel(step);
+  outbox_.Cancel(step);
   Advance();
 }
 
@@ -80,10 +77,11 @@ void WorkDesk::Advance() {
       queue_.pop_front();
       continue;
     }
-    Answer* answer = FreeAnswer();
-    if (answer == nullptr || !Ready(next.row)) return;  // A send or an arrival goes on from here.
+    Answer* answer = outbox_.Free();
+    if (answer == nullptr || !Ready(next.row)) break;  // A send or an arrival goes on from here.
     Begin(*answer);
   }
+  leases_.Advance();
 }
 
 bool WorkDesk::Ready(const RowTask::Row& row) {
@@ -99,19 +97,11 @@ bool WorkDesk::Ready(const RowTask::Row& row) {
   return true;
 }
 
-WorkDesk::Answer* WorkDesk::FreeAnswer() {
-  for (Answer& answer : answers_) {
-    if (answer.unsent == 0 && !answer.computing) return &answer;
-  }
-  return nullptr;
-}
-
 void WorkDesk::Begin(Answer& answer) {
   RowTask::Row& row = queue_.front().row;
   ParameterCopy parameters = parts_.parameters.Get(row.version);
   answer.computing = true;
   answer.step = row.step;
-  answer.sends.clear();
   last_word_ = env_.loop.Now();
   // Its terms go; step, version and number stay.
   running_ = std::make_shared<RowTask>(env_.loop, parts_.shop, std::move(row),
@@ -145,29 +135,10 @@ void WorkDesk::OnDone(Answer& answer, const Status& status) {
 }
 
 void WorkDesk::Send(Answer& answer, const RowTask::Row& row) {
-  std::vector<float>& sum = *answer.sum;
-  if (filter_) filter_(row.step, sum);
   Header header = parts_.header;
-  header.kind = FrameKind::kGradient;
-  header.step = row.step;
   header.version = row.version;
   header.row_id = row.row;
-  header.total = sum.size();
-  header.norm = std::sqrt(SumOfSquares(sum));
-  const Slicing cut{sum.size(), parts_.slice_length};
-  answer.unsent = cut.count();
-  const auto sent = alive_.Guard([this, &answer](const Status&) {
-    if (--answer.unsent == 0) Advance();
-  });
-  for (size_t slice = 0; slice < cut.count(); ++slice) {
-    header.offset = cut.begin(slice);
-    const std::span<const float> values(sum.data() + cut.begin(slice), cut.size(slice));
-    const BytesView piece = AsBytes(values);
-    // The vector stays with its sends, also when this desk goes first.
-    answer.sends.push_back(env_.transport.Send(
-        parts_.peer, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
-        [sent, keep = answer.sum](const Status& status) { sent(status); }));
-  }
+  outbox_.Send(answer, header);
 }
 
 void WorkDesk::SendPull(const RowTask::Row& row, const RowTask* task, bool finished) {

@@ -3,16 +3,16 @@
 // the answers. Loop thread only.
 //
 // Every assignment ends with exactly one Pull, in order, behind its slices (both are bulk): the
-// server tells by it which slices belong to what.
+// server tells by it which slices belong to what. Leases are worked off by a LeaseDesk.
 #pragma once
 
-#include <array>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "runtime/alive.h"
+#include "runtime/lease_desk.h"
+#include "runtime/outbox.h"
 #include "runtime/row_task.h"
 #include "runtime/worker_inbox.h"
 #include "runtime/worker_node.h"
@@ -21,24 +21,18 @@ namespace motley {
 
 class WorkDesk {
  public:
-  struct Parts {
-    std::shared_ptr<Workshop> shop;
-    const ParameterInbox& parameters;
-    const PartitionInbox& partitions;
-    PeerId peer = 0;
-    Header header;  // Job and incarnation.
-    uint32_t slice_length = 0;
-  };
-  // `failed` runs when a row cannot be computed at all.
+  using Parts = DeskParts;
+  // `failed` runs when a row or lease cannot be computed at all.
   WorkDesk(Env env, Parts parts, std::function<void(const Status&)> failed);
   ~WorkDesk();
 
-  void SetAnswerFilter(AnswerFilter filter) { filter_ = std::move(filter); }
+  void SetAnswerFilter(AnswerFilter filter) { outbox_.SetFilter(std::move(filter)); }
 
   // The first Pull.
   void Introduce(double samples_per_second);
   // Work for a newer step supersedes that for older ones. kDataError: more than could be.
   Status Assign(RowTask::Row row);
+  LeaseDesk& leases() { return leases_; }
   // Work for steps up to `step` is not needed; nor are its answers that have not left.
   void Cancel(StepId step);
   // Parameters or a partition arrived.
@@ -51,17 +45,9 @@ class WorkDesk {
     RowTask::Row row;
     bool cancelled = false;
   };
-  // A vector on its way; free when `unsent` is 0 and nothing is computed into it.
-  struct Answer {
-    std::shared_ptr<std::vector<float>> sum;
-    StepId step = 0;
-    std::vector<SendId> sends;
-    size_t unsent = 0;
-    bool computing = false;
-  };
+  using Answer = Outbox::Vector;
 
   bool Ready(const RowTask::Row& row);
-  Answer* FreeAnswer();
   void Begin(Answer& answer);
   void OnProgress();
   void OnDone(Answer& answer, const Status& status);
@@ -71,15 +57,14 @@ class WorkDesk {
   Env env_;
   Parts parts_;
   std::function<void(const Status&)> failed_;
-  AnswerFilter filter_;
+  Outbox outbox_;
+  LeaseDesk leases_;
   std::deque<Queued> queue_;  // The first one is running, if any is.
   // Whose partitions were all there, where they stay: rows of one plan have the same.
   std::vector<PartitionTerm> held_;
   std::shared_ptr<RowTask> running_;
-  std::array<Answer, 2> answers_;
   bool stopped_ = false;
   Time last_word_{};  // Progress of the running row was told, or it began.
-  Alive alive_;
 };
 
 }  // namespace motley

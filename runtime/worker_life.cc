@@ -204,6 +204,11 @@ void WorkerLife::OnControl(const wire::ControlT& control) {
   if (const wire::AssignT* assign = control.body.AsAssign()) return OnAssign(*assign);
   if (const wire::CancelT* cancel = control.body.AsCancel()) return desk_->Cancel(cancel->step);
   if (const wire::PlaceT* place = control.body.AsPlace()) return OnPlace(*place);
+  if (const wire::SendVectorT* send = control.body.AsSendVector()) desk_->leases().Send(*send);
+  Status fine;
+  if (const wire::ExtendT* extend = control.body.AsExtend()) fine = desk_->leases().Extend(*extend);
+  if (const wire::RevokeT* revoke = control.body.AsRevoke()) fine = desk_->leases().Revoke(*revoke);
+  if (!fine.ok()) Fail(std::move(fine));
 }
 
 void WorkerLife::OnPlace(const wire::PlaceT& place) {

@@ -188,7 +188,13 @@ void FaultDriver::OnWorkerJoined(WorkerId worker, const std::string&) {
 
 void FaultDriver::OnWorkerLost(WorkerId worker, const Status&) { lost_[worker] = true; }
 
-void FaultDriver::OnRowArrived(StepId, RowId, WorkerId worker, Time now) {
+void FaultDriver::OnRowArrived(StepId, RowId, WorkerId worker, Time now) { OnAnswer(worker, now); }
+
+void FaultDriver::OnVectorArrived(StepId, WorkerId worker, std::span<const PartitionId>, Time now) {
+  OnAnswer(worker, now);
+}
+
+void FaultDriver::OnAnswer(WorkerId worker, Time now) {
   if (!was_paused_[worker] || now < paused_until_[worker]) return;
   was_paused_[worker] = false;
   ++back_;

@@ -30,6 +30,8 @@ class FaultDriver final : public JobObserver {
   void OnWorkerJoined(WorkerId worker, const std::string& name) override;
   void OnWorkerLost(WorkerId worker, const Status& why) override;
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
+  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override;
 
   Time quiet_from() const { return quiet_from_; }  // All faults so far are over by then.
   // That joined, were not killed, and that the server has not given up.
@@ -47,6 +49,7 @@ class FaultDriver final : public JobObserver {
   };
 
   void Arm(Source& source);
+  void OnAnswer(WorkerId worker, Time now);
   std::vector<WorkerId> Targets() const;
   WorkerProcess* Pick();
   // A length between the two, on a logarithmic scale, that is over when faults stop.

@@ -31,6 +31,17 @@ class ObserverFan final : public JobObserver {
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override {
     for (JobObserver* each : observers_) each->OnRowArrived(step, row, worker, now);
   }
+  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override {
+    for (JobObserver* each : observers_) each->OnVectorArrived(step, worker, partitions, now);
+  }
+  void OnLeaseReleased(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override {
+    for (JobObserver* each : observers_) each->OnLeaseReleased(step, worker, partitions, now);
+  }
+  void OnVectorRefused(StepId step, WorkerId worker, Time now) override {
+    for (JobObserver* each : observers_) each->OnVectorRefused(step, worker, now);
+  }
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override {
     for (JobObserver* each : observers_) each->OnStepDecoded(step, gradient, parameters, now);

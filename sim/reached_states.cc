@@ -74,6 +74,7 @@ void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
 void ReachedStates::OnRowArrived(StepId, RowId row, WorkerId, Time) { arrived_.at(row) = true; }
 
 void ReachedStates::OnStepDecoded(StepId, std::span<const float>, std::span<const float>, Time) {
+  if (form_->rows.empty()) return;  // Leases.
   uint32_t missing = 0;
   for (RowId row = 0; row < form_->workers; ++row) {
     if (!arrived_[row] && !form_->rows[row].empty()) ++missing;

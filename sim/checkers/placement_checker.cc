@@ -33,7 +33,17 @@ void PlacementChecker::OnCommand(const Command& command, Time) {
     }
   }
   if (const auto* assign = std::get_if<AssignRow>(&command)) CheckAssigned(*assign);
+  if (const auto* extend = std::get_if<ExtendLease>(&command)) CheckLeased(*extend);
   ended_ = ended_ || std::holds_alternative<EndJob>(command);
+}
+
+void PlacementChecker::CheckLeased(const ExtendLease& extend) {
+  for (const PartitionId partition : extend.partitions) {
+    if (Holds(extend.worker, partition)) continue;
+    violations_.Add(fmt::format("worker {} was leased partition {} of step {} but never got it",
+                                extend.worker, partition, extend.step));
+    return;
+  }
 }
 
 void PlacementChecker::CheckAssigned(const AssignRow& assign) {

@@ -22,6 +22,7 @@ class PlacementChecker final : public JobObserver {
 
  private:
   void CheckAssigned(const AssignRow& assign);
+  void CheckLeased(const ExtendLease& extend);
   bool Holds(WorkerId worker, PartitionId partition) const;
 
   Violations& violations_;

@@ -58,6 +58,7 @@ void StepChecker::OnStepDecoded(StepId step, std::span<const float>, std::span<c
     return;
   }
   state_ = State::kDecoded;
+  if (form_->rows.empty()) return;  // Leases: the TilingChecker's.
   const auto solved = Solve(*form_, whole_rows_ ? arrived_ : assigned_rows_);
   if (!solved.ok()) {
     violations_.Add(fmt::format("I2: step {} was committed with too few answers: {}", step,

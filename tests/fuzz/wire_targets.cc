@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/assert.h"
 #include "runtime/messages.h"
@@ -62,6 +63,15 @@ Bytes WithChecksums(BytesView input) {
   return bytes;
 }
 
+// The lists of partitions that leases are about.
+std::vector<const std::vector<uint32_t>*> ListsOf(const wire::ControlT& control) {
+  std::vector<const std::vector<uint32_t>*> lists;
+  if (const auto* extend = control.body.AsExtend()) lists.push_back(&extend->partitions);
+  if (const auto* revoke = control.body.AsRevoke()) lists.push_back(&revoke->partitions);
+  if (const auto* released = control.body.AsReleased()) lists.push_back(&released->partitions);
+  return lists;
+}
+
 }  // namespace
 
 // The first byte says in parts of which size the bytes come, and whether checksums are set right.
@@ -84,10 +94,15 @@ void Frames(std::string_view input) {
 }
 
 void Control(std::string_view input) {
+  constexpr uint32_t kPartitions = 64;
   const auto control = DecodeControl(View(input));
   if (!control.ok()) return;
+  for (const std::vector<uint32_t>* list : ListsOf(*control)) {
+    if (!CheckPartitions(*list, kPartitions).ok()) continue;
+    MOTLEY_ASSERT(list->size() <= kPartitions);
+    for (const uint32_t partition : *list) MOTLEY_ASSERT(partition < kPartitions);
+  }
   if (const wire::AssignT* assign = control->body.AsAssign()) {
-    constexpr uint32_t kPartitions = 64;
     const auto terms = TermsOf(*assign, kPartitions);
     if (terms.ok()) {
       for (const PartitionTerm& term : *terms) {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/outbox.h"
+
+#include <cmath>
+#include <utility>
+
+#include "coding/combine.h"
+#include "runtime/slicing.h"
+
+namespace motley {
+
+Outbox::Outbox(Transport& transport, PeerId peer, size_t length, uint32_t slice_length,
+               std::function<void()> freed)
+    : transport_(transport), peer_(peer), slice_length_(slice_length), freed_(std::move(freed)) {
+  for (Vector& vector : vectors_) vector.sum = std::make_shared<std::vector<float>>(length);
+}
+
+Outbox::Vector* Outbox::Free() {
+  for (Vector& vector : vectors_) {
+    if (vector.unsent == 0 && !vector.computing) return &vector;
+  }
+  return nullptr;
+}
+
+void Outbox::Send(Vector& vector, Header header) {
+  std::vector<float>& sum = *vector.sum;
+  if (filter_) filter_(vector.step, sum);
+  header.kind = FrameKind::kGradient;
+  header.step = vector.step;
+  header.total = sum.size();
+  header.norm = std::sqrt(SumOfSquares(sum));
+  const Slicing cut{sum.size(), slice_length_};
+  vector.sends.clear();
+  vector.unsent = cut.count();
+  const auto sent = alive_.Guard([this, &vector](const Status&) {
+    if (--vector.unsent == 0) freed_();
+  });
+  for (size_t slice = 0; slice < cut.count(); ++slice) {
+    header.offset = cut.begin(slice);
+    const std::span<const float> values(sum.data() + cut.begin(slice), cut.size(slice));
+    const BytesView piece = AsBytes(values);
+    // The vector stays with its sends, also when this object goes first.
+    vector.sends.push_back(
+        transport_.Send(peer_, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
+                        [sent, keep = vector.sum](const Status& status) { sent(status); }));
+  }
+}
+
+void Outbox::Cancel(StepId step) {
+  for (Vector& vector : vectors_) {
+    if (vector.computing || vector.step > step) continue;
+    for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
+  }
+}
+
+void Outbox::TakeBack() {
+  for (Vector& vector : vectors_) {
+    for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
+  }
+}
+
+}  // namespace motley

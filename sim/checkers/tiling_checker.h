@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// For steps that are worked off by leases. I2: a step is committed only when the vectors that came
+// tile all partitions. I3: a partition is one worker's at a time, and counts once, from the worker
+// that it was leased to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/job.h"
+#include "sim/checkers/violations.h"
+
+namespace motley {
+
+class TilingChecker final : public JobObserver {
+ public:
+  TilingChecker(Violations& violations, uint32_t workers)
+      : violations_(violations), joined_(workers, false) {}
+
+  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
+  void OnWorkerLost(WorkerId worker, const Status& why) override;
+  void OnCommand(const Command& command, Time now) override;
+  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
+  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override;
+  void OnLeaseReleased(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override;
+  void OnVectorRefused(StepId step, WorkerId worker, Time now) override;
+  void OnStepDecoded(StepId step, std::span<const float> gradient,
+                     std::span<const float> parameters, Time now) override;
+
+ private:
+  static constexpr int kNobody = -1;
+  static constexpr int kCovered = -2;
+
+  void Lease(const ExtendLease& extend);
+  void FreeAllOf(WorkerId worker);
+  // Whether it is this worker's now; a violation otherwise.
+  bool Expect(StepId step, WorkerId worker, PartitionId partition, const char* what);
+
+  Violations& violations_;
+  std::vector<bool> joined_;
+  std::vector<int> owner_;  // By partition.
+  StepId step_ = 0;
+  bool leasing_ = false;
+};
+
+}  // namespace motley

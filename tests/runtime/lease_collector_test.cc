@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/lease_collector.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "base/parallel.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kLength = 10;
+constexpr size_t kSlice = 4;  // Three slices.
+constexpr StepId kStep = 5;
+
+// Two workers, six partitions.
+class Leases : public testing::Test {
+ protected:
+  Leases()
+      : parallel(MakeSerialParallelFor()),
+        leases(2, 6, kLength, kSlice, *parallel,
+               {[this](const Event& event) { events.push_back(event); },
+                [this](WorkerId, std::span<const PartitionId> some) {
+                  covered.insert(covered.end(), some.begin(), some.end());
+                }}),
+        sum(kLength, 1e6f) {
+    leases.Open(kStep, sum);
+  }
+
+  uint32_t Extend(WorkerId worker, const std::vector<PartitionId>& partitions) {
+    const auto list = leases.Extend(worker, partitions);
+    EXPECT_TRUE(list.ok()) << list.status().ToString();
+    return list.ok() ? *list : 0;
+  }
+  static Header SliceHeader(uint32_t list, size_t slice, double norm) {
+    const size_t size = std::min(kSlice, kLength - slice * kSlice);
+    Header header;
+    header.kind = FrameKind::kGradient;
+    header.step = header.version = kStep;
+    header.row_id = list;
+    header.offset = slice * kSlice;
+    header.total = kLength;
+    header.length = static_cast<uint32_t>(size * sizeof(float));
+    header.norm = norm;
+    return header;
+  }
+  // False when it was refused.
+  bool Slice(WorkerId worker, uint32_t list, size_t slice, float value, double norm) {
+    LeaseCollector::Slice place;
+    const auto wanted = leases.Begin(worker, SliceHeader(list, slice, norm), false, place);
+    if (!wanted.ok() || !*wanted) return wanted.ok();
+    std::fill(place.room.begin(), place.room.end(), value);
+    return leases.Finish(worker, place).ok();
+  }
+  void Slices(WorkerId worker, uint32_t list, float value) {
+    const double norm = std::abs(value) * std::sqrt(static_cast<double>(kLength));
+    for (size_t slice = 0; slice < 3; ++slice) {
+      EXPECT_TRUE(Slice(worker, list, slice, value, norm));
+    }
+  }
+  Status End(WorkerId worker, uint32_t list, uint32_t entries) {
+    wire::VectorEndT end;
+    end.step = kStep;
+    end.list = list;
+    end.entries = entries;
+    return leases.OnVectorEnd(worker, end);
+  }
+  Status Release(WorkerId worker, uint32_t list, std::vector<uint32_t> partitions) {
+    wire::ReleasedT released;
+    released.step = kStep;
+    released.list = list;
+    released.partitions = std::move(partitions);
+    return leases.OnReleased(worker, released);
+  }
+  Status Progress(WorkerId worker, uint32_t list, uint32_t done) {
+    wire::LeaseProgressT progress;
+    progress.step = kStep;
+    progress.list = list;
+    progress.done = done;
+    return leases.OnProgress(worker, progress);
+  }
+  template <typename Kind>
+  std::vector<Kind> Of() const {
+    std::vector<Kind> found;
+    for (const Event& event : events) {
+      if (const auto* kind = std::get_if<Kind>(&event)) found.push_back(*kind);
+    }
+    return found;
+  }
+
+  std::unique_ptr<ParallelFor> parallel;
+  std::vector<Event> events;
+  std::vector<PartitionId> covered;
+  LeaseCollector leases;
+  std::vector<float> sum;
+};
+
+TEST_F(Leases, VectorsThatTileThePartitionsAddUp) {
+  const uint32_t a = Extend(0, {3, 1, 0});
+  const uint32_t b = Extend(1, {2, 4, 5});
+  EXPECT_NE(a, b);
+  Slices(0, a, 1);
+  EXPECT_TRUE(End(0, a, 2).ok());
+  Slices(1, b, 2);
+  EXPECT_TRUE(End(1, b, 3).ok());
+  Slices(0, a, 4);
+  EXPECT_TRUE(End(0, a, 1).ok());
+  EXPECT_EQ(covered, (std::vector<PartitionId>{3, 1, 2, 4, 5, 0}));
+  EXPECT_TRUE(leases.Close().ok());
+  EXPECT_EQ(sum, std::vector<float>(kLength, 7));
+}
+
+TEST_F(Leases, AStepThatIsNotTiledIsOurOwnBug) {
+  const uint32_t a = Extend(0, {0, 1, 2, 3, 4});
+  Slices(0, a, 1);
+  EXPECT_TRUE(End(0, a, 5).ok());
+  EXPECT_EQ(leases.Close().code(), StatusCode::kInternal);
+}
+
+TEST_F(Leases, OnePartitionIsOneWorkersAtATime) {
+  const uint32_t a = Extend(0, {0, 1});
+  EXPECT_EQ(leases.Extend(1, std::vector<PartitionId>{1}).code(), StatusCode::kInternal);
+  EXPECT_EQ(leases.Extend(1, std::vector<PartitionId>{6}).code(), StatusCode::kInternal);
+  Slices(0, a, 1);
+  EXPECT_TRUE(End(0, a, 2).ok());
+  EXPECT_EQ(leases.Extend(1, std::vector<PartitionId>{0}).code(), StatusCode::kInternal);
+}
+
+TEST_F(Leases, ASumIsNotTouchedBeforeTheVectorIsWhole) {
+  const uint32_t a = Extend(0, {0, 1, 2, 3, 4, 5});
+  Slices(0, a, 1);
+  EXPECT_EQ(sum, std::vector<float>(kLength, 1e6f));
+  leases.Forget(0);  // What it left half sent goes with it.
+  const uint32_t b = Extend(1, {0, 1, 2, 3, 4, 5});
+  Slices(1, b, 3);
+  EXPECT_TRUE(End(1, b, 6).ok());
+  EXPECT_TRUE(leases.Close().ok());
+  EXPECT_EQ(sum, std::vector<float>(kLength, 3));
+}
+
+TEST_F(Leases, AVectorThatIsNotANumberIsRefusedAndItsLeasesAreFree) {
+  const uint32_t a = Extend(0, {0, 1});
+  EXPECT_TRUE(Slice(0, a, 0, 1, 10));
+  EXPECT_FALSE(Slice(0, a, 1, NAN, 10));
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_FALSE(Of<RowRejected>()[0].touched);
+  EXPECT_TRUE(Slice(0, a, 2, 1, 10)) << "discarded";
+  EXPECT_TRUE(End(0, a, 2).ok()) << "of a list that has ended";
+  EXPECT_TRUE(Of<RowLate>().empty());
+  EXPECT_NE(Extend(1, {0, 1}), a);
+}
+
+TEST_F(Leases, NormsMustBeAsDeclared) {
+  const uint32_t a = Extend(0, {0});
+  for (size_t slice = 0; slice < 3; ++slice) EXPECT_TRUE(Slice(0, a, slice, 1, 100));
+  EXPECT_EQ(End(0, a, 1).code(), StatusCode::kDataError) << "too small";
+  EXPECT_FALSE(Slice(1, Extend(1, {0}), 0, 100, 1)) << "too large";
+  EXPECT_FALSE(Slice(1, Extend(1, {0}), 0, 1, NAN));
+  EXPECT_FALSE(Slice(1, Extend(1, {0}), 0, 1, -1));
+  const uint32_t b = Extend(1, {0});
+  EXPECT_TRUE(Slice(1, b, 0, 1, 10));
+  EXPECT_FALSE(Slice(1, b, 1, 1, 11)) << "another one";
+  EXPECT_EQ(Of<RowRejected>().size(), 5u);
+}
+
+TEST_F(Leases, HalfAVectorAndTooManyEntriesAreRefused) {
+  const uint32_t a = Extend(0, {0, 1});
+  EXPECT_TRUE(Slice(0, a, 0, 1, 10));
+  EXPECT_EQ(End(0, a, 2).code(), StatusCode::kDataError);
+  const uint32_t b = Extend(0, {0, 1});
+  Slices(0, b, 1);
+  EXPECT_EQ(End(0, b, 3).code(), StatusCode::kDataError);
+  EXPECT_EQ(End(0, Extend(0, {0, 1}), 0).code(), StatusCode::kDataError);
+  const uint32_t c = Extend(0, {0, 1});
+  EXPECT_TRUE(Slice(0, c, 0, 1, 10));
+  EXPECT_FALSE(Slice(0, c, 0, 1, 10)) << "twice";
+  EXPECT_EQ(Of<RowRejected>().size(), 4u);
+}
+
+TEST_F(Leases, WhatIsGivenBackMustHaveBeenAskedForAndNotBeDone) {
+  const uint32_t a = Extend(0, {0, 1, 2, 3});
+  EXPECT_EQ(Release(0, a, {3}).code(), StatusCode::kDataError) << "nobody asked";
+  leases.Revoke(0, {0, 3});
+  EXPECT_TRUE(Progress(0, a, 1).ok());
+  leases.Revoke(0, {2});
+  leases.Revoke(0, {});
+  EXPECT_TRUE(Release(0, a, {3}).ok());
+  EXPECT_EQ(Of<LeaseReleased>().size(), 1u);
+  EXPECT_EQ(Release(0, a, {1}).code(), StatusCode::kDataError) << "another was asked for";
+  EXPECT_TRUE(Release(0, a, {}).ok());
+  leases.Revoke(0, {0});
+  EXPECT_EQ(Release(0, a, {0}).code(), StatusCode::kDataError) << "it is done";
+  EXPECT_TRUE(leases.Extend(1, std::vector<PartitionId>{3}).ok());
+}
+
+TEST_F(Leases, ProgressOnlyGrowsAndStaysOnTheList) {
+  const uint32_t a = Extend(0, {0, 1, 2});
+  EXPECT_TRUE(Progress(0, a, 2).ok());
+  EXPECT_EQ(Progress(0, a, 1).code(), StatusCode::kDataError);
+  EXPECT_EQ(Progress(0, a, 4).code(), StatusCode::kDataError);
+  EXPECT_EQ(Of<LeaseProgress>().size(), 1u);
+}
+
+TEST_F(Leases, WordsAboutAListThatHasEndedAreSignsOfLifeAndNothingElse) {
+  const uint32_t a = Extend(0, {0, 1, 2});
+  leases.Revoke(0, {1});
+  leases.Cancel(0, kStep);
+  EXPECT_TRUE(Progress(0, a, 2).ok());
+  EXPECT_TRUE(Release(0, a, {1}).ok());
+  EXPECT_TRUE(End(0, a, 2).ok());
+  EXPECT_EQ(Of<WorkerProgress>().size(), 3u);
+  EXPECT_EQ(events.size(), 3u);
+  Slices(0, a, 1);
+  EXPECT_EQ(Of<RowLate>().size(), 1u) << "once per vector";
+  EXPECT_TRUE(leases.Extend(1, std::vector<PartitionId>{0, 1, 2}).ok());
+}
+
+TEST_F(Leases, AnEarlierLifeAndAStepThatIsOverChangeNothing) {
+  const uint32_t a = Extend(0, {0, 1, 2, 3, 4, 5});
+  LeaseCollector::Slice place;
+  const auto wanted = leases.Begin(0, SliceHeader(a + 7, 0, 1), true, place);
+  ASSERT_TRUE(wanted.ok());
+  EXPECT_FALSE(*wanted);
+  Slices(0, a, 1);
+  EXPECT_TRUE(End(0, a, 6).ok());
+  LeaseCollector::Slice late;
+  EXPECT_TRUE(*leases.Begin(0, SliceHeader(a, 0, 1), false, late));
+  EXPECT_TRUE(leases.Close().ok());
+  EXPECT_TRUE(leases.Finish(0, late).ok()) << "which was arriving as the step ended";
+  const std::vector<float> before = sum;
+  leases.Open(kStep + 1, sum);
+  Slices(0, a, 9);
+  EXPECT_EQ(Of<RowLate>().size(), 1u);
+  EXPECT_EQ(sum, before);
+}
+
+TEST_F(Leases, AVectorOverWhatWasNeverLeasedIsRefused) {
+  Extend(0, {0});
+  EXPECT_FALSE(Slice(0, 0xffffffff, 0, 1, 10));
+  EXPECT_EQ(Of<RowRejected>().size(), 1u);
+}
+
+TEST(LeaseMemory, WantOfMemoryForAVectorIsNoFaultOfTheWorker) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
+#endif
+  constexpr size_t kHuge = size_t{1} << 46;
+  const auto parallel = MakeSerialParallelFor();
+  std::vector<Event> events;
+  LeaseCollector leases(1, 1, 2 * kHuge + 4, kHuge, *parallel,
+                        {[&](const Event& event) { events.push_back(event); }, {}});
+  // No sum of that length can be lent; none is touched before a vector is whole.
+  float one = 0;
+  leases.Open(0, std::span<float>(&one, 2 * kHuge + 4));
+  const std::vector<PartitionId> all = {0};
+  Header header;
+  header.row_id = leases.Extend(0, all).value();
+  header.offset = 2 * kHuge;
+  header.total = 2 * kHuge + 4;
+  header.length = 4 * sizeof(float);
+  LeaseCollector::Slice place;
+  EXPECT_EQ(leases.Begin(0, header, false, place).code(), StatusCode::kResource);
+  EXPECT_TRUE(events.empty());
+}
+
+}  // namespace
+}  // namespace motley

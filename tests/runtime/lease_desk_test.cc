@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/lease_desk.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/messages.h"
+#include "runtime/work_desk.h"
+#include "tests/runtime/held_transport.h"
+#include "tests/training/test_data.h"
+
+namespace motley {
+namespace {
+
+constexpr Duration kSampleTime = std::chrono::milliseconds(1);
+constexpr uint32_t kPartitions = 20;  // Of 20 samples each; ten of each are in a batch.
+constexpr uint32_t kFirst = kFirstList + 1;
+
+// A desk on a device that takes a millisecond per sample.
+class LeaseDeskTest : public TestRig, public testing::Test {
+ protected:
+  LeaseDeskTest() : data(MakeSamples(5, 3, false, 400, 1)) {
+    paced = MakePacedDevice(loop, *device, {kSampleTime, 1});
+    wire::AcceptT accept;
+    accept.model = "softmax";
+    accept.features = 5;
+    accept.classes = 3;
+    accept.batch = 200;
+    accept.slice_length = 8;
+    accept.partition_sizes.assign(kPartitions, 20);
+    shop = MakeWorkshop(loop, *paced, accept).value();
+    parameters = std::make_unique<ParameterInbox>(shop->model->parameter_count(), 64);
+    partitions = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{5, 3, false});
+    desk =
+        std::make_unique<WorkDesk>(Env{loop, transport, *paced},
+                                   WorkDesk::Parts{shop, *parameters, *partitions, 1, Header(), 8},
+                                   [this](const Status& status) { failed = status; });
+  }
+  void GivePartition(PartitionId partition) {
+    const Bytes block = EncodeBlock(data, 20 * partition, 20 * (partition + 1));
+    Header header;
+    header.row_id = partition;
+    header.total = block.size();
+    header.length = static_cast<uint32_t>(block.size());
+    const auto room = partitions->Begin(header);
+    ASSERT_TRUE(room.ok());
+    std::memcpy(room->data(), block.data(), block.size());
+    ASSERT_TRUE(partitions->Finish().ok());
+    desk->Advance();
+  }
+  void GiveParameters(uint64_t version) {
+    Header header;
+    header.version = version;
+    header.total = shop->model->parameter_count();
+    header.length = static_cast<uint32_t>(header.total * sizeof(float));
+    const auto room = parameters->Begin(header);
+    ASSERT_TRUE(room.ok());
+    std::memset(room->data(), 0, room->size());
+    parameters->Finish();
+    desk->Advance();
+  }
+  void GiveAll() {
+    for (PartitionId p = 0; p < kPartitions; ++p) GivePartition(p);
+    GiveParameters(0);
+  }
+  Status Extend(std::vector<uint32_t> some, StepId step = 0, uint32_t list = kFirst) {
+    wire::ExtendT extend;
+    extend.step = extend.version = step;
+    extend.list = list;
+    extend.partitions = std::move(some);
+    return desk->leases().Extend(extend);
+  }
+  Status Revoke(std::vector<uint32_t> some, uint32_t list = kFirst) {
+    wire::RevokeT revoke;
+    revoke.list = list;
+    revoke.partitions = std::move(some);
+    return desk->leases().Revoke(revoke);
+  }
+  void Send(bool now = false, StepId step = 0, uint32_t list = kFirst) {
+    wire::SendVectorT send;
+    send.step = step;
+    send.list = list;
+    send.now = now;
+    desk->leases().Send(send);
+  }
+  void Run() {
+    loop.RunUntil([] { return false; });
+  }
+  void RunFor(Duration duration) { loop.RunUntilTime(loop.Now() + duration); }
+  template <typename Message>
+  std::vector<Message> Said() const {
+    std::vector<Message> found;
+    for (const auto& [id, message] : transport.held) {
+      if (message.header.kind != FrameKind::kControl) continue;
+      auto control = DecodeControl(message.bytes).value();
+      if (const Message* told = Of<Message>(control)) found.push_back(*told);
+    }
+    return found;
+  }
+  // The vectors that lie in the transport, put together.
+  std::vector<std::vector<float>> Vectors() const {
+    std::vector<std::vector<float>> vectors;
+    for (const auto& [id, message] : transport.held) {
+      if (message.header.kind != FrameKind::kGradient) continue;
+      if (message.header.offset == 0) vectors.emplace_back();
+      const size_t count = message.bytes.size() / sizeof(float);
+      std::vector<float> values(count);
+      std::memcpy(values.data(), message.bytes.data(), message.bytes.size());
+      vectors.back().insert(vectors.back().end(), values.begin(), values.end());
+    }
+    return vectors;
+  }
+  // Their sum, computed by the trainer in one go.
+  std::vector<float> Direct(const std::vector<PartitionTerm>& terms) {
+    const std::vector<float> zeros(shop->model->parameter_count());
+    std::vector<float> sum(VectorLength(zeros.size()));
+    GradientWork work;
+    work.parameters = zeros;
+    work.terms = terms;
+    work.sum = sum;
+    bool done = false;
+    shop->trainer->Accumulate(
+        work, nullptr, [&](const Result<Trainer::Outcome>& outcome) { done = outcome.ok(); });
+    Run();
+    EXPECT_TRUE(done);
+    return sum;
+  }
+  static void ExpectNear(const std::vector<float>& a, const std::vector<float>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4) << i;
+  }
+
+  Dataset data;
+  HeldTransport transport;
+  std::unique_ptr<PacedDevice> paced;
+  std::shared_ptr<Workshop> shop;
+  std::unique_ptr<ParameterInbox> parameters;
+  std::unique_ptr<PartitionInbox> partitions;
+  std::unique_ptr<WorkDesk> desk;
+  std::optional<Status> failed;
+
+ private:
+  template <typename Message>
+  static Message* Of(wire::ControlT& control) {
+    if constexpr (std::is_same_v<Message, wire::LeaseProgressT>) {
+      return control.body.AsLeaseProgress();
+    } else if constexpr (std::is_same_v<Message, wire::ReleasedT>) {
+      return control.body.AsReleased();
+    } else if constexpr (std::is_same_v<Message, wire::VectorEndT>) {
+      return control.body.AsVectorEnd();
+    } else {
+      return control.body.AsProgress();
+    }
+  }
+};
+
+TEST_F(LeaseDeskTest, SendsNothingUntilItIsToldTo) {
+  GiveAll();
+  ASSERT_TRUE(Extend({4, 5, 9, 0}).ok());
+  Run();
+  EXPECT_TRUE(Vectors().empty());
+  Send();
+  ASSERT_EQ(Vectors().size(), 1u);
+  ASSERT_EQ(Said<wire::VectorEndT>().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
+  EXPECT_EQ(transport.held.rbegin()->second.header.kind, FrameKind::kControl)
+      << "behind its slices";
+  EXPECT_EQ(transport.held.rbegin()->second.header.row_id, 0u);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{0, 1, 1.0}, {4, 6, 1.0}, {9, 10, 1.0}}));
+}
+
+TEST_F(LeaseDeskTest, WaitsForParametersAndForThePartitionsOfTheNextChunk) {
+  ASSERT_TRUE(Extend({3, 4}).ok());
+  GivePartition(3);
+  Run();
+  EXPECT_TRUE(Said<wire::LeaseProgressT>().empty());
+  GiveParameters(0);
+  Run();
+  ASSERT_EQ(Said<wire::LeaseProgressT>().size(), 1u);
+  EXPECT_EQ(Said<wire::LeaseProgressT>()[0].done, 1u);
+  Send();
+  EXPECT_TRUE(Vectors().empty());
+  GivePartition(4);
+  Run();
+  EXPECT_EQ(Vectors().size(), 1u);
+}
+
+TEST_F(LeaseDeskTest, GivesBackWhatItHasNotStarted) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).ok());
+  RunFor(kSampleTime * 50);  // The first chunk has four, so the second is on the device.
+  ASSERT_TRUE(Revoke({0, 5, 9, 8, 15}).ok());
+  ASSERT_EQ(Said<wire::ReleasedT>().size(), 1u);
+  EXPECT_EQ(Said<wire::ReleasedT>()[0].partitions, (std::vector<uint32_t>{8, 9}));
+  ASSERT_TRUE(Revoke({}).ok());
+  EXPECT_EQ(Said<wire::ReleasedT>().size(), 2u) << "an empty one is answered, too";
+  Send();
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 8u);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{0, 8, 1.0}}));
+}
+
+TEST_F(LeaseDeskTest, AnOrderToSendIsVoidWhenTheListGrowsBefore) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3}).ok());
+  Send();
+  ASSERT_TRUE(Extend({4}).ok());
+  Run();
+  EXPECT_TRUE(Vectors().empty());
+  Send();
+  EXPECT_EQ(Vectors().size(), 1u);
+}
+
+TEST_F(LeaseDeskTest, TheLastOfTheListGivenBackEndsIt) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4}).ok());
+  RunFor(kSampleTime * 20);
+  Send();
+  ASSERT_TRUE(Revoke({4}).ok());
+  Run();
+  ASSERT_EQ(Said<wire::VectorEndT>().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
+}
+
+TEST_F(LeaseDeskTest, SendingNowCoversWhatIsDoneAndTheNextVectorTheRest) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).ok());
+  RunFor(kSampleTime * 20);
+  Send(true);
+  EXPECT_TRUE(Vectors().empty()) << "a chunk is on the device";
+  RunFor(kSampleTime * 30);
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
+  Send();
+  Run();
+  ASSERT_EQ(Vectors().size(), 2u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[1].entries, 6u);
+  const auto sent = Vectors();
+  ExpectNear(sent[0], Direct({{0, 4, 1.0}}));
+  ExpectNear(sent[1], Direct({{4, 10, 1.0}}));
+  Send(true);
+  EXPECT_EQ(Vectors().size(), 2u) << "nothing is left";
+}
+
+TEST_F(LeaseDeskTest, TellsHowFarItIsAndWhatItTook) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).ok());
+  Run();
+  const auto told = Said<wire::LeaseProgressT>();
+  ASSERT_FALSE(told.empty());
+  uint32_t before = 0;
+  for (const wire::LeaseProgressT& progress : told) {
+    EXPECT_GE(progress.done, before);
+    before = progress.done;
+    EXPECT_NEAR(progress.compute_ns * 1e-9, progress.done * 0.01, 1e-3);
+  }
+  EXPECT_EQ(before, 10u);
+}
+
+TEST_F(LeaseDeskTest, CancelStopsComputingTakesSlicesBackAndIsAnswered) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3}).ok());
+  Send();
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  ASSERT_TRUE(Extend({4, 5, 6, 7}).ok());
+  RunFor(kSampleTime * 5);
+  const Time before = loop.Now();
+  desk->Cancel(0);
+  EXPECT_TRUE(Vectors().empty());
+  EXPECT_EQ(Said<wire::ProgressT>().size(), 1u);
+  Run();
+  EXPECT_LT(loop.Now() - before, kSampleTime * 40);
+  EXPECT_EQ(Said<wire::LeaseProgressT>().back().done, 4u);
+  Send();
+  EXPECT_TRUE(Vectors().empty());
+}
+
+TEST_F(LeaseDeskTest, ANewListSupersedesTheOldOneAlsoOfTheSameStep) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7}).ok());
+  RunFor(kSampleTime * 10);
+  ASSERT_TRUE(Extend({1}, 0, kFirst + 1).ok());
+  Send();  // About the old one.
+  ASSERT_TRUE(Revoke({2, 1}).ok());
+  Run();
+  EXPECT_TRUE(Vectors().empty());
+  EXPECT_TRUE(Said<wire::ReleasedT>().empty());
+  Send(false, 0, kFirst + 1);
+  ASSERT_EQ(Vectors().size(), 1u);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{1, 2, 1.0}}));
+}
+
+TEST_F(LeaseDeskTest, HoldsTwoVectorsAndWaitsForOneToLeave) {
+  GiveAll();
+  for (uint32_t p = 0; p < 3; ++p) {
+    ASSERT_TRUE(Extend({p}).ok());
+    Send();
+    Run();
+  }
+  EXPECT_EQ(Vectors().size(), 2u);
+  for (int slice = 0; slice < 3; ++slice) transport.LetGo(FrameKind::kGradient);
+  Run();
+  EXPECT_EQ(Said<wire::VectorEndT>().size(), 3u);
+}
+
+TEST_F(LeaseDeskTest, RefusesPartitionsThatCannotBe) {
+  EXPECT_EQ(Extend({0, kPartitions}).code(), StatusCode::kDataError);
+  EXPECT_EQ(Extend({1, 1}).code(), StatusCode::kDataError);
+  std::vector<uint32_t> all;
+  for (uint32_t p = 0; p < kPartitions; ++p) all.push_back(p);
+  EXPECT_TRUE(Extend(all).ok());
+  EXPECT_EQ(Extend({0}).code(), StatusCode::kDataError) << "more than there are";
+  EXPECT_EQ(Revoke({kPartitions}).code(), StatusCode::kDataError);
+}
+
+TEST_F(LeaseDeskTest, OnceStoppedItSaysNothing) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
+  RunFor(kSampleTime * 10);
+  desk->Stop();
+  const size_t sent = transport.sent.size();
+  Send();
+  EXPECT_TRUE(Revoke({5}).ok());
+  EXPECT_TRUE(Extend({7}).ok());
+  Run();
+  EXPECT_EQ(transport.sent.size(), sent);
+  EXPECT_FALSE(failed);
+}
+
+}  // namespace
+}  // namespace motley
