@@ -35,7 +35,11 @@ struct WorkerState {
   bool busy = false;
   bool send_at_end = false;
   bool dead = false;
-  double began = 0;  // Of what it computes.
+  double died = 0;
+  double began = 0;    // Of what it computes:
+  uint32_t block = 0;  // so many partitions,
+  double ends = 0;     // by then.
+  double link_free = 0;
   uint32_t vectors = 0;
 };
 
@@ -46,7 +50,8 @@ class StepRun {
         policy_(policy),
         options_(options),
         random_(options.seed, Stream::kSimulation),
-        workers_(setting.workers.size()) {}
+        workers_(setting.workers.size()),
+        in_blocks_(!policy.wants_progress() && policy.sends_every() == 0 && !options.record) {}
 
   StepOutcome Run();
 
@@ -57,12 +62,15 @@ class StepRun {
   void Push(double time, Due::Kind kind, WorkerId worker, uint32_t note);
   Due Pop();
   void Handle(const Due& due);
+  void Die(WorkerId w);
   void Tell(const StepEvent& event);
   void CarryOut();
   void ToServer(WorkerId worker, StepEvent event);
   void AtWorker(WorkerId w, StepCommand& command);
   void Revoke(WorkerId w, const std::vector<PartitionId>& asked);
   void Compute(WorkerId w);
+  double SecondsOf(WorkerId w, uint32_t count);
+  void CountUnfinished();
   void PartitionDone(WorkerId w);
   void Send(WorkerId w);
   void AtLink(const Due& due);
@@ -72,6 +80,7 @@ class StepRun {
   const StepModelOptions& options_;
   Random random_;
   std::vector<WorkerState> workers_;
+  bool in_blocks_;
   std::vector<Due> due_;  // A heap, the next one in front.
   std::vector<StepCommand> commands_, sent_commands_;
   std::vector<StepEvent> events_;
@@ -99,7 +108,12 @@ StepOutcome StepRun::Run() {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     if (!setting_.workers[w].live) workers_[w].dead = true;
     const double dies_at = Truth(w).dies_at;
-    if (!workers_[w].dead && dies_at < kNoTime) Push(dies_at, Due::Kind::kDeath, w, 0);
+    if (workers_[w].dead) continue;
+    if (dies_at <= 0) {
+      Die(w);
+    } else if (dies_at < kNoTime) {
+      Push(dies_at, Due::Kind::kDeath, w, 0);
+    }
   }
   policy_.Begin(commands_);
   CarryOut();
@@ -110,6 +124,8 @@ StepOutcome StepRun::Run() {
     Handle(due);
   }
   if (enough_) outcome_.seconds = now_;
+  outcome_.link_seconds -= std::max(0.0, link_free_ - now_);
+  CountUnfinished();
   for (const WorkerState& worker : workers_) {
     outcome_.most_vectors = std::max(outcome_.most_vectors, worker.vectors);
   }
@@ -126,17 +142,20 @@ void StepRun::Handle(const Due& due) {
       if (!workers_[due.worker].dead) PartitionDone(due.worker);
       break;
     case Due::Kind::kAtLink: AtLink(due); break;
-    case Due::Kind::kDeath:
-      workers_[due.worker].dead = true;
-      events_.emplace_back(StepWorkerLost{due.worker});
-      Push(now_ + options_.notice_seconds, Due::Kind::kToServer, due.worker,
-           static_cast<uint32_t>(events_.size() - 1));
-      break;
+    case Due::Kind::kDeath: Die(due.worker); break;
     case Due::Kind::kTick:
       if (due.time != tick_) break;  // Superseded.
       tick_ = kNoTime;
       Tell(StepTick{});
   }
+}
+
+void StepRun::Die(WorkerId w) {
+  workers_[w].dead = true;
+  workers_[w].died = now_;
+  events_.emplace_back(StepWorkerLost{w});
+  Push(now_ + options_.notice_seconds, Due::Kind::kToServer, w,
+       static_cast<uint32_t>(events_.size() - 1));
 }
 
 void StepRun::Tell(const StepEvent& event) {
@@ -157,10 +176,13 @@ void StepRun::CarryOut() {
         },
         command);
     ++outcome_.controls;
-    sent_commands_.push_back(std::move(command));
     // What begins a step travels with its parameters, which no scheme can do without.
-    const double latency = now_ > 0 ? setting_.workers[to].latency_seconds : 0;
-    Push(now_ + latency, Due::Kind::kToWorker, to,
+    if (now_ == 0) {
+      if (!workers_[to].dead) AtWorker(to, command);
+      continue;
+    }
+    sent_commands_.push_back(std::move(command));
+    Push(now_ + setting_.workers[to].latency_seconds, Due::Kind::kToWorker, to,
          static_cast<uint32_t>(sent_commands_.size() - 1));
   }
   commands_.clear();
@@ -181,7 +203,11 @@ void StepRun::ToServer(WorkerId worker, StepEvent event) {
 void StepRun::AtWorker(WorkerId w, StepCommand& command) {
   WorkerState& worker = workers_[w];
   if (auto* extend = std::get_if<ExtendList>(&command)) {
-    worker.list.insert(worker.list.end(), extend->partitions.begin(), extend->partitions.end());
+    if (worker.list.empty()) {
+      worker.list = std::move(extend->partitions);
+    } else {
+      worker.list.insert(worker.list.end(), extend->partitions.begin(), extend->partitions.end());
+    }
     worker.send_at_end = false;
     Compute(w);
   } else if (auto* revoke = std::get_if<RevokeList>(&command)) {
@@ -205,48 +231,73 @@ void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
   ToServer(w, std::move(released));
 }
 
+// A block's partitions vary each by itself.
+double StepRun::SecondsOf(WorkerId w, uint32_t count) {
+  const StepWorker& known = setting_.workers[w];
+  double seconds = known.seconds_per_partition * count;
+  if (options_.jitter > 0) {
+    seconds *= std::max(0.1, 1 + options_.jitter * random_.Normal() / std::sqrt(count));
+  }
+  if (workers_[w].done == 0) seconds += known.overhead_seconds;
+  return seconds * Truth(w).slowdown;
+}
+
 void StepRun::Compute(WorkerId w) {
   WorkerState& worker = workers_[w];
   if (worker.busy || worker.done == worker.list.size()) return;
-  const StepWorker& known = setting_.workers[w];
-  double seconds = known.seconds_per_partition;
-  if (options_.jitter > 0) seconds *= std::max(0.1, 1 + options_.jitter * random_.Normal());
-  if (worker.done == 0) seconds += known.overhead_seconds;
   worker.busy = true;
   worker.began = now_;
-  Push(now_ + seconds * Truth(w).slowdown, Due::Kind::kPartitionDone, w, 0);
+  worker.block = in_blocks_ ? static_cast<uint32_t>(worker.list.size()) - worker.done : 1;
+  worker.ends = now_ + SecondsOf(w, worker.block);
+  Push(worker.ends, Due::Kind::kPartitionDone, w, 0);
+}
+
+// Of blocks that were under way at the end.
+void StepRun::CountUnfinished() {
+  if (!in_blocks_) return;
+  for (const WorkerState& worker : workers_) {
+    if (!worker.busy || worker.dead) continue;
+    const double part = (now_ - worker.began) / (worker.ends - worker.began);
+    outcome_.partitions += static_cast<uint64_t>(std::min(1.0, part) * worker.block);
+  }
 }
 
 void StepRun::PartitionDone(WorkerId w) {
   WorkerState& worker = workers_[w];
   worker.busy = false;
-  ++outcome_.partitions;
+  outcome_.partitions += worker.block;
   if (options_.record) {
     outcome_.spans.push_back(
         {w, StepSpan::Kind::kCompute, worker.began, now_, worker.list[worker.done]});
   }
-  ++worker.done;
-  if (policy_.sends_each()) {
-    Send(w);
-  } else {
-    ToServer(w, ListProgress{w, worker.done});
-    if (worker.done == worker.list.size() && worker.send_at_end) Send(w);
-  }
+  worker.done += worker.block;
+  if (policy_.wants_progress()) ToServer(w, ListProgress{w, worker.done});
+  const uint32_t every = policy_.sends_every();
+  const bool at_end = worker.done == worker.list.size() && worker.send_at_end;
+  if (at_end || (every > 0 && worker.done - worker.sent >= every)) Send(w);
   Compute(w);
 }
 
 void StepRun::Send(WorkerId w) {
   WorkerState& worker = workers_[w];
+  if (policy_.resends()) worker.sent = 0;
   if (worker.done == worker.sent) return;
-  Push(now_ + setting_.workers[w].latency_seconds, Due::Kind::kAtLink, w,
-       worker.done - worker.sent);
+  const StepWorker& known = setting_.workers[w];
+  const double sending = known.send_seconds * policy_.vector_fraction();
+  worker.link_free = std::max(now_, worker.link_free) + sending;
+  Push(worker.link_free + known.latency_seconds, Due::Kind::kAtLink, w, worker.done - worker.sent);
   worker.sent = worker.done;
   ++worker.vectors;
 }
 
 void StepRun::AtLink(const Due& due) {
+  const WorkerState& from = workers_[due.worker];
+  // It had not left the worker's link.
+  if (from.dead && from.died < now_ - setting_.workers[due.worker].latency_seconds) return;
   const double begins = std::max(now_, link_free_);
-  link_free_ = begins + setting_.workers[due.worker].message_seconds * policy_.vector_fraction();
+  const double occupied = setting_.workers[due.worker].message_seconds * policy_.vector_fraction();
+  link_free_ = begins + occupied;
+  outcome_.link_seconds += occupied;
   ++outcome_.vectors;
   if (options_.record) {
     outcome_.spans.push_back({due.worker, StepSpan::Kind::kSend, begins, link_free_, 0});

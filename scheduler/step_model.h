@@ -41,12 +41,15 @@ struct StepOutcome {
   uint32_t most_vectors = 0;                                 // Of one worker.
   uint64_t partitions = 0;                                   // That were computed, needed or not.
   uint64_t controls = 0;                                     // Control messages, both ways.
+  double link_seconds = 0;  // For which vectors occupied the server's link until the end.
   uint64_t events = 0;
   std::vector<StepSpan> spans;
 };
 
-// Control messages take the worker's latency; vectors the latency, and one after the other occupy
-// the server's link for message_seconds * vector_fraction() each, in the order they were sent.
+// Control messages take the worker's latency. Vectors occupy the worker's link for send_seconds
+// and, after the latency, the server's for message_seconds, each times vector_fraction(), one after
+// the other in the order they were sent. Of policies that want no progress, what a worker has is
+// one event, however many partitions it is (unless spans are recorded).
 StepOutcome RunStepModel(const StepSetting& setting, StepPolicy& policy,
                          const StepModelOptions& options);
 

@@ -33,6 +33,9 @@ struct StepSchemeKind {
   uint32_t least_copies;
   // kInvalidArgument, with what to change, when the scheme cannot serve the request.
   Result<StepScheme> (*make)(const SchemeRequest& request);
+  bool
+      pieces;  // Every partition is a piece of work by itself; otherwise all of a worker's are one.
+  bool exact;  // Never leaves an error.
 };
 
 // Every scheme, in the order of --help.

@@ -2,6 +2,7 @@
 #include "scheduler/step/adaptive_step.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/assert.h"
@@ -10,8 +11,12 @@ namespace motley {
 namespace {
 
 constexpr double kNoTime = std::numeric_limits<double>::infinity();
-// Decisions are at least this part of the ideal step apart.
+constexpr WorkerId kNobody = std::numeric_limits<WorkerId>::max();
+// Decisions are at least this part of the ideal step apart; with more workers than these, each of
+// whom matters less and each decision costs more, further in proportion, up to a hundredth.
 constexpr double kPace = 0.002;
+constexpr double kPacedWorkers = 64;
+constexpr double kMostPace = 0.01;
 // Predictions err in proportion to how far they look ahead: a gain below this part of what is left
 // of the step waits until it is urgent, or gone.
 constexpr double kDoubt = 0.1;
@@ -41,6 +46,7 @@ double EvenedOf(const std::vector<BalanceWorker>& workers) {
 AdaptiveStep::AdaptiveStep(StepSetting setting)
     : setting_(std::move(setting)),
       covered_(setting_.holders.size(), false),
+      asked_for_(setting_.holders.size(), kNobody),
       missing_(setting_.holders.size()) {
   double rate = 0;
   for (const StepWorker& known : setting_.workers) {
@@ -48,10 +54,13 @@ AdaptiveStep::AdaptiveStep(StepSetting setting)
         Forecast(known.seconds_per_partition, known.overhead_seconds, known.latency_seconds));
     workers_.back().live = known.live;
     if (known.live) rate += 1 / known.seconds_per_partition;
+    link_matters_ = link_matters_ || known.message_seconds > 0;
     const auto w = static_cast<WorkerId>(workers_.size() - 1);
     if (known.live && Latency(w) > Latency(slowest_link_)) slowest_link_ = w;
   }
-  if (rate > 0) pace_ = kPace * static_cast<double>(missing_) / rate;
+  const double crowd = std::max(1.0, static_cast<double>(workers_.size()) / kPacedWorkers);
+  const double pace = std::min(kPace * crowd, kMostPace);
+  if (rate > 0) pace_ = pace * static_cast<double>(missing_) / rate;
 }
 
 // --- The beginning ---
@@ -91,15 +100,19 @@ void AdaptiveStep::ShareOut() {
 // is worth least, are to be done first.
 void AdaptiveStep::SetSlots(std::vector<BalanceWorker>& workers) const {
   std::vector<WorkerId> order;
+  order.reserve(workers.size());
   for (WorkerId w = 0; w < workers.size(); ++w) {
     if (workers_[w].live) order.push_back(w);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](WorkerId a, WorkerId b) { return workers[a].seconds < workers[b].seconds; });
+  if (link_matters_) {
+    std::stable_sort(order.begin(), order.end(), [&](WorkerId a, WorkerId b) {
+      return workers[a].seconds < workers[b].seconds;
+    });
+  }
   double link = 0;
   for (const WorkerId w : order) {
     link += setting_.workers[w].message_seconds;
-    workers[w].before = link + Latency(w);
+    workers[w].before = link + Latency(w) + setting_.workers[w].send_seconds;
   }
 }
 
@@ -130,13 +143,11 @@ void AdaptiveStep::On(const ListReleased& event) {
   if (!worker.live || worker.asks.empty()) return;
   const std::vector<PartitionId> asked = std::move(worker.asks.front());
   worker.asks.pop_front();
-  std::vector<std::vector<PartitionId>> given(workers_.size());
+  std::map<WorkerId, std::vector<PartitionId>> given;
   for (const PartitionId p : asked) {
-    const auto meant = asked_for_.find(p);
-    const WorkerId to = meant->second;
+    const WorkerId to = std::exchange(asked_for_[p], kNobody);
     --workers_[to].incoming;
     --worker.asked;
-    asked_for_.erase(meant);
     // What it had started, it keeps.
     if (std::find(event.partitions.begin(), event.partitions.end(), p) == event.partitions.end()) {
       continue;
@@ -150,9 +161,7 @@ void AdaptiveStep::On(const ListReleased& event) {
       orphans_.push_back(p);
     }
   }
-  for (WorkerId w = 0; w < workers_.size(); ++w) {
-    if (!given[w].empty()) Extend(w, std::move(given[w]));
-  }
+  for (auto& [to, partitions] : given) Extend(to, std::move(partitions));
 }
 
 void AdaptiveStep::On(const VectorArrived& event) {
@@ -175,10 +184,8 @@ void AdaptiveStep::On(const StepWorkerLost& event) {
   worker.live = false;
   for (size_t i = worker.spent; i < worker.list.size(); ++i) {
     orphans_.push_back(worker.list[i]);
-    const auto at = asked_for_.find(worker.list[i]);
-    if (at == asked_for_.end()) continue;
-    --workers_[at->second].incoming;
-    asked_for_.erase(at);
+    const WorkerId to = std::exchange(asked_for_[worker.list[i]], kNobody);
+    if (to != kNobody) --workers_[to].incoming;
   }
   leased_ -= worker.list.size() - worker.spent;
   worker.list.resize(worker.spent);
@@ -215,10 +222,10 @@ void AdaptiveStep::AddMovable(std::vector<BalanceWorker>& view) const {
     const Worker& worker = workers_[w];
     if (!worker.live) continue;
     const double begun = now_ + Latency(w);
-    for (auto i = worker.forecast.done() + 1; i < worker.list.size(); ++i) {
-      const PartitionId p = worker.list[i];
-      if (asked_for_.contains(p) || worker.forecast.DoneAt(i, now_) < begun) continue;
-      view[w].movable.push_back(p);
+    auto i = worker.forecast.done() + 1;
+    while (i < worker.list.size() && worker.forecast.DoneAt(i, now_) < begun) ++i;
+    for (; i < worker.list.size(); ++i) {
+      if (asked_for_[worker.list[i]] == kNobody) view[w].movable.push_back(worker.list[i]);
     }
   }
 }

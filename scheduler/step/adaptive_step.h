@@ -8,7 +8,6 @@
 
 #include <deque>
 #include <limits>
-#include <unordered_map>
 #include <vector>
 
 #include "scheduler/step/balance.h"
@@ -63,12 +62,13 @@ class AdaptiveStep final : public StepPolicy {
 
   StepSetting setting_;
   std::vector<Worker> workers_;
-  std::vector<bool> covered_;                            // By vectors that came.
-  std::unordered_map<PartitionId, WorkerId> asked_for_;  // Asked back, and for whom.
-  std::vector<PartitionId> orphans_;                     // Leased to nobody.
-  WorkerId slowest_link_ = 0;                            // Of the greatest latency.
-  size_t missing_ = 0;                                   // Partitions that are not covered.
-  size_t leased_ = 0;  // Entries of live workers that no vector covers yet.
+  std::vector<bool> covered_;         // By vectors that came.
+  std::vector<WorkerId> asked_for_;   // By partition: asked back, and for whom; or kNobody.
+  std::vector<PartitionId> orphans_;  // Leased to nobody.
+  WorkerId slowest_link_ = 0;         // Of the greatest latency.
+  bool link_matters_ = false;         // Some vector occupies it.
+  size_t missing_ = 0;                // Partitions that are not covered.
+  size_t leased_ = 0;                 // Entries of live workers that no vector covers yet.
   double now_ = 0;
   double pace_ = 0;  // Least time between decisions.
   double decided_ = -std::numeric_limits<double>::infinity();

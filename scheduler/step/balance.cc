@@ -2,6 +2,7 @@
 #include "scheduler/step/balance.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <queue>
@@ -40,14 +41,17 @@ class Balancing {
   // Goes once through all, the latest first. True when anything moved.
   bool Round() {
     std::priority_queue<std::pair<double, WorkerId>> latest;
+    earliest_ = std::numeric_limits<double>::infinity();
     for (WorkerId w = 0; w < workers_.size(); ++w) {
       if (!workers_[w].movable.empty()) latest.emplace(Late(w), w);
+      if (workers_[w].takes) earliest_ = std::min(earliest_, Late(w) + workers_[w].seconds);
     }
     bool moved = false;
     while (!latest.empty()) {
       const auto [late, w] = latest.top();
       latest.pop();
-      if (late != Late(w)) {  // It was given something, or gave, since.
+      if (late <= earliest_) break;  // Nobody can help this one, nor those that are done before it.
+      if (late != Late(w)) {         // It was given something, or gave, since.
         if (late > Late(w)) latest.emplace(Late(w), w);
         continue;
       }
@@ -83,6 +87,7 @@ class Balancing {
     taker.movable.push_back(partition);
     giver.finish -= giver.seconds;
     taker.finish += taker.seconds;
+    if (giver.takes) earliest_ = std::min(earliest_, Late(from) + giver.seconds);
     const auto [at, fresh] = moves_.try_emplace(partition, BalanceMove{partition, from, choice.to});
     if (!fresh) at->second.to = choice.to;
   }
@@ -90,6 +95,7 @@ class Balancing {
   std::vector<BalanceWorker>& workers_;
   const std::vector<std::vector<WorkerId>>& holders_;
   std::map<PartitionId, BalanceMove> moves_;
+  double earliest_ = 0;  // Nobody could have one more done before.
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ struct StepWorker {
   double latency_seconds = 0;        // One way, of a control message.
   double message_seconds = 0;        // For which one of its vectors occupies the server's link.
   bool live = true;
+  double send_seconds = 0;  // For which one of its vectors occupies its own link, before.
 };
 
 // Workers are numbered by their place in `workers`.
@@ -59,6 +60,7 @@ using StepEvent = std::variant<ListProgress, ListReleased, VectorArrived, StepWo
 struct ExtendList {
   WorkerId worker;
   std::vector<PartitionId> partitions;
+  RowId row = 0;  // Of fixed codes: whose coefficients they are added with.
 };
 // Give back those that were not started.
 struct RevokeList {
@@ -87,8 +89,12 @@ class StepPolicy {
   virtual double NextTick() const = 0;
   // What a vector has of the gradient's length: 1, or less for codes that shorten messages.
   virtual double vector_fraction() const { return 1; }
-  // A worker sends after every partition, without being told.
-  virtual bool sends_each() const { return false; }
+  // Not 0: a worker sends after every so many partitions, without being told.
+  virtual uint32_t sends_every() const { return 0; }
+  // Workers keep the gradient of every partition: each vector covers all entries that are done.
+  virtual bool resends() const { return false; }
+  // False: it makes nothing of ListProgress, and never takes anything back.
+  virtual bool wants_progress() const { return true; }
 };
 
 }  // namespace motley

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/planned_cluster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace motley {
+namespace {
+
+constexpr double kLeastPieces = 4, kMostPieces = 64;  // Per worker.
+constexpr double kEnoughPieces = 16;                  // Where there are many workers,
+constexpr double kManyPieces = 8192;                  // above so many in all.
+
+}  // namespace
+
+PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
+  PlannedCluster cluster;
+  cluster.samples = job.samples;
+  cluster.notice_seconds = job.notice_seconds;
+  cluster.remaining_steps = job.remaining_steps;
+  const double bytes =
+      job.gradient_bytes > 0 ? job.gradient_bytes : static_cast<double>(profile.gradient_bytes);
+  double server = job.server_bytes_per_second;
+  if (server == 0) {
+    for (const WorkerProfile& worker : profile.workers) {
+      server = std::max(server, worker.link.Up().bytes_per_second);
+    }
+  }
+  if (server > 0) cluster.data_seconds = job.data_bytes / server;
+  for (const WorkerProfile& worker : profile.workers) {
+    const LinkDirection up = worker.link.Up();
+    PlannedWorker planned;
+    planned.curve = CurveOf(worker.device);
+    planned.jitter = worker.device.jitter;
+    planned.slow_probability = worker.device.tail_probability;
+    planned.slow_factor = worker.device.tail_factor;
+    planned.loss_probability = job.loss_probability;
+    planned.latency_seconds = up.latency_seconds;
+    if (server > 0) planned.message_seconds = bytes / server;
+    if (up.bytes_per_second > 0) {
+      planned.send_seconds = std::max(0.0, bytes / up.bytes_per_second - planned.message_seconds);
+    }
+    cluster.workers.push_back(planned);
+  }
+  return cluster;
+}
+
+uint32_t ChoosePartitions(const PlannedCluster& cluster) {
+  double rate = 0, overhead = 0;
+  for (const PlannedWorker& worker : cluster.workers) {
+    rate += 1 / worker.curve.seconds_per_sample;
+    overhead += worker.curve.overhead_seconds;
+  }
+  const auto n = static_cast<double>(cluster.workers.size());
+  const double step = cluster.samples / rate;
+  const double pieces = overhead > 0 ? std::sqrt(step / (2 * overhead / n)) : kMostPieces;
+  const double each = std::clamp(pieces, kLeastPieces, kMostPieces);
+  const double all = std::min(each * n, std::max(kEnoughPieces * n, kManyPieces));
+  return static_cast<uint32_t>(std::ceil(all));
+}
+
+std::vector<StepWorker> StepWorkersOf(const PlannedCluster& cluster, uint32_t partitions,
+                                      bool pieces) {
+  const double samples = cluster.samples / partitions;
+  std::vector<StepWorker> workers;
+  workers.reserve(cluster.workers.size());
+  for (const PlannedWorker& planned : cluster.workers) {
+    StepWorker worker;
+    if (pieces) {
+      worker.seconds_per_partition = SecondsFor(planned.curve, samples);
+    } else {
+      worker.seconds_per_partition = planned.curve.seconds_per_sample * samples;
+      worker.overhead_seconds = planned.curve.overhead_seconds;
+    }
+    worker.latency_seconds = planned.latency_seconds;
+    worker.message_seconds = planned.message_seconds;
+    worker.send_seconds = planned.send_seconds;
+    workers.push_back(worker);
+  }
+  return workers;
+}
+
+PlannedCluster SampleOf(const PlannedCluster& cluster, uint32_t workers) {
+  const size_t n = cluster.workers.size();
+  if (workers >= n) return cluster;
+  std::vector<size_t> order(n);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return cluster.workers[a].curve.seconds_per_sample <
+           cluster.workers[b].curve.seconds_per_sample;
+  });
+  PlannedCluster sample = cluster;
+  sample.workers.clear();
+  const double part = static_cast<double>(workers) / static_cast<double>(n);
+  double all_rate = 0, rate = 0;
+  for (const PlannedWorker& worker : cluster.workers)
+    all_rate += 1 / worker.curve.seconds_per_sample;
+  for (uint32_t i = 0; i < workers; ++i) {
+    PlannedWorker worker = cluster.workers[order[static_cast<size_t>((i + 0.5) / part)]];
+    worker.message_seconds /= part;
+    rate += 1 / worker.curve.seconds_per_sample;
+    sample.workers.push_back(worker);
+  }
+  sample.samples *= rate / all_rate;
+  return sample;
+}
+
+}  // namespace motley

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster as the planner believes it to be: what was measured, and how often it goes wrong. Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profiles/cost_model.h"
+#include "profiles/profile.h"
+#include "scheduler/step/step_policy.h"
+
+namespace motley {
+
+struct PlannedWorker {
+  CostCurve curve;              // Of samples; the overhead is paid for every piece of work.
+  double jitter = 0;            // Relative standard deviation of its speed from step to step.
+  double slow_probability = 0;  // Of a step in which it is
+  double slow_factor = 1;       // so many times slower.
+  double loss_probability = 0;  // Of being lost in a step.
+  double latency_seconds = 0;   // One way.
+  double message_seconds = 0;   // A whole gradient occupies the server's link,
+  double send_seconds = 0;      // and its own for so much longer.
+};
+
+struct PlannedCluster {
+  std::vector<PlannedWorker> workers;
+  double samples = 1;         // Of a step, > 0.
+  double notice_seconds = 0;  // From a loss until the server knows.
+  double data_seconds = 0;    // For sending every partition of the data to somebody once.
+  uint64_t remaining_steps = 1;
+};
+
+// What a profile does not say.
+struct PlannedJob {
+  double samples = 256;
+  double gradient_bytes = 0;           // 0: as in the profile.
+  double server_bytes_per_second = 0;  // 0: as the fastest of the workers' links.
+  double data_bytes = 0;
+  double loss_probability = 0;  // Of each worker in a step.
+  double notice_seconds = 1;
+  uint64_t remaining_steps = 1000;
+};
+PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job);
+
+// Into how many partitions to cut a step: as many per worker as balance what one more costs (the
+// overhead of a piece) against what it saves (half a piece at the end of the step), sqrt(T / 2
+// alpha), within 4 and 64; fewer where there are so many workers that they even each other out.
+uint32_t ChoosePartitions(const PlannedCluster& cluster);
+
+// Workers as step policies know them. `pieces`: every partition pays the overhead.
+std::vector<StepWorker> StepWorkersOf(const PlannedCluster& cluster, uint32_t partitions,
+                                      bool pieces);
+
+// So many workers (at most as many as there are) that are to a step what all of them are: sorted by
+// speed, one of every few neighbours, with the server's link and the batch cut down in proportion.
+// What many share evenly comes out the same; what hangs on the worst of all workers does not.
+PlannedCluster SampleOf(const PlannedCluster& cluster, uint32_t workers);
+
+}  // namespace motley

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "scheduler/plan_reason.h"
+
+namespace motley {
+namespace {
+
+constexpr double kHysteresis = 0.1;  // Of a step.
+constexpr double kPayBack = 2;
+// With more workers, only constructions that cost little.
+constexpr size_t kMany = 512;
+constexpr size_t kCyclicMost = 96;  // Beyond, it refuses.
+// Codes may group partitions: of many, planning them takes so many per worker.
+constexpr uint32_t kCodedPieces = 4;
+constexpr uint32_t kFewPartitions = 4096;
+
+bool Balances(std::string_view scheme) { return scheme == "proportional" || scheme == "adaptive"; }
+
+const StepSchemeKind& KindOf(std::string_view name) {
+  for (const StepSchemeKind& kind : StepSchemes()) {
+    if (name == kind.name) return kind;
+  }
+  MOTLEY_ASSERT(false);
+  return StepSchemes().front();
+}
+
+bool ForMany(std::string_view scheme) {
+  return scheme != "cyclic" && scheme != "rs" && scheme != "group" && scheme != "approximate";
+}
+
+// Where only sums over all workers matter, a sample says as much.
+bool CanBeSampled(std::string_view scheme) {
+  return scheme == "adaptive" || scheme == "multi-message" || scheme == "partial-coded";
+}
+
+// Many workers average by themselves what few need several steps for.
+CostRuns RunsOfMany(const CostRuns& runs) {
+  CostRuns fewer;
+  fewer.undisturbed = std::min(runs.undisturbed, 1U);
+  fewer.one_slow = std::min(runs.one_slow, 1U);
+  fewer.several_slow = std::min(runs.several_slow, 1U);
+  fewer.loss = std::min(runs.loss, 1U);
+  fewer.seed = runs.seed;
+  return fewer;
+}
+
+// Before anything is known but the cluster: tries one candidate.
+PlannedScheme Try(const Candidate& candidate, const PlannedCluster& whole,
+                  const PlanOptions& options) {
+  PlannedScheme planned;
+  planned.candidate = candidate;
+  const StepSchemeKind& kind = KindOf(candidate.scheme);
+  planned.exact = kind.exact;
+  const bool sampled = whole.workers.size() > options.most_whole && CanBeSampled(kind.name);
+  const PlannedCluster sample = sampled ? SampleOf(whole, options.most_whole) : PlannedCluster();
+  const PlannedCluster& cluster = sampled ? sample : whole;
+  SchemeRequest request;
+  request.copies = candidate.copies;
+  request.partitions = options.partitions;
+  if (!kind.pieces) {
+    const auto enough = kCodedPieces * static_cast<uint32_t>(whole.workers.size());
+    request.partitions = std::min(request.partitions, std::max(enough, kFewPartitions));
+  }
+  if (sampled) {
+    request.partitions = static_cast<uint32_t>(
+        std::ceil(1.0 * options.partitions * options.most_whole / whole.workers.size()));
+  }
+  request.workers = StepWorkersOf(cluster, request.partitions, kind.pieces);
+  const Result<StepScheme> scheme = MakeStepScheme(candidate.scheme, request);
+  if (!scheme.ok()) {
+    planned.refused = scheme.status().message();
+    return planned;
+  }
+  const bool many = whole.workers.size() > options.most_whole;
+  planned.cost = CostOf(*scheme, cluster, request.partitions, kind.pieces,
+                        many ? RunsOfMany(options.runs) : options.runs);
+  if (!std::isfinite(planned.cost.expected)) planned.refused = "steps would not end";
+  planned.placing_seconds = whole.data_seconds * (candidate.copies - 1) /
+                            static_cast<double>(std::max<uint64_t>(whole.remaining_steps, 1));
+  return planned;
+}
+
+int Rank(const PlannedScheme& planned) {
+  if (!planned.refused.empty()) return 2;
+  return planned.exact ? 0 : 1;
+}
+
+}  // namespace
+
+std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies) {
+  std::vector<Candidate> candidates;
+  for (const StepSchemeKind& kind : StepSchemes()) {
+    if (workers > kMany && !ForMany(kind.name)) continue;
+    if (workers > kCyclicMost && kind.name == std::string_view("cyclic")) continue;
+    const uint32_t most = kind.name == std::string_view("proportional") ? 1 : most_copies;
+    for (uint32_t copies = kind.least_copies; copies <= std::min<size_t>(most, workers); ++copies) {
+      candidates.push_back({kind.name, copies});
+    }
+  }
+  return candidates;
+}
+
+Result<Ranking> RankSchemes(const PlannedCluster& cluster, const PlanOptions& options) {
+  if (cluster.workers.empty()) return Status::InvalidArgument("a plan needs at least one worker");
+  PlanOptions chosen = options;
+  if (chosen.partitions == 0) chosen.partitions = ChoosePartitions(cluster);
+  Ranking ranking;
+  ranking.partitions = chosen.partitions;
+  for (const Candidate& candidate : CandidatesFor(cluster.workers.size(), options.most_copies)) {
+    ranking.schemes.push_back(Try(candidate, cluster, chosen));
+    ranking.events += ranking.schemes.back().cost.events;
+  }
+  std::stable_sort(ranking.schemes.begin(), ranking.schemes.end(),
+                   [](const PlannedScheme& a, const PlannedScheme& b) {
+                     if (Rank(a) != Rank(b)) return Rank(a) < Rank(b);
+                     return Rank(a) < 2 && a.Total() < b.Total();
+                   });
+  if (Rank(ranking.schemes.front()) != 0) {
+    return Status::InvalidArgument(
+        fmt::format("no exact scheme serves this cluster: {}", ranking.schemes.front().refused));
+  }
+  double least = ranking.schemes.front().cost.undisturbed;
+  for (const PlannedScheme& planned : ranking.schemes) {
+    if (Rank(planned) == 0) least = std::min(least, planned.cost.undisturbed);
+  }
+  for (PlannedScheme& planned : ranking.schemes) {
+    if (planned.refused.empty()) planned.premium = planned.cost.undisturbed / least - 1;
+  }
+  for (PlannedScheme& planned : ranking.schemes) planned.why = ReasonFor(planned, ranking);
+  return ranking;
+}
+
+double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCluster& cluster) {
+  if (from == to) return 0;
+  const bool nested = Balances(from.scheme) && Balances(to.scheme);
+  const uint32_t kept = nested ? std::min(from.copies, to.copies) : 0;
+  return cluster.data_seconds * (to.copies - kept);
+}
+
+std::optional<Candidate> ReDecide(const Candidate& current, const Ranking& ranking,
+                                  const PlannedCluster& cluster) {
+  const auto running = std::find_if(
+      ranking.schemes.begin(), ranking.schemes.end(), [&](const PlannedScheme& planned) {
+        return planned.candidate == current && planned.refused.empty();
+      });
+  // It cannot go on as it is.
+  if (running == ranking.schemes.end()) return ranking.schemes.front().candidate;
+  std::optional<Candidate> best;
+  double most = 0;
+  for (const PlannedScheme& planned : ranking.schemes) {
+    if (Rank(planned) != 0) break;
+    const double gain = running->cost.expected - planned.cost.expected;
+    const double moving = SwitchSeconds(current, planned.candidate, cluster);
+    const double gained = gain * static_cast<double>(cluster.remaining_steps) - kPayBack * moving;
+    if (gain < kHysteresis * running->cost.expected || gained <= most) continue;
+    best = planned.candidate;
+    most = gained;
+  }
+  return best;
+}
+
+}  // namespace motley

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses how steps are worked off: every scheme with every number of copies that makes sense runs
+// a few steps on the step model of the cluster, with and without stragglers and losses as often as
+// they were seen, and the one whose steps take least on average is first. Pure and deterministic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "scheduler/planned_cluster.h"
+#include "scheduler/scheme_cost.h"
+
+namespace motley {
+
+struct Candidate {
+  std::string scheme;
+  uint32_t copies = 1;
+
+  bool operator==(const Candidate&) const = default;
+};
+
+struct PlannedScheme {
+  Candidate candidate;
+  bool exact = true;           // False: an error is left, and it is never chosen by itself.
+  SchemeCost cost;             // Seconds per step.
+  double placing_seconds = 0;  // Per remaining step, for sending copies to where they belong.
+  double premium = 0;          // Undisturbed, over the best exact scheme's: 0.05 is 5 % more.
+  std::string refused;         // Why it cannot be; empty: it can.
+  std::string why;             // One line: what it buys, and what for.
+
+  double Total() const { return cost.expected + placing_seconds; }
+};
+
+struct PlanOptions {
+  uint32_t partitions = 0;  // 0: ChoosePartitions.
+  uint32_t most_copies = 3;
+  CostRuns runs;
+  // Of more workers a sample is tried, for schemes in which all even each other out.
+  uint32_t most_whole = 256;
+};
+
+struct Ranking {
+  // Exact ones that can be, the best first; then those that leave an error; then the refused.
+  std::vector<PlannedScheme> schemes;
+  uint32_t partitions = 0;
+  uint64_t events = 0;  // Of the step model, all schemes together.
+};
+
+// What is tried for so many workers, in the order of StepSchemes(). Above 512 workers codes with
+// equal shares, or whose construction searches, are left out.
+std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies);
+
+// kInvalidArgument without workers, or when nothing exact can be.
+Result<Ranking> RankSchemes(const PlannedCluster& cluster, const PlanOptions& options);
+
+// For sending what `to` needs beyond what `from` has placed. Copies of schemes that balance
+// (proportional, adaptive) are nested: with r of each partition all those with r - 1 are where they
+// were. Codes have placements of their own.
+double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCluster& cluster);
+
+// The scheme to change to while `current` runs: nothing unless it gains at least a tenth of a step
+// and pays back what the change costs, twice, within the steps that remain.
+std::optional<Candidate> ReDecide(const Candidate& current, const Ranking& ranking,
+                                  const PlannedCluster& cluster);
+
+}  // namespace motley

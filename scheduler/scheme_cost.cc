@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/scheme_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "base/random.h"
+#include "scheduler/step_model.h"
+
+namespace motley {
+namespace {
+
+// Kinds of steps that are rarer are left out.
+constexpr double kTooRare = 1e-7;
+// A draw of at least two stragglers is tried so often before two are chosen.
+constexpr int kTries = 20;
+constexpr double kLeastSpeed = 0.3;  // Of the usual one, after jitter.
+
+enum class Kind : uint32_t { kUndisturbed, kOneSlow, kSeveralSlow, kLoss };
+
+using Weight = std::function<double(const PlannedWorker&)>;
+
+// Odds of being the one of which something is true.
+double Odds(double probability) { return probability / std::max(1 - probability, 1e-9); }
+
+class Costing {
+ public:
+  Costing(const StepScheme& scheme, const PlannedCluster& truth, uint32_t partitions, bool pieces,
+          const CostRuns& runs)
+      : scheme_(scheme), truth_(truth), runs_(runs), setting_(scheme.setting) {
+    setting_.workers = StepWorkersOf(truth, partitions, pieces);
+    for (const PlannedWorker& worker : truth.workers) {
+      none_slow_ *= 1 - worker.slow_probability;
+      none_lost_ *= 1 - worker.loss_probability;
+      odds_ += Odds(worker.slow_probability);
+    }
+  }
+
+  SchemeCost Run();
+
+ private:
+  struct Mean {
+    double seconds = 0;  // Of the steps that ended.
+    double ended = 1;    // Part of them.
+  };
+  Mean Measure(Kind kind, uint32_t count);
+  std::vector<ModelWorker> Draw(Kind kind, uint32_t index, uint32_t count, Random& random) const;
+  size_t Pick(double at, const Weight& weight) const;
+  void DrawSeveral(Random& random, std::vector<ModelWorker>& draw) const;
+  double StartOver() const;
+
+  const StepScheme& scheme_;
+  const PlannedCluster& truth_;
+  const CostRuns& runs_;
+  StepSetting setting_;
+  double none_slow_ = 1, none_lost_ = 1, odds_ = 0;
+  SchemeCost cost_;
+};
+
+// The worker at this part (0..1) of all weights.
+size_t Costing::Pick(double at, const Weight& weight) const {
+  double total = 0;
+  for (const PlannedWorker& worker : truth_.workers) total += weight(worker);
+  double left = at * total;
+  for (size_t w = 0; w < truth_.workers.size(); ++w) {
+    left -= weight(truth_.workers[w]);
+    if (left < 0) return w;
+  }
+  return truth_.workers.size() - 1;
+}
+
+void Costing::DrawSeveral(Random& random, std::vector<ModelWorker>& draw) const {
+  std::vector<size_t> slow;
+  for (int i = 0; i < kTries && slow.size() < 2; ++i) {
+    slow.clear();
+    for (size_t w = 0; w < draw.size(); ++w) {
+      if (random.Chance(truth_.workers[w].slow_probability)) slow.push_back(w);
+    }
+  }
+  while (slow.size() < 2) {
+    const size_t w =
+        Pick(random.NextDouble(), [](const PlannedWorker& p) { return Odds(p.slow_probability); });
+    if (slow.empty() || slow.front() != w) slow.push_back(w);
+  }
+  for (const size_t w : slow) draw[w].slowdown *= truth_.workers[w].slow_factor;
+}
+
+std::vector<ModelWorker> Costing::Draw(Kind kind, uint32_t index, uint32_t count,
+                                       Random& random) const {
+  std::vector<ModelWorker> draw(truth_.workers.size());
+  for (size_t w = 0; w < draw.size(); ++w) {
+    const double jitter = truth_.workers[w].jitter;
+    if (jitter > 0) draw[w].slowdown = 1 / std::max(kLeastSpeed, 1 + jitter * random.Normal());
+  }
+  // Evenly over whom it may befall.
+  const double at = (index + 0.5) / count;
+  if (kind == Kind::kOneSlow) {
+    const size_t w = Pick(at, [](const PlannedWorker& p) { return Odds(p.slow_probability); });
+    draw[w].slowdown *= truth_.workers[w].slow_factor;
+  } else if (kind == Kind::kSeveralSlow) {
+    DrawSeveral(random, draw);
+  } else if (kind == Kind::kLoss) {
+    const size_t w = Pick(at, [](const PlannedWorker& p) { return p.loss_probability; });
+    draw[w].dies_at = random.NextDouble() * cost_.undisturbed;
+  }
+  return draw;
+}
+
+Costing::Mean Costing::Measure(Kind kind, uint32_t count) {
+  Mean mean;
+  uint32_t ended = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    Random random(runs_.seed, Stream::kSimulation, static_cast<uint64_t>(kind), i);
+    StepModelOptions options;
+    options.truth = Draw(kind, i, count, random);
+    options.notice_seconds = truth_.notice_seconds;
+    options.seed = runs_.seed;
+    const auto policy = scheme_.policy();
+    const StepOutcome outcome = RunStepModel(setting_, *policy, options);
+    cost_.events += outcome.events;
+    if (!std::isfinite(outcome.seconds)) continue;
+    ++ended;
+    mean.seconds += outcome.seconds;
+    if (kind == Kind::kUndisturbed && i == 0) {
+      cost_.work = static_cast<double>(outcome.partitions) /
+                   static_cast<double>(std::max<size_t>(setting_.holders.size(), 1));
+      cost_.link = outcome.link_seconds / outcome.seconds;
+    }
+  }
+  mean.ended = count > 0 ? static_cast<double>(ended) / count : 1;
+  if (ended > 0) mean.seconds /= ended;
+  return mean;
+}
+
+double Costing::StartOver() const {
+  const double part = 1.0 / static_cast<double>(truth_.workers.size());
+  return truth_.notice_seconds + truth_.data_seconds * part + 1.5 * cost_.undisturbed;
+}
+
+SchemeCost Costing::Run() {
+  const Mean none = Measure(Kind::kUndisturbed, runs_.undisturbed);
+  if (none.ended < 1) {
+    cost_.undisturbed = cost_.expected = std::numeric_limits<double>::infinity();
+    return cost_;
+  }
+  cost_.undisturbed = cost_.one_slow = cost_.loss = none.seconds;
+  const double one = none_slow_ * odds_;
+  const double several = std::max(0.0, 1 - none_slow_ - one);
+  double step = none_slow_ * none.seconds;
+  if (one > kTooRare) cost_.one_slow = Measure(Kind::kOneSlow, runs_.one_slow).seconds;
+  step += one * cost_.one_slow;
+  const bool any = several > kTooRare && truth_.workers.size() > 1;
+  step += several * (any ? Measure(Kind::kSeveralSlow, runs_.several_slow).seconds : none.seconds);
+  const double lost = 1 - none_lost_;
+  if (lost > kTooRare) {
+    const Mean loss = Measure(Kind::kLoss, runs_.loss);
+    cost_.loss_survived = loss.ended;
+    cost_.loss = loss.ended * loss.seconds + (1 - loss.ended) * StartOver();
+  }
+  cost_.expected = (1 - lost) * step + lost * cost_.loss;
+  return cost_;
+}
+
+}  // namespace
+
+SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, uint32_t partitions,
+                  bool pieces, const CostRuns& runs) {
+  return Costing(scheme, truth, partitions, pieces, runs).Run();
+}
+
+}  // namespace motley

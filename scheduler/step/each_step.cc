@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/step/each_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace motley {
+
+EachStep::EachStep(std::shared_ptr<const StepSetting> setting,
+                   std::shared_ptr<const EachLists> lists)
+    : setting_(std::move(setting)), lists_(std::move(lists)), next_(lists_->chunks.size(), 0) {
+  for (const StepWorker& worker : setting_->workers) live_.push_back(worker.live);
+  missing_ = (lists_->partitions + lists_->size - 1) / lists_->size;
+  counted_.assign(missing_, false);
+  awarded_.assign(missing_, 0);
+}
+
+void EachStep::Begin(std::vector<StepCommand>& out) {
+  for (WorkerId w = 0; w < live_.size(); ++w) {
+    if (!live_[w] || lists_->chunks[w].empty()) continue;
+    ExtendList list{w, {}};
+    for (const PartitionId chunk : lists_->chunks[w]) {
+      const uint32_t begin = chunk * lists_->size;
+      const uint32_t end = std::min(begin + lists_->size, lists_->partitions);
+      for (PartitionId p = begin; p < end; ++p) list.partitions.push_back(p);
+    }
+    out.emplace_back(std::move(list));
+    // The last chunk may be a short one, which no count of partitions ends.
+    out.emplace_back(SendVector{w});
+  }
+}
+
+void EachStep::OnEvent(const StepEvent& event, double, std::vector<StepCommand>& out) {
+  if (const auto* lost = std::get_if<StepWorkerLost>(&event)) live_[lost->worker] = false;
+  const auto* arrived = std::get_if<VectorArrived>(&event);
+  if (arrived == nullptr || !live_[arrived->worker]) return;
+  const auto& chunks = lists_->chunks[arrived->worker];
+  MOTLEY_ASSERT(next_[arrived->worker] < chunks.size());
+  const PartitionId chunk = chunks[next_[arrived->worker]++];
+  if (counted_[chunk]) return;
+  counted_[chunk] = true;
+  awarded_[chunk] = arrived->worker;
+  if (--missing_ == 0) out.emplace_back(StepEnough{});
+}
+
+}  // namespace motley

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/step/partial_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace motley {
+
+PartialStep::PartialStep(std::shared_ptr<const StepSetting> setting,
+                         std::shared_ptr<const WorkLists> lists, uint32_t parts)
+    : setting_(std::move(setting)),
+      lists_(std::move(lists)),
+      parts_(parts),
+      done_(lists_->size(), 0),
+      finished_(setting_->holders.size(), 0),
+      holders_(setting_->holders.size(), 0),
+      lacking_(setting_->holders.size()),
+      cut_(lists_->size(), 0),
+      stale_(lists_->size(), 0),
+      asked_(lists_->size(), false) {
+  MOTLEY_ASSERT(parts > 0);
+  for (const StepWorker& worker : setting_->workers) live_.push_back(worker.live);
+  for (PartitionId p = 0; p < holders_.size(); ++p) {
+    for (const WorkerId w : setting_->holders[p]) holders_[p] += live_[w] ? 1 : 0;
+    fewest_ = std::min(fewest_, holders_[p]);
+  }
+  SetParts();
+}
+
+void PartialStep::Begin(std::vector<StepCommand>& out) {
+  for (WorkerId w = 0; w < live_.size(); ++w) {
+    if (live_[w] && !(*lists_)[w].empty()) out.emplace_back(ExtendList{w, (*lists_)[w]});
+  }
+}
+
+void PartialStep::OnEvent(const StepEvent& event, double, std::vector<StepCommand>& out) {
+  if (const auto* progress = std::get_if<ListProgress>(&event)) {
+    if (live_[progress->worker]) Finish(progress->worker, progress->done);
+  } else if (const auto* lost = std::get_if<StepWorkerLost>(&event)) {
+    if (live_[lost->worker]) Lose(lost->worker);
+  } else if (const auto* arrived = std::get_if<VectorArrived>(&event)) {
+    const WorkerId w = arrived->worker;
+    if (!live_[w]) return;
+    if (stale_[w] > 0) {
+      --stale_[w];
+    } else if (asked_[w]) {
+      asked_[w] = false;
+      if (--to_come_ == 0) out.emplace_back(StepEnough{});
+    }
+  }
+  if (!is_cut_ && lacking_ == 0) Cut(out);
+}
+
+void PartialStep::Finish(WorkerId w, uint32_t done) {
+  for (; done_[w] < done; ++done_[w]) {
+    if (++finished_[(*lists_)[w][done_[w]]] == parts_) --lacking_;
+  }
+}
+
+void PartialStep::Lose(WorkerId w) {
+  live_[w] = false;
+  const auto& list = (*lists_)[w];
+  for (size_t i = 0; i < list.size(); ++i) {
+    fewest_ = std::min(fewest_, --holders_[list[i]]);
+    if (i < done_[w] && finished_[list[i]]-- == parts_) ++lacking_;
+  }
+  // Its vector may be there already: then all that were asked for still fit together.
+  if (is_cut_ && asked_[w]) {
+    is_cut_ = false;
+    to_come_ = 0;
+    for (WorkerId other = 0; other < asked_.size(); ++other) {
+      stale_[other] += asked_[other] ? 1 : 0;
+      asked_[other] = false;
+    }
+  }
+  if (!is_cut_) SetParts();
+}
+
+// A partition that nobody holds any more keeps the step from ever ending.
+void PartialStep::SetParts() {
+  parts_ = std::max(std::min(parts_, fewest_), 1U);
+  lacking_ = static_cast<size_t>(
+      std::count_if(finished_.begin(), finished_.end(), [&](uint32_t n) { return n < parts_; }));
+}
+
+void PartialStep::Cut(std::vector<StepCommand>& out) {
+  is_cut_ = true;
+  for (WorkerId w = 0; w < live_.size(); ++w) {
+    cut_[w] = live_[w] ? done_[w] : 0;
+    if (cut_[w] == 0) continue;
+    asked_[w] = true;
+    ++to_come_;
+    out.emplace_back(SendVector{w, true});
+  }
+}
+
+}  // namespace motley

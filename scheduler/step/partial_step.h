@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradient coding that counts what partial stragglers did (Ramamoorthy, Meng, Girimaji, NeurIPS
+// 2024; coding/partial_code.h): workers go through what they hold, keep every partition's gradient
+// and report. As soon as `parts` = l live holders have finished each partition, the server cuts:
+// every worker sends one vector, 1/l of a gradient long, with weights that follow from who finished
+// what. l = 1 is deduplication without any code.
+//
+// A worker that is lost after the cut takes its vector along: as soon as the others finished enough
+// there is another cut. Where fewer than l live holders of a partition are left, l falls to what
+// there are.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "coding/chunk_order.h"
+#include "scheduler/step/step_policy.h"
+
+namespace motley {
+
+class PartialStep final : public StepPolicy {
+ public:
+  // lists[w]: what worker w computes, in order: all that it holds.
+  PartialStep(std::shared_ptr<const StepSetting> setting, std::shared_ptr<const WorkLists> lists,
+              uint32_t parts);
+
+  void Begin(std::vector<StepCommand>& out) override;
+  void OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) override;
+  double NextTick() const override { return std::numeric_limits<double>::infinity(); }
+  double vector_fraction() const override { return 1.0 / parts_; }
+  bool resends() const override { return true; }
+
+  uint32_t parts() const { return parts_; }
+  // By worker, how much of its list counted at the last cut; 0 for the lost.
+  const std::vector<uint32_t>& cut() const { return cut_; }
+
+ private:
+  void Finish(WorkerId w, uint32_t done);
+  void Lose(WorkerId w);
+  void SetParts();
+  void Cut(std::vector<StepCommand>& out);
+
+  std::shared_ptr<const StepSetting> setting_;
+  std::shared_ptr<const WorkLists> lists_;
+  uint32_t parts_;
+  std::vector<bool> live_;
+  std::vector<uint32_t> done_;      // By worker, of its list.
+  std::vector<uint32_t> finished_;  // By partition, live workers that did it.
+  std::vector<uint32_t> holders_;   // By partition, live.
+  uint32_t fewest_ = std::numeric_limits<uint32_t>::max();  // Of them.
+  size_t lacking_;  // Partitions that fewer than l finished.
+  std::vector<uint32_t> cut_;
+  std::vector<uint32_t> stale_;  // By worker, vectors under way that belong to a former cut.
+  std::vector<bool> asked_;      // Whose vectors of this cut are to come.
+  size_t to_come_ = 0;
+  bool is_cut_ = false;
+};
+
+}  // namespace motley

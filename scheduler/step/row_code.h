@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fixed code as step policies see it: which partitions every row has, and which rows are enough.
+// Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/ids.h"
+#include "coding/code_form.h"
+#include "coding/short_code.h"
+#include "scheduler/step/step_policy.h"
+
+namespace motley {
+
+struct RowCode {
+  uint32_t partitions = 0;
+  std::vector<std::vector<PartitionId>> rows;  // Row i is worker i's; nobody needs an empty one.
+  uint32_t least_rows = 0;     // Fewer never decode.
+  double vector_fraction = 1;  // Of the gradient's length.
+  // What the decoder says of these rows, one flag each. More rows never decode less.
+  std::function<bool(const std::vector<bool>& present)> decodes;
+};
+
+// Rows of a form, by its own decoder, whatever that costs in precision: the norm guard belongs to
+// whoever has the numbers.
+RowCode RowCodeOf(std::shared_ptr<const CodeForm> form);
+RowCode RowCodeOf(std::shared_ptr<const ShortCode> code);
+
+// Whether these rows decode. Asks the decoder only when every partition is on some of them.
+bool Decodes(const RowCode& code, const std::vector<bool>& present);
+
+// Who has which partition in its row.
+std::vector<std::vector<WorkerId>> HoldersOf(const RowCode& code);
+
+// Rows that came so far. Asks the decoder only where every partition is on some of them, which is
+// necessary, so that most arrivals cost as much as their row is long.
+class ArrivedRows {
+ public:
+  explicit ArrivedRows(const RowCode& code);
+  void Add(RowId row);
+  bool Enough() const;
+  const std::vector<bool>& present() const { return present_; }
+  uint32_t count() const { return count_; }
+
+ private:
+  const RowCode& code_;
+  std::vector<bool> present_;
+  std::vector<bool> covered_;
+  size_t uncovered_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace motley
