@@ -17,6 +17,12 @@ constexpr double kMostOverOracle = 1.10;   // Of the mean for every single place
 constexpr double kMostOverOnePort = 1.12;  // With a link that takes one vector at a time.
 constexpr double kLink = 0.01;
 
+TableSchemeOptions Leases() {
+  TableSchemeOptions options;
+  options.partitions = 480;
+  return options;
+}
+
 void AddOracle(RowList& rows) {
   constexpr std::array<double, 5> kPublished = {1.00, 1.07, 1.12, 1.15, 1.26};
   for (size_t c = 0; c < FaultCases().size(); ++c) {
@@ -29,8 +35,9 @@ void AddOracle(RowList& rows) {
 Status AddWorstPlaces(const ReproduceContext& context, RowList& rows) {
   for (size_t c = 0; c < FaultCases().size(); ++c) {
     const FaultCase& fault = FaultCases()[c];
-    const uint32_t copies = fault.name == "slow5x2" ? 3 : 2;
-    MOTLEY_ASSIGN_OR_RETURN(const TableScheme scheme, AdaptiveScheme({.copies = copies}));
+    TableSchemeOptions options = Leases();
+    options.copies = fault.name == "slow5x2" ? 3 : 2;
+    MOTLEY_ASSIGN_OR_RETURN(const TableScheme scheme, MakeTableScheme("adaptive", options));
     const auto means = MeanTimes(context, 3900 + c, kRuns, scheme, fault);
     double worst = 0;
     for (size_t i = 0; i < means.size(); ++i) {
@@ -43,7 +50,9 @@ Status AddWorstPlaces(const ReproduceContext& context, RowList& rows) {
 
 // A death in the midst of the step loses what the worker had summed up.
 Status AddLateDeaths(const ReproduceContext& context, RowList& rows) {
-  MOTLEY_ASSIGN_OR_RETURN(const TableScheme scheme, AdaptiveScheme({.dies_any_time = true}));
+  TableSchemeOptions options = Leases();
+  options.dies_any_time = true;
+  MOTLEY_ASSIGN_OR_RETURN(const TableScheme scheme, MakeTableScheme("adaptive", options));
   const auto dead = std::find_if(FaultCases().begin(), FaultCases().end(),
                                  [](const FaultCase& fault) { return fault.name == "dead"; });
   const auto means = MeanTimes(context, 3910, kRuns, scheme, *dead);
@@ -54,7 +63,9 @@ Status AddLateDeaths(const ReproduceContext& context, RowList& rows) {
 }
 
 Status AddOnePort(const ReproduceContext& context, RowList& rows) {
-  MOTLEY_ASSIGN_OR_RETURN(const TableScheme scheme, AdaptiveScheme({.link = kLink}));
+  TableSchemeOptions options = Leases();
+  options.link = kLink;
+  MOTLEY_ASSIGN_OR_RETURN(const TableScheme scheme, MakeTableScheme("adaptive", options));
   for (size_t c = 0; c < FaultCases().size(); ++c) {
     const FaultCase& fault = FaultCases()[c];
     if (fault.name == "slow5x2") continue;

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "scheduler/step_model.h"
+#include "scheduler/step_schemes.h"
 
 namespace motley {
 
@@ -27,10 +28,10 @@ class EqualWorkersStep {
   StepOutcome Run(const std::vector<double>& task_seconds) const;
 
  private:
-  explicit EqualWorkersStep(const EqualWorkers& of) : of_(of) {}
+  EqualWorkersStep(const EqualWorkers& of, StepScheme scheme);
 
   EqualWorkers of_;
-  StepSetting setting_;
+  StepScheme scheme_;
 };
 
 }  // namespace motley

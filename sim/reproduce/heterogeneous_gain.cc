@@ -66,7 +66,8 @@ Result<ExperimentResult> RunHeterogeneousGain(const ReproduceContext& context) {
   });
   rows.Compare("heterogeneous", "s=1: cyclic's time over its, speeds vary by 4 %", 3.0,
                noisy[0].mean / noisy[1].mean, kTolerance);
-  MOTLEY_ASSIGN_OR_RETURN(const TableScheme adaptive, AdaptiveScheme({}));
+  MOTLEY_ASSIGN_OR_RETURN(const TableScheme adaptive,
+                          MakeTableScheme("adaptive", {.partitions = 2 * kPartitions}));
   const auto leases = MeansOfRuns(context, 42, kLeaseRuns, 1, [&](Random& random, auto figures) {
     std::vector<double> seconds = SecondsOfAll();
     for (double& value : seconds) value /= Noise(random);
