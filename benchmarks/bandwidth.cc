@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/sanitizer.h"
+
 namespace motley {
 namespace {
 
@@ -13,8 +15,9 @@ constexpr size_t kLine = 16;
 
 enum class Fetching { kNone, kBlocks, kLines };  // Ahead of what is added; MixedLoops runs each.
 
-// Compiled for each instruction set, chosen at run time.
-#if defined(__x86_64__) && !defined(__clang__)
+// Compiled for each instruction set, chosen at run time. Not under thread sanitizer: GCC 12 has it
+// watch the function that chooses, which runs before the sanitizer can be called.
+#if defined(__x86_64__) && !defined(__clang__) && !MOTLEY_THREAD_SANITIZER
 #define MOTLEY_FASTEST \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3")))
 #else
