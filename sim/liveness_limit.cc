@@ -12,6 +12,16 @@ constexpr double kMessagesPerRow = 8;      // One after the other.
 constexpr double kLongestRandomFault = 5;  // Seconds: the longest slow phase.
 constexpr double kFrameBytes = 4096;       // Control messages and headers of a row.
 
+// What even the smallest piece of work takes.
+double LeastPieceSeconds(const DeviceProfile& device) {
+  return device.overhead_seconds + device.knee_samples / device.samples_per_second;
+}
+
+double LinkSeconds(const LinkDirection& way, double rows, double bytes, const SimOptions& options) {
+  const double sending = way.bytes_per_second > 0 ? bytes / way.bytes_per_second : 0;
+  return sending + rows * kMessagesPerRow * (way.latency_seconds + 3 * options.link_jitter_seconds);
+}
+
 }  // namespace
 
 Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t vector_length) {
@@ -28,11 +38,11 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
   double slowest = 0;
   for (const WorkerProfile& worker : options.cluster.workers) {
     double seconds = samples / worker.device.samples_per_second +
-                     rows * kPiecesPerRow * worker.device.overhead_seconds;
+                     rows * kPiecesPerRow * LeastPieceSeconds(worker.device);
     seconds *= scripted_slowness * (1 + 3 * worker.device.jitter);
-    if (worker.link.bytes_per_second > 0) seconds += bytes / worker.link.bytes_per_second;
-    seconds +=
-        rows * kMessagesPerRow * (worker.link.latency_seconds + 3 * options.link_jitter_seconds);
+    if (worker.device.tail_probability > 0) seconds *= std::max(1.0, worker.device.tail_factor);
+    seconds += std::max(LinkSeconds(worker.link.Up(), rows, bytes, options),
+                        LinkSeconds(worker.link.Down(), rows, bytes, options));
     slowest = std::max(slowest, seconds);
   }
   const double start = ToSeconds(options.job.start_timeout);

@@ -56,11 +56,12 @@ bool SimConnection::Push(int side, Frame frame, size_t size) {
   const SimLinkOptions& options = link_->options;
   const Time now = ends_[side].loop->Now();
   const Time start = std::max({now, lane.wire_free, link_->clogged_until});
+  const SimLinkWay way = options.Way(side);
   Duration on_wire{};
-  if (options.bytes_per_second > 0) {
-    on_wire = FromSeconds(static_cast<double>(size) / options.bytes_per_second);
+  if (way.bytes_per_second > 0) {
+    on_wire = FromSeconds(static_cast<double>(size) / way.bytes_per_second);
   }
-  Duration delay = options.latency;
+  Duration delay = way.latency;
   if (options.jitter > Duration::zero()) {
     delay += FromSeconds(link_->random.Exponential(ToSeconds(options.jitter)));
   }

@@ -26,10 +26,14 @@ SimDevice::~SimDevice() {
 }
 
 Duration SimDevice::ModelledTime(double units) {
-  double seconds = units > 0 ? profile_.overhead_seconds + units / profile_.samples_per_second : 0;
+  const double full = std::max(units, profile_.knee_samples);
+  double seconds = units > 0 ? profile_.overhead_seconds + full / profile_.samples_per_second : 0;
   seconds *= slowness_;
   if (seconds > 0 && profile_.jitter > 0) {
     seconds *= std::max(kShortest, 1 + profile_.jitter * random_.Normal());
+  }
+  if (seconds > 0 && profile_.tail_probability > 0 && random_.Chance(profile_.tail_probability)) {
+    seconds *= profile_.tail_factor;
   }
   return seconds > 0 ? FromSeconds(std::min(seconds, kLongestSeconds)) : Duration::zero();
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,11 @@ namespace motley {
 // there are fewer bytes in it.
 inline constexpr size_t kSocketBufferBytes = 4u << 20;
 
+struct SimLinkWay {
+  Duration latency{};
+  double bytes_per_second = 0;  // 0: unlimited.
+};
+
 struct SimLinkOptions {
   Duration latency{};           // One way.
   double bytes_per_second = 0;  // Each direction; 0: unlimited.
@@ -29,6 +35,11 @@ struct SimLinkOptions {
   double replay = 0;            // Chance that a bulk message has a twin of an older life.
   size_t socket_buffer_bytes = kSocketBufferBytes;
   ModelledVectors vectors;
+  std::optional<SimLinkWay> back = std::nullopt;  // To the end that connected, if it is otherwise.
+
+  SimLinkWay Way(int side) const {
+    return side == 1 && back ? *back : SimLinkWay{latency, bytes_per_second};
+  }
 };
 
 class SimTransport;

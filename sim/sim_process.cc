@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "devices/paced_device.h"
@@ -17,12 +18,17 @@ constexpr uint64_t kIncarnationDraws = 3;
 
 SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
   const LinkProfile& profile = options.cluster.workers[index].link;
+  std::optional<SimLinkWay> back;
+  if (profile.down) {
+    back = SimLinkWay{FromSeconds(profile.down->latency_seconds), profile.down->bytes_per_second};
+  }
   return {.latency = FromSeconds(profile.latency_seconds),
           .bytes_per_second = profile.bytes_per_second,
           .jitter = FromSeconds(options.link_jitter_seconds),
           .replay = options.random_faults.replay,
           .socket_buffer_bytes = options.socket_buffer_bytes,
-          .vectors = options.vectors};
+          .vectors = options.vectors,
+          .back = back};
 }
 
 // I10: what a process borrowed is returned when it has ended.

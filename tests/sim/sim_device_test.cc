@@ -35,6 +35,25 @@ TEST_F(SimDeviceTest, TakesItsOverheadPlusSamplesOverSpeed) {
   EXPECT_NEAR(Take(0), 0, 1e-9);
 }
 
+TEST_F(SimDeviceTest, PiecesBelowTheKneeTakeAsLongAsIt) {
+  Make({.samples_per_second = 100, .overhead_seconds = 0.5, .knee_samples = 50});
+  EXPECT_NEAR(Take(1), 1, 1e-9);
+  EXPECT_NEAR(Take(50), 1, 1e-9);
+  EXPECT_NEAR(Take(100), 1.5, 1e-9);
+  EXPECT_NEAR(Take(0), 0, 1e-9);
+}
+
+TEST_F(SimDeviceTest, SomePiecesAreOfTheTail) {
+  Make({.samples_per_second = 100, .tail_probability = 0.1, .tail_factor = 7});
+  int slow = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const double seconds = Take(100);
+    EXPECT_NEAR(seconds, seconds > 4 ? 7 : 1, 1e-9);
+    slow += seconds > 4 ? 1 : 0;
+  }
+  EXPECT_NEAR(slow, 100, 30);
+}
+
 TEST_F(SimDeviceTest, ASlowPhaseMultipliesTheTime) {
   Make({.samples_per_second = 100});
   device_->SetSlowness(4);

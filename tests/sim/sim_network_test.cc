@@ -87,6 +87,21 @@ TEST_F(SimNetworkTest, AMessageTakesLatencyPlusItsSizeOverBandwidth) {
   EXPECT_EQ(world_.Now(), start_ + milliseconds(11));
 }
 
+TEST_F(SimNetworkTest, DirectionsMayDiffer) {
+  link_.bytes_per_second = 1000 * (1000 + kHeaderSize);
+  link_.back = SimLinkWay{milliseconds(5), 4 * link_.bytes_per_second};
+  Connect();
+  EXPECT_EQ(ToSeconds(start_), 0.015) << "10 ms there, 5 ms back";
+  client_->Send(to_server_, Pattern(4000, 1));
+  server_->Send(to_client_, Pattern(4000 + 3 * kHeaderSize, 2));
+  RunTo(6);
+  EXPECT_EQ(client_->arrived.size(), 1u);
+  RunTo(13);
+  EXPECT_EQ(server_->arrived.size(), 0u);
+  RunTo(14);
+  EXPECT_EQ(server_->arrived.size(), 1u);
+}
+
 TEST_F(SimNetworkTest, OneDirectionCarriesOneMessageAfterTheOther) {
   link_.bytes_per_second = 1000 * (1000 + kHeaderSize);
   Connect();
