@@ -10,8 +10,7 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMaxRejections = 3;  // Of one life of a worker; then it is sent away.
-constexpr uint32_t kMaxBackoff = 6;   // Deadlines grow up to 2^6 times while a row is passed on.
+constexpr uint32_t kMaxBackoff = 6;  // Deadlines grow up to 2^6 times while a row is passed on.
 constexpr StepId kStepsBetweenProbes = 20;
 constexpr Duration kVerdictPatience = std::chrono::seconds(1);
 
@@ -22,12 +21,9 @@ bool CodedScheduler::Open(StepId step, RowId row) const {
 }
 
 void CodedScheduler::OpenStepNow() {
-  phase_ = Phase::kRunning;
   verdict_due_ = kNever;
-  wait_.Restart(now_);
   open_.Open(step_, *plan_.code);
-  out_->emplace_back(OpenStep{step_, plan_.code});
-  for (WorkerId id = 0; id < members_.size(); ++id) members_[id].heard = false;
+  Do(OpenStep{step_, plan_.code});
   for (RowId row = 0; row < plan_.members.size(); ++row) {
     const WorkerId id = plan_.members[row];
     if (open_.Arrived(row) || !members_.Live(id) || RejectedInStep(id)) continue;
@@ -45,22 +41,19 @@ void CodedScheduler::OpenStepNow() {
   recheck_ = starved_ = std::find(absent.begin(), absent.end(), true) != absent.end();
 }
 
-void CodedScheduler::Hear(WorkerId worker) {
-  members_.Hear(worker, now_);
-  if (phase_ == Phase::kRunning) wait_.Restart(now_);
+Time CodedScheduler::StepDue() const {
+  return recheck_ ? now_ : std::min(open_.NextDue(), verdict_due_);
 }
 
-// Not before everybody who was asked takes longer than is normal.
-Time CodedScheduler::SilenceDue() const {
-  Time due = wait_.Due();
+void CodedScheduler::TickInStep() {
+  if (now_ >= verdict_due_) return GiveUpOnCode();
+  if (open_.MarkOverdue(now_) || recheck_) ReplaceAbsent();
+}
+
+Time CodedScheduler::AnswersDue() const {
+  Time due = Time::min();
   for (const Assignment& assignment : open_.pending()) due = std::max(due, assignment.due);
   return due;
-}
-
-void CodedScheduler::SayThatAllAreSilent() {
-  Say(fmt::format("no worker has answered for {:.0f} s; waiting (step {})",
-                  ToSeconds(wait_.Length(now_)), step_));
-  wait_.Told(now_);
 }
 
 // A worker too slow for a share would never be measured again: now and then it gets the smallest
@@ -108,8 +101,8 @@ void CodedScheduler::Assign(WorkerId id, RowId row) {
   worker.stats.placed_partitions += assignment.placed;
   open_.OwnerGone(row);  // Whoever was awaited, somebody has it now.
   open_.Add(assignment);
-  if (assignment.placed > 0) out_->emplace_back(std::move(place));
-  out_->emplace_back(AssignRow{id, step_, row});
+  if (assignment.placed > 0) Do(std::move(place));
+  Do(AssignRow{id, step_, row});
 }
 
 // A worker is free while a step is open: its own row first, unless that is in good hands and
@@ -150,12 +143,7 @@ void CodedScheduler::ReplaceAbsent() {
 // Of those that are free: who holds most of the row, then who is fastest, then the first. One
 // whose answer was refused in this step only when nobody else can be counted on.
 std::optional<WorkerId> CodedScheduler::PickHelper(RowId row) const {
-  bool alone = true;
-  for (WorkerId id = 0; id < members_.size(); ++id) {
-    const Worker& worker = members_[id];
-    const bool counts = worker.live && worker.ready && !worker.Overdue(now_);
-    if (counts && !RejectedInStep(id)) alone = false;
-  }
+  const bool alone = OnlyRejectedAreLeft();
   std::optional<WorkerId> best;
   for (WorkerId id = 0; id < members_.size(); ++id) {
     const Worker& worker = members_[id];
@@ -178,10 +166,6 @@ uint32_t CodedScheduler::MissingPartitions(WorkerId worker, RowId row) const {
     missing += members_[worker].holds[entry.partition] ? 0 : 1;
   }
   return missing;
-}
-
-bool CodedScheduler::RejectedInStep(WorkerId worker) const {
-  return std::find(rejected_.begin(), rejected_.end(), worker) != rejected_.end();
 }
 
 void CodedScheduler::On(const RowArrived& event) {
@@ -213,12 +197,11 @@ void CodedScheduler::On(const RowLate& event) {
 
 void CodedScheduler::On(const StepDecodable& event) {
   if (phase_ != Phase::kRunning || event.step != step_) return;
-  out_->emplace_back(CommitStep{step_});
   CloseStep();
 }
 
 void CodedScheduler::CloseStep() {
-  phase_ = Phase::kCommitting;
+  Commit();
   for (const Assignment& assignment : open_.TakeEverything()) {
     CountLate(assignment, true);
     Cancel(assignment.worker);
@@ -242,8 +225,6 @@ void CodedScheduler::CountLate(const Assignment& assignment, bool bound_speed) {
   worker.speed_bound = assignment.samples / elapsed;
 }
 
-void CodedScheduler::Cancel(WorkerId worker) { out_->emplace_back(CancelWork{worker, step_}); }
-
 // The worker is gone or a new process: nothing it was given will be answered.
 void CodedScheduler::VoidWork(WorkerId worker) {
   for (size_t i = open_.TakeAll(worker).size(); i > 0; --i) ++members_[worker].stats.late;
@@ -254,63 +235,14 @@ void CodedScheduler::VoidWork(WorkerId worker) {
 void CodedScheduler::On(const RowRejected& event) {
   if (!members_.Live(event.worker)) return;
   Hear(event.worker);
-  ++members_[event.worker].stats.rejected;
-  ++members_[event.worker].refused;
+  CountRefused(event.worker);
   if (!Open(event.step, event.row)) return;
   open_.Take(event.worker, event.row);
-  rejected_.push_back(event.worker);
-  if (Diverged(event)) return;
-  AfterRejection(event);
+  Refuse(event);
 }
 
-// A few bad workers prove nothing; most of those who are not silent do.
-bool CodedScheduler::Diverged(const RowRejected& event) {
-  const auto same = std::count(rejected_.begin(), rejected_.end(), event.worker);
-  uint32_t senders = 0;
-  uint32_t awake = 0;
-  for (WorkerId id = 0; id < members_.size(); ++id) {
-    if (!members_.Live(id) || !members_[id].ready || members_[id].Overdue(now_)) continue;
-    ++awake;
-    senders += RejectedInStep(id) ? 1 : 0;
-  }
-  const bool others = senders > 1 && 2 * senders > awake;
-  const bool alone = members_.LiveCount() == 1 && same >= static_cast<int>(kMaxRejections);
-  if (!others && !alone) return false;
-  End(Status::DataError(fmt::format(
-      "the training diverged at step {}: {} sent answers that cannot be used (the last, worker {}: "
-      "{}); lower `learning_rate`, or look for bad values in the data",
-      step_, others ? "several workers" : "the only worker left", event.worker,
-      event.why.ToString())));
-  return true;
-}
-
-void CodedScheduler::AfterRejection(const RowRejected& event) {
-  const WorkerId id = event.worker;
-  const bool drop = members_[id].refused >= kMaxRejections && members_.LiveCount() > 1;
-  if (drop) {
-    Status why =
-        Status::DataError(fmt::format("it sent {} answers that cannot be used, the last: {}",
-                                      members_[id].refused, event.why.ToString()));
-    out_->emplace_back(DropWorker{id, why});
-    members_.Lose(id);
-    VoidWork(id);
-    plan_void_ = true;
-    Say(fmt::format("worker {} sent away: {}; {}", id, why.ToString(), LiveWords()));
-  } else {
-    Say(fmt::format("step {}: the answer of worker {} was refused: {}", step_, id,
-                    event.why.ToString()));
-  }
-  if (event.touched) {
-    Restart();
-  } else {
-    ReplaceAbsent();
-  }
-}
-
-void CodedScheduler::Restart() {
-  ++totals_.steps_restarted;
+void CodedScheduler::CancelAll() {
   for (const Assignment& assignment : open_.TakeEverything()) Cancel(assignment.worker);
-  OpenStepNow();
 }
 
 // Everything arrived and does not decode, or only with errors beyond the limits: go on without a

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How CodedScheduler waits for workers.
+// How the policies wait for workers.
 #include <fmt/format.h>
 
 #include <vector>
 
-#include "scheduler/coded_scheduler.h"
+#include "scheduler/bulk_synchronous.h"
 
 namespace motley {
 namespace {
@@ -22,18 +22,18 @@ std::string Name(const std::vector<WorkerId>& workers) {
 
 }  // namespace
 
-void CodedScheduler::WaitForWorkers() {
+void BulkSynchronous::WaitForWorkers() {
   start_deadline_ = now_ + options_.start_timeout;
   wait_.Restart(now_);
 }
 
-void CodedScheduler::On(const WorkerNotComing& event) {
+void BulkSynchronous::On(const WorkerNotComing& event) {
   if (event.worker >= not_coming_.size()) return;
   not_coming_[event.worker] = true;
   if (phase_ == Phase::kStarting) TryStart();
 }
 
-bool CodedScheduler::AllAreHere() const {
+bool BulkSynchronous::AllAreHere() const {
   if (members_.ReadyCount() >= options_.workers) return true;
   for (WorkerId id = 0; id < options_.workers; ++id) {
     const bool ready = members_.Live(id) && members_[id].ready;
@@ -42,7 +42,7 @@ bool CodedScheduler::AllAreHere() const {
   return true;
 }
 
-void CodedScheduler::TryStart() {
+void BulkSynchronous::TryStart() {
   const uint32_t ready = members_.ReadyCount();
   if (ready > 0 && (AllAreHere() || start_extended_ || Begun())) return Begin();
   if (now_ < start_deadline_) {
@@ -70,7 +70,7 @@ void CodedScheduler::TryStart() {
                   Count(members_.LiveCount())));
 }
 
-void CodedScheduler::Begin() {
+void BulkSynchronous::Begin() {
   const uint32_t ready = members_.ReadyCount();
   if (ready < options_.workers && !Begun()) {
     std::string missing;
@@ -85,7 +85,7 @@ void CodedScheduler::Begin() {
   NextStep();
 }
 
-void CodedScheduler::SayWhoIsAwaited() {
+void BulkSynchronous::SayWhoIsAwaited() {
   std::vector<WorkerId> away, busy;
   for (WorkerId id = 0; id < members_.size(); ++id) {
     if (members_.Live(id)) {

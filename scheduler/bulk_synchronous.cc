@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/bulk_synchronous.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kSilentSteps = 3;  // In a row without a word: left out of the plan.
+constexpr int kSilentPatience = 8;    // Or silent for this many times what is normal.
+constexpr size_t kMaxRejections = 3;  // Of one life of a worker; then it is sent away.
+constexpr uint32_t kMaxPartitions = 1u << 20;
+
+}  // namespace
+
+Status CheckBulkOptions(const SchedulerOptions& options) {
+  if (options.workers == 0) return Status::InvalidArgument("a job needs at least one worker");
+  if (options.steps == 0) return Status::InvalidArgument("a job needs at least one step");
+  if (options.first_step > options.steps) {
+    return Status::InvalidArgument(fmt::format("a job of {} steps cannot go on from step {}",
+                                               options.steps, options.first_step));
+  }
+  if (options.batch == 0) return Status::InvalidArgument("the batch must have at least one sample");
+  if (options.partitions < options.workers || options.partitions > kMaxPartitions) {
+    return Status::InvalidArgument(
+        fmt::format("{} partitions for {} workers: it takes from one per worker to {}",
+                    options.partitions, options.workers, kMaxPartitions));
+  }
+  if (options.code != "none" && options.tolerate >= options.workers) {
+    return Status::InvalidArgument(
+        fmt::format("cannot tolerate {} missing of {} workers: tolerate at most {}, or add workers",
+                    options.tolerate, options.workers, options.workers - 1));
+  }
+  if (options.start_timeout <= Duration::zero()) {
+    return Status::InvalidArgument("the start timeout must be positive");
+  }
+  return Status::Ok();
+}
+
+BulkSynchronous::BulkSynchronous(SchedulerOptions options)
+    : options_(std::move(options)),
+      members_(options_.workers, options_.partitions),
+      step_(options_.first_step),
+      not_coming_(options_.workers, false) {}
+
+void BulkSynchronous::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
+  if (phase_ == Phase::kEnded) return;
+  now_ = std::max(now_, now);
+  if (!started_clock_) {
+    started_clock_ = true;
+    WaitForWorkers();
+  }
+  out_ = &out;
+  std::visit(
+      [&](const auto& e) {
+        if constexpr (requires { On(e); }) {
+          On(e);
+        } else {
+          OnOther(event);
+        }
+      },
+      event);
+  out_ = nullptr;
+}
+
+Time BulkSynchronous::Deadline() const {
+  switch (phase_) {
+    case Phase::kStarting: return started_clock_ ? std::min(start_deadline_, wait_.Due()) : Time{};
+    case Phase::kRunning: return std::min(StepDue(), SilenceDue());
+    case Phase::kCommitting:
+    case Phase::kEnded: return kNever;
+  }
+  return kNever;
+}
+
+void BulkSynchronous::On(const WorkerJoined& event) {
+  const auto joined = members_.Join(event.worker, event.incarnation, now_);
+  if (event.worker < not_coming_.size()) not_coming_[event.worker] = false;
+  if (joined == Membership::Joined::kAgain) {
+    Say(fmt::format("worker {} started again; what it was doing is lost", event.worker));
+    VoidWork(event.worker);
+    plan_void_ = true;
+    if (phase_ == Phase::kRunning) ReplaceAbsent();
+  }
+}
+
+void BulkSynchronous::On(const WorkerFree& event) {
+  if (!members_.Live(event.worker)) return;
+  Worker& worker = members_[event.worker];
+  const bool first = !worker.ready;
+  members_.Free(event, now_);
+  if (phase_ == Phase::kStarting) return TryStart();
+  wait_.Restart(now_);
+  if (first) Say(fmt::format("worker {} joined; it gets a share from the next step", event.worker));
+  TakeBack(event.worker);
+  plan_void_ = plan_void_ || first;
+  if (phase_ == Phase::kRunning) GiveWork(event.worker);
+}
+
+// One that was left out for its silence speaks.
+void BulkSynchronous::TakeBack(WorkerId id) {
+  Worker& worker = members_[id];
+  if (!worker.left_out) return;
+  worker.left_out = false;
+  worker.speed_bound = 0;  // Its silence said nothing about its speed.
+  Say(fmt::format("worker {} answers again; it gets a share from the next step", id));
+  plan_void_ = true;
+}
+
+void BulkSynchronous::On(const WorkerProgress& event) {
+  if (!members_.Live(event.worker)) return;
+  Hear(event.worker);
+  Spoke(event.worker);
+}
+
+void BulkSynchronous::On(const WorkerLost& event) {
+  if (!members_.Live(event.worker)) return;
+  members_.Lose(event.worker);
+  VoidWork(event.worker);
+  plan_void_ = true;
+  Say(fmt::format("worker {} lost: {}; {}", event.worker, event.why.ToString(), LiveWords()));
+  if (phase_ == Phase::kStarting) return TryStart();
+  if (phase_ != Phase::kRunning) return;
+  if (members_.LiveCount() == 0) {
+    return End(event.why.ok()
+                   ? Status::Unavailable(fmt::format("no worker is left at step {}", step_))
+                   : Status::Unavailable(fmt::format(
+                         "no worker is left at step {}, so the job cannot go on (the last, worker "
+                         "{}: {}); start it again with workers that stay",
+                         step_, event.worker, event.why.ToString())));
+  }
+  ReplaceAbsent();
+}
+
+void BulkSynchronous::On(const StepApplied& event) {
+  if (phase_ != Phase::kCommitting || event.step != step_) return;
+  ++totals_.steps_committed;
+  ++step_;
+  NextStep();
+}
+
+void BulkSynchronous::On(const Tick&) {
+  if (phase_ == Phase::kStarting) return TryStart();
+  if (phase_ != Phase::kRunning) return;
+  TickInStep();
+  if (phase_ == Phase::kRunning && now_ >= SilenceDue()) SayThatAllAreSilent();
+}
+
+void BulkSynchronous::NextStep() {
+  if (step_ >= options_.steps) return End(Status::Ok());
+  if (members_.LiveCount() == 0) {
+    return End(Status::Unavailable(
+        fmt::format("no worker is left at step {}, so the job cannot go on", step_)));
+  }
+  if (members_.ReadyCount() == 0) {  // Only newcomers that are not ready yet.
+    phase_ = Phase::kStarting;
+    WaitForWorkers();
+    return;
+  }
+  LeaveOutTheSilent();
+  if (!PlanAnew()) return;
+  rejected_.clear();
+  Open();
+}
+
+void BulkSynchronous::Open() {
+  phase_ = Phase::kRunning;
+  wait_.Restart(now_);
+  for (WorkerId id = 0; id < members_.size(); ++id) members_[id].heard = false;
+  OpenStepNow();
+}
+
+void BulkSynchronous::LeaveOutTheSilent() {
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    Worker& worker = members_[id];
+    if (!worker.live || !worker.ready || worker.left_out || worker.free) continue;
+    const Duration silence = worker.Silence(now_);
+    const bool missed_steps = worker.silent_steps >= kSilentSteps && worker.Overdue(now_);
+    if (!missed_steps && silence < worker.patience * kSilentPatience) continue;
+    worker.left_out = true;
+    plan_void_ = true;
+    Say(fmt::format("worker {} has said nothing for {:.1f} s; going on without it until it does",
+                    id, ToSeconds(silence)));
+  }
+}
+
+// --- Inside a step ---
+
+void BulkSynchronous::Hear(WorkerId worker) {
+  members_.Hear(worker, now_);
+  if (phase_ == Phase::kRunning) wait_.Restart(now_);
+}
+
+// Not before everybody who was asked takes longer than is normal.
+Time BulkSynchronous::SilenceDue() const { return std::max(wait_.Due(), AnswersDue()); }
+
+void BulkSynchronous::SayThatAllAreSilent() {
+  Say(fmt::format("no worker has answered for {:.0f} s; waiting (step {})",
+                  ToSeconds(wait_.Length(now_)), step_));
+  wait_.Told(now_);
+}
+
+void BulkSynchronous::Commit() {
+  Do(CommitStep{step_});
+  phase_ = Phase::kCommitting;
+}
+
+void BulkSynchronous::Cancel(WorkerId worker) { Do(CancelWork{worker, step_}); }
+
+void BulkSynchronous::Restart() {
+  ++totals_.steps_restarted;
+  CancelAll();
+  Open();
+}
+
+// --- Refused answers ---
+
+bool BulkSynchronous::RejectedInStep(WorkerId worker) const {
+  return std::find(rejected_.begin(), rejected_.end(), worker) != rejected_.end();
+}
+
+bool BulkSynchronous::OnlyRejectedAreLeft() const {
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    const Worker& worker = members_[id];
+    const bool counts = worker.live && worker.ready && !worker.Overdue(now_);
+    if (counts && !RejectedInStep(id)) return false;
+  }
+  return true;
+}
+
+void BulkSynchronous::CountRefused(WorkerId worker) {
+  ++members_[worker].stats.rejected;
+  ++members_[worker].refused;
+}
+
+void BulkSynchronous::Refuse(const RowRejected& event) {
+  rejected_.push_back(event.worker);
+  if (!Diverged(event)) AfterRejection(event);
+}
+
+// A few bad workers prove nothing; most of those who are not silent do.
+bool BulkSynchronous::Diverged(const RowRejected& event) {
+  const auto same = std::count(rejected_.begin(), rejected_.end(), event.worker);
+  uint32_t senders = 0;
+  uint32_t awake = 0;
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    if (!members_.Live(id) || !members_[id].ready || members_[id].Overdue(now_)) continue;
+    ++awake;
+    senders += RejectedInStep(id) ? 1 : 0;
+  }
+  const bool others = senders > 1 && 2 * senders > awake;
+  const bool alone = members_.LiveCount() == 1 && same >= static_cast<int>(kMaxRejections);
+  if (!others && !alone) return false;
+  End(Status::DataError(fmt::format(
+      "the training diverged at step {}: {} sent answers that cannot be used (the last, worker {}: "
+      "{}); lower `learning_rate`, or look for bad values in the data",
+      step_, others ? "several workers" : "the only worker left", event.worker,
+      event.why.ToString())));
+  return true;
+}
+
+void BulkSynchronous::AfterRejection(const RowRejected& event) {
+  const WorkerId id = event.worker;
+  const bool drop = members_[id].refused >= kMaxRejections && members_.LiveCount() > 1;
+  if (drop) {
+    Status why =
+        Status::DataError(fmt::format("it sent {} answers that cannot be used, the last: {}",
+                                      members_[id].refused, event.why.ToString()));
+    Do(DropWorker{id, why});
+    members_.Lose(id);
+    VoidWork(id);
+    plan_void_ = true;
+    Say(fmt::format("worker {} sent away: {}; {}", id, why.ToString(), LiveWords()));
+  } else {
+    Say(fmt::format("step {}: the answer of worker {} was refused: {}", step_, id,
+                    event.why.ToString()));
+  }
+  if (event.touched) {
+    Restart();
+  } else {
+    ReplaceAbsent();
+  }
+}
+
+// --- Words ---
+
+void BulkSynchronous::End(Status status) {
+  phase_ = Phase::kEnded;
+  Do(EndJob{std::move(status)});
+}
+
+void BulkSynchronous::Say(std::string text) { Do(Notify{std::move(text)}); }
+
+std::string BulkSynchronous::LiveWords() const {
+  const uint32_t live = members_.LiveCount();
+  return fmt::format("{} {} on", live, live == 1 ? "worker goes" : "workers go");
+}
+
+}  // namespace motley

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all policies that work step by step have in common: how they wait for workers, who is there,
+// what becomes of refused answers, and how a job ends. What a step is, the policy says.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scheduler/long_wait.h"
+#include "scheduler/membership.h"
+#include "scheduler/scheduler.h"
+
+namespace motley {
+
+// kInvalidArgument for options that no such policy can serve, with what to change.
+Status CheckBulkOptions(const SchedulerOptions& options);
+
+class BulkSynchronous : public Scheduler {
+ public:
+  void OnEvent(const Event& event, Time now, std::vector<Command>& out) final;
+  Time Deadline() const final;
+
+ protected:
+  enum class Phase {
+    kStarting,    // Waits for workers.
+    kRunning,     // A step is open.
+    kCommitting,  // It has enough; waits for StepApplied.
+    kEnded
+  };
+
+  explicit BulkSynchronous(SchedulerOptions options);  // Sane ones.
+
+  // --- What a policy adds. ---
+  virtual bool PlanAnew() = 0;  // Before every step. False: ended, because nothing serves.
+  virtual void OpenStepNow() = 0;
+  virtual void GiveWork(WorkerId worker) = 0;    // It is free while a step is open.
+  virtual void VoidWork(WorkerId worker) = 0;    // It is gone, and what it held is.
+  virtual void ReplaceAbsent() = 0;              // Of the open step, after that.
+  virtual void CancelAll() = 0;                  // Of the open step, which begins again.
+  virtual void OnOther(const Event& event) = 0;  // What is not handled here.
+  virtual void TickInStep() = 0;
+  virtual void Spoke(WorkerId /*worker*/) {}  // It said something that is handled here.
+  virtual Time StepDue() const = 0;           // When TickInStep is wanted; silence of all apart.
+  // Until when silence of everybody is normal.
+  virtual Time AnswersDue() const = 0;
+
+  void Hear(WorkerId worker);
+  void TakeBack(WorkerId worker);
+  void CountRefused(WorkerId worker);
+  // An answer of the open step that cannot be used, after it was taken from the books.
+  void Refuse(const RowRejected& event);
+  void Restart();  // The step, from its beginning.
+  bool RejectedInStep(WorkerId worker) const;
+  // Whether nobody else can be counted on but those whose answers were refused in this step.
+  bool OnlyRejectedAreLeft() const;
+  void Commit();
+  void Cancel(WorkerId worker);
+  void End(Status status);
+  void Say(std::string text);
+  template <typename T>
+  void Do(T command) {
+    out_->emplace_back(std::move(command));
+  }
+
+  SchedulerOptions options_;
+  Membership members_;
+  Phase phase_ = Phase::kStarting;
+  Time now_{};
+  StepId step_ = 0;        // Open, or to be opened next.
+  bool plan_void_ = true;  // Membership changed since the plan was made.
+  SchedulerStats totals_;  // Without the workers.
+
+ private:
+  void On(const WorkerJoined& event);
+  void On(const WorkerFree& event);
+  void On(const WorkerProgress& event);
+  void On(const WorkerLost& event);
+  void On(const WorkerNotComing& event);
+  void On(const StepApplied& event);
+  void On(const Tick& event);
+
+  // The start (bulk_start.cc).
+  void WaitForWorkers();
+  void TryStart();
+  bool Begun() const { return step_ > options_.first_step; }  // A step of this run is done.
+  bool AllAreHere() const;                                    // Of those that may still come.
+  void Begin();
+  void SayWhoIsAwaited();
+
+  void NextStep();
+  void Open();
+  void LeaveOutTheSilent();
+  Time SilenceDue() const;  // When silence of all is worth telling.
+  void SayThatAllAreSilent();
+  bool Diverged(const RowRejected& event);
+  void AfterRejection(const RowRejected& event);
+  std::string LiveWords() const;
+
+  bool started_clock_ = false;
+  Time start_deadline_{};
+  bool start_extended_ = false;
+  std::vector<bool> not_coming_;         // Of the expected, by index.
+  LongWait wait_;                        // For workers, or inside a step for a word from any.
+  std::vector<WorkerId> rejected_;       // Senders of refused answers in this step, each time.
+  std::vector<Command>* out_ = nullptr;  // Of the event being handled.
+};
+
+}  // namespace motley
