@@ -41,6 +41,11 @@ double EvenedOf(const std::vector<BalanceWorker>& workers) {
   return rate > 0 ? work / rate : 0;
 }
 
+Forecast ForecastOf(const StepWorker& known) {
+  return Forecast(known.seconds_per_partition, known.overhead_seconds, known.latency_seconds,
+                  known.report_every);
+}
+
 }  // namespace
 
 AdaptiveStep::AdaptiveStep(StepSetting setting)
@@ -50,8 +55,7 @@ AdaptiveStep::AdaptiveStep(StepSetting setting)
       missing_(setting_.holders.size()) {
   double rate = 0;
   for (const StepWorker& known : setting_.workers) {
-    workers_.emplace_back(
-        Forecast(known.seconds_per_partition, known.overhead_seconds, known.latency_seconds));
+    workers_.emplace_back(ForecastOf(known));
     workers_.back().live = known.live;
     if (known.live) rate += 1 / known.seconds_per_partition;
     link_matters_ = link_matters_ || known.message_seconds > 0;
@@ -61,6 +65,7 @@ AdaptiveStep::AdaptiveStep(StepSetting setting)
   const double crowd = std::max(1.0, static_cast<double>(workers_.size()) / kPacedWorkers);
   const double pace = std::min(kPace * crowd, kMostPace);
   if (rate > 0) pace_ = pace * static_cast<double>(missing_) / rate;
+  pace_ = std::max(pace_, setting_.least_pace_seconds);
 }
 
 // --- The beginning ---
@@ -82,12 +87,15 @@ void AdaptiveStep::ShareOut() {
     plan[w].takes = known.live;
   }
   for (PartitionId p = 0; p < setting_.holders.size(); ++p) {
-    for (const WorkerId w : setting_.holders[p]) {
-      if (!workers_[w].live) continue;
-      plan[w].movable.push_back(p);
-      plan[w].finish += plan[w].seconds;
-      break;
+    const auto& holders = setting_.holders[p];
+    const auto first = std::find_if(holders.begin(), holders.end(),
+                                    [&](WorkerId w) { return workers_[w].live; });
+    if (first == holders.end()) {
+      orphans_.push_back(p);
+      continue;
     }
+    plan[*first].movable.push_back(p);
+    plan[*first].finish += plan[*first].seconds;
   }
   SetSlots(plan);
   Balance(plan, setting_.holders);
@@ -192,6 +200,36 @@ void AdaptiveStep::On(const StepWorkerLost& event) {
   worker.asks.clear();
 }
 
+// --- Who comes and what is held ---
+
+void AdaptiveStep::Join(WorkerId w, const StepWorker& known, double now,
+                        std::vector<StepCommand>& out) {
+  StepWorker nobody;
+  nobody.live = false;
+  while (workers_.size() <= w) {
+    setting_.workers.push_back(nobody);
+    workers_.emplace_back(ForecastOf(nobody));
+    workers_.back().live = false;
+  }
+  if (workers_[w].live) return;
+  setting_.workers[w] = known;
+  Worker fresh(ForecastOf(known));
+  fresh.forecast.Start(now);
+  fresh.incoming = workers_[w].incoming;
+  workers_[w] = std::move(fresh);
+  link_matters_ = link_matters_ || known.message_seconds > 0;
+  if (Latency(w) > Latency(slowest_link_)) slowest_link_ = w;
+  OnEvent(StepTick{}, now, out);
+}
+
+void AdaptiveStep::AddCopy(PartitionId partition, WorkerId holder) {
+  setting_.holders[partition].push_back(holder);
+}
+
+void AdaptiveStep::DropCopies(WorkerId holder) {
+  for (auto& holders : setting_.holders) std::erase(holders, holder);
+}
+
 // --- Decisions ---
 
 double AdaptiveStep::DryAt(WorkerId w) const {
@@ -222,7 +260,7 @@ void AdaptiveStep::AddMovable(std::vector<BalanceWorker>& view) const {
     const Worker& worker = workers_[w];
     if (!worker.live) continue;
     const double begun = now_ + Latency(w);
-    auto i = worker.forecast.done() + 1;
+    auto i = worker.forecast.done() + setting_.workers[w].report_every;
     while (i < worker.list.size() && worker.forecast.DoneAt(i, now_) < begun) ++i;
     for (; i < worker.list.size(); ++i) {
       if (asked_for_[worker.list[i]] == kNobody) view[w].movable.push_back(worker.list[i]);

@@ -25,6 +25,26 @@ class AdaptiveStep final : public StepPolicy {
   void OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) override;
   double NextTick() const override { return next_tick_; }
 
+  // What happens to a job besides, and not in the step model. What it causes comes with the next
+  // event, Join apart.
+  // One that was lost or did not take part is there, with nothing leased to it.
+  void Join(WorkerId worker, const StepWorker& known, double now, std::vector<StepCommand>& out);
+  void AddCopy(PartitionId partition, WorkerId holder);
+  void DropCopies(WorkerId holder);
+
+  // Leased to nobody, because no live worker holds them.
+  const std::vector<PartitionId>& orphans() const { return orphans_; }
+  // Entries that it was given and no vector covers yet.
+  size_t Owes(WorkerId worker) const {
+    return worker < workers_.size() ? workers_[worker].list.size() - workers_[worker].spent : 0;
+  }
+  // Of those, how many are not known to be computed.
+  size_t Uncomputed(WorkerId worker) const {
+    return worker < workers_.size()
+               ? workers_[worker].list.size() - workers_[worker].forecast.done()
+               : 0;
+  }
+
  private:
   struct Worker {
     explicit Worker(Forecast as_known) : forecast(as_known) {}

@@ -16,8 +16,12 @@ constexpr double kPatience = 1.25;
 
 }  // namespace
 
-Forecast::Forecast(double seconds_per_partition, double overhead_seconds, double latency_seconds)
-    : prior_(seconds_per_partition), overhead_(overhead_seconds), latency_(latency_seconds) {}
+Forecast::Forecast(double seconds_per_partition, double overhead_seconds, double latency_seconds,
+                   uint32_t report_every)
+    : prior_(seconds_per_partition),
+      overhead_(overhead_seconds),
+      latency_(latency_seconds),
+      report_every_(report_every) {}
 
 void Forecast::Start(double time) { since_ = std::max(since_, time); }
 
@@ -38,7 +42,7 @@ double Forecast::Expected() const {
 double Forecast::Seconds(double time) const {
   const double expected = Expected();
   const double silent = time - latency_ - since_ - (done_ == 0 ? overhead_ : 0);
-  return silent > kPatience * expected ? silent : expected;
+  return silent > kPatience * expected * report_every_ ? silent / report_every_ : expected;
 }
 
 double Forecast::DoneAt(uint32_t entry, double time) const {

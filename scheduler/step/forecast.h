@@ -10,8 +10,10 @@ namespace motley {
 // when it was sent.
 class Forecast {
  public:
-  // `latency_seconds`: a report is known that long after it was sent.
-  Forecast(double seconds_per_partition, double overhead_seconds, double latency_seconds);
+  // `latency_seconds`: a report is known that long after it was sent. One comes after every
+  // `report_every` entries.
+  Forecast(double seconds_per_partition, double overhead_seconds, double latency_seconds,
+           uint32_t report_every = 1);
 
   // It had nothing to do until `time`, and has since.
   void Start(double time);
@@ -31,6 +33,7 @@ class Forecast {
   double prior_;
   double overhead_;
   double latency_;
+  double report_every_;
   double worked_ = 0;  // Seconds that the reported entries took.
   double since_ = 0;   // Of the last report, or start.
   uint32_t done_ = 0;

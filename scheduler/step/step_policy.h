@@ -24,13 +24,15 @@ struct StepWorker {
   double latency_seconds = 0;        // One way, of a control message.
   double message_seconds = 0;        // For which one of its vectors occupies the server's link.
   bool live = true;
-  double send_seconds = 0;  // For which one of its vectors occupies its own link, before.
+  double send_seconds = 0;    // For which one of its vectors occupies its own link, before.
+  uint32_t report_every = 1;  // Partitions between two of its reports, > 0.
 };
 
 // Workers are numbered by their place in `workers`.
 struct StepSetting {
   std::vector<StepWorker> workers;
   std::vector<std::vector<WorkerId>> holders;  // By partition; the primary first.
+  double least_pace_seconds = 0;               // Decisions need not be closer together than this.
 };
 
 // --- Events ---
