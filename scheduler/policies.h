@@ -21,4 +21,8 @@ struct SchedulingPolicy {
 // Every policy, in the order of --help.
 const std::vector<SchedulingPolicy>& SchedulingPolicies();
 
+// The one that serves `options.code`: leases for "adaptive", the coded one for gradient codes.
+Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options,
+                                                 RowsToReplace rows_to_replace);
+
 }  // namespace motley

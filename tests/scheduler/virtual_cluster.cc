@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "scheduler/policies.h"
+
 namespace motley {
 namespace {
 
@@ -20,7 +22,7 @@ VirtualCluster::VirtualCluster(const SchedulerOptions& options, std::vector<doub
                                uint64_t seed) {
   options_ = options;
   random_ = Random(seed, Stream::kTest);
-  auto made = MakeCodedScheduler(
+  auto made = MakeScheduler(
       options, [this](const std::vector<bool>& absent) { return decoder_.RowsToReplace(absent); });
   scheduler_ = std::move(made).value();
   fakes_.resize(speeds.size());
@@ -84,8 +86,10 @@ void VirtualCluster::Birth(WorkerId worker) {
   fake.alive = true;
   ++fake.life;
   fake.queue.clear();
+  fake.list = {};
   fake.paused_until = Time{};
   FromWorker(worker, [this, worker] {
+    VoidLeases(worker);
     fakes_[worker].server_live = true;
     fakes_[worker].server_life = fakes_[worker].life;
     fakes_[worker].placed.assign(options_.partitions, false);
@@ -108,6 +112,7 @@ void VirtualCluster::Death(WorkerId worker, const char* why) {
   loop_.After(FromSeconds(kDetectSeconds), [this, worker, life, why] {
     if (fakes_[worker].life != life) return;  // Already started again.
     fakes_[worker].server_live = false;
+    VoidLeases(worker);
     Tell(WorkerLost{worker, Status::Unavailable(why)});
   });
 }
@@ -202,7 +207,7 @@ void VirtualCluster::Arm() {
   if (timer_) loop_.Cancel(*timer_);
   timer_.reset();
   if (ended_ || scheduler_->Deadline() == kNever) return;
-  timer_ = loop_.After(scheduler_->Deadline() - loop_.Now(), [this] {
+  timer_ = loop_.After(std::max(Duration::zero(), scheduler_->Deadline() - loop_.Now()), [this] {
     timer_.reset();
     Tell(Tick{});
   });
@@ -214,12 +219,15 @@ void VirtualCluster::Do(const OpenStep& command) {
   }
   if (committing_) Violate(fmt::format("step {} opened during a commit", command.step));
   if (const Status status = Validate(*command.code); !status.ok()) Violate(status.ToString());
-  const bool restart = open_ == command.step;
-  open_ = command.step;
+  leasing_ = false;
   decoder_.Open(command.code);
-  if (restart) return;
-  for (const auto& [step, change] : speed_changes_) {
-    if (step == command.step) fakes_[change.first].speed = change.second;
+  Opened(command.step);
+}
+
+void VirtualCluster::Opened(StepId step) {
+  if (std::exchange(open_, step) == step) return;  // Again.
+  for (const auto& [at, change] : speed_changes_) {
+    if (at == step) fakes_[change.first].speed = change.second;
   }
 }
 
@@ -259,13 +267,28 @@ void VirtualCluster::Do(const AssignRow& command) {
 
 void VirtualCluster::Do(const CancelWork& command) {
   if (!CheckLive(command.worker, "CancelWork")) return;
-  ToWorker(command.worker, [this, command](Fake&) { CancelJobs(command.worker, command.step); });
+  if (leasing_) {
+    if (!fakes_[command.worker].mirror.open) Violate("a cancel of what is not leased");
+    VoidLeases(command.worker);
+  }
+  ToWorker(command.worker, [this, command](Fake& fake) {
+    CancelJobs(command.worker, command.step);
+    if (fake.list.life == 0 || fake.list.step > command.step) return;
+    fake.list = {};
+    FromWorker(command.worker, [this, command] {
+      Tell(WorkerProgress{command.worker, 0, Duration::zero()});
+    });
+  });
 }
 
 void VirtualCluster::Do(const CommitStep& command) {
   if (open_ != command.step || committing_) Violate("a commit out of turn");
-  if (!decoder_.Decodable()) return Violate("a commit of what does not decode");
-  worst_error_ = std::max(worst_error_, decoder_.Error());
+  if (leasing_) {
+    CheckCoverage();
+  } else {
+    if (!decoder_.Decodable()) return Violate("a commit of what does not decode");
+    worst_error_ = std::max(worst_error_, decoder_.Error());
+  }
   committing_ = true;
   loop_.After(FromSeconds(0.001), [this, step = command.step] {
     committing_ = false;

@@ -29,6 +29,9 @@ class VirtualCluster {
   void SpoilNext(double at_seconds, WorkerId worker, bool touched);  // Its next answer is refused.
   // When the step opens.
   void SetSpeedAtStep(StepId step, WorkerId worker, double speed);
+  // Of leases: partitions between two reports, and the time that a vector takes.
+  void ReportEvery(uint32_t partitions) { report_every_ = partitions; }
+  void SetVectorSeconds(double seconds) { vector_seconds_ = seconds; }
 
   // Runs until the job ends or `limit_seconds` of virtual time have passed (a violation).
   void Run(double limit_seconds);
@@ -50,7 +53,29 @@ class VirtualCluster {
     uint64_t samples;
     bool spoiled;
   };
+  // What a worker computes under leases. `life` tells lists apart that one worker had.
+  struct LeaseList {
+    StepId step = 0;
+    uint64_t life = 0;
+    std::vector<PartitionId> partitions;
+    uint32_t done = 0, sent = 0;
+    uint32_t computing = 0;  // Of those that follow.
+    bool told = false;
+    uint64_t started = 0;  // Chunks; those of void lists do not finish.
+    Duration compute{};
+  };
+  // What the server knows of it.
+  struct LeaseMirror {
+    bool open = false;
+    uint64_t life = 0;
+    std::vector<PartitionId> partitions;
+    uint32_t spent = 0;
+    uint32_t released = 0;  // Revocations answered.
+    uint32_t asked = 0;
+  };
   struct Fake {
+    LeaseList list;
+    LeaseMirror mirror;
     double speed = 1;
     bool alive = false;
     uint64_t life = 0;  // Messages of earlier lives are dropped.
@@ -86,6 +111,21 @@ class VirtualCluster {
   void Do(const DropWorker& command);
   void Do(const EndJob& command);
   void Do(const Notify& command);
+
+  // Leases (virtual_leases.cc).
+  void Do(const OpenLeases& command);
+  void Do(const ExtendLease& command);
+  void Do(const RevokeLease& command);
+  void Do(const SendLease& command);
+  void Opened(StepId step);
+  void VoidLeases(WorkerId worker);
+  void CheckCoverage();
+  void StartChunk(WorkerId worker);
+  void FinishChunk(WorkerId worker, uint64_t number);
+  void SendVector(WorkerId worker);
+  void VectorCame(WorkerId worker, const LeaseList& as_sent, bool spoiled);
+  // Delivers what a worker says about its list, or only that it spoke when the list is void.
+  void FromList(WorkerId worker, uint64_t life, double seconds, Task task);
   void Violate(std::string what);
   void Digest(uint64_t value);
   bool CheckLive(WorkerId worker, const char* command);
@@ -94,6 +134,12 @@ class VirtualCluster {
   Random random_{0, Stream::kTest};
   VirtualLoop loop_;
   TinyDecoder decoder_;
+  bool leasing_ = false;             // The open step is worked off by leases.
+  std::vector<WorkerId> leased_to_;  // By partition; kNoWorker: nobody.
+  std::vector<bool> covered_;        // By vectors that came.
+  uint64_t lists_ = 0;
+  uint32_t report_every_ = 1;
+  double vector_seconds_ = 0.001;
   std::vector<Fake> fakes_;
   std::unique_ptr<Scheduler> scheduler_;
   std::optional<TimerId> timer_;

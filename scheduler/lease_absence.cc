@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// How LeaseScheduler tells slow workers from silent ones, and goes on without the latter.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "scheduler/lease_scheduler.h"
+
+namespace motley {
+namespace {
+
+constexpr WorkerId kNobody = std::numeric_limits<WorkerId>::max();
+// Ticks of a step in which nobody speaks become as rare as this part of the silence.
+constexpr int kQuietTicks = 16;
+// What one that lives but does not get on would have to save, in the time it takes others to
+// compute what it owes: waiting longer than that costs more than it can.
+constexpr double kStuck = 2;
+constexpr uint32_t kMostBackoff = 6;  // Of the limit for answers, doubled for everybody who comes
+                                      // back after it.
+
+}  // namespace
+
+bool LeaseScheduler::TakesPart(WorkerId worker) const {
+  return worker < watches_.size() && watches_[worker].takes_part;
+}
+
+// --- Silence ---
+
+Duration LeaseScheduler::AnswerLimit(WorkerId worker) const {
+  const LeaseHabits& habits = habits_[worker];
+  const double round_trip = habits.round_trips > 0 ? 2 * habits.latency : 0;
+  return answers_.Limit(round_trip, watches_[worker].placed) *
+         (1 << std::min(habits.fenced, kMostBackoff));
+}
+
+// When its silence is no longer normal.
+Time LeaseScheduler::Due(WorkerId id) const {
+  const LeaseWatch& watch = watches_[id];
+  if (!watch.takes_part || watch.helpless) return kNever;
+  const Worker& worker = members_[id];
+  if (!watch.asks.empty()) {
+    return std::max(worker.waiting_since, watch.asks.front().at) + AnswerLimit(id);
+  }
+  return open_->Owes(id) > 0 ? worker.waiting_since + worker.patience : kNever;
+}
+
+bool LeaseScheduler::OthersAreAwake(WorkerId id) const {
+  for (WorkerId other = 0; other < watches_.size(); ++other) {
+    if (other == id || !TakesPart(other) || watches_[other].helpless) continue;
+    if (now_ < Due(other)) return true;
+  }
+  return false;
+}
+
+void LeaseScheduler::WhenSilent(WorkerId id) {
+  if (watches_[id].asks.empty()) return Ping(id);
+  if (OthersAreAwake(id)) return Fence(id, true);
+  watches_[id].helpless = some_helpless_ = true;
+}
+
+void LeaseScheduler::Ping(WorkerId id) {
+  watches_[id].asks.push_back({now_, true});
+  Do(RevokeLease{id, step_, {}});
+}
+
+// Its leases move on; what it still sends counts for nothing.
+void LeaseScheduler::Fence(WorkerId id, bool silent) {
+  Measure(id);
+  if (silent) {
+    ++habits_[id].fenced;
+    members_[id].speed_bound = 0;  // Its silence says nothing about its speed.
+  }
+  LeaseWatch& watch = watches_[id];
+  watch.takes_part = false;
+  watch.fenced = true;
+  watch.asks.clear();
+  ++members_[id].stats.late;
+  members_[id].free = !silent;
+  Cancel(id);
+  Tell(StepWorkerLost{id});
+  PlaceStranded();
+}
+
+// --- Slowness ---
+
+// When one that owes partitions should no longer be waited for, though it lives.
+Time LeaseScheduler::StuckDue(WorkerId id) const {
+  double rate = 0;
+  for (WorkerId other = 0; other < watches_.size(); ++other) {
+    if (other != id && TakesPart(other) && SecondsOf(other) > 0) rate += 1 / SecondsOf(other);
+  }
+  if (rate == 0) return kNever;
+  const double again = static_cast<double>(open_->Owes(id)) / rate;
+  return watches_[id].moved + members_[id].patience + FromSeconds(kStuck * again);
+}
+
+// Of those that owe partitions, when nobody else has anything to do and all of them are stuck: who
+// has been for longest. `due`: when that is so, or kNever.
+WorkerId LeaseScheduler::LongestStuck(Time& due) const {
+  due = Time::min();
+  bool idle = false;
+  WorkerId longest = kNobody;
+  for (WorkerId id = 0; id < watches_.size(); ++id) {
+    if (!TakesPart(id)) continue;
+    if (open_->Owes(id) == 0) {
+      idle = true;
+      continue;
+    }
+    const Time stuck = open_->Uncomputed(id) > 0 ? StuckDue(id) : kNever;
+    due = std::max(due, stuck);
+    if (longest == kNobody || watches_[id].moved < watches_[longest].moved) longest = id;
+  }
+  if (!idle || longest == kNobody) due = kNever;
+  return longest;
+}
+
+// --- Time ---
+
+Time LeaseScheduler::TickDue() const {
+  const double tick = open_->NextTick();
+  if (tick == std::numeric_limits<double>::infinity()) return kNever;
+  return opened_ + FromSeconds(tick) + (told_ - last_word_) / kQuietTicks;
+}
+
+Time LeaseScheduler::StepDue() const {
+  Time due = TickDue();
+  for (WorkerId id = 0; id < watches_.size(); ++id) due = std::min(due, Due(id));
+  Time stuck;
+  LongestStuck(stuck);
+  due = std::min(due, stuck);
+  if (open_->orphans().empty()) return due;
+  for (WorkerId id = 0; id < watches_.size(); ++id) {
+    if (MayComeBack(id)) due = std::min(due, members_[id].waiting_since + members_[id].patience);
+  }
+  return due;
+}
+
+Time LeaseScheduler::AnswersDue() const {
+  Time due = Time::min();
+  for (WorkerId id = 0; id < watches_.size(); ++id) {
+    if (!TakesPart(id) || open_->Owes(id) == 0) continue;
+    due = std::max(due, members_[id].waiting_since + members_[id].patience);
+  }
+  return due;
+}
+
+void LeaseScheduler::TickInStep() {
+  if (now_ >= TickDue()) Tell(StepTick{});
+  for (WorkerId id = 0; id < watches_.size() && phase_ == Phase::kRunning; ++id) {
+    if (now_ >= Due(id)) WhenSilent(id);
+  }
+  if (phase_ != Phase::kRunning) return;
+  Time due;
+  const WorkerId stuck = LongestStuck(due);
+  if (now_ >= due) Fence(stuck, false);
+  PlaceStranded();
+}
+
+// --- Who comes ---
+
+void LeaseScheduler::Spoke(WorkerId id) {
+  last_word_ = now_;
+  JudgeAnew();
+  TakeBack(id);
+  if (!TakesPart(id)) members_[id].free = members_[id].ready;
+  if (phase_ == Phase::kRunning) GiveWork(id);
+}
+
+// Somebody is there: the silent ones can be done without.
+void LeaseScheduler::JudgeAnew() {
+  if (!some_helpless_) return;
+  for (LeaseWatch& watch : watches_) watch.helpless = false;
+  some_helpless_ = false;
+}
+
+void LeaseScheduler::GiveWork(WorkerId id) {
+  if (id >= watches_.size()) {
+    watches_.resize(members_.size());
+    habits_.resize(members_.size());
+  }
+  if (TakesPart(id)) {
+    members_[id].free = open_->Owes(id) == 0;
+    return SetPatience(id);
+  }
+  if (!members_[id].ready || (RejectedInStep(id) && !OnlyRejectedAreLeft())) return;
+  if (watches_[id].fenced && OthersAreAwake(id)) return;
+  watches_[id] = LeaseWatch{};
+  watches_[id].takes_part = true;
+  JudgeAnew();
+  const std::vector<WorkerId> candidates = members_.Candidates();
+  const std::vector<double> speeds = members_.SpeedsOf(candidates);
+  const auto at = std::find(candidates.begin(), candidates.end(), id) - candidates.begin();
+  std::vector<StepCommand> commands;
+  told_ = now_;
+  open_->Join(id, Known(id, speeds[static_cast<size_t>(at)]), Elapsed(), commands);
+  CarryOut(commands);
+  PlaceStranded();
+}
+
+void LeaseScheduler::VoidWork(WorkerId id) {
+  for (auto& holders : copies_) std::erase(holders, id);
+  copies_wanted_ = true;
+  if (id >= watches_.size()) return;
+  const bool took_part = TakesPart(id);
+  watches_[id] = LeaseWatch{};
+  if (phase_ != Phase::kRunning) return;
+  open_->DropCopies(id);
+  if (!took_part) return;
+  if (open_->Owes(id) > 0) ++members_[id].stats.late;
+  Tell(StepWorkerLost{id});
+}
+
+void LeaseScheduler::ReplaceAbsent() {
+  for (WorkerId id = 0; id < watches_.size() && phase_ == Phase::kRunning; ++id) {
+    const Worker& worker = members_[id];
+    if (worker.live && worker.free && !TakesPart(id)) GiveWork(id);
+  }
+  PlaceStranded();
+}
+
+// --- What nobody holds ---
+
+// Whether one that does not take part can still be expected to in this step.
+bool LeaseScheduler::MayComeBack(WorkerId id) const {
+  const Worker& worker = members_[id];
+  return worker.live && worker.ready && !worker.left_out && !TakesPart(id) &&
+         !watches_[id].fenced && !RejectedInStep(id) && !worker.Overdue(now_);
+}
+
+void LeaseScheduler::PlaceStranded() {
+  if (phase_ != Phase::kRunning || open_->orphans().empty()) return;
+  bool any = false;
+  std::vector<size_t> more(watches_.size(), 0);
+  std::vector<std::vector<PartitionId>> taken(watches_.size());
+  for (const PartitionId p : open_->orphans()) {
+    if (std::any_of(copies_[p].begin(), copies_[p].end(),
+                    [this](WorkerId w) { return MayComeBack(w); })) {
+      continue;
+    }
+    const WorkerId taker = TakerOf(p, more);
+    if (taker == kNobody) break;
+    ++more[taker];
+    if (!members_[taker].holds[p]) taken[taker].push_back(p);
+    open_->AddCopy(p, taker);
+    any = true;
+  }
+  for (WorkerId w = 0; w < taken.size(); ++w) {
+    if (taken[w].empty()) continue;
+    watches_[w].placed += static_cast<uint32_t>(taken[w].size());
+    Place(w, std::move(taken[w]));
+  }
+  if (any) Tell(StepTick{});
+}
+
+// Who would have it done first, besides what it owes and so many more.
+WorkerId LeaseScheduler::TakerOf(PartitionId stranded, const std::vector<size_t>& more) const {
+  WorkerId best = kNobody;
+  double first = std::numeric_limits<double>::infinity();
+  for (WorkerId w = 0; w < watches_.size(); ++w) {
+    if (!TakesPart(w) || watches_[w].helpless) continue;
+    if (members_[w].holds[stranded]) return w;  // Since this step.
+    const double done = static_cast<double>(open_->Owes(w) + more[w] + 1) * SecondsOf(w);
+    if (done < first) best = w, first = done;
+  }
+  return best;
+}
+
+}  // namespace motley

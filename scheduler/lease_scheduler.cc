@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/lease_scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/plan.h"
+
+namespace motley {
+
+LeaseScheduler::LeaseScheduler(SchedulerOptions options)
+    : BulkSynchronous(std::move(options)), copies_(options_.partitions) {}
+
+SchedulerStats LeaseScheduler::Stats() const {
+  SchedulerStats stats = totals_;
+  stats.tolerates = plan_.copies > 0 ? plan_.copies - 1 : 0;
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    stats.workers.push_back(members_[id].stats);
+    WorkerStats& worker = stats.workers.back();
+    worker.speed = members_[id].speed();
+    if (id < plan_.primary.size()) {
+      worker.share = static_cast<double>(plan_.primary[id]) / options_.partitions;
+    }
+  }
+  return stats;
+}
+
+void LeaseScheduler::OnOther(const Event& event) {
+  std::visit(
+      [this](const auto& e) {
+        if constexpr (requires { On(e); }) On(e);  // It has no rows.
+      },
+      event);
+}
+
+// --- Between steps ---
+
+bool LeaseScheduler::PlanAnew() {
+  const std::vector<WorkerId> candidates = members_.Candidates();
+  steady_.Add(candidates, members_.SpeedsOf(candidates), members_.NoiseOf(candidates));
+  const std::vector<double> speeds = steady_.Of(candidates);
+  const bool looks =
+      options_.shares != Shares::kEqual && pace_.WorthALook(step_, candidates, speeds);
+  if (!plan_void_ && !looks) return true;
+  pace_.Looked(candidates, speeds);
+  Result<LeasePlan> fresh =
+      MakeLeasePlan(options_, RequestFor(options_, candidates, speeds), WantedOrThere());
+  if (!fresh.ok()) {
+    End(fresh.status());
+    return false;
+  }
+  if (plan_void_ || pace_.Gained(CallsForAnother(*fresh, candidates))) {
+    Adopt(std::move(fresh).value());
+  }
+  return true;
+}
+
+// Steps even out what speeds change as far as copies allow, so only what they cannot is a reason to
+// move data.
+bool LeaseScheduler::CallsForAnother(const LeasePlan& fresh,
+                                     const std::vector<WorkerId>& candidates) const {
+  const auto request = [&](double errors) {
+    return RequestFor(options_, candidates, steady_.Of(candidates, errors));
+  };
+  const Placement there{copies_};
+  double total_speed = 0;
+  for (const double speed : steady_.Of(candidates)) total_speed += speed;
+  ReplanCase numbers;
+  numbers.current_seconds = EvenedSeconds(there, request(0));
+  numbers.fresh_seconds = fresh.step_seconds;
+  numbers.moved_seconds = fresh.moves * (1.0 * options_.batch / options_.partitions) / total_speed;
+  numbers.remaining_steps = options_.steps - step_;
+  return WorthReplanning(numbers) && StepSeconds(request(-kSureOfGain), fresh.primary) <
+                                         EvenedSeconds(there, request(kSureOfGain));
+}
+
+// What the present plan wants first, then what workers hold besides.
+Placement LeaseScheduler::WantedOrThere() const {
+  Placement all = plan_.placement;
+  if (all.holders.empty()) return all;
+  for (PartitionId p = 0; p < all.holders.size(); ++p) {
+    auto& holders = all.holders[p];
+    for (const WorkerId w : copies_[p]) {
+      if (std::find(holders.begin(), holders.end(), w) == holders.end()) holders.push_back(w);
+    }
+  }
+  return all;
+}
+
+void LeaseScheduler::Adopt(LeasePlan plan) {
+  if (plan_.copies > 0) ++totals_.replans;
+  if (!plan.compromise.empty() && plan.compromise != plan_.compromise) Say(plan.compromise);
+  plan_ = std::move(plan);
+  plan_void_ = false;
+  copies_wanted_ = true;
+  pace_.Adopted(step_);
+}
+
+Result<std::unique_ptr<Scheduler>> MakeLeaseScheduler(const SchedulerOptions& options,
+                                                      RowsToReplace /*there are no rows*/) {
+  MOTLEY_RETURN_IF_ERROR(CheckBulkOptions(options));
+  return std::unique_ptr<Scheduler>(std::make_unique<LeaseScheduler>(options));
+}
+
+}  // namespace motley

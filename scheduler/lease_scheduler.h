@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bulk-synchronous policy with exclusive leases (MakeLeaseScheduler). Data is placed so that
+// every partition has copies; each step is worked off by an AdaptiveStep over who is there, and
+// ends when the vectors that came cover every partition once.
+//
+// A worker that says nothing for longer than is normal, also when asked, is fenced: its leases go
+// to others, and it takes part again when it has spoken. A partition that nobody holds any more is
+// sent to others within the step, which is then late but never given up while a worker lives.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "scheduler/bulk_synchronous.h"
+#include "scheduler/deadline.h"
+#include "scheduler/lease_plan.h"
+#include "scheduler/lease_watch.h"
+#include "scheduler/plan_pace.h"
+#include "scheduler/steady_speeds.h"
+#include "scheduler/step/adaptive_step.h"
+
+namespace motley {
+
+class LeaseScheduler final : public BulkSynchronous {
+ public:
+  explicit LeaseScheduler(SchedulerOptions options);  // Sane ones.
+
+  SchedulerStats Stats() const override;
+
+ private:
+  void OnOther(const Event& event) override;
+  void On(const LeaseProgress& event);
+  void On(const LeaseReleased& event);
+  void On(const LeaseVector& event);
+  void On(const RowRejected& event);
+  void On(const RowLate& event);
+
+  // Between steps.
+  bool PlanAnew() override;
+  bool CallsForAnother(const LeasePlan& fresh, const std::vector<WorkerId>& candidates) const;
+  Placement WantedOrThere() const;
+  void Adopt(LeasePlan plan);
+
+  // A step's beginning and end (lease_step.cc).
+  void OpenStepNow() override;
+  StepSetting Setting() const;
+  StepWorker Known(WorkerId worker, double speed) const;
+  void PlaceWithoutCopies();
+  void SendCopies();
+  void CancelAll() override;
+  void CloseStep();
+  void Measure(WorkerId worker);
+
+  // Within it.
+  bool InStep(WorkerId worker, StepId step) const;
+  double Elapsed() const { return ToSeconds(now_ - opened_); }
+  double SecondsOf(WorkerId worker) const;  // Per partition.
+  void Tell(const StepEvent& event);
+  void CarryOut(std::vector<StepCommand>& commands);
+  void Carry(ExtendList& command);
+  void Carry(RevokeList& command);
+  void Carry(SendVector& command);
+  void Carry(StepEnough& command);
+  void Place(WorkerId worker, std::vector<PartitionId> partitions);
+  void SetPatience(WorkerId worker);
+
+  // Who is silent, comes back or is gone (lease_absence.cc).
+  Time TickDue() const;  // Of the step's policy.
+  Time StepDue() const override;
+  Time AnswersDue() const override;
+  void TickInStep() override;
+  void Spoke(WorkerId worker) override;
+  void GiveWork(WorkerId worker) override;
+  void VoidWork(WorkerId worker) override;
+  void ReplaceAbsent() override;
+  bool TakesPart(WorkerId worker) const;
+  Time Due(WorkerId worker) const;
+  Time StuckDue(WorkerId worker) const;
+  WorkerId LongestStuck(Time& due) const;
+  Duration AnswerLimit(WorkerId worker) const;
+  bool OthersAreAwake(WorkerId worker) const;
+  bool MayComeBack(WorkerId worker) const;
+  void JudgeAnew();
+  void WhenSilent(WorkerId worker);
+  void Ping(WorkerId worker);
+  void Fence(WorkerId worker, bool silent);
+  void PlaceStranded();
+  WorkerId TakerOf(PartitionId stranded, const std::vector<size_t>& more) const;
+
+  DeadlineModel deadlines_;  // From one report of a worker to the next.
+  DeadlineModel answers_;    // From a RevokeLease to its answer.
+  std::vector<LeaseHabits> habits_;
+  std::vector<LeaseWatch> watches_;
+
+  LeasePlan plan_;
+  SteadySpeeds steady_;
+  PlanPace pace_;
+  std::vector<std::vector<WorkerId>> copies_;  // By partition: who holds it.
+  bool copies_wanted_ = true;                  // Some are not where the plan wants them.
+
+  std::unique_ptr<AdaptiveStep> open_;  // The last step that was opened.
+  Time opened_{};
+  Time told_{};               // Its last event.
+  Time last_word_{};          // Of anybody, in it.
+  std::vector<bool> leased_;  // Partitions that were, in it.
+  bool some_helpless_ = false;
+};
+
+// kInvalidArgument when leases cannot serve the options.
+Result<std::unique_ptr<Scheduler>> MakeLeaseScheduler(const SchedulerOptions& options,
+                                                      RowsToReplace rows_to_replace);
+
+}  // namespace motley

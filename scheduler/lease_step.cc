@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// How LeaseScheduler works off one step.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "scheduler/lease_scheduler.h"
+
+namespace motley {
+namespace {
+
+// Timers of event loops are no finer than about this.
+constexpr double kLeastPaceSeconds = 0.001;
+// Copies that no lease waits for, of each worker and step: they are in the way of what is urgent.
+constexpr size_t kCopiesPerStep = 4;
+// Without progress for this many times what one report takes, a speed is proven wrong.
+constexpr double kSlow = 2;
+
+}  // namespace
+
+// --- The beginning and the end ---
+
+void LeaseScheduler::OpenStepNow() {
+  habits_.resize(members_.size());
+  watches_.assign(members_.size(), LeaseWatch{});
+  opened_ = told_ = last_word_ = now_;
+  leased_.assign(options_.partitions, false);
+  some_helpless_ = false;
+  Do(OpenLeases{step_});
+  for (const WorkerId id : members_.Candidates()) {
+    watches_[id].takes_part = members_[id].free && !RejectedInStep(id);
+  }
+  PlaceWithoutCopies();
+  open_ = std::make_unique<AdaptiveStep>(Setting());
+  std::vector<StepCommand> commands;
+  open_->Begin(commands);
+  CarryOut(commands);
+  ReplaceAbsent();
+  SendCopies();
+}
+
+StepSetting LeaseScheduler::Setting() const {
+  StepSetting setting;
+  setting.least_pace_seconds = kLeastPaceSeconds;
+  setting.workers.resize(members_.size());
+  for (StepWorker& worker : setting.workers) worker.live = false;
+  const std::vector<WorkerId> candidates = members_.Candidates();
+  const std::vector<double> speeds = members_.SpeedsOf(candidates);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    setting.workers[candidates[i]] = Known(candidates[i], speeds[i]);
+    setting.workers[candidates[i]].live = watches_[candidates[i]].takes_part;
+  }
+  setting.holders = copies_;
+  for (PartitionId p = 0; p < copies_.size(); ++p) {
+    auto& holders = setting.holders[p];
+    const auto first = std::find(holders.begin(), holders.end(), plan_.placement.holders[p][0]);
+    if (first != holders.end()) std::rotate(holders.begin(), first, first + 1);
+  }
+  return setting;
+}
+
+StepWorker LeaseScheduler::Known(WorkerId worker, double speed) const {
+  const LeaseHabits& habits = habits_[worker];
+  StepWorker known;
+  known.seconds_per_partition = options_.batch / (options_.partitions * speed);
+  known.overhead_seconds = habits.overhead;
+  known.latency_seconds = habits.latency;
+  known.send_seconds = habits.message;
+  known.report_every = static_cast<uint32_t>(std::lround(habits.chunk));
+  return known;
+}
+
+double LeaseScheduler::SecondsOf(WorkerId worker) const {
+  const double speed = members_[worker].speed();
+  return speed > 0 ? options_.batch / (options_.partitions * speed) : 0;
+}
+
+// What nobody holds goes to whom it is meant for, before anything is leased.
+void LeaseScheduler::PlaceWithoutCopies() {
+  std::vector<std::vector<PartitionId>> missing(members_.size());
+  for (PartitionId p = 0; p < copies_.size(); ++p) {
+    const WorkerId primary = plan_.placement.holders[p][0];
+    if (copies_[p].empty() && TakesPart(primary)) missing[primary].push_back(p);
+  }
+  for (WorkerId w = 0; w < missing.size(); ++w) {
+    watches_[w].placed += static_cast<uint32_t>(missing[w].size());
+    if (!missing[w].empty()) Place(w, std::move(missing[w]));
+  }
+}
+
+// What the plan wants besides is of use from the next step on; whoever computes it first, first.
+void LeaseScheduler::SendCopies() {
+  if (!copies_wanted_ || phase_ != Phase::kRunning) return;
+  copies_wanted_ = false;
+  std::vector<std::vector<PartitionId>> sent(members_.size());
+  for (PartitionId p = 0; p < copies_.size(); ++p) {
+    const auto& wanted = plan_.placement.holders[p];
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const WorkerId w = wanted[i];
+      if (members_.Live(w) && members_[w].holds[p]) continue;
+      copies_wanted_ = true;
+      if (TakesPart(w) && (i == 0 || sent[w].size() < kCopiesPerStep)) sent[w].push_back(p);
+    }
+  }
+  for (WorkerId w = 0; w < sent.size(); ++w) {
+    if (!sent[w].empty()) Place(w, std::move(sent[w]));
+  }
+}
+
+void LeaseScheduler::Place(WorkerId worker, std::vector<PartitionId> partitions) {
+  for (const PartitionId p : partitions) {
+    members_[worker].holds[p] = true;
+    copies_[p].push_back(worker);
+  }
+  members_[worker].stats.placed_partitions += partitions.size();
+  Do(PlacePartitions{worker, std::move(partitions)});
+}
+
+void LeaseScheduler::CancelAll() {
+  for (WorkerId id = 0; id < watches_.size(); ++id) {
+    if (!watches_[id].takes_part) continue;
+    Measure(id);
+    if (open_->Owes(id) > 0) Cancel(id);
+    members_[id].free = true;
+  }
+}
+
+// Everything is covered: nobody who takes part has anything left to do.
+void LeaseScheduler::CloseStep() {
+  Commit();
+  for (WorkerId id = 0; id < watches_.size(); ++id) {
+    Worker& worker = members_[id];
+    if (!worker.live || !worker.ready) continue;
+    if (!watches_[id].takes_part) {
+      if (!worker.heard) ++worker.silent_steps;
+      if (!watches_[id].fenced && !worker.free) ++worker.stats.late;
+      continue;
+    }
+    Measure(id);
+    if (watches_[id].since != Time{}) ++worker.stats.steps_in_time;
+    worker.free = true;
+  }
+}
+
+// Its speed in this step.
+void LeaseScheduler::Measure(WorkerId id) {
+  const LeaseWatch& watch = watches_[id];
+  Worker& worker = members_[id];
+  if (watch.since == Time{}) {  // Nothing can be said, and a bound may be out of date.
+    worker.speed_bound *= 2;
+    return;
+  }
+  const double per_partition = static_cast<double>(options_.batch) / options_.partitions;
+  if (watch.done > 0) {
+    const auto samples = std::max<int64_t>(1, std::llround(watch.done * per_partition));
+    worker.estimator.Add(static_cast<uint64_t>(samples), watch.compute);
+    worker.speed_bound = 0;
+    worker.stats.samples += static_cast<uint64_t>(samples);
+    habits_[id].SawChunk(watch.chunk);
+  } else if (open_->Owes(id) > 0 && watch.placed == 0) {
+    const double seconds = ToSeconds(now_ - watch.since) - habits_[id].overhead;
+    if (seconds > kSlow * habits_[id].chunk * SecondsOf(id)) {
+      worker.speed_bound = per_partition / seconds;
+    }
+  }
+}
+
+// --- Within the step ---
+
+bool LeaseScheduler::InStep(WorkerId worker, StepId step) const {
+  return phase_ == Phase::kRunning && step == step_ && TakesPart(worker);
+}
+
+void LeaseScheduler::Tell(const StepEvent& event) {
+  told_ = now_;
+  std::vector<StepCommand> commands;
+  open_->OnEvent(event, Elapsed(), commands);
+  CarryOut(commands);
+}
+
+void LeaseScheduler::CarryOut(std::vector<StepCommand>& commands) {
+  for (StepCommand& command : commands) {
+    std::visit([this](auto& c) { Carry(c); }, command);
+  }
+}
+
+void LeaseScheduler::Carry(ExtendList& command) {
+  const WorkerId id = command.worker;
+  Worker& worker = members_[id];
+  LeaseWatch& watch = watches_[id];
+  std::vector<PartitionId> missing;
+  for (const PartitionId p : command.partitions) {
+    if (!worker.holds[p]) missing.push_back(p);
+    if (leased_[p]) ++totals_.rows_reassigned;
+    leased_[p] = true;
+  }
+  watch.placed += static_cast<uint32_t>(missing.size());
+  if (!missing.empty()) Place(id, std::move(missing));
+  if (watch.since == Time{}) watch.since = now_;
+  if (open_->Uncomputed(id) == command.partitions.size()) watch.moved = now_;
+  if (worker.free) worker.waiting_since = now_;
+  worker.free = false;
+  worker.assigned_in = step_;
+  SetPatience(id);
+  Do(ExtendLease{id, step_, std::move(command.partitions)});
+}
+
+void LeaseScheduler::Carry(RevokeList& command) {
+  watches_[command.worker].asks.push_back({now_, false});
+  Do(RevokeLease{command.worker, step_, std::move(command.partitions)});
+}
+
+void LeaseScheduler::Carry(SendVector& command) {
+  watches_[command.worker].told = now_;
+  Do(SendLease{command.worker, step_, command.now});
+}
+
+void LeaseScheduler::Carry(StepEnough&) { CloseStep(); }
+
+// How long after its last word the next one is due.
+void LeaseScheduler::SetPatience(WorkerId id) {
+  const LeaseWatch& watch = watches_[id];
+  const LeaseHabits& habits = habits_[id];
+  double expected = 2 * habits.latency;
+  if (const size_t left = open_->Uncomputed(id); left > 0) {
+    expected += std::min(habits.chunk, static_cast<double>(left)) * SecondsOf(id);
+    if (watch.done == 0) expected += habits.overhead;
+  } else {
+    expected += habits.message;
+  }
+  members_[id].patience = deadlines_.Limit(expected, watch.placed);
+}
+
+// --- Its events ---
+
+void LeaseScheduler::On(const LeaseProgress& event) {
+  if (!members_.Live(event.worker)) return;
+  Hear(event.worker);
+  if (InStep(event.worker, event.step)) {
+    LeaseWatch& watch = watches_[event.worker];
+    LeaseHabits& habits = habits_[event.worker];
+    if (event.done > watch.done) {
+      const uint32_t more = event.done - watch.done;
+      const double elapsed = ToSeconds(now_ - watch.moved);
+      double expected = 2 * habits.latency + more * SecondsOf(event.worker);
+      if (watch.done == 0) expected += habits.overhead;
+      if (members_[event.worker].estimator.settled()) {
+        deadlines_.AddArrival(now_ - watch.moved, expected, watch.placed);
+      }
+      if (watch.done == 0 && watch.placed == 0 && watch.since == opened_) {
+        habits.SawOverhead(elapsed - ToSeconds(event.compute) - habits.latency);
+      }
+      watch.chunk = std::max(watch.chunk, more);
+      watch.done = event.done;
+      watch.compute = event.compute;
+      watch.moved = now_;
+      watch.placed = 0;
+      if (habits.round_trips == 0 && watch.asks.empty()) Ping(event.worker);
+    }
+    Tell(ListProgress{event.worker, event.done});
+  }
+  Spoke(event.worker);
+}
+
+void LeaseScheduler::On(const LeaseReleased& event) {
+  if (!members_.Live(event.worker)) return;
+  Hear(event.worker);
+  if (InStep(event.worker, event.step) && !watches_[event.worker].asks.empty()) {
+    auto& asks = watches_[event.worker].asks;
+    LeaseHabits& habits = habits_[event.worker];
+    const LeaseWatch::Ask ask = asks.front();
+    asks.pop_front();
+    if (habits.round_trips > 0) answers_.AddArrival(now_ - ask.at, 2 * habits.latency, 0);
+    habits.SawRoundTrip(ToSeconds(now_ - ask.at));
+    habits.fenced = 0;
+    if (!ask.ping) Tell(ListReleased{event.worker, event.partitions});
+  }
+  Spoke(event.worker);
+}
+
+void LeaseScheduler::On(const LeaseVector& event) {
+  if (!members_.Live(event.worker)) return;
+  Hear(event.worker);
+  if (InStep(event.worker, event.step)) {
+    const LeaseWatch& watch = watches_[event.worker];
+    LeaseHabits& habits = habits_[event.worker];
+    if (watch.told != Time{} && open_->Uncomputed(event.worker) == 0) {
+      // From when it had computed all and knew that it was to send; both are known here later.
+      const double told = ToSeconds(watch.told - opened_) + 2 * habits.latency;
+      habits.SawVector(Elapsed() - std::max(told, ToSeconds(watch.moved - opened_)));
+    }
+    Tell(VectorArrived{event.worker, event.entries});
+    if (phase_ == Phase::kRunning) {
+      members_[event.worker].free = open_->Owes(event.worker) == 0;
+    }
+  }
+  Spoke(event.worker);
+}
+
+void LeaseScheduler::On(const RowLate& event) {
+  if (!members_.Live(event.worker)) return;
+  Hear(event.worker);
+  Spoke(event.worker);
+}
+
+void LeaseScheduler::On(const RowRejected& event) {
+  if (!members_.Live(event.worker)) return;
+  Hear(event.worker);
+  CountRefused(event.worker);
+  if (!InStep(event.worker, event.step)) return Spoke(event.worker);
+  Fence(event.worker, false);
+  Refuse(event);
+}
+
+}  // namespace motley

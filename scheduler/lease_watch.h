@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker's messages say about how long its messages take, and when its silence is no longer
+// normal. Pure bookkeeping of one worker; decides nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "base/time.h"
+#include "scheduler/deadline.h"
+
+namespace motley {
+
+// Learned over steps.
+struct LeaseHabits {
+  double latency = 0.0005;  // Seconds, one way, of a control message.
+  double overhead = 0;      // Seconds of a step before its first partition.
+  double chunk = 1;         // Partitions between two reports.
+  double message = 0;       // Seconds that its vector takes.
+  uint32_t round_trips = 0, overheads = 0, vectors = 0;  // Measured.
+  uint32_t fenced = 0;  // Times in a row, without an answer in between.
+
+  void SawRoundTrip(double seconds);
+  void SawOverhead(double seconds);
+  void SawChunk(double partitions);
+  void SawVector(double seconds);
+};
+
+// In the open step.
+struct LeaseWatch {
+  struct Ask {
+    Time at;
+    bool ping;  // Asked for nothing but a word.
+  };
+
+  bool takes_part = false;
+  bool fenced = false;    // Does not take part any more.
+  bool helpless = false;  // Silent, but nobody is there to do its work.
+  uint32_t done = 0;      // As reported.
+  Duration compute{};     // Of those.
+  uint32_t chunk = 0;     // Most partitions between two reports.
+  uint32_t placed = 0;    // Partitions sent because a lease needed them.
+  Time since{};           // Its first lease.
+  Time moved{};           // It was given something to begin with, or got on.
+  Time told{};            // To send its vector.
+  std::deque<Ask> asks;   // Not answered yet.
+};
+
+}  // namespace motley

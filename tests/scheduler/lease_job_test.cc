@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole jobs worked off by leases, in virtual time: faults, wrong speeds, and many seeds. That
+// leases never overlap and every step covers each partition once, the virtual cluster checks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tests/scheduler/virtual_cluster.h"
+
+namespace motley {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+SchedulerOptions Options(uint32_t workers, uint64_t steps, uint32_t tolerate = 1) {
+  SchedulerOptions options;
+  options.workers = workers;
+  options.partitions = workers * 16;
+  options.code = "adaptive";
+  options.tolerate = tolerate;
+  options.batch = workers * 64;
+  options.steps = steps;
+  return options;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::vector<double> Slice(const std::vector<double>& values, size_t begin, size_t end) {
+  return {values.begin() + static_cast<std::ptrdiff_t>(begin),
+          values.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+double Ideal(const SchedulerOptions& options, const std::vector<double>& speeds) {
+  return options.batch / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+}
+
+void ExpectDone(const VirtualCluster& cluster, const std::string& what = "") {
+  EXPECT_THAT(cluster.violations(), IsEmpty()) << what;
+  EXPECT_TRUE(cluster.end_status().ok()) << what << cluster.end_status().ToString();
+}
+
+const std::vector<double> kLab = {200, 200, 400, 400, 800, 800, 800, 1200};
+
+TEST(LeaseJob, UndisturbedStepsStayNearTheIdeal) {
+  for (const uint32_t every : {1u, 3u}) {
+    const SchedulerOptions options = Options(8, 200);
+    VirtualCluster cluster(options, kLab, 1);
+    cluster.ReportEvery(every);
+    cluster.Run(1000);
+    ExpectDone(cluster);
+    EXPECT_LT(Median(Slice(cluster.step_seconds(), 20, 200)), 1.15 * Ideal(options, kLab)) << every;
+    EXPECT_LE(cluster.Stats().replans, 2u);
+    EXPECT_EQ(cluster.Stats().tolerates, 1u);
+    for (const WorkerStats& worker : cluster.Stats().workers) {
+      EXPECT_EQ(worker.late, 0u);
+      EXPECT_GT(worker.steps_in_time, 190u);
+    }
+  }
+}
+
+TEST(LeaseJob, AStepWithASlowWorkerCostsWhatItWorkWas) {
+  const SchedulerOptions options = Options(8, 60);
+  for (WorkerId slow = 0; slow < 8; ++slow) {
+    std::vector<double> speeds = kLab;
+    VirtualCluster cluster(options, speeds, 2 + slow);
+    cluster.SetSpeedAtStep(40, slow, speeds[slow] / 5);
+    cluster.Run(1000);
+    ExpectDone(cluster);
+    speeds[slow] /= 5;
+    // At once, before anything is learned.
+    // What the slow one has begun it finishes, and what it begins before it is asked.
+    const double partition = 4 / speeds[slow];
+    EXPECT_LT(cluster.step_seconds()[40], 1.25 * Ideal(options, speeds) + partition) << slow;
+    EXPECT_LT(Median(Slice(cluster.step_seconds(), 45, 60)), 1.2 * Ideal(options, speeds)) << slow;
+  }
+}
+
+TEST(LeaseJob, AKillAndAPauseCostNoStep) {
+  const SchedulerOptions options = Options(4, 200);
+  VirtualCluster cluster(options, {1000, 1000, 500, 250}, 2);
+  cluster.Pause(5, 1, 2);
+  cluster.Kill(10, 2);
+  cluster.Run(1000);
+  ExpectDone(cluster);
+  const SchedulerStats stats = cluster.Stats();
+  EXPECT_EQ(stats.steps_committed, 200u);
+  EXPECT_TRUE(stats.workers[2].lost);
+  EXPECT_FALSE(stats.workers[1].lost);
+  EXPECT_GE(stats.workers[1].late, 1u);
+  EXPECT_LT(*std::max_element(cluster.step_seconds().begin() + 10, cluster.step_seconds().end()),
+            1.0);
+}
+
+TEST(LeaseJob, TheJobLivesWhileOneWorkerLives) {
+  VirtualCluster cluster(Options(4, 100), {1000, 1000, 1000, 1000}, 6);
+  cluster.Kill(1.0, 0);
+  cluster.Kill(1.0, 3);
+  cluster.Kill(2.0, 1);
+  cluster.Run(1000);
+  ExpectDone(cluster, cluster.notices());
+  EXPECT_THAT(cluster.notices(), HasSubstr("with 1 worker left, there is one copy"));
+}
+
+TEST(LeaseJob, WhenAllAreLostItEndsAndSaysSo) {
+  VirtualCluster cluster(Options(2, 1000), {1000, 1000}, 7);
+  cluster.Kill(1.0, 0);
+  cluster.Kill(3.0, 1);
+  cluster.Run(1000);
+  EXPECT_THAT(cluster.violations(), IsEmpty());
+  EXPECT_EQ(cluster.end_status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(cluster.end_status().message(), HasSubstr("no worker is left"));
+}
+
+TEST(LeaseJob, APauseOfEverybodyOnlyDelays) {
+  VirtualCluster cluster(Options(3, 60), {300, 300, 300}, 8);
+  for (WorkerId id = 0; id < 3; ++id) cluster.Pause(3, id, 20);
+  cluster.Run(1000);
+  ExpectDone(cluster, cluster.notices());
+  EXPECT_THAT(cluster.notices(), HasSubstr("no worker has answered for"));
+  EXPECT_GT(*std::max_element(cluster.step_seconds().begin(), cluster.step_seconds().end()), 15);
+}
+
+TEST(LeaseJob, PartitionsWithoutAHolderAreSentToOthers) {
+  const SchedulerOptions options = Options(4, 60, 0);  // One copy.
+  VirtualCluster cluster(options, {1000, 1000, 500, 250}, 9);
+  cluster.Kill(1.5, 0);
+  cluster.Run(1000);
+  ExpectDone(cluster);
+  EXPECT_EQ(cluster.Stats().steps_committed, 60u);
+}
+
+TEST(LeaseJob, AWorkerThatJoinsLateGetsAShare) {
+  const SchedulerOptions options = Options(3, 200);
+  VirtualCluster cluster(options, {500, 500, 500}, 10);
+  cluster.JoinLate(4, 1500);
+  cluster.Run(1000);
+  ExpectDone(cluster);
+  EXPECT_LT(Median(Slice(cluster.step_seconds(), 150, 200)), 1.25 * options.batch / 3000.0);
+}
+
+TEST(LeaseJob, OneThatSendsNonsenseIsSentAwayTheThirdTime) {
+  for (const bool touched : {false, true}) {
+    VirtualCluster cluster(Options(4, 100), {1000, 1000, 1000, 1000}, 11);
+    for (int i = 0; i < 3; ++i) cluster.SpoilNext(1 + i, 2, touched);
+    cluster.Run(1000);
+    ExpectDone(cluster);
+    EXPECT_EQ(cluster.Stats().workers[2].rejected, 3u);
+    EXPECT_TRUE(cluster.Stats().workers[2].lost);
+    EXPECT_THAT(cluster.notices(), HasSubstr("worker 2 sent away"));
+    EXPECT_EQ(cluster.Stats().steps_restarted, touched ? 3u : 0u);
+  }
+}
+
+TEST(LeaseJob, AWorkerTooSlowForAShareIsTakenBackWhenItIsFastAgain) {
+  const SchedulerOptions options = Options(4, 400);
+  VirtualCluster cluster(options, {1000, 1000, 1000, 1000}, 11);
+  cluster.SetSpeedAtStep(50, 3, 2);
+  cluster.SetSpeedAtStep(150, 3, 1000);
+  cluster.Run(2000);
+  ExpectDone(cluster);
+  const auto& seconds = cluster.step_seconds();
+  EXPECT_LT(Median(Slice(seconds, 100, 150)), 1.25 * options.batch / 3002.0);
+  EXPECT_LT(Median(Slice(seconds, 300, 400)), 1.15 * options.batch / 4000.0);
+}
+
+// Kills, restarts, pauses, changes of speed, refused vectors; worker 0 is never killed.
+void AddFaults(Random& random, uint32_t workers, VirtualCluster& cluster) {
+  const uint64_t faults = random.Below(14);
+  for (uint64_t i = 0; i < faults; ++i) {
+    const double at = 0.5 + 15 * random.NextDouble();
+    const auto worker = static_cast<WorkerId>(random.Below(workers));
+    const double size = random.NextDouble();
+    const bool coin = random.Chance(0.5);
+    switch (random.Below(6)) {
+      case 0:
+        if (worker != 0) cluster.Kill(at, worker);
+        if (worker != 0 && coin) cluster.Restart(at + 5 * size, worker);
+        break;
+      case 1: cluster.Pause(at, worker, 4 * size); break;
+      case 2: cluster.SetSpeed(at, worker, 20 + 1000 * size); break;
+      case 3: cluster.SpoilNext(at, worker, coin); break;
+      case 4: cluster.Restart(at, worker); break;  // A new life, the old one's end unseen.
+      case 5: cluster.JoinLate(at, 100 + 900 * size); break;
+    }
+  }
+}
+
+uint64_t RunSeed(uint64_t seed) {
+  Random random(seed, Stream::kTest, 78);
+  const auto workers = static_cast<uint32_t>(1 + random.Below(8));
+  SchedulerOptions options = Options(workers, 40 + random.Below(40),
+                                     static_cast<uint32_t>(random.Below(std::min(workers, 4u))));
+  options.shares = random.Chance(0.2) ? Shares::kEqual : Shares::kProportional;
+  std::vector<double> speeds(workers);
+  for (double& speed : speeds) speed = 100 + 900 * random.NextDouble();
+  VirtualCluster cluster(options, speeds, seed);
+  cluster.ReportEvery(static_cast<uint32_t>(1 + random.Below(4)));
+  cluster.SetVectorSeconds(0.02 * random.NextDouble());
+  AddFaults(random, workers, cluster);
+  cluster.Run(3600);
+  const std::string what = "seed " + std::to_string(seed) + ": ";
+  EXPECT_THAT(cluster.violations(), IsEmpty()) << what;
+  // Two workers that send nonsense in one step look like divergence; all else must end well.
+  if (cluster.end_status().code() != StatusCode::kDataError) {
+    ExpectDone(cluster, what);
+    EXPECT_EQ(cluster.Stats().steps_committed, options.steps) << what;
+  }
+  return cluster.digest();
+}
+
+TEST(LeaseJob, RandomFaultsFromManySeedsNeverBreakARule) {
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    RunSeed(seed);
+    if (HasFailure()) break;
+  }
+}
+
+TEST(LeaseJob, TheSameSeedGivesTheSameCommandsAtTheSameTimes) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) EXPECT_EQ(RunSeed(seed), RunSeed(seed));
+}
+
+}  // namespace
+}  // namespace motley
