@@ -11,6 +11,7 @@
 
 #include "api/device_call.h"
 #include "fmt/core.h"
+#include "training/readers.h"
 
 namespace motley {
 namespace {
@@ -58,7 +59,8 @@ std::string Kinds(hwloc_topology_t topology, hwloc_const_cpuset_t within) {
 std::atomic<uint64_t> read_sum{0};
 
 Status Read(Device& device, double& best) {
-  const uint64_t bytes = std::min(kMostBytes, device.info().memory_bytes / 8);
+  uint64_t bytes = std::min(kMostBytes, device.info().memory_bytes / 8);
+  if (const uint64_t free = AvailableMemoryBytes(); free > 0) bytes = std::min(bytes, free / 8);
   MOTLEY_ASSIGN_OR_RETURN(const Buffer buffer, device.Allocate(bytes));
   auto* words = static_cast<uint64_t*>(buffer.data());
   const size_t count = bytes / sizeof(uint64_t);

@@ -36,6 +36,7 @@ namespace {
 
 constexpr size_t kSampleRows = 2048;   // Of the data, to measure with.
 constexpr double kLadderPart = 0.8;    // Of the time; the rest is the link's.
+constexpr double kWorthSaying = 0.5;   // Error of the curve, relative.
 constexpr int kDigits = 4;             // Of what was measured.
 constexpr double kFlopsPerWeight = 6;  // And sample: two forwards, four backwards.
 
@@ -177,7 +178,14 @@ Result<CostFit> MeasureCurve(UvLoop& loop, Device& device, const ProfileFlags& f
     sizes.push_back({static_cast<double>(rung.samples), rung.seconds});
   }
   const Result<CostFit> fit = FitCost(sizes);
-  return fit.ok() ? fit : fit.status().WithContext("--seconds is too short to measure with");
+  if (!fit.ok()) return fit.status().WithContext("--seconds is too short to measure with");
+  if (fit->worst_error > kWorthSaying && !flags.quiet) {
+    Warn(
+        fmt::format("times of some sizes are up to {:.0f} % off the curve; on a machine that does "
+                    "nothing else it would fit better. Measure longer with --seconds",
+                    100 * fit->worst_error));
+  }
+  return fit;
 }
 
 // To what a measurement is worth: people read the file.
