@@ -11,6 +11,7 @@
 #include "runtime/partition_feed.h"
 #include "runtime/saved_job.h"
 #include "runtime/server_job.h"
+#include "scheduler/policies.h"
 
 namespace motley {
 namespace {
@@ -92,7 +93,7 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   const auto rows = std::make_shared<std::unique_ptr<RowCollector>>();
   MOTLEY_ASSIGN_OR_RETURN(
       auto scheduler,
-      MakeCodedScheduler(ForScheduler(options, schedule), [rows](const std::vector<bool>& absent) {
+      MakeScheduler(ForScheduler(options, schedule), [rows](const std::vector<bool>& absent) {
         return (*rows)->RowsToReplace(absent);
       }));
   return std::unique_ptr<ServerNode>(new ServerJob(

@@ -37,11 +37,14 @@ const std::vector<std::string>& ReachedStates::All() {
       "resumed from a checkpoint",
       "resumed with shards lost",
       "equal to the bit",
+      "lease given back",
       "one worker left",
       "replanned after a loss",
       "replanned for speed",
       "row reassigned",
+      "second vector of a worker in a step",
       "the caller's trainer",
+      "vector refused",
       "worker lost",
       "worker joined again",
       "worker sent away",
@@ -64,6 +67,8 @@ void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
     Count(lost_since_plan_ ? "replanned after a loss" : "replanned for speed");
     lost_since_plan_ = false;
   }
+  sent_.clear();
+  if (form.rows.empty()) return;  // Leases.
   if (form.name != code_ || (code_ != "none" && form.stragglers != tolerate_)) {
     Count("code compromised");
   }
@@ -72,6 +77,17 @@ void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
 }
 
 void ReachedStates::OnRowArrived(StepId, RowId row, WorkerId, Time) { arrived_.at(row) = true; }
+
+void ReachedStates::OnVectorArrived(StepId, WorkerId worker, std::span<const PartitionId>, Time) {
+  if (!sent_.insert(worker).second) Count("second vector of a worker in a step");
+}
+
+void ReachedStates::OnLeaseReleased(StepId, WorkerId, std::span<const PartitionId> partitions,
+                                    Time) {
+  Count("lease given back", partitions.size());
+}
+
+void ReachedStates::OnVectorRefused(StepId, WorkerId, Time) { Count("vector refused"); }
 
 void ReachedStates::OnStepDecoded(StepId, std::span<const float>, std::span<const float>, Time) {
   if (form_->rows.empty()) return;  // Leases.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ class ReachedStates final : public JobObserver {
   void OnCommand(const Command& command, Time) override { form_.See(command); }
   void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
+  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override;
+  void OnLeaseReleased(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override;
+  void OnVectorRefused(StepId step, WorkerId worker, Time now) override;
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override;
   // Adds what the job's statistics tell.
@@ -42,6 +48,7 @@ class ReachedStates final : public JobObserver {
   const uint32_t workers_;
   KeptForm form_;
   std::vector<bool> arrived_;
+  std::set<WorkerId> sent_;  // A vector, in this step of leases.
   uint32_t joins_ = 0;
   uint64_t complete_ = 0;  // Steps decoded with nobody missing,
   uint64_t exactly_ = 0;   // and with as many as the code tolerates.

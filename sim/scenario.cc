@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kScenarioDraws = 20;
 constexpr uint64_t kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22;
+constexpr uint64_t kLeaseDraws = 30;
 
 class Generator {
  public:
@@ -31,6 +32,7 @@ class Generator {
     MakeModelAndData();
     BringTrainer();
     MakeJob();
+    LeaseInstead();
     MakeRandomFaults();
     MakeScript();
     MakePowerCuts();
@@ -148,6 +150,12 @@ class Generator {
     const bool plain = job.optimizer.name == "sgd";
     job.optimizer.learning_rate = plain ? 0.05 : 0.005;
     job.optimizer.l2 = Sometimes(1e-4, 1e-2);
+  }
+
+  // In a fifth of the scenarios.
+  void LeaseInstead() {
+    Random random(scenario_.options.seed, Stream::kSimulation, kLeaseDraws);
+    if (random.Chance(0.2)) scenario_.options.job.code = "adaptive";
   }
 
   // Roughly how long the job takes when nothing happens.
