@@ -60,6 +60,7 @@ void LeaseScheduler::WhenSilent(WorkerId id) {
 
 void LeaseScheduler::Ping(WorkerId id) {
   watches_[id].asks.push_back({now_, true});
+  silence_due_ = std::min(silence_due_, Due(id));
   Do(RevokeLease{id, step_, {}});
 }
 
@@ -83,34 +84,27 @@ void LeaseScheduler::Fence(WorkerId id, bool silent) {
 
 // --- Slowness ---
 
-// When one that owes partitions should no longer be waited for, though it lives.
-Time LeaseScheduler::StuckDue(WorkerId id) const {
+// Of those that owe partitions, the one that has not got on for longest, when nobody else has
+// anything to do and none of them can be expected to save what it costs to wait; or kNobody.
+WorkerId LeaseScheduler::LongestStuck() const {
   double rate = 0;
-  for (WorkerId other = 0; other < watches_.size(); ++other) {
-    if (other != id && TakesPart(other) && SecondsOf(other) > 0) rate += 1 / SecondsOf(other);
-  }
-  if (rate == 0) return kNever;
-  const double again = static_cast<double>(open_->Owes(id)) / rate;
-  return watches_[id].moved + members_[id].patience + FromSeconds(kStuck * again);
-}
-
-// Of those that owe partitions, when nobody else has anything to do and all of them are stuck: who
-// has been for longest. `due`: when that is so, or kNever.
-WorkerId LeaseScheduler::LongestStuck(Time& due) const {
-  due = Time::min();
   bool idle = false;
-  WorkerId longest = kNobody;
   for (WorkerId id = 0; id < watches_.size(); ++id) {
     if (!TakesPart(id)) continue;
-    if (open_->Owes(id) == 0) {
-      idle = true;
-      continue;
-    }
-    const Time stuck = open_->Uncomputed(id) > 0 ? StuckDue(id) : kNever;
-    due = std::max(due, stuck);
+    if (SecondsOf(id) > 0) rate += 1 / SecondsOf(id);
+    idle = idle || open_->Owes(id) == 0;
+  }
+  WorkerId longest = kNobody;
+  for (WorkerId id = 0; idle && id < watches_.size(); ++id) {
+    const auto owes = static_cast<double>(open_->Owes(id));
+    if (!TakesPart(id) || owes == 0) continue;
+    const double others = rate - (SecondsOf(id) > 0 ? 1 / SecondsOf(id) : 0);
+    if (open_->Uncomputed(id) == 0 || others <= 0) return kNobody;
+    const Time due =
+        watches_[id].moved + members_[id].patience + FromSeconds(kStuck * owes / others);
+    if (now_ < due) return kNobody;
     if (longest == kNobody || watches_[id].moved < watches_[longest].moved) longest = id;
   }
-  if (!idle || longest == kNobody) due = kNever;
   return longest;
 }
 
@@ -123,11 +117,7 @@ Time LeaseScheduler::TickDue() const {
 }
 
 Time LeaseScheduler::StepDue() const {
-  Time due = TickDue();
-  for (WorkerId id = 0; id < watches_.size(); ++id) due = std::min(due, Due(id));
-  Time stuck;
-  LongestStuck(stuck);
-  due = std::min(due, stuck);
+  Time due = std::min(TickDue(), silence_due_);
   if (open_->orphans().empty()) return due;
   for (WorkerId id = 0; id < watches_.size(); ++id) {
     if (MayComeBack(id)) due = std::min(due, members_[id].waiting_since + members_[id].patience);
@@ -135,25 +125,25 @@ Time LeaseScheduler::StepDue() const {
   return due;
 }
 
-Time LeaseScheduler::AnswersDue() const {
-  Time due = Time::min();
-  for (WorkerId id = 0; id < watches_.size(); ++id) {
-    if (!TakesPart(id) || open_->Owes(id) == 0) continue;
-    due = std::max(due, members_[id].waiting_since + members_[id].patience);
+void LeaseScheduler::TickInStep() {
+  const bool ticks = now_ >= TickDue();
+  if (ticks) Tell(StepTick{});
+  if (now_ >= silence_due_) JudgeSilence();
+  if (phase_ != Phase::kRunning) return;
+  if (const WorkerId stuck = ticks ? LongestStuck() : kNobody; stuck != kNobody) {
+    Fence(stuck, false);
   }
-  return due;
+  PlaceStranded();
 }
 
-void LeaseScheduler::TickInStep() {
-  if (now_ >= TickDue()) Tell(StepTick{});
-  for (WorkerId id = 0; id < watches_.size() && phase_ == Phase::kRunning; ++id) {
+void LeaseScheduler::JudgeSilence() {
+  for (WorkerId id = 0; id < watches_.size(); ++id) {
     if (now_ >= Due(id)) WhenSilent(id);
   }
-  if (phase_ != Phase::kRunning) return;
-  Time due;
-  const WorkerId stuck = LongestStuck(due);
-  if (now_ >= due) Fence(stuck, false);
-  PlaceStranded();
+  silence_due_ = kNever;
+  for (WorkerId id = 0; id < watches_.size(); ++id) {
+    silence_due_ = std::min(silence_due_, Due(id));
+  }
 }
 
 // --- Who comes ---
@@ -171,6 +161,7 @@ void LeaseScheduler::JudgeAnew() {
   if (!some_helpless_) return;
   for (LeaseWatch& watch : watches_) watch.helpless = false;
   some_helpless_ = false;
+  silence_due_ = now_;
 }
 
 void LeaseScheduler::GiveWork(WorkerId id) {
@@ -192,7 +183,7 @@ void LeaseScheduler::GiveWork(WorkerId id) {
   const auto at = std::find(candidates.begin(), candidates.end(), id) - candidates.begin();
   std::vector<StepCommand> commands;
   told_ = now_;
-  open_->Join(id, Known(id, speeds[static_cast<size_t>(at)]), Elapsed(), commands);
+  open_->Join(id, Predict(id, speeds[static_cast<size_t>(at)]), Elapsed(), commands);
   CarryOut(commands);
   PlaceStranded();
 }

@@ -43,8 +43,8 @@ class LeaseScheduler final : public BulkSynchronous {
 
   // A step's beginning and end (lease_step.cc).
   void OpenStepNow() override;
-  StepSetting Setting() const;
-  StepWorker Known(WorkerId worker, double speed) const;
+  StepSetting Setting();
+  StepWorker Predict(WorkerId worker, double speed);
   void PlaceWithoutCopies();
   void SendCopies();
   void CancelAll() override;
@@ -54,7 +54,7 @@ class LeaseScheduler final : public BulkSynchronous {
   // Within it.
   bool InStep(WorkerId worker, StepId step) const;
   double Elapsed() const { return ToSeconds(now_ - opened_); }
-  double SecondsOf(WorkerId worker) const;  // Per partition.
+  double SecondsOf(WorkerId worker) const { return watches_[worker].seconds; }
   void Tell(const StepEvent& event);
   void CarryOut(std::vector<StepCommand>& commands);
   void Carry(ExtendList& command);
@@ -67,16 +67,16 @@ class LeaseScheduler final : public BulkSynchronous {
   // Who is silent, comes back or is gone (lease_absence.cc).
   Time TickDue() const;  // Of the step's policy.
   Time StepDue() const override;
-  Time AnswersDue() const override;
+  Time AnswersDue() const override { return answers_due_; }
   void TickInStep() override;
+  void JudgeSilence();
   void Spoke(WorkerId worker) override;
   void GiveWork(WorkerId worker) override;
   void VoidWork(WorkerId worker) override;
   void ReplaceAbsent() override;
   bool TakesPart(WorkerId worker) const;
   Time Due(WorkerId worker) const;
-  Time StuckDue(WorkerId worker) const;
-  WorkerId LongestStuck(Time& due) const;
+  WorkerId LongestStuck() const;
   Duration AnswerLimit(WorkerId worker) const;
   bool OthersAreAwake(WorkerId worker) const;
   bool MayComeBack(WorkerId worker) const;
@@ -104,6 +104,8 @@ class LeaseScheduler final : public BulkSynchronous {
   Time last_word_{};          // Of anybody, in it.
   std::vector<bool> leased_;  // Partitions that were, in it.
   bool some_helpless_ = false;
+  Time silence_due_ = kNever;  // Not after anybody's Due.
+  Time answers_due_{};         // By when everybody should have said something.
 };
 
 // kInvalidArgument when leases cannot serve the options.

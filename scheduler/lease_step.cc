@@ -2,6 +2,7 @@
 // How LeaseScheduler works off one step.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "scheduler/lease_scheduler.h"
@@ -14,7 +15,11 @@ constexpr double kLeastPaceSeconds = 0.001;
 // Copies that no lease waits for, of each worker and step: they are in the way of what is urgent.
 constexpr size_t kCopiesPerStep = 4;
 // Without progress for this many times what one report takes, a speed is proven wrong.
-constexpr double kSlow = 2;
+constexpr double kSlow = 1.25;
+constexpr double kFaster = 1.3;  // So many times faster than was thought is no noise.
+constexpr double kNoBound = std::numeric_limits<double>::infinity();
+// Of a predicted step, what a partition is to take of one that is tried.
+constexpr double kTry = 0.4;
 
 }  // namespace
 
@@ -26,6 +31,8 @@ void LeaseScheduler::OpenStepNow() {
   opened_ = told_ = last_word_ = now_;
   leased_.assign(options_.partitions, false);
   some_helpless_ = false;
+  silence_due_ = kNever;
+  answers_due_ = now_;
   Do(OpenLeases{step_});
   for (const WorkerId id : members_.Candidates()) {
     watches_[id].takes_part = members_[id].free && !RejectedInStep(id);
@@ -39,7 +46,7 @@ void LeaseScheduler::OpenStepNow() {
   SendCopies();
 }
 
-StepSetting LeaseScheduler::Setting() const {
+StepSetting LeaseScheduler::Setting() {
   StepSetting setting;
   setting.least_pace_seconds = kLeastPaceSeconds;
   setting.workers.resize(members_.size());
@@ -47,7 +54,7 @@ StepSetting LeaseScheduler::Setting() const {
   const std::vector<WorkerId> candidates = members_.Candidates();
   const std::vector<double> speeds = members_.SpeedsOf(candidates);
   for (size_t i = 0; i < candidates.size(); ++i) {
-    setting.workers[candidates[i]] = Known(candidates[i], speeds[i]);
+    setting.workers[candidates[i]] = Predict(candidates[i], speeds[i]);
     setting.workers[candidates[i]].live = watches_[candidates[i]].takes_part;
   }
   setting.holders = copies_;
@@ -59,20 +66,19 @@ StepSetting LeaseScheduler::Setting() const {
   return setting;
 }
 
-StepWorker LeaseScheduler::Known(WorkerId worker, double speed) const {
+StepWorker LeaseScheduler::Predict(WorkerId worker, double speed) {
   const LeaseHabits& habits = habits_[worker];
   StepWorker known;
   known.seconds_per_partition = options_.batch / (options_.partitions * speed);
+  if (habits.tried) {
+    known.seconds_per_partition = std::min(known.seconds_per_partition, kTry * plan_.step_seconds);
+  }
+  watches_[worker].seconds = known.seconds_per_partition;
   known.overhead_seconds = habits.overhead;
   known.latency_seconds = habits.latency;
   known.send_seconds = habits.message;
   known.report_every = static_cast<uint32_t>(std::lround(habits.chunk));
   return known;
-}
-
-double LeaseScheduler::SecondsOf(WorkerId worker) const {
-  const double speed = members_[worker].speed();
-  return speed > 0 ? options_.batch / (options_.partitions * speed) : 0;
 }
 
 // What nobody holds goes to whom it is meant for, before anything is leased.
@@ -145,24 +151,36 @@ void LeaseScheduler::CloseStep() {
 // Its speed in this step.
 void LeaseScheduler::Measure(WorkerId id) {
   const LeaseWatch& watch = watches_[id];
+  LeaseHabits& habits = habits_[id];
   Worker& worker = members_[id];
-  if (watch.since == Time{}) {  // Nothing can be said, and a bound may be out of date.
-    worker.speed_bound *= 2;
+  if (watch.since == Time{}) {
+    habits.tried = ++habits.idle_steps >= habits.try_after;
     return;
   }
+  habits.idle_steps = 0;
   const double per_partition = static_cast<double>(options_.batch) / options_.partitions;
   if (watch.done > 0) {
-    const auto samples = std::max<int64_t>(1, std::llround(watch.done * per_partition));
-    worker.estimator.Add(static_cast<uint64_t>(samples), watch.compute);
+    const double samples = watch.done * per_partition;
+    // As long as it turns out faster than was thought, it goes on.
+    habits.tried = habits.tried && samples > kFaster * worker.speed() * ToSeconds(watch.compute);
+    habits.try_after = LeaseHabits::kFirstTry;
+    habits.SawChunk(watch.chunk);
     worker.speed_bound = 0;
-    worker.stats.samples += static_cast<uint64_t>(samples);
-    habits_[id].SawChunk(watch.chunk);
-  } else if (open_->Owes(id) > 0 && watch.placed == 0) {
-    const double seconds = ToSeconds(now_ - watch.since) - habits_[id].overhead;
-    if (seconds > kSlow * habits_[id].chunk * SecondsOf(id)) {
-      worker.speed_bound = per_partition / seconds;
-    }
+    const auto whole = static_cast<uint64_t>(std::max(1LL, std::llround(samples)));
+    worker.estimator.Add(whole, watch.compute);
+    worker.stats.samples += whole;
+    return;
   }
+  if (std::exchange(habits.tried, false)) {
+    habits.try_after = std::min(2 * habits.try_after, LeaseHabits::kLastTry);
+  }
+  const double seconds = ToSeconds(now_ - watch.since) - habits.overhead;
+  if (open_->Owes(id) == 0 || watch.placed > 0 || seconds < kSlow * habits.chunk * SecondsOf(id)) {
+    return;
+  }
+  // It has not finished one, and not for the first time: then it is far from it.
+  const double again = worker.speed_bound > 0 ? worker.speed_bound / 2 : kNoBound;
+  worker.speed_bound = std::min(again, per_partition / seconds);
 }
 
 // --- Within the step ---
@@ -207,6 +225,7 @@ void LeaseScheduler::Carry(ExtendList& command) {
 
 void LeaseScheduler::Carry(RevokeList& command) {
   watches_[command.worker].asks.push_back({now_, false});
+  silence_due_ = std::min(silence_due_, Due(command.worker));
   Do(RevokeLease{command.worker, step_, std::move(command.partitions)});
 }
 
@@ -228,7 +247,11 @@ void LeaseScheduler::SetPatience(WorkerId id) {
   } else {
     expected += habits.message;
   }
-  members_[id].patience = deadlines_.Limit(expected, watch.placed);
+  Worker& worker = members_[id];
+  worker.patience = deadlines_.Limit(expected, watch.placed);
+  if (open_->Owes(id) == 0) return;
+  silence_due_ = std::min(silence_due_, Due(id));
+  answers_due_ = std::max(answers_due_, worker.waiting_since + worker.patience);
 }
 
 // --- Its events ---

@@ -19,6 +19,13 @@ struct LeaseHabits {
   double message = 0;       // Seconds that its vector takes.
   uint32_t round_trips = 0, overheads = 0, vectors = 0;  // Measured.
   uint32_t fenced = 0;  // Times in a row, without an answer in between.
+  // One that is too slow for a lease would never be measured again: it is tried now and then, more
+  // rarely each time it disappoints.
+  uint32_t idle_steps = 0;  // In a row without a lease.
+  uint32_t try_after = kFirstTry;
+  bool tried = false;
+
+  static constexpr uint32_t kFirstTry = 20, kLastTry = 320;
 
   void SawRoundTrip(double seconds);
   void SawOverhead(double seconds);
@@ -36,6 +43,7 @@ struct LeaseWatch {
   bool takes_part = false;
   bool fenced = false;    // Does not take part any more.
   bool helpless = false;  // Silent, but nobody is there to do its work.
+  double seconds = 0;     // Per partition, as predicted.
   uint32_t done = 0;      // As reported.
   Duration compute{};     // Of those.
   uint32_t chunk = 0;     // Most partitions between two reports.
