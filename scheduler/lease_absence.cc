@@ -131,7 +131,7 @@ void LeaseScheduler::TickInStep() {
   if (now_ >= silence_due_) JudgeSilence();
   if (phase_ != Phase::kRunning) return;
   if (const WorkerId stuck = ticks ? LongestStuck() : kNobody; stuck != kNobody) {
-    Fence(stuck, false);
+    Fence(stuck, !watches_[stuck].asks.empty());
   }
   PlaceStranded();
 }

@@ -55,7 +55,9 @@ TEST(LeaseJob, UndisturbedStepsStayNearTheIdeal) {
     cluster.ReportEvery(every);
     cluster.Run(1000);
     ExpectDone(cluster);
-    EXPECT_LT(Median(Slice(cluster.step_seconds(), 20, 200)), 1.15 * Ideal(options, kLab)) << every;
+    // Besides, 3 ms for messages and the update.
+    EXPECT_LT(Median(Slice(cluster.step_seconds(), 20, 200)), 1.05 * Ideal(options, kLab) + 0.003)
+        << every;
     EXPECT_LE(cluster.Stats().replans, 2u);
     EXPECT_EQ(cluster.Stats().tolerates, 1u);
     for (const WorkerStats& worker : cluster.Stats().workers) {
@@ -79,6 +81,19 @@ TEST(LeaseJob, AStepWithASlowWorkerCostsWhatItWorkWas) {
     const double partition = 4 / speeds[slow];
     EXPECT_LT(cluster.step_seconds()[40], 1.25 * Ideal(options, speeds) + partition) << slow;
     EXPECT_LT(Median(Slice(cluster.step_seconds(), 45, 60)), 1.2 * Ideal(options, speeds)) << slow;
+  }
+}
+
+TEST(LeaseJob, WrongSpeedsCostTimeAndNoMoreThanThat) {
+  const SchedulerOptions options = Options(8, 80);
+  for (const uint64_t seed : {1, 2, 3}) {
+    Random random(seed, Stream::kTest);
+    VirtualCluster cluster(options, kLab, seed);
+    for (WorkerId w = 0; w < 8; ++w) cluster.Misjudge(w, std::pow(5, 2 * random.NextDouble() - 1));
+    cluster.Run(1000);
+    ExpectDone(cluster);
+    // Data moves again only for gains of more than a tenth.
+    EXPECT_LT(Median(Slice(cluster.step_seconds(), 10, 80)), 1.2 * Ideal(options, kLab)) << seed;
   }
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/policies.h"
+
 namespace motley {
 namespace {
 
@@ -22,7 +24,7 @@ void Append(Script::Lines more, Script::Lines& lines) {
 
 Script::Script(const SchedulerOptions& options, DecodeLimits limits)
     : options_(options), decoder_(limits) {
-  auto made = MakeCodedScheduler(
+  auto made = MakeScheduler(
       options, [this](const std::vector<bool>& absent) { return decoder_.RowsToReplace(absent); });
   scheduler_ = std::move(made).value();
 }
@@ -59,7 +61,10 @@ Script::Lines Script::Show(const std::vector<Command>& commands) {
         lines.push_back(fmt::format("end {}", StatusCodeName(c.status.code())));
       },
       [&](const Notify& c) { notices_ += c.text + "\n"; },
-      [&](const OpenLeases& c) { lines.push_back(fmt::format("lease {}", c.step)); },
+      [&](const OpenLeases& c) {
+        step_ = c.step;
+        lines.push_back(fmt::format("lease {}", c.step));
+      },
       [&](const ExtendLease& c) {
         lines.push_back(fmt::format("extend {} x{}", c.worker, c.partitions.size()));
       },

@@ -95,7 +95,7 @@ void VirtualCluster::Birth(WorkerId worker) {
     fakes_[worker].placed.assign(options_.partitions, false);
     Tell(WorkerJoined{worker, fakes_[worker].life});
   });
-  const double hint = fake.speed * (1 + 0.1 * random_.Normal());
+  const double hint = fake.misjudged * fake.speed * (1 + 0.1 * random_.Normal());
   loop_.After(FromSeconds(0.2), [this, worker, hint, life = fake.life] {
     if (fakes_[worker].life != life) return;
     FromWorker(worker, [this, worker, hint] {

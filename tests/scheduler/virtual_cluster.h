@@ -27,6 +27,8 @@ class VirtualCluster {
   void Restart(double at_seconds, WorkerId worker);  // A new life, after a kill or out of the blue.
   void JoinLate(double at_seconds, double speed);    // One more worker.
   void SpoilNext(double at_seconds, WorkerId worker, bool touched);  // Its next answer is refused.
+  // What it says of its speed at first is so many times the truth.
+  void Misjudge(WorkerId worker, double factor) { fakes_[worker].misjudged = factor; }
   // When the step opens.
   void SetSpeedAtStep(StepId step, WorkerId worker, double speed);
   // Of leases: partitions between two reports, and the time that a vector takes.
@@ -77,6 +79,7 @@ class VirtualCluster {
     LeaseList list;
     LeaseMirror mirror;
     double speed = 1;
+    double misjudged = 1;
     bool alive = false;
     uint64_t life = 0;  // Messages of earlier lives are dropped.
     Time paused_until{};
