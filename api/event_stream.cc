@@ -49,6 +49,7 @@ void EventStream::OnWorkerLost(WorkerId worker, const Status& why) {
 }
 
 void EventStream::OnStepOpened(StepId step, const CodeForm& /*code*/, Time now) {
+  leasing_.clear();
   Send(Make(MOTLEY_EVENT_STEP_OPENED, step), now);
 }
 
@@ -58,6 +59,12 @@ void EventStream::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time no
 
 void EventStream::OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) {
   Send(Make(MOTLEY_EVENT_ROW_ARRIVED, step, worker, row), now);
+}
+
+void EventStream::OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId>,
+                                  Time now) {
+  leasing_.erase(worker);
+  Send(Make(MOTLEY_EVENT_ROW_ARRIVED, step, worker, worker), now);
 }
 
 void EventStream::OnStepDecoded(StepId step, std::span<const float> /*gradient*/,
@@ -80,7 +87,12 @@ void EventStream::OnNotice(const std::string& text) { Tell(MOTLEY_EVENT_NOTICE, 
 
 void EventStream::OnCommand(const Command& command, Time now) {
   if (const auto* cancel = std::get_if<CancelWork>(&command)) {
+    leasing_.erase(cancel->worker);
     Send(Make(MOTLEY_EVENT_ROW_CANCELLED, cancel->step, cancel->worker), now);
+  } else if (const auto* extend = std::get_if<ExtendLease>(&command)) {
+    const WorkerId worker = extend->worker;
+    if (!leasing_.insert(worker).second) return;
+    Send(Make(MOTLEY_EVENT_ROW_ASSIGNED, extend->step, worker, worker), now);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,8 @@ class EventStream final : public JobObserver {
   void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
   void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
+  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override;
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
@@ -45,6 +48,7 @@ class EventStream final : public JobObserver {
   const Loop* clock_;
   Time start_{};
   Time last_{};
+  std::set<WorkerId> leasing_;  // Leased to in this step, since their last vector.
 };
 
 }  // namespace motley

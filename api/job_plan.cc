@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
+#include "scheduler/policies.h"
 
 namespace motley {
 namespace {
@@ -33,7 +34,7 @@ Result<uint32_t> WorkerCount(const JobRequest& request, size_t speeds, uint32_t 
 
 Status CheckNames(const JobRequest& request) {
   std::vector<std::string> codes;
-  for (const GradientCode& code : GradientCodes()) codes.push_back(code.name);
+  for (const JobCode& code : JobCodes()) codes.push_back(code.name);
   MOTLEY_RETURN_IF_ERROR(CheckChoice("`code`", request.code, codes));
   MOTLEY_RETURN_IF_ERROR(CheckChoice("`shares`", request.shares, {"proportional", "equal"}));
   if (!request.model.empty()) {
@@ -52,6 +53,9 @@ Status CheckCode(const JobPlan& plan) {
         "`tolerate` {}: with {} worker{} at most {} can be missing. Use `tolerate` {}, or more "
         "workers",
         plan.job.tolerate, workers, workers == 1 ? "" : "s", workers - 1, workers - 1));
+  }
+  for (const JobCode& code : JobCodes()) {
+    if (code.name == plan.job.code && !code.coded) return Status::Ok();
   }
   CodeRequest request;
   request.speeds = plan.speeds;

@@ -25,6 +25,20 @@ void ObserverList::OnRowArrived(StepId step, RowId row, WorkerId worker, Time no
   for (JobObserver* each : observers_) each->OnRowArrived(step, row, worker, now);
 }
 
+void ObserverList::OnVectorArrived(StepId step, WorkerId worker,
+                                   std::span<const PartitionId> partitions, Time now) {
+  for (JobObserver* each : observers_) each->OnVectorArrived(step, worker, partitions, now);
+}
+
+void ObserverList::OnLeaseReleased(StepId step, WorkerId worker,
+                                   std::span<const PartitionId> partitions, Time now) {
+  for (JobObserver* each : observers_) each->OnLeaseReleased(step, worker, partitions, now);
+}
+
+void ObserverList::OnVectorRefused(StepId step, WorkerId worker, Time now) {
+  for (JobObserver* each : observers_) each->OnVectorRefused(step, worker, now);
+}
+
 void ObserverList::OnStepDecoded(StepId step, std::span<const float> gradient,
                                  std::span<const float> parameters, Time now) {
   for (JobObserver* each : observers_) each->OnStepDecoded(step, gradient, parameters, now);

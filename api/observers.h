@@ -22,6 +22,11 @@ class ObserverList final : public JobObserver {
   void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
   void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
+  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override;
+  void OnLeaseReleased(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override;
+  void OnVectorRefused(StepId step, WorkerId worker, Time now) override;
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,

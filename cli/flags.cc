@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
-#include "coding/gradient_code.h"
 #include "fmt/core.h"
+#include "scheduler/policies.h"
 
 namespace motley {
 namespace {
@@ -83,14 +83,15 @@ CLI::Validator Size() {
   return CLI::Validator(check, "");
 }
 
-std::string CodeList() {
+std::string CodeList(bool coded_only) {
   std::string text = "Gradient code:";
-  for (const GradientCode& code : GradientCodes()) {
-    text += fmt::format("\n{:>12}: {}", code.name, code.summary);
+  for (const JobCode& code : JobCodes()) {
+    if (code.coded || !coded_only) text += fmt::format("\n{:>12}: {}", code.name, code.summary);
   }
-  return text +
-         "\nA code that tolerates s stragglers computes every sample s + 1 times. With none, work "
-         "of lost workers is given to the others all the same, only later.";
+  text +=
+      "\nA code that tolerates s stragglers computes every sample s + 1 times. With none, work "
+      "of lost workers is given to the others all the same, only later.";
+  return coded_only ? text : text + " adaptive computes each once, and keeps its data s + 1 times.";
 }
 
 void AddModelFlags(CLI::App* app, JobFlags& flags) {
@@ -134,7 +135,7 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags) {
   AddValue(app, "--shares", flags.shares, "HOW",
            "proportional (to the speeds, as learned) or equal")
       ->group(group);
-  AddValue(app, "--code", flags.code, "NAME", CodeList())->group(group);
+  AddValue(app, "--code", flags.code, "NAME", CodeList(false))->group(group);
   AddValue(app, "--tolerate", flags.tolerate, "S",
            "Workers that may be missing without delay (not with --code none)")
       ->transform(Within(0U, kMostCount))
@@ -312,7 +313,7 @@ CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
   codes->add_option("--workers", flags.workers, "That many workers of equal speed")
       ->type_name("N")
       ->transform(Within(1U, kMostCount));
-  AddValue(codes, "--code", flags.code, "NAME", CodeList());
+  AddValue(codes, "--code", flags.code, "NAME", CodeList(true));
   AddValue(codes, "--tolerate", flags.tolerate, "S", "Workers that may be missing")
       ->transform(Within(0U, kMostCount));
   codes->add_option("--partitions", flags.partitions, "Parts of the data; default: chosen")

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "coding/gradient_code.h"
 #include "scheduler/lease_scheduler.h"
 
 namespace motley {
@@ -14,6 +15,15 @@ const std::vector<SchedulingPolicy>& SchedulingPolicies() {
        &MakeLeaseScheduler},
   };
   return kPolicies;
+}
+
+std::vector<JobCode> JobCodes() {
+  std::vector<JobCode> codes;
+  for (const GradientCode& code : GradientCodes()) codes.push_back({code.name, code.summary});
+  codes.push_back({"adaptive",
+                   "no coding; work moves within a step from who is late to whoever has a copy",
+                   false});
+  return codes;
 }
 
 Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options,

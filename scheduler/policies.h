@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -20,6 +21,15 @@ struct SchedulingPolicy {
 
 // Every policy, in the order of --help.
 const std::vector<SchedulingPolicy>& SchedulingPolicies();
+
+// What the code of a job may be.
+struct JobCode {
+  std::string name;
+  std::string summary;  // One line for --help.
+  bool coded = true;    // A gradient code: its form can be asked for (coding/gradient_code.h).
+};
+// The gradient codes, then "adaptive"; in the order of --help.
+std::vector<JobCode> JobCodes();
 
 // The one that serves `options.code`: leases for "adaptive", the coded one for gradient codes.
 Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options,

@@ -56,7 +56,7 @@ typedef struct motley_job_options {
   uint32_t workers;          /**< 0: as many as speeds, or 2. */
   uint32_t tolerate;         /**< Workers that may be missing without delay; with a code only. */
   const char* code;          /**< none (default), repetition, cyclic, heterogeneous,
-                                 group, rs, graph */
+                                 group, rs, graph, adaptive */
   const char* shares;        /**< proportional (default), equal */
   const char* worker_speeds; /**< All-in-one: emulated speeds, "1,1,0.5". */
   const char* sample_time;   /**< Modelled time of a sample at speed 1, "2ms". */
@@ -120,7 +120,11 @@ MOTLEY_API void motley_job_destroy(motley_job* job);
  */
 MOTLEY_API motley_status motley_job_set_trainer(motley_job* job, const motley_trainer* trainer);
 
-/** What happens in a job. Numbers never change; unknown ones are to be ignored. */
+/**
+ * What happens in a job. Numbers never change; unknown ones are to be ignored. With the code
+ * adaptive, which has no rows, `row` is the worker: assigned when it is first given work, arrived
+ * with each vector of its.
+ */
 enum {
   MOTLEY_EVENT_LISTENING = 1,     /**< text: the address, and a blank and the token if made up */
   MOTLEY_EVENT_WORKER_JOINED = 2, /**< worker, text: its name */

@@ -26,10 +26,11 @@ class Training(ProgramTest):
             [PROGRAM, "train", "--data", cls.data, *JOB, "--json"], text=True, check=True,
             stdout=subprocess.PIPE).stdout)
 
-    def check_disturbed(self, code):
+    def check_disturbed(self, code, *more):
         """A kill and a pause change nothing but the time."""
         result = self.run_json("train", "--data", self.data, *JOB, "--code", code, "--tolerate", 1,
-                               "--fault", "kill:2@step=10", "--fault", "pause:1@step=5,300ms")
+                               "--fault", "kill:2@step=10", "--fault", "pause:1@step=5,300ms",
+                               *more)
         self.assertEqual(result["steps"], 30)
         self.assertEqual(result["discarded_steps"], 0)
         self.assertEqual([w["lost"] for w in result["workers"]], [False, False, True, False])
@@ -51,6 +52,25 @@ class Training(ProgramTest):
 
     def test_faults_change_nothing_with_rs(self):
         self.check_disturbed("rs")
+
+    def test_a_slow_a_paused_and_a_killed_worker_change_nothing_with_adaptive(self):
+        result = self.check_disturbed("adaptive", "--workers", 4, "--fault", "slow:0@step=8,5x")
+        self.assertEqual(result["code"], "adaptive")
+        # The curve on the way: a step's loss is decoded with its gradient.
+        digits = pathlib.Path(__file__).parents[2] / "examples/data/digits.csv.gz"
+        faults = [word for fault in ("slow:0@step=2,5x", "pause:1@step=3,300ms", "kill:2@step=4")
+                  for word in ("--fault", fault)]
+        for steps in (7, 14, 21):
+            job = [str(steps) if before == "--steps" else word
+                   for before, word in zip(["", *JOB], JOB)]
+            serial, leased = (
+                self.run_json("train", "--data", digits, *job, *more)["batch_loss"]
+                for more in (["--code", "none"], ["--code", "adaptive", *faults]))
+            self.assertLess(abs(leased - serial), DIFFERENCE * serial, f"after {steps} steps")
+
+    def test_adaptive_is_no_gradient_code(self):
+        done = self.run_program("codes", "--speeds", "1,1", "--code", "adaptive", expect=2)
+        self.assertIn("heterogeneous", done.stderr)
 
     def test_json_has_the_documented_keys(self):
         result = self.undisturbed

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checkers/tiling_checker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Two workers, four partitions, step 0 is open.
+class TilingCheckerTest : public testing::Test {
+ protected:
+  TilingCheckerTest() {
+    for (const WorkerId w : {0u, 1u}) checker_.OnWorkerJoined(w, "");
+    Open();
+  }
+  void Open() {
+    CodeForm form;
+    form.partitions = 4;
+    checker_.OnCommand(OpenLeases{0}, Time());
+    checker_.OnStepOpened(0, form, Time());
+  }
+  void Lease(WorkerId worker, std::vector<PartitionId> some) {
+    checker_.OnCommand(ExtendLease{worker, 0, std::move(some)}, Time());
+  }
+  void Arrive(WorkerId worker, const std::vector<PartitionId>& some) {
+    checker_.OnVectorArrived(0, worker, some, Time());
+  }
+  void Decode() { checker_.OnStepDecoded(0, {}, {}, Time()); }
+
+  Violations violations_;
+  TilingChecker checker_{violations_, 2};
+};
+
+TEST_F(TilingCheckerTest, MovedLeasesThatTileEverythingAreFine) {
+  Lease(0, {0, 1, 2});
+  Lease(1, {3});
+  checker_.OnLeaseReleased(0, 0, std::vector<PartitionId>{2}, Time());
+  Lease(1, {2});
+  Arrive(0, {0, 1});
+  checker_.OnVectorRefused(0, 1, Time());
+  Lease(0, {3});
+  checker_.OnWorkerLost(0, Status());
+  Lease(0, {2});  // Its loss is on its way to the scheduler.
+  Lease(1, {2, 3});
+  Arrive(1, {2, 3});
+  Decode();
+  EXPECT_THAT(violations_.list(), IsEmpty());
+}
+
+TEST_F(TilingCheckerTest, AStepThatStartsAgainBeginsFromNothing) {
+  Lease(0, {0, 1, 2, 3});
+  Arrive(0, {0});
+  Open();
+  Lease(1, {0, 1, 2, 3});
+  Arrive(1, {0, 1, 2, 3});
+  Decode();
+  EXPECT_THAT(violations_.list(), IsEmpty());
+}
+
+TEST_F(TilingCheckerTest, FindsLeasesThatOverlap) {
+  Lease(0, {0, 1});
+  Lease(1, {1});
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("was worker 0's")));
+}
+
+TEST_F(TilingCheckerTest, FindsWhatIsLeasedAgainAfterItCame) {
+  Lease(0, {0});
+  Arrive(0, {0});
+  checker_.OnCommand(CancelWork{0, 0}, Time());
+  Lease(1, {0});
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("after it had come")));
+}
+
+TEST_F(TilingCheckerTest, FindsVectorsOverWhatTheWorkerDidNotHave) {
+  Lease(0, {0});
+  Arrive(1, {0});
+  checker_.OnCommand(CancelWork{0, 0}, Time());
+  Arrive(0, {0});
+  checker_.OnLeaseReleased(0, 0, std::vector<PartitionId>{0}, Time());
+  EXPECT_EQ(violations_.list().size(), 3u);
+}
+
+TEST_F(TilingCheckerTest, FindsAStepThatIsNotTiled) {
+  Lease(0, {0, 1, 2});
+  Arrive(0, {0, 1, 2});
+  Decode();
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("1 of 4 partitions in no vector")));
+}
+
+}  // namespace
+}  // namespace motley
