@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kGatherRows = 1024;  // As the trainer's.
 constexpr uint32_t kLeastRounds = 3;
 constexpr uint32_t kTries = 3;
+constexpr size_t kLeastSizes = 3;   // A line through fewer says nothing, however long they take.
 constexpr double kNothing = 0.005;  // Of the patience: a piece that is always worth climbing on.
 
 // One measurement in progress; owned by whatever callback comes next.
@@ -93,7 +94,8 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
     if (count * 2 <= options_.most_samples) {
       // The next size would take twice as long as this, in this climb and in each round.
       const bool short_enough = used + (kLeastRounds + 1) * 4 * quickest_ < patience;
-      if (short_enough || quickest_ < kNothing * patience) return Run(count * 2);
+      const bool needed = times_.size() < kLeastSizes || quickest_ < kNothing * patience;
+      if (short_enough || needed) return Run(count * 2);
       // An accident must not end it, nor that the first piece of all gets everything ready.
       if (++tries_ < kTries) return Run(count);
     }

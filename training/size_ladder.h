@@ -28,10 +28,10 @@ struct LadderOptions {
   std::function<void(double part)> progress;
 };
 
-// Sizes double from 1. A first climb that does not count warms the device up and ends where the
-// ladder would be too long for three rounds within the patience (and pieces take a two-hundredth of
-// it); rounds then take all sizes in
-// turn, so that whatever else the machine does at a time falls on all. Pieces gather samples in
+// Sizes double from 1. A first climb that does not count warms the device up and ends, after three
+// sizes at the earliest, where the ladder would be too long for three rounds within the patience
+// (and pieces take a two-hundredth of it); rounds then take all sizes in turn, so that whatever
+// else the machine does at a time falls on all. Pieces gather samples in
 // blocks and add their gradient, as training does. Loop thread; all but `samples` (not empty, of
 // the model's shape) is borrowed until `done`, which runs once on the loop thread.
 void MeasureLadder(Loop& loop, Device& device, Model& model, Dataset samples,
