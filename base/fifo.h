@@ -27,6 +27,20 @@ class Fifo {
     ++size_;
     (*this)[size_ - 1] = std::move(item);
   }
+  // Room for one more at the end, which is a default one or one that was dropped: for items that
+  // are large and that few would move. Others move when the ring grows.
+  T& push() {
+    if (size_ == ring_.size()) Grow();
+    ++size_;
+    return (*this)[size_ - 1];
+  }
+  // The first one's room is free for others. It stays as it is until then: the caller has taken
+  // out what must not stay.
+  void drop_front() {
+    MOTLEY_ASSERT(size_ > 0);
+    first_ = (first_ + 1) & (ring_.size() - 1);
+    --size_;
+  }
   // Takes the first one out. The caller destroys it.
   T pop_front() {
     MOTLEY_ASSERT(size_ > 0);

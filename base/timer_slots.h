@@ -4,8 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "base/assert.h"
@@ -13,10 +13,10 @@
 
 namespace motley {
 
-template <typename T>  // A default one is empty.
+template <typename T>  // A default one is empty; two can be swapped.
 class TimerSlots {
  public:
-  TimerId Add(T item) {
+  TimerId Add(T&& item) {
     if (free_.empty()) {
       MOTLEY_ASSERT(slots_.size() < kSlots);
       free_.push_back(static_cast<uint32_t>(slots_.size()));
@@ -25,8 +25,9 @@ class TimerSlots {
     const uint32_t place = free_.back();
     free_.pop_back();
     const TimerId id = next_++ << kSlotBits | place;
-    slots_[place].id = id;
-    slots_[place].item = std::move(item);
+    Slot& slot = slots_[place];
+    slot.id = id;
+    std::ranges::swap(slot.item, item);  // What was there is empty.
     return id;
   }
 
@@ -40,11 +41,13 @@ class TimerSlots {
 
   // Takes it out; an empty one when it is not there. The caller destroys it.
   T Take(TimerId id) {
-    if (!Has(id)) return T();
+    T item{};
+    if (!Has(id)) return item;
     const auto place = static_cast<uint32_t>(id & (kSlots - 1));
     slots_[place].id = 0;
     free_.push_back(place);
-    return std::exchange(slots_[place].item, T());
+    std::ranges::swap(item, slots_[place].item);
+    return item;
   }
 
   // Of all that wait, in the order they were added.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <utility>
 
 #include "base/assert.h"
 
@@ -14,19 +13,38 @@ constexpr size_t kMostCancelled = 64;  // Beyond as many as wait.
 
 }  // namespace
 
-TimerId VirtualLoop::After(Duration delay, Task task) {
-  MOTLEY_ASSERT(delay >= Duration::zero());
+TimerId VirtualLoop::AfterFor(Owner* owner, Duration delay, Task&& task) {
+  MOTLEY_ASSERT(delay >= Duration::zero() && task);
+  if (delay == Duration::zero()) {
+    Waiting& waiting = at_once_.push();
+    waiting.task.swap(task);  // What was dropped is empty.
+    waiting.owner = owner;
+    ++at_once_pending_;
+    return first_at_once_ + at_once_.size() - 1;
+  }
+  const TimerId id = tasks_.Add({std::move(task), owner});
   const Time time = delay > kNever - now_ ? kNever : now_ + delay;
-  const TimerId id = tasks_.Add(std::move(task));
   due_.push_back({time, id});
   std::push_heap(due_.begin(), due_.end(), std::greater<>());
   return id;
 }
 
-void VirtualLoop::Cancel(TimerId id) {
+bool VirtualLoop::Drop(TimerId id) {
+  if (id >= kAtOnce) return DropAtOnce(id);
+  if (!tasks_.Has(id)) return false;
   // What the task holds may set and cancel timers as it goes, so it goes last.
-  const Task cancelled = tasks_.Take(id);
+  const Waiting cancelled = tasks_.Take(id);
   if (due_.size() > 2 * tasks_.size() + kMostCancelled) DropCancelled();
+  return true;
+}
+
+bool VirtualLoop::DropAtOnce(TimerId id) {
+  if (id < first_at_once_ || id - first_at_once_ >= at_once_.size()) return false;
+  Task cancelled;
+  cancelled.swap(at_once_[id - first_at_once_].task);
+  if (!cancelled) return false;
+  --at_once_pending_;
+  return true;
 }
 
 void VirtualLoop::DropCancelled() {
@@ -34,36 +52,65 @@ void VirtualLoop::DropCancelled() {
   std::make_heap(due_.begin(), due_.end(), std::greater<>());
 }
 
-const VirtualLoop::Due* VirtualLoop::Next() {
+std::vector<TimerId> VirtualLoop::TimersOf(const Owner* owner) {
+  std::vector<TimerId> timers = tasks_.Ids();
+  std::erase_if(timers, [&](TimerId id) { return tasks_.At(id).owner != owner; });
+  for (size_t i = 0; i < at_once_.size(); ++i) {
+    const Waiting& waiting = at_once_[i];
+    if (waiting.task && waiting.owner == owner) timers.push_back(first_at_once_ + i);
+  }
+  return timers;
+}
+
+VirtualLoop::Queue VirtualLoop::Next() {
+  while (!at_once_.empty() && !at_once_.front().task) {
+    at_once_.drop_front();
+    ++first_at_once_;
+  }
+  if (!at_once_.empty() && (due_.empty() || due_.front().time > now_)) return Queue::kAtOnce;
   while (!due_.empty() && !tasks_.Has(due_.front().id)) {
     std::pop_heap(due_.begin(), due_.end(), std::greater<>());
     due_.pop_back();
   }
-  return due_.empty() ? nullptr : &due_.front();
+  if (!due_.empty() && (at_once_.empty() || due_.front().time <= now_)) return Queue::kTimers;
+  return at_once_.empty() ? Queue::kNothing : Queue::kAtOnce;
 }
 
 bool VirtualLoop::RunOne() {
-  const Due* next = Next();
-  if (next == nullptr) return false;
-  MOTLEY_ASSERT(next->time >= now_);
-  now_ = next->time;
-  const Task task = tasks_.Take(next->id);
-  std::pop_heap(due_.begin(), due_.end(), std::greater<>());
-  due_.pop_back();
+  const Queue queue = Next();
+  if (queue == Queue::kNothing) return false;
+  Waiting waiting;
+  TimerId id = 0;
+  if (queue == Queue::kAtOnce) {
+    swap(waiting, at_once_.front());
+    at_once_.drop_front();
+    --at_once_pending_;
+    id = first_at_once_++;
+  } else {
+    const Due due = due_.front();
+    MOTLEY_ASSERT(due.time >= now_);
+    now_ = due.time;
+    id = due.id;
+    waiting = tasks_.Take(id);
+    std::pop_heap(due_.begin(), due_.end(), std::greater<>());
+    due_.pop_back();
+  }
   ++tasks_run_;
-  task();
-  return true;
-}
-
-bool VirtualLoop::RunUntil(const std::function<bool()>& done) {
-  while (!done()) {
-    if (!RunOne()) return false;
+  if (waiting.owner != nullptr) {
+    waiting.owner->OnDue(id, waiting.task);
+  } else {
+    waiting.task();
   }
   return true;
 }
 
 void VirtualLoop::RunUntilTime(Time until) {
-  for (const Due* next = Next(); next != nullptr && next->time <= until; next = Next()) RunOne();
+  while (true) {
+    const Queue queue = Next();
+    if (queue == Queue::kNothing) break;
+    if ((queue == Queue::kAtOnce ? now_ : due_.front().time) > until) break;
+    RunOne();
+  }
   now_ = std::max(now_, until);
 }
 

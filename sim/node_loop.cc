@@ -1,37 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/node_loop.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace motley {
+namespace {
+
+constexpr TimerId kDropped = 1;  // Not a number that the world's loop gives.
+
+}  // namespace
 
 TimerId NodeLoop::After(Duration delay, Task task) {
-  const TimerId id = tasks_.Add({0, std::move(task)});
-  if (dead_) {
-    const Waiting dropped = tasks_.Take(id);
-    return id;
-  }
-  const TimerId world_id = world_.After(delay, [this, id] { Due(id); });
-  tasks_.At(id).world_id = world_id;
-  return id;
+  if (dead_) return kDropped;
+  ++pending_;
+  return world_.AfterFor(this, delay, std::move(task));
 }
 
 void NodeLoop::Cancel(TimerId id) {
-  const Waiting cancelled = tasks_.Take(id);
-  world_.Cancel(cancelled.world_id);
-}
-
-void NodeLoop::Due(TimerId id) {
-  if (frozen_ || !backlog_.empty()) {
-    backlog_.push_back(id);
-  } else {
-    Run(id);
+  if (id == 0) return;
+  if (world_.Drop(id)) {
+    --pending_;
+    return;
   }
+  const auto late = std::find_if(backlog_.begin(), backlog_.end(),
+                                 [id](const Late& each) { return each.id == id; });
+  if (late == backlog_.end() || !late->task) return;
+  --pending_;
+  const Task cancelled = std::exchange(late->task, nullptr);
 }
 
-void NodeLoop::Run(TimerId id) {
-  const Waiting due = tasks_.Take(id);
-  if (due.task) due.task();
+void NodeLoop::OnDue(TimerId id, Task& task) {
+  if (frozen_ || !backlog_.empty()) {
+    backlog_.push_back({id, std::move(task)});
+    return;
+  }
+  --pending_;
+  task();
 }
 
 void NodeLoop::Thaw() {
@@ -43,10 +48,12 @@ void NodeLoop::Thaw() {
 void NodeLoop::Drain() {
   drain_ = 0;
   if (frozen_ || backlog_.empty()) return;
-  const TimerId id = backlog_.front();
+  const Late late = std::move(backlog_.front());
   backlog_.pop_front();
   if (!backlog_.empty()) drain_ = world_.After(Duration::zero(), [this] { Drain(); });
-  Run(id);
+  if (!late.task) return;
+  --pending_;
+  late.task();
 }
 
 void NodeLoop::Kill() {
@@ -54,9 +61,11 @@ void NodeLoop::Kill() {
   frozen_ = false;
   world_.Cancel(drain_);
   drain_ = 0;
-  backlog_.clear();
   // Destroying a task may free what it holds, which may cancel other timers of this loop.
-  for (const TimerId id : tasks_.Ids()) Cancel(id);
+  const std::deque<Late> gone = std::exchange(backlog_, {});
+  for (const Late& late : gone) pending_ -= late.task ? 1 : 0;
+  if (pending_ == 0) return;
+  for (const TimerId id : world_.TimersOf(this)) Cancel(id);
 }
 
 }  // namespace motley

@@ -6,13 +6,12 @@
 #include <deque>
 
 #include "base/loop.h"
-#include "base/timer_slots.h"
 #include "base/virtual_loop.h"
 
 namespace motley {
 
 // `world` outlives it. What a node owns may outlive its loop's death, but not the loop itself.
-class NodeLoop final : public Loop {
+class NodeLoop final : public Loop, private VirtualLoop::Owner {
  public:
   explicit NodeLoop(VirtualLoop& world) : world_(world) {}
   ~NodeLoop() override { Kill(); }
@@ -32,23 +31,22 @@ class NodeLoop final : public Loop {
 
   bool frozen() const { return frozen_; }
   bool dead() const { return dead_; }
-  size_t pending() const { return tasks_.size(); }  // Timers and posts not run yet.
+  size_t pending() const { return pending_; }  // Timers and posts not run yet.
 
  private:
-  struct Waiting {
-    TimerId world_id = 0;
-    Task task;
+  struct Late {
+    TimerId id = 0;
+    Task task;  // Empty when it was cancelled.
   };
-  void Due(TimerId id);
-  void Run(TimerId id);
+  void OnDue(TimerId id, Task& task) override;
   void Drain();
 
   VirtualLoop& world_;
   bool frozen_ = false;
   bool dead_ = false;
   TimerId drain_ = 0;  // World timer that runs the backlog after a thaw.
-  TimerSlots<Waiting> tasks_;
-  std::deque<TimerId> backlog_;  // Due while frozen.
+  size_t pending_ = 0;
+  std::deque<Late> backlog_;  // Due while frozen.
 };
 
 }  // namespace motley

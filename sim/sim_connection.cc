@@ -19,12 +19,13 @@ void SimConnection::Send(int side, SendId id, const Header& header,
                          std::span<const BytesView> pieces, Priority priority,
                          Transport::Done done) {
   End& from = ends_[side];
-  Outgoing message{id, header, {}, {}, std::move(done)};
-  if (!pieces.empty()) {
-    message.piece = pieces.front();
-    message.more.assign(pieces.begin() + 1, pieces.end());
-  }
-  from.waiting[static_cast<size_t>(priority)].push_back(std::move(message));
+  Outgoing& message = from.waiting[static_cast<size_t>(priority)].push();
+  message.id = id;
+  message.header = header;
+  message.done = std::move(done);
+  message.piece = pieces.empty() ? BytesView() : pieces.front();
+  message.more.clear();
+  if (pieces.size() > 1) message.more.assign(pieces.begin() + 1, pieces.end());
   from.queued_bytes += header.length;
   SchedulePump(side);
 }
@@ -44,15 +45,13 @@ bool SimConnection::Cancel(int side, SendId id) {
 }
 
 void SimConnection::PushSignal(int side, Frame::Kind kind) {
-  Frame frame;
-  frame.kind = kind;
-  Push(side, std::move(frame), 0);
+  if (Frame* frame = Push(side, kind, 0)) frame->header = Header();
 }
 
-// False when nobody reads it any more.
-bool SimConnection::Push(int side, Frame frame, size_t size) {
+// To be filled in at once; null when nobody reads it any more.
+SimConnection::Frame* SimConnection::Push(int side, Frame::Kind kind, size_t size) {
   Lane& lane = lanes_[side];
-  if (ends_[1 - side].owner == nullptr) return false;
+  if (ends_[1 - side].owner == nullptr) return nullptr;
   const SimLinkOptions& options = link_->options;
   const Time now = ends_[side].loop->Now();
   const Time start = std::max({now, lane.wire_free, link_->clogged_until});
@@ -66,12 +65,17 @@ bool SimConnection::Push(int side, Frame frame, size_t size) {
     delay += FromSeconds(link_->random.Exponential(ToSeconds(options.jitter)));
   }
   lane.wire_free = start + on_wire;
+  Frame& frame = lane.frames.push();
+  frame.kind = kind;
+  frame.wire_bytes = size;
   frame.head = std::max(lane.last_tail, start + delay);
   frame.tail = std::max(frame.head, start + on_wire + delay);
+  frame.begun = false;
+  frame.into = {};
   lane.last_tail = frame.tail;
-  lane.frames.push_back(std::move(frame));
+  lane.buffered += size;
   Schedule(side);
-  return true;
+  return &frame;
 }
 
 void SimConnection::Schedule(int side) {
@@ -99,26 +103,30 @@ void SimConnection::Pump(int side) {
   while (from.owner != nullptr && lanes_[side].buffered < link_->options.socket_buffer_bytes) {
     auto& queue = from.waiting[0].empty() ? from.waiting[1] : from.waiting[0];
     if (queue.empty()) return;
-    Enter(side, queue.pop_front());
+    EnterFront(side, queue);
   }
 }
 
-void SimConnection::Enter(int side, Outgoing message) {
+void SimConnection::EnterFront(int side, Fifo<Outgoing>& queue) {
   End& from = ends_[side];
-  Frame frame;
-  frame.header = message.header;
-  frame.payload = from.owner->network_.TakeBuffer();
-  frame.payload.assign(message.piece.begin(), message.piece.end());
-  for (const BytesView piece : message.more) {
-    frame.payload.insert(frame.payload.end(), piece.begin(), piece.end());
+  const Outgoing& message = queue.front();
+  const Header header = message.header;
+  Replay(side, header);
+  if (Frame* frame = Push(side, Frame::Kind::kMessage, WireBytes(header))) {
+    frame->header = header;
+    frame->payload = from.owner->network_.TakeBuffer();
+    frame->payload.assign(message.piece.begin(), message.piece.end());
+    for (const BytesView piece : message.more) {
+      frame->payload.insert(frame->payload.end(), piece.begin(), piece.end());
+    }
   }
-  const size_t size = WireBytes(message.header);
-  Replay(side, message.header);
-  if (Push(side, std::move(frame), size)) lanes_[side].buffered += size;
-  Replay(side, message.header);
-  from.queued_bytes -= message.header.length;
+  Replay(side, header);
+  Transport::Done done;
+  done.swap(queue.front().done);
+  queue.drop_front();
+  from.queued_bytes -= header.length;
   --from.owner->open_sends_;
-  if (message.done) message.done(Status::Ok());
+  if (done) done(Status::Ok());
 }
 
 // Now and then a twin comes before or after a message, from or for an older life and with other
@@ -127,12 +135,12 @@ void SimConnection::Replay(int side, const Header& header) {
   if (header.kind == FrameKind::kControl || link_->options.replay <= 0) return;
   if (!link_->random.Chance(link_->options.replay / 2)) return;
   constexpr std::byte kLarge{0x4e};  // Four of them are the float 8.6e8.
-  Frame frame;
-  frame.header = header;
-  frame.header.incarnation ^= 1;
-  frame.payload.assign(header.length, link_->random.Chance(0.5) ? std::byte{0} : kLarge);
-  const size_t size = WireBytes(header);
-  if (Push(side, std::move(frame), size)) lanes_[side].buffered += size;
+  const std::byte content = link_->random.Chance(0.5) ? std::byte{0} : kLarge;
+  Frame* frame = Push(side, Frame::Kind::kMessage, WireBytes(header));
+  if (frame == nullptr) return;
+  frame->header = header;
+  frame->header.incarnation ^= 1;
+  frame->payload.assign(header.length, content);
 }
 
 void SimConnection::Deliver(int side) {
@@ -155,11 +163,16 @@ bool SimConnection::DeliverFront(int side) {
     BeginMessage(to, front);
     return true;
   }
-  Frame frame = lane.frames.pop_front();
-  switch (frame.kind) {
-    case Frame::Kind::kHello: OnHello(1 - side); break;
-    case Frame::Kind::kMessage: EndMessage(side, std::move(frame)); break;
-    case Frame::Kind::kFin: Lose(1 - side); break;
+  if (front.kind == Frame::Kind::kMessage) {
+    EndMessage(side);
+    return true;
+  }
+  const bool hello = front.kind == Frame::Kind::kHello;
+  lane.frames.drop_front();
+  if (hello) {
+    OnHello(1 - side);
+  } else {
+    Lose(1 - side);
   }
   return true;
 }
@@ -172,19 +185,21 @@ void SimConnection::BeginMessage(End& to, Frame& frame) {
   MOTLEY_ASSERT(frame.into.empty() || frame.into.size() >= frame.header.length);
 }
 
-void SimConnection::EndMessage(int side, Frame frame) {
+void SimConnection::EndMessage(int side) {
   End& to = ends_[1 - side];
   Lane& lane = lanes_[side];
-  lane.buffered -= WireBytes(frame.header);
-  SchedulePump(side);
-  Receiver* receiver = to.owner->receiver_;
-  if (receiver == nullptr) return;
-  const bool discarded = frame.into.empty() && frame.header.length > 0;
-  if (!frame.into.empty()) {
+  Frame& frame = lane.frames.front();
+  const Header header = frame.header;
+  const bool discarded = frame.into.empty() && header.length > 0;
+  if (!frame.into.empty() && to.owner->receiver_ != nullptr) {
     std::memcpy(frame.into.data(), frame.payload.data(), frame.payload.size());
   }
-  to.owner->network_.GiveBuffer(std::move(frame.payload));
-  receiver->OnPayloadDone(to.id, frame.header, discarded);
+  to.owner->network_.GiveBuffer(std::exchange(frame.payload, Bytes()));
+  lane.buffered -= frame.wire_bytes;
+  lane.frames.drop_front();
+  SchedulePump(side);
+  Receiver* receiver = to.owner->receiver_;
+  if (receiver != nullptr) receiver->OnPayloadDone(to.id, header, discarded);
 }
 
 // `side` hears the other's hello: the accepting end answers it, and both are up.

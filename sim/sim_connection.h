@@ -45,6 +45,7 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
     Kind kind = Kind::kMessage;
     Header header;
     Bytes payload;
+    size_t wire_bytes = 0;
     Time head{};  // When the first and the last byte arrive.
     Time tail{};
     bool begun = false;  // OnPayload was asked.
@@ -72,16 +73,16 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
     return kHeaderSize + link_->options.vectors.PayloadBytes(header);
   }
   void PushSignal(int side, Frame::Kind kind);
-  bool Push(int side, Frame frame, size_t size);
+  Frame* Push(int side, Frame::Kind kind, size_t size);
   void Schedule(int side);
   void SchedulePump(int side);
   void Pump(int side);
-  void Enter(int side, Outgoing message);
+  void EnterFront(int side, Fifo<Outgoing>& queue);
   void Replay(int side, const Header& header);
   void Deliver(int side);
   bool DeliverFront(int side);
   void BeginMessage(End& to, Frame& frame);
-  void EndMessage(int side, Frame frame);
+  void EndMessage(int side);
   void OnHello(int side);
   void Lose(int side);
   void FailPending(End& end, bool at_once);
