@@ -16,31 +16,35 @@ constexpr double kColdSeconds = 1;
 constexpr double kColdTransferSeconds = 2;  // For all the partitions of one assignment.
 constexpr double kMaxSeconds = 86400;       // Keeps sums of times far from overflow.
 
-double Median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 void RobustWindow::Add(double value) {
   limit_known_ = false;
   if (values_.size() < capacity_) {
     values_.push_back(value);
-    return;
+  } else {
+    sorted_.erase(std::lower_bound(sorted_.begin(), sorted_.end(), values_[next_]));
+    values_[next_] = value;
+    next_ = (next_ + 1) % capacity_;
   }
-  values_[next_] = value;
-  next_ = (next_ + 1) % capacity_;
+  sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), value), value);
 }
 
 double RobustWindow::Limit(double k) const {
   if (values_.empty()) return 0;
   if (limit_known_ && limit_k_ == k) return limit_;
-  std::vector<double> work = values_;
-  const double median = Median(work);
-  for (double& value : work) value = std::max(value - median, median - value);
-  limit_ = median + k * Median(work);
+  const size_t middle = sorted_.size() / 2;
+  const double median = sorted_[middle];
+  // Deviations grow to both sides of the middle: the next one is the smaller of two.
+  size_t below = middle;  // Values not passed yet.
+  size_t above = middle;
+  double deviation = 0;
+  for (size_t passed = 0; passed <= middle; ++passed) {
+    const bool lower = above == sorted_.size() ||
+                       (below > 0 && median - sorted_[below - 1] < sorted_[above] - median);
+    deviation = lower ? median - sorted_[--below] : sorted_[above++] - median;
+  }
+  limit_ = median + k * deviation;
   limit_k_ = k;
   limit_known_ = true;
   return limit_;

@@ -26,8 +26,9 @@ class RobustWindow {
 
  private:
   size_t capacity_;
-  size_t next_ = 0;  // Overwritten once full.
-  std::vector<double> values_;
+  size_t next_ = 0;             // Overwritten once full.
+  std::vector<double> values_;  // As they came.
+  std::vector<double> sorted_;
   // The last answer of Limit, which is asked for every assignment of a step.
   mutable double limit_ = 0;
   mutable double limit_k_ = 0;

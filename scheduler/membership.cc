@@ -81,6 +81,8 @@ uint32_t Membership::ReadyCount() const {
 
 std::vector<WorkerId> Membership::Candidates() const {
   std::vector<WorkerId> present, ready;
+  present.reserve(workers_.size());
+  ready.reserve(workers_.size());
   for (WorkerId id = 0; id < size(); ++id) {
     if (!workers_[id].live || !workers_[id].ready) continue;
     ready.push_back(id);
@@ -91,6 +93,8 @@ std::vector<WorkerId> Membership::Candidates() const {
 
 std::vector<double> Membership::SpeedsOf(const std::vector<WorkerId>& ids) const {
   std::vector<double> speeds, known;
+  speeds.reserve(ids.size());
+  known.reserve(ids.size());
   for (const WorkerId id : ids) {
     speeds.push_back(workers_[id].speed());
     if (speeds.back() > 0) known.push_back(speeds.back());
@@ -105,6 +109,7 @@ std::vector<double> Membership::SpeedsOf(const std::vector<WorkerId>& ids) const
 
 std::vector<double> Membership::NoiseOf(const std::vector<WorkerId>& ids) const {
   std::vector<double> noise;
+  noise.reserve(ids.size());
   for (const WorkerId id : ids) noise.push_back(workers_[id].estimator.noise());
   return noise;
 }

@@ -27,15 +27,29 @@ void OpenStepState::Open(StepId step, const CodeForm& code) {
   pending_.clear();
   // Nothing is to be computed for an empty row, so nobody waits for it.
   for (size_t i = 0; i < rows_.size(); ++i) rows_[i].arrived = code.rows[i].empty();
+  not_arrived_ = static_cast<size_t>(
+      std::count_if(rows_.begin(), rows_.end(), [](const Row& row) { return !row.arrived; }));
+  due_known_ = false;
 }
 
-bool OpenStepState::AllArrived() const {
-  return std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.arrived; });
+void OpenStepState::AwaitOwner(RowId row, Time due) {
+  rows_[row].owner_due = due;
+  due_known_ = false;
 }
 
-void OpenStepState::AwaitOwner(RowId row, Time due) { rows_[row].owner_due = due; }
+void OpenStepState::OwnerGone(RowId row) {
+  const Time due = std::exchange(rows_[row].owner_due, Time::min());
+  if (due != Time::min()) due_known_ = false;
+}
+
+void OpenStepState::MarkArrived(RowId row) {
+  if (std::exchange(rows_[row].arrived, true)) return;
+  --not_arrived_;
+  if (rows_[row].owner_due != Time::min()) due_known_ = false;
+}
 
 void OpenStepState::Add(const Assignment& assignment) {
+  if (!assignment.overdue) next_due_ = std::min(next_due_, assignment.due);
   ++rows_[assignment.row].attempts;
   pending_.push_back(assignment);
 }
@@ -62,23 +76,30 @@ std::optional<Assignment> OpenStepState::Take(WorkerId worker, RowId row) {
   if (at == pending_.end()) return std::nullopt;
   const Assignment taken = *at;
   pending_.erase(at);
+  Settled(taken.due);
   return taken;
 }
 
 std::vector<Assignment> OpenStepState::TakeAll(WorkerId worker) {
+  due_known_ = false;
   return Extract(pending_, [&](const Assignment& a) { return a.worker == worker; });
 }
 
 std::vector<Assignment> OpenStepState::TakeOthers(RowId row) {
-  return Extract(pending_, [&](const Assignment& a) { return a.row == row; });
+  std::vector<Assignment> others =
+      Extract(pending_, [&](const Assignment& a) { return a.row == row; });
+  for (const Assignment& other : others) Settled(other.due);
+  return others;
 }
 
 std::vector<Assignment> OpenStepState::TakeEverything() {
+  due_known_ = false;
   return std::exchange(pending_, std::vector<Assignment>());
 }
 
 bool OpenStepState::MarkOverdue(Time now) {
   bool changed = false;
+  due_known_ = false;
   for (Assignment& assignment : pending_) {
     if (assignment.overdue || assignment.due > now) continue;
     assignment.overdue = true;
@@ -93,14 +114,17 @@ bool OpenStepState::MarkOverdue(Time now) {
 }
 
 Time OpenStepState::NextDue() const {
-  Time due = kNever;
+  if (due_known_) return next_due_;
+  next_due_ = kNever;
   for (const Assignment& assignment : pending_) {
-    if (!assignment.overdue) due = std::min(due, assignment.due);
+    if (!assignment.overdue) next_due_ = std::min(next_due_, assignment.due);
   }
   for (const Row& row : rows_) {
-    if (!row.arrived && row.owner_due != Time::min()) due = std::min(due, row.owner_due);
+    if (!row.arrived && row.owner_due != Time::min())
+      next_due_ = std::min(next_due_, row.owner_due);
   }
-  return due;
+  due_known_ = true;
+  return next_due_;
 }
 
 std::vector<bool> OpenStepState::Absent() const {

@@ -34,11 +34,11 @@ class OpenStepState {
   StepId step() const { return step_; }
   size_t rows() const { return rows_.size(); }
   bool Arrived(RowId row) const { return rows_[row].arrived; }
-  bool AllArrived() const;
+  bool AllArrived() const { return not_arrived_ == 0; }
 
   // The owner of `row` is still busy with something else; from `due` on the row counts as absent.
   void AwaitOwner(RowId row, Time due);
-  void OwnerGone(RowId row) { rows_[row].owner_due = Time::min(); }
+  void OwnerGone(RowId row);
   void Add(const Assignment& assignment);
   // How often `row` was given out.
   uint32_t Attempts(RowId row) const { return rows_[row].attempts; }
@@ -49,7 +49,7 @@ class OpenStepState {
   bool InHand(RowId row) const;
   const std::vector<Assignment>& pending() const { return pending_; }
 
-  void MarkArrived(RowId row) { rows_[row].arrived = true; }
+  void MarkArrived(RowId row);
   // Removes and returns what the worker was given: one row, or all of them.
   std::optional<Assignment> Take(WorkerId worker, RowId row);
   std::vector<Assignment> TakeAll(WorkerId worker);
@@ -73,9 +73,16 @@ class OpenStepState {
     Time owner_due = Time::min();  // min: nobody is awaited for it.
   };
 
+  // What was due at this time is awaited no more.
+  void Settled(Time due) const { due_known_ = due_known_ && due > next_due_; }
+
   StepId step_ = 0;
   std::vector<Row> rows_;
+  size_t not_arrived_ = 0;  // Rows.
   std::vector<Assignment> pending_;
+  // Asked for after every event, and mostly the same.
+  mutable Time next_due_ = kNever;
+  mutable bool due_known_ = false;
 };
 
 }  // namespace motley

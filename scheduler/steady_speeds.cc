@@ -39,6 +39,7 @@ void SteadySpeeds::Add(const std::vector<WorkerId>& ids, const std::vector<doubl
 
 std::vector<double> SteadySpeeds::Of(const std::vector<WorkerId>& ids, double errors) const {
   std::vector<double> speeds;
+  speeds.reserve(ids.size());
   for (const WorkerId id : ids) {
     MOTLEY_ASSERT(id < averages_.size() && averages_[id].looks > 0);
     const Average& average = averages_[id];
