@@ -95,6 +95,7 @@ void Quadratic::Prepare(StepId step, size_t parameters) {
   for (size_t p = 0; p < ranges.size(); ++p) {
     Prefix& next = before_[p + 1];
     next = before_[p];
+    if (ranges[p].count == 0) continue;
     const double samples = ranges[p].count;
     next.samples += samples;
     for (size_t j = 0; j < kCentres; ++j) {

@@ -117,21 +117,23 @@ std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
   const Wide one = Wide{1} << 64;
   Wide low = taken < k ? 0 : (Wide{taken - k} << 64) / samples_;
   Wide high = taken + k >= samples_ ? one : (Wide{taken + k} << 64) / samples_ + 1;
-  // Totals grow evenly, so the line between the ends is a good guess; every other time half of what
-  // is left, lest it be a bad one.
-  uint64_t low_total = total(low);
-  uint64_t high_total = total(high);
-  for (bool guess = true; high - low > 1 && low_total != taken; guess = !guess) {
-    Wide step = (high - low) / 2;
-    if (guess) {
-      step = (high - low) / (high_total - low_total) * (taken - low_total);
-      step = std::clamp<Wide>(step, 1, high - low - 1);
-    }
-    const Wide middle = low + step;
+  // Totals grow evenly, so the next guess is as far on as samples are missing; every fourth is half
+  // of what is left, lest they all be bad ones.
+  const Wide per_sample = one / samples_;
+  Wide middle = (Wide{taken} << 64) / samples_;
+  for (int guess = 1; high - low > 1; ++guess) {
+    middle = std::clamp<Wide>(middle, low + 1, high - 1);
     const uint64_t sum = total(middle);
-    // A larger threshold with the same total has the same counts.
     (sum <= taken ? low : high) = middle;
-    (sum <= taken ? low_total : high_total) = sum;
+    // A larger threshold with the same total has the same counts.
+    if (sum == taken) break;
+    if (guess % 4 == 0) {
+      middle = low + (high - low) / 2;
+    } else if (sum < taken) {
+      middle += per_sample * (taken - sum);
+    } else {
+      middle -= std::min(middle, per_sample * (sum - taken));
+    }
   }
   std::vector<uint32_t> begins(sizes.size());
   uint64_t rest = taken;
