@@ -57,6 +57,7 @@ void LeaseCollector::Open(StepId step, std::span<float> sum) {
 bool LeaseCollector::used() const { return last_list_ > kFirstList; }
 
 void LeaseCollector::Abandon() {
+  if (!open_) return;  // Lists end with their step.
   for (Seat& seat : seats_) EndList(seat);
   open_ = false;
 }

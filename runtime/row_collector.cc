@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/messages.h"
+
 namespace motley {
 namespace {
 
@@ -33,6 +35,7 @@ void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form) {
   } else {
     decoder_->Reset(*form);
   }
+  if (form_ != form) runs_.assign(form->rows.size(), {});
   form_ = std::move(form);
   row_done_.assign(form_->workers, false);
   step_ = step;
@@ -45,6 +48,11 @@ Status RowCollector::Close(std::span<float> sum) {
   MOTLEY_ASSERT(open_ && decodable_);
   open_ = false;
   return decoder_->Finish(sum);
+}
+
+const std::vector<wire::Term>& RowCollector::RunsOfRow(RowId row) {
+  if (runs_[row].empty()) runs_[row] = RunsOf(*form_, row);
+  return runs_[row];
 }
 
 double RowCollector::amplification() const { return decoder_->amplification(); }

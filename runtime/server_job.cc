@@ -178,7 +178,7 @@ void ServerJob::Do(const AssignRow& command) {
   assign.version = command.step;
   assign.row = command.row;
   assign.complex_packed = form.field == Field::kComplexPacked;
-  assign.terms = RunsOf(form, command.row);
+  assign.terms = rows().RunsOfRow(command.row);
   header.step = command.step;
   SendControl(env_.transport, peer, header, std::move(assign));
   observer_.OnRowAssigned(command.step, command.row, command.worker, env_.loop.Now());

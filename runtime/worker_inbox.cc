@@ -31,10 +31,11 @@ Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header) {
   if (old) return std::span<std::byte>();
   MOTLEY_ASSIGN_OR_RETURN(slice_, SliceOf(cut_, header));
   if (!coming_.values || header.version != coming_.number) {
-    coming_ = Version();
+    coming_.values = nullptr;
     coming_.number = header.version;
     MOTLEY_ASSIGN_OR_RETURN(coming_.values, Spare());
     coming_.seen.assign(cut_.count(), false);
+    coming_.seen_count = 0;
   }
   const std::span<float> values(*coming_.values);
   return std::as_writable_bytes(values.subspan(cut_.begin(slice_), cut_.size(slice_)));
@@ -43,7 +44,9 @@ Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header) {
 void ParameterInbox::Finish() {
   if (coming_.seen[slice_]) return;
   coming_.seen[slice_] = true;
-  if (++coming_.seen_count == cut_.count()) whole_ = std::exchange(coming_, Version());
+  if (++coming_.seen_count < cut_.count()) return;
+  std::swap(whole_, coming_);
+  coming_.values = nullptr;
 }
 
 ParameterCopy ParameterInbox::Get(uint64_t version) const {
