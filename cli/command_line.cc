@@ -98,6 +98,7 @@ int RunCommandLine(int argc, char** argv) {
   TrainFlags train_flags;
   SimulateFlags simulate_flags;
   CodesFlags codes_flags;
+  PlanFlags plan_flags;
   PredictFlags predict_flags;
   ProfileFlags profile_flags;
   CheckpointFlags checkpoint_flags;
@@ -106,6 +107,7 @@ int RunCommandLine(int argc, char** argv) {
   const CLI::App* train = AddTrain(app, train_flags);
   const CLI::App* simulate = AddSimulate(app, simulate_flags);
   const CLI::App* codes = AddCodes(app, codes_flags);
+  const CLI::App* plan = AddPlan(app, plan_flags);
   const CLI::App* predict = AddPredict(app, predict_flags);
   const CLI::App* profile = AddProfile(app, profile_flags);
   const CLI::App* checkpoint = AddCheckpoint(app, checkpoint_flags);
@@ -124,6 +126,7 @@ int RunCommandLine(int argc, char** argv) {
   if (train->parsed()) return RunTrain(train_flags);
   if (simulate->parsed()) return RunSimulate(simulate_flags);
   if (codes->parsed()) return RunCodes(codes_flags);
+  if (plan->parsed()) return RunPlan(plan_flags);
   if (predict->parsed()) return RunPredict(predict_flags);
   if (profile->parsed()) return RunProfile(profile_flags);
   if (checkpoint->parsed()) return RunCheckpoint(checkpoint_flags);

@@ -328,6 +328,30 @@ CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
   return codes;
 }
 
+CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
+  CLI::App* plan =
+      app.add_subcommand("plan", "Choose how a cluster should share a step, and say why");
+  plan->add_option("--cluster", flags.cluster, "Profile of the cluster (TOML)")
+      ->type_name("FILE")
+      ->required();
+  AddValue(plan, "--batch", flags.batch, "N", "Samples per step")
+      ->transform(Within(1U, kMostCount));
+  AddValue(plan, "--steps", flags.steps, "N", "Of the job; copies have to pay off within them")
+      ->transform(Within(uint64_t{1}, uint64_t{1} << 40));
+  AddValue(plan, "--loss-rate", flags.loss_rate, "P", "Of each worker, in a step")
+      ->check(Fits<double>([](double value) { return value >= 0 && value < 1; },
+                           "a probability from 0 up to 1"));
+  AddValue(plan, "--data-bytes", flags.data_bytes, "N", "Of all samples, for what copies cost")
+      ->check(Fits<double>([](double value) { return value >= 0 && value < 1e18; },
+                           "a number of bytes"));
+  AddValue(plan, "--copies", flags.copies, "R", "Of each partition, at most")
+      ->transform(Within(1U, 16U));
+  plan->add_flag("--explain", flags.explain, "Everything that was tried, each with its reason");
+  plan->add_flag("--json", flags.json, "Everything that was tried as one JSON object");
+  plan->footer("Example:\n  motley plan --cluster profiles/lab-mixed.toml --explain");
+  return plan;
+}
+
 CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
   CLI::App* predict = app.add_subcommand("predict", "Test a saved model on labelled samples");
   predict->add_option("--model", flags.model, "From motley train --out")

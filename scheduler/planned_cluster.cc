@@ -46,7 +46,7 @@ PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
   return cluster;
 }
 
-uint32_t ChoosePartitions(const PlannedCluster& cluster) {
+uint32_t PartitionsFor(const PlannedCluster& cluster) {
   double rate = 0, overhead = 0;
   for (const PlannedWorker& worker : cluster.workers) {
     rate += 1 / worker.curve.seconds_per_sample;

@@ -111,7 +111,7 @@ std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies) {
 Result<Ranking> RankSchemes(const PlannedCluster& cluster, const PlanOptions& options) {
   if (cluster.workers.empty()) return Status::InvalidArgument("a plan needs at least one worker");
   PlanOptions chosen = options;
-  if (chosen.partitions == 0) chosen.partitions = ChoosePartitions(cluster);
+  if (chosen.partitions == 0) chosen.partitions = PartitionsFor(cluster);
   Ranking ranking;
   ranking.partitions = chosen.partitions;
   for (const Candidate& candidate : CandidatesFor(cluster.workers.size(), options.most_copies)) {

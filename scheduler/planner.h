@@ -35,7 +35,7 @@ struct PlannedScheme {
 };
 
 struct PlanOptions {
-  uint32_t partitions = 0;  // 0: ChoosePartitions.
+  uint32_t partitions = 0;  // 0: PartitionsFor.
   uint32_t most_copies = 3;
   CostRuns runs;
   // Of more workers a sample is tried, for schemes in which all even each other out.

@@ -92,7 +92,7 @@ std::vector<ModelWorker> Costing::Draw(Kind kind, uint32_t index, uint32_t count
                                        Random& random) const {
   std::vector<ModelWorker> draw(truth_.workers.size());
   for (size_t w = 0; w < draw.size(); ++w) {
-    const double jitter = truth_.workers[w].jitter;
+    const double jitter = std::hypot(truth_.workers[w].jitter, truth_.doubt);
     if (jitter > 0) draw[w].slowdown = 1 / std::max(kLeastSpeed, 1 + jitter * random.Normal());
   }
   // Evenly over whom it may befall.

@@ -63,8 +63,8 @@ AdaptiveStep::AdaptiveStep(StepSetting setting)
     if (known.live && Latency(w) > Latency(slowest_link_)) slowest_link_ = w;
   }
   const double crowd = std::max(1.0, static_cast<double>(workers_.size()) / kPacedWorkers);
-  const double pace = std::min(kPace * crowd, kMostPace);
-  if (rate > 0) pace_ = pace * static_cast<double>(missing_) / rate;
+  pace_part_ = std::min(kPace * crowd, kMostPace);
+  if (rate > 0) pace_ = pace_part_ * static_cast<double>(missing_) / rate;
   pace_ = std::max(pace_, setting_.least_pace_seconds);
 }
 
@@ -128,6 +128,8 @@ void AdaptiveStep::SetSlots(std::vector<BalanceWorker>& workers) const {
 
 void AdaptiveStep::OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) {
   now_ = now;
+  // A step that takes far longer than its work, for links or the lost, needs no more decisions.
+  pace_ = std::max(pace_, pace_part_ * now_);
   out_ = &out;
   std::visit([this](const auto& e) { On(e); }, event);
   if (missing_ == 0) {

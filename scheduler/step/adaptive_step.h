@@ -90,7 +90,8 @@ class AdaptiveStep final : public StepPolicy {
   size_t missing_ = 0;                // Partitions that are not covered.
   size_t leased_ = 0;                 // Entries of live workers that no vector covers yet.
   double now_ = 0;
-  double pace_ = 0;  // Least time between decisions.
+  double pace_ = 0;       // Least time between decisions.
+  double pace_part_ = 0;  // The same, of the step.
   double decided_ = -std::numeric_limits<double>::infinity();
   double next_tick_ = std::numeric_limits<double>::infinity();
   std::vector<StepCommand>* out_ = nullptr;  // Of the event being handled.

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A grid of made-up clusters, what their profiles say of them, and what each scheme truly costs
+// there, for judging the planner.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "scheduler/planner.h"
+
+namespace motley {
+
+struct PlannerCase {
+  PlannedCluster truth;
+  PlannedCluster profile;  // Every figure wrong by up to `kProfileError`, each by itself.
+  // What it was made from.
+  double spread = 1;  // Fastest over slowest.
+  double latency_seconds = 0;
+  double step_seconds = 0;  // Perfectly divided, of computing.
+  double gradient_bytes = 0;
+  double message_seconds = 0;
+};
+
+inline constexpr double kProfileError = 0.2;
+
+// Case number `index` of a seed: 4 to 32 workers whose speeds lie up to 20 times apart, latencies
+// from 0.05 to 100 ms, steps from 5 ms to 5 s, gradients from 10 kB to 1 GB, stragglers and losses
+// from never to often; all log-uniform and independent.
+PlannerCase MakePlannerCase(uint64_t seed, uint64_t index);
+
+struct JudgedCase {
+  std::string chosen, best;    // "adaptive 2"
+  double chosen_seconds = 0;   // Per step, truly, placing included.
+  double best_seconds = 0;     // Of the scheme that truly is the best for this cluster.
+  double uncoded_seconds = 0;  // Of proportional shares.
+  double Excess() const { return chosen_seconds / best_seconds - 1; }
+};
+
+// Plans on the profile and then runs every exact candidate, planned on the same profile, on the
+// truth, with seeds that the planner never saw.
+Result<JudgedCase> JudgePlanner(const PlannerCase& made, uint64_t seed);
+
+}  // namespace motley

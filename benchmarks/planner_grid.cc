@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// motley-planner-grid: how near the planner's choice comes to the scheme that truly is the best,
+// over a grid of made-up clusters whose profiles are wrong. Judged by the step model, on truths and
+// seeds that the planner does not see.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "base/parallel.h"
+#include "benchmarks/planner_cases.h"
+#include "fmt/core.h"
+#include "nlohmann/json.hpp"
+
+namespace motley {
+namespace {
+
+constexpr double kMostMean = 0.05, kMostWorst = 0.25;
+constexpr double kWins = 0.05;  // Faster than proportional shares by this, of these.
+
+struct Flags {
+  uint32_t clusters = 240;
+  uint64_t seed = 1;
+  uint32_t threads = 1;
+  bool json = false;
+};
+
+struct Row {
+  PlannerCase made;
+  JudgedCase judged;
+};
+
+// "one of 3 thirds": where a figure lies between the least and the greatest of all clusters.
+struct Axis {
+  const char* name;
+  double (*figure)(const PlannerCase&);
+  std::vector<double> cuts;
+  std::vector<const char*> labels;
+};
+
+const std::vector<Axis>& Axes() {
+  static const std::vector<Axis> axes = {
+      {"speeds apart",
+       [](const PlannerCase& c) { return c.spread; },
+       {2, 6},
+       {"up to 2 x", "2 to 6 x", "6 to 20 x"}},
+      {"latency / step",
+       [](const PlannerCase& c) { return c.latency_seconds / c.step_seconds; },
+       {0.01, 0.2},
+       {"below 1 %", "1 to 20 %", "above 20 %"}},
+      {"all vectors / step",
+       [](const PlannerCase& c) {
+         return c.message_seconds * static_cast<double>(c.truth.workers.size()) / c.step_seconds;
+       },
+       {0.1, 1},
+       {"below 10 %", "10 to 100 %", "above 100 %"}},
+      {"stragglers per step",
+       [](const PlannerCase& c) {
+         return c.truth.workers[0].slow_probability * static_cast<double>(c.truth.workers.size());
+       },
+       {0.01, 0.2},
+       {"below 0.01", "0.01 to 0.2", "above 0.2"}},
+      {"losses per step",
+       [](const PlannerCase& c) {
+         return c.truth.workers[0].loss_probability * static_cast<double>(c.truth.workers.size());
+       },
+       {1e-4, 3e-3},
+       {"below 0.0001", "to 0.003", "above 0.003"}},
+  };
+  return axes;
+}
+
+size_t BinOf(const Axis& axis, const PlannerCase& made) {
+  size_t bin = 0;
+  while (bin < axis.cuts.size() && axis.figure(made) >= axis.cuts[bin]) ++bin;
+  return bin;
+}
+
+// The scheme without its copies.
+std::string SchemeOf(const std::string& name) { return name.substr(0, name.find(' ')); }
+
+std::string WhereText(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Axis& axis : Axes()) {
+    text += fmt::format("\n{}\n", axis.name);
+    for (size_t bin = 0; bin < axis.labels.size(); ++bin) {
+      std::map<std::string, int> best;
+      int count = 0, pays = 0;
+      for (const Row& row : rows) {
+        if (BinOf(axis, row.made) != bin) continue;
+        ++count;
+        ++best[SchemeOf(row.judged.best)];
+        pays += row.judged.best_seconds < (1 - kWins) * row.judged.uncoded_seconds ? 1 : 0;
+      }
+      text += fmt::format("  {:<14}{:>4} clusters, redundancy pays in {:>3.0f} %; best:",
+                          axis.labels[bin], count, count > 0 ? 100.0 * pays / count : 0);
+      for (const auto& [scheme, times] : best) text += fmt::format(" {} {}", scheme, times);
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+struct Summary {
+  double mean = 0, worst = 0;
+  size_t worst_index = 0;
+  bool passes() const { return mean <= kMostMean && worst <= kMostWorst; }
+};
+
+Summary Summarise(const std::vector<Row>& rows) {
+  Summary summary;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double excess = rows[i].judged.Excess();
+    summary.mean += excess / static_cast<double>(rows.size());
+    if (excess > summary.worst) summary.worst = excess, summary.worst_index = i;
+  }
+  return summary;
+}
+
+std::string Text(const std::vector<Row>& rows, const Summary& summary) {
+  std::string text = fmt::format(
+      "{} clusters, profiles wrong by up to {:.0f} %, judged by the step model on held-out seeds\n"
+      "the planner's choice takes {:.1f} % longer than the best scheme of each cluster on average "
+      "(at most {:.0f} %), {:.1f} % at worst (at most {:.0f} %, cluster {}: {} instead of {})\n",
+      rows.size(), 100 * kProfileError, 100 * summary.mean, 100 * kMostMean, 100 * summary.worst,
+      100 * kMostWorst, summary.worst_index, rows[summary.worst_index].judged.chosen,
+      rows[summary.worst_index].judged.best);
+  std::map<std::string, std::pair<int, int>> names;  // Truly best, and chosen.
+  for (const Row& row : rows) {
+    ++names[row.judged.best].first;
+    ++names[row.judged.chosen].second;
+  }
+  text += fmt::format("\n{:<18}{:>6}{:>8}\n", "scheme, copies", "best", "chosen");
+  for (const auto& [name, counts] : names) {
+    text += fmt::format("{:<18}{:>6}{:>8}\n", name, counts.first, counts.second);
+  }
+  return text + WhereText(rows);
+}
+
+std::string Json(const std::vector<Row>& rows, const Summary& summary) {
+  auto list = nlohmann::ordered_json::array();
+  for (const Row& row : rows) {
+    list.push_back({{"workers", row.made.truth.workers.size()},
+                    {"spread", row.made.spread},
+                    {"latency_seconds", row.made.latency_seconds},
+                    {"step_seconds", row.made.step_seconds},
+                    {"gradient_bytes", row.made.gradient_bytes},
+                    {"message_seconds", row.made.message_seconds},
+                    {"slow_probability", row.made.truth.workers[0].slow_probability},
+                    {"loss_probability", row.made.truth.workers[0].loss_probability},
+                    {"chosen", row.judged.chosen},
+                    {"best", row.judged.best},
+                    {"chosen_seconds", row.judged.chosen_seconds},
+                    {"best_seconds", row.judged.best_seconds},
+                    {"uncoded_seconds", row.judged.uncoded_seconds}});
+  }
+  const nlohmann::ordered_json json = {{"mean_excess", summary.mean},
+                                       {"worst_excess", summary.worst},
+                                       {"pass", summary.passes()},
+                                       {"clusters", list}};
+  return json.dump(2) + "\n";
+}
+
+int Run(const Flags& flags) {
+  std::vector<Row> rows(flags.clusters);
+  std::vector<Status> failures(flags.clusters);
+  const auto parallel = MakeThreadParallelFor(flags.threads);
+  parallel->For(flags.clusters, 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      rows[i].made = MakePlannerCase(flags.seed, i);
+      Result<JudgedCase> judged = JudgePlanner(rows[i].made, i);
+      if (judged.ok()) {
+        rows[i].judged = std::move(*judged);
+      } else {
+        failures[i] = judged.status();
+      }
+    }
+  });
+  for (const Status& failure : failures) {
+    if (failure.ok()) continue;
+    fmt::print(stderr, "motley-planner-grid: {}\n", failure.ToString());
+    return 1;
+  }
+  const Summary summary = Summarise(rows);
+  fmt::print("{}", flags.json ? Json(rows, summary) : Text(rows, summary));
+  return summary.passes() ? 0 : 1;
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  CLI::App app("Judges the planner over a grid of made-up clusters.", "motley-planner-grid");
+  app.add_option("--clusters", flags.clusters, "How many")
+      ->check(CLI::Range(1U, 100'000U))
+      ->capture_default_str();
+  app.add_option("--seed", flags.seed, "Of the clusters")->capture_default_str();
+  app.add_option("--threads", flags.threads, "Clusters judged at a time")
+      ->check(CLI::Range(1U, 256U))
+      ->capture_default_str();
+  app.add_flag("--json", flags.json, "Every cluster, as JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return Run(flags);
+}
+
+}  // namespace
+}  // namespace motley
+
+int main(int argc, char** argv) { return motley::Main(argc, argv); }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/table.h"
+#include "fmt/core.h"
+#include "nlohmann/json.hpp"
+
+namespace motley {
+namespace {
+
+constexpr size_t kShown = 5;
+
+std::string Milliseconds(double seconds) {
+  const double ms = seconds * 1e3;
+  return fmt::format("{:.{}f}", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3);
+}
+
+std::string NameOf(const Candidate& candidate) {
+  if (candidate.copies == 1) return candidate.scheme;
+  return fmt::format("{}, {} copies", candidate.scheme, candidate.copies);
+}
+
+Result<int> Run(const PlanFlags& flags) {
+  MOTLEY_ASSIGN_OR_RETURN(const ClusterProfile profile, LoadClusterProfile(flags.cluster));
+  PlannedJob job;
+  job.samples = flags.batch;
+  job.remaining_steps = flags.steps;
+  job.loss_probability = flags.loss_rate;
+  job.data_bytes = flags.data_bytes;
+  PlanOptions options;
+  options.most_copies = flags.copies;
+  MOTLEY_ASSIGN_OR_RETURN(const Ranking ranking, RankSchemes(ClusterOf(profile, job), options));
+  const std::string name = profile.name.empty() ? flags.cluster : profile.name;
+  return PrintResult(flags.json ? PlanJson(ranking, name) : PlanText(ranking, name, flags.explain));
+}
+
+}  // namespace
+
+std::string PlanText(const Ranking& ranking, const std::string& cluster, bool explain) {
+  const PlannedScheme& best = ranking.schemes.front();
+  std::string text = fmt::format("{}: {}, {} partitions, {} ms per step\n  {}\n\n", cluster,
+                                 NameOf(best.candidate), ranking.partitions,
+                                 Milliseconds(best.cost.expected), best.why);
+  Table table({"scheme", "step ms", "undisturbed", "premium", "one slow", "one lost", "work"});
+  std::string reasons;
+  size_t shown = 0;
+  for (const PlannedScheme& planned : ranking.schemes) {
+    if (!explain && (++shown > kShown || !planned.exact)) break;
+    const std::string name = NameOf(planned.candidate);
+    reasons += fmt::format("  {}: {}\n", name, planned.why);
+    if (!planned.refused.empty()) continue;
+    const SchemeCost& cost = planned.cost;
+    table.Add({name + (planned.exact ? "" : " (not exact)"), Milliseconds(planned.Total()),
+               Milliseconds(cost.undisturbed), fmt::format("{:+.0f} %", 100 * planned.premium),
+               Milliseconds(cost.one_slow), Milliseconds(cost.loss),
+               fmt::format("{:.2f}", cost.work)});
+  }
+  text += table.Format();
+  text += fmt::format("\n{} schemes tried on the step model, {} events\n", ranking.schemes.size(),
+                      ranking.events);
+  return explain ? text + "\n" + reasons : text;
+}
+
+std::string PlanJson(const Ranking& ranking, const std::string& cluster) {
+  auto schemes = nlohmann::ordered_json::array();
+  for (const PlannedScheme& planned : ranking.schemes) {
+    nlohmann::ordered_json json = {{"scheme", planned.candidate.scheme},
+                                   {"copies", planned.candidate.copies},
+                                   {"exact", planned.exact}};
+    if (planned.refused.empty()) {
+      json.update({{"step_seconds", planned.Total()},
+                   {"undisturbed_seconds", planned.cost.undisturbed},
+                   {"one_slow_seconds", planned.cost.one_slow},
+                   {"one_lost_seconds", planned.cost.loss},
+                   {"placing_seconds", planned.placing_seconds},
+                   {"premium", planned.premium},
+                   {"work", planned.cost.work},
+                   {"link", planned.cost.link}});
+    } else {
+      json["refused"] = planned.refused;
+    }
+    json["why"] = planned.why;
+    schemes.push_back(std::move(json));
+  }
+  const nlohmann::ordered_json json = {{"cluster", cluster},
+                                       {"partitions", ranking.partitions},
+                                       {"events", ranking.events},
+                                       {"schemes", schemes}};
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+int RunPlan(const PlanFlags& flags) {
+  const Result<int> code = Run(flags);
+  return code.ok() ? *code : Fail(code.status());
+}
+
+}  // namespace motley

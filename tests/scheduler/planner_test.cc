@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+#include "scheduler/load_balance.h"
+#include "scheduler/step_model.h"
+
+namespace motley {
+namespace {
+
+// A step of one second of computing, perfectly divided.
+PlannedCluster Cluster(std::vector<double> speeds, double slow, double lost) {
+  PlannedCluster cluster;
+  for (const double speed : speeds) {
+    PlannedWorker worker;
+    worker.curve.seconds_per_sample = 1 / speed;
+    worker.curve.overhead_seconds = 1e-4;
+    worker.jitter = 0.04;
+    worker.slow_probability = slow;
+    worker.slow_factor = 5;
+    worker.loss_probability = lost;
+    worker.latency_seconds = 1e-3;
+    cluster.workers.push_back(worker);
+    cluster.samples += speed;
+  }
+  cluster.samples -= 1;
+  cluster.notice_seconds = 0.1;
+  cluster.data_seconds = 10;
+  cluster.remaining_steps = 1000;
+  return cluster;
+}
+
+std::vector<double> ManySpeeds(uint32_t n) {
+  Random random(1, Stream::kTest, 3);
+  std::vector<double> speeds;
+  for (uint32_t i = 0; i < n; ++i) speeds.push_back(1 + 5 * random.NextDouble());
+  return speeds;
+}
+
+const std::vector<double> kLab = {2, 2, 4, 4, 8, 8, 8, 12};
+
+const PlannedScheme& Find(const Ranking& ranking, const Candidate& candidate) {
+  return *std::find_if(ranking.schemes.begin(), ranking.schemes.end(),
+                       [&](const PlannedScheme& p) { return p.candidate == candidate; });
+}
+
+TEST(Planner, WhereNothingGoesWrongNothingIsComputedTwice) {
+  const Result<Ranking> ranking = RankSchemes(Cluster(kLab, 0, 0), {});
+  ASSERT_TRUE(ranking.ok());
+  const PlannedScheme& best = ranking->schemes.front();
+  EXPECT_NEAR(best.cost.work, 1, 0.05);
+  EXPECT_LT(best.cost.expected, 1.1);
+  // Wang's code does everything twice.
+  EXPECT_GT(Find(*ranking, {"heterogeneous", 2}).premium, 0.8);
+}
+
+TEST(Planner, StragglersAreWorthCopiesAndFeedback) {
+  const Result<Ranking> ranking = RankSchemes(Cluster(kLab, 0.02, 1e-4), {});
+  ASSERT_TRUE(ranking.ok());
+  EXPECT_EQ(ranking->schemes.front().candidate.scheme, "adaptive");
+  EXPECT_GT(Find(*ranking, {"proportional", 1}).cost.one_slow, 4);
+  for (const PlannedScheme& planned : ranking->schemes) EXPECT_FALSE(planned.why.empty());
+}
+
+// Answers take far longer than the work: what asks back comes too late, codes do not ask.
+TEST(Planner, FarOffClustersUseCodes) {
+  PlannedCluster cluster = Cluster({4, 4, 4, 4, 4, 4, 4, 4}, 0.1, 0);
+  for (PlannedWorker& worker : cluster.workers) {
+    worker.latency_seconds = 2;
+    worker.slow_factor = 10;
+  }
+  cluster.data_seconds = 0.1;
+  const Result<Ranking> ranking = RankSchemes(cluster, {});
+  ASSERT_TRUE(ranking.ok());
+  const std::string& best = ranking->schemes.front().candidate.scheme;
+  EXPECT_THAT(best, testing::AnyOf("repetition", "group", "heterogeneous", "rs", "cyclic",
+                                   "multi-message"));
+  EXPECT_LT(ranking->schemes.front().cost.expected, Find(*ranking, {"adaptive", 2}).cost.expected);
+}
+
+TEST(Planner, NeverChoosesAnErrorByItself) {
+  PlannedCluster cluster = Cluster(kLab, 0.05, 0);
+  for (PlannedWorker& worker : cluster.workers) worker.latency_seconds = 1;
+  const Result<Ranking> ranking = RankSchemes(cluster, {});
+  ASSERT_TRUE(ranking.ok());
+  EXPECT_TRUE(ranking->schemes.front().exact);
+  EXPECT_LT(Find(*ranking, {"approximate", 1}).Total(), ranking->schemes.front().Total());
+}
+
+TEST(Planner, IsDeterministic) {
+  const PlannedCluster cluster = Cluster(ManySpeeds(20), 0.01, 1e-4);
+  const Result<Ranking> first = RankSchemes(cluster, {});
+  const Result<Ranking> again = RankSchemes(cluster, {});
+  ASSERT_TRUE(first.ok() && again.ok());
+  for (size_t i = 0; i < first->schemes.size(); ++i) {
+    EXPECT_EQ(first->schemes[i].candidate, again->schemes[i].candidate);
+    EXPECT_EQ(first->schemes[i].Total(), again->schemes[i].Total());
+    EXPECT_EQ(first->schemes[i].why, again->schemes[i].why);
+  }
+}
+
+TEST(Planner, OneWorkerIsAClusterToo) {
+  const Result<Ranking> ranking = RankSchemes(Cluster({3}, 0, 0), {});
+  ASSERT_TRUE(ranking.ok()) << ranking.status().ToString();
+  EXPECT_EQ(ranking->schemes.front().candidate, (Candidate{"proportional", 1}));
+  EXPECT_EQ(RankSchemes({}, {}).code(), StatusCode::kInvalidArgument);
+}
+
+// What the planner says of many workers from a sample, against all of them.
+TEST(Planner, ASampleSaysNearlyWhatAllWould) {
+  const PlannedCluster cluster = Cluster(ManySpeeds(1200), 0.002, 0);
+  PlanOptions options;
+  options.partitions = 16 * 1200;
+  options.most_copies = 2;
+  const Result<Ranking> sampled = RankSchemes(cluster, options);
+  options.most_whole = 5000;
+  options.runs = {1, 1, 1, 1, 1};
+  const Result<Ranking> whole = RankSchemes(cluster, options);
+  ASSERT_TRUE(sampled.ok() && whole.ok());
+  for (const char* scheme : {"adaptive", "multi-message", "partial-coded"}) {
+    const double a = Find(*sampled, {scheme, 2}).cost.undisturbed;
+    const double b = Find(*whole, {scheme, 2}).cost.undisturbed;
+    EXPECT_NEAR(a / b, 1, scheme == std::string("adaptive") ? 0.05 : 0.08)
+        << scheme << ": " << a << " and " << b;
+  }
+}
+
+TEST(Planner, EventsGrowNoFasterThanWorkers) {
+  uint64_t last = 0;
+  for (const uint32_t n : {500U, 1000U, 2000U}) {
+    const Result<Ranking> ranking = RankSchemes(Cluster(ManySpeeds(n), 1e-3, 0), {});
+    ASSERT_TRUE(ranking.ok());
+    if (last > 0) {
+      EXPECT_LT(static_cast<double>(ranking->events), 2.2 * static_cast<double>(last));
+    }
+    last = ranking->events;
+  }
+}
+
+// --- Changing one's mind ---
+
+Ranking TwoSchemes(double current, double other) {
+  Ranking ranking;
+  PlannedScheme a, b;
+  a.candidate = {"proportional", 1};
+  a.cost.expected = current;
+  b.candidate = {"adaptive", 2};
+  b.cost.expected = other;
+  ranking.schemes = {b, a};
+  return ranking;
+}
+
+TEST(ReDecide, ChangesOnlyForAGainThatPaysBack) {
+  PlannedCluster cluster;
+  cluster.data_seconds = 10;
+  cluster.remaining_steps = 1000;
+  const Candidate now = {"proportional", 1};
+  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.5), cluster), (Candidate{"adaptive", 2}));
+  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.95), cluster), std::nullopt);
+  cluster.remaining_steps = 30;  // 15 seconds are gained, and 10 go for one more copy.
+  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.5), cluster), std::nullopt);
+  cluster.data_seconds = 1;
+  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.5), cluster), (Candidate{"adaptive", 2}));
+}
+
+TEST(ReDecide, LeavesASchemeThatCannotGoOn) {
+  Ranking ranking = TwoSchemes(1, 5);
+  ranking.schemes[1].refused = "no room";
+  EXPECT_EQ(ReDecide({"proportional", 1}, ranking, {}), (Candidate{"adaptive", 2}));
+}
+
+TEST(SwitchSeconds, FewerCopiesMoveNothing) {
+  PlannedCluster cluster;
+  cluster.data_seconds = 7;
+  EXPECT_EQ(SwitchSeconds({"adaptive", 3}, {"adaptive", 2}, cluster), 0);
+  EXPECT_EQ(SwitchSeconds({"adaptive", 2}, {"proportional", 1}, cluster), 0);
+  EXPECT_EQ(SwitchSeconds({"proportional", 1}, {"adaptive", 3}, cluster), 14);
+  EXPECT_EQ(SwitchSeconds({"adaptive", 2}, {"heterogeneous", 2}, cluster), 14);
+}
+
+// What SwitchSeconds counts on.
+TEST(SwitchSeconds, PlacementsOfMoreCopiesContainThoseOfFewer) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed, Stream::kTest, 4);
+    ShareRequest request;
+    request.partitions = 200;
+    for (int i = 0; i < 9; ++i) {
+      request.workers.push_back({.curve = {.seconds_per_sample = 0.2 + random.NextDouble()}});
+    }
+    std::vector<std::vector<WorkerId>> fewer(200);
+    for (request.copies = 1; request.copies <= 4; ++request.copies) {
+      const Result<Placement> placement = PlaceBalanced(request);
+      ASSERT_TRUE(placement.ok());
+      for (PartitionId p = 0; p < 200; ++p) {
+        const auto& holders = placement->holders[p];
+        EXPECT_TRUE(std::equal(fewer[p].begin(), fewer[p].end(), holders.begin())) << p;
+        fewer[p] = holders;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace motley
