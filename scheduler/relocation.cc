@@ -252,6 +252,10 @@ class Relocating {
           passed.emplace_back(fullness, worker);
         } else {
           Add(p, worker);
+          // Who must not begin it can be its next holder.
+          if (holders_[p].size() == 1) {
+            for (const auto& entry : std::exchange(passed, {})) emptiest.push(entry);
+          }
           passed.emplace_back(Fullness(worker), worker);
         }
       }

@@ -74,6 +74,13 @@ size_t Unmatched(const Placement& old, const ShareRequest& request,
   return unmatched;
 }
 
+TEST(Relocation, TwoWhoAreLeftBothGetWhatOnlyOthersHad) {
+  ShareRequest request = SharesOf({1, 2, 1, 1}, 64, 2);
+  const Placement old = Placed(request);
+  for (const WorkerId gone : {2u, 3u}) request.workers[gone].present = false;
+  Moved(old, request);
+}
+
 TEST(Relocation, NothingMovesWhenNothingChanges) {
   const ShareRequest request = SharesOf(RandomSpeeds(1, 20, 8), 320, 2);
   const Placement old = Placed(request);
