@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -172,6 +173,8 @@ double PredictStepSeconds(const CodeForm& code, const std::vector<double>& speed
 }
 
 bool WorthReplanning(const ReplanCase& numbers) {
+  // What cannot go on as it is has no cost to be weighed against.
+  if (!std::isfinite(numbers.current_seconds)) return std::isfinite(numbers.fresh_seconds);
   const double gain = numbers.current_seconds - numbers.fresh_seconds;
   if (!(gain > kWorthwhileGain * numbers.current_seconds)) return false;
   const double cost = numbers.transfer_seconds.value_or(kMoveCost * numbers.moved_seconds);

@@ -81,9 +81,12 @@ void Costing::DrawSeveral(Random& random, std::vector<ModelWorker>& draw) const 
     }
   }
   while (slow.size() < 2) {
-    const size_t w =
-        Pick(random.NextDouble(), [](const PlannedWorker& p) { return Odds(p.slow_probability); });
-    if (slow.empty() || slow.front() != w) slow.push_back(w);
+    const PlannedWorker* first = slow.empty() ? nullptr : &truth_.workers[slow.front()];
+    const size_t w = Pick(random.NextDouble(), [&](const PlannedWorker& p) {
+      return &p == first ? 0 : Odds(p.slow_probability);
+    });
+    if (&truth_.workers[w] == first) break;  // No other is ever slow.
+    slow.push_back(w);
   }
   for (const size_t w : slow) draw[w].slowdown *= truth_.workers[w].slow_factor;
 }

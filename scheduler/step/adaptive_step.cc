@@ -88,8 +88,8 @@ void AdaptiveStep::ShareOut() {
   }
   for (PartitionId p = 0; p < setting_.holders.size(); ++p) {
     const auto& holders = setting_.holders[p];
-    const auto first = std::find_if(holders.begin(), holders.end(),
-                                    [&](WorkerId w) { return workers_[w].live; });
+    const auto first =
+        std::find_if(holders.begin(), holders.end(), [&](WorkerId w) { return workers_[w].live; });
     if (first == holders.end()) {
       orphans_.push_back(p);
       continue;
@@ -247,7 +247,7 @@ std::vector<BalanceWorker> AdaptiveStep::View() const {
     const Worker& worker = workers_[w];
     BalanceWorker& seen = view[w];
     seen.takes = worker.live;
-    seen.seconds = worker.forecast.Seconds(now_);
+    seen.seconds = worker.Seconds(now_);
     if (!worker.live) continue;
     // What is asked for now is there after the owner's answer: three ways.
     seen.finish = std::max(DryAt(w) + worker.incoming * seen.seconds, now_ + 3 * Latency(w));
@@ -321,7 +321,7 @@ double AdaptiveStep::Lead(WorkerId giver, WorkerId taker) const {
 bool AdaptiveStep::AnyNearlyDry() const {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     if (!workers_[w].live) continue;
-    const double incoming = workers_[w].incoming * workers_[w].forecast.Seconds(now_);
+    const double incoming = workers_[w].incoming * workers_[w].Seconds(now_);
     if (DryAt(w) + incoming <= now_ + Lead(slowest_link_, w)) return true;
   }
   return false;
@@ -333,7 +333,7 @@ std::vector<BalanceMove> AdaptiveStep::Urgent(const std::vector<BalanceMove>& mo
   std::vector<BalanceMove> urgent;
   for (const BalanceMove& move : moves) {
     const Worker& giver = workers_[move.from];
-    const double seconds = workers_[move.to].forecast.Seconds(now_);
+    const double seconds = workers_[move.to].Seconds(now_);
     if (dry[move.to] < 0) dry[move.to] = DryAt(move.to) + workers_[move.to].incoming * seconds;
     const auto at = std::find(giver.list.begin(), giver.list.end(), move.partition);
     const double begins =

@@ -57,6 +57,10 @@ class AdaptiveStep final : public StepPolicy {
     bool live = true;
     bool told = false;  // To send at the end of the list.
     bool idle() const { return forecast.done() == list.size(); }
+    // Per partition; the silence of one that has nothing to do says nothing.
+    double Seconds(double now) const {
+      return idle() ? forecast.Expected() : forecast.Seconds(now);
+    }
   };
 
   void On(const ListProgress& event);

@@ -23,13 +23,12 @@ class Forecast {
   // Seconds per partition, judged at `time`: what was predicted while reports agree with it, what
   // they say otherwise; and never less than silence since the last one proves.
   double Seconds(double time) const;
+  double Expected() const;  // The same from reports alone.
   // When entry number `entry` (from 1; more than were reported) will be done, judged at `time`.
   double DoneAt(uint32_t entry, double time) const;
   uint32_t done() const { return done_; }
 
  private:
-  double Expected() const;  // Seconds per partition, from reports alone.
-
   double prior_;
   double overhead_;
   double latency_;

@@ -163,6 +163,22 @@ TEST(AdaptiveStep, IsExactOnAnyClusterAndEnds) {
   }
 }
 
+// Two fast workers with a partition each and a slow one with five; the second fast one hangs and is
+// lost when the first has been idle for long.
+TEST(AdaptiveStep, AWorkerThatIdlesIsNotTakenForSlow) {
+  StepSetting setting;
+  for (const double seconds : {0.1, 1.0, 0.1})
+    setting.workers.push_back({seconds, 0, 0.01, 0, true});
+  setting.holders = {{0}, {1}, {1}, {1}, {1}, {1}, {2, 0, 1}};
+  StepModelOptions options;
+  options.truth.resize(3);
+  options.truth[2] = {1000, 4.85};
+  options.notice_seconds = 0.02;
+  const CheckedRun run = RunChecked(setting, options);
+  EXPECT_THAT(run.violations, testing::IsEmpty());
+  EXPECT_LT(run.outcome.seconds, 5.1);
+}
+
 TEST(AdaptiveStep, WithoutAHolderTheStepDoesNotEnd) {
   const StepSetting setting = Cluster({1, 1}, 8, 1, 0.01);
   StepModelOptions options;

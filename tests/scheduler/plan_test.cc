@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 
 #include "coding/gradient_code.h"
@@ -131,6 +132,11 @@ TEST(Plan, NewPlansNeedAGainThatPaysTheTransfersBack) {
   EXPECT_FALSE(WorthReplanning(numbers)) << "the job ends before it pays";
   numbers.remaining_steps = 50;
   EXPECT_TRUE(WorthReplanning(numbers));
+  numbers.current_seconds = std::numeric_limits<double>::infinity();
+  numbers.remaining_steps = 1;
+  EXPECT_TRUE(WorthReplanning(numbers)) << "as it is it does not run at all";
+  numbers.fresh_seconds = numbers.current_seconds;
+  EXPECT_FALSE(WorthReplanning(numbers));
 }
 
 }  // namespace
