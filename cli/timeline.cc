@@ -177,13 +177,16 @@ const TraceSpan* Find(const std::vector<TraceSpan>& spans, Kind kind, uint64_t s
 }  // namespace
 
 std::optional<uint64_t> SlowestStep(const std::vector<TraceSpan>& spans) {
+  std::map<uint64_t, uint64_t> opened;  // By step.
+  for (const TraceSpan& span : spans) {
+    if (span.kind == Kind::kCollect) opened.emplace(span.step, span.begin_ns);
+  }
   std::optional<uint64_t> slowest;
   uint64_t longest = 0;
   for (const TraceSpan& update : spans) {
-    if (update.kind != Kind::kUpdate) continue;
-    const TraceSpan* collect = Find(spans, Kind::kCollect, update.step);
-    if (collect == nullptr) continue;
-    const uint64_t took = update.end_ns - collect->begin_ns;
+    const auto at = opened.find(update.step);
+    if (update.kind != Kind::kUpdate || at == opened.end()) continue;
+    const uint64_t took = update.end_ns - at->second;
     if (slowest && took <= longest) continue;
     slowest = update.step;
     longest = took;
@@ -197,12 +200,13 @@ Result<std::string> TimelineSvg(const std::vector<TraceSpan>& spans,
   const TraceSpan* collect = Find(spans, Kind::kCollect, step);
   const TraceSpan* update = Find(spans, Kind::kUpdate, step);
   if (collect == nullptr || update == nullptr) {
-    uint64_t last = 0;
+    std::optional<uint64_t> last;
     for (const TraceSpan& span : spans) {
-      if (span.kind == Kind::kUpdate) last = std::max(last, span.step);
+      if (span.kind == Kind::kUpdate && (!last || span.step > *last)) last = span.step;
     }
+    if (!last) return Status::NotFound(fmt::format("step {} was not finished, nor any", step));
     return Status::NotFound(
-        fmt::format("step {} was not finished; the last one that was is {}", step, last));
+        fmt::format("step {} was not finished; the last one that was is {}", step, *last));
   }
   // A row of an earlier step may reach into this one: its worker is busy with it.
   std::vector<TraceSpan> shown;
