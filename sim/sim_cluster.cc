@@ -13,6 +13,7 @@
 #include "sim/checkers/placement_checker.h"
 #include "sim/checkers/queue_checker.h"
 #include "sim/checkers/step_checker.h"
+#include "sim/checkers/tiling_checker.h"
 #include "sim/digest_observer.h"
 #include "sim/fault_driver.h"
 #include "sim/liveness_limit.h"
@@ -33,6 +34,10 @@ constexpr double kStartSpreadSeconds = 0.02;  // Workers start within this time.
 // How long the farewells of a finished job may take.
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(120);
 
+bool Sane(const LinkDirection& way) {
+  return way.latency_seconds >= 0 && way.bytes_per_second >= 0;
+}
+
 Status CheckOptions(const SimOptions& options) {
   const size_t described = options.cluster.workers.size();
   if (described != options.job.workers) {
@@ -42,8 +47,9 @@ Status CheckOptions(const SimOptions& options) {
   for (size_t i = 0; i < described; ++i) {
     const WorkerProfile& worker = options.cluster.workers[i];
     const bool sane = worker.device.samples_per_second > 0 && worker.device.overhead_seconds >= 0 &&
-                      worker.device.jitter >= 0 && worker.link.latency_seconds >= 0 &&
-                      worker.link.bytes_per_second >= 0;
+                      worker.device.jitter >= 0 && worker.device.knee_samples >= 0 &&
+                      worker.device.tail_factor >= 0 && Sane(worker.link.Up()) &&
+                      Sane(worker.link.Down());
     if (!sane) {
       return Status::InvalidArgument(fmt::format(
           "worker {} of the cluster needs samples_per_second above 0, and nothing negative", i));
@@ -69,8 +75,8 @@ std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset&
 }
 
 SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
-  options.vectors = ModelledVectors(options.cluster.gradient_bytes,
-                                    std::max(1u, options.job.slice_length));
+  options.vectors =
+      ModelledVectors(options.cluster.gradient_bytes, std::max(1u, options.job.slice_length));
   options.job.slice_length = options.vectors.slice_length();
   // What suits the job's model may not suit this one.
   options.job.optimizer = {.name = "sgd", .learning_rate = 0.1, .l2 = 0};
@@ -128,9 +134,9 @@ class Simulation {
     liveness_ = std::make_unique<LivenessChecker>(
         violations_, Time(FromSecondsSafe(options_.random_faults.until_seconds)),
         LivenessLimit(options_, data_, std::max(length, options_.vectors.modelled_length())));
-    for (JobObserver* each :
-         std::initializer_list<JobObserver*>{&digest_, steps_.get(), gradients_.get(), &placement_,
-                                             liveness_.get(), faults_.get(), &reached_, observer}) {
+    for (JobObserver* each : std::initializer_list<JobObserver*>{
+             &digest_, steps_.get(), &tiling_, gradients_.get(), &placement_, liveness_.get(),
+             faults_.get(), &reached_, observer}) {
       fan_.Add(each);
     }
     return Status::Ok();
@@ -268,6 +274,7 @@ class Simulation {
   DigestObserver digest_;
   ReachedStates reached_{options_.job};
   PlacementChecker placement_{violations_, options_.job.workers};
+  TilingChecker tiling_{violations_, options_.job.workers};
   std::unique_ptr<StepChecker> steps_;
   std::unique_ptr<GradientChecker> gradients_;
   std::unique_ptr<LivenessChecker> liveness_;
