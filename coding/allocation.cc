@@ -3,6 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
+#include <queue>
+#include <set>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -86,17 +91,17 @@ std::vector<uint32_t> Allocate(std::span<const double> speeds, uint64_t total, u
     result[i] = static_cast<uint32_t>(std::min<double>(whole, cap));
     given += result[i];
   }
+  using Next = std::pair<double, size_t>;  // When one with one more is done, and which.
+  std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
+  const auto offer = [&](size_t i) {
+    if (result[i] < cap) next.emplace((result[i] + 1.0) / normalised[i], i);
+  };
+  for (size_t i = 0; given < total && i < result.size(); ++i) offer(i);
   for (; given < total; ++given) {
-    size_t best = result.size();
-    double best_time = 0;
-    for (size_t i = 0; i < result.size(); ++i) {
-      const double time = (result[i] + 1.0) / normalised[i];
-      if (result[i] < cap && (best == result.size() || time < best_time)) {
-        best = i;
-        best_time = time;
-      }
-    }
+    const size_t best = next.top().second;
+    next.pop();
     ++result[best];
+    offer(best);
   }
   return result;
 }
@@ -104,25 +109,21 @@ std::vector<uint32_t> Allocate(std::span<const double> speeds, uint64_t total, u
 std::vector<std::vector<WorkerId>> BalancedClasses(std::span<const double> speeds, uint32_t count) {
   MOTLEY_ASSERT(count > 0 && count <= speeds.size());
   const std::vector<double> normalised = Normalised(speeds);
-  std::vector<Split> splits;
+  const auto less = [](const Split& a, const Split& b) { return a.Spread() < b.Spread(); };
+  std::multiset<Split, decltype(less)> splits(less);
   for (WorkerId worker = 0; worker < speeds.size(); ++worker) {
     Split split{std::vector<double>(count, 0), std::vector<std::vector<WorkerId>>(count)};
     split.sums[0] = normalised[worker];
     split.members[0] = {worker};
-    splits.push_back(std::move(split));
+    splits.insert(std::move(split));
   }
-  const auto less = [](const Split& a, const Split& b) { return a.Spread() < b.Spread(); };
-  std::stable_sort(splits.begin(), splits.end(), less);
   while (splits.size() > 1) {
-    Split a = std::move(splits.back());
-    splits.pop_back();
-    Split b = std::move(splits.back());
-    splits.pop_back();
-    Split merged = Merge(std::move(a), std::move(b));
-    const auto place = std::upper_bound(splits.begin(), splits.end(), merged, less);
-    splits.insert(place, std::move(merged));
+    Split a = std::move(splits.extract(std::prev(splits.end())).value());
+    Split b = std::move(splits.extract(std::prev(splits.end())).value());
+    splits.insert(Merge(std::move(a), std::move(b)));
   }
-  std::vector<std::vector<WorkerId>> classes = std::move(splits[0].members);
+  std::vector<std::vector<WorkerId>> classes =
+      std::move(splits.extract(splits.begin()).value().members);
   for (auto& members : classes) std::sort(members.begin(), members.end());
   std::sort(classes.begin(), classes.end());
   return classes;

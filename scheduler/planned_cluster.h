@@ -25,7 +25,7 @@ struct PlannedWorker {
 struct PlannedCluster {
   std::vector<PlannedWorker> workers;
   double samples = 1;         // Of a step, > 0.
-  double doubt = 0.1;         // Relative standard deviation of what is believed of speeds.
+  double doubt = 0.12;        // Relative standard deviation of speeds from what is believed here.
   double notice_seconds = 0;  // From a loss until the server knows.
   double data_seconds = 0;    // For sending every partition of the data to somebody once.
   uint64_t remaining_steps = 1;
@@ -55,7 +55,7 @@ std::vector<StepWorker> StepWorkersOf(const PlannedCluster& cluster, uint32_t pa
 // So many workers (at most as many as there are) that are to a step what all of them are: sorted by
 // speed, one of every few neighbours, with the server's link and the batch cut down in proportion.
 // What many share evenly comes out the same (a test holds leases to 5 % between 256 and 1200
-// workers, and schemes that wait for each partition's last holder to 8 %); what hangs on the worst
+// workers, and schemes that wait for each partition's last holder to 10 %); what hangs on the worst
 // of all workers does not.
 PlannedCluster SampleOf(const PlannedCluster& cluster, uint32_t workers);
 

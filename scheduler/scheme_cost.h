@@ -12,7 +12,7 @@ namespace motley {
 
 // Steps that are tried of each kind.
 struct CostRuns {
-  uint32_t undisturbed = 2;
+  uint32_t undisturbed = 4;
   uint32_t one_slow = 5;
   uint32_t several_slow = 3;
   uint32_t loss = 4;

@@ -126,7 +126,7 @@ TEST(Planner, ASampleSaysNearlyWhatAllWould) {
   for (const char* scheme : {"adaptive", "multi-message", "partial-coded"}) {
     const double a = Find(*sampled, {scheme, 2}).cost.undisturbed;
     const double b = Find(*whole, {scheme, 2}).cost.undisturbed;
-    EXPECT_NEAR(a / b, 1, scheme == std::string("adaptive") ? 0.05 : 0.08)
+    EXPECT_NEAR(a / b, 1, scheme == std::string("adaptive") ? 0.05 : 0.1)
         << scheme << ": " << a << " and " << b;
   }
 }
