@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/sanitizer.h"
 
 namespace motley {
 namespace {
@@ -245,7 +246,7 @@ TEST_F(Leases, AVectorOverWhatWasNeverLeasedIsRefused) {
 }
 
 TEST(LeaseMemory, WantOfMemoryForAVectorIsNoFaultOfTheWorker) {
-#ifdef __SANITIZE_ADDRESS__
+#if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
 #endif
   constexpr size_t kHuge = size_t{1} << 46;
