@@ -93,8 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Coded{"cyclic", "cyclic", 2}, Coded{"heterogeneous", "heterogeneous", 2},
                     Coded{"rs", "rs", 2}, Coded{"group", "group", 2},
                     Coded{"heterogeneous", "heterogeneous", 3}),
-    [](const auto& info) {
-      return std::string(info.param.scheme) + std::to_string(info.param.copies);
+    [](const auto& test) {
+      return std::string(test.param.scheme) + std::to_string(test.param.copies);
     });
 
 }  // namespace
