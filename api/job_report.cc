@@ -128,7 +128,11 @@ std::string TrainJson(const TrainReport& report) {
   if (report.train) json["final_loss"] = report.train->loss;
   if (report.test) json["test_loss"] = report.test->loss;
   if (report.test && report.classifies()) json["test_accuracy"] = report.test->accuracy;
-  if (report.emulation) json["emulation"] = EmulationJson(*report.emulation, plan.job.tolerate);
+  if (report.emulation) {
+    // Copies of adaptive are held, not computed.
+    const uint32_t repeated = plan.job.code == "adaptive" ? 0 : plan.job.tolerate;
+    json["emulation"] = EmulationJson(*report.emulation, repeated);
+  }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
