@@ -7,7 +7,9 @@ import os
 import subprocess
 import unittest
 
-from program import PATIENCE_S, PROGRAM, ProgramTest
+from program import PATIENCE_S, PROGRAM, SANITIZED, ProgramTest
+
+SECONDS = 3 if SANITIZED else 0.3  # Two sizes of pieces fit, however slow the program is.
 
 
 class Profile(ProgramTest):
@@ -15,7 +17,7 @@ class Profile(ProgramTest):
         self.cache = self.folder / self._testMethodName
         self.environment = {**os.environ, "XDG_CACHE_HOME": str(self.cache)}
 
-    def profile(self, *arguments, expect=0, seconds=0.3):
+    def profile(self, *arguments, expect=0, seconds=SECONDS):
         done = subprocess.run(
             [PROGRAM, "profile", "--seconds", str(seconds), *map(str, arguments)], text=True,
             capture_output=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
