@@ -14,6 +14,9 @@
 namespace motley {
 namespace {
 
+// Of the sum of the sizes: a sum below it is rounding, and means nothing.
+constexpr double kCancelled = 1e-9;
+
 ApproximateDecoding Evaluate(const CodeForm& form, std::vector<Complex> a) {
   std::vector<Complex> coverage(form.partitions, 0);
   for (RowId row = 0; row < form.workers; ++row) {
@@ -119,12 +122,16 @@ Result<ApproximateDecoding> SolveFirstOfEach(const CodeForm& form,
 Result<ApproximateDecoding> SolveOneStep(const CodeForm& form, const std::vector<bool>& present) {
   MOTLEY_RETURN_IF_ERROR(CheckPresent(form, present));
   Complex total = 0;
+  double size = 0;
   for (RowId row = 0; row < form.workers; ++row) {
     if (!present[row]) continue;
-    for (const CodeEntry& entry : form.rows[row]) total += entry.coefficient;
+    for (const CodeEntry& entry : form.rows[row]) {
+      total += entry.coefficient;
+      size += std::abs(entry.coefficient);
+    }
   }
   std::vector<Complex> a(form.workers, 0);
-  if (total == Complex(0)) return Evaluate(form, std::move(a));
+  if (std::abs(total) <= kCancelled * size) return Evaluate(form, std::move(a));
   for (RowId row = 0; row < form.workers; ++row) {
     if (present[row]) a[row] = static_cast<double>(form.partitions) / total;
   }

@@ -46,6 +46,7 @@ Result<ApproximateDecoding> SolveFirstOfEach(const CodeForm& form,
                                              const std::vector<bool>& present);
 
 // One constant for all answers, with mean coverage 1 ("one-step decoding"): for comparison.
+// Nothing where the coefficients present cancel out.
 Result<ApproximateDecoding> SolveOneStep(const CodeForm& form, const std::vector<bool>& present);
 
 // The least error by the fastest of the ways that fit: first of each group, components of a graph

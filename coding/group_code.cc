@@ -2,6 +2,7 @@
 #include "coding/group_code.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -18,7 +19,12 @@ using Group = std::vector<WorkerId>;
 
 constexpr int kOrders = 20;
 constexpr int kPermutations = 20;
+// Of one group's search, and of all searches in one order: steps alone say little where hundreds
+// hold each run.
 constexpr int kMostSteps = 10000;
+constexpr int64_t kMostLooks = 20'000'000;
+// Distances between nodes that all draws together may take, beyond the two that are always made.
+constexpr double kMostDistances = 1e9;
 
 // Runs by worker and workers by run.
 struct Incidence {
@@ -28,23 +34,38 @@ struct Incidence {
       for (WorkerId worker : runs[run].holders) runs_of[worker].push_back(run);
     }
   }
+
+  // Those of low rank first.
+  void SortHolders(std::span<const uint32_t> rank) {
+    std::vector<WorkerId> order(rank.size());
+    for (WorkerId worker = 0; worker < rank.size(); ++worker) order[rank[worker]] = worker;
+    for (auto& of_run : holders) of_run.clear();
+    for (WorkerId worker : order) {
+      for (uint32_t run : runs_of[worker]) holders[run].push_back(worker);
+    }
+  }
+
   std::vector<std::vector<uint32_t>> runs_of;
   std::vector<std::vector<WorkerId>> holders;
 };
 
-// Exact cover by workers that are not used, those of low `rank` first.
+// Exact cover by workers that are not used, the first among a run's holders first.
 struct CoverSearch {
   const Incidence& incidence;
-  const std::vector<uint32_t>& rank;
   const std::vector<bool>& used;
+  int64_t& looks_left;  // At a holder or at one of its runs.
   std::vector<bool> covered;
   Group chosen;
   int steps_left = kMostSteps;
 
-  bool Fits(WorkerId worker) const {
-    const auto& runs = incidence.runs_of[worker];
-    return !used[worker] &&
-           std::none_of(runs.begin(), runs.end(), [&](uint32_t run) { return covered[run]; });
+  bool Fits(WorkerId worker) {
+    --looks_left;
+    if (used[worker]) return false;
+    for (uint32_t run : incidence.runs_of[worker]) {
+      --looks_left;
+      if (covered[run]) return false;
+    }
+    return true;
   }
 
   void Mark(WorkerId worker, bool value) {
@@ -55,10 +76,8 @@ struct CoverSearch {
     while (run < covered.size() && covered[run]) ++run;
     if (run == covered.size()) return true;
     if (--steps_left < 0) return false;
-    std::vector<WorkerId> holders = incidence.holders[run];
-    std::sort(holders.begin(), holders.end(),
-              [&](WorkerId a, WorkerId b) { return rank[a] < rank[b]; });
-    for (WorkerId worker : holders) {
+    for (WorkerId worker : incidence.holders[run]) {
+      if (looks_left <= 0) return false;
       if (!Fits(worker)) continue;
       Mark(worker, true);
       chosen.push_back(worker);
@@ -70,11 +89,13 @@ struct CoverSearch {
   }
 };
 
-std::vector<Group> GroupsInOrder(const Incidence& incidence, const std::vector<uint32_t>& rank) {
+std::vector<Group> GroupsInOrder(const Incidence& incidence) {
   std::vector<Group> groups;
-  std::vector<bool> used(rank.size(), false);
+  std::vector<bool> used(incidence.runs_of.size(), false);
+  int64_t looks_left = kMostLooks;
   for (;;) {
-    CoverSearch search{incidence, rank, used, std::vector<bool>(incidence.holders.size()), {}};
+    CoverSearch search{
+        incidence, used, looks_left, std::vector<bool>(incidence.holders.size()), {}};
     if (!search.From(0)) return groups;
     for (WorkerId worker : search.chosen) used[worker] = true;
     std::sort(search.chosen.begin(), search.chosen.end());
@@ -83,13 +104,15 @@ std::vector<Group> GroupsInOrder(const Incidence& incidence, const std::vector<u
   }
 }
 
-std::vector<Group> DisjointGroups(const Incidence& incidence, uint64_t seed) {
+// `incidence` is left in another order.
+std::vector<Group> DisjointGroups(Incidence& incidence, uint64_t seed) {
   const size_t copies = incidence.holders.front().size();
   std::vector<uint32_t> rank(incidence.runs_of.size());
   std::iota(rank.begin(), rank.end(), 0);
   std::vector<Group> best;
   for (int order = 0; order < kOrders && best.size() < copies; ++order) {
-    std::vector<Group> groups = GroupsInOrder(incidence, rank);
+    incidence.SortHolders(rank);
+    std::vector<Group> groups = GroupsInOrder(incidence);
     if (groups.size() > best.size()) best = std::move(groups);
     Random(seed, Stream::kCode, rank.size(), order).Shuffle(std::span(rank));
   }
@@ -107,14 +130,18 @@ std::vector<Group> DisjointGroups(const Incidence& incidence, uint64_t seed) {
 }
 
 // Workers at the middles of their stretches of the walk, or evenly spread in its order or in one of
-// 20 random orders; of them those with the least amplification. Workers outside `outside` get 0.
+// up to 20 random orders; of them those with the least amplification. Workers outside `outside` get
+// 0.
 std::vector<Complex> BestNodes(std::vector<WorkerId> outside, std::span<const HeldRun> held,
                                const CyclicWalk& walk, uint32_t stragglers, uint64_t seed) {
   const auto count = static_cast<double>(outside.size());
   std::vector<Complex> best;
   const std::vector<Complex> middle = MiddleNodes(walk);
   double least = std::numeric_limits<double>::infinity();
-  for (int draw = -1; draw <= kPermutations; ++draw) {
+  double distances = 0;
+  for (const HeldRun& run : held) distances += std::pow(run.holders.size(), 2);
+  const int draws = static_cast<int>(std::min<double>(kPermutations, kMostDistances / distances));
+  for (int draw = -1; draw <= draws; ++draw) {
     std::vector<Complex> nodes(walk.worker.size(), 0);
     std::vector<Complex> used;
     for (size_t q = 0; q < outside.size(); ++q) {
@@ -122,8 +149,8 @@ std::vector<Complex> BestNodes(std::vector<WorkerId> outside, std::span<const He
       nodes[worker] = draw < 0 ? middle[worker] : OnCircle(static_cast<double>(q) / count);
       used.push_back(nodes[worker]);
     }
-    const double score = LargestOnCircle(nodes, held) * WorstWeightOnCircle(used, stragglers);
-    if (score < least) {
+    const double score = LogLargestOnCircle(nodes, held) + LogWorstWeightOnCircle(used, stragglers);
+    if (draw < 0 || score < least) {
       least = score;
       best = std::move(nodes);
     }
@@ -178,7 +205,8 @@ Result<CodeForm> BuildGroupCode(const CodeRequest& request) {
   std::iota(order.begin(), order.end(), 0);
   const CyclicWalk walk = WalkInOrder(std::move(order), loads);
   const std::vector<HeldRun> runs = HeldRuns(walk, form.partitions, copies);
-  const std::vector<Group> groups = DisjointGroups(Incidence(runs, form.workers), request.seed);
+  Incidence incidence(runs, form.workers);
+  const std::vector<Group> groups = DisjointGroups(incidence, request.seed);
   std::vector<bool> grouped(form.workers, false);
   for (const Group& group : groups) {
     for (WorkerId worker : group) grouped[worker] = true;

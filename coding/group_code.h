@@ -11,10 +11,11 @@
 // outside.
 //
 // Groups are found one after another, each by exact cover among the workers that are left: depth
-// first over the first uncovered partition, at most 10,000 steps a group, in 20 random orders of
-// the workers of which the most groups are kept. (The paper enumerates all groups and drops those
-// that meet most others; with equal speeds there are exponentially many.) Without any group, as is
-// usual with odd speeds, this is the heterogeneous code; the fewer distinct loads, the more groups.
+// first over the first uncovered partition, in 20 random orders of the workers of which the most
+// groups are kept; at most 10,000 steps a group, and 20 million looks at a worker or a run of
+// partitions that it holds in each order. (The paper enumerates all groups and drops those that
+// meet most others; with equal speeds there are exponentially many.) Without any group, as is usual
+// with odd speeds, this is the heterogeneous code; the fewer distinct loads, the more groups.
 #pragma once
 
 #include "coding/gradient_code.h"

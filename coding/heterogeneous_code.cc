@@ -15,14 +15,15 @@ constexpr int kPermutations = 20;
 std::vector<Complex> BestNodes(const CyclicWalk& walk, std::span<const HeldRun> runs,
                                const CodeRequest& request) {
   std::vector<Complex> best = MiddleNodes(walk);
-  double best_score = LargestOnCircle(best, runs) * WorstWeightOnCircle(best, request.stragglers);
+  double best_score =
+      LogLargestOnCircle(best, runs) + LogWorstWeightOnCircle(best, request.stragglers);
   std::vector<Complex> nodes(best.size());
   for (size_t q = 0; q < best.size(); ++q) {
     nodes[walk.worker[q]] = OnCircle(static_cast<double>(q) / static_cast<double>(best.size()));
   }
-  const double worst_weight = WorstWeightOnCircle(nodes, request.stragglers);  // In any order.
+  const double worst_weight = LogWorstWeightOnCircle(nodes, request.stragglers);  // In any order.
   for (int draw = 0; draw <= kPermutations; ++draw) {
-    const double score = LargestOnCircle(nodes, runs) * worst_weight;
+    const double score = LogLargestOnCircle(nodes, runs) + worst_weight;
     if (score < best_score) {
       best_score = score;
       best = nodes;

@@ -6,6 +6,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -42,6 +43,23 @@ Result<std::vector<std::vector<Finished>>> HoldersOf(uint32_t workers, uint32_t 
   return holders;
 }
 
+// What the holders of one chunk send, by holder and part: X of least error and norm, with as many
+// of the directions, from the one that they share most of, as keep every |x| within `most`.
+Eigen::MatrixXd SolveWithin(const Eigen::MatrixXd& transposed, double most) {
+  const Eigen::Index parts = transposed.rows();
+  Eigen::MatrixXd x =
+      transposed.completeOrthogonalDecomposition().solve(Eigen::MatrixXd::Identity(parts, parts));
+  if (x.cwiseAbs().maxCoeff() <= most) return x;
+  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(transposed,
+                                              Eigen::ComputeThinU | Eigen::ComputeThinV);
+  for (Eigen::Index kept = svd.singularValues().size() - 1; kept > 0; --kept) {
+    x = svd.matrixV().leftCols(kept) * svd.singularValues().head(kept).cwiseInverse().asDiagonal() *
+        svd.matrixU().leftCols(kept).transpose();
+    if (x.cwiseAbs().maxCoeff() <= most) return x;
+  }
+  return Eigen::MatrixXd::Zero(transposed.cols(), parts);
+}
+
 }  // namespace
 
 Result<PartialCode> MakePartialCode(uint32_t workers, uint32_t parts) {
@@ -69,8 +87,8 @@ Result<PartialCode> MakePartialCode(uint32_t workers, uint32_t parts) {
   return code;
 }
 
-Result<PartialPlan> PlanPartial(const PartialCode& code, uint32_t chunks,
-                                const WorkLists& finished) {
+Result<PartialPlan> PlanPartial(const PartialCode& code, uint32_t chunks, const WorkLists& finished,
+                                const DecodeLimits& limits) {
   MOTLEY_ASSIGN_OR_RETURN(const auto holders, HoldersOf(code.workers, chunks, finished));
   PartialPlan plan;
   plan.entries.resize(code.workers);
@@ -81,6 +99,7 @@ Result<PartialPlan> PlanPartial(const PartialCode& code, uint32_t chunks,
   }
   const auto parts = static_cast<Eigen::Index>(code.parts);
   const Eigen::MatrixXd identity = Eigen::MatrixXd::Identity(parts, parts);
+  const double most = limits.tolerance / std::numeric_limits<float>::epsilon();
   for (const auto& those : holders) {
     Eigen::MatrixXd transposed(parts, static_cast<Eigen::Index>(those.size()));
     for (Eigen::Index h = 0; h < transposed.cols(); ++h) {
@@ -92,7 +111,7 @@ Result<PartialPlan> PlanPartial(const PartialCode& code, uint32_t chunks,
       plan.squared_error += code.parts;
       continue;
     }
-    const Eigen::MatrixXd x = transposed.completeOrthogonalDecomposition().solve(identity);
+    const Eigen::MatrixXd x = SolveWithin(transposed, most);
     plan.squared_error += (transposed * x - identity).squaredNorm();
     plan.amplification = std::max(plan.amplification, x.cwiseAbs().maxCoeff());
     for (Eigen::Index h = 0; h < x.rows(); ++h) {

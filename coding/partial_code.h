@@ -9,11 +9,13 @@
 //   z_j = sum_{i finished by j} sum_u x^{(i,u)}_j g_i[part u],
 // and part u of the sum is sum_j R[j,u] z_j. That is exact where every |D_i| >= l; otherwise least
 // squares leave a squared error of max(0, l - |D_i|) for chunk i, in units of a part's mean square.
+// Holders whose rows are so nearly dependent that rounding would grow beyond the limits count as
+// fewer: the directions that hardly any of them has are left out, each at a squared error of 1.
 //
 // The paper draws R at random; here rows are points of the trigonometric curve (1, cos t, sin t,
-// ...), or (cos t/2, sin t/2, ...) for even l, of which any l are independent. Workers stand evenly
-// round t, the next one about a golden section on, so that neighbours (mod N) are far apart. l = 1
-// has R = 1: no code at all.
+// ...), or (cos t/2, sin t/2, ...) for even l, of which any l are independent, though hardly so
+// where they are neighbours on the curve. Workers stand evenly round t, the next one about a golden
+// section on, so that neighbours in number (mod N) are far apart. l = 1 has R = 1: no code at all.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +25,7 @@
 #include "base/parallel.h"
 #include "coding/chunk_order.h"
 #include "coding/code_form.h"
+#include "coding/decoder.h"
 
 namespace motley {
 
@@ -50,10 +53,12 @@ struct PartialPlan {
 };
 
 // finished[w]: what worker w has finished of `chunks` chunks, none twice. Coefficients are those of
-// least norm, so that all finished copies share the work and rounding is least. kInvalidArgument
-// when the lists are not one per worker, name a chunk twice or one that is not there.
-Result<PartialPlan> PlanPartial(const PartialCode& code, uint32_t chunks,
-                                const WorkLists& finished);
+// least norm, so that all finished copies share the work and rounding is least; amplification times
+// float epsilon stays within limits.tolerance, at the price of squared_error where it must.
+// kInvalidArgument when the lists are not one per worker, name a chunk twice or one that is not
+// there.
+Result<PartialPlan> PlanPartial(const PartialCode& code, uint32_t chunks, const WorkLists& finished,
+                                const DecodeLimits& limits = {});
 
 // message += what `entry` says about its chunk's gradient; of PartLength(kReal, gradient, parts)
 // floats, zeros at first.

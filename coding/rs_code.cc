@@ -22,11 +22,11 @@ std::vector<Complex> StridedNodes(uint32_t workers, uint32_t stride) {
 // order of the nodes.
 std::vector<Complex> BestNodes(uint32_t workers, uint32_t stragglers, const HeldRun& window) {
   std::vector<Complex> best = StridedNodes(workers, 1);
-  double best_score = LargestOnCircle(best, {&window, 1});
+  double best_score = LogLargestOnCircle(best, {&window, 1});
   for (uint32_t stride = 2; stragglers > 0 && stride <= workers / 2; ++stride) {
     if (std::gcd(stride, workers) != 1) continue;
     std::vector<Complex> nodes = StridedNodes(workers, stride);
-    const double score = LargestOnCircle(nodes, {&window, 1});
+    const double score = LogLargestOnCircle(nodes, {&window, 1});
     if (score < best_score) {
       best_score = score;
       best = std::move(nodes);

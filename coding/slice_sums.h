@@ -42,7 +42,8 @@ class FloatPool {
   size_t size_bytes() const { return size_ * sizeof(float); }
 
   // Buffers of slices that waited, for those who bring the next ones: memory fresh from the system
-  // costs more than the sum. As much is kept as may wait at any time; empty when there is none.
+  // costs more than the sum. At most `most_bytes` (what may wait at any time) are kept; empty when
+  // there is none.
   std::vector<float> TakeBuffer() {
     std::vector<float> buffer;
     if (buffers_.empty()) return buffer;
@@ -50,9 +51,9 @@ class FloatPool {
     buffers_.pop_back();
     return buffer;
   }
-  void GiveBuffer(std::vector<float> buffer) {
+  void GiveBuffer(std::vector<float> buffer, size_t most_bytes) {
     const size_t bytes = (buffers_.size() + 1) * buffer.capacity() * sizeof(float);
-    if (bytes <= DecodeLimits().waiting_bytes) buffers_.push_back(std::move(buffer));
+    if (bytes <= most_bytes) buffers_.push_back(std::move(buffer));
   }
 
  private:
@@ -91,7 +92,7 @@ class SliceSums {
     bool spoiled = false;  // Refused too late: some of the slice is inside the sums.
   };
   // Takes a slice that was not there before, if the sum of its squares is at most `limit` (finite);
-  // `values` may be emptied. The pool is reserved.
+  // `values` may be swapped or emptied. The pool is reserved.
   virtual Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) = 0;
   // After an Add: whether the slice is finished now. Where the norm guard refuses even all rows it
   // never is; the step then has to be done under another code.

@@ -23,8 +23,10 @@ class TilingSums final : public SliceSums {
         slices_(context.layout.count()) {}
 
   void Restart() override {
-    for (Slice& slice : slices_) slice = Slice();
-    waiting_floats_ = 0;
+    for (Slice& slice : slices_) {
+      GiveWaiting(slice);
+      slice = Slice();
+    }
   }
 
   // Disjoint supports are summed as soon as it is their turn, or when there is no room to wait for
@@ -56,8 +58,7 @@ class TilingSums final : public SliceSums {
     const std::vector<uint32_t> cover = tiling_.Cover(costs);
     for (uint32_t support : cover) AddToSum(slice, state.waiting.at(support));
     if (cover.empty()) return false;
-    for (const auto& [support, values] : state.waiting) waiting_floats_ -= values.size();
-    state.waiting.clear();
+    GiveWaiting(state);
     return true;
   }
 
@@ -110,14 +111,23 @@ class TilingSums final : public SliceSums {
       const auto ready = state.waiting.find(state.next);
       if (ready != state.waiting.end()) {
         AddToSum(slice, ready->second);
-        waiting_floats_ -= ready->second.size();
-        context_.pool.GiveBuffer(std::move(ready->second));
+        GiveBuffer(ready->second);
         state.waiting.erase(ready);
       } else if (state.early.erase(state.next) == 0) {
         return;
       }
       ++state.next;
     }
+  }
+
+  void GiveWaiting(Slice& slice) {
+    for (auto& [support, values] : slice.waiting) GiveBuffer(values);
+    slice.waiting.clear();
+  }
+
+  void GiveBuffer(std::vector<float>& values) {
+    waiting_floats_ -= values.size();
+    context_.pool.GiveBuffer(std::move(values), most_waiting_ * sizeof(float));
   }
 
   float* Sum(size_t slice) const {

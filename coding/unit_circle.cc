@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "coding/placement.h"
@@ -19,15 +20,33 @@ Complex HolderCoefficient(std::span<const Complex> nodes, std::span<const Worker
   return product;
 }
 
-// 1 / prod |z_l - z_i|, which is |B[i,j]| since nodes have length 1.
-double LargestHolderCoefficient(std::span<const Complex> nodes, std::span<const WorkerId> holders) {
-  double largest = 0;
-  for (WorkerId worker : holders) {
-    double squared = 1;
-    for (WorkerId other : holders) {
-      if (other != worker) squared *= std::norm(nodes[other] - nodes[worker]);
+// log of a product of many factors from [0, 4], which itself would leave the range of double.
+class LogProduct {
+ public:
+  void Multiply(double factor) {
+    product_ *= factor;
+    if (product_ > kMost || product_ < 1 / kMost) {
+      log_ += std::log(product_);
+      product_ = 1;
     }
-    largest = std::max(largest, 1 / std::sqrt(squared));
+  }
+  double Log() const { return log_ + std::log(product_); }
+
+ private:
+  static constexpr double kMost = 1e150;
+  double log_ = 0;
+  double product_ = 1;
+};
+
+// Of 1 / prod |z_l - z_i|, which is |B[i,j]| since nodes have length 1.
+double LogLargestCoefficient(std::span<const Complex> nodes, std::span<const WorkerId> holders) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (WorkerId worker : holders) {
+    LogProduct squared;
+    for (WorkerId other : holders) {
+      if (other != worker) squared.Multiply(std::norm(nodes[other] - nodes[worker]));
+    }
+    largest = std::max(largest, -squared.Log() / 2);
   }
   return largest;
 }
@@ -56,37 +75,37 @@ void SetC(CodeForm& form) {
 
 Complex OnCircle(double turn) { return std::polar(1.0, 2 * std::numbers::pi * turn); }
 
-double LargestOnCircle(std::span<const Complex> nodes, std::span<const HeldRun> runs) {
-  double largest = 0;
+double LogLargestOnCircle(std::span<const Complex> nodes, std::span<const HeldRun> runs) {
+  double largest = -std::numeric_limits<double>::infinity();
   for (const HeldRun& run : runs) {
-    largest = std::max(largest, LargestHolderCoefficient(nodes, run.holders));
+    largest = std::max(largest, LogLargestCoefficient(nodes, run.holders));
   }
   return largest;
 }
 
-double WorstWeightOnCircle(std::span<const Complex> nodes, uint32_t stragglers) {
+double LogWorstWeightOnCircle(std::span<const Complex> nodes, uint32_t stragglers) {
   // |a_i| is the product of the distances from z_i to the missing: worst for the s farthest, which
   // are the neighbours of the point across.
   std::vector<Complex> around(nodes.begin(), nodes.end());
   std::sort(around.begin(), around.end(), EarlierOnCircle);
   const size_t n = around.size();
-  double worst = 1;
+  double worst = 0;
   for (const Complex& node : nodes) {
     const auto across = std::lower_bound(around.begin(), around.end(), -node, EarlierOnCircle);
     size_t after = static_cast<size_t>(across - around.begin()) % n;
     size_t before = (after + n - 1) % n;
-    double product = 1;
+    LogProduct product;
     for (uint32_t l = 0; l < stragglers; ++l) {
       const double far_after = std::norm(around[after] - node);
       const double far_before = std::norm(around[before] - node);
-      product *= std::max(far_after, far_before);
+      product.Multiply(std::max(far_after, far_before));
       if (far_after >= far_before) {
         after = (after + 1) % n;
       } else {
         before = (before + n - 1) % n;
       }
     }
-    worst = std::max(worst, std::sqrt(product));
+    worst = std::max(worst, product.Log() / 2);
   }
   return worst;
 }

@@ -28,11 +28,13 @@ struct HeldRun {
   std::vector<WorkerId> holders;
 };
 
-// max |B|.
-double LargestOnCircle(std::span<const Complex> nodes, std::span<const HeldRun> runs);
+// Logarithms, since the values themselves leave the range of double with some 800 stragglers.
 
-// max over straggler sets of size s of ||a||_inf, exactly.
-double WorstWeightOnCircle(std::span<const Complex> nodes, uint32_t stragglers);
+// log of max |B|; infinite where holders share a node.
+double LogLargestOnCircle(std::span<const Complex> nodes, std::span<const HeldRun> runs);
+
+// log of the max over straggler sets of size s of ||a||_inf, exactly; at least 0.
+double LogWorstWeightOnCircle(std::span<const Complex> nodes, uint32_t stragglers);
 
 // Fills B from the runs (ascending, each with s + 1 holders), and C, v, the nodes and the field.
 // With s = 0 every coefficient is 1 and the code stays real.

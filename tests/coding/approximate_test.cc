@@ -8,6 +8,7 @@
 #include "coding/block_graph.h"
 #include "coding/placement.h"
 #include "coding/straggler_sets.h"
+#include "coding/unit_circle.h"
 #include "tests/coding/coded_job.h"
 
 namespace motley {
@@ -133,6 +134,23 @@ TEST(Approximate, NobodyAnsweredIsErrorOne) {
     }
     EXPECT_EQ(SolveApproximate(form, {true}).code(), StatusCode::kInvalidArgument);
   }
+}
+
+// exp(2 pi i t / 3) for t = 0..2 add up to nothing but rounding.
+TEST(Approximate, OneStepCountsNothingWhereCoefficientsCancelOut) {
+  CodeForm form;
+  form.workers = 3;
+  form.partitions = 3;
+  form.field = Field::kComplexPacked;
+  for (int t = 0; t < 3; ++t) {
+    form.rows.push_back({{static_cast<PartitionId>(t), OnCircle(t / 3.0)}});
+  }
+  const auto nothing = SolveOneStep(form, {true, true, true}).value();
+  EXPECT_EQ(nothing.a, std::vector<Complex>(3, 0));
+  EXPECT_EQ(nothing.error, 1);
+  const auto some = SolveOneStep(form, {true, true, false}).value();
+  EXPECT_NEAR(std::abs(some.a[0]), 3, 1e-12);
+  EXPECT_NEAR(some.mean_coverage, 1, 1e-12);
 }
 
 // Partitions are dealt at random, the same machines always fail: each partition's expected

@@ -116,6 +116,17 @@ TEST(GroupCode, TheStreamEndsWithTheFirstWholeBlock) {
   }
 }
 
+// The product of the distances between nodes leaves the range of double. Everybody holds two thirds
+// of the data, so that nothing tiles it.
+TEST(GroupCode, MoreStragglersThanAProductOfDoublesBears) {
+  const CodeForm form = MustBuild("group", EqualRequest(1101, 733, 1101));
+  EXPECT_EQ(form.rows[0].size(), 734);
+  EXPECT_EQ(form.nodes.size(), 1101);
+  for (const auto& row : form.rows) {
+    for (const CodeEntry& entry : row) ASSERT_TRUE(std::isfinite(std::abs(entry.coefficient)));
+  }
+}
+
 TEST(GroupCode, EqualSpeedsAreAllGroups) {
   const CodeForm form = MustBuild("group", EqualRequest(60, 2, 120));
   EXPECT_EQ(ShapeOfC(form), CShape::kClasses);

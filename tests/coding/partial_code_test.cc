@@ -117,7 +117,43 @@ TEST(PartialCode, WithOnePartEveryCopyOfAChunkDoesTheSameShare) {
   EXPECT_NEAR(plan.squared_error, 0, 1e-28);
 }
 
-TEST(PartialCode, AnyHoldersAreIndependentAndNeighboursSafe) {
+// Workers one after another on the curve, wherever they begin: hardly independent.
+TEST(PartialCode, HoldersOfWhichRoundingWouldGrowTooMuchCountAsFewer) {
+  constexpr uint32_t kWorkers = 200;
+  Random random(4, Stream::kTest);
+  for (uint32_t parts : {3, 4, 5}) {
+    const PartialCode code = MakePartialCode(kWorkers, parts).value();
+    uint32_t next = 1;  // In number, of the neighbour on the curve.
+    const auto near = [&](uint32_t worker) {
+      double product = 0;
+      for (uint32_t u = 0; u < parts; ++u) product += code.R(0, u) * code.R(worker, u);
+      return std::abs(product);
+    };
+    for (uint32_t worker = 1; worker < kWorkers; ++worker) {
+      if (near(worker) > near(next)) next = worker;
+    }
+    for (uint32_t first : {0, 61, 160}) {
+      WorkLists finished(kWorkers);
+      for (uint32_t t = 0; t < parts; ++t) finished[(first + t * next) % kWorkers] = {0};
+      const DecodeLimits any{.tolerance = 1};
+      EXPECT_GT(PlanPartial(code, 1, finished, any)->amplification, 1000);
+      const PartialPlan plan = PlanPartial(code, 1, finished).value();
+      EXPECT_LE(plan.amplification * 0x1p-23, DecodeLimits().tolerance);
+      EXPECT_NEAR(plan.squared_error, std::round(plan.squared_error), 1e-9);
+      EXPECT_GE(plan.squared_error, 1 - 1e-9);
+      EXPECT_LE(plan.squared_error, parts - 1 + 1e-9);
+      const size_t length = 30000;
+      const Sums sums = RunStep(code, plan, 1, length, random);
+      EXPECT_NEAR(sums.SquaredError() * parts / static_cast<double>(length), plan.squared_error,
+                  0.05 * plan.squared_error);
+      // A holder from elsewhere on the curve, and the chunk has one part's worth more.
+      finished[(first + (kWorkers / 2) * next) % kWorkers] = {0};
+      EXPECT_LE(PlanPartial(code, 1, finished)->squared_error, plan.squared_error - 1 + 1e-9);
+    }
+  }
+}
+
+TEST(PartialCode, HoldersOfNeighbouringNumbersAreSafe) {
   for (uint32_t parts : {2, 3, 4}) {
     const PartialCode code = MakePartialCode(200, parts).value();
     double worst = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numbers>
 
 #include "base/random.h"
 
@@ -36,8 +37,27 @@ TEST(UnitCircle, TheWorstWeightIsThatOfTheFarthestStragglers) {
       nodes.push_back(OnCircle(round % 2 == 0 ? static_cast<double>(i) / n : random.NextDouble()));
     }
     const double worst = WorstBySorting(nodes, s);
-    EXPECT_NEAR(WorstWeightOnCircle(nodes, s), worst, 1e-12 * worst) << n << " " << s;
+    EXPECT_NEAR(LogWorstWeightOnCircle(nodes, s), std::log(worst), 1e-12 * s) << n << " " << s;
   }
+}
+
+// The distances of evenly spread nodes to one of them multiply to n.
+TEST(UnitCircle, ProductsBeyondTheRangeOfDoubleCount) {
+  constexpr uint32_t kNodes = 5000;
+  std::vector<Complex> nodes;
+  std::vector<Complex> crowded;
+  HeldRun everybody{0, 1, {}};
+  for (uint32_t i = 0; i < kNodes; ++i) {
+    nodes.push_back(OnCircle(static_cast<double>(i) / kNodes));
+    crowded.push_back(OnCircle(static_cast<double>(i) / kNodes / 6));
+    everybody.holders.push_back(i);
+  }
+  EXPECT_NEAR(LogWorstWeightOnCircle(nodes, kNodes - 1), std::log(kNodes), 1e-6);
+  EXPECT_NEAR(LogLargestOnCircle(nodes, {&everybody, 1}), -std::log(kNodes), 1e-6);
+  const double worst = LogWorstWeightOnCircle(nodes, 3000);
+  EXPECT_GT(worst, 1024 * std::numbers::ln2);  // Beyond double.
+  EXPECT_LT(worst, 3000 * std::numbers::ln2);
+  EXPECT_GT(LogLargestOnCircle(crowded, {&everybody, 1}), 1024 * std::numbers::ln2);
 }
 
 }  // namespace
