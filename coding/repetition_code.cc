@@ -11,7 +11,7 @@ namespace {
 void AddGroups(uint32_t copies, CodeForm& form) {
   const uint32_t groups = form.workers / copies;
   for (WorkerId worker = 0; worker < form.workers; ++worker) {
-    const uint32_t group = worker / copies;
+    const uint32_t group = worker % groups;
     AppendRun(GroupBegin(group, groups, form.partitions),
               GroupBegin(group + 1, groups, form.partitions), 1, form.rows[worker]);
   }

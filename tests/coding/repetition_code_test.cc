@@ -30,6 +30,20 @@ TEST(RepetitionCode, EqualWorkersInWholeGroupsAreTilesOthersClasses) {
   EXPECT_EQ(MustBuild("repetition", UnequalRequest(6, 2, 30, 1)).accumulators, 3);
 }
 
+// Neighbours in number are slow together: no group has two, as long as there are two groups.
+TEST(RepetitionCode, NeighboursHoldDifferentData) {
+  const CodeForm form = MustBuild("repetition", EqualRequest(12, 2, 24));
+  for (WorkerId worker = 0; worker < 12; ++worker) {
+    ASSERT_EQ(form.rows[worker].size(), 6);
+    EXPECT_EQ(form.rows[worker][0].partition, worker % 4 * 6);
+  }
+  for (WorkerId first = 0; first <= 8; ++first) {
+    std::vector<bool> present(12, true);
+    for (WorkerId t = 0; t < 4; ++t) present[first + t] = false;
+    EXPECT_TRUE(Solve(form, present).ok());  // Four in a row, where s is two.
+  }
+}
+
 TEST(RepetitionCode, DecodesWithMoreMissingWhereOneOfEachGroupIsLeft) {
   const CodeForm groups = MustBuild("repetition", EqualRequest(6, 2, 30));
   EXPECT_TRUE(Solve(groups, {false, false, true, true, false, false}).ok());

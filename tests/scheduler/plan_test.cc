@@ -75,7 +75,7 @@ TEST(Plan, PredictionSkipsTheRowsThatAreNotNeeded) {
   }
   const Result<CodeForm> copies = BuildCode("repetition", request);
   ASSERT_TRUE(copies.ok());
-  // Groups {0, 1} and {2, 3}: one of each is enough.
+  // Groups {0, 2} and {1, 3}: one of each is enough.
   EXPECT_DOUBLE_EQ(PredictStepSeconds(*copies, {1, 0.01, 0.01, 1}, 1), 4);
   const Result<CodeForm> none = BuildCode("none", {request.speeds, 0, 8, 0});
   ASSERT_TRUE(none.ok());
