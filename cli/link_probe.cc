@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "fmt/core.h"
 #include "runtime/uv_loop.h"
 #include "transport/tcp_transport.h"
 
@@ -20,6 +21,7 @@ namespace {
 constexpr size_t kSliceBytes = size_t{1} << 20;  // As those of answers and parameters.
 constexpr int kSlicesUnderWay = 2;
 constexpr Duration kPingEvery = std::chrono::milliseconds(2);
+constexpr Duration kPatience = std::chrono::seconds(10);
 constexpr double kIdlePart = 0.2;  // Of the time: pings alone.
 constexpr double kWarmPart = 0.2;  // Bulk that does not count.
 
@@ -29,9 +31,9 @@ class ProbeEnd final : public Receiver {
  public:
   explicit ProbeEnd(UvLoop& loop)
       : loop_(loop),
-        transport_(MakeTcpTransport(loop.handle())),
         slice_(kSliceBytes),
-        sink_(kSliceBytes) {
+        sink_(kSliceBytes),
+        transport_(MakeTcpTransport(loop.handle())) {
     transport_->SetReceiver(this);
   }
 
@@ -52,6 +54,7 @@ class ProbeEnd final : public Receiver {
     SendControl();
   }
   bool waits() const { return pinged_ != Time(); }
+  bool answered() const { return !round_trips_.empty(); }
   std::vector<double> TakeRoundTrips() { return std::exchange(round_trips_, {}); }
 
   void OnConnected(PeerId peer) override {
@@ -90,7 +93,6 @@ class ProbeEnd final : public Receiver {
   }
 
   UvLoop& loop_;
-  std::unique_ptr<Transport> transport_;
   const Bytes slice_;
   Bytes sink_;
   PeerId peer_ = 0;
@@ -100,6 +102,7 @@ class ProbeEnd final : public Receiver {
   std::vector<double> round_trips_;
   std::atomic<uint64_t> received_bytes_{0};
   Status lost_;
+  std::unique_ptr<Transport> transport_;  // Goes first: it uses all of the above until then.
 };
 
 // The accepting end in a thread of its own.
@@ -142,14 +145,14 @@ class ProbeServer {
 };
 
 double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
-// Pings for so long while whatever streams goes on; the median of one way.
-Result<double> Latency(UvLoop& loop, ProbeEnd& end, double seconds) {
+// Pings for so long while whatever streams goes on, longer where nothing came back yet; the median
+// of one way.
+Result<double> Latency(UvLoop& loop, ProbeEnd& end, double seconds, Duration patience) {
   bool over = false;
   const std::function<void()> ping = [&] {
     if (over) return;
@@ -157,15 +160,36 @@ Result<double> Latency(UvLoop& loop, ProbeEnd& end, double seconds) {
     loop.After(kPingEvery, ping);
   };
   loop.Post(ping);
-  const TimerId enough = loop.After(FromSeconds(seconds), [&] { loop.Stop(); });
+  const Time latest = loop.Now() + std::max(patience, FromSeconds(seconds));
+  const std::function<void()> enough = [&] {
+    if (over) return;
+    if (end.answered() || loop.Now() >= latest) return loop.Stop();
+    loop.After(kPingEvery, enough);
+  };
+  const TimerId first = loop.After(FromSeconds(seconds), enough);
   loop.Run();
   over = true;
-  loop.Cancel(enough);
-  // The last timer still refers to what is here.
+  loop.Cancel(first);
+  // The last timers still refer to what is here.
   loop.After(2 * kPingEvery, [&] { loop.Stop(); });
   loop.Run();
   MOTLEY_RETURN_IF_ERROR(end.lost());
-  return Median(end.TakeRoundTrips()) / 2;
+  if (end.answered()) return Median(end.TakeRoundTrips()) / 2;
+  return Status::Unavailable(
+      fmt::format("no message came back within {:.3g} s", ToSeconds(patience)));
+}
+
+Status Connect(UvLoop& loop, ProbeEnd& end, const std::string& address, Duration patience) {
+  end.transport().Connect(address);
+  const TimerId enough = loop.After(patience, [&] { loop.Stop(); });
+  loop.Run();
+  loop.Cancel(enough);
+  MOTLEY_RETURN_IF_ERROR(end.lost());
+  if (end.up()) return Status::Ok();
+  return Status::Unavailable(
+      fmt::format("no connection to {} within {:.3g} s. Does a firewall keep "
+                  "this machine from connections to itself?",
+                  address, ToSeconds(patience)));
 }
 
 }  // namespace
@@ -173,22 +197,27 @@ Result<double> Latency(UvLoop& loop, ProbeEnd& end, double seconds) {
 Result<LinkProbe> ProbeLocalLink(double seconds) {
   ProbeServer server;
   MOTLEY_ASSIGN_OR_RETURN(const std::string address, server.Address());
+  return ProbeLink(
+      address, [&] { return server.received_bytes(); }, seconds, kPatience);
+}
+
+Result<LinkProbe> ProbeLink(const std::string& address, const std::function<uint64_t()>& received,
+                            double seconds, Duration patience) {
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
   ProbeEnd end(*loop);
-  end.transport().Connect(address);
-  loop->Run();
-  MOTLEY_RETURN_IF_ERROR(end.lost());
+  MOTLEY_RETURN_IF_ERROR(Connect(*loop, end, address, patience));
   LinkProbe probe;
-  MOTLEY_ASSIGN_OR_RETURN(probe.idle_latency_seconds, Latency(*loop, end, kIdlePart * seconds));
+  MOTLEY_ASSIGN_OR_RETURN(probe.idle_latency_seconds,
+                          Latency(*loop, end, kIdlePart * seconds, patience));
   end.Stream();
-  const auto warm = Latency(*loop, end, kWarmPart * seconds);
+  const auto warm = Latency(*loop, end, kWarmPart * seconds, patience);
   MOTLEY_RETURN_IF_ERROR(warm.status());
   const Time start = loop->Now();
-  const uint64_t up = server.received_bytes(), down = end.received_bytes();
+  const uint64_t up = received(), down = end.received_bytes();
   MOTLEY_ASSIGN_OR_RETURN(probe.loaded.latency_seconds,
-                          Latency(*loop, end, (1 - kIdlePart - kWarmPart) * seconds));
+                          Latency(*loop, end, (1 - kIdlePart - kWarmPart) * seconds, patience));
   const double elapsed = ToSeconds(loop->Now() - start);
-  probe.loaded.bytes_per_second = static_cast<double>(server.received_bytes() - up) / elapsed;
+  probe.loaded.bytes_per_second = static_cast<double>(received() - up) / elapsed;
   probe.loaded.down = LinkDirection{probe.loaded.latency_seconds,
                                     static_cast<double>(end.received_bytes() - down) / elapsed};
   end.Stop();

@@ -2,6 +2,11 @@
 // The link between two processes of this machine, measured with the transport that jobs use.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/loop.h"
 #include "base/status.h"
 #include "profiles/profile.h"
 
@@ -15,5 +20,10 @@ struct LinkProbe {
 // Takes about `seconds` and a second thread. kUnavailable, kResource: no connection to this machine
 // itself. SIGPIPE must be ignored.
 Result<LinkProbe> ProbeLocalLink(double seconds);
+// The same with whoever listens at `address` and answers so; `received`: the bytes of slices that
+// arrived there, from any thread. kUnavailable also when there is no connection, or no answer,
+// within `patience`.
+Result<LinkProbe> ProbeLink(const std::string& address, const std::function<uint64_t()>& received,
+                            double seconds, Duration patience);
 
 }  // namespace motley

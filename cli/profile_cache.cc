@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile_cache.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <system_error>
 #include <utility>
 
-#include "cli/output_file.h"
 #include "fmt/core.h"
+#include "training/file_io.h"
 
 namespace motley {
 namespace {
@@ -44,14 +43,9 @@ Status KeepProfile(const std::string& folder, const std::string& key,
   if (error)
     return Status::Resource(fmt::format("cannot create '{}': {}", folder, error.message()));
   // Whoever reads at the same time sees the old one or the new one.
-  const std::string path = PathOf(folder, key);
-  const std::string fresh = fmt::format("{}.{}", path, getpid());
-  MOTLEY_RETURN_IF_ERROR(WriteFile(fresh, FormatClusterProfile(profile)));
-  std::filesystem::rename(fresh, path, error);
-  if (!error) return Status::Ok();
-  const std::string reason = error.message();
-  std::filesystem::remove(fresh, error);
-  return Status::Resource(fmt::format("cannot write '{}': {}", path, reason));
+  const std::string text = FormatClusterProfile(profile);
+  const BytesView piece = std::as_bytes(std::span(text));
+  return WriteFileAtomically(PathOf(folder, key), {&piece, 1});
 }
 
 }  // namespace motley

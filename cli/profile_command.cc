@@ -27,6 +27,7 @@
 #include "runtime/memory_need.h"
 #include "runtime/uv_loop.h"
 #include "training/calibration.h"
+#include "training/file_io.h"
 #include "training/readers.h"
 #include "training/size_ladder.h"
 #include "training/trainer.h"
@@ -249,8 +250,11 @@ Result<int> Run(const ProfileFlags& flags) {
     const Status status = KeepProfile(folder, key, profile);
     if (!status.ok()) Warn(fmt::format("the profile is not kept: {}", status.ToString()));
   }
-  if (!flags.out.empty())
-    MOTLEY_RETURN_IF_ERROR(WriteFile(flags.out, FormatClusterProfile(profile)));
+  if (!flags.out.empty()) {
+    const std::string text = FormatClusterProfile(profile);
+    const BytesView piece = std::as_bytes(std::span(text));
+    MOTLEY_RETURN_IF_ERROR(WriteFileAtomically(flags.out, {&piece, 1}).WithContext("--out"));
+  }
   return PrintResult(flags.json ? ProfileJson(profile, kept.has_value())
                                 : ProfileTable(profile, kept.has_value()));
 }

@@ -4,6 +4,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import unittest
 
@@ -41,6 +42,25 @@ class Profile(ProgramTest):
         for word in ('name = "here"', 'model = "softmax"', "gradient_bytes = 252", "step_flops",
                      "samples_per_second", "hardware", "memory"):
             self.assertIn(word, text)
+
+    def test_a_full_disk_leaves_the_old_files(self):
+        path = self.folder / "full.toml"
+        self.profile("-q", "--out", path)
+        (kept,) = self.kept()
+        old = path.read_text(), kept.read_text()
+
+        def little_room():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+        done = subprocess.run(
+            [PROGRAM, "profile", "--seconds", "0.3", "-q", "--fresh", "--out", str(path)],
+            text=True, capture_output=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
+            env=self.environment, preexec_fn=little_room,
+            restore_signals=False)  # SIGXFSZ stays ignored.
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("full.toml was not written", done.stderr)
+        self.assertEqual((path.read_text(), kept.read_text()), old)
+        self.assertEqual(sorted(kept.parent.iterdir()), [kept])
 
     def test_a_profile_can_be_simulated(self):
         path = self.folder / "worker.toml"
