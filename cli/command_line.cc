@@ -120,7 +120,9 @@ int RunCommandLine(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version.
+    // --help and --version; of a command that there is.
+    const bool misspelt = !app.remaining().empty() && app.get_subcommands().empty();
+    if (error.get_exit_code() == 0 && !misspelt) return app.exit(error);
     return UsageError(app, Explain(app, error));
   }
   if (train->parsed()) return RunTrain(train_flags);

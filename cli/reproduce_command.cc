@@ -85,6 +85,7 @@ struct Everything {
   std::vector<ReproducedRow> rows;
   std::string text;
   uint32_t skipped = 0;
+  Status lacking;  // Why the last one was.
 };
 
 Status RunOne(const ReproduceFlags& flags, const ReproduceContext& context,
@@ -92,10 +93,11 @@ Status RunOne(const ReproduceFlags& flags, const ReproduceContext& context,
   const double start = RealSeconds();
   Say(flags, fmt::format("{}: {} ...", experiment.name, experiment.shows));
   const Result<ExperimentResult> result = experiment.run(context);
-  // Data that nobody named and that are not here are no failure.
+  // Data that nobody named and that are not here are no failure, unless nothing else is left.
   if (result.code() == StatusCode::kNotFound && experiment.needs_data && flags.data.empty()) {
     Say(flags, fmt::format("{}: skipped: {}", experiment.name, result.status().ToString()));
     all.skipped += 1;
+    all.lacking = result.status();
     return Status::Ok();
   }
   if (!result.ok()) return result.status().WithContext(experiment.name);
@@ -123,6 +125,7 @@ Result<int> Run(const ReproduceFlags& flags) {
   for (const Experiment* experiment : experiments) {
     MOTLEY_RETURN_IF_ERROR(RunOne(flags, context, *experiment, all));
   }
+  if (all.rows.empty()) MOTLEY_RETURN_IF_ERROR(all.lacking);
   std::string failures;
   for (const ReproducedRow& row : all.rows) {
     if (row.pass) continue;

@@ -64,6 +64,10 @@ class Reproduce(ProgramTest):
         self.assertEqual({row["experiment"] for row in json.loads(done.stdout)}, {"A6"})
         self.assertIn("A5: skipped", done.stderr)
         self.assertIn("--data", done.stderr)
+        alone = subprocess.run([program, "reproduce", "A5"], cwd=self.folder, text=True,
+                               capture_output=True, timeout=PATIENCE_S)
+        self.assertEqual(alone.returncode, 3, alone.stderr)
+        self.assertEqual(alone.stdout, "")
 
 
 if __name__ == "__main__":
