@@ -179,8 +179,9 @@ class FileStore final : public Store {
   Status MakeFolder(const std::string& path) override {
     MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(path));
     MOTLEY_RETURN_IF_ERROR(MakeFoldersAt(full));
-    std::error_code error;
-    if (fs::is_directory(full, error)) return Status::Ok();
+    struct stat info {};
+    if (stat(full.c_str(), &info) != 0) return SystemError("make the folder", full, errno);
+    if (S_ISDIR(info.st_mode)) return Status::Ok();
     return Status::Conflict(
         fmt::format("cannot make the folder {}: something else is there", full));
   }

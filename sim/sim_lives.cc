@@ -21,6 +21,7 @@ namespace {
 
 constexpr uint64_t kPowerDraws = 21;  // Its own stream of the simulation's draws.
 constexpr uint64_t kBrokenDraws = 22;
+constexpr uint64_t kBeyondDraws = 23;
 constexpr uint64_t kRun = 0x6d6f746c6579;
 constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 constexpr uint64_t kMostOperations = 120;  // A small checkpoint takes fewer.
@@ -46,6 +47,8 @@ class Witness final : public JobObserver {
     return found != seen_.end() && found->second.contains(Of(parameters));
   }
   uint64_t acknowledged() const { return acknowledged_; }
+  // It was lost, and its owner goes on from before it.
+  void GoBackTo(uint64_t steps) { acknowledged_ = steps; }
   uint64_t checkpoints() const { return checkpoints_; }
   uint64_t failures() const { return failures_; }
   uint64_t degraded() const { return degraded_; }
@@ -71,6 +74,7 @@ class Lives {
         data_(data),
         random_(options.seed, Stream::kSimulation, kPowerDraws),
         broken_(options.seed, Stream::kSimulation, kBrokenDraws),
+        beyond_(options.seed, Stream::kSimulation, kBeyondDraws),
         store_(options.seed) {
     options_.job.checkpoint.run = kRun;
     fan_.Add(&witness_);
@@ -115,15 +119,30 @@ class Lives {
     }
   }
 
+  // What its owner would have it go on from: as a rule without being asked.
+  Result<SavedJob> Load(std::vector<std::string>& notes) {
+    auto saved = LoadSavedJob(store_, {}, &notes);
+    if (saved.ok() || witness_.acknowledged() == 0) return saved;
+    // Told that a newer one, of which nobody had been told, is lost.
+    saved = LoadSavedJob(store_, witness_.acknowledged(), &notes);
+    if (saved.ok()) Count("older checkpoint asked for");
+    if (saved.ok() || !is_beyond_) return saved;
+    // Told that the acknowledged one is lost, not given another in its place.
+    Count("acknowledged checkpoint lost, and said");
+    const auto list = ListCheckpoints(store_);
+    for (const CheckpointInfo& info : list.ok() ? *list : std::vector<CheckpointInfo>()) {
+      if (info.step >= witness_.acknowledged()) continue;
+      saved = LoadSavedJob(store_, info.step, &notes);
+      if (saved.ok()) break;
+    }
+    witness_.GoBackTo(saved.ok() ? saved->step : 0);
+    return saved;
+  }
+
   void Resume() {
     DamageNodes();
     std::vector<std::string> notes;
-    auto saved = LoadSavedJob(store_, {}, &notes);
-    if (!saved.ok() && witness_.acknowledged() > 0) {
-      // As its owner would, told that a newer one, of which nobody had been told, is lost.
-      saved = LoadSavedJob(store_, witness_.acknowledged(), &notes);
-      if (saved.ok()) Count("older checkpoint asked for");
-    }
+    auto saved = Load(notes);
     if (!saved.ok()) {
       options_.job.resume = nullptr;
       if (witness_.acknowledged() == 0) return;  // It begins anew.
@@ -149,7 +168,8 @@ class Lives {
   }
 
   // The same nodes each time: others would make it more than the code was asked to stand. Of a
-  // checkpoint that was written without all of its shards as many fewer.
+  // checkpoint that was written without all of its shards as many fewer, or not: then it may be
+  // lost, and that must be said. (With k <= m nobody who took it might be left to say so.)
   std::set<uint64_t> NodesToDamage() {
     std::set<uint64_t> lost;
     const auto list = ListCheckpoints(store_);
@@ -157,6 +177,11 @@ class Lives {
       if (info.step != witness_.acknowledged()) continue;
       lost.insert(info.missing_shards.begin(), info.missing_shards.end());
     }
+    const CheckpointCode& code = options_.job.checkpoint.code;
+    std::set<uint64_t> all = lost;
+    all.insert(bad_nodes_.begin(), bad_nodes_.end());
+    is_beyond_ = all.size() > code.parity && code.data > code.parity && beyond_.Chance(0.5);
+    if (is_beyond_) return bad_nodes_;
     std::set<uint64_t> chosen;
     for (const uint64_t node : bad_nodes_) {
       lost.insert(node);
@@ -223,10 +248,12 @@ class Lives {
   const Dataset& data_;
   Random random_;
   Random broken_;
+  Random beyond_;
   SimStore store_;
   Witness witness_;
   ObserverFan fan_;
   std::set<uint64_t> bad_nodes_;
+  bool is_beyond_ = false;  // More is damaged now than the acknowledged checkpoint survives.
   Digest digest_;
   SimResult total_;
 };

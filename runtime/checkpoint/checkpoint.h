@@ -75,11 +75,13 @@ std::string SurvivesText(uint32_t losses);
 // out, as many as the code can spare (m). Only then do older ones than `keep` go. The same
 // checkpoint, if it is there already, is repaired if need be, and acknowledged. What is in the way
 // and cannot be restored (another job's, this job's of a newer step or of this one) is kept under
-// other names, this job's also if it can only not be read. `written` may be null.
+// other names, this job's of a newer step also if it can only not be read. `written` may be null.
 // kConflict: what can be restored is in the way: another job's, a newer step's, or of this step
-// with other content; it is named. kResource: disks full or failing; kDataError: what was read back
-// is not what was written; each of more shards than can be spared. After any failure the
-// checkpoints that were acknowledged before are untouched, and nothing of this one stays.
+// with other content; it is named. kResource: disks full or failing, or what is there of this step
+// cannot be read; kDataError: what was read back is not what was written; each of more shards than
+// can be spared. After any failure the checkpoints that were acknowledged before are untouched
+// (newer ones than the job went on from aside), and nothing of this one stays, but what cannot be
+// removed any more.
 Status WriteCheckpoint(Store& store, const CheckpointCode& code, const CheckpointState& state,
                        const CheckpointKeep& keep = {}, WrittenCheckpoint* written = nullptr);
 
@@ -89,7 +91,8 @@ Status WriteCheckpoint(Store& store, const CheckpointCode& code, const Checkpoin
 Status CheckWritable(Store& store, uint64_t job, uint64_t step);
 
 // The given step, or the newest. Bit-exact or not at all. What an interrupted write left (fewer
-// than k shard files) is passed over; any other checkpoint that cannot be restored is not: an older
+// than k shard files, each with its mark) is passed over; any other that cannot be restored is not,
+// be it that nothing is left of it but a file without a readable header: an older
 // one is taken only by its step, which the error names. kNotFound: there is none; kNotDecodable:
 // too much is lost or damaged, naming the shards and blocks; kResource: it might be restored if the
 // disk could be read. `notes` gets lines for people: what was rebuilt, what was passed over and
@@ -124,6 +127,7 @@ struct ShardReport {
   // Stripe numbers; empty when the file is missing. Of parity also what is right by itself, but
   // not of this data.
   std::vector<uint64_t> damaged_blocks;
+  Status read_error;  // The first that some of it could not be read for.
 
   bool healthy() const { return problem.empty() && damaged_blocks.empty(); }
 };
@@ -136,7 +140,7 @@ struct VerifyReport {
   // How many those are. They may be more than lost_stripes names, since a header can claim any
   // number: of those behind the end of every file only the first is in there.
   uint64_t lost = 0;
-  Status read_error;  // The first that a file could not be read for; its blocks count as damaged.
+  Status read_error;      // The first of all shards; what could not be read counts as damaged.
   uint32_t survives = 0;  // How many more shards may be lost; 0 as well if it is lost already.
 
   bool healthy() const;     // Nothing to repair.
@@ -151,7 +155,8 @@ Result<VerifyReport> VerifyCheckpoint(Store& store, std::optional<uint64_t> step
 
 // Rebuilds lost and damaged shards in their folders, atomically each, and verifies. Returns what
 // was wrong before. kNotDecodable, changing nothing, when more is lost than the code can give back:
-// its message is the report; kResource when the disk could not be read for it.
+// its message is the report; kResource when the disk could not be read for it. Where a folder
+// fails, its error names the shards that were not rebuilt; the others were.
 Result<VerifyReport> RepairCheckpoint(Store& store, std::optional<uint64_t> step = {});
 
 }  // namespace motley

@@ -37,9 +37,9 @@ Status CheckOthers(Store& store, const ShardScan& scan, uint64_t job) {
   return Status::Ok();
 }
 
-// CanBeRestored for the writing job's own, whose owner had it go on from before it. False as well
-// for what cannot be read, with its reason in `unread`; tried twice, since a moment's failure is no
-// reason to put aside what is whole.
+// CanBeRestored for the writing job's own newer ones, whose owner had it go on from before it.
+// False as well for what cannot be read, with its reason in `unread`; tried twice, since a moment's
+// failure is no reason to put aside what is whole.
 Result<bool> OwnCanBeRestored(Store& store, const ShardSet& set, Unread& unread) {
   for (int time = 1; time <= 2; ++time) {
     const auto restorable = CanBeRestored(store, set);
@@ -72,7 +72,9 @@ Result<bool> CheckOwn(Store& store, const ShardScan& scan, const ShardHeader& he
   bool there = false;
   for (const ShardSet& set : scan.sets) {
     if (set.header.job != header.job || set.header.step != header.step) continue;
-    MOTLEY_ASSIGN_OR_RETURN(const bool restorable, OwnCanBeRestored(store, set, unread));
+    // Not put aside when it cannot be read: it may be what was acknowledged last, and the write
+    // that follows may fail.
+    MOTLEY_ASSIGN_OR_RETURN(const bool restorable, CanBeRestored(store, set));
     if (!restorable) continue;
     if (set.header.id != header.id) {
       return Status::Conflict(fmt::format(
@@ -140,8 +142,25 @@ void MoveAside(Store& store, const ShardScan& scan, const std::vector<ShardFile>
 }
 
 Status CheckClosed(const Way& way, const ShardHeader& header) {
-  if (way.closed.size() <= header.code.parity) return Status::Ok();
+  const auto end = way.closed.lower_bound(header.shards());
+  const auto own = std::distance(way.closed.begin(), end);
+  if (own <= ptrdiff_t{header.code.parity}) return Status::Ok();
   return way.closed.begin()->second;
+}
+
+// Marks that no shard lies beside, or none after what is in the way was moved. Failures are left to
+// the next writer.
+void RemoveStaleMarks(Store& store, const ShardScan& scan, const ShardHeader& header,
+                      const Way& way) {
+  for (const WritingMark& mark : scan.marks) {
+    const bool has_shard =
+        std::any_of(scan.files.begin(), scan.files.end(), [&](const ShardFile& file) {
+          return file.folder == mark.folder && file.step == mark.step &&
+                 !IsInTheWay(file, header, way.there);
+        });
+    if (has_shard || way.closed.contains(mark.folder)) continue;
+    (void)store.Remove(WritingMarkPath(mark.folder, mark.step));
+  }
 }
 
 }  // namespace
@@ -159,6 +178,7 @@ Result<Way> MakeWay(Store& store, const ShardScan& scan, const ShardHeader& head
     if (IsInTheWay(file, header, way.there)) steps[file.step].push_back(file);
   }
   for (const auto& [step, files] : steps) MoveAside(store, scan, files, unread, way, notes);
+  RemoveStaleMarks(store, scan, header, way);
   MOTLEY_RETURN_IF_ERROR(CheckClosed(way, header));
   return way;
 }

@@ -16,7 +16,7 @@ namespace motley {
 struct Way {
   bool there = false;  // What can be restored is this very checkpoint (id and step).
   // Folders that nothing may be written into, and why: what lies in them is not known, or could not
-  // be moved. At most m of the checkpoint's.
+  // be moved. At most m of those that the checkpoint's shards go to; others are in it too.
   std::map<uint32_t, Status> closed;
 };
 

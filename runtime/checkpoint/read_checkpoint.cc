@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/checkpoint/payload.h"
@@ -114,9 +115,21 @@ Status WithWayOn(Store& store, std::span<const ShardSet> sets, const Status& why
   return why.WithContext(first + ", and no older one can be restored");
 }
 
-// What an interrupted write leaves: whole files, but too few. What it had acknowledged before is
-// still the newest.
-bool IsUnfinished(const ShardSet& set) { return !set.LooksRestorable(); }
+// Of the newest step after `step` that was complete once and whose files have not one readable
+// header; fine: there is none.
+Status HeadlessAfter(Store& store, const ShardScan& scan, uint64_t step) {
+  const auto& headless = scan.headless_steps;
+  for (const ShardFile& file : scan.files) {
+    const bool is_headless =
+        std::find(headless.begin(), headless.end(), file.step) != headless.end();
+    if (file.step <= step || !is_headless || file.marked) continue;
+    const std::string context = fmt::format("checkpoint of step {}", file.step);
+    if (!file.unread.ok()) return file.unread.WithContext(context);
+    return Status::NotDecodable(fmt::format("{}: no header of its files can be read, as in {}",
+                                            context, store.Describe(file.path)));
+  }
+  return Status::Ok();
+}
 
 Result<CheckpointState> ReadNewest(Store& store, const ShardScan& scan,
                                    std::vector<std::string>* notes) {
@@ -129,10 +142,13 @@ Result<CheckpointState> ReadNewest(Store& store, const ShardScan& scan,
       return WithWayOn(store, std::span(scan.sets).subspan(i), lost);
     }
     step = set.header.step;
+    if (const Status headless = HeadlessAfter(store, scan, step); !headless.ok()) {
+      return WithWayOn(store, std::span(scan.sets).subspan(i), headless);
+    }
     auto state = Restore(store, set, notes);
     if (state.ok()) return state;
     const Status why = Explain(store, set, state.status());
-    if (!IsUnfinished(set) || IsReadError(why)) {
+    if (!set.IsUnfinished() || IsReadError(why)) {
       if (lost.ok()) lost = why;
       continue;
     }

@@ -178,4 +178,8 @@ std::string ShardPath(uint32_t shard, uint64_t step) {
   return fmt::format("{}/step-{:012}.shard", ShardFolder(shard), step);
 }
 
+std::string WritingMarkPath(uint32_t shard, uint64_t step) {
+  return fmt::format("{}/step-{:012}{}", ShardFolder(shard), step, kWritingMarkSuffix);
+}
+
 }  // namespace motley

@@ -81,6 +81,10 @@ FooterBytes PackFooter(const ShardHeader& header, const Hash128& content);
 // "node-03", "node-03/step-000000000120.shard".
 std::string ShardFolder(uint32_t shard);
 std::string ShardPath(uint32_t shard, uint64_t step);
+// "node-03/step-000000000120.writing": lies beside a shard from before it has its name until all of
+// the checkpoint was read back, so that what an interrupted write left is known as that.
+std::string WritingMarkPath(uint32_t shard, uint64_t step);
+inline constexpr const char* kWritingMarkSuffix = ".writing";
 inline constexpr const char* kTemporarySuffix = ".tmp";  // Of shards that are being written.
 inline constexpr const char* kOrphanInfix =
     ".shard.orphan-";  // Of those moved aside; a number ends.

@@ -48,6 +48,7 @@ Status ShardGroup::AddStripe(const std::vector<BytesView>& blocks) {
 
 Status ShardGroup::Publish() {
   MOTLEY_RETURN_IF_ERROR(ForEach([&](uint32_t shard) { return members_[shard].writer->Finish(); }));
+  MOTLEY_RETURN_IF_ERROR(ForEach([&](uint32_t shard) { return Mark(shard); }));
   const Status published = ForEach([&](uint32_t shard) {
     const Status status = members_[shard].writer->Publish();
     members_[shard].published = status.ok();
@@ -55,6 +56,32 @@ Status ShardGroup::Publish() {
   });
   MOTLEY_RETURN_IF_ERROR(published);
   return ForEach([&](uint32_t shard) { return store_.SyncFolder(ShardFolder(shard)); });
+}
+
+// On the disk before the shard's name can be.
+Status ShardGroup::Mark(uint32_t shard) {
+  members_[shard].marked = true;
+  const auto file = store_.Create(WritingMarkPath(shard, header_.step));
+  if (!file.ok() && file.code() != StatusCode::kConflict) return file.status();
+  return store_.SyncFolder(ShardFolder(shard));
+}
+
+Status ShardGroup::Unmark() {
+  unmarking_ = true;
+  std::vector<LeftOutShard> failed;
+  for (uint32_t shard = 0; shard < members_.size(); ++shard) {
+    if (members_[shard].out) continue;
+    Status status = store_.Remove(WritingMarkPath(shard, header_.step));
+    if (status.ok()) status = store_.SyncFolder(ShardFolder(shard));
+    const std::string folder = store_.Describe(ShardFolder(shard));
+    if (!status.ok()) failed.push_back({shard, folder, std::move(status)});
+  }
+  std::vector<LeftOutShard> all = left_out_;
+  all.insert(all.end(), failed.begin(), failed.end());
+  // Not shard by shard: those that are removed would be missing if there are too many.
+  MOTLEY_RETURN_IF_ERROR(CheckEnough(header_, all));
+  for (const LeftOutShard& each : failed) MOTLEY_RETURN_IF_ERROR(LeaveOut(each.shard, each.why));
+  return Status::Ok();
 }
 
 Status ShardGroup::LeaveOut(uint32_t shard, const Status& why) {
@@ -69,16 +96,23 @@ Status ShardGroup::LeaveOut(uint32_t shard, const Status& why) {
 }
 
 void ShardGroup::RemoveAll() {
+  for (uint32_t shard = 0; unmarking_ && shard < members_.size(); ++shard) {
+    if (members_[shard].published && !Mark(shard).ok()) return;
+  }
   for (uint32_t shard = 0; shard < members_.size(); ++shard) Remove(shard);
 }
 
 void ShardGroup::Remove(uint32_t shard) {
   Member& member = members_[shard];
+  bool gone = true;
   if (member.published) {
-    (void)store_.Remove(ShardPath(shard, header_.step));
+    gone = store_.Remove(ShardPath(shard, header_.step)).ok() &&
+           store_.SyncFolder(ShardFolder(shard)).ok();
   } else if (member.writer) {
     member.writer->Discard();
   }
+  if (member.marked && gone) (void)store_.Remove(WritingMarkPath(shard, header_.step));
+  member.marked = false;
   member.published = false;
   member.writer.reset();
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +22,7 @@ struct FoundFile {
   std::string problem;    // Why there is none.
   Status unread;          // If it was not even read.
   bool is_newer = false;  // A later version of this program wrote it.
+  bool marked = false;
 };
 using FilesOfStep = std::map<uint32_t, FoundFile>;  // By folder.
 
@@ -80,6 +82,7 @@ ShardPlace PlaceOf(Store& store, const ShardHeader& header, uint32_t shard,
     return place;
   }
   const FoundFile& file = it->second;
+  place.marked = file.marked;
   const uint64_t wanted = ShardLayout(header).file_bytes();
   place.size_bytes = file.size_bytes;
   if (file.header && !SameCheckpoint(header, *file.header)) {
@@ -125,6 +128,13 @@ void AddSets(Store& store, const FilesOfStep& files, ShardScan& scan) {
 
 void ScanFolder(Store& store, uint32_t shard, const std::vector<StoreEntry>& entries,
                 std::map<uint64_t, FilesOfStep>& steps, ShardScan& scan) {
+  std::set<uint64_t> marked;
+  for (const StoreEntry& entry : entries) {
+    const auto step = NumberIn(entry.name, "step-", kWritingMarkSuffix);
+    if (!step || ShardFolder(shard) + "/" + entry.name != WritingMarkPath(shard, *step)) continue;
+    marked.insert(*step);
+    scan.marks.push_back({shard, *step});
+  }
   for (const StoreEntry& entry : entries) {
     const std::string path = ShardFolder(shard) + "/" + entry.name;
     if (entry.is_folder) continue;
@@ -135,6 +145,7 @@ void ScanFolder(Store& store, uint32_t shard, const std::vector<StoreEntry>& ent
     const auto step = NumberIn(entry.name, "step-", ".shard");
     if (!step || path != ShardPath(shard, *step)) continue;
     FoundFile file = ReadHeader(store, path, entry.size_bytes, *step);
+    file.marked = marked.contains(*step);
     if (file.is_newer) scan.newer_version = store.Describe(path) + ": " + file.problem;
     steps[*step].emplace(shard, std::move(file));
   }
@@ -153,6 +164,12 @@ uint32_t ShardSet::Whole() const {
 }
 
 bool ShardSet::LooksRestorable() const { return Usable() >= header.code.data; }
+
+bool ShardSet::IsUnfinished() const {
+  return !LooksRestorable() && std::all_of(places.begin(), places.end(), [](const auto& place) {
+    return !place.usable || place.marked;
+  });
+}
 
 Result<ShardScan> ScanShards(Store& store) {
   ShardScan scan;
@@ -176,7 +193,7 @@ Result<ShardScan> ScanShards(Store& store) {
     if (scan.sets.size() == before) scan.headless_steps.push_back(it->first);
     for (const auto& [folder, file] : it->second) {
       scan.files.push_back(
-          {ShardPath(folder, it->first), folder, it->first, file.header, file.unread});
+          {ShardPath(folder, it->first), folder, it->first, file.header, file.unread, file.marked});
     }
   }
   return scan;

@@ -56,20 +56,10 @@ void ShardWriter::Discard() {
   (void)store_->Remove(TemporaryPath(header_));
 }
 
-Status MakeShardFolders(Store& store, const std::vector<ShardHeader>& headers) {
-  for (const ShardHeader& header : headers) {
-    MOTLEY_RETURN_IF_ERROR(store.MakeFolder(ShardFolder(header.shard)));
-  }
-  return store.SyncFolder("");
-}
-
-Status PublishShards(Store& store, std::vector<ShardWriter>& writers) {
-  for (ShardWriter& writer : writers) MOTLEY_RETURN_IF_ERROR(writer.Finish());
-  for (ShardWriter& writer : writers) MOTLEY_RETURN_IF_ERROR(writer.Publish());
-  for (const ShardWriter& writer : writers) {
-    MOTLEY_RETURN_IF_ERROR(store.SyncFolder(ShardFolder(writer.header().shard)));
-  }
-  return Status::Ok();
+Status RemoveWritingMark(Store& store, uint32_t shard, uint64_t step) {
+  const Status removed = store.Remove(WritingMarkPath(shard, step));
+  if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
+  return store.SyncFolder(ShardFolder(shard));
 }
 
 }  // namespace motley

@@ -38,10 +38,7 @@ class ShardWriter {
   uint64_t next_stripe_ = 0;
 };
 
-// Makes the folders of these shards and their names durable.
-Status MakeShardFolders(Store& store, const std::vector<ShardHeader>& headers);
-
-// Finishes all, publishes all, then syncs their folders: after it, they survive a power cut.
-Status PublishShards(Store& store, std::vector<ShardWriter>& writers);
+// For good, with all names in its folder. Fine where there is none.
+Status RemoveWritingMark(Store& store, uint32_t shard, uint64_t step);
 
 }  // namespace motley

@@ -19,10 +19,16 @@ StripeReader::StripeReader(Store& store, const ShardSet& set, ErasureCode code)
       present_(set.header.shards()),
       wrong_parity_(set.header.shards()),
       used_(set.header.shards()),
-      lost_(set.header.shards()) {
-  for (const ShardPlace& place : set.places) {
-    if (read_error_.ok()) read_error_ = place.unread;
+      lost_(set.header.shards()),
+      read_errors_(set.header.shards()) {
+  for (uint32_t shard = 0; shard < set.places.size(); ++shard) {
+    AddReadError(shard, set.places[shard].unread);
   }
+}
+
+void StripeReader::AddReadError(uint32_t shard, const Status& why) {
+  if (read_error_.ok()) read_error_ = why;
+  if (read_errors_[shard].ok()) read_errors_[shard] = why;
 }
 
 Result<StripeReader> StripeReader::Open(Store& store, const ShardSet& set) {
@@ -53,7 +59,7 @@ bool StripeReader::BlockIsRight(uint32_t shard, uint64_t stripe) {
   const auto room = std::span(blocks_[shard]).first(size_ + kChecksumBytes);
   const auto got = store_->Read(place.path, layout_.BlockOffset(stripe), room);
   const bool failed = !got.ok() && got.code() != StatusCode::kNotFound;
-  if (failed && read_error_.ok()) read_error_ = got.status();
+  if (failed) AddReadError(shard, got.status());
   if (!got.ok() || *got != room.size()) return false;
   uint64_t sum = 0;
   std::memcpy(&sum, room.data() + size_, sizeof(sum));

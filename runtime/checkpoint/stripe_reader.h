@@ -40,11 +40,14 @@ class StripeReader {
   // Of all stripes read so far, by shard: blocks that were right, and those that were not.
   uint64_t used(uint32_t shard) const { return used_[shard]; }
   uint64_t lost(uint32_t shard) const { return lost_[shard]; }
-  // The first failure to read at all, which says nothing about what is on the disk.
+  // The first failure to read at all, which says nothing about what is on the disk; of all shards,
+  // or of one.
   const Status& read_error() const { return read_error_; }
+  const Status& read_error(uint32_t shard) const { return read_errors_[shard]; }
 
  private:
   StripeReader(Store& store, const ShardSet& set, ErasureCode code);
+  void AddReadError(uint32_t shard, const Status& why);
   // Leaves in present_ whether it was right.
   void ReadBlock(uint32_t shard, uint64_t stripe);
   bool BlockIsRight(uint32_t shard, uint64_t stripe);
@@ -61,6 +64,7 @@ class StripeReader {
   std::vector<uint64_t> used_;
   std::vector<uint64_t> lost_;
   Status read_error_;
+  std::vector<Status> read_errors_;
   size_t size_ = 0;
 };
 

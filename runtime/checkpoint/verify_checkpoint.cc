@@ -79,7 +79,7 @@ class Verifier {
     report_.stripes = reader_.layout().stripes();
     for (uint32_t shard = 0; shard < set_.places.size(); ++shard) {
       const ShardPlace& place = set_.places[shard];
-      report_.shards.push_back({shard, store_.Describe(place.path), place.problem, {}});
+      report_.shards.push_back({shard, store_.Describe(place.path), place.problem, {}, {}});
       contents_[shard].Add(PackHeader(HeaderOf(shard)));
     }
     const uint64_t there = reader_.stripes_there();
@@ -89,8 +89,12 @@ class Verifier {
       report_.lost_stripes.push_back(there);
       report_.lost += report_.stripes - there;
     }
-    for (uint32_t shard = 0; shard < set_.places.size(); ++shard) CheckFooter(shard);
-    if (report_.read_error.ok()) report_.read_error = reader_.read_error();
+    for (uint32_t shard = 0; shard < set_.places.size(); ++shard) {
+      report_.shards[shard].read_error = reader_.read_error(shard);
+      CheckFooter(shard);
+    }
+    if (!reader_.read_error().ok()) report_.read_error = reader_.read_error();
+    if (report_.stripes == 0) most_lost_ = Unhealthy();
     if (report_.lost_stripes.empty() && payload_.Value() != set_.header.id) return NotTogether();
     report_.survives = set_.header.code.parity - std::min(most_lost_, set_.header.code.parity);
     return std::move(report_);
@@ -135,7 +139,14 @@ class Verifier {
     ShardReport& report = report_.shards[shard];
     if (!report.healthy()) return;
     report.problem = FooterProblem(store_, HeaderOf(shard), set_.places[shard], contents_[shard],
-                                   report_.read_error);
+                                   report.read_error);
+    if (report_.read_error.ok()) report_.read_error = report.read_error;
+  }
+
+  uint32_t Unhealthy() const {
+    return static_cast<uint32_t>(
+        std::count_if(report_.shards.begin(), report_.shards.end(),
+                      [](const ShardReport& shard) { return !shard.healthy(); }));
   }
 
   Store& store_;

@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/payload.h"
 #include "runtime/checkpoint/shard_group.h"
 #include "runtime/checkpoint/shard_set.h"
+#include "runtime/checkpoint/shard_writer.h"
 #include "runtime/checkpoint/verify_set.h"
 
 namespace motley {
@@ -84,8 +85,8 @@ Result<VerifyReport> ReadBack(Store& store, const ShardHeader& header) {
   return Status::DataError("nothing of what was written is there");
 }
 
-Status WhyNotRight(const VerifyReport& report, const ShardReport& shard) {
-  if (!report.read_error.ok()) return report.read_error.WithContext("reading it back");
+Status WhyNotRight(const ShardReport& shard) {
+  if (!shard.read_error.ok()) return shard.read_error.WithContext("reading it back");
   return Status::DataError(fmt::format(
       "what was read back is not what was written: {}",
       shard.problem.empty() ? fmt::format("{} blocks differ", shard.damaged_blocks.size())
@@ -101,28 +102,42 @@ Status WriteShards(Store& store, const ErasureCode& code, const ShardHeader& hea
   if (!report.ok()) return report.status().WithContext("reading it back");
   for (const ShardReport& shard : report->shards) {
     if (!shards.Has(shard.shard) || shard.healthy()) continue;
-    MOTLEY_RETURN_IF_ERROR(shards.LeaveOut(shard.shard, WhyNotRight(*report, shard)));
+    MOTLEY_RETURN_IF_ERROR(shards.LeaveOut(shard.shard, WhyNotRight(shard)));
   }
-  return Status::Ok();
+  return shards.Unmark();
 }
 
 // How many more shards it may lose, if it looks as if it could be restored at all.
 uint32_t Strength(const ShardSet& set) { return InfoOf(set).survives; }
 
+// The same, every byte read.
+uint32_t VerifiedStrength(Store& store, const ShardSet& set) {
+  const auto report = VerifySet(store, set);
+  return report.ok() && report->restorable() ? report->survives : 0;
+}
+
 // Of each step before `written`, which is verified and survives `survives` losses, whether it
 // stays: the newest that look restorable, `keep` with the written one, and each that survives more
-// losses than all newer ones that stay. Steps that do not look restorable are not in it.
-std::map<uint64_t, bool> ChooseKept(const ShardScan& scan, uint32_t keep, uint64_t written,
-                                    uint32_t survives) {
+// losses than all newer ones that stay. Steps that do not look restorable are not in it. What their
+// headers say is enough for ones to stay, but not for others to go: then they are read.
+std::map<uint64_t, bool> ChooseKept(Store& store, const ShardScan& scan, uint32_t keep,
+                                    uint64_t written, uint32_t survives) {
   std::map<uint64_t, bool> stays;
+  std::vector<const ShardSet*> unproven;  // They stay; `survives` does not count them yet.
   uint32_t kept = 1;
   for (const ShardSet& set : scan.sets) {
     const uint64_t step = set.header.step;
     if (step >= written || !set.LooksRestorable() || stays.contains(step)) continue;
-    stays[step] = kept < keep || Strength(set) > survives;
-    if (!stays[step]) continue;
-    ++kept;
-    survives = std::max(survives, Strength(set));
+    if (Strength(set) > survives) {
+      for (const ShardSet* one : unproven) {
+        survives = std::max(survives, VerifiedStrength(store, *one));
+      }
+      unproven.clear();
+    }
+    const bool stronger = Strength(set) > survives;
+    stays[step] = kept < keep || stronger;
+    if (stays[step]) ++kept;
+    if (stronger) unproven.push_back(&set);
   }
   return stays;
 }
@@ -131,7 +146,7 @@ std::map<uint64_t, bool> ChooseKept(const ShardScan& scan, uint32_t keep, uint64
 void Prune(Store& store, uint32_t keep, uint64_t written, uint32_t survives) {
   const auto scan = ScanShards(store);
   if (!scan.ok()) return;
-  const std::map<uint64_t, bool> stays = ChooseKept(*scan, keep, written, survives);
+  const std::map<uint64_t, bool> stays = ChooseKept(store, *scan, keep, written, survives);
   uint64_t oldest = written;
   for (const auto& [step, does] : stays) {
     if (does) oldest = std::min(oldest, step);
@@ -140,11 +155,16 @@ void Prune(Store& store, uint32_t keep, uint64_t written, uint32_t survives) {
   for (const ShardFile& file : scan->files) {
     if (!file.unread.ok()) unread.insert(file.step);
   }
+  const auto goes = [&](uint64_t step) {
+    if (step >= written || unread.contains(step)) return false;
+    const auto known = stays.find(step);
+    return known != stays.end() ? !known->second : step < oldest;
+  };
   for (const ShardFile& file : scan->files) {
-    if (file.step >= written || unread.contains(file.step)) continue;
-    const auto known = stays.find(file.step);
-    const bool goes = known != stays.end() ? !known->second : file.step < oldest;
-    if (goes) (void)store.Remove(file.path);
+    if (goes(file.step)) (void)store.Remove(file.path);
+  }
+  for (const WritingMark& mark : scan->marks) {
+    if (goes(mark.step)) (void)store.Remove(WritingMarkPath(mark.folder, mark.step));
   }
 }
 
@@ -158,10 +178,10 @@ Status Acknowledge(Store& store, const ShardHeader& header, const Way& way,
     const auto closed = way.closed.find(shard.shard);
     Status status = closed != way.closed.end() ? closed->second : Status::Ok();
     if (status.ok() && !shard.healthy()) {
-      status = repaired.ok() ? WhyNotRight(report, shard) : repaired.status();
+      status = repaired.ok() ? WhyNotRight(shard) : repaired.status();
     }
     // A program that was killed may have left names that no power cut has tested yet.
-    if (status.ok()) status = store.SyncFolder(folder);
+    if (status.ok()) status = RemoveWritingMark(store, shard.shard, header.step);
     if (!status.ok()) left_out.push_back({shard.shard, store.Describe(folder), std::move(status)});
   }
   MOTLEY_RETURN_IF_ERROR(CheckEnough(header, left_out));

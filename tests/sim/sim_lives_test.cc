@@ -99,6 +99,7 @@ TEST(PowerCuts, ABrokenFolderIsToldAndLeftOutUntilItWorksAgain) {
   options.power_cuts.broken_node = 1;
   uint64_t degraded = 0;
   uint64_t whole = 0;
+  uint64_t said = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
     options.seed = seed;
     const auto result = Simulate(options, data, nullptr);
@@ -107,10 +108,12 @@ TEST(PowerCuts, ABrokenFolderIsToldAndLeftOutUntilItWorksAgain) {
     EXPECT_TRUE(result->job.status.ok()) << result->job.status.ToString();
     EXPECT_EQ(result->job.checkpoint_step, 40u) << seed;
     whole += result->job.checkpoint_weakness.empty() ? 1 : 0;  // Its last life had no fault.
+    said += result->reached.count("acknowledged checkpoint lost, and said");
     degraded += result->reached.count("checkpoint without all of its shards");
   }
   EXPECT_GT(degraded, 20u);
   EXPECT_GT(whole, 10u);
+  EXPECT_GT(said, 5u);
 }
 
 TEST(PowerCuts, NeedCheckpointsAndACodeThatStandsTheDamage) {

@@ -190,6 +190,7 @@ TEST(Damage, AnUnfinishedCheckpointIsPassedOverAndSaid) {
   Write(store, MakeState(4, 500));
   Write(store, MakeState(kStep, 500));
   for (const uint32_t shard : {1u, 3u, 5u}) ASSERT_TRUE(store.Remove(PathOf(shard)).ok());
+  for (const uint32_t shard : {0u, 2u, 4u}) Put(store, WritingMarkPath(shard, kStep), {});
   std::vector<std::string> notes;
   const auto read = ReadCheckpoint(store, {}, &notes);
   ASSERT_TRUE(read.ok()) << read.status().ToString();
@@ -197,6 +198,23 @@ TEST(Damage, AnUnfinishedCheckpointIsPassedOverAndSaid) {
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_TRUE(notes[0].starts_with("passed over: shard 1")) << notes[0];
   EXPECT_NE(notes[0].find("step 5 (4+2): cannot be restored"), std::string::npos) << notes[0];
+}
+
+// A folder without any of its readable headers left is no reason to go back silently either.
+TEST(Damage, AStepWithoutAReadableHeaderIsNotPassedOver) {
+  SimStore store(1);
+  Write(store, MakeState(4, 500));
+  Write(store, MakeState(kStep, 500));
+  for (uint32_t shard = 0; shard < 6; ++shard) {
+    ASSERT_TRUE(store.FlipBit(PathOf(shard), 999).ok());
+  }
+  const std::string text = ReadCheckpoint(store).status().ToString();
+  EXPECT_NE(text.find("checkpoint of step 5: no header of its files can be read"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("`resume` disk:/ `resume_step` 4"), std::string::npos) << text;
+  for (uint32_t shard = 0; shard < 6; ++shard) Put(store, WritingMarkPath(shard, kStep), {});
+  EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(4, 500)));
 }
 
 void SealHeader(Bytes& file) {

@@ -128,6 +128,72 @@ TEST(Degraded, AStrongerOlderOneStaysUntilThereIsAsStrongANewerOne) {
   EXPECT_EQ(Steps(store), (Numbers{60, 50}));
 }
 
+// What is weaker goes only for one that was read: headers do not tell of rot.
+TEST(Degraded, NothingGoesForTheSakeOfWhatHasRotted) {
+  SimStore store(1);
+  Write(store, 10);
+  Write(store, 20);
+  for (uint32_t shard = 0; shard < 3; ++shard) {
+    ASSERT_TRUE(store.FlipBit(ShardPath(shard, 20), (kHeaderBytes + 10) * 8).ok());
+  }
+  store.FailOperationAfter(8);  // A folder's, once: it is left out.
+  ASSERT_EQ(Write(store, 30).left_out.size(), 1u);
+  EXPECT_EQ(Steps(store), (Numbers{30, 20, 10}));
+  EXPECT_TRUE(Same(*ReadCheckpoint(store, 10), MakeState(10, 300)));
+}
+
+// It survives nothing more, as it said; what is lost then is not given up silently.
+TEST(Degraded, OneThatIsLostAfterAllIsNotPassedOver) {
+  const CheckpointCode code{2, 1};
+  SimStore store(1);
+  Write(store, 10, {}, code);
+  store.FailWritesOf("node-02");
+  ASSERT_EQ(Write(store, 20, {}, code).survives, 0u);
+  store.FailWritesOf("");
+  store.RemoveFolder("node-01");
+  const auto read = ReadCheckpoint(store);
+  ASSERT_EQ(read.code(), StatusCode::kNotDecodable);
+  const std::string text = read.status().ToString();
+  for (const char* part :
+       {"step 20 (2+1): cannot be restored", "`resume` disk:/ `resume_step` 10"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  EXPECT_TRUE(Same(*ReadCheckpoint(store, 10), MakeState(10, 300)));
+  Write(store, 15, {}, code);  // Who went on from there is not stopped by it again.
+  EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(15, 300)));
+}
+
+// At each moment that the write may be cut at, or fail at for good, what is there is told rightly:
+// acknowledged or complete, or unfinished and passed over.
+TEST(Degraded, AnUnfinishedOneIsKnownAtEachMoment) {
+  for (const uint32_t parity : {0u, 1u}) {
+    const CheckpointCode code{2, parity};
+    int old_ones = 0;
+    bool cut = true;
+    for (uint64_t operation = 0; cut; ++operation) {
+      for (uint64_t seed = 0; seed < 30; ++seed) {
+        SimStore store(seed);
+        Write(store, 10, {}, code);
+        if (seed % 3 == 0) store.FailOperationAfter(operation);
+        if (seed % 3 != 0) store.CutPowerAfter(operation);
+        const bool told = WriteCheckpoint(store, code, MakeState(20, 300)).ok();
+        if (seed % 3 == 0) {  // And a cut soon after.
+          store.CutPowerAfter(seed % 4);
+          if (told) (void)WriteCheckpoint(store, code, MakeState(30, 300));
+        } else {
+          cut = !store.powered();
+        }
+        store.PowerOn();
+        const auto read = ReadCheckpoint(store);
+        ASSERT_TRUE(read.ok()) << operation << " " << seed << ": " << read.status().ToString();
+        ASSERT_TRUE(!told || read->step >= 20) << operation;
+        old_ones += read->step == 10 ? 1 : 0;
+      }
+    }
+    EXPECT_GT(old_ones, 100);
+  }
+}
+
 TEST(Degraded, OnesThatAreEquallyWeakReplaceEachOther) {
   SimStore store(1);
   PutFile(store, "node-04");

@@ -66,6 +66,25 @@ class FileStoreTest : public testing::Test {
   std::vector<std::string> calls_;
 };
 
+TEST_F(FileStoreTest, AFolderThatMayNotBeReachedIsNoOtherThing) {
+  const auto store = OpenFileStore(folder_, MissingFolder::kRefuse);
+  ASSERT_TRUE(store.ok());
+  ASSERT_TRUE((*store)->MakeFolder("inner/node-00").ok());
+  constexpr uid_t kNobody = 65534;
+  const bool is_root = geteuid() == 0;
+  ASSERT_EQ(chmod((folder_ + "/inner").c_str(), 0), 0);
+  if (is_root) {
+    ASSERT_EQ(seteuid(kNobody), 0);
+  }
+  const Status status = (*store)->MakeFolder("inner/node-00");
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  ASSERT_EQ(chmod((folder_ + "/inner").c_str(), 0755), 0);
+  EXPECT_EQ(status.code(), StatusCode::kPermission) << status.ToString();
+  EXPECT_EQ((*store)->MakeFolder("inner/node-00").code(), StatusCode::kOk);
+}
+
 TEST_F(FileStoreTest, NamesOfNewFoldersAreSyncedUpToTheFirstThatWasThere) {
   for (const std::string name : {"/a/b/c", "/x/y/z/"}) {
     calls_.clear();

@@ -95,7 +95,7 @@ TEST(ReadErrors, AFolderThatCannotBeListedIsLeftOutAndNotTouched) {
   store.FailReadsOf("");
   EXPECT_EQ(store.Size(ShardPath(5, 30)).code(), StatusCode::kNotFound);
   EXPECT_TRUE(store.Size(ShardPath(5, 20)).ok());
-  const CheckpointCode none_to_spare{5, 0};
+  const CheckpointCode none_to_spare{6, 0};
   store.FailReadsOf("node-05");
   EXPECT_EQ(WriteCheckpoint(store, none_to_spare, MakeState(40, 300)).code(),
             StatusCode::kResource);
@@ -123,6 +123,49 @@ TEST(ReadBack, WhatFailsItDoesNotStay) {
     EXPECT_TRUE(WriteCheckpoint(store, code, MakeState(20, 300)).ok());
     EXPECT_TRUE(VerifyCheckpoint(store)->healthy());
   }
+}
+
+// Folders that are none of the checkpoint's (of an earlier, wider code) may be out of reach.
+TEST(ReadErrors, OnlyFoldersOfTheCheckpointsOwnShardsCount) {
+  SimStore store(1);
+  ASSERT_TRUE(WriteCheckpoint(store, {9, 4}, MakeState(10, 300)).ok());
+  ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
+  store.FailReadsOf("node-1");  // Three folders, more than the two that can be spared.
+  WrittenCheckpoint written;
+  const Status status = WriteCheckpoint(store, {}, MakeState(30, 300), {}, &written);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(written.left_out.empty());
+  store.FailReadsOf("node-0");
+  EXPECT_EQ(WriteCheckpoint(store, {}, MakeState(40, 300)).code(), StatusCode::kResource);
+}
+
+// Two read errors, or as many as one likes, are no reason to put aside what was acknowledged last.
+TEST(ReadErrors, TheSameStepIsNotPutAside) {
+  SimStore store(1);
+  const CheckpointCode code{4, 0};
+  ASSERT_TRUE(WriteCheckpoint(store, code, MakeState(10, 300)).ok());
+  ASSERT_TRUE(WriteCheckpoint(store, code, MakeState(20, 300)).ok());
+  const auto before = AllFiles(store);
+  store.FailReadsOf(ShardPath(1, 20));
+  for (const uint64_t variant : {0, 1}) {
+    const Status status = WriteCheckpoint(store, code, MakeState(20, 300, variant));
+    EXPECT_EQ(status.code(), StatusCode::kResource) << status.ToString();
+  }
+  store.FailReadsOf("");
+  EXPECT_EQ(AllFiles(store), before);
+  EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(20, 300)));
+}
+
+TEST(ReadBack, EachShardHasItsOwnReason) {
+  SimStore store(1);
+  ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(20, 300)).ok());
+  store.FailReadsOf(ShardPath(3, 20));
+  ASSERT_TRUE(store.FlipBit(ShardPath(1, 20), (kHeaderBytes + 10) * 8).ok());
+  const auto report = VerifyCheckpoint(store);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->shards[1].read_error.ok());
+  EXPECT_FALSE(report->shards[1].healthy());
+  EXPECT_EQ(report->shards[3].read_error.code(), StatusCode::kResource);
 }
 
 // Rot in what was read is repaired on the way, and said.

@@ -61,6 +61,36 @@ TEST(Repair, ReportsWhatWasWrong) {
             "restore rebuilds the shards\n");
 }
 
+TEST(Repair, AFolderThatFailsStopsNoOther) {
+  SimStore store(1);
+  ASSERT_TRUE(WriteCheckpoint(store, {}, MakeState(kStep, 100)).ok());
+  const auto files = AllFiles(store);
+  store.RemoveFolder("node-02");
+  ASSERT_TRUE(store.Remove(ShardPath(4, kStep)).ok());
+  store.FailWritesOf("node-02");
+  const std::string text = RepairCheckpoint(store).status().ToString();
+  EXPECT_NE(text.find("1 of 2 shards rebuilt, not shard 2 (disk:/node-02/step-000000000007.shard)"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(Contents(store, ShardPath(4, kStep)), files.at(ShardPath(4, kStep)));
+  EXPECT_EQ(VerifyCheckpoint(store)->survives, 1u);
+  store.FailWritesOf("");
+  ASSERT_TRUE(RepairCheckpoint(store).ok());
+  EXPECT_EQ(AllFiles(store), files);
+}
+
+TEST(Repair, NothingToSaveHasShardsAllTheSame) {
+  SimStore store(1);
+  CheckpointState state = MakeState(kStep, 0);
+  state.description = "";
+  ASSERT_TRUE(WriteCheckpoint(store, {}, state).ok());
+  EXPECT_EQ(VerifyCheckpoint(store)->survives, 2u);
+  store.RemoveFolder("node-02");
+  EXPECT_EQ(VerifyCheckpoint(store)->survives, 1u);
+  ASSERT_TRUE(RepairCheckpoint(store).ok());
+  EXPECT_EQ(VerifyCheckpoint(store)->survives, 2u);
+}
+
 // Whatever moment the repair is cut short at, the checkpoint is there, and can be repaired again.
 TEST(Repair, MayBeCutShortAnywhere) {
   const CheckpointState state = MakeState(kStep, 300);
