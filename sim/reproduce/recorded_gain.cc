@@ -27,8 +27,8 @@ Groups Neighbours(uint32_t workers, uint32_t copies) {
   return groups;
 }
 
-// As the repetition code deals them out: workers with neighbouring numbers are slow together, and no
-// group has two.
+// As the repetition code deals them out: workers with neighbouring numbers are slow together, so
+// that no group has two.
 Groups FarApart(uint32_t workers, uint32_t copies) {
   Groups groups(workers / copies);
   for (uint32_t w = 0; w < workers; ++w) groups[w % groups.size()].push_back(w);
