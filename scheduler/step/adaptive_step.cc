@@ -241,6 +241,11 @@ double AdaptiveStep::DryAt(WorkerId w) const {
   return worker.forecast.DoneAt(kept, now_);
 }
 
+// With what it is meant to get from others.
+double AdaptiveStep::BusyUntil(WorkerId w) const {
+  return DryAt(w) + workers_[w].incoming * workers_[w].Seconds(now_);
+}
+
 std::vector<BalanceWorker> AdaptiveStep::View() const {
   std::vector<BalanceWorker> view(workers_.size());
   for (WorkerId w = 0; w < workers_.size(); ++w) {
@@ -250,7 +255,7 @@ std::vector<BalanceWorker> AdaptiveStep::View() const {
     seen.seconds = worker.Seconds(now_);
     if (!worker.live) continue;
     // What is asked for now is there after the owner's answer: three ways.
-    seen.finish = std::max(DryAt(w) + worker.incoming * seen.seconds, now_ + 3 * Latency(w));
+    seen.finish = std::max(BusyUntil(w), now_ + 3 * Latency(w));
   }
   SetSlots(view);
   return view;
@@ -321,8 +326,7 @@ double AdaptiveStep::Lead(WorkerId giver, WorkerId taker) const {
 bool AdaptiveStep::AnyNearlyDry() const {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     if (!workers_[w].live) continue;
-    const double incoming = workers_[w].incoming * workers_[w].Seconds(now_);
-    if (DryAt(w) + incoming <= now_ + Lead(slowest_link_, w)) return true;
+    if (BusyUntil(w) <= now_ + Lead(slowest_link_, w)) return true;
   }
   return false;
 }
@@ -334,7 +338,7 @@ std::vector<BalanceMove> AdaptiveStep::Urgent(const std::vector<BalanceMove>& mo
   for (const BalanceMove& move : moves) {
     const Worker& giver = workers_[move.from];
     const double seconds = workers_[move.to].Seconds(now_);
-    if (dry[move.to] < 0) dry[move.to] = DryAt(move.to) + workers_[move.to].incoming * seconds;
+    if (dry[move.to] < 0) dry[move.to] = BusyUntil(move.to);
     const auto at = std::find(giver.list.begin(), giver.list.end(), move.partition);
     const double begins =
         giver.forecast.DoneAt(static_cast<uint32_t>(at - giver.list.begin()), now_);

@@ -74,6 +74,7 @@ class AdaptiveStep final : public StepPolicy {
   std::vector<BalanceWorker> View() const;
   void AddMovable(std::vector<BalanceWorker>& view) const;
   double DryAt(WorkerId w) const;
+  double BusyUntil(WorkerId w) const;
   void ShareOut();
   void GiveOrphans();
   void Decide();
