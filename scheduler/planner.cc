@@ -52,9 +52,28 @@ CostRuns RunsOfMany(const CostRuns& runs) {
   return fewer;
 }
 
-// Before anything is known but the cluster: tries one candidate.
-PlannedScheme Try(const Candidate& candidate, const PlannedCluster& whole,
-                  const PlanOptions& options) {
+int Rank(const PlannedScheme& planned) {
+  if (!planned.refused.empty()) return 2;
+  return planned.exact ? 0 : 1;
+}
+
+}  // namespace
+
+std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies) {
+  std::vector<Candidate> candidates;
+  for (const StepSchemeKind& kind : StepSchemes()) {
+    if (workers > kMany && !ForMany(kind.name)) continue;
+    if (workers > kCyclicMost && kind.name == std::string_view("cyclic")) continue;
+    const uint32_t most = kind.name == std::string_view("proportional") ? 1 : most_copies;
+    for (uint32_t copies = kind.least_copies; copies <= std::min<size_t>(most, workers); ++copies) {
+      candidates.push_back({kind.name, copies});
+    }
+  }
+  return candidates;
+}
+
+PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& whole,
+                        const PlanOptions& options) {
   PlannedScheme planned;
   planned.candidate = candidate;
   const StepSchemeKind& kind = KindOf(candidate.scheme);
@@ -88,36 +107,23 @@ PlannedScheme Try(const Candidate& candidate, const PlannedCluster& whole,
   return planned;
 }
 
-int Rank(const PlannedScheme& planned) {
-  if (!planned.refused.empty()) return 2;
-  return planned.exact ? 0 : 1;
-}
-
-}  // namespace
-
-std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies) {
-  std::vector<Candidate> candidates;
-  for (const StepSchemeKind& kind : StepSchemes()) {
-    if (workers > kMany && !ForMany(kind.name)) continue;
-    if (workers > kCyclicMost && kind.name == std::string_view("cyclic")) continue;
-    const uint32_t most = kind.name == std::string_view("proportional") ? 1 : most_copies;
-    for (uint32_t copies = kind.least_copies; copies <= std::min<size_t>(most, workers); ++copies) {
-      candidates.push_back({kind.name, copies});
-    }
-  }
-  return candidates;
-}
-
 Result<Ranking> RankSchemes(const PlannedCluster& cluster, const PlanOptions& options) {
   if (cluster.workers.empty()) return Status::InvalidArgument("a plan needs at least one worker");
   PlanOptions chosen = options;
   if (chosen.partitions == 0) chosen.partitions = PartitionsFor(cluster);
-  Ranking ranking;
-  ranking.partitions = chosen.partitions;
+  std::vector<PlannedScheme> tried;
   for (const Candidate& candidate : CandidatesFor(cluster.workers.size(), options.most_copies)) {
-    ranking.schemes.push_back(Try(candidate, cluster, chosen));
-    ranking.events += ranking.schemes.back().cost.events;
+    tried.push_back(TryScheme(candidate, cluster, chosen));
   }
+  return RankTried(std::move(tried), chosen.partitions);
+}
+
+Result<Ranking> RankTried(std::vector<PlannedScheme> tried, uint32_t partitions) {
+  MOTLEY_ASSERT(!tried.empty());
+  Ranking ranking;
+  ranking.partitions = partitions;
+  ranking.schemes = std::move(tried);
+  for (const PlannedScheme& planned : ranking.schemes) ranking.events += planned.cost.events;
   std::stable_sort(ranking.schemes.begin(), ranking.schemes.end(),
                    [](const PlannedScheme& a, const PlannedScheme& b) {
                      if (Rank(a) != Rank(b)) return Rank(a) < Rank(b);

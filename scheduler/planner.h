@@ -56,6 +56,12 @@ std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies);
 // kInvalidArgument without workers, or when nothing exact can be.
 Result<Ranking> RankSchemes(const PlannedCluster& cluster, const PlanOptions& options);
 
+// The two halves of RankSchemes, for those who cannot wait for all of it: one candidate
+// (options.partitions > 0), and the order of those that were tried (at least one).
+PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& cluster,
+                        const PlanOptions& options);
+Result<Ranking> RankTried(std::vector<PlannedScheme> tried, uint32_t partitions);
+
 // For sending what `to` needs beyond what `from` has placed. Copies of schemes that balance
 // (proportional, adaptive) are nested: with r of each partition all those with r - 1 are where they
 // were. Codes have placements of their own.
