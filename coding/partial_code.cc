@@ -15,6 +15,8 @@
 namespace motley {
 namespace {
 
+constexpr double kSolved = 1e-6;  // A direction that is left out leaves about 1.
+
 // Where worker `worker` finished chunk i: its place in the worker's list.
 struct Finished {
   WorkerId worker = 0;
@@ -60,6 +62,41 @@ Eigen::MatrixXd SolveWithin(const Eigen::MatrixXd& transposed, double most) {
   return Eigen::MatrixXd::Zero(transposed.cols(), parts);
 }
 
+struct ChunkSolution {
+  Eigen::MatrixXd x;  // By holder and part.
+  double error = 0;   // Squared.
+};
+
+ChunkSolution SolveChunk(const PartialCode& code, std::span<const WorkerId> holders,
+                         const DecodeLimits& limits) {
+  const auto parts = static_cast<Eigen::Index>(code.parts);
+  if (holders.empty()) return {Eigen::MatrixXd(0, parts), static_cast<double>(code.parts)};
+  Eigen::MatrixXd transposed(parts, static_cast<Eigen::Index>(holders.size()));
+  for (Eigen::Index h = 0; h < transposed.cols(); ++h) {
+    for (Eigen::Index u = 0; u < parts; ++u) {
+      transposed(u, h) = code.R(holders[static_cast<size_t>(h)], static_cast<uint32_t>(u));
+    }
+  }
+  const double most = limits.tolerance / std::numeric_limits<float>::epsilon();
+  ChunkSolution solution{SolveWithin(transposed, most), 0};
+  solution.error =
+      (transposed * solution.x - Eigen::MatrixXd::Identity(parts, parts)).squaredNorm();
+  return solution;
+}
+
+bool SomePairSolves(const PartialCode& code, std::span<const WorkerId> holders,
+                    const DecodeLimits& limits) {
+  const double least = std::numeric_limits<float>::epsilon() / limits.tolerance;
+  for (size_t i = 0; i < holders.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const double determinant = code.R(holders[i], 0) * code.R(holders[j], 1) -
+                                 code.R(holders[i], 1) * code.R(holders[j], 0);
+      if (std::abs(determinant) >= least) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<PartialCode> MakePartialCode(uint32_t workers, uint32_t parts) {
@@ -97,29 +134,36 @@ Result<PartialPlan> PlanPartial(const PartialCode& code, uint32_t chunks, const 
       plan.entries[worker].push_back({chunk, std::vector<Complex>(code.parts)});
     }
   }
-  const auto parts = static_cast<Eigen::Index>(code.parts);
-  const Eigen::MatrixXd identity = Eigen::MatrixXd::Identity(parts, parts);
-  const double most = limits.tolerance / std::numeric_limits<float>::epsilon();
+  std::vector<WorkerId> workers;
   for (const auto& those : holders) {
-    Eigen::MatrixXd transposed(parts, static_cast<Eigen::Index>(those.size()));
-    for (Eigen::Index h = 0; h < transposed.cols(); ++h) {
-      for (Eigen::Index u = 0; u < parts; ++u) {
-        transposed(u, h) = code.R(those[h].worker, static_cast<uint32_t>(u));
-      }
-    }
-    if (those.empty()) {
-      plan.squared_error += code.parts;
-      continue;
-    }
-    const Eigen::MatrixXd x = SolveWithin(transposed, most);
-    plan.squared_error += (transposed * x - identity).squaredNorm();
-    plan.amplification = std::max(plan.amplification, x.cwiseAbs().maxCoeff());
-    for (Eigen::Index h = 0; h < x.rows(); ++h) {
+    workers.clear();
+    for (const Finished& each : those) workers.push_back(each.worker);
+    const ChunkSolution solution = SolveChunk(code, workers, limits);
+    plan.squared_error += solution.error;
+    if (those.empty()) continue;
+    plan.amplification = std::max(plan.amplification, solution.x.cwiseAbs().maxCoeff());
+    for (size_t h = 0; h < those.size(); ++h) {
       auto& weights = plan.entries[those[h].worker][those[h].place].weights;
-      for (Eigen::Index u = 0; u < parts; ++u) weights[u] = x(h, u);
+      for (size_t u = 0; u < code.parts; ++u) {
+        weights[u] = solution.x(static_cast<Eigen::Index>(h), static_cast<Eigen::Index>(u));
+      }
     }
   }
   return plan;
+}
+
+double ChunkError(const PartialCode& code, std::span<const WorkerId> holders,
+                  const DecodeLimits& limits) {
+  return SolveChunk(code, holders, limits).error;
+}
+
+bool SolvesChunk(const PartialCode& code, std::span<const WorkerId> holders,
+                 const DecodeLimits& limits) {
+  if (holders.size() < code.parts) return false;
+  // Rows have length 1, so anyone will do for one part, and for two any two far enough apart.
+  if (code.parts == 1) return true;
+  if (code.parts == 2 && SomePairSolves(code, holders, limits)) return true;
+  return ChunkError(code, holders, limits) < kSolved;
 }
 
 void EncodePartial(const PartialEntry& entry, std::span<const float> gradient,

@@ -60,6 +60,14 @@ struct PartialPlan {
 Result<PartialPlan> PlanPartial(const PartialCode& code, uint32_t chunks, const WorkLists& finished,
                                 const DecodeLimits& limits = {});
 
+// What the holders of one chunk leave of its squared error in such a plan: 0 (to rounding), or
+// about one or more where they are too few or too nearly dependent. `holders`: different workers.
+double ChunkError(const PartialCode& code, std::span<const WorkerId> holders,
+                  const DecodeLimits& limits = {});
+// ChunkError is 0 (to rounding).
+bool SolvesChunk(const PartialCode& code, std::span<const WorkerId> holders,
+                 const DecodeLimits& limits = {});
+
 // message += what `entry` says about its chunk's gradient; of PartLength(kReal, gradient, parts)
 // floats, zeros at first.
 void EncodePartial(const PartialEntry& entry, std::span<const float> gradient,

@@ -14,7 +14,8 @@ PartialStep::PartialStep(std::shared_ptr<const StepSetting> setting,
       lists_(std::move(lists)),
       parts_(parts),
       done_(lists_->size(), 0),
-      finished_(setting_->holders.size(), 0),
+      finished_(setting_->holders.size()),
+      solved_(setting_->holders.size(), false),
       holders_(setting_->holders.size(), 0),
       lacking_(setting_->holders.size()),
       cut_(lists_->size(), 0),
@@ -55,16 +56,25 @@ void PartialStep::OnEvent(const StepEvent& event, double, std::vector<StepComman
 
 void PartialStep::Finish(WorkerId w, uint32_t done) {
   for (; done_[w] < done; ++done_[w]) {
-    if (++finished_[(*lists_)[w][done_[w]]] == parts_) --lacking_;
+    const PartitionId p = (*lists_)[w][done_[w]];
+    finished_[p].push_back(w);
+    if (solved_[p] || !Solved(p)) continue;
+    solved_[p] = true;
+    --lacking_;
   }
 }
+
+bool PartialStep::Solved(PartitionId p) const { return SolvesChunk(code_, finished_[p]); }
 
 void PartialStep::Lose(WorkerId w) {
   live_[w] = false;
   const auto& list = (*lists_)[w];
   for (size_t i = 0; i < list.size(); ++i) {
     fewest_ = std::min(fewest_, --holders_[list[i]]);
-    if (i < done_[w] && finished_[list[i]]-- == parts_) ++lacking_;
+    if (i < done_[w]) std::erase(finished_[list[i]], w);
+    if (i >= done_[w] || !solved_[list[i]] || Solved(list[i])) continue;
+    solved_[list[i]] = false;
+    ++lacking_;
   }
   // Its vector may be there already: then all that were asked for still fit together.
   if (is_cut_ && asked_[w]) {
@@ -80,9 +90,26 @@ void PartialStep::Lose(WorkerId w) {
 
 // A partition that nobody holds any more keeps the step from ever ending.
 void PartialStep::SetParts() {
+  const uint32_t before = code_.parts;
+  const auto workers = static_cast<uint32_t>(live_.size());
   parts_ = std::max(std::min(parts_, fewest_), 1U);
-  lacking_ = static_cast<size_t>(
-      std::count_if(finished_.begin(), finished_.end(), [&](uint32_t n) { return n < parts_; }));
+  code_ = MakePartialCode(workers, parts_).value();
+  while (parts_ > 1 && !HoldersSolveAll()) code_ = MakePartialCode(workers, --parts_).value();
+  if (parts_ == before) return;
+  for (PartitionId p = 0; p < finished_.size(); ++p) solved_[p] = Solved(p);
+  lacking_ = static_cast<size_t>(std::count(solved_.begin(), solved_.end(), false));
+}
+
+bool PartialStep::HoldersSolveAll() const {
+  std::vector<WorkerId> living;
+  for (const auto& holders : setting_->holders) {
+    living.clear();
+    for (const WorkerId w : holders) {
+      if (live_[w]) living.push_back(w);
+    }
+    if (!living.empty() && !SolvesChunk(code_, living)) return false;
+  }
+  return true;
 }
 
 void PartialStep::Cut(std::vector<StepCommand>& out) {

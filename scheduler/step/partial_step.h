@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient coding that counts what partial stragglers did (Ramamoorthy, Meng, Girimaji, NeurIPS
 // 2024; coding/partial_code.h): workers go through what they hold, keep every partition's gradient
-// and report. As soon as `parts` = l live holders have finished each partition, the server cuts:
-// every worker sends one vector, 1/l of a gradient long, with weights that follow from who finished
-// what. l = 1 is deduplication without any code.
+// and report. As soon as l = `parts` live holders have finished each partition, and their rows of R
+// solve for it within the limits of precision, the server cuts: every worker sends one vector, 1/l
+// of a gradient long, with weights that follow from who finished what. l = 1 is deduplication
+// without any code.
 //
 // A worker that is lost after the cut takes its vector along: as soon as the others finished enough
-// there is another cut. Where fewer than l live holders of a partition are left, l falls to what
-// there are.
+// there is another cut. Where the live holders of a partition are fewer than l or too alike, l
+// falls to what they can solve for.
 #pragma once
 
 #include <limits>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "coding/chunk_order.h"
+#include "coding/partial_code.h"
 #include "scheduler/step/step_policy.h"
 
 namespace motley {
@@ -37,19 +39,23 @@ class PartialStep final : public StepPolicy {
 
  private:
   void Finish(WorkerId w, uint32_t done);
+  bool Solved(PartitionId p) const;
   void Lose(WorkerId w);
   void SetParts();
+  bool HoldersSolveAll() const;  // With the rows of R that l has now.
   void Cut(std::vector<StepCommand>& out);
 
   std::shared_ptr<const StepSetting> setting_;
   std::shared_ptr<const WorkLists> lists_;
   uint32_t parts_;
   std::vector<bool> live_;
-  std::vector<uint32_t> done_;      // By worker, of its list.
-  std::vector<uint32_t> finished_;  // By partition, live workers that did it.
-  std::vector<uint32_t> holders_;   // By partition, live.
+  std::vector<uint32_t> done_;                   // By worker, of its list.
+  std::vector<std::vector<WorkerId>> finished_;  // By partition, live workers that did it.
+  std::vector<bool> solved_;                     // By partition.
+  PartialCode code_;
+  std::vector<uint32_t> holders_;                           // By partition, live.
   uint32_t fewest_ = std::numeric_limits<uint32_t>::max();  // Of them.
-  size_t lacking_;  // Partitions that fewer than l finished.
+  size_t lacking_;                                          // Partitions that are not solved.
   std::vector<uint32_t> cut_;
   std::vector<uint32_t> stale_;  // By worker, vectors under way that belong to a former cut.
   std::vector<bool> asked_;      // Whose vectors of this cut are to come.
