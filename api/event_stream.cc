@@ -88,7 +88,9 @@ void EventStream::OnNotice(const std::string& text) { Tell(MOTLEY_EVENT_NOTICE, 
 void EventStream::OnCommand(const Command& command, Time now) {
   if (const auto* cancel = std::get_if<CancelWork>(&command)) {
     leasing_.erase(cancel->worker);
-    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, cancel->step, cancel->worker), now);
+    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, cancel->step, cancel->worker, MOTLEY_ALL_ROWS), now);
+  } else if (const auto* row = std::get_if<CancelRow>(&command)) {
+    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, row->step, row->worker, row->row), now);
   } else if (const auto* extend = std::get_if<ExtendLease>(&command)) {
     const WorkerId worker = extend->worker;
     if (!leasing_.insert(worker).second) return;

@@ -76,51 +76,62 @@ std::string FormText(const CodeForm& form) {
                      form.field == Field::kReal ? "real" : "complex, packed in pairs");
 }
 
+// Partitions that each worker computes.
+std::vector<size_t> LoadsOf(const CodeForm& form) {
+  std::vector<size_t> loads;
+  for (const auto& list : RowLists(form)) {
+    size_t& load = loads.emplace_back(0);
+    for (const RowId row : list) load += form.rows[row].size();
+  }
+  return loads;
+}
+
 std::string CodeText(const CodeForm& form, const CodeRequest& request, const CodeQuality& quality) {
   std::string text =
       fmt::format("{}: {} workers, {} partitions, any {} may be missing\n{}\n", form.name,
-                  form.workers, form.partitions, form.stragglers, FormText(form));
+                  form.owners(), form.partitions, form.stragglers, FormText(form));
   text += fmt::format(
       "conditioning over {}{} straggler sets: amplification up to {:.3g}, residual "
       "up to {:.1e}\n\n",
       quality.exhaustive ? "all " : "", quality.sets_checked, quality.worst_amplification,
       quality.worst_residual);
   const auto ideal = IdealLoads(request.speeds, form.partitions, form.stragglers);
-  Table loads({"worker", "speed", "partitions", "ideal"});
-  for (uint32_t i = 0; i < form.workers; ++i) {
-    loads.Add({fmt::format("{}", i), fmt::format("{:g}", request.speeds[i]),
-               fmt::format("{}", form.rows[i].size()), fmt::format("{:.2f}", ideal[i])});
+  const std::vector<size_t> loads = LoadsOf(form);
+  Table table({"worker", "speed", "partitions", "ideal"});
+  for (uint32_t i = 0; i < form.owners(); ++i) {
+    table.Add({fmt::format("{}", i), fmt::format("{:g}", request.speeds[i]),
+               fmt::format("{}", loads[i]), fmt::format("{:.2f}", ideal[i])});
   }
-  return text + loads.Format() + "\nB, by partition:\n" + FormatMatrix(form);
+  const char* const title = form.lists.empty() ? "B, by partition" : "Messages, in order";
+  return text + table.Format() + fmt::format("\n{}:\n", title) + FormatMatrix(form);
 }
 
 std::string CodeJson(const CodeForm& form, const CodeRequest& request, const CodeQuality& quality) {
   auto rows = nlohmann::ordered_json::array();
-  auto loads = nlohmann::ordered_json::array();
   for (const auto& row : form.rows) {
     auto entries = nlohmann::ordered_json::array();
     for (const CodeEntry& entry : row) {
       entries.push_back({entry.partition, entry.coefficient.real(), entry.coefficient.imag()});
     }
     rows.push_back(entries);
-    loads.push_back(row.size());
   }
-  const nlohmann::ordered_json json = {
+  nlohmann::ordered_json json = {
       {"code", form.name},
-      {"workers", form.workers},
+      {"workers", form.owners()},
       {"partitions", form.partitions},
       {"tolerate", form.stragglers},
       {"field", form.field == Field::kReal ? "real" : "complex"},
       {"c_form", !form.tiling()},
       {"accumulators", form.accumulators},
       {"speeds", request.speeds},
-      {"loads", loads},
+      {"loads", LoadsOf(form)},
       {"ideal_loads", IdealLoads(request.speeds, form.partitions, form.stragglers)},
       {"worst_amplification", quality.worst_amplification},
       {"worst_residual", quality.worst_residual},
       {"sets_checked", quality.sets_checked},
       {"exhaustive", quality.exhaustive},
       {"rows", rows}};
+  if (!form.lists.empty()) json["lists"] = form.lists;
   return json.dump() + "\n";
 }
 

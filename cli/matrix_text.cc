@@ -69,9 +69,25 @@ std::string Sparse(const CodeForm& form, const std::vector<Columns>& groups) {
   return text;
 }
 
+// What each worker sends, one after the other.
+std::string FormatLists(const CodeForm& form) {
+  std::string text;
+  for (size_t worker = 0; worker < form.lists.size(); ++worker) {
+    text += fmt::format("worker {}:", worker);
+    for (const RowId row : form.lists[worker]) {
+      const auto& entries = form.rows[row];
+      text +=
+          fmt::format("  [{}]", Name({entries.front().partition, entries.back().partition + 1}));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string FormatMatrix(const CodeForm& form) {
+  if (!form.lists.empty()) return FormatLists(form);
   const std::vector<Columns> groups = GroupColumns(form);
   std::vector<std::string> header = {"worker"};
   for (const Columns& group : groups) header.push_back(Name(group));

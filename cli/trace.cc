@@ -37,18 +37,14 @@ std::string NameOf(const TraceSpan& span) {
 
 void TraceRecorder::OnEvent(const motley_event& event) {
   last_ns_ = event.time_ns;
+  if (event.kind == MOTLEY_EVENT_ROW_ASSIGNED) return Assign(event);
+  assigning_.reset();
   switch (event.kind) {
     case MOTLEY_EVENT_WORKER_JOINED: names_[event.worker] = event.text; break;
-    case MOTLEY_EVENT_WORKER_LOST: Close(event.worker, TraceSpan::Kind::kLost, last_ns_); break;
+    case MOTLEY_EVENT_WORKER_LOST: CloseAll(event.worker, TraceSpan::Kind::kLost, last_ns_); break;
     case MOTLEY_EVENT_STEP_OPENED: opened_ns_ = last_ns_; break;
-    case MOTLEY_EVENT_ROW_ASSIGNED:
-      Close(event.worker, TraceSpan::Kind::kLate, last_ns_);
-      open_[event.worker] = {event.row, event.step, last_ns_};
-      break;
     case MOTLEY_EVENT_ROW_ARRIVED: Arrive(event); break;
-    case MOTLEY_EVENT_ROW_CANCELLED:
-      Close(event.worker, TraceSpan::Kind::kCancelled, last_ns_);
-      break;
+    case MOTLEY_EVENT_ROW_CANCELLED: Cancel(event); break;
     case MOTLEY_EVENT_STEP_DECODED:
       decoded_ns_ = last_ns_;
       AddServerSpan(TraceSpan::Kind::kCollect, event, opened_ns_);
@@ -60,20 +56,52 @@ void TraceRecorder::OnEvent(const motley_event& event) {
   }
 }
 
-void TraceRecorder::Arrive(const motley_event& event) {
-  const auto open = open_.find(event.worker);
-  if (open == open_.end() || open->second.step != event.step || open->second.row != event.row) {
-    return;
-  }
-  Close(event.worker, TraceSpan::Kind::kAnswered, event.time_ns);
+// Rows given one right after the other are a list; what is open otherwise came too late.
+void TraceRecorder::Assign(const motley_event& event) {
+  if (assigning_ != event.worker) CloseAll(event.worker, TraceSpan::Kind::kLate, last_ns_);
+  assigning_ = event.worker;
+  open_[event.worker].push_back({event.row, event.step, last_ns_});
 }
 
-void TraceRecorder::Close(uint32_t worker, TraceSpan::Kind kind, uint64_t now_ns) {
+std::optional<size_t> TraceRecorder::PlaceOf(const motley_event& event) const {
+  const auto open = open_.find(event.worker);
+  if (open == open_.end()) return std::nullopt;
+  for (size_t place = 0; place < open->second.size(); ++place) {
+    const OpenRow& row = open->second[place];
+    if (row.step == event.step && row.row == event.row) return place;
+  }
+  return std::nullopt;
+}
+
+void TraceRecorder::Arrive(const motley_event& event) {
+  const auto place = PlaceOf(event);
+  if (place) Close(event.worker, *place, TraceSpan::Kind::kAnswered, event.time_ns);
+}
+
+void TraceRecorder::Cancel(const motley_event& event) {
+  if (event.row == MOTLEY_ALL_ROWS) {
+    return CloseAll(event.worker, TraceSpan::Kind::kCancelled, last_ns_);
+  }
+  const auto place = PlaceOf(event);
+  if (place == size_t{0}) return Close(event.worker, 0, TraceSpan::Kind::kCancelled, last_ns_);
+  if (!place) return;
+  std::vector<OpenRow>& rows = open_[event.worker];
+  rows.erase(rows.begin() + static_cast<ptrdiff_t>(*place));
+}
+
+void TraceRecorder::Close(uint32_t worker, size_t place, TraceSpan::Kind kind, uint64_t now_ns) {
+  std::vector<OpenRow>& rows = open_[worker];
+  const OpenRow row = rows[place];
+  spans_.push_back({kind, worker + 1, rows.front().begin_ns, now_ns, row.step, row.row});
+  rows.erase(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(place) + 1);
+  if (!rows.empty()) rows.front().begin_ns = now_ns;
+}
+
+void TraceRecorder::CloseAll(uint32_t worker, TraceSpan::Kind kind, uint64_t now_ns) {
   const auto open = open_.find(worker);
   if (open == open_.end()) return;
-  const OpenRow row = open->second;
+  if (!open->second.empty()) Close(worker, 0, kind, now_ns);
   open_.erase(open);
-  spans_.push_back({kind, worker + 1, row.begin_ns, now_ns, row.step, row.row});
 }
 
 void TraceRecorder::AddServerSpan(TraceSpan::Kind kind, const motley_event& event,
@@ -82,7 +110,7 @@ void TraceRecorder::AddServerSpan(TraceSpan::Kind kind, const motley_event& even
 }
 
 std::vector<TraceSpan> TraceRecorder::Spans() {
-  while (!open_.empty()) Close(open_.begin()->first, TraceSpan::Kind::kOpen, last_ns_);
+  while (!open_.empty()) CloseAll(open_.begin()->first, TraceSpan::Kind::kOpen, last_ns_);
   std::stable_sort(spans_.begin(), spans_.end(),
                    [](const TraceSpan& a, const TraceSpan& b) { return a.begin_ns < b.begin_ns; });
   return spans_;

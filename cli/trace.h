@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chrome trace events of a job (open in ui.perfetto.dev): one track per worker with an event per
-// assigned row, from assignment to arrival, and one for the server.
+// assigned row, from its assignment, or the arrival of the one before it, to its arrival, and one
+// track for the server.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,7 @@ struct TraceSpan {
   enum class Kind {
     kAnswered,   // A row, from assignment to arrival.
     kLate,       // Its worker got other work first.
-    kCancelled,  // It was not needed.
+    kCancelled,  // It was not needed; not drawn where it was not begun.
     kLost,       // Its worker was.
     kOpen,       // No answer came up to the end.
     kCollect,    // From the opening of the step until it was decoded.
@@ -50,13 +52,20 @@ class TraceRecorder {
     uint64_t begin_ns = 0;
   };
 
+  void Assign(const motley_event& event);
   void Arrive(const motley_event& event);
-  void Close(uint32_t worker, TraceSpan::Kind kind, uint64_t now_ns);
+  // The row at a worker's place ends, and those before it; the next one begins.
+  void Close(uint32_t worker, size_t place, TraceSpan::Kind kind, uint64_t now_ns);
+  void Cancel(const motley_event& event);
+  // All that the worker has ends; only the first was begun.
+  void CloseAll(uint32_t worker, TraceSpan::Kind kind, uint64_t now_ns);
+  std::optional<size_t> PlaceOf(const motley_event& event) const;
   void AddServerSpan(TraceSpan::Kind kind, const motley_event& event, uint64_t begin_ns);
 
   std::vector<TraceSpan> spans_;
   std::map<uint32_t, std::string> names_;
-  std::map<uint32_t, OpenRow> open_;
+  std::map<uint32_t, std::vector<OpenRow>> open_;  // By worker, in the order of its work.
+  std::optional<uint32_t> assigning_;              // The last event gave this worker a row.
   uint64_t opened_ns_ = 0;
   uint64_t decoded_ns_ = 0;
   uint64_t last_ns_ = 0;

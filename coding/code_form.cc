@@ -18,9 +18,9 @@ Status CheckSizes(const CodeForm& form) {
   if (form.workers == 0 || form.partitions == 0) {
     return Status::InvalidArgument("the code has no workers or no partitions");
   }
-  if (form.stragglers >= form.workers) {
+  if (form.stragglers >= form.owners()) {
     return Status::InvalidArgument(fmt::format("the code bears {} stragglers among {} workers",
-                                               form.stragglers, form.workers));
+                                               form.stragglers, form.owners()));
   }
   if (form.rows.size() != form.workers || form.c.size() != c_size ||
       form.v.size() != form.accumulators) {
@@ -106,7 +106,51 @@ Status CheckNodes(const CodeForm& form) {
   return Status::Ok();
 }
 
+// Each row on s + 1 lists, and each partition in one row.
+Status CheckLists(const CodeForm& form) {
+  if (form.lists.empty()) return Status::Ok();
+  std::vector<uint32_t> copies(form.workers, 0);
+  for (std::vector<RowId> list : form.lists) {
+    std::sort(list.begin(), list.end());
+    const bool twice = std::adjacent_find(list.begin(), list.end()) != list.end();
+    if (twice || (!list.empty() && list.back() >= form.workers)) {
+      return Status::InvalidArgument("a worker's list names a row twice, or one that is not there");
+    }
+    for (const RowId row : list) ++copies[row];
+  }
+  size_t entries = 0;
+  for (RowId row = 0; row < form.workers; ++row) {
+    entries += form.rows[row].size();
+    if (copies[row] == form.stragglers + 1) continue;
+    return Status::InvalidArgument(fmt::format(
+        "row {} is on {} lists where {} stragglers are borne", row, copies[row], form.stragglers));
+  }
+  if (form.tiling() && entries == form.partitions) return Status::Ok();
+  return Status::InvalidArgument("rows on lists overlap or are coded");
+}
+
 }  // namespace
+
+std::vector<std::vector<RowId>> RowLists(const CodeForm& form) {
+  std::vector<std::vector<RowId>> lists = form.lists;
+  if (lists.empty()) {
+    for (RowId row = 0; row < form.workers; ++row) lists.push_back({row});
+  }
+  for (auto& list : lists) {
+    std::erase_if(list, [&](RowId row) { return form.rows[row].empty(); });
+  }
+  return lists;
+}
+
+std::vector<bool> RowsOfWorkers(const CodeForm& form, const std::vector<bool>& workers) {
+  if (form.lists.empty()) return workers;
+  std::vector<bool> rows(form.workers, false);
+  for (WorkerId worker = 0; worker < workers.size(); ++worker) {
+    if (!workers[worker]) continue;
+    for (const RowId row : form.lists[worker]) rows[row] = true;
+  }
+  return rows;
+}
 
 double LargestCoefficient(const CodeForm& form) {
   if (form.largest > 0) return form.largest;
@@ -138,6 +182,7 @@ double DecodingResidual(const CodeForm& form, std::span<const Complex> a) {
 Status Validate(const CodeForm& form) {
   MOTLEY_RETURN_IF_ERROR(CheckSizes(form));
   MOTLEY_RETURN_IF_ERROR(CheckRows(form));
+  MOTLEY_RETURN_IF_ERROR(CheckLists(form));
   MOTLEY_RETURN_IF_ERROR(CheckNodes(form));
   return CheckC(form);
 }

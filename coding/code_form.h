@@ -14,6 +14,10 @@
 //
 // Tiling form. Without C, every coefficient is 1: the server takes answers whose supports are
 // disjoint until they cover all partitions (no code, fractional repetition, leases).
+//
+// Several rows per worker. `lists` says which rows each worker computes, one after the other, each
+// with a vector of its own that counts as soon as it is there. Rows then have disjoint supports,
+// and copies are one row on several lists: whoever has it first answers it.
 #pragma once
 
 #include <complex>
@@ -41,10 +45,13 @@ struct CodeEntry {
 struct CodeForm {
   std::string name;  // "none", "repetition", "cyclic", "heterogeneous", "rs".
   Field field = Field::kReal;
-  uint32_t workers = 0;                      // n: rows of B.
+  uint32_t workers = 0;                      // n: rows of B, one per worker if there are no lists.
   uint32_t partitions = 0;                   // k: columns of B, the job's fine partitions.
-  uint32_t stragglers = 0;                   // s: any n - s rows decode.
+  uint32_t stragglers = 0;                   // s: any n - s rows decode (lists: n - s workers).
   std::vector<std::vector<CodeEntry>> rows;  // B, one sparse row per worker, sorted by partition.
+  // By worker, its rows in the order in which it computes them; empty: row i is worker i's only
+  // one.
+  std::vector<std::vector<RowId>> lists;
 
   uint32_t accumulators = 0;  // Rows of C; 0 for the tiling form.
   std::vector<Complex> c;     // C, row-major, accumulators x workers.
@@ -55,8 +62,16 @@ struct CodeForm {
   double largest = 0;  // max |B|; 0 when nobody worked it out.
 
   bool tiling() const { return accumulators == 0; }
+  uint32_t owners() const {  // Workers that have rows, or could.
+    return lists.empty() ? workers : static_cast<uint32_t>(lists.size());
+  }
   Complex C(uint32_t accumulator, RowId row) const { return c[accumulator * workers + row]; }
 };
+
+// By worker, its rows that hold something, in its order.
+std::vector<std::vector<RowId>> RowLists(const CodeForm& form);
+// Which rows are there once these workers (one flag each) have answered all of theirs.
+std::vector<bool> RowsOfWorkers(const CodeForm& form, const std::vector<bool>& workers);
 
 // max |B|: the stored one, or worked out.
 double LargestCoefficient(const CodeForm& form);
@@ -66,7 +81,8 @@ double DecodingResidual(const CodeForm& form, std::span<const Complex> a);
 
 // Fine when the form is what it claims: sizes, sorted rows, every partition on a row, field, and
 // C B = v 1^T within 1e-9 of the largest term; or every coefficient 1 without C. A row may be empty
-// (a worker too slow for one partition): nobody needs its answer. Otherwise kInvalidArgument.
+// (a worker too slow for one partition): nobody needs its answer. Lists: disjoint rows without C,
+// each on s + 1 of them, none twice on one. Otherwise kInvalidArgument.
 Status Validate(const CodeForm& form);
 
 }  // namespace motley

@@ -8,6 +8,7 @@
 #include "coding/graph_code.h"
 #include "coding/group_code.h"
 #include "coding/heterogeneous_code.h"
+#include "coding/multi_message_code.h"
 #include "coding/none_code.h"
 #include "coding/repetition_code.h"
 #include "coding/rs_code.h"
@@ -65,6 +66,8 @@ const std::vector<GradientCode>& GradientCodes() {
        &BuildReedSolomonCode, false},
       {"graph", "two blocks per worker, plain sums; little error beyond s; equal shares",
        &BuildGraphCode, false},
+      {"multi-message", "a vector for every few partitions, the first copy of each counts; no code",
+       &BuildMultiMessageCode, true},
   };
   return codes;
 }

@@ -18,6 +18,7 @@ struct CodeRequest {
   uint32_t stragglers = 0;     // s
   uint32_t partitions = 0;     // k, fixed by the job; at least one per worker.
   uint64_t seed = 0;           // For the codes that draw coefficients.
+  uint32_t messages = 0;       // Per worker and step, of codes that send several; 0: their choice.
 };
 
 struct GradientCode {

@@ -53,6 +53,13 @@ void Outbox::Cancel(StepId step) {
   }
 }
 
+void Outbox::CancelRow(StepId step, RowId row) {
+  for (Vector& vector : vectors_) {
+    if (vector.computing || vector.step != step || vector.row != row) continue;
+    for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
+  }
+}
+
 void Outbox::TakeBack() {
   for (Vector& vector : vectors_) {
     for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);

@@ -19,7 +19,8 @@ class Outbox {
   // Free when `unsent` is 0 and nothing is computed into it.
   struct Vector {
     std::shared_ptr<std::vector<float>> sum;
-    StepId step = 0;  // That it is for; both are the caller's to set.
+    StepId step = 0;  // That it is for; these are the caller's to set.
+    RowId row = 0;
     bool computing = false;
     std::vector<SendId> sends;
     size_t unsent = 0;
@@ -38,6 +39,7 @@ class Outbox {
   void Send(Vector& vector, Header header);
   // Takes back what has not left of answers for steps up to this one.
   void Cancel(StepId step);
+  void CancelRow(StepId step, RowId row);
   void TakeBack();  // All that has not left.
 
  private:

@@ -76,6 +76,12 @@ void RowCollector::Cancel(WorkerId worker, StepId step) {
   for (Assignment& each : seats_[worker].assignments) each.cancelled |= each.step <= step;
 }
 
+void RowCollector::CancelRow(WorkerId worker, StepId step, RowId row) {
+  for (Assignment& each : seats_[worker].assignments) {
+    each.cancelled |= each.step == step && each.row == row;
+  }
+}
+
 void RowCollector::Forget(WorkerId worker) { seats_[worker] = Seat(); }
 
 RowCollector::Assignment* RowCollector::Current(WorkerId worker, const Header& header) {
@@ -132,7 +138,8 @@ Status RowCollector::Finish(WorkerId worker, std::vector<float>& values) {
     assignment.added |= decoder_->spoiled();
     if (!added.ok()) return Refuse(worker, &assignment, std::move(added));
   } else if (!std::exchange(assignment.settled, true)) {
-    events.push_back(RowLate{worker, assignment.step});  // The step ended meanwhile.
+    events.push_back(
+        RowLate{worker, assignment.step, assignment.row});  // The step ended meanwhile.
   }
   RaiseAll(events);  // May change everything here.
   events.clear();
@@ -156,7 +163,7 @@ Status RowCollector::Add(WorkerId worker, std::vector<float>& values, std::vecto
   const bool whole = assignment.seen_count == cut_.count();
   if (!assignment.settled && row_done_[row]) {  // Somebody else was faster.
     assignment.settled = true;
-    events.push_back(RowLate{worker, step_});
+    events.push_back(RowLate{worker, step_, row});
   } else if (!assignment.settled && (added || whole) && decoder_->RowComplete(row)) {
     assignment.settled = true;
     row_done_[row] = true;
@@ -189,7 +196,7 @@ bool RowCollector::End(WorkerId worker, const wire::PullT& pull) {
         Status::DataError(fmt::format("{} of {} slices came{}", front.seen_count, cut_.count(),
                                       pull.finished ? "" : ", and then the worker gave it up"))});
   } else if (pull.finished) {
-    raise_(RowLate{worker, front.step});
+    raise_(RowLate{worker, front.step, front.row});
   }
   return true;
 }
@@ -209,7 +216,7 @@ void RowCollector::CountLate(WorkerId worker, const Header& header, Assignment* 
     // Said of the open step, it would be taken for this life's own answer.
     if (open_ && header.step == step_) return;
   }
-  raise_(RowLate{worker, header.step});
+  raise_(RowLate{worker, header.step, header.row_id});
 }
 
 // A slice of the open step, or of one to come, that is not the worker's next answer.

@@ -49,6 +49,7 @@ class RowCollector {
   // The worker was told that its work for steps up to this one is not needed: it may end
   // unfinished.
   void Cancel(WorkerId worker, StepId step);
+  void CancelRow(WorkerId worker, StepId step, RowId row);  // Only this one.
   // The worker is gone, and what it was sending with it.
   void Forget(WorkerId worker);
 

@@ -194,6 +194,16 @@ void ServerJob::Do(const CancelWork& command) {
               peers_.HeaderTo(command.worker, FrameKind::kControl), std::move(cancel));
 }
 
+void ServerJob::Do(const CancelRow& command) {
+  if (!peers_.Connected(command.worker)) return;
+  rows().CancelRow(command.worker, command.step, command.row);
+  wire::CancelRowT cancel;
+  cancel.step = command.step;
+  cancel.row = command.row;
+  SendControl(env_.transport, peers_.PeerOf(command.worker),
+              peers_.HeaderTo(command.worker, FrameKind::kControl), std::move(cancel));
+}
+
 void ServerJob::Do(const CommitStep& command) {
   const StepId step = command.step;
   const bool leased = leases_.open();

@@ -77,6 +77,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void Do(const PlacePartitions& command);
   void Do(const AssignRow& command);
   void Do(const CancelWork& command);
+  void Do(const CancelRow& command);
   void Do(const CommitStep& command);
   void Do(const DropWorker& command);
   void Do(const EndJob& command);

@@ -12,7 +12,7 @@ namespace motley {
 namespace {
 
 constexpr Duration kProgressInterval = std::chrono::milliseconds(50);
-constexpr size_t kMaxQueued = 64;  // Assignments; a server gives one, or a few after losses.
+constexpr size_t kMaxQueued = 1024;  // Assignments: a list of rows, and a few after losses.
 
 bool SamePartitions(const std::vector<PartitionTerm>& a, const std::vector<PartitionTerm>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -69,6 +69,14 @@ void WorkDesk::Cancel(StepId step) {
   Advance();
 }
 
+void WorkDesk::CancelRow(StepId step, RowId row) {
+  for (Queued& queued : queue_)
+    queued.cancelled |= queued.row.step == step && queued.row.row == row;
+  if (running_ && running_->row().step == step && running_->row().row == row) running_->Cancel();
+  outbox_.CancelRow(step, row);
+  Advance();
+}
+
 void WorkDesk::Advance() {
   while (!stopped_ && !running_ && !queue_.empty()) {
     const Queued& next = queue_.front();
@@ -102,6 +110,7 @@ void WorkDesk::Begin(Answer& answer) {
   ParameterCopy parameters = parts_.parameters.Get(row.version);
   answer.computing = true;
   answer.step = row.step;
+  answer.row = row.row;
   last_word_ = env_.loop.Now();
   // Its terms go; step, version and number stay.
   running_ = std::make_shared<RowTask>(env_.loop, parts_.shop, std::move(row),

@@ -35,6 +35,8 @@ class WorkDesk {
   LeaseDesk& leases() { return leases_; }
   // Work for steps up to `step` is not needed; nor are its answers that have not left.
   void Cancel(StepId step);
+  // The same for one row of a step.
+  void CancelRow(StepId step, RowId row);
   // Parameters or a partition arrived.
   void Advance();
   // Nothing more is computed, and what has not left is taken back. For good.

@@ -203,6 +203,9 @@ void WorkerLife::OnControl(const wire::ControlT& control) {
   if (state_ != State::kWorking) return;
   if (const wire::AssignT* assign = control.body.AsAssign()) return OnAssign(*assign);
   if (const wire::CancelT* cancel = control.body.AsCancel()) return desk_->Cancel(cancel->step);
+  if (const wire::CancelRowT* row = control.body.AsCancelRow()) {
+    return desk_->CancelRow(row->step, row->row);
+  }
   if (const wire::PlaceT* place = control.body.AsPlace()) return OnPlace(*place);
   if (const wire::SendVectorT* send = control.body.AsSendVector()) desk_->leases().Send(*send);
   Status fine;

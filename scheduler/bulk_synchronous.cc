@@ -97,7 +97,7 @@ void BulkSynchronous::On(const WorkerFree& event) {
   if (first) Say(fmt::format("worker {} joined; it gets a share from the next step", event.worker));
   TakeBack(event.worker);
   plan_void_ = plan_void_ || first;
-  if (phase_ == Phase::kRunning) GiveWork(event.worker);
+  if (phase_ == Phase::kRunning && worker.free) GiveWork(event.worker);
 }
 
 // One that was left out for its silence speaks.

@@ -27,9 +27,10 @@ SchedulerStats CodedScheduler::Stats() const {
     stats.workers.push_back(members_[id].stats);
     WorkerStats& worker = stats.workers.back();
     worker.speed = members_[id].speed();
-    const auto row = plan_.code == nullptr ? std::nullopt : plan_.RowOf(id);
-    if (!row) continue;
-    worker.share = static_cast<double>(plan_.code->rows[*row].size()) / options_.partitions;
+  }
+  for (size_t i = 0; i < plan_.members.size(); ++i) {
+    stats.workers[plan_.members[i]].share =
+        static_cast<double>(plan_.LoadOf(i)) / options_.partitions;
   }
   return stats;
 }
@@ -63,10 +64,8 @@ bool CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {
   double total_speed = 0;
   for (const double speed : speeds) total_speed += speed;
   uint64_t moved = 0;
-  for (RowId row = 0; row < fresh.members.size(); ++row) {
-    for (const CodeEntry& entry : fresh.code->rows[row]) {
-      moved += members_[fresh.members[row]].holds[entry.partition] ? 0 : 1;
-    }
+  for (const WorkerId member : fresh.members) {
+    for (const RowId row : fresh.RowsOf(member)) moved += MissingPartitions(member, row, fresh);
   }
   ReplanCase numbers;
   numbers.current_seconds = PredictStepSeconds(*plan_.code, speeds, per_partition);

@@ -2,8 +2,9 @@
 // The bulk-synchronous policy with gradient coding (MakeCodedScheduler). Every step is one plan's
 // code over the workers that are there; it ends as soon as what arrived decodes.
 //
-// A worker never has more than one row to do. Rows whose worker is overdue or gone are given to
-// whoever is free next, the first answer wins, and the step is late but never given up while a
+// A worker has one row to do, or the list of rows that its plan gives it, which it is told of when
+// the step opens. Rows whose workers are all overdue or gone are given to whoever is free next, the
+// first answer wins and the others drop the row, and the step is late but never given up while a
 // worker lives.
 #pragma once
 
@@ -48,14 +49,18 @@ class CodedScheduler final : public BulkSynchronous {
   void CloseStep();
   void Probe();
   void GiveWork(WorkerId worker) override;
-  void Assign(WorkerId worker, RowId row);
+  void AssignOwn(WorkerId worker);
+  void Assign(WorkerId worker, RowId row, bool as_planned = false);
+  std::vector<RowId> OwnToDo(WorkerId worker) const;
   void ReplaceAbsent() override;
   std::optional<WorkerId> PickHelper(RowId row) const;
   void CancelAll() override;
+  void CancelThose(const std::vector<Assignment>& assignments);
   void GiveUpOnCode();
+  void Drop(const Assignment& assignment);
   void CountLate(const Assignment& assignment, bool bound_speed);
   void VoidWork(WorkerId worker) override;
-  uint32_t MissingPartitions(WorkerId worker, RowId row) const;
+  uint32_t MissingPartitions(WorkerId worker, RowId row, const Plan& plan) const;
 
   RowsToReplace rows_to_replace_;
   DeadlineModel deadlines_;

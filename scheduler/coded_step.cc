@@ -24,13 +24,14 @@ void CodedScheduler::OpenStepNow() {
   verdict_due_ = kNever;
   open_.Open(step_, *plan_.code);
   Do(OpenStep{step_, plan_.code});
-  for (RowId row = 0; row < plan_.members.size(); ++row) {
-    const WorkerId id = plan_.members[row];
-    if (open_.Arrived(row) || !members_.Live(id) || RejectedInStep(id)) continue;
+  for (const WorkerId id : plan_.members) {
+    if (!members_.Live(id) || RejectedInStep(id)) continue;
     const Worker& worker = members_[id];
     if (worker.free) {
-      Assign(id, row);
-    } else {
+      AssignOwn(id);
+      continue;
+    }
+    for (const RowId row : plan_.RowsOf(id)) {
       open_.AwaitOwner(row, worker.waiting_since + worker.patience);
     }
   }
@@ -68,12 +69,26 @@ void CodedScheduler::Probe() {
   if (open_.rows() == 0 || !open_.InHand(smallest)) return;
   for (WorkerId id = 0; id < members_.size(); ++id) {
     const Worker& worker = members_[id];
-    if (!worker.live || !worker.free || plan_.RowOf(id)) continue;
+    if (!worker.live || !worker.free || !plan_.RowsOf(id).empty()) continue;
     if (step_ >= worker.assigned_in + kStepsBetweenProbes) Assign(id, smallest);
   }
 }
 
-void CodedScheduler::Assign(WorkerId id, RowId row) {
+// Of the worker's own rows those that are not there, and that it is not busy with.
+std::vector<RowId> CodedScheduler::OwnToDo(WorkerId worker) const {
+  std::vector<RowId> rows;
+  if (RejectedInStep(worker)) return rows;
+  for (const RowId row : plan_.RowsOf(worker)) {
+    if (!open_.Arrived(row) && !open_.Pending(worker, row)) rows.push_back(row);
+  }
+  return rows;
+}
+
+void CodedScheduler::AssignOwn(WorkerId worker) {
+  for (const RowId row : OwnToDo(worker)) Assign(worker, row, true);
+}
+
+void CodedScheduler::Assign(WorkerId id, RowId row, bool as_planned) {
   Worker& worker = members_[id];
   PlacePartitions place{id, {}};
   for (const CodeEntry& entry : plan_.code->rows[row]) {
@@ -85,9 +100,16 @@ void CodedScheduler::Assign(WorkerId id, RowId row) {
   assignment.worker = id;
   assignment.row = row;
   assignment.assigned = now_;
-  assignment.placed = static_cast<uint32_t>(place.partitions.size());
-  assignment.samples =
+  assignment.copy = as_planned && plan_.SeveralRows();
+  const auto placed = static_cast<uint32_t>(place.partitions.size());
+  assignment.own_samples =
       static_cast<double>(plan_.code->rows[row].size()) * options_.batch / options_.partitions;
+  assignment.placed = placed;
+  assignment.samples = assignment.own_samples;
+  if (const Assignment* before = open_.LastOf(id); before != nullptr) {
+    assignment.placed += before->placed;
+    assignment.samples += before->samples;
+  }
   // What was measured, not the bound: waiting longer for one that answers nothing gains nothing.
   const double speed = worker.estimator.samples_per_second();
   assignment.expected_seconds = speed > 0 ? assignment.samples / speed : 0;
@@ -96,24 +118,24 @@ void CodedScheduler::Assign(WorkerId id, RowId row) {
                     (1 << std::min(open_.Attempts(row), kMaxBackoff));
   worker.waiting_since = now_;
   worker.free = false;
+  ++worker.queued;
   worker.assigned_in = step_;
   assignment.due = now_ + worker.patience;
-  worker.stats.placed_partitions += assignment.placed;
+  worker.stats.placed_partitions += placed;
   open_.OwnerGone(row);  // Whoever was awaited, somebody has it now.
   open_.Add(assignment);
-  if (assignment.placed > 0) Do(std::move(place));
+  if (placed > 0) Do(std::move(place));
   Do(AssignRow{id, step_, row});
 }
 
-// A worker is free while a step is open: its own row first, unless that is in good hands and
-// another is not.
+// A worker is free while a step is open: its own rows first, unless those are in good hands and
+// others are not.
 void CodedScheduler::GiveWork(WorkerId worker) {
-  const auto own = plan_.RowOf(worker);
-  const bool wants_own =
-      own && !open_.Arrived(*own) && !open_.Pending(worker, *own) && !RejectedInStep(worker);
-  if (wants_own && !open_.InHand(*own)) return Assign(worker, *own);
-  if (starved_) ReplaceAbsent();
-  if (wants_own && members_[worker].free) Assign(worker, *own);
+  const std::vector<RowId> own = OwnToDo(worker);
+  const bool in_hand =
+      std::all_of(own.begin(), own.end(), [this](RowId row) { return open_.InHand(row); });
+  if (starved_ && in_hand) ReplaceAbsent();
+  if (members_[worker].free) AssignOwn(worker);
 }
 
 void CodedScheduler::ReplaceAbsent() {
@@ -135,7 +157,9 @@ void CodedScheduler::ReplaceAbsent() {
       starved_ = true;
       continue;
     }
-    if (open_.Attempts(row) > 0 || plan_.members[row] != *helper) ++totals_.rows_reassigned;
+    const auto own = plan_.RowsOf(*helper);
+    const bool owner = std::find(own.begin(), own.end(), row) != own.end();
+    if (open_.Attempts(row) > 0 || !owner) ++totals_.rows_reassigned;
     Assign(*helper, row);
   }
 }
@@ -152,17 +176,17 @@ std::optional<WorkerId> CodedScheduler::PickHelper(RowId row) const {
       best = id;
       continue;
     }
-    const uint32_t missing = MissingPartitions(id, row);
-    const uint32_t best_missing = MissingPartitions(*best, row);
+    const uint32_t missing = MissingPartitions(id, row, plan_);
+    const uint32_t best_missing = MissingPartitions(*best, row, plan_);
     const bool faster = worker.speed() > members_[*best].speed();
     if (missing < best_missing || (missing == best_missing && faster)) best = id;
   }
   return best;
 }
 
-uint32_t CodedScheduler::MissingPartitions(WorkerId worker, RowId row) const {
+uint32_t CodedScheduler::MissingPartitions(WorkerId worker, RowId row, const Plan& plan) const {
   uint32_t missing = 0;
-  for (const CodeEntry& entry : plan_.code->rows[row]) {
+  for (const CodeEntry& entry : plan.code->rows[row]) {
     missing += members_[worker].holds[entry.partition] ? 0 : 1;
   }
   return missing;
@@ -180,19 +204,27 @@ void CodedScheduler::On(const RowArrived& event) {
     deadlines_.AddArrival(now_ - done->assigned, done->expected_seconds, done->placed);
   }
   // Whoever else was given the row may stop and be of use elsewhere.
-  for (const Assignment& other : open_.TakeOthers(event.row)) {
-    CountLate(other, true);
-    Cancel(other.worker);
-  }
+  for (const Assignment& other : open_.TakeOthers(event.row)) Drop(other);
   if (open_.AllArrived()) verdict_due_ = now_ + kVerdictPatience;
   if (starved_) ReplaceAbsent();
+}
+
+void CodedScheduler::Drop(const Assignment& assignment) {
+  if (!plan_.SeveralRows()) {
+    CountLate(assignment, true);
+    return Cancel(assignment.worker);
+  }
+  // That another was faster with a copy says nothing about its worker.
+  if (assignment.overdue || !assignment.copy) CountLate(assignment, true);
+  Do(CancelRow{assignment.worker, step_, assignment.row});
 }
 
 void CodedScheduler::On(const RowLate& event) {
   if (!members_.Live(event.worker)) return;
   Hear(event.worker);
-  if (phase_ != Phase::kRunning || event.step != step_) return;
-  for (const Assignment& late : open_.TakeAll(event.worker)) CountLate(late, false);
+  if (!Open(event.step, event.row)) return;
+  const auto late = open_.Take(event.worker, event.row);
+  if (late) CountLate(*late, false);
 }
 
 void CodedScheduler::On(const StepDecodable& event) {
@@ -202,13 +234,12 @@ void CodedScheduler::On(const StepDecodable& event) {
 
 void CodedScheduler::CloseStep() {
   Commit();
-  for (const Assignment& assignment : open_.TakeEverything()) {
-    CountLate(assignment, true);
-    Cancel(assignment.worker);
-  }
-  for (RowId row = 0; row < plan_.members.size(); ++row) {
-    Worker& worker = members_[plan_.members[row]];
-    if (plan_.code->rows[row].empty() || !worker.live || worker.free) continue;
+  std::vector<Assignment> left = open_.TakeEverything();
+  for (const Assignment& assignment : left) CountLate(assignment, true);
+  CancelThose(left);
+  for (const WorkerId member : plan_.members) {
+    Worker& worker = members_[member];
+    if (plan_.RowsOf(member).empty() || !worker.live || worker.free) continue;
     if (worker.heard) continue;
     ++worker.silent_steps;
     // Still busy with an earlier step, it was not even given its row.
@@ -228,8 +259,10 @@ void CodedScheduler::CountLate(const Assignment& assignment, bool bound_speed) {
 // The worker is gone or a new process: nothing it was given will be answered.
 void CodedScheduler::VoidWork(WorkerId worker) {
   for (size_t i = open_.TakeAll(worker).size(); i > 0; --i) ++members_[worker].stats.late;
-  const auto row = plan_.code == nullptr ? std::nullopt : plan_.RowOf(worker);
-  if (row && *row < open_.rows()) open_.OwnerGone(*row);
+  if (plan_.code == nullptr) return;
+  for (const RowId row : plan_.RowsOf(worker)) {
+    if (row < open_.rows()) open_.OwnerGone(row);
+  }
 }
 
 void CodedScheduler::On(const RowRejected& event) {
@@ -241,8 +274,16 @@ void CodedScheduler::On(const RowRejected& event) {
   Refuse(event);
 }
 
-void CodedScheduler::CancelAll() {
-  for (const Assignment& assignment : open_.TakeEverything()) Cancel(assignment.worker);
+void CodedScheduler::CancelAll() { CancelThose(open_.TakeEverything()); }
+
+// Each worker once.
+void CodedScheduler::CancelThose(const std::vector<Assignment>& assignments) {
+  std::vector<bool> told(members_.size(), false);
+  for (const Assignment& assignment : assignments) {
+    if (told[assignment.worker]) continue;
+    told[assignment.worker] = true;
+    Cancel(assignment.worker);
+  }
 }
 
 // Everything arrived and does not decode, or only with errors beyond the limits: go on without a

@@ -49,7 +49,9 @@ void Membership::Free(const WorkerFree& event, Time now) {
   if (event.samples > 0) worker.speed_bound = 0;
   worker.stats.samples += event.samples;
   worker.ready = true;
-  worker.free = true;
+  // It ends every row that it was given, needed or not, in order.
+  if (worker.queued > 0) --worker.queued;
+  worker.free = worker.queued == 0;
   Hear(event.worker, now);
 }
 

@@ -17,6 +17,7 @@ struct Worker {
   bool live = false;      // Joined and not lost.
   bool ready = false;     // Said that it is free at least once in this life.
   bool free = false;      // Has nothing to do.
+  uint32_t queued = 0;    // Rows that it was given and has not ended.
   bool left_out = false;  // Long silent: not in the plan until it speaks again.
   Incarnation incarnation = 0;
   SpeedEstimator estimator;

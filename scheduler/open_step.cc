@@ -33,7 +33,7 @@ void OpenStepState::Open(StepId step, const CodeForm& code) {
 }
 
 void OpenStepState::AwaitOwner(RowId row, Time due) {
-  rows_[row].owner_due = due;
+  rows_[row].owner_due = std::max(rows_[row].owner_due, due);
   due_known_ = false;
 }
 
@@ -50,7 +50,7 @@ void OpenStepState::MarkArrived(RowId row) {
 
 void OpenStepState::Add(const Assignment& assignment) {
   if (!assignment.overdue) next_due_ = std::min(next_due_, assignment.due);
-  ++rows_[assignment.row].attempts;
+  if (!assignment.copy) ++rows_[assignment.row].attempts;
   pending_.push_back(assignment);
 }
 
@@ -62,6 +62,12 @@ bool OpenStepState::Pending(WorkerId worker) const {
 bool OpenStepState::Pending(WorkerId worker, RowId row) const {
   return std::any_of(pending_.begin(), pending_.end(),
                      [&](const Assignment& a) { return a.worker == worker && a.row == row; });
+}
+
+const Assignment* OpenStepState::LastOf(WorkerId worker) const {
+  const auto at = std::find_if(pending_.rbegin(), pending_.rend(),
+                               [&](const Assignment& a) { return a.worker == worker; });
+  return at == pending_.rend() ? nullptr : &*at;
 }
 
 bool OpenStepState::InHand(RowId row) const {
@@ -86,10 +92,30 @@ std::vector<Assignment> OpenStepState::TakeAll(WorkerId worker) {
 }
 
 std::vector<Assignment> OpenStepState::TakeOthers(RowId row) {
-  std::vector<Assignment> others =
-      Extract(pending_, [&](const Assignment& a) { return a.row == row; });
-  for (const Assignment& other : others) Settled(other.due);
+  std::vector<Assignment> others;
+  for (size_t place = 0; place < pending_.size();) {
+    if (pending_[place].row != row) {
+      ++place;
+      continue;
+    }
+    others.push_back(pending_[place]);
+    pending_.erase(pending_.begin() + static_cast<ptrdiff_t>(place));
+    Settled(others.back().due);
+    Shorten(others.back(), place);
+  }
   return others;
+}
+
+void OpenStepState::Shorten(const Assignment& dropped, size_t place) {
+  const auto same = [&](const Assignment& a) { return a.worker == dropped.worker; };
+  const auto from = pending_.begin() + static_cast<ptrdiff_t>(place);
+  if (std::none_of(pending_.begin(), from, same)) return;
+  for (auto later = from; later != pending_.end(); ++later) {
+    if (!same(*later)) continue;
+    const double left = later->samples - dropped.own_samples;
+    later->expected_seconds *= left / later->samples;
+    later->samples = left;
+  }
 }
 
 std::vector<Assignment> OpenStepState::TakeEverything() {

@@ -19,10 +19,13 @@ struct Assignment {
   RowId row = 0;
   Time assigned{};
   Time due{};
+  // Until it is done: of this row, and of those that its worker does before it.
   double samples = 0;
+  double own_samples = 0;       // Of this row alone.
   double expected_seconds = 0;  // 0: speed not known.
   bool guessed = false;         // The speed behind it was not measured, or has just changed.
-  uint32_t placed = 0;          // Partitions that were sent for it.
+  uint32_t placed = 0;          // Partitions that were sent for it and those before it.
+  bool copy = false;            // Others have the row on their lists, too.
   bool overdue = false;
 };
 
@@ -36,15 +39,18 @@ class OpenStepState {
   bool Arrived(RowId row) const { return rows_[row].arrived; }
   bool AllArrived() const { return not_arrived_ == 0; }
 
-  // The owner of `row` is still busy with something else; from `due` on the row counts as absent.
+  // The owner of `row` is still busy with something else; from `due` on the row counts as absent,
+  // from the latest where there are several.
   void AwaitOwner(RowId row, Time due);
   void OwnerGone(RowId row);
   void Add(const Assignment& assignment);
-  // How often `row` was given out.
+  // How often `row` was given out; copies as planned are once and nothing.
   uint32_t Attempts(RowId row) const { return rows_[row].attempts; }
 
   bool Pending(WorkerId worker) const;
   bool Pending(WorkerId worker, RowId row) const;
+  // The last that the worker was given and has not answered; null: none.
+  const Assignment* LastOf(WorkerId worker) const;
   // Somebody works on the row and is not overdue.
   bool InHand(RowId row) const;
   const std::vector<Assignment>& pending() const { return pending_; }
@@ -53,7 +59,8 @@ class OpenStepState {
   // Removes and returns what the worker was given: one row, or all of them.
   std::optional<Assignment> Take(WorkerId worker, RowId row);
   std::vector<Assignment> TakeAll(WorkerId worker);
-  // Everybody else's assignments of a row.
+  // Everybody else's assignments of a row. What their workers were to do after it comes so much
+  // sooner, unless it may be what they are doing.
   std::vector<Assignment> TakeOthers(RowId row);
   std::vector<Assignment> TakeEverything();
 
@@ -73,6 +80,7 @@ class OpenStepState {
     Time owner_due = Time::min();  // min: nobody is awaited for it.
   };
 
+  void Shorten(const Assignment& dropped, size_t place);
   // What was due at this time is awaited no more.
   void Settled(Time due) const { due_known_ = due_known_ && due > next_due_; }
 

@@ -5,18 +5,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <queue>
 #include <utility>
 
 #include "base/assert.h"
 #include "coding/decoder.h"
 #include "coding/gradient_code.h"
+#include "coding/multi_message_code.h"
 
 namespace motley {
 namespace {
 
-constexpr double kWorthwhileGain = 0.1;  // Of a step's time; less is noise.
-constexpr double kMoveCost = 2;          // A transfer costs as much as computing it this often.
+constexpr double kWorthwhileGain = 0.1;   // Of a step's time; less is noise.
+constexpr double kMoveCost = 2;           // A transfer costs as much as computing it this often.
+constexpr double kSamplesPerMessage = 8;  // Fewer cost more to begin and send than they bring.
 
 struct Attempt {
   std::string_view code;
@@ -39,15 +43,23 @@ std::vector<Attempt> Attempts(const SchedulerOptions& options, uint32_t members)
   return attempts;
 }
 
-// Drops members whose row is empty, so that they do not count as workers that may be missing.
-// Nullopt when the code has no empty rows.
+// Members that have something to do, so that the others do not count as workers that may be
+// missing. Nullopt when all have.
 std::optional<std::vector<size_t>> MembersWithWork(const CodeForm& code) {
+  const std::vector<std::vector<RowId>> lists = RowLists(code);
   std::vector<size_t> busy;
-  for (size_t i = 0; i < code.rows.size(); ++i) {
-    if (!code.rows[i].empty()) busy.push_back(i);
+  for (size_t i = 0; i < lists.size(); ++i) {
+    if (!lists[i].empty()) busy.push_back(i);
   }
-  if (busy.size() == code.rows.size()) return std::nullopt;
+  if (busy.size() == lists.size()) return std::nullopt;
   return busy;
+}
+
+// Messages per worker where each has enough samples; one per copy is the least.
+uint32_t MessagesThatPay(const SchedulerOptions& options, uint32_t stragglers, size_t members) {
+  const double samples = options.batch * (stragglers + 1.0) / static_cast<double>(members);
+  const double most = std::max(samples / kSamplesPerMessage, stragglers + 1.0);
+  return static_cast<uint32_t>(std::min<double>(most, kMessagesPerWorker));
 }
 
 Result<Plan> Build(const SchedulerOptions& options, const Attempt& attempt, Plan plan) {
@@ -57,9 +69,11 @@ Result<Plan> Build(const SchedulerOptions& options, const Attempt& attempt, Plan
     request.stragglers = attempt.stragglers;
     request.partitions = options.partitions;
     request.seed = options.seed;
+    request.messages = MessagesThatPay(options, attempt.stragglers, plan.members.size());
     MOTLEY_ASSIGN_OR_RETURN(CodeForm code, BuildCode(attempt.code, request));
     const auto busy = MembersWithWork(code);
     if (!busy || busy->size() <= attempt.stragglers || busy->empty()) {
+      plan.rows = RowLists(code);
       plan.code = std::make_shared<const CodeForm>(std::move(code));
       return plan;
     }
@@ -107,14 +121,80 @@ double RowSeconds(const CodeForm& code, const std::vector<double>& speeds, size_
   return static_cast<double>(code.rows[row].size()) * samples_per_partition / speeds[row];
 }
 
+// Lists worked off, every row by whoever is done first.
+class ListRun {
+ public:
+  ListRun(const CodeForm& code, const std::vector<double>& speeds, double samples_per_partition)
+      : code_(code),
+        speeds_(speeds),
+        samples_(samples_per_partition),
+        place_(code.lists.size(), 0),
+        turn_(code.lists.size(), 0),
+        done_(code.workers, false),
+        holders_(code.workers) {
+    for (WorkerId worker = 0; worker < code.lists.size(); ++worker) {
+      for (const RowId row : code.lists[worker]) holders_[row].push_back(worker);
+      Begin(worker, 0);
+    }
+  }
+
+  double Seconds() {
+    double last = 0;
+    while (!due_.empty()) {
+      const auto [time, worker, turn] = due_.top();
+      due_.pop();
+      if (turn != turn_[worker]) continue;
+      const RowId row = code_.lists[worker][place_[worker]];
+      done_[row] = true;
+      last = time;
+      for (const WorkerId other : holders_[row]) {
+        const auto& list = code_.lists[other];
+        if (place_[other] < list.size() && list[place_[other]] == row) Begin(other, time);
+      }
+    }
+    return last;
+  }
+
+ private:
+  struct Due {
+    double time;
+    WorkerId worker;
+    uint32_t turn;
+    auto operator<=>(const Due&) const = default;
+  };
+
+  void Begin(WorkerId worker, double now) {
+    const auto& list = code_.lists[worker];
+    size_t& place = place_[worker];
+    while (place < list.size() && done_[list[place]]) ++place;
+    const uint32_t turn = ++turn_[worker];
+    if (place == list.size()) return;
+    const auto partitions = static_cast<double>(code_.rows[list[place]].size());
+    due_.push({now + partitions * samples_ / speeds_[worker], worker, turn});
+  }
+
+  const CodeForm& code_;
+  const std::vector<double>& speeds_;
+  double samples_;
+  std::vector<size_t> place_;  // By worker, of its list.
+  std::vector<uint32_t> turn_;
+  std::vector<bool> done_;  // By row.
+  std::vector<std::vector<WorkerId>> holders_;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+};
+
 }  // namespace
 
-std::optional<RowId> Plan::RowOf(WorkerId worker) const {
+std::span<const RowId> Plan::RowsOf(WorkerId worker) const {
   const auto at = std::lower_bound(members.begin(), members.end(), worker);
-  if (at == members.end() || *at != worker) return std::nullopt;
-  const auto row = static_cast<RowId>(at - members.begin());
-  if (code->rows[row].empty()) return std::nullopt;
-  return row;
+  if (at == members.end() || *at != worker) return {};
+  return rows[static_cast<size_t>(at - members.begin())];
+}
+
+uint64_t Plan::LoadOf(size_t member) const {
+  uint64_t load = 0;
+  for (const RowId row : rows[member]) load += code->rows[row].size();
+  return load;
 }
 
 bool Plan::FollowsSpeeds() const {
@@ -148,6 +228,7 @@ Result<Plan> MakePlan(const SchedulerOptions& options, const std::vector<WorkerI
 
 double PredictStepSeconds(const CodeForm& code, const std::vector<double>& speeds,
                           double samples_per_partition) {
+  if (!code.lists.empty()) return ListRun(code, speeds, samples_per_partition).Seconds();
   std::vector<size_t> order(code.rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::vector<double> seconds(code.rows.size());

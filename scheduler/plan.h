@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,20 @@ namespace motley {
 
 struct Plan {
   std::shared_ptr<const CodeForm> code;
-  std::vector<WorkerId> members;  // Row i is worker members[i]'s.
-  std::vector<double> speeds;     // Of the members, when it was made.
-  double step_seconds = 0;        // Predicted with those speeds.
-  std::string compromise;         // What it could not give of what was asked, and why; for people.
+  std::vector<WorkerId> members;
+  // By member, the rows that it answers, in order: one, or those of the code's lists. None of them
+  // is empty.
+  std::vector<std::vector<RowId>> rows;
+  std::vector<double> speeds;  // Of the members, when it was made.
+  double step_seconds = 0;     // Predicted with those speeds.
+  std::string compromise;      // What it could not give of what was asked, and why; for people.
 
-  // The row of a worker, if it has one with something in it.
-  std::optional<RowId> RowOf(WorkerId worker) const;
+  // The rows of a worker, in order; empty for who has none.
+  std::span<const RowId> RowsOf(WorkerId worker) const;
+  // Workers have lists of rows, and copies are one row on several lists.
+  bool SeveralRows() const { return !code->lists.empty(); }
+  // Partitions that all rows of a member have.
+  uint64_t LoadOf(size_t member) const;
   // False: other speeds give the same code over the same members.
   bool FollowsSpeeds() const;
 };
@@ -36,7 +44,8 @@ Result<Plan> MakePlan(const SchedulerOptions& options, const std::vector<WorkerI
                       const std::vector<double>& speeds);
 
 // When the slowest answer that is needed arrives: the earliest time at which the rows that are
-// ready decode, counting compute only.
+// ready decode, counting compute only. Of workers with lists nobody begins what another has done,
+// and whoever is at it stops.
 double PredictStepSeconds(const CodeForm& code, const std::vector<double>& speeds,
                           double samples_per_partition);
 

@@ -73,6 +73,7 @@ struct RowArrived {
 struct RowLate {
   WorkerId worker;
   StepId step;
+  RowId row = 0;
 };
 // The answer was refused (not finite, wrong length). `touched`: part of it is inside the sums, so
 // the step must be computed again.
@@ -139,6 +140,12 @@ struct CancelWork {
   WorkerId worker;
   StepId step;
 };
+// A row of the open step that it was given is not needed of it any more; others are.
+struct CancelRow {
+  WorkerId worker;
+  StepId step;
+  RowId row;
+};
 // Finish the sum and apply the update; StepApplied follows.
 struct CommitStep {
   StepId step;
@@ -181,7 +188,7 @@ struct SendLease {
 };
 using Command =
     std::variant<OpenStep, PlacePartitions, AssignRow, CancelWork, CommitStep, DropWorker, EndJob,
-                 Notify, OpenLeases, ExtendLease, RevokeLease, SendLease>;
+                 Notify, OpenLeases, ExtendLease, RevokeLease, SendLease, CancelRow>;
 
 // Accounting of who computed what, for reports.
 struct WorkerStats {
@@ -189,8 +196,10 @@ struct WorkerStats {
   double share = 0;            // Part of the data set's work in the current plan, in [0, s + 1].
   uint64_t samples = 0;        // Computed, whether used or not.
   uint64_t steps_in_time = 0;  // Answers that arrived while their step was open.
-  uint64_t late = 0;           // Rows meant for it whose answer did not.
-  uint64_t rejected = 0;       // Refused answers.
+  // Rows meant for it whose answer did not; of lists of rows, those which others answered first
+  // count only where it was overdue.
+  uint64_t late = 0;
+  uint64_t rejected = 0;           // Refused answers.
   uint64_t placed_partitions = 0;  // Transfers, counted.
   bool joined = false;
   bool lost = false;

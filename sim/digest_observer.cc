@@ -35,6 +35,12 @@ void MixCommand(Digest& digest, const CancelWork& cancel) {
   digest.Mix(cancel.step);
 }
 
+void MixCommand(Digest& digest, const CancelRow& cancel) {
+  digest.Mix(cancel.worker);
+  digest.Mix(cancel.step);
+  digest.Mix(cancel.row);
+}
+
 void MixCommand(Digest& digest, const CommitStep& commit) { digest.Mix(commit.step); }
 
 void MixCommand(Digest& digest, const DropWorker& drop) {

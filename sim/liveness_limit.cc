@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "coding/multi_message_code.h"
+
 namespace motley {
 namespace {
 
@@ -31,7 +33,8 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
     scripted_slowness *= std::max(1.0, fault.factor);
     longest_fault = std::max(longest_fault, ToSeconds(fault.duration));
   }
-  const double rows = options.job.workers;
+  double rows = options.job.workers;
+  if (options.job.code == "multi-message") rows *= kMessagesPerWorker;
   const double samples = static_cast<double>(options.job.batch) * (options.job.tolerate + 1);
   const double bytes = static_cast<double>(data.size_bytes()) +
                        rows * (static_cast<double>(vector_length) * 8 + kFrameBytes);

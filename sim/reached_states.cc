@@ -72,7 +72,7 @@ void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
   if (form.name != code_ || (code_ != "none" && form.stragglers != tolerate_)) {
     Count("code compromised");
   }
-  if (form.workers == 1 && step > 0) Count("one worker left");
+  if (form.owners() == 1 && step > 0) Count("one worker left");
   arrived_.assign(form.workers, false);
 }
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "base/random.h"
-#include "coding/gradient_code.h"
 #include "sim/liveness_limit.h"
 
 namespace motley {
@@ -19,6 +19,11 @@ constexpr uint64_t kScenarioDraws = 20;
 constexpr uint64_t kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22;
 constexpr uint64_t kLeaseDraws = 30;
+constexpr uint64_t kMessageDraws = 31;
+
+// Drawn alike; what else there is takes the place of one of these.
+constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
+                                  "group", "rs",         "graph"};
 
 class Generator {
  public:
@@ -33,6 +38,7 @@ class Generator {
     BringTrainer();
     MakeJob();
     LeaseInstead();
+    SendSeveralInstead();
     MakeRandomFaults();
     MakeScript();
     MakePowerCuts();
@@ -135,8 +141,7 @@ class Generator {
 
   void MakeJob() {
     JobOptions& job = scenario_.options.job;
-    const std::vector<GradientCode>& codes = GradientCodes();
-    job.code = codes[random_.Below(codes.size())].name;
+    job.code = kCodes[random_.Below(std::size(kCodes))];
     // Mostly what can be served; now and then too much, which must be refused.
     const uint64_t most = random_.Chance(0.1) ? 3 : std::min(3u, job.workers - 1);
     job.tolerate = static_cast<uint32_t>(Between(0, most));
@@ -156,6 +161,13 @@ class Generator {
   void LeaseInstead() {
     Random random(scenario_.options.seed, Stream::kSimulation, kLeaseDraws);
     if (random.Chance(0.2)) scenario_.options.job.code = "adaptive";
+  }
+
+  // In an eighth of the others.
+  void SendSeveralInstead() {
+    JobOptions& job = scenario_.options.job;
+    Random random(scenario_.options.seed, Stream::kSimulation, kMessageDraws);
+    if (job.code != "adaptive" && random.Chance(0.125)) job.code = "multi-message";
   }
 
   // Roughly how long the job takes when nothing happens.
@@ -308,8 +320,8 @@ bool PlanStayed(const SimResult& run) {
 bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
                      std::vector<std::string>& wrong) {
   const JobOptions& job = scenario.options.job;
-  const bool disjoint =
-      job.code == "none" || (job.code == "repetition" && job.workers % (job.tolerate + 1) == 0);
+  const bool disjoint = job.code == "none" || job.code == "multi-message" ||
+                        (job.code == "repetition" && job.workers % (job.tolerate + 1) == 0);
   if (!disjoint || job.shares != Shares::kEqual || !PlanStayed(result)) return false;
   // Of earlier lives only what was counted is known, not who was there from the start.
   const RandomFaults& faults = scenario.options.random_faults;

@@ -123,7 +123,8 @@ MOTLEY_API motley_status motley_job_set_trainer(motley_job* job, const motley_tr
 /**
  * What happens in a job. Numbers never change; unknown ones are to be ignored. With the code
  * adaptive, which has no rows, `row` is the worker: assigned when it is first given work, arrived
- * with each vector of its.
+ * with each vector of its. With multi-message a worker is given several rows at once, which it
+ * answers in that order.
  */
 enum {
   MOTLEY_EVENT_LISTENING = 1,     /**< text: the address, and a blank and the token if made up */
@@ -132,13 +133,16 @@ enum {
   MOTLEY_EVENT_STEP_OPENED = 4,   /**< step */
   MOTLEY_EVENT_ROW_ASSIGNED = 5,  /**< step, row, worker */
   MOTLEY_EVENT_ROW_ARRIVED = 6,   /**< step, row, worker: in time */
-  MOTLEY_EVENT_ROW_CANCELLED = 7, /**< step, worker */
+  MOTLEY_EVENT_ROW_CANCELLED = 7, /**< step, worker, row: that one, or MOTLEY_ALL_ROWS */
   MOTLEY_EVENT_STEP_DECODED = 8,  /**< step */
   MOTLEY_EVENT_STEP_APPLIED = 9,  /**< step, loss: mean over its batch */
   MOTLEY_EVENT_NOTICE = 10,       /**< text, for people */
   MOTLEY_EVENT_CHECKPOINT = 11,   /**< step: so many steps are safe in a checkpoint */
   MOTLEY_EVENT_WARNING = 12       /**< text: why figures may not mean what they should */
 };
+
+/** The row of an event about all that a worker was given. */
+#define MOTLEY_ALL_ROWS UINT32_MAX
 
 typedef struct motley_event {
   uint32_t struct_size;

@@ -67,7 +67,7 @@ TEST_F(TraceTest, NextAssignmentEndsALateRow) {
 }
 
 TEST_F(TraceTest, CancelledAndLostRowsSaySo) {
-  trace_.OnEvent(Event(MOTLEY_EVENT_ROW_CANCELLED, 1700, 5, 1));
+  trace_.OnEvent(Event(MOTLEY_EVENT_ROW_CANCELLED, 1700, 5, 1, MOTLEY_ALL_ROWS));
   trace_.OnEvent(Event(MOTLEY_EVENT_ROW_ASSIGNED, 1800, 6, 0, 0));
   trace_.OnEvent(Event(MOTLEY_EVENT_WORKER_LOST, 1900, 0, 0, 0, "gone"));
   const auto parsed = Parsed();

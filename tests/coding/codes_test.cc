@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -24,7 +25,9 @@ TEST(Codes, EveryCodeFileIsInTheList) {
     static const std::set<std::string> kOthers = {"erasure_code.cc", "partial_code.cc",
                                                   "short_code.cc"};
     if (kOthers.contains(name) || !name.ends_with(kEnd)) continue;
-    files.insert(name.substr(0, name.size() - kEnd.size()));
+    std::string code = name.substr(0, name.size() - kEnd.size());
+    std::replace(code.begin(), code.end(), '_', '-');
+    files.insert(std::move(code));
   }
   std::set<std::string> listed;
   for (const GradientCode& code : GradientCodes()) listed.insert(code.name);
@@ -43,8 +46,9 @@ TEST(Codes, AnUnknownNameIsAnsweredWithTheNamesThereAre) {
   const auto form = BuildCode("cyclical", EqualRequest(4, 1, 8));
   EXPECT_EQ(form.code(), StatusCode::kNotFound);
   EXPECT_THAT(form.status().message(), HasSubstr("\"cyclical\""));
-  EXPECT_THAT(form.status().message(),
-              HasSubstr("none, repetition, cyclic, heterogeneous, group, rs, graph"));
+  EXPECT_THAT(
+      form.status().message(),
+      HasSubstr("none, repetition, cyclic, heterogeneous, group, rs, graph, multi-message"));
 }
 
 TEST(Codes, RequestsThatMakeNoSenseAreRefusedWithTheReason) {

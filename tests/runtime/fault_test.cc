@@ -151,7 +151,7 @@ TEST_P(Fault, AKilledWorkerMayComeBackAsANewLife) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, Fault, testing::ValuesIn(CodeNames()),
-                         [](const auto& tested) { return tested.param; });
+                         [](const auto& tested) { return TestNameOf(tested.param); });
 
 TEST(Faults, AJobThatLosesAllWorkersSaysSo) {
   JobWorld world(JobWorld::Options(2, "repetition"));

@@ -121,7 +121,7 @@ std::vector<std::string> Codes() {
   return codes;
 }
 INSTANTIATE_TEST_SUITE_P(Codes, ForeignJobCodes, testing::ValuesIn(Codes()),
-                         [](const auto& tested) { return tested.param; });
+                         [](const auto& tested) { return TestNameOf(tested.param); });
 
 TEST(ForeignJob, SamplesOfTheJobTravelToTheTrainer) {
   JobWorld world(JobWorld::Options(2, "none"));

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +24,12 @@
 namespace motley {
 
 inline constexpr char kToken[] = "secret";
+
+// A code's name where names have no dashes.
+inline std::string TestNameOf(std::string code) {
+  std::replace(code.begin(), code.end(), '-', '_');
+  return code;
+}
 
 // Remembers what happened, and lets a test act on it.
 struct Watcher : JobObserver {

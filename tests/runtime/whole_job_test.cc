@@ -55,7 +55,7 @@ TEST_P(WholeJob, EqualsASerialLoop) {
 
 INSTANTIATE_TEST_SUITE_P(Codes, WholeJob, testing::ValuesIn(CodesAndWorkers()),
                          [](const auto& tested) {
-                           return std::get<0>(tested.param) +
+                           return TestNameOf(std::get<0>(tested.param)) +
                                   std::to_string(std::get<1>(tested.param));
                          });
 

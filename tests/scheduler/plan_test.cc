@@ -12,6 +12,7 @@
 namespace motley {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 SchedulerOptions Options(const std::string& code, uint32_t tolerate, uint32_t partitions) {
@@ -34,7 +35,7 @@ Plan Made(const SchedulerOptions& options, const std::vector<double>& speeds) {
 
 std::vector<size_t> Loads(const Plan& plan) {
   std::vector<size_t> loads;
-  for (const auto& row : plan.code->rows) loads.push_back(row.size());
+  for (size_t i = 0; i < plan.members.size(); ++i) loads.push_back(plan.LoadOf(i));
   return loads;
 }
 
@@ -82,6 +83,35 @@ TEST(Plan, PredictionSkipsTheRowsThatAreNotNeeded) {
   EXPECT_DOUBLE_EQ(PredictStepSeconds(*none, {1, 1, 1, 0.01}, 1), 200);
 }
 
+TEST(Plan, PredictionOfListsSkipsWhatOthersDid) {
+  CodeForm form;
+  form.workers = 4;
+  form.partitions = 8;
+  form.stragglers = 1;
+  for (PartitionId p = 0; p < 8; p += 2) form.rows.push_back({{p, 1}, {p + 1, 1}});
+  form.lists = {{0, 1, 3, 2}, {2, 3, 1, 0}};
+  ASSERT_TRUE(Validate(form).ok());
+  EXPECT_DOUBLE_EQ(PredictStepSeconds(form, {1, 1}, 1), 4) << "two rows each, no copy";
+  // Three rows take worker 0 six seconds; worker 1 is at its third when row 2 is all that is left.
+  EXPECT_DOUBLE_EQ(PredictStepSeconds(form, {1, 0.25}, 1), 8);
+  EXPECT_DOUBLE_EQ(PredictStepSeconds(form, {1, 0.3}, 1), 2 / 0.3);
+  // Whoever is at a row when another has done it goes on with its next.
+  form.lists = {{0, 1, 2, 3}, {0, 3, 2, 1}};
+  EXPECT_DOUBLE_EQ(PredictStepSeconds(form, {1, 0.5}, 1), 6);
+}
+
+TEST(Plan, MessagesAreFewWhereABatchIsSmall) {
+  SchedulerOptions options = Options("multi-message", 1, 64);
+  options.batch = 4096;
+  EXPECT_EQ(Made(options, {1, 1, 1, 1}).code->workers, 12u);
+  options.batch = 64;
+  EXPECT_EQ(Made(options, {1, 1, 1, 1}).code->workers, 8u) << "four messages of eight samples";
+  options.batch = 8;
+  const Plan least = Made(options, {1, 1, 1, 1});
+  EXPECT_EQ(least.code->workers, 4u);
+  EXPECT_EQ(Loads(least), (std::vector<size_t>{32, 32, 32, 32}));
+}
+
 TEST(Plan, ToleratesFewerWhenFewAreLeft) {
   const Plan two = Made(Options("rs", 2, 24), {1, 1});
   EXPECT_EQ(two.code->stragglers, 1u);
@@ -94,9 +124,9 @@ TEST(Plan, ToleratesFewerWhenFewAreLeft) {
 TEST(Plan, WorkersTooSlowForOnePartitionGetNoRow) {
   const Plan plan = Made(Options("none", 1, 8), {1000, 1000, 0.001, 1000});
   EXPECT_EQ(plan.members, (std::vector<WorkerId>{0, 1, 3}));
-  EXPECT_EQ(plan.RowOf(3), RowId{2});
-  EXPECT_FALSE(plan.RowOf(2).has_value());
-  EXPECT_FALSE(plan.RowOf(77).has_value());
+  EXPECT_THAT(plan.RowsOf(3), ElementsAre(2));
+  EXPECT_TRUE(plan.RowsOf(2).empty());
+  EXPECT_TRUE(plan.RowsOf(77).empty());
 }
 
 TEST(Plan, MoreWorkersThanPartitionsLeaveTheSlowestOut) {

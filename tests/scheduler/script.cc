@@ -54,6 +54,9 @@ Script::Lines Script::Show(const std::vector<Command>& commands) {
       [&](const CancelWork& c) {
         lines.push_back(fmt::format("cancel {} step {}", c.worker, c.step));
       },
+      [&](const CancelRow& c) {
+        lines.push_back(fmt::format("cancel {} step {} row {}", c.worker, c.step, c.row));
+      },
       [&](const CommitStep& c) { lines.push_back(fmt::format("commit {}", c.step)); },
       [&](const DropWorker& c) { lines.push_back(fmt::format("drop {}", c.worker)); },
       [&](const EndJob& c) {

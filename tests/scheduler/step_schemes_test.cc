@@ -335,6 +335,36 @@ TEST(PartialStep, WhatWasCutGivesEveryPartAndEnds) {
   }
 }
 
+// Two neighbours on the curve of R are as good as one: what they finished is no reason to cut.
+TEST(PartialStep, HoldersThatAreTooAlikeAreNotEnough) {
+  constexpr uint32_t kWorkers = 600;
+  const PartialCode code = MakePartialCode(kWorkers, 2).value();
+  WorkerId twin = 1;
+  for (WorkerId w = 1; w < kWorkers; ++w) {
+    if (!SolvesChunk(code, std::vector<WorkerId>{0, w})) twin = w;
+  }
+  const std::vector<WorkerId> alike = {0, twin};
+  ASSERT_GT(ChunkError(code, alike), 0.5);
+  const WorkerId third = twin == 1 ? 2 : 1;
+  StepSetting setting{std::vector<StepWorker>(kWorkers), {{0, twin, third}}};
+  WorkLists lists(kWorkers);
+  for (const WorkerId w : setting.holders[0]) lists[w] = {0};
+  PartialStep policy(std::make_shared<const StepSetting>(setting),
+                     std::make_shared<const WorkLists>(lists), 2);
+  std::vector<StepCommand> commands;
+  for (const WorkerId w : alike) policy.OnEvent(ListProgress{w, 1}, 1, commands);
+  EXPECT_TRUE(commands.empty());
+  policy.OnEvent(ListProgress{third, 1}, 1, commands);
+  EXPECT_EQ(commands.size(), 3u) << "all three send";
+
+  // Where nobody else holds it, one part is all that can be had.
+  setting.holders = {alike};
+  lists[third].clear();
+  PartialStep pair(std::make_shared<const StepSetting>(setting),
+                   std::make_shared<const WorkLists>(lists), 2);
+  EXPECT_EQ(pair.parts(), 1u);
+}
+
 // --- Not exact ---
 
 TEST(ApproximateStep, EndsAtTheQuorumOrTheDeadlineWithItsError) {

@@ -21,6 +21,7 @@ class TinyDecoder {
   const CodeForm& code() const { return *code_; }
   // Adds the true answer of a row; false when it was there or not needed.
   bool Answer(RowId row);
+  bool Answered(RowId row) const { return decoder_->RowComplete(row); }
   bool Decodable() const { return decoder_->Decodable(); }
   std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const {
     return decoder_->RowsToReplace(absent);

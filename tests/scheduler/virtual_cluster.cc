@@ -138,6 +138,7 @@ void VirtualCluster::FromWorker(WorkerId worker, Task task) {
 }
 
 void VirtualCluster::StartJob(WorkerId worker) {
+  SkipCancelled(worker);
   Fake& fake = fakes_[worker];
   if (fake.queue.empty()) return;
   const double noise = std::max(0.2, 1 + kJitter * random_.Normal());
@@ -167,25 +168,37 @@ void VirtualCluster::FinishJob(WorkerId worker, uint64_t number) {
 
 void VirtualCluster::Answer(WorkerId worker, const Job& job) {
   if (ended_) return;
-  if (!open_ || *open_ != job.step || committing_) return Tell(RowLate{worker, job.step});
+  if (!open_ || *open_ != job.step || committing_) return Tell(RowLate{worker, job.step, job.row});
   if (job.spoiled) {
     const bool touched = *fakes_[worker].spoil;
     fakes_[worker].spoil.reset();
     return Tell(RowRejected{worker, job.step, job.row, touched, Status::DataError("not finite")});
   }
-  if (!decoder_.Answer(job.row)) return Tell(RowLate{worker, job.step});
+  if (!decoder_.Answer(job.row)) return Tell(RowLate{worker, job.step, job.row});
   Tell(RowArrived{worker, job.step, job.row});
   if (!committing_ && decoder_.Decodable()) Tell(StepDecodable{job.step});
 }
 
-void VirtualCluster::CancelJobs(WorkerId worker, StepId step) {
+// Each that it was given ends with a word, in order.
+void VirtualCluster::SkipCancelled(WorkerId worker) {
   Fake& fake = fakes_[worker];
-  if (fake.queue.empty() || fake.queue.front().step > step) return;
+  while (!fake.queue.empty() && fake.queue.front().cancelled) {
+    fake.queue.pop_front();
+    FromWorker(worker, [this, worker] { Tell(WorkerFree{worker, 0, Duration::zero(), 0}); });
+  }
+}
+
+void VirtualCluster::CancelJobs(WorkerId worker, const std::function<bool(const Job&)>& meant) {
+  Fake& fake = fakes_[worker];
+  if (fake.queue.empty()) return;
+  const bool running = meant(fake.queue.front());
+  for (size_t i = 1; i < fake.queue.size(); ++i) fake.queue[i].cancelled |= meant(fake.queue[i]);
+  if (!running) return;
   const double seconds = ToSeconds(loop_.Now() - fake.job_started);
   const auto done = static_cast<uint64_t>(seconds * fake.speed);
   const uint64_t samples = std::min(done, fake.queue.front().samples);
   const Duration took = loop_.Now() - fake.job_started;
-  while (!fake.queue.empty() && fake.queue.front().step <= step) fake.queue.pop_front();
+  fake.queue.pop_front();
   ++fake.job_number;
   FromWorker(worker, [this, worker, samples, took] { Tell(WorkerFree{worker, samples, took, 0}); });
   StartJob(worker);
@@ -257,10 +270,11 @@ void VirtualCluster::Do(const AssignRow& command) {
     if (!fakes_[command.worker].placed[entry.partition]) Violate("a row whose data is not there");
   }
   const uint64_t samples = std::max<uint64_t>(1, row.size() * options_.batch / options_.partitions);
-  const Job job{command.step, command.row, samples, false};
-  ToWorker(command.worker, [this, worker = command.worker, job](Fake& fake) {
+  const Job job{command.step, command.row, samples};
+  const bool lists = !code.lists.empty();
+  ToWorker(command.worker, [this, worker = command.worker, job, lists](Fake& fake) {
     fake.queue.push_back(job);
-    if (fake.queue.size() > 1) Violate(fmt::format("worker {} has a queue", worker));
+    if (fake.queue.size() > 1 && !lists) Violate(fmt::format("worker {} has a queue", worker));
     if (fake.queue.size() == 1) StartJob(worker);
   });
 }
@@ -272,12 +286,23 @@ void VirtualCluster::Do(const CancelWork& command) {
     VoidLeases(command.worker);
   }
   ToWorker(command.worker, [this, command](Fake& fake) {
-    CancelJobs(command.worker, command.step);
+    CancelJobs(command.worker, [&](const Job& job) { return job.step <= command.step; });
     if (fake.list.life == 0 || fake.list.step > command.step) return;
     fake.list = {};
     FromWorker(command.worker, [this, command] {
       Tell(WorkerProgress{command.worker, 0, Duration::zero()});
     });
+  });
+}
+
+void VirtualCluster::Do(const CancelRow& command) {
+  if (!CheckLive(command.worker, "CancelRow")) return;
+  if (open_ != command.step || committing_) Violate("a row cancelled of a step that is not open");
+  if (!decoder_.Answered(command.row)) Violate("a row cancelled that nobody answered");
+  ToWorker(command.worker, [this, command](Fake& fake) {
+    (void)fake;
+    CancelJobs(command.worker,
+               [&](const Job& job) { return job.step == command.step && job.row == command.row; });
   });
 }
 

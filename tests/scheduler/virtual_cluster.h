@@ -53,7 +53,8 @@ class VirtualCluster {
     StepId step;
     RowId row;
     uint64_t samples;
-    bool spoiled;
+    bool spoiled = false;
+    bool cancelled = false;
   };
   // What a worker computes under leases. `life` tells lists apart that one worker had.
   struct LeaseList {
@@ -102,7 +103,8 @@ class VirtualCluster {
   void StartJob(WorkerId worker);
   void FinishJob(WorkerId worker, uint64_t number);
   void Answer(WorkerId worker, const Job& job);
-  void CancelJobs(WorkerId worker, StepId step);
+  void CancelJobs(WorkerId worker, const std::function<bool(const Job&)>& meant);
+  void SkipCancelled(WorkerId worker);
   void Tell(const Event& event);
   void Arm();
 
@@ -110,6 +112,7 @@ class VirtualCluster {
   void Do(const PlacePartitions& command);
   void Do(const AssignRow& command);
   void Do(const CancelWork& command);
+  void Do(const CancelRow& command);
   void Do(const CommitStep& command);
   void Do(const DropWorker& command);
   void Do(const EndJob& command);

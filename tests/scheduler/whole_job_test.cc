@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "tests/scheduler/virtual_cluster.h"
@@ -14,7 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr const char* kCodes[] = {"none", "repetition", "cyclic", "heterogeneous", "rs"};
+constexpr const char* kCodes[] = {"none",          "repetition", "cyclic",
+                                  "heterogeneous", "rs",         "multi-message"};
 
 SchedulerOptions Options(uint32_t workers, const std::string& code, uint64_t steps) {
   SchedulerOptions options;
@@ -74,7 +76,7 @@ TEST(WholeJob, ACodeHidesAKillAndAPause) {
 
 // The promise of the issue: one worker five times slower half way.
 TEST(WholeJob, SharesFollowAFiveFoldSlowdownWithinThirtySteps) {
-  for (const char* code : {"none", "repetition", "heterogeneous"}) {
+  for (const char* code : {"none", "repetition", "heterogeneous", "multi-message"}) {
     for (uint64_t seed = 1; seed <= 10; ++seed) {
       std::vector<double> speeds = {1000, 1000, 500, 250};
       const SchedulerOptions options = Options(4, code, 200);
@@ -179,7 +181,7 @@ struct Drawn {
 Drawn DrawJob(uint64_t seed, Random& random) {
   Drawn drawn;
   const auto workers = static_cast<uint32_t>(2 + random.Below(7));
-  drawn.options = Options(workers, kCodes[random.Below(5)], 40 + random.Below(40));
+  drawn.options = Options(workers, kCodes[random.Below(std::size(kCodes))], 40 + random.Below(40));
   drawn.options.tolerate = static_cast<uint32_t>(random.Below(std::min(workers, 3u)));
   drawn.options.shares = random.Chance(0.2) ? Shares::kEqual : Shares::kProportional;
   drawn.options.seed = seed;
