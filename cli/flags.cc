@@ -91,6 +91,7 @@ std::string CodeList(bool coded_only) {
   text +=
       "\nA code that tolerates s stragglers computes every sample s + 1 times. With none, work "
       "of lost workers is given to the others all the same, only later.";
+  text += " multi-message stops computing copies as soon as one has come.";
   return coded_only ? text : text + " adaptive computes each once, and keeps its data s + 1 times.";
 }
 

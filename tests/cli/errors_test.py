@@ -241,6 +241,17 @@ class Commands(ProgramTest):
                 self.assertEqual(len(shown["rows"]), 4)
                 self.assertLess(shown["worst_residual"], 1e-6)
 
+    def test_codes_shows_the_messages_of_each_worker(self):
+        command = ["codes", "--workers", 4, "--code", "multi-message", "--partitions", 24]
+        text = self.run_program(*command).stdout
+        self.assertIn("Messages, in order", text)
+        self.assertIn("4 workers, 24 partitions, any 1 may be missing", text)
+        shown = json.loads(self.run_program(*command, "--json").stdout)
+        self.assertEqual(shown["workers"], 4)
+        self.assertEqual(shown["loads"], [12] * 4)
+        self.assertEqual([len(messages) for messages in shown["lists"]], [6] * 4)
+        self.assertEqual(shown["worst_amplification"], 1)
+
     def test_heterogeneous_loads_follow_the_speeds(self):
         shown = json.loads(self.run_program(
             "codes", "--speeds", "2,2,4,4,8,8,8,12", "--code", "heterogeneous", "--tolerate", 1,

@@ -53,6 +53,14 @@ class Training(ProgramTest):
     def test_faults_change_nothing_with_rs(self):
         self.check_disturbed("rs")
 
+    def test_faults_change_nothing_with_multi_message(self):
+        result = self.check_disturbed("multi-message", "--workers", 4, "--fault",
+                                      "slow:0@step=8,5x")
+        self.assertEqual(result["code"], "multi-message")
+        # Several answers per worker and step; copies that were not needed are not late ones.
+        self.assertGreater(sum(w["steps_in_time"] for w in result["workers"]), 4 * 30)
+        self.assertGreaterEqual(result["workers"][2]["late"], 1)
+
     def test_a_slow_a_paused_and_a_killed_worker_change_nothing_with_adaptive(self):
         result = self.check_disturbed("adaptive", "--workers", 4, "--fault", "slow:0@step=8,5x")
         self.assertEqual(result["code"], "adaptive")

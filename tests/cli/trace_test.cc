@@ -75,6 +75,21 @@ TEST_F(TraceTest, CancelledAndLostRowsSaySo) {
   EXPECT_FALSE(Find(parsed, 1, "step 6 row 0 (lost)").is_null());
 }
 
+TEST_F(TraceTest, RowsOfAListFollowOneAnother) {
+  for (uint32_t row = 3; row < 7; ++row) {
+    trace_.OnEvent(Event(MOTLEY_EVENT_ROW_ASSIGNED, 2000, 6, 0, row));
+  }
+  trace_.OnEvent(Event(MOTLEY_EVENT_ROW_CANCELLED, 2050, 6, 0, 5));
+  trace_.OnEvent(Event(MOTLEY_EVENT_ROW_ARRIVED, 2100, 6, 0, 3));
+  trace_.OnEvent(Event(MOTLEY_EVENT_ROW_CANCELLED, 2130, 6, 0, 4));
+  trace_.OnEvent(Event(MOTLEY_EVENT_ROW_ARRIVED, 2200, 6, 0, 6));
+  const auto parsed = Parsed();
+  EXPECT_DOUBLE_EQ(Find(parsed, 1, "step 6 row 3")["dur"], 100);
+  EXPECT_DOUBLE_EQ(Find(parsed, 1, "step 6 row 4 (cancelled)")["dur"], 30) << "it had begun";
+  EXPECT_TRUE(Find(parsed, 1, "step 6 row 5 (cancelled)").is_null()) << "it had not";
+  EXPECT_DOUBLE_EQ(Find(parsed, 1, "step 6 row 6")["dur"], 70);
+}
+
 TEST_F(TraceTest, TracksAreNamed) {
   const auto parsed = Parsed();
   std::vector<std::string> names;

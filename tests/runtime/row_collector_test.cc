@@ -113,6 +113,20 @@ TEST_F(Collector, AnswersOfAnEarlierAttemptNeverCount) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
+TEST_F(Collector, ARowThatWasCancelledMayEndUnfinishedAndOthersMayNot) {
+  rows.Open(0, Form("none", 3, 0));
+  for (RowId row = 0; row < 3; ++row) rows.Assign(0, 0, row);
+  rows.CancelRow(0, 0, 1);
+  Row(0, 0, 0, 1);
+  EXPECT_TRUE(End(0, 0, 0));
+  EXPECT_TRUE(Slice(0, 0, 1, 0, 2)) << "it had begun";
+  EXPECT_TRUE(End(0, 0, 1, false));
+  EXPECT_TRUE(Of<RowRejected>().empty());
+  EXPECT_TRUE(End(0, 0, 2, false));
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_EQ(Of<RowRejected>()[0].row, 2u);
+}
+
 TEST_F(Collector, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
   constexpr size_t kLong = 100000;
   std::vector<float> home(kLong);

@@ -187,6 +187,44 @@ TEST_F(Desk, CancelTakesBackSlicesThatHaveNotLeftButNotThePull) {
   EXPECT_EQ(Pulls().size(), 1u);  // An assignment ends once.
 }
 
+TEST_F(Desk, ACancelledRowIsLeftOutOfTheQueueAndTheOthersStay) {
+  GivePartition(0);
+  GivePartition(1);
+  GiveParameters(0);
+  for (RowId row = 0; row < 4; ++row) Assign(0, row);
+  desk->CancelRow(0, 2);
+  desk->CancelRow(7, 3);  // Of another step: not this one.
+  loop.RunUntilTime(loop.Now() + kSampleTime * 250);
+  desk->CancelRow(0, 1);  // It is at it.
+  Run();
+  const std::vector<wire::PullT> pulls = Pulls();
+  ASSERT_EQ(pulls.size(), 4u) << "each ends with a word, in order";
+  for (RowId row = 0; row < 4; ++row) EXPECT_EQ(pulls[row].row, row);
+  EXPECT_TRUE(pulls[0].finished);
+  EXPECT_FALSE(pulls[1].finished);
+  EXPECT_GT(pulls[1].samples, 0u);
+  EXPECT_LT(pulls[1].samples, 200u);
+  EXPECT_FALSE(pulls[2].finished);
+  EXPECT_EQ(pulls[2].samples, 0u);
+  EXPECT_TRUE(pulls[3].finished);
+  EXPECT_EQ(Slices(0), 6u);
+}
+
+TEST_F(Desk, CancelOfARowTakesBackItsSlicesAlone) {
+  GivePartition(0);
+  GivePartition(1);
+  GiveParameters(0);
+  Assign(0, 0);
+  Assign(0, 1);
+  Run();
+  EXPECT_EQ(Slices(0), 6u);
+  desk->CancelRow(0, 0);
+  EXPECT_EQ(Slices(0), 3u);
+  for (const auto& [id, message] : transport.held) {
+    if (message.header.kind == FrameKind::kGradient) EXPECT_EQ(message.header.row_id, 1u);
+  }
+}
+
 TEST_F(Desk, OnceStoppedItComputesAndSendsNothing) {
   GivePartition(0);
   GivePartition(1);
@@ -228,7 +266,7 @@ TEST_F(Desk, TellsProgressOfALongRow) {
 }
 
 TEST_F(Desk, RefusesMoreAssignmentsThanAnyServerGives) {
-  for (int i = 0; i < 64; ++i) Assign(0);
+  for (int i = 0; i < 1024; ++i) Assign(0);
   EXPECT_EQ(desk->Assign({0, 0, 0, {}}).code(), StatusCode::kDataError);
 }
 
