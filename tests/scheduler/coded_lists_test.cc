@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/scheduler/script.h"
 
 namespace motley {
@@ -126,8 +128,10 @@ TEST(CodedLists, RowsThatNobodyElseHasGoToWhoIsFree) {
   for (const RowId row : lists[0]) script.Arrive(0, row);
   for (size_t i = 0; i < lists[0].size(); ++i) script.Free(0, 10, 0.1);
   EXPECT_THAT(script.Lost(1), Not(IsEmpty())) << "the first of its rows goes to worker 0";
-  for (size_t i = 0; i < lists[1].size(); ++i) {
-    script.Arrive(0, lists[1][i]);
+  std::vector<RowId> left = lists[1];
+  std::sort(left.begin(), left.end());
+  for (const RowId row : left) {
+    script.Arrive(0, row);
     script.Free(0, 10, 0.1);
   }
   EXPECT_EQ(script.Stats().rows_reassigned, rows - lists[0].size());
