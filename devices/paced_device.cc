@@ -14,6 +14,9 @@
 namespace motley {
 namespace {
 
+// A timer comes so much late at most; what is later was a pause of the process.
+constexpr Duration kLatestTimer = std::chrono::milliseconds(2);
+
 class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
  public:
   PacedDeviceImpl(Loop& loop, Device& inner, Pace pace, std::function<double()> vary)
@@ -32,7 +35,9 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
   }
 
   void Submit(double units, Work work, Done done) override {
-    waiting_.push_back({units, loop_.Now(), ModelledTime(units), std::move(work), std::move(done)});
+    // What follows on a piece begins at its end, not when its end was seen.
+    const Time submitted = in_done_ ? previous_done_ : loop_.Now();
+    waiting_.push_back({units, submitted, ModelledTime(units), std::move(work), std::move(done)});
     if (!busy_) StartNext();
   }
 
@@ -59,6 +64,7 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
     waiting_.pop_front();
     due_ = std::max(item.submitted, previous_done_) + item.modelled;
     done_ = std::move(item.done);
+    slept_ = false;
     inner_.Submit(item.units, Gated(gate_, std::move(item.work)),
                   [this, destroyed = destroyed_](Status status) {
                     if (!*destroyed) FinishWhenDue(std::move(status));
@@ -68,14 +74,19 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
   void FinishWhenDue(Status status) {
     const Duration left = due_ - loop_.Now();
     if (left <= Duration::zero()) return Finish(std::move(status));
+    slept_ = true;
     timer_ = loop_.After(left, [this, status = std::move(status)] { FinishWhenDue(status); });
   }
 
   void Finish(Status status) {
-    previous_done_ = loop_.Now();
+    const Time now = loop_.Now();
+    previous_done_ = slept_ && now - due_ <= kLatestTimer ? due_ : now;
     const auto destroyed = destroyed_;
+    in_done_ = true;
     std::exchange(done_, nullptr)(std::move(status));
-    if (!*destroyed) StartNext();
+    if (*destroyed) return;
+    in_done_ = false;
+    StartNext();
   }
 
   Loop& loop_;
@@ -85,6 +96,8 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
   bool busy_ = false;
   Done done_;  // Of the item that runs, due at due_.
   Time due_{};
+  bool slept_ = false;    // Its work was done before.
+  bool in_done_ = false;  // The one before it is being reported.
   Time previous_done_ = Time::min();
   std::optional<TimerId> timer_;
   const std::shared_ptr<bool> destroyed_ = std::make_shared<bool>(false);

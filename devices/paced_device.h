@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Device that takes at least its modelled time: each Submit is reported done no earlier than
 // units * unit_time / speed after the previous one was done or it was submitted, whichever is
-// later. Emulates slower hardware on one machine, and is the clock of simulated devices (with a
-// VirtualLoop the arithmetic takes no time at all).
+// later. Timers come late, by some 50 us: what is submitted from inside a Done counts from when
+// that piece was due, so that their errors do not add up over the pieces of a step. Emulates slower
+// hardware on one machine, and is the clock of simulated devices (with a VirtualLoop the arithmetic
+// takes no time at all).
 #pragma once
 
 #include <functional>

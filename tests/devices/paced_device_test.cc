@@ -140,5 +140,53 @@ TEST_F(PacedDeviceTest, ErrorsComeAtTheModelledTimeToo) {
   EXPECT_EQ(code, StatusCode::kDataError);
 }
 
+// Its timers come late by as much as is set.
+class LateLoop final : public Loop {
+ public:
+  explicit LateLoop(VirtualLoop& inner) : inner_(inner) {}
+  Time Now() const override { return inner_.Now(); }
+  TimerId After(Duration delay, Task task) override {
+    return inner_.After(delay + late, std::move(task));
+  }
+  void Cancel(TimerId id) override { inner_.Cancel(id); }
+  void Post(Task task) override { inner_.Post(std::move(task)); }
+
+  Duration late{};
+
+ private:
+  VirtualLoop& inner_;
+};
+
+class LatePacedDeviceTest : public ::testing::Test {
+ protected:
+  // A chain of pieces of 10 ms, each submitted when the one before is done; when the last is.
+  Duration Chain(int pieces) {
+    const Time start = loop_.Now();
+    Next(pieces);
+    loop_.RunUntil([] { return false; });
+    return loop_.Now() - start;
+  }
+  void Next(int pieces) {
+    if (pieces == 0) return;
+    device_->Submit(
+        10, [] { return Status::Ok(); }, [this, pieces](Status) { Next(pieces - 1); });
+  }
+
+  VirtualLoop loop_;
+  LateLoop late_{loop_};
+  std::unique_ptr<Device> inner_ = MakeInlineDevice(loop_).value();
+  std::unique_ptr<PacedDevice> device_ = MakePacedDevice(late_, *inner_, {.unit_time = kUnit});
+};
+
+TEST_F(LatePacedDeviceTest, LateTimersDoNotAddUp) {
+  late_.late = std::chrono::microseconds(100);
+  EXPECT_EQ(Chain(20), kUnit * 200 + late_.late);
+}
+
+TEST_F(LatePacedDeviceTest, APauseIsNotMadeUpFor) {
+  late_.late = kUnit * 500;
+  EXPECT_EQ(Chain(3), 3 * (kUnit * 10 + late_.late));
+}
+
 }  // namespace
 }  // namespace motley
