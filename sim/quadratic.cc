@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "training/calibration.h"
 #include "training/queued_trainer.h"
 #include "training/term_work.h"
 
@@ -27,10 +28,11 @@ class QuadraticTrainer final : public QueuedTrainer {
  public:
   QuadraticTrainer(Loop& loop, Device& device, const PartitionStore& store,
                    const BatchSchedule& schedule, std::shared_ptr<Quadratic> quadratic,
-                   size_t parameter_count)
+                   size_t parameter_count, bool calibrates)
       : QueuedTrainer(loop, device, store, {}, schedule),
         quadratic_(std::move(quadratic)),
-        gradient_(parameter_count) {}
+        gradient_(parameter_count),
+        calibrates_(calibrates) {}
 
   size_t parameter_count() const override { return gradient_.size(); }
 
@@ -50,7 +52,9 @@ class QuadraticTrainer final : public QueuedTrainer {
   }
 
   void Calibrate(std::function<void(Result<double>)> done) override {
-    loop().Post([done = std::move(done)] { done(0.0); });
+    if (!calibrates_) return loop().Post([done = std::move(done)] { done(0.0); });
+    CalibrateDevice(
+        loop(), device(), [](size_t) { return Status::Ok(); }, std::move(done));
   }
 
  private:
@@ -71,6 +75,7 @@ class QuadraticTrainer final : public QueuedTrainer {
   const std::shared_ptr<Quadratic> quadratic_;
   std::vector<double> gradient_;  // Of the term at hand,
   std::vector<float> scratch_;    // and its vector before a complex coefficient.
+  const bool calibrates_;
 };
 
 }  // namespace
@@ -125,14 +130,15 @@ Quadratic::Sums Quadratic::Add(StepId step, std::span<const float> parameters, P
 }
 
 std::shared_ptr<const ForeignTrainer> MakeQuadraticTrainer(std::shared_ptr<Quadratic> quadratic,
-                                                           size_t parameter_count) {
+                                                           size_t parameter_count,
+                                                           bool calibrates) {
   auto foreign = std::make_shared<ForeignTrainer>();
   foreign->parameter_count = parameter_count;
-  foreign->make = [quadratic = std::move(quadratic), parameter_count](
+  foreign->make = [quadratic = std::move(quadratic), parameter_count, calibrates](
                       Loop& loop, Device& device, const PartitionStore& store,
                       const BatchSchedule& schedule) -> std::unique_ptr<Trainer> {
     return std::make_unique<QuadraticTrainer>(loop, device, store, schedule, quadratic,
-                                              parameter_count);
+                                              parameter_count, calibrates);
   };
   return foreign;
 }

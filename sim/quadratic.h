@@ -53,8 +53,10 @@ class Quadratic {
   std::vector<double> factors_;  // f_j
 };
 
-// For workers and server of a cost-only job. Samples are counted, not looked at.
+// For workers and server of a cost-only job. Samples are counted, not looked at. `calibrates`: it
+// measures its device, as the built-in models do.
 std::shared_ptr<const ForeignTrainer> MakeQuadraticTrainer(std::shared_ptr<Quadratic> quadratic,
-                                                           size_t parameter_count);
+                                                           size_t parameter_count,
+                                                           bool calibrates = false);
 
 }  // namespace motley

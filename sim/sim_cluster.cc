@@ -80,8 +80,8 @@ SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
   options.job.slice_length = options.vectors.slice_length();
   // What suits the job's model may not suit this one.
   options.job.optimizer = {.name = "sgd", .learning_rate = 0.1, .l2 = 0};
-  options.job.foreign =
-      MakeQuadraticTrainer(std::move(quadratic), options.vectors.parameter_count());
+  options.job.foreign = MakeQuadraticTrainer(std::move(quadratic),
+                                             options.vectors.parameter_count(), options.calibrated);
   options.bring_trainer = [foreign = options.job.foreign] { return foreign; };
   return options;
 }

@@ -64,6 +64,9 @@ struct SimOptions {
   // Of a worker's process; this, job.foreign and `vectors` follow from `trainer`.
   std::function<std::shared_ptr<const ForeignTrainer>()> bring_trainer;
   ModelledVectors vectors;
+  // Cost-only: workers measure their speed before they begin, as with built-in models; with a
+  // caller's trainer they cannot.
+  bool calibrated = true;
   ClusterProfile cluster;  // One worker profile per job.workers.
   std::vector<Fault> faults;
   RandomFaults random_faults;

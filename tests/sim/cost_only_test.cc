@@ -56,6 +56,7 @@ class CostOnlyTest : public testing::Test {
   // As of the squares' model on `data`.
   static SimOptions Of(SimOptions options, const Dataset& data) {
     options.trainer = SimTrainer::kCostOnly;
+    options.calibrated = false;
     options.cluster.gradient_bytes = (data.features + 1) * sizeof(float);
     return options;
   }
