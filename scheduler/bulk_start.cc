@@ -11,15 +11,6 @@ namespace {
 
 std::string Count(size_t count) { return fmt::format("{} worker{}", count, count == 1 ? "" : "s"); }
 
-// "worker 2", "workers 0, 2"
-std::string Name(const std::vector<WorkerId>& workers) {
-  std::string text = workers.size() == 1 ? "worker" : "workers";
-  for (size_t i = 0; i < workers.size(); ++i) {
-    text += fmt::format("{} {}", i == 0 ? "" : ",", workers[i]);
-  }
-  return text;
-}
-
 }  // namespace
 
 void BulkSynchronous::WaitForWorkers() {
@@ -94,8 +85,8 @@ void BulkSynchronous::SayWhoIsAwaited() {
       away.push_back(id);
     }
   }
-  std::string whom = away.empty() ? "" : Name(away) + " to join";
-  if (!busy.empty()) whom += (whom.empty() ? "" : " and ") + Name(busy) + " to get ready";
+  std::string whom = away.empty() ? "" : NameWorkers(away) + " to join";
+  if (!busy.empty()) whom += (whom.empty() ? "" : " and ") + NameWorkers(busy) + " to get ready";
   wait_.Told(now_);
   if (whom.empty()) return;
   Say(fmt::format("waiting for {}, at most {:.0f} s more", whom,

@@ -13,6 +13,10 @@ constexpr uint32_t kSilentSteps = 3;  // In a row without a word: left out of th
 constexpr int kSilentPatience = 8;    // Or silent for this many times what is normal.
 constexpr size_t kMaxRejections = 3;  // Of one life of a worker; then it is sent away.
 constexpr uint32_t kMaxPartitions = 1u << 20;
+constexpr size_t kUsualSteps = 32;        // The last ones say how long a step usually takes,
+constexpr size_t kEnoughSteps = 5;        // from so many on.
+constexpr double kLongStep = 20;          // Worth telling: so many times the usual,
+constexpr double kLongStepSeconds = 1.0;  // and at least this.
 
 }  // namespace
 
@@ -44,7 +48,8 @@ BulkSynchronous::BulkSynchronous(SchedulerOptions options)
     : options_(std::move(options)),
       members_(options_.workers, options_.partitions),
       step_(options_.first_step),
-      not_coming_(options_.workers, false) {}
+      not_coming_(options_.workers, false),
+      step_seconds_(kUsualSteps) {}
 
 void BulkSynchronous::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
   if (phase_ == Phase::kEnded) return;
@@ -69,7 +74,7 @@ void BulkSynchronous::OnEvent(const Event& event, Time now, std::vector<Command>
 Time BulkSynchronous::Deadline() const {
   switch (phase_) {
     case Phase::kStarting: return started_clock_ ? std::min(start_deadline_, wait_.Due()) : Time{};
-    case Phase::kRunning: return std::min(StepDue(), SilenceDue());
+    case Phase::kRunning: return std::min({StepDue(), SilenceDue(), long_step_due_});
     case Phase::kCommitting:
     case Phase::kEnded: return kNever;
   }
@@ -146,6 +151,7 @@ void BulkSynchronous::On(const Tick&) {
   if (phase_ == Phase::kStarting) return TryStart();
   if (phase_ != Phase::kRunning) return;
   TickInStep();
+  if (phase_ == Phase::kRunning && now_ >= long_step_due_) SayThatStepIsLong();
   if (phase_ == Phase::kRunning && now_ >= SilenceDue()) SayThatAllAreSilent();
 }
 
@@ -163,6 +169,12 @@ void BulkSynchronous::NextStep() {
   LeaveOutTheSilent();
   if (!PlanAnew()) return;
   rejected_.clear();
+  step_since_ = now_;
+  long_step_due_ = kNever;
+  if (step_seconds_.count() >= kEnoughSteps) {
+    const double usual = step_seconds_.Limit(0);
+    long_step_due_ = now_ + FromSeconds(std::max(kLongStepSeconds, kLongStep * usual));
+  }
   Open();
 }
 
@@ -203,7 +215,22 @@ void BulkSynchronous::SayThatAllAreSilent() {
   wait_.Told(now_);
 }
 
+void BulkSynchronous::SayThatStepIsLong() {
+  const Duration taken = now_ - step_since_;
+  std::vector<WorkerId> busy;
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    if (members_[id].live && members_[id].ready && !members_[id].free) busy.push_back(id);
+  }
+  const double usual = step_seconds_.Limit(0);
+  const std::string times =
+      usual > 0 ? fmt::format(", {:.0f} times as long as is usual", ToSeconds(taken) / usual) : "";
+  const std::string awaited = busy.empty() ? "" : "; waiting for " + NameWorkers(busy);
+  Say(fmt::format("step {} has taken {:.1f} s{}{}", step_, ToSeconds(taken), times, awaited));
+  long_step_due_ = now_ + taken;
+}
+
 void BulkSynchronous::Commit() {
+  step_seconds_.Add(ToSeconds(now_ - step_since_));
   Do(CommitStep{step_});
   phase_ = Phase::kCommitting;
 }

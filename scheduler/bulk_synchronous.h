@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/deadline.h"
 #include "scheduler/long_wait.h"
 #include "scheduler/membership.h"
 #include "scheduler/scheduler.h"
@@ -92,6 +93,7 @@ class BulkSynchronous : public Scheduler {
   void LeaveOutTheSilent();
   Time SilenceDue() const;  // When silence of all is worth telling.
   void SayThatAllAreSilent();
+  void SayThatStepIsLong();
   bool Diverged(const RowRejected& event);
   void AfterRejection(const RowRejected& event);
   std::string LiveWords() const;
@@ -99,8 +101,11 @@ class BulkSynchronous : public Scheduler {
   bool started_clock_ = false;
   Time start_deadline_{};
   bool start_extended_ = false;
-  std::vector<bool> not_coming_;         // Of the expected, by index.
-  LongWait wait_;                        // For workers, or inside a step for a word from any.
+  std::vector<bool> not_coming_;  // Of the expected, by index.
+  LongWait wait_;                 // For workers, or inside a step for a word from any.
+  RobustWindow step_seconds_;     // Of the last steps.
+  Time step_since_{};             // The open step's beginning, the first one.
+  Time long_step_due_ = kNever;
   std::vector<WorkerId> rejected_;       // Senders of refused answers in this step, each time.
   std::vector<Command>* out_ = nullptr;  // Of the event being handled.
 };

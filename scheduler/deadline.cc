@@ -13,7 +13,7 @@ constexpr double kFloorFactor = 1.5;    // Never sooner than this many times the
 constexpr double kFloorSeconds = 0.05;  // ... and this: a scheduling hiccup is not an absence.
 constexpr double kColdFactor = 4;       // While little is known.
 constexpr double kColdSeconds = 1;
-constexpr double kColdTransferSeconds = 2;  // For all the partitions of one assignment.
+constexpr double kColdTransferSeconds = 2;  // For all the partitions of the first assignments.
 constexpr double kMaxSeconds = 86400;       // Keeps sums of times far from overflow.
 
 }  // namespace
@@ -70,8 +70,10 @@ Duration DeadlineModel::Limit(double expected_seconds, uint32_t placed) const {
     seconds = std::max(ratios_.Limit(kDeviations) * expected_seconds,
                        kFloorFactor * expected_seconds + kFloorSeconds);
   }
-  if (placed > 0 && transfers_.count() < kEnough) {
+  if (placed > 0 && transfers_.count() == 0) {
     seconds += kColdTransferSeconds;
+  } else if (placed > 0 && transfers_.count() < kEnough) {
+    seconds += kFloorSeconds + kColdFactor * placed * transfers_.Most();
   } else if (placed > 0) {
     seconds += kFloorFactor * placed * transfers_.Limit(kDeviations);
   }

@@ -23,6 +23,7 @@ class RobustWindow {
   size_t count() const { return values_.size(); }
   // median + k * median absolute deviation; 0 while empty.
   double Limit(double k) const;
+  double Most() const { return sorted_.empty() ? 0 : sorted_.back(); }
 
  private:
   size_t capacity_;
@@ -44,7 +45,7 @@ class DeadlineModel {
   void AddArrival(Duration elapsed, double expected_seconds, uint32_t placed);
 
   // How long after its assignment an answer is overdue. At least 1.5 times what is expected, and
-  // generous while little is known.
+  // generous while little is known: of transfers, several times the slowest one that was seen.
   Duration Limit(double expected_seconds, uint32_t placed) const;
 
  private:

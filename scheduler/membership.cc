@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/membership.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -114,6 +116,14 @@ std::vector<double> Membership::NoiseOf(const std::vector<WorkerId>& ids) const 
   noise.reserve(ids.size());
   for (const WorkerId id : ids) noise.push_back(workers_[id].estimator.noise());
   return noise;
+}
+
+std::string NameWorkers(const std::vector<WorkerId>& workers) {
+  std::string text = workers.size() == 1 ? "worker" : "workers";
+  for (size_t i = 0; i < workers.size(); ++i) {
+    text += fmt::format("{} {}", i == 0 ? "" : ",", workers[i]);
+  }
+  return text;
 }
 
 }  // namespace motley

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -69,5 +70,8 @@ class Membership {
   uint32_t partitions_;
   std::vector<Worker> workers_;
 };
+
+// "worker 2", "workers 0, 2"
+std::string NameWorkers(const std::vector<WorkerId>& workers);
 
 }  // namespace motley

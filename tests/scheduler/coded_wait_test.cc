@@ -77,6 +77,18 @@ TEST(CodedWait, SlowAnswersThatAreNormalAreNoSilence) {
   EXPECT_THAT(script.notices(), HasSubstr(kSilence));
 }
 
+TEST(CodedWait, AStepThatTakesLongIsToldAndWhoIsAwaited) {
+  Script script(Options(3));
+  Warm(script, {100, 100, 100});  // 0.4 s per step.
+  script.PassTime(7.9);
+  EXPECT_THAT(script.notices(), Not(HasSubstr("has taken")));
+  script.PassTime(0.2);
+  EXPECT_THAT(script.notices(), HasSubstr("step 12 has taken 8.0 s, 20 times as long as is usual; "
+                                          "waiting for workers 0, 1, 2\n"));
+  script.PassTime(60);
+  EXPECT_EQ(Lines(script.notices(), "step 12 has taken"), 4u) << "at 8, 16, 32 and 64 s";
+}
+
 TEST(CodedWait, TheStartTellsWhomItWaitsFor) {
   Script script(Options(4));
   script.TickNow();

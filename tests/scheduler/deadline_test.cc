@@ -73,6 +73,16 @@ TEST(Deadline, TransfersAreAllowedWhatTransfersTook) {
   EXPECT_NEAR(ToSeconds(model.Limit(1, 0)), 1.55, 1e-6) << "answers without transfers are apart";
 }
 
+TEST(Deadline, AFewTransfersSayMoreThanNone) {
+  DeadlineModel model;
+  Feed(model, 1.0, 0.0, 30);
+  EXPECT_GE(ToSeconds(model.Limit(1, 2)), 1.55 + 2) << "none was seen";
+  model.AddArrival(FromSeconds(1 + 16 * 0.001), 1, 16);
+  EXPECT_NEAR(ToSeconds(model.Limit(1, 2)), 1.55 + 0.05 + 4 * 2 * 0.001, 1e-6);
+  model.AddArrival(FromSeconds(1 + 16 * 0.5), 1, 16);
+  EXPECT_GE(ToSeconds(model.Limit(1, 2)), 1.55 + 4 * 2 * 0.5) << "the slowest one counts";
+}
+
 TEST(Deadline, AbsurdExpectationsStayFinite) {
   DeadlineModel model;
   EXPECT_LE(ToSeconds(model.Limit(1e300, 1000000)), 86400);

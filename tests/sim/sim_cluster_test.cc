@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sim_cluster.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,6 +86,22 @@ TEST_F(SimulateTest, AKilledWorkerIsReportedLostAndNothingElseChanges) {
     }
     EXPECT_LT(gap, 1e-4) << code;
     EXPECT_LT(hit.serial_difference, 1e-5) << code;
+  }
+}
+
+// Whoever is sent data by a new plan and stops at that moment must not be waited for as if
+// transfers took seconds, nor after answers that came late at first.
+TEST_F(SimulateTest, APauseIsNotWaitedOutWheneverItBegins) {
+  for (const char* early : {"", "pause:0@step=0,300ms", "pause:2@step=1,700ms"}) {
+    for (int step = 4; step < 22; ++step) {
+      SimOptions options = Options("none", 0, {1000, 1000, 1000, 1000}, data_);
+      options.job.batch = 64;
+      options.faults = {*ParseFault("slow:0@step=10,3x"),
+                        *ParseFault(fmt::format("pause:1@step={},5s", step))};
+      if (*early != 0) options.faults.push_back(*ParseFault(early));
+      const std::vector<double> seconds = RunJob(options, data_).job.step_seconds;
+      EXPECT_LT(seconds[step], 1.2) << step << " " << early;
+    }
   }
 }
 
