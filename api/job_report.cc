@@ -90,7 +90,8 @@ std::string TrainJson(const TrainReport& report) {
   const JobPlan& plan = report.plan;
   const JobResult& job = report.job;
   const auto samples = static_cast<double>(plan.SamplesIn(job.steps));
-  const double slowest = Quantile(job.step_seconds, 1);
+  const auto slowest = std::max_element(job.step_seconds.begin(), job.step_seconds.end());
+  const bool stepped = slowest != job.step_seconds.end();
   Json json = {{"steps", job.steps},
                {"epochs", plan.Epochs(job.steps)},
                {"wall_seconds", job.wall_seconds},
@@ -99,7 +100,7 @@ std::string TrainJson(const TrainReport& report) {
                {"step_seconds",
                 {{"median", Quantile(job.step_seconds, 0.5)},
                  {"p99", Quantile(job.step_seconds, 0.99)},
-                 {"max", slowest}}},
+                 {"max", stepped ? *slowest : 0}}},
                {"discarded_steps", job.discarded_steps},
                {"max_decode_error", job.max_decode_error},
                {"audited_steps", job.audited_steps},
@@ -114,6 +115,9 @@ std::string TrainJson(const TrainReport& report) {
                {"rows_reassigned", job.scheduler.rows_reassigned},
                {"steps_restarted", job.scheduler.steps_restarted},
                {"workers", WorkersJson(report)}};
+  if (stepped) {
+    json["step_seconds"]["max_step"] = job.first_step + (slowest - job.step_seconds.begin());
+  }
   if (job.first_step > 0) json["resumed_from"] = job.first_step;
   if (plan.job.checkpoint.every > 0) {
     json["checkpoint"] = {{"step", job.checkpoint_step},

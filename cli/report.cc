@@ -53,6 +53,13 @@ std::string Tolerates(const json& report) {
   return asked == at_end ? std::to_string(asked) : fmt::format("{} ({} at the end)", asked, at_end);
 }
 
+// Steps count from 0, as in --fault.
+std::string Slowest(const json& step) {
+  if (!step.contains("max_step")) return "";
+  return fmt::format(", slowest step {:.1f} ms (step {})", Number(step.at("max")) * 1e3,
+                     step.at("max_step").get<uint64_t>());
+}
+
 }  // namespace
 
 std::string WorkerTable(const std::vector<WorkerLine>& lines) {
@@ -82,8 +89,8 @@ std::string TrainTable(const std::string& text) {
                        report.at("steps").get<uint64_t>(), Number(report.at("epochs")),
                        Number(report.at("wall_seconds")), Number(report.at("steps_per_second")),
                        Number(report.at("samples_per_second")));
-  table += fmt::format("step median {:.1f} ms, p99 {:.1f} ms; {} discarded\n",
-                       Number(step.at("median")) * 1e3, Number(step.at("p99")) * 1e3,
+  table += fmt::format("step median {:.1f} ms, p99 {:.1f} ms{}; {} discarded\n",
+                       Number(step.at("median")) * 1e3, Number(step.at("p99")) * 1e3, Slowest(step),
                        report.at("discarded_steps").get<uint64_t>());
   table += fmt::format("largest decode error {:.2g} in {} checked steps\n",
                        Number(report.at("max_decode_error")),

@@ -69,6 +69,7 @@ TEST(TrainJson, HasTheDocumentedKeys) {
   EXPECT_DOUBLE_EQ(json["step_seconds"]["median"], 0.2);
   EXPECT_DOUBLE_EQ(json["step_seconds"]["p99"], 0.3);
   EXPECT_DOUBLE_EQ(json["step_seconds"]["max"], 0.3);
+  EXPECT_EQ(json["step_seconds"]["max_step"], 1);
   EXPECT_EQ(json["data_transfers"], 7);
   for (const char* key : {"wall_seconds", "discarded_steps", "max_decode_error", "code", "tolerate",
                           "tolerate_at_end", "seed", "replans", "rows_reassigned"}) {

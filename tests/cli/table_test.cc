@@ -19,7 +19,7 @@ nlohmann::json Report() {
           {"wall_seconds", 2.0},
           {"steps_per_second", 3.0},
           {"samples_per_second", 250.0},
-          {"step_seconds", {{"median", 0.2}, {"p99", 0.3}, {"max", 0.3}}},
+          {"step_seconds", {{"median", 0.2}, {"p99", 0.3}, {"max", 0.4}, {"max_step", 5}}},
           {"discarded_steps", 1},
           {"max_decode_error", nullptr},
           {"audited_steps", 4},
@@ -51,7 +51,8 @@ TEST(TrainTable, ShowsWhatTheReportSays) {
   for (const char* part :
        {"worker-0   0.25", "150.0", "yes", "2.00\n", "code repetition, tolerates 1",
         "7 data transfers, 2 new plans, 5 rows", "6 steps (2.00 epochs) in 2.00 s",
-        "median 200.0 ms, p99 300.0 ms; 1 discarded", "nan in 4 checked steps"}) {
+        "median 200.0 ms, p99 300.0 ms, slowest step 400.0 ms (step 5); 1 discarded",
+        "nan in 4 checked steps"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
