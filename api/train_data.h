@@ -17,6 +17,7 @@ struct PreparedData {
   std::shared_ptr<const DataSource> test;  // Null: none.
   std::vector<double> class_labels;
   float input_scale = 1;
+  bool guessed_labels = false;  // Nobody said where they are.
 };
 
 inline constexpr double kDefaultSplit = 0.8;

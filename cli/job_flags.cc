@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/job_flags.h"
 
+#include "fmt/core.h"
+
 namespace motley {
 
 std::string JobFlags::JoinedFaults() const {
   std::string all;
   for (const std::string& fault : faults) all += fault + " ";
   return all;
+}
+
+std::string JobFlags::WithoutEffect() const {
+  if (!tolerate_given) return "";
+  if (code == "none" && tolerate > 0) {
+    return fmt::format(
+        "--tolerate {} has no effect with --code none, which keeps no copies; other codes do",
+        tolerate);
+  }
+  if (code != "none" && code != "auto" && tolerate == 0) {
+    return fmt::format("--code {} with --tolerate 0 keeps no copies: nobody may be missing", code);
+  }
+  return "";
 }
 
 motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults) {

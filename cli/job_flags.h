@@ -22,6 +22,7 @@ struct JobFlags {
   std::string shares = "proportional";
   std::string code = "none";
   uint32_t tolerate = 1;
+  bool tolerate_given = false;
   uint32_t batch = 256;
   uint32_t epochs = 5;
   uint64_t steps = 0;  // 0: as many as `epochs` has.
@@ -32,6 +33,8 @@ struct JobFlags {
   bool quiet = false;
 
   std::string JoinedFaults() const;
+  // What was given and has no effect, in words for people; empty: nothing.
+  std::string WithoutEffect() const;
 };
 
 // The options that they stand for; texts stay those of `flags` and `faults`.

@@ -212,6 +212,7 @@ Result<int> Run(const SimulateFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckApart("--timeline", flags.timeline, "--trace", flags.job.trace));
   MOTLEY_RETURN_IF_ERROR(CheckWritable("--timeline", flags.timeline));
   MOTLEY_ASSIGN_OR_RETURN(Simulation sim, Prepare(flags));
+  if (const std::string idle = flags.job.WithoutEffect(); !idle.empty()) Warn(idle);
   TraceRecorder trace;
   MOTLEY_ASSIGN_OR_RETURN(const SimSummary summary, RunSeeds(flags, sim, trace));
   const int code = PrintResult(

@@ -119,6 +119,7 @@ void TrainRun::OnEvent(const motley_event& event) {
 
 int TrainRun::Run() {
   if (const motley_status made = CreateJob(); made != MOTLEY_OK) return FailOfLibrary(made);
+  if (const std::string idle = flags_.job.WithoutEffect(); !idle.empty()) Warn(idle);
   if (const Status outputs = CheckOutputs(flags_); !outputs.ok()) return Fail(outputs);
   const motley_status status = motley_job_run(job_.get());
   signals_.Disarm();

@@ -212,6 +212,7 @@ void ServerJob::Do(const CommitStep& command) {
   }
   const double loss = (*gradient_)[model_->parameter_count()] / schedule_.batch_size(step);
   record_.Decoded(loss, leased ? 1 : rows().amplification());
+  if (const auto warning = losses_.Add(step, loss)) observer_.OnNotice(*warning);
   observer_.OnStepDecoded(step, *gradient_, *model_->parameters(), env_.loop.Now());
   model_->Commit(step, gradient_, [this, step](const Status& status) { OnApplied(step, status); });
 }

@@ -13,6 +13,7 @@
 #include "runtime/event_pump.h"
 #include "runtime/job_record.h"
 #include "runtime/lease_collector.h"
+#include "runtime/loss_watch.h"
 #include "runtime/partition_feed.h"
 #include "runtime/publisher.h"
 #include "runtime/row_collector.h"
@@ -112,6 +113,7 @@ class ServerJob final : public ServerNode, private Receiver {
   Publisher publisher_;
   PartitionFeed feed_;
   JobRecord record_;
+  LossWatch losses_;
   std::unique_ptr<Checkpointer> checkpointer_;  // Null: none are wanted.
   ServerPeers peers_;
   EventPump pump_;

@@ -96,6 +96,8 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& options) {
   LabelCoder labels(options.regression ? Kind::kRegression : Kind::kDiscover, {});
   MemoryBudget budget{.left = BudgetOf(options)};
   MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(files.path));
+  OpenedData data;
+  data.guessed_labels = opened.format == &kNpyFormat && files.labels.empty();
   MOTLEY_ASSIGN_OR_RETURN(const bool own_test, HasOwnTest(files, opened));
   SampleCollector train(files.path, labels, budget, std::nullopt);
   MOTLEY_RETURN_IF_ERROR(
@@ -109,7 +111,6 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& options) {
                  std::move(opened), options, test));
     MOTLEY_RETURN_IF_ERROR(train.Match(test));
   }
-  OpenedData data;
   std::vector<float> index;
   MOTLEY_ASSIGN_OR_RETURN(data.class_labels, labels.Finish(files.path, index));
   const auto classes = static_cast<uint32_t>(data.class_labels.size());

@@ -39,6 +39,7 @@ struct OpenedData {
   // From test=FILE, the t10k files of an MNIST folder or the test arrays of a file; null: none.
   std::shared_ptr<const DataSource> test;
   std::vector<double> class_labels;  // The file's own label for each class index.
+  bool guessed_labels = false;       // An array without labels: its last column was taken for them.
 };
 
 // Classes are the distinct labels of train and test, ascending. kNotFound: no such file;
