@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "api/device_call.h"
@@ -20,7 +21,8 @@
 namespace motley {
 namespace {
 
-constexpr char kHere[] = "here";  // The server's address inside one process.
+constexpr char kHere[] = "here";                 // The server's address inside one process.
+constexpr std::string_view kTcpOnly = "tcp://";  // Before an address: no shared memory.
 
 // A server apart need not have the samples that its workers' trainers bring: it forms no sums.
 std::shared_ptr<const ForeignTrainer> ForServer(
@@ -88,6 +90,11 @@ void TrainingRun::Introduce() const {
                   model_ ? plan_.job.model.name : "trainer", parameters, plan_.samples,
                   plan_.job.model.features, plan_.job.workers, plan_.job.code, plan_.job.steps,
                   plan_.job.batch));
+  if (data_.guessed_labels) {
+    events.OnNotice(
+        "`data` has no labels of its own: its last column is taken for them. A file of labels is "
+        "given as in X.npy:labels=Y.npy");
+  }
   if (data_.input_scale != 1) {
     events.OnNotice(fmt::format("features are divided by {:.6g}, their largest magnitude",
                                 1 / data_.input_scale));
@@ -142,17 +149,19 @@ Result<JobResult> TrainingRun::Train() {
   const bool local = request.role == MOTLEY_ALL_IN_ONE;
   const bool threads = local && request.worker_command.empty();
 
+  const bool tcp_only = request.listen.starts_with(kTcpOnly);
+  const Nearby nearby = tcp_only ? Nearby::kTcp : Nearby::kSharedMemory;
+  const std::string listen = request.listen.substr(tcp_only ? kTcpOnly.size() : 0);
   InprocNetwork network(loop);
   const std::unique_ptr<Transport> transport =
       threads ? network.MakeTransport()
-              : MakeTcpTransport(loop.handle(), Nearby::kSharedMemory, &device_->parallel());
+              : MakeTcpTransport(loop.handle(), nearby, &device_->parallel());
   ObserverList observers;
   observers.Add(&parts_.metrics);
   observers.Add(&parts_.events);
   const Env env{loop, *transport, *device_, folder != nullptr ? folder->disk() : nullptr};
   ServerRun server(loop, env, plan_.faults, observers, parts_.stop);
-  MOTLEY_RETURN_IF_ERROR(
-      server.Open(plan_.job, *samples_, threads ? std::string(kHere) : request.listen));
+  MOTLEY_RETURN_IF_ERROR(server.Open(plan_.job, *samples_, threads ? std::string(kHere) : listen));
   if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();
   plan_.job.resume = nullptr;  // The server has it; it is as large as the model.
   parts_.metrics.Expect(plan_.job.steps, plan_.steps_per_epoch, plan_.job.workers);

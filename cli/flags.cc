@@ -140,6 +140,7 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags) {
   AddValue(app, "--tolerate", flags.tolerate, "S",
            "Workers that may be missing without delay (not with --code none)")
       ->transform(Within(0U, kMostCount))
+      ->each([&flags](const std::string&) { flags.tolerate_given = true; })
       ->group(group);
   app->add_option("--fault", flags.faults,
                   "May be repeated: kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x or "
@@ -264,7 +265,8 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   AddModelFlags(train, flags.job);
   AddClusterFlags(train, flags.job);
   AddCheckpointFlags(train, flags);
-  AddValue(train, "--listen", flags.listen, "HOST:PORT", "Where workers connect; port 0: any")
+  AddValue(train, "--listen", flags.listen, "[tcp://]HOST:PORT",
+           "Where workers connect; port 0: any. With tcp:// not through shared memory")
       ->group("Workers");
   train->add_option("--out", flags.out, "Write the model (safetensors)")
       ->type_name("FILE")

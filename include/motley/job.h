@@ -70,7 +70,9 @@ typedef struct motley_job_options {
   const char* const* worker_command;
 
   /* Addresses. */
-  const char* listen; /**< Server: "HOST:PORT", port 0 for any. Default: 127.0.0.1:0. */
+  /** Server: "HOST:PORT", port 0 for any. Default: 127.0.0.1:0. Workers of the same machine send
+      large vectors through shared memory there; "tcp://HOST:PORT": by TCP, as others do. */
+  const char* listen;
   const char* server; /**< Worker: where the server is. */
   /** What workers must show. Not given: a server makes one up, a worker takes MOTLEY_TOKEN. */
   const char* token;
@@ -205,7 +207,8 @@ MOTLEY_API motley_status motley_job_metrics(const motley_job* job, motley_metric
 /**
  * After the run of a server or all-in-one job: all there is to say, as one JSON object, the one
  * that `motley train --json` prints. Lives as long as the job. NULL (see motley_last_error) when
- * there is none.
+ * there is none. Times are in seconds, from commit to commit; of step_seconds, max is the longest
+ * step of this run and max_step its number, from 0.
  */
 MOTLEY_API const char* motley_job_report(motley_job* job);
 

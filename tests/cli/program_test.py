@@ -86,11 +86,24 @@ class Training(ProgramTest):
                     "steps_per_second", "discarded_steps", "max_decode_error", "code", "tolerate",
                     "seed"):
             self.assertIn(key, result)
-        self.assertEqual(set(result["step_seconds"]), {"median", "p99", "max"})
+        self.assertEqual(set(result["step_seconds"]), {"median", "p99", "max", "max_step"})
         self.assertEqual(len(result["workers"]), 4)
         for key in ("name", "relative_speed", "samples", "held_bytes", "steps_in_time", "late",
                     "lost"):
             self.assertIn(key, result["workers"][0])
+
+    def test_what_has_no_effect_is_said(self):
+        job = ["train", "--data", self.data, "--steps", 3, "--workers", 2, "--quiet"]
+        for flags, said in ((["--code", "none", "--tolerate", 1], "--tolerate 1 has no effect"),
+                            (["--code", "cyclic", "--tolerate", 0], "nobody may be missing")):
+            lines = self.run_program(*job, *flags).stderr.splitlines()
+            self.assertEqual(len([line for line in lines if said in line]), 1, lines)
+        self.assertEqual(self.run_program(*job, "--code", "cyclic", "--tolerate", 1).stderr, "")
+
+    def test_a_training_that_diverges_is_told_once(self):
+        done = self.run_program("train", "--data", self.data, "--model", "mlp:32", "--lr", 1e4,
+                                "--steps", 40, "--workers", 2)
+        self.assertEqual(done.stderr.count("the training diverges. Lower --lr"), 1, done.stderr)
 
     def test_emulated_computing_uses_half_of_the_cores_at_most(self):
         emulation = self.run_json("train", "--data", self.data, "--worker-speeds", "1,1,0.5",
