@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real worker processes beside what `motley simulate` predicts of them, for every code and fault.
 
-Usage: real_cluster.py MOTLEY [--json] [--steps N] [--unit MS] [--codes a,b] [--faults a,b] [--retries N]. Behind
-`./dev bench real`; about ten minutes. Eight processes of emulated speeds 2, 2, 4, 4, 8, 8, 8, 12 (work is really done,
-then waited for until its modelled time is over) over TCP train a perceptron on noisy digits. Codes take turns in
-blocks of steps. In slow2, slow5 and slow5x2 every other step has a worker, or two, that are so many times slower in
-this step alone, which nobody knows before; dead: one is killed as the job begins. Who that is goes round the slowest, a
-middle and the fastest one, so that it takes minutes: the means over them count. Predicted is with the same faults by
-the real server, workers and scheduler on virtual time; what it is told of this machine is the time of one exchange of
-a step without work, measured between the blocks. Both sides are ratios to their own undisturbed steps without a
-code. Every run must end with the loss of a serial run, to 1e-4. Exits with 1 when that or a prediction is wrong.
+Usage: real_cluster.py MOTLEY [--json] [--steps N] [--rounds N] [--unit MS] [--codes a,b] [--faults a,b]
+[--tolerance PART] [--retries N]. Behind `./dev bench real`; about ten minutes.
+
+Eight processes of emulated speeds 2, 2, 4, 4, 8, 8, 8, 12 (work is really done, then waited for until its modelled
+time is over) over TCP train a perceptron on noisy digits. Codes take turns in blocks of steps. In slow2, slow5 and
+slow5x2 every other step has a worker, or two, that are so many times slower in this step alone, which nobody knows
+before; dead: one is killed as the job begins. Who that is goes round the slowest, a middle and the fastest one, so
+that it takes minutes: the means over them count. Predicted is with the same faults by the real server, workers and
+scheduler on virtual time; what it is told of this machine is the time of one exchange of a step without work, measured
+between the blocks. Both sides are ratios to their own undisturbed steps without a code. Every run must end with the
+loss of a serial run, to 1e-4. Exits with 1 when that or a prediction is wrong.
 """
 
 import argparse
@@ -31,7 +33,6 @@ DIGITS = pathlib.Path(__file__).parents[1] / "examples" / "data" / "digits.csv.g
 SPEEDS = [2, 2, 4, 4, 8, 8, 8, 12]
 SAMPLES = 4096   # All of them in each step: as many as `motley simulate` makes up.
 MODEL = "mlp:64"
-ROUNDS = 3
 SETTLED = 12     # Steps before any is counted: shares have followed the speeds, and deaths, then.
 EXCHANGES = 100  # Steps without work, per round.
 LOSS_TOLERANCE = 1e-4
@@ -45,6 +46,7 @@ CODES = {
     "heterogeneous": {},
     "rs": {},
     "group": {},
+    "multi-message": {},
     "adaptive": {},
 }
 # Where a fault strikes, one place after the other. tolerate: of codes that keep copies.
@@ -160,14 +162,15 @@ class Cluster:
 
     def measure_exchange(self):
         """A step in which nobody has anything to compute: what is left is messages, sums and the update."""
-        flags = ["--batch", "128", "--steps", str(SETTLED + EXCHANGES), "--worker-speeds",
+        flags = ["--code", "none", "--batch", "128", "--steps", str(SETTLED + EXCHANGES), "--worker-speeds",
                  ",".join("1" for _ in SPEEDS), "--sample-time", "5us", "--shares", "equal"]
         _, seconds = self.undisturbed(*flags)
         self.exchanges += [time for step, time in seconds.items() if step >= SETTLED]
 
     def exact_loss(self, steps):
         if steps not in self.losses:
-            result, _ = self.train("--batch", str(SAMPLES), "--steps", str(steps), "--workers", "1")
+            result, _ = self.train("--code", "none", "--batch", str(SAMPLES), "--steps", str(steps),
+                                   "--workers", "1")
             self.losses[steps] = result["final_loss"]
         return self.losses[steps]
 
@@ -217,21 +220,25 @@ def mean_of_places(times):
     return statistics.mean(medians.values()), medians
 
 
-def measure_all(cluster, codes, faults, steps):
+def show(progress):
+    if sys.stderr.isatty():
+        print(f"\r{progress:<70}", end="\r", file=sys.stderr, flush=True)
+
+
+def measure_all(cluster, codes, faults, steps, rounds):
     """{(code, fault): times} really, in blocks that take turns, and those predicted."""
-    count = -(-steps // ROUNDS)
+    count = -(-steps // rounds)
     cells = [(code, fault) for fault in faults for code in codes]
     real, predicted = {cell: [] for cell in cells}, {cell: [] for cell in cells}
-    for number in range(ROUNDS):
+    for number in range(rounds):
         cluster.measure_exchange()
         for done, (code, fault) in enumerate(cells):
-            print(f"round {number + 1} of {ROUNDS}: {done + 1} of {len(cells)}, {code}, {fault}   ", end="\r",
-                  file=sys.stderr)
+            show(f"round {number + 1} of {rounds}: {done + 1} of {len(cells)}, {code}, {fault}")
             real[code, fault] += cluster.measure(code, fault, Block(fault, number, count))
-    for number in range(ROUNDS):
+    for number in range(rounds):
         for code, fault in cells:
             predicted[code, fault] += cluster.predict(code, fault, Block(fault, number, count))
-    print(" " * 70, end="\r", file=sys.stderr)
+    show("")
     return real, predicted
 
 
@@ -269,6 +276,7 @@ def parse_flags():
     parser.add_argument("motley")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--steps", type=int, default=200, help="that count, of each code under each fault")
+    parser.add_argument("--rounds", type=int, default=3, help="of blocks that take turns")
     parser.add_argument("--unit", type=float, default=12, help="ms that all workers together need for a step")
     parser.add_argument("--codes", default=",".join(CODES))
     parser.add_argument("--faults", default=",".join(FAULTS))
@@ -288,7 +296,7 @@ def main():
     flags = parse_flags()
     with tempfile.TemporaryDirectory() as name:
         cluster = Cluster(flags.motley, pathlib.Path(name), flags.unit / 1e3, flags.retries)
-        real, predicted = measure_all(cluster, flags.codes, flags.faults, flags.steps)
+        real, predicted = measure_all(cluster, flags.codes, flags.faults, flags.steps, flags.rounds)
     rows = compare(real, predicted, flags.tolerance)
     if flags.json:
         print(json.dumps({"unit_seconds": flags.unit / 1e3, "exchange_seconds": statistics.median(cluster.exchanges),
