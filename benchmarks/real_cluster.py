@@ -8,11 +8,11 @@ Usage: real_cluster.py MOTLEY [--json] [--steps N] [--rounds N] [--unit MS] [--c
 Eight processes of emulated speeds 2, 2, 4, 4, 8, 8, 8, 12 (work is really done, then waited for until its modelled
 time is over) over TCP train a perceptron on noisy digits. Codes take turns in blocks of steps. In slow2, slow5 and
 slow5x2 every other step has a worker, or two, that are so many times slower in this step alone, which nobody knows
-before; dead: one is killed as the job begins. Who that is goes round the slowest, a middle and the fastest one, so
-that it takes minutes: the means over them count. Predicted is with the same faults by the real server, workers and
-scheduler on virtual time; what it is told of this machine is the time of one exchange of a step without work, measured
-between the blocks. Both sides are ratios to their own undisturbed steps without a code. Every run must end with the
-loss of a serial run, to 1e-4. Exits with 1 when that or a prediction is wrong.
+before; dead: one is killed as the job begins. Who that is changes from block to block: the slowest, a middle and the
+fastest one, so that it takes minutes; the means over them count. Predicted is with the same faults by the real
+server, workers and scheduler on virtual time; what it is told of this machine is the time of one exchange of a step
+without work, measured between the blocks. Both sides are ratios to their own undisturbed steps without a code. Every
+run must end with the loss of a serial run, to 1e-4. Exits with 1 when that or a prediction is wrong.
 """
 
 import argparse
@@ -60,21 +60,21 @@ FAULTS = {
 
 
 class Block:
-    """So many steps of one job under a fault: its flags, and at which place it strikes in each step that counts."""
+    """So many steps of one job under a fault: its flags, and the place where it strikes by step that counts."""
 
     def __init__(self, fault, round_number, count):
         places = FAULTS[fault]["places"]
+        place = places[round_number % len(places)]
         self.flags, self.counted = [], {}
         if "factor" in FAULTS[fault]:
             self.steps = SETTLED + 2 * count
             for i in range(count):
-                place, step = places[i % len(places)], SETTLED + 2 * i
+                step = SETTLED + 2 * i
                 self.counted[step] = place
                 for worker in place:
                     self.strike(f"slow:{worker}@step={step},{FAULTS[fault]['factor']}x")
                     self.strike(f"slow:{worker}@step={step + 1},{1 / FAULTS[fault]['factor']}x")
             return
-        place = places[round_number % len(places)]
         self.steps = SETTLED + count
         self.counted = {step: place for step in range(SETTLED, self.steps)}
         for worker in place:
