@@ -20,6 +20,7 @@ constexpr double kMostPace = 0.01;
 // Predictions err in proportion to how far they look ahead: a gain below this part of what is left
 // of the step waits until it is urgent, or gone.
 constexpr double kDoubt = 0.1;
+constexpr double kWrong = 0.1;  // What takes less of what was predicted was not known.
 
 // When the last would be done.
 double LastOf(const std::vector<BalanceWorker>& workers) {
@@ -64,8 +65,8 @@ AdaptiveStep::AdaptiveStep(StepSetting setting)
   }
   const double crowd = std::max(1.0, static_cast<double>(workers_.size()) / kPacedWorkers);
   pace_part_ = std::min(kPace * crowd, kMostPace);
-  if (rate > 0) pace_ = pace_part_ * static_cast<double>(missing_) / rate;
-  pace_ = std::max(pace_, setting_.least_pace_seconds);
+  if (rate > 0) believed_pace_ = pace_part_ * static_cast<double>(missing_) / rate;
+  pace_ = std::max(believed_pace_, setting_.least_pace_seconds);
 }
 
 // --- The beginning ---
@@ -145,7 +146,13 @@ void AdaptiveStep::OnEvent(const StepEvent& event, double now, std::vector<StepC
 
 void AdaptiveStep::On(const ListProgress& event) {
   if (!workers_[event.worker].live) return;
-  workers_[event.worker].forecast.Report(event.done, now_ - Latency(event.worker));
+  Forecast& forecast = workers_[event.worker].forecast;
+  forecast.Report(event.done, now_ - Latency(event.worker));
+  // Where nobody knew a speed, the whole step may be far shorter than was thought.
+  const double believed = setting_.workers[event.worker].seconds_per_partition;
+  if (forecast.done() == 0 || now_ <= 0 || forecast.Expected() > kWrong * believed) return;
+  const double pace = believed_pace_ * forecast.Expected() / believed;
+  pace_ = std::min(pace_, std::max({pace, pace_part_ * now_, setting_.least_pace_seconds}));
 }
 
 void AdaptiveStep::On(const ListReleased& event) {
@@ -158,12 +165,14 @@ void AdaptiveStep::On(const ListReleased& event) {
     const WorkerId to = std::exchange(asked_for_[p], kNobody);
     --workers_[to].incoming;
     --worker.asked;
+    const auto at = std::find(worker.list.begin() + worker.spent, worker.list.end(), p);
+    if (at == worker.list.end()) continue;  // A vector covers it by now.
     // What it had started, it keeps.
     if (std::find(event.partitions.begin(), event.partitions.end(), p) == event.partitions.end()) {
+      worker.begun = std::max(worker.begun, static_cast<uint32_t>(at - worker.list.begin()) + 1);
       continue;
     }
-    worker.list.erase(
-        std::find(worker.list.begin() + worker.forecast.done(), worker.list.end(), p));
+    worker.list.erase(at);
     --leased_;
     if (workers_[to].live) {
       given[to].push_back(p);
@@ -267,8 +276,10 @@ void AdaptiveStep::AddMovable(std::vector<BalanceWorker>& view) const {
     const Worker& worker = workers_[w];
     if (!worker.live) continue;
     const double begun = now_ + Latency(w);
-    auto i = worker.forecast.done() + setting_.workers[w].report_every;
-    while (i < worker.list.size() && worker.forecast.DoneAt(i, now_) < begun) ++i;
+    auto i = std::max(worker.forecast.done() + setting_.workers[w].report_every, worker.begun);
+    // What is overdue may be so for long, and what it has begun is not given back.
+    const bool overdue = worker.forecast.Overdue(now_);
+    while (!overdue && i < worker.list.size() && worker.forecast.DoneAt(i, now_) < begun) ++i;
     for (; i < worker.list.size(); ++i) {
       if (asked_for_[worker.list[i]] == kNobody) view[w].movable.push_back(worker.list[i]);
     }

@@ -52,6 +52,7 @@ class AdaptiveStep final : public StepPolicy {
     Forecast forecast;
     uint32_t spent = 0;                         // Entries of `list` whose vector came.
     uint32_t asked = 0;                         // Of `list`, to be given back.
+    uint32_t begun = 0;                         // Entries that are known to be.
     std::deque<std::vector<PartitionId>> asks;  // Not answered yet, in the order they were made.
     uint32_t incoming = 0;                      // Meant for it, asked of others.
     bool live = true;
@@ -95,8 +96,9 @@ class AdaptiveStep final : public StepPolicy {
   size_t missing_ = 0;                // Partitions that are not covered.
   size_t leased_ = 0;                 // Entries of live workers that no vector covers yet.
   double now_ = 0;
-  double pace_ = 0;       // Least time between decisions.
-  double pace_part_ = 0;  // The same, of the step.
+  double pace_ = 0;           // Least time between decisions.
+  double pace_part_ = 0;      // The same, of the step.
+  double believed_pace_ = 0;  // The same, of the step as it was predicted.
   double decided_ = -std::numeric_limits<double>::infinity();
   double next_tick_ = std::numeric_limits<double>::infinity();
   std::vector<StepCommand>* out_ = nullptr;  // Of the event being handled.

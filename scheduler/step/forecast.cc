@@ -39,10 +39,16 @@ double Forecast::Expected() const {
   return (kPriorWeight * prior_ + worked_) / (kPriorWeight + done_);
 }
 
+double Forecast::Silent(double time) const {
+  return time - latency_ - since_ - (done_ == 0 ? overhead_ : 0);
+}
+
+bool Forecast::Overdue(double time) const {
+  return Silent(time) > kPatience * Expected() * report_every_;
+}
+
 double Forecast::Seconds(double time) const {
-  const double expected = Expected();
-  const double silent = time - latency_ - since_ - (done_ == 0 ? overhead_ : 0);
-  return silent > kPatience * expected * report_every_ ? silent / report_every_ : expected;
+  return Overdue(time) ? Silent(time) / report_every_ : Expected();
 }
 
 double Forecast::DoneAt(uint32_t entry, double time) const {

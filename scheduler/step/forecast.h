@@ -24,11 +24,15 @@ class Forecast {
   // they say otherwise; and never less than silence since the last one proves.
   double Seconds(double time) const;
   double Expected() const;  // The same from reports alone.
+  // Its report is so late that its silence says it is slow.
+  bool Overdue(double time) const;
   // When entry number `entry` (from 1; more than were reported) will be done, judged at `time`.
   double DoneAt(uint32_t entry, double time) const;
   uint32_t done() const { return done_; }
 
  private:
+  double Silent(double time) const;  // Since its last word was sent.
+
   double prior_;
   double overhead_;
   double latency_;

@@ -95,6 +95,46 @@ TEST_F(CostOnlyTest, FaultsHitItAtTheSameTimes) {
   }
 }
 
+// A caller's trainer cannot be measured before its first step.
+TEST_F(CostOnlyTest, LeasesBeginSwiftlyWhereNoSpeedIsKnown) {
+  const Dataset data = MakeSyntheticDataset(2000, 4, 0, 5);
+  SimOptions options = Cluster("adaptive", 1);
+  options.job.batch = 1000;
+  options.trainer = SimTrainer::kCostOnly;
+  options.cluster.gradient_bytes = 4000;
+  for (const bool calibrated : {true, false}) {
+    options.calibrated = calibrated;
+    for (WorkerProfile& worker : options.cluster.workers) {
+      worker.device = {.samples_per_second = 40'000};
+      worker.link = {.latency_seconds = 1e-4};
+    }
+    const auto result = Simulate(options, data, nullptr);
+    ASSERT_TRUE(result.ok());
+    EXPECT_LT(result->job.step_seconds.front(), 0.1) << calibrated << ": 1000 samples at 200,000/s";
+  }
+}
+
+// Its first partition takes nearly the whole step: nobody may let it begin the second.
+TEST_F(CostOnlyTest, ASuddenStragglerBeginsNothingMore) {
+  const Dataset data = MakeSyntheticDataset(4096, 4, 0, 5);
+  SimOptions options = Cluster("adaptive", 1);
+  options.cluster.workers.clear();
+  for (const double speed : {2, 2, 4, 4, 8, 8, 8, 12}) {
+    WorkerProfile worker;
+    worker.device = {.samples_per_second = speed * 7000};
+    worker.link = {.latency_seconds = 1e-5};
+    options.cluster.workers.push_back(worker);
+  }
+  options.job.workers = 8;
+  options.job.batch = 4096;
+  options.trainer = SimTrainer::kCostOnly;
+  options.cluster.gradient_bytes = 4000;
+  options.faults = {*ParseFault("slow:0@step=12,5x"), *ParseFault("slow:0@step=13,0.2x")};
+  const auto result = Simulate(options, data, nullptr);
+  ASSERT_TRUE(result.ok());
+  EXPECT_LT(result->job.step_seconds[12], 1.2 * result->ideal_step_seconds);
+}
+
 TEST_F(CostOnlyTest, TheSameSeedGivesTheSameDigest) {
   const Dataset data = MakeSyntheticDataset(300, 4, 0, 5);
   SimOptions options = Cluster("rs", 2);
