@@ -221,7 +221,8 @@ TEST_F(Desk, CancelOfARowTakesBackItsSlicesAlone) {
   desk->CancelRow(0, 0);
   EXPECT_EQ(Slices(0), 3u);
   for (const auto& [id, message] : transport.held) {
-    if (message.header.kind == FrameKind::kGradient) EXPECT_EQ(message.header.row_id, 1u);
+    if (message.header.kind != FrameKind::kGradient) continue;
+    EXPECT_EQ(message.header.row_id, 1u);
   }
 }
 
