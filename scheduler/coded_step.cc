@@ -268,9 +268,17 @@ void CodedScheduler::VoidWork(WorkerId worker) {
 void CodedScheduler::On(const RowRejected& event) {
   if (!members_.Live(event.worker)) return;
   Hear(event.worker);
+  const bool open = Open(event.step, event.row);
+  const bool taken = open && open_.Take(event.worker, event.row).has_value();
+  // One bad step of a worker is one refusal, however many rows it was given.
+  if (open && plan_.SeveralRows() && !taken && !event.touched) return;
   CountRefused(event.worker);
-  if (!Open(event.step, event.row)) return;
-  open_.Take(event.worker, event.row);
+  if (!open) return;
+  if (!event.touched) {  // Else all begins again.
+    for (const Assignment& rest : open_.TakeAll(event.worker)) {
+      Do(CancelRow{event.worker, step_, rest.row});
+    }
+  }
   Refuse(event);
 }
 

@@ -153,6 +153,34 @@ TEST(CodedLists, AWorkerThatStopsIsOverdueAndTheOtherGoesOn) {
   EXPECT_EQ(script.Stats().steps_committed, 8u);
 }
 
+TEST(CodedLists, ABadStepOfAWorkerIsOneRefusal) {
+  Script script(Options(2));
+  script.Start({100, 100});
+  EXPECT_THAT(script.Reject(1, 4, false),
+              ElementsAre("cancel 1 step 0 row 2", "cancel 1 step 0 row 0", "cancel 1 step 0 row 5",
+                          "cancel 1 step 0 row 3", "cancel 1 step 0 row 1"));
+  for (const RowId row : {2, 0, 5}) EXPECT_THAT(script.Reject(1, row, false), IsEmpty());
+  EXPECT_EQ(script.Stats().workers[1].rejected, 1u);
+  Script::Lines last;
+  for (const RowId row : kFirstList) last = script.Arrive(0, row);
+  EXPECT_THAT(last, ElementsAre("commit 0"));
+}
+
+// Alone it is asked again, and what it then answers counts each time.
+TEST(CodedLists, ALoneWorkerThatOnlyAnswersNonsenseEndsTheJob) {
+  Script script(Options(1, 0));
+  script.Start({100});
+  const std::vector<RowId> list = script.decoder().code().lists[0];
+  script.Reject(0, list[0], false);
+  for (size_t i = 1; i < list.size(); ++i) script.Free(0);
+  EXPECT_THAT(script.Free(0), ElementsAre("assign 0 step 0 row 0"));
+  script.Reject(0, 0, false);
+  EXPECT_TRUE(script.end_status().ok());
+  EXPECT_THAT(script.Free(0), ElementsAre("assign 0 step 0 row 0"));
+  script.Reject(0, 0, false);
+  EXPECT_EQ(script.end_status().code(), StatusCode::kDataError);
+}
+
 TEST(CodedLists, ARestartedStepBeginsWhenTheOldRowsHaveEnded) {
   Script script(Options(2));
   script.Start({100, 100});

@@ -172,6 +172,7 @@ void VirtualCluster::Answer(WorkerId worker, const Job& job) {
   if (job.spoiled) {
     const bool touched = *fakes_[worker].spoil;
     fakes_[worker].spoil.reset();
+    fakes_[worker].refused_in = job.step;
     return Tell(RowRejected{worker, job.step, job.row, touched, Status::DataError("not finite")});
   }
   if (!decoder_.Answer(job.row)) return Tell(RowLate{worker, job.step, job.row});
@@ -298,7 +299,9 @@ void VirtualCluster::Do(const CancelWork& command) {
 void VirtualCluster::Do(const CancelRow& command) {
   if (!CheckLive(command.worker, "CancelRow")) return;
   if (open_ != command.step || committing_) Violate("a row cancelled of a step that is not open");
-  if (!decoder_.Answered(command.row)) Violate("a row cancelled that nobody answered");
+  if (!decoder_.Answered(command.row) && fakes_[command.worker].refused_in != command.step) {
+    Violate("a row cancelled that nobody answered, of a worker that nothing is held against");
+  }
   ToWorker(command.worker, [this, command](Fake& fake) {
     (void)fake;
     CancelJobs(command.worker,

@@ -88,6 +88,7 @@ class VirtualCluster {
     Time job_started{};
     uint64_t job_number = 0;    // Cancelled ones do not finish.
     std::optional<bool> spoil;  // Touched?
+    std::optional<StepId> refused_in;
     // What the server may believe.
     bool server_live = false;
     uint64_t server_life = 0;
