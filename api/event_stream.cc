@@ -2,6 +2,7 @@
 #include "api/event_stream.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 namespace motley {
@@ -67,9 +68,15 @@ void EventStream::OnVectorArrived(StepId step, WorkerId worker, std::span<const 
   Send(Make(MOTLEY_EVENT_ROW_ARRIVED, step, worker, worker), now);
 }
 
+void EventStream::OnStepApproximated(StepId /*step*/, const ApproximateSum& sum, Time /*now*/) {
+  error_ = sum.error;
+}
+
 void EventStream::OnStepDecoded(StepId step, std::span<const float> /*gradient*/,
                                 std::span<const float> /*parameters*/, Time now) {
-  Send(Make(MOTLEY_EVENT_STEP_DECODED, step), now);
+  motley_event event = Make(MOTLEY_EVENT_STEP_DECODED, step);
+  event.error = std::exchange(error_, 0);
+  Send(event, now);
 }
 
 void EventStream::OnStepApplied(StepId step, std::span<const float> /*parameters*/,

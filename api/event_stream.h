@@ -29,6 +29,7 @@ class EventStream final : public JobObserver {
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
   void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
                        Time now) override;
+  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
@@ -48,6 +49,7 @@ class EventStream final : public JobObserver {
   const Loop* clock_;
   Time start_{};
   Time last_{};
+  double error_ = 0;            // Of the sum that is told next.
   std::set<WorkerId> leasing_;  // Leased to in this step, since their last vector.
 };
 

@@ -69,6 +69,27 @@ Status CheckCode(const JobPlan& plan) {
                          fmt::format("`code` {} `tolerate` {}", plan.job.code, plan.job.tolerate));
 }
 
+// When its steps may end before they are exact.
+Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
+  if (request.code != "approximate") {
+    if (request.quorum == 0 && request.step_deadline.empty()) return Status::Ok();
+    return Status::InvalidArgument(fmt::format(
+        "`{}`: with `code` {} every step is exact and takes as long as that does. Use `code` "
+        "approximate, or leave it out",
+        request.quorum > 0 ? "quorum" : "step_deadline", request.code));
+  }
+  if (request.quorum > job.workers) {
+    return Status::InvalidArgument(
+        fmt::format("`quorum` {}: with {} worker{} at most {} can answer", request.quorum,
+                    job.workers, job.workers == 1 ? "" : "s", job.workers));
+  }
+  job.quorum = request.quorum;
+  if (request.step_deadline.empty()) return Status::Ok();
+  MOTLEY_ASSIGN_OR_RETURN(job.step_deadline,
+                          ParseDuration("`step_deadline`", request.step_deadline));
+  return Status::Ok();
+}
+
 // Workers that come from elsewhere are not for this job to start or to disturb.
 Status CheckServesOthers(const JobRequest& request) {
   const std::pair<const char*, bool> set[] = {{"worker_speeds", !request.speeds.empty()},
@@ -132,6 +153,7 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
     MOTLEY_ASSIGN_OR_RETURN(Fault fault, ParseFault(text));
     plan.faults.push_back(fault);
   }
+  MOTLEY_RETURN_IF_ERROR(PlanEarlyEnd(request, job));
   MOTLEY_RETURN_IF_ERROR(CheckCode(plan));
   return plan;
 }

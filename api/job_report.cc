@@ -47,6 +47,12 @@ Json EmulationJson(const Emulation& emulation, uint32_t tolerate) {
           {"allowed_samples_per_second", emulation.samples_per_second / (1 + tolerate)}};
 }
 
+Json ApproximateJson(const ApproximateRecord& record) {
+  return {{"steps", record.steps},
+          {"mean_error", record.mean_error()},
+          {"max_error", record.max_error}};
+}
+
 }  // namespace
 
 double Quantile(std::vector<double> values, double fraction) {
@@ -118,6 +124,7 @@ std::string TrainJson(const TrainReport& report) {
   if (stepped) {
     json["step_seconds"]["max_step"] = job.first_step + (slowest - job.step_seconds.begin());
   }
+  if (plan.job.code == "approximate") json["approximate"] = ApproximateJson(job.approximate);
   if (job.first_step > 0) json["resumed_from"] = job.first_step;
   if (plan.job.checkpoint.every > 0) {
     json["checkpoint"] = {{"step", job.checkpoint_step},

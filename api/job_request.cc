@@ -34,8 +34,9 @@ Status CheckNumbers(const motley_job_options& given) {
     return Status::InvalidArgument(fmt::format(
         "`role` {} is none: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER or MOTLEY_WORKER", given.role));
   }
-  if (given.reserved != 0) {
-    return Status::InvalidArgument("`reserved` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
+  if (given.reserved != 0 || given.reserved_end != 0) {
+    return Status::InvalidArgument(
+        "`reserved` and `reserved_end` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
   }
   constexpr uint64_t kAllGiven = MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2;
   if ((given.given & ~kAllGiven) != 0) {
@@ -122,6 +123,8 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.workers = given.workers;
   request.tolerate = given.tolerate;
   TakeText(given.code, request.code);
+  request.quorum = given.quorum;
+  TakeText(given.step_deadline, request.step_deadline);
   TakeText(given.shares, request.shares);
   TakeText(given.worker_speeds, request.speeds);
   TakeText(given.sample_time, request.sample_time);

@@ -33,6 +33,8 @@ struct JobRequest {
   uint32_t workers = 0;  // 0: not given.
   uint32_t tolerate = 1;
   std::string code = "none";
+  uint32_t quorum = 0;        // 0: not given.
+  std::string step_deadline;  // "50ms"; empty: not given.
   std::string shares = "proportional";
   std::string speeds;       // "1,1,0.5"; empty: not given.
   std::string sample_time;  // "2ms"; empty: not given.

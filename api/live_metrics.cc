@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/live_metrics.h"
 
+#include <algorithm>
+
 namespace motley {
 
 void LiveMetrics::OnWorkerJoined(WorkerId worker, const std::string& /*name*/) {
@@ -15,6 +17,19 @@ void LiveMetrics::OnWorkerLost(WorkerId worker, const Status& /*why*/) {
 
 void LiveMetrics::OnStepOpened(StepId /*step*/, const CodeForm& /*code*/, Time now) {
   if (!started_) started_ = now;
+}
+
+void LiveMetrics::OnStepApproximated(StepId /*step*/, const ApproximateSum& sum, Time /*now*/) {
+  ++approximate_.steps;
+  approximate_.error_sum += sum.error;
+  approximate_.max_error = std::max(approximate_.max_error, sum.error);
+  Tell(approximate_);
+}
+
+void LiveMetrics::Tell(const ApproximateRecord& record) {
+  values_.approximate_steps = record.steps;
+  values_.approximate_error = record.mean_error();
+  values_.max_approximate_error = record.max_error;
 }
 
 void LiveMetrics::OnStepApplied(StepId step, std::span<const float> /*parameters*/,
@@ -35,6 +50,7 @@ void LiveMetrics::Finish(const JobResult& result) {
   values_.discarded_steps = result.discarded_steps;
   values_.wall_seconds = result.wall_seconds;
   values_.max_decode_error = result.max_decode_error;
+  Tell(result.approximate);
   values_.checkpoint_step = result.checkpoint_step;
 }
 

@@ -17,6 +17,7 @@ class LiveMetrics final : public JobObserver {
   void OnWorkerJoined(WorkerId worker, const std::string& name) override;
   void OnWorkerLost(WorkerId worker, const Status& why) override;
   void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
+  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
   void OnCheckpoint(uint64_t steps) override { values_.checkpoint_step = steps; }
@@ -28,6 +29,9 @@ class LiveMetrics final : public JobObserver {
   const motley_metrics& values() const { return values_; }
 
  private:
+  void Tell(const ApproximateRecord& record);
+
+  ApproximateRecord approximate_;
   motley_metrics values_ MOTLEY_METRICS_INIT;
   std::set<WorkerId> workers_;
   std::optional<Time> started_;

@@ -39,6 +39,10 @@ void ObserverList::OnVectorRefused(StepId step, WorkerId worker, Time now) {
   for (JobObserver* each : observers_) each->OnVectorRefused(step, worker, now);
 }
 
+void ObserverList::OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) {
+  for (JobObserver* each : observers_) each->OnStepApproximated(step, sum, now);
+}
+
 void ObserverList::OnStepDecoded(StepId step, std::span<const float> gradient,
                                  std::span<const float> parameters, Time now) {
   for (JobObserver* each : observers_) each->OnStepDecoded(step, gradient, parameters, now);

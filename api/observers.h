@@ -27,6 +27,7 @@ class ObserverList final : public JobObserver {
   void OnLeaseReleased(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
                        Time now) override;
   void OnVectorRefused(StepId step, WorkerId worker, Time now) override;
+  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,

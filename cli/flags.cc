@@ -142,6 +142,18 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags) {
       ->transform(Within(0U, kMostCount))
       ->each([&flags](const std::string&) { flags.tolerate_given = true; })
       ->group(group);
+  app->add_option("--quorum", flags.quorum,
+                  "With --code approximate: a step ends with N answers, exact or not; default: all "
+                  "but S")
+      ->type_name("N")
+      ->transform(Within(1U, kMostCount))
+      ->group(group);
+  app->add_option(
+         "--step-deadline", flags.step_deadline,
+         "With --code approximate: or after this time, like 50ms, with at least one answer; "
+         "default: when those that are missing are overdue")
+      ->type_name("TIME")
+      ->group(group);
   app->add_option("--fault", flags.faults,
                   "May be repeated: kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x or "
                   "nan:1@step=5; workers count from 0")

@@ -37,6 +37,8 @@ motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults) {
   options.workers = flags.workers;
   options.tolerate = flags.tolerate;
   options.code = flags.code.c_str();
+  options.quorum = flags.quorum;
+  options.step_deadline = flags.step_deadline.c_str();
   options.shares = flags.shares.c_str();
   options.worker_speeds = flags.speeds.c_str();
   options.sample_time = flags.sample_time.c_str();

@@ -62,6 +62,12 @@ std::string Slowest(const json& step) {
 
 }  // namespace
 
+std::string ApproximateLine(uint64_t approximate, uint64_t steps, double mean, double max) {
+  const std::string error = fmt::format(", error {:.3g} mean {:.3g} max", mean, max);
+  return fmt::format("approximate: {} of {} steps{}\n", approximate, steps,
+                     approximate > 0 ? error : "");
+}
+
 std::string WorkerTable(const std::vector<WorkerLine>& lines) {
   Table table(
       {"worker", "speed", "share %", "samples/epoch", "in time", "late", "lost", "held MB"});
@@ -92,6 +98,10 @@ std::string TrainTable(const std::string& text) {
   table += fmt::format("step median {:.1f} ms, p99 {:.1f} ms{}; {} discarded\n",
                        Number(step.at("median")) * 1e3, Number(step.at("p99")) * 1e3, Slowest(step),
                        report.at("discarded_steps").get<uint64_t>());
+  if (const auto found = report.find("approximate"); found != report.end()) {
+    table += ApproximateLine(found->at("steps").get<uint64_t>(), report.at("steps").get<uint64_t>(),
+                             Number(found->at("mean_error")), Number(found->at("max_error")));
+  }
   table += fmt::format("largest decode error {:.2g} in {} checked steps\n",
                        Number(report.at("max_decode_error")),
                        report.at("audited_steps").get<uint64_t>());

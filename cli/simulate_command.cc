@@ -31,6 +31,7 @@ struct SimSummary {
   double ideal_seconds = 0;
   uint64_t steps = 0;
   uint64_t discarded_steps = 0;
+  ApproximateRecord approximate;
   std::vector<WorkerLine> workers;  // Means over the seeds; lost: in any of them.
 
   void Add(const JobPlan& plan, const SimResult& result, uint32_t seeds);
@@ -42,6 +43,9 @@ void SimSummary::Add(const JobPlan& plan, const SimResult& result, uint32_t seed
   ideal_seconds = result.ideal_step_seconds;
   steps += result.job.steps;
   discarded_steps += result.job.discarded_steps;
+  approximate.steps += result.job.approximate.steps;
+  approximate.error_sum += result.job.approximate.error_sum;
+  approximate.max_error = std::max(approximate.max_error, result.job.approximate.max_error);
   const std::vector<WorkerLine> lines = WorkerLines(plan, result.job);
   if (workers.empty()) workers.resize(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -87,6 +91,10 @@ std::string SimTable(const JobPlan& plan, uint32_t seeds, const SimSummary& summ
   text += fmt::format("code {}, tolerates {}; {} steps over {} seed{}, {} discarded\n",
                       plan.job.code, plan.job.tolerate, summary.steps, seeds, seeds == 1 ? "" : "s",
                       summary.discarded_steps);
+  if (plan.job.code == "approximate") {
+    text += ApproximateLine(summary.approximate.steps, summary.steps,
+                            summary.approximate.mean_error(), summary.approximate.max_error);
+  }
   text += fmt::format("step mean {:.2f} ms, p99 {:.2f} ms, ideal {:.2f} ms ({:.2f} times)\n",
                       mean * 1e3, Quantile(summary.step_seconds, 0.99) * 1e3,
                       summary.ideal_seconds * 1e3,
@@ -108,7 +116,7 @@ std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds
                        {"late", line.late},
                        {"lost", line.lost}});
   }
-  const nlohmann::ordered_json json = {
+  nlohmann::ordered_json json = {
       {"scheme", plan.job.code},
       {"tolerate", plan.job.tolerate},
       {"gradient_bytes", gradient_bytes},
@@ -120,6 +128,11 @@ std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds
       {"ideal_seconds", summary.ideal_seconds},
       {"discarded_steps", summary.discarded_steps},
       {"workers", workers}};
+  if (plan.job.code == "approximate") {
+    json["approximate"] = {{"steps", summary.approximate.steps},
+                           {"mean_error", summary.approximate.mean_error()},
+                           {"max_error", summary.approximate.max_error}};
+  }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

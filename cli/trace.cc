@@ -92,7 +92,7 @@ void TraceRecorder::Cancel(const motley_event& event) {
 void TraceRecorder::Close(uint32_t worker, size_t place, TraceSpan::Kind kind, uint64_t now_ns) {
   std::vector<OpenRow>& rows = open_[worker];
   const OpenRow row = rows[place];
-  spans_.push_back({kind, worker + 1, rows.front().begin_ns, now_ns, row.step, row.row});
+  spans_.push_back({kind, worker + 1, rows.front().begin_ns, now_ns, row.step, row.row, 0});
   rows.erase(rows.begin(), rows.begin() + static_cast<ptrdiff_t>(place) + 1);
   if (!rows.empty()) rows.front().begin_ns = now_ns;
 }
@@ -106,7 +106,7 @@ void TraceRecorder::CloseAll(uint32_t worker, TraceSpan::Kind kind, uint64_t now
 
 void TraceRecorder::AddServerSpan(TraceSpan::Kind kind, const motley_event& event,
                                   uint64_t begin_ns) {
-  spans_.push_back({kind, 0, begin_ns, event.time_ns, event.step, 0});
+  spans_.push_back({kind, 0, begin_ns, event.time_ns, event.step, 0, event.error});
 }
 
 std::vector<TraceSpan> TraceRecorder::Spans() {
@@ -123,13 +123,15 @@ std::string TraceRecorder::Json() {
   list.push_back(TrackName(0, "server"));
   for (const auto& [worker, name] : names_) list.push_back(TrackName(worker + 1, name));
   for (const TraceSpan& span : spans) {
+    nlohmann::ordered_json args = {{"step", span.step}};
+    if (span.kind == TraceSpan::Kind::kCollect) args["error"] = span.error;
     list.push_back({{"ph", "X"},
                     {"pid", 1},
                     {"tid", span.track},
                     {"name", NameOf(span)},
                     {"ts", Microseconds(span.begin_ns - start)},
                     {"dur", Microseconds(span.end_ns - span.begin_ns)},
-                    {"args", {{"step", span.step}}}});
+                    {"args", args}});
   }
   const nlohmann::ordered_json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", list}};
   return trace.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -31,6 +31,7 @@ struct TraceSpan {
   uint64_t end_ns = 0;
   uint64_t step = 0;
   uint32_t row = 0;
+  double error = 0;  // Of kCollect: what it left (motley_event).
 };
 // "step 5 row 1 (late)"
 std::string NameOf(const TraceSpan& span);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "base/assert.h"
 #include "coding/block_graph.h"
@@ -16,6 +17,9 @@ namespace {
 
 // Of the sum of the sizes: a sum below it is rounding, and means nothing.
 constexpr double kCancelled = 1e-9;
+constexpr size_t kMostDense = 128;     // Rows; beyond, least squares iterate.
+constexpr double kIterated = 1e-12;    // How far down the gradient goes then,
+constexpr size_t kMostIterations = 4;  // for each row.
 
 ApproximateDecoding Evaluate(const CodeForm& form, std::vector<Complex> a) {
   std::vector<Complex> coverage(form.partitions, 0);
@@ -25,8 +29,8 @@ ApproximateDecoding Evaluate(const CodeForm& form, std::vector<Complex> a) {
       coverage[entry.partition] += a[row] * entry.coefficient;
     }
   }
-  ApproximateDecoding decoding{std::move(a)};
-  for (const Complex& alpha : coverage) {
+  ApproximateDecoding decoding{std::move(a), std::move(coverage)};
+  for (const Complex& alpha : decoding.coverage) {
     decoding.error += std::norm(alpha - 1.0);
     decoding.mean_coverage += alpha.real();
   }
@@ -61,6 +65,51 @@ std::vector<ColumnRun> ColumnRuns(const CodeForm& form, const std::vector<RowId>
   return runs;
 }
 
+// out = A^H r, r having one entry per run.
+void ApplyAdjoint(const std::vector<ColumnRun>& runs, const std::vector<Complex>& r,
+                  std::vector<Complex>& out) {
+  std::fill(out.begin(), out.end(), 0);
+  for (size_t j = 0; j < runs.size(); ++j) {
+    const Complex scaled = std::sqrt(runs[j].partitions) * r[j];
+    for (const auto& [place, coefficient] : runs[j].entries) {
+      out[place] += std::conj(coefficient) * scaled;
+    }
+  }
+}
+
+double SquaredNorm(const std::vector<Complex>& values) {
+  double sum = 0;
+  for (const Complex& value : values) sum += std::norm(value);
+  return sum;
+}
+
+// The same by conjugate gradients from 0 (Bjoerck's CGLS), which end at the solution of least norm:
+// O(entries) each, and at most a few for each row.
+std::vector<Complex> IteratedWeights(const std::vector<ColumnRun>& runs, size_t rows) {
+  std::vector<Complex> a(rows, 0), residual, applied(runs.size()), gradient(rows);
+  for (const ColumnRun& run : runs) residual.push_back(std::sqrt(run.partitions));
+  ApplyAdjoint(runs, residual, gradient);
+  std::vector<Complex> direction = gradient;
+  double size = SquaredNorm(gradient);
+  const double enough = kIterated * kIterated * size;
+  for (size_t step = 0; step < kMostIterations * rows && size > enough; ++step) {
+    for (size_t j = 0; j < runs.size(); ++j) {
+      applied[j] = 0;
+      for (const auto& [place, coefficient] : runs[j].entries) {
+        applied[j] += coefficient * direction[place];
+      }
+      applied[j] *= std::sqrt(runs[j].partitions);
+    }
+    const double length = size / SquaredNorm(applied);
+    for (size_t i = 0; i < rows; ++i) a[i] += length * direction[i];
+    for (size_t j = 0; j < runs.size(); ++j) residual[j] -= length * applied[j];
+    ApplyAdjoint(runs, residual, gradient);
+    const double before = std::exchange(size, SquaredNorm(gradient));
+    for (size_t i = 0; i < rows; ++i) direction[i] = gradient[i] + size / before * direction[i];
+  }
+  return a;
+}
+
 template <typename T>
 std::vector<Complex> Weights(const std::vector<ColumnRun>& runs, size_t rows) {
   const auto equations = static_cast<Eigen::Index>(runs.size());
@@ -90,9 +139,13 @@ std::vector<Complex> LeastSquaresWeights(const CodeForm& form, const std::vector
   std::vector<Complex> a(form.workers, 0);
   if (rows.empty()) return a;
   const std::vector<ColumnRun> runs = ColumnRuns(form, rows);
-  const std::vector<Complex> weights = form.field == Field::kReal
-                                           ? Weights<double>(runs, rows.size())
-                                           : Weights<Complex>(runs, rows.size());
+  std::vector<Complex> weights;
+  if (rows.size() > kMostDense) {
+    weights = IteratedWeights(runs, rows.size());
+  } else {
+    weights = form.field == Field::kReal ? Weights<double>(runs, rows.size())
+                                         : Weights<Complex>(runs, rows.size());
+  }
   for (size_t place = 0; place < rows.size(); ++place) a[rows[place]] = weights[place];
   return a;
 }

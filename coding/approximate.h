@@ -25,16 +25,18 @@
 namespace motley {
 
 struct ApproximateDecoding {
-  std::vector<Complex> a;    // n entries, zero on the rows that are not present.
-  double error = 0;          // (1/k) ||a B - 1||^2; 0 is exact, 1 is nothing at all.
-  double mean_coverage = 0;  // (1/k) sum_j (a B)_j (its real part).
+  std::vector<Complex> a;         // n entries, zero on the rows that are not present.
+  std::vector<Complex> coverage;  // alpha = a B, k entries.
+  double error = 0;               // (1/k) ||a B - 1||^2; 0 is exact, 1 is nothing at all.
+  double mean_coverage = 0;       // (1/k) sum_j (a B)_j (its real part).
 };
 
 // All of these: kInvalidArgument when `present` has not one flag per row. No answer at all is a
 // decoding too, of error 1.
 
 // The least error, for any B; of all such `a` the one of least norm. O(k' n^2) with k' the runs of
-// partitions that the same rows hold with the same coefficients.
+// partitions that the same rows hold with the same coefficients; for more than 128 rows by
+// iteration, to 1e-12, O(n) times the entries of all runs.
 Result<ApproximateDecoding> SolveLeastSquares(const CodeForm& form,
                                               const std::vector<bool>& present);
 

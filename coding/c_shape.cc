@@ -67,4 +67,12 @@ std::vector<CBlock> BlocksOfC(const CodeForm& form) {
   return blocks;
 }
 
+bool SomeBlockDecodes(const std::vector<CBlock>& blocks, const std::vector<bool>& present) {
+  return std::any_of(blocks.begin(), blocks.end(), [&](const CBlock& block) {
+    size_t missing = 0;
+    for (RowId row : block.rows) missing += present[row] ? 0 : 1;
+    return missing <= block.bears;
+  });
+}
+
 }  // namespace motley

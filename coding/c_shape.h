@@ -28,5 +28,7 @@ struct CBlock {
 
 // Precondition: !form.tiling(). Blocks with an accumulator of v = 0 only are left out.
 std::vector<CBlock> BlocksOfC(const CodeForm& form);
+// Whether one of them misses no more rows than it bears; `present` has one flag per row.
+bool SomeBlockDecodes(const std::vector<CBlock>& blocks, const std::vector<bool>& present);
 
 }  // namespace motley

@@ -61,7 +61,7 @@ class ClosedSums final : public SliceSums {
   }
 
   bool Finished(size_t slice, const std::vector<bool>& present) override {
-    if (rows_there_[slice] < fewest_rows_ || !SomeBlockDecodes(present)) return false;
+    if (rows_there_[slice] < fewest_rows_ || !SomeBlockDecodes(blocks_, present)) return false;
     auto place = solved_.find(present);
     if (place == solved_.end()) {
       place = solved_.emplace(present, SolveClosed(context_.form, present, context_.limits)).first;
@@ -188,14 +188,6 @@ class ClosedSums final : public SliceSums {
     for (uint32_t r : used_) terms.push_back(Accumulator(r, slice) + begin);
     WeightedSum(context_.form.field, weights_, terms, part);
     if (packed()) ZeroBelow(noise, {Energy(slice) + begin / 2, part.size() / 2}, part);
-  }
-
-  bool SomeBlockDecodes(const std::vector<bool>& present) const {
-    return std::any_of(blocks_.begin(), blocks_.end(), [&](const CBlock& block) {
-      size_t missing = 0;
-      for (RowId row : block.rows) missing += present[row] ? 0 : 1;
-      return missing <= block.bears;
-    });
   }
 
   // What the block that lacks least lacks.

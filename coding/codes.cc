@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "coding/approximate_code.h"
 #include "coding/cyclic_code.h"
 #include "coding/gradient_code.h"
 #include "coding/graph_code.h"
@@ -68,6 +69,8 @@ const std::vector<GradientCode>& GradientCodes() {
        &BuildGraphCode, false},
       {"multi-message", "a vector for every few partitions, the first copy of each counts; no code",
        &BuildMultiMessageCode, true},
+      {"approximate", "copies as of repetition; a step need not wait for what exactness takes",
+       &BuildApproximateCode, true},
   };
   return codes;
 }

@@ -25,6 +25,9 @@ struct DecodeLimits {
   // Answers that a StreamDecoder keeps until it is their turn may take this, or s + 1 vectors where
   // those are more.
   size_t waiting_bytes = size_t{64} << 20;
+  // A StreamDecoder keeps every row until the end, n vectors, so that it can give the best sum of
+  // whatever came (FinishApproximately).
+  bool keep_rows = false;
 };
 
 // Least squares on B_F^T a = 1 (complete orthogonal decomposition in double, minimum norm): works

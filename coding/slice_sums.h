@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a StreamDecoder keeps what arrived: with accumulators (C-form) or in order as
-// far as memory goes (tiling form).
+// How a StreamDecoder keeps what arrived: with accumulators (C-form), in order as far as memory
+// goes (tiling form), or row by row.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/parallel.h"
 #include "base/status.h"
 #include "coding/code_form.h"
@@ -106,9 +107,16 @@ class SliceSums {
   virtual size_t waiting_bytes() const = 0;
   virtual double residual() const = 0;
   virtual double amplification() const = 0;
+  // Writes the weighted sum of a slice's rows; only where rows are kept, and these are there.
+  virtual void WriteWeighted(size_t /*slice*/, std::span<const Complex> /*weights*/,
+                             std::span<float> /*sum*/) {
+    MOTLEY_ASSERT(false);
+  }
 };
 
 std::unique_ptr<SliceSums> MakeClosedSums(const SumsContext& context);
 std::unique_ptr<SliceSums> MakeTilingSums(const SumsContext& context);
+// DecodeLimits::keep_rows, for any form.
+std::unique_ptr<SliceSums> MakeKeptSums(const SumsContext& context);
 
 }  // namespace motley

@@ -64,7 +64,11 @@ struct StreamDecoder::Impl {
     MOTLEY_ASSERT(form->field == Field::kReal ||
                   (layout.length % 2 == 0 && layout.slice_length % 2 == 0));
     const SumsContext context{*form, layout, limits, parallel, pool, home};
-    sums = form->tiling() ? MakeTilingSums(context) : MakeClosedSums(context);
+    if (limits.keep_rows) {
+      sums = MakeKeptSums(context);
+    } else {
+      sums = form->tiling() ? MakeTilingSums(context) : MakeClosedSums(context);
+    }
     fresh = Slice();
     for (const auto& row : form->rows) fresh.present.push_back(row.empty());
     fresh.settled = fresh.present;
@@ -98,9 +102,10 @@ struct StreamDecoder::Impl {
     touched[row] = true;
     Settle(slice, row);
     for (RowId twin : sums->Twins(row)) Settle(slice, twin);
-    if (!sums->Finished(index, slice.present)) return;
+    if (slice.finished || !sums->Finished(index, slice.present)) return;
     slice.finished = true;
     --unfinished;
+    if (limits.keep_rows) return;  // Until all slices are finished, any may yet be of use.
     for (RowId other = 0; other < form->workers; ++other) Settle(slice, other);
   }
 
@@ -207,6 +212,24 @@ Status StreamDecoder::Finish(std::span<float> sum) {
     if (!status.ok()) return status.WithContext(fmt::format("slice {}", slice));
   }
   return Status::Ok();
+}
+
+Result<ApproximateDecoding> StreamDecoder::FinishApproximately(std::span<float> sum) {
+  MOTLEY_ASSERT(impl_->limits.keep_rows && sum.size() == length());
+  std::vector<bool> whole(impl_->form->workers);
+  for (RowId row = 0; row < whole.size(); ++row) {
+    whole[row] = RowComplete(row) && !impl_->form->rows[row].empty();
+  }
+  if (std::find(whole.begin(), whole.end(), true) == whole.end()) {
+    return Status::NotDecodable("no answer is there that could stand for the others");
+  }
+  MOTLEY_ASSIGN_OR_RETURN(ApproximateDecoding best, SolveApproximate(*impl_->form, whole));
+  best = Unbiased(*impl_->form, std::move(best));
+  for (size_t slice = 0; slice < slice_count(); ++slice) {
+    const auto part = sum.subspan(slice_begin(slice), slice_length(slice));
+    impl_->sums->WriteWeighted(slice, best.a, part);
+  }
+  return best;
 }
 
 double StreamDecoder::residual() const { return impl_->sums->residual(); }

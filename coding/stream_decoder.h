@@ -11,6 +11,9 @@
 // exact to rounding, and the same for the same order of arrival. So a decoder holds at most s + 2
 // vectors (or one and waiting_bytes) and the slices in flight. Only where supports overlap does all
 // wait that may yet be part of a cover.
+//
+// With DecodeLimits::keep_rows, rows are kept as they came, up to n vectors, and weighed only at
+// the end: no accumulator can hold weights that are known only when the step ends (approximate.h).
 #pragma once
 
 #include <cstddef>
@@ -21,6 +24,7 @@
 
 #include "base/parallel.h"
 #include "base/status.h"
+#include "coding/approximate.h"
 #include "coding/code_form.h"
 #include "coding/decoder.h"
 
@@ -69,8 +73,9 @@ class StreamDecoder {
   // Some of a slice that was refused is inside the sums. Slices of up to 16,384 floats are checked
   // whole before any of them is added; longer ones block by block, so that memory is read once.
   bool spoiled() const;
-  bool RowComplete(RowId row) const;  // All slices arrived, or were not needed.
-  bool Decodable() const;             // Every slice decodes.
+  // All slices arrived, or were not needed (which with keep_rows they are until the end).
+  bool RowComplete(RowId row) const;
+  bool Decodable() const;  // Every slice decodes.
   // Which of the `absent` rows (one flag per row) somebody else must answer so that the step can
   // finish once all rows that are not absent have arrived: empty when they are not needed at all.
   // The choice is the smallest that decodes, lowest rows first. An absent row counts as there only
@@ -80,6 +85,10 @@ class StreamDecoder {
   // Writes the sum (length() floats). kNotDecodable before Decodable(), which never comes where the
   // norm guard refuses even all rows: the step then needs another code.
   Status Finish(std::span<float> sum);
+  // Instead, at any time: the sum of the whole rows that are there with the least error, scaled to
+  // be unbiased (approximate.h); rows of which slices are missing have weight 0. kNotDecodable
+  // when no row is whole. Precondition: DecodeLimits::keep_rows.
+  Result<ApproximateDecoding> FinishApproximately(std::span<float> sum);
 
   // Worst over the slices, after Finish.
   double residual() const;

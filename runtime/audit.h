@@ -19,11 +19,12 @@ namespace motley {
 // contiguous runs.
 std::vector<uint32_t> BatchRows(const BatchSchedule& schedule, StepId step);
 
-// ||decoded - direct|| / ||direct|| over the gradient (loss and padding apart). May be kCancelled
-// once `cancelled` is set.
+// ||decoded - direct|| / ||direct|| over the gradient (loss and padding apart). `direct` is the
+// plain sum, or, where the step was `approximate` (else null), that of every sample weighted with
+// the coverage of its partition. May be kCancelled once `cancelled` is set.
 Result<double> DecodeError(Device& device, JobGradient& gradient, const DataSource& data,
                            const BatchSchedule& schedule, StepId step,
                            std::span<const float> parameters, std::span<const float> decoded,
-                           const std::atomic<bool>& cancelled);
+                           const ApproximateSum* approximate, const std::atomic<bool>& cancelled);
 
 }  // namespace motley

@@ -46,6 +46,9 @@ struct JobOptions {
   uint64_t steps = 1;
   std::string code = "none";
   uint32_t tolerate = 1;
+  // With code "approximate" only, as of SchedulerOptions.
+  uint32_t quorum = 0;
+  Duration step_deadline{};
   Shares shares = Shares::kProportional;
   uint64_t seed = 7;
   // Not 0. Random and never used twice, whatever the seed: it tells this job's frames from those of
@@ -73,6 +76,22 @@ Result<uint32_t> PartitionCount(const DataShape& data, uint32_t workers);
 // that the caller has.
 uint64_t LargestPartitionBytes(const DataShape& data, uint32_t partitions);
 
+// The sum of a step that ended before it was exact (code "approximate").
+struct ApproximateSum {
+  std::vector<double> weights;   // a, one per row: 0 where it did not come in time.
+  std::vector<double> coverage;  // alpha = a B: the sum is sum_j alpha_j g_j. Their mean is 1.
+  double error = 0;              // (1/k) ||alpha - 1||^2
+};
+
+// Of a job's steps, those that ended so.
+struct ApproximateRecord {
+  uint64_t steps = 0;
+  double error_sum = 0;
+  double max_error = 0;
+
+  double mean_error() const { return steps > 0 ? error_sum / static_cast<double>(steps) : 0; }
+};
+
 // The part of a job's record that outlives its process.
 struct JobHistory {
   double wall_seconds = 0;  // From each run's first step's start to its last commit.
@@ -80,6 +99,7 @@ struct JobHistory {
   uint64_t audited_steps = 0;
   double max_decode_error = 0;
   double max_amplification = 0;
+  ApproximateRecord approximate;
   uint64_t first_loss = 0;  // Step of batch_loss[0]; the oldest of a very long job are dropped.
   std::vector<double> batch_loss;  // Mean loss of each step's batch, before its update.
 };
@@ -95,9 +115,12 @@ struct JobResult {
   std::vector<double> step_seconds;  // Commit to commit, of this run.
   std::vector<double> batch_loss;    // Mean loss of each step's batch, before its update.
   uint64_t first_loss = 0;           // Step of batch_loss[0].
-  double max_decode_error = 0;       // ||decoded - direct|| / ||direct|| over audited steps.
+  // ||decoded - direct|| / ||direct|| over audited steps; `direct` is sum_j alpha_j g_j where the
+  // step was approximate.
+  double max_decode_error = 0;
   uint64_t audited_steps = 0;
   double max_amplification = 0;
+  ApproximateRecord approximate;
   SchedulerStats scheduler;
   std::vector<uint64_t> held_bytes;  // Per worker, as last reported.
   std::vector<std::string> worker_names;
@@ -125,6 +148,8 @@ class JobObserver {
   virtual void OnVectorArrived(StepId, WorkerId, std::span<const PartitionId>, Time) {}
   virtual void OnLeaseReleased(StepId, WorkerId, std::span<const PartitionId>, Time) {}
   virtual void OnVectorRefused(StepId, WorkerId, Time) {}
+  // The sum that OnStepDecoded tells next is not exact; its loss neither, an estimate like it.
+  virtual void OnStepApproximated(StepId, const ApproximateSum&, Time) {}
   // `gradient`: the decoded sum (VectorLength floats), before the update; `parameters` of version
   // `step`.
   virtual void OnStepDecoded(StepId, std::span<const float> /*gradient*/,

@@ -17,6 +17,7 @@ JobRecord::JobRecord(uint32_t workers, uint64_t first_step, const JobHistory& be
   result_.batch_loss = before.batch_loss;
   result_.first_loss = before.first_loss;
   result_.max_amplification = before.max_amplification;
+  result_.approximate = before.approximate;
 }
 
 void JobRecord::Opened(StepId step, Time now) {
@@ -25,9 +26,15 @@ void JobRecord::Opened(StepId step, Time now) {
   opened_ = step + 1;
 }
 
-void JobRecord::Decoded(double batch_loss, double amplification) {
+void JobRecord::Decoded(double batch_loss, double amplification,
+                        const ApproximateSum* approximate) {
   result_.batch_loss.push_back(batch_loss);
   result_.max_amplification = std::max(result_.max_amplification, amplification);
+  if (approximate == nullptr) return;
+  ApproximateRecord& record = result_.approximate;
+  ++record.steps;
+  record.error_sum += approximate->error;
+  record.max_error = std::max(record.max_error, approximate->error);
 }
 
 void JobRecord::Applied(Time now) {
@@ -42,6 +49,7 @@ JobHistory JobRecord::History() const {
   history.wall_seconds = result_.wall_seconds;
   history.discarded_steps = discarded_before_;
   history.max_amplification = result_.max_amplification;
+  history.approximate = result_.approximate;
   history.first_loss = result_.first_loss;
   history.batch_loss = result_.batch_loss;
   return history;

@@ -16,7 +16,8 @@ class JobRecord {
   void Holds(WorkerId worker, uint64_t size_bytes) { result_.held_bytes[worker] = size_bytes; }
   // The first time, or again after a restart.
   void Opened(StepId step, Time now);
-  void Decoded(double batch_loss, double amplification);
+  // `approximate`: null where the step was exact.
+  void Decoded(double batch_loss, double amplification, const ApproximateSum* approximate);
   void Applied(Time now);
 
   double last_batch_loss() const { return result_.batch_loss.back(); }

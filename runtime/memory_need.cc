@@ -34,6 +34,8 @@ uint64_t ServerVectors(const JobOptions& options) {
   // With the gradient's own room s + 2: accumulators, or one sum and answers that wait their turn.
   uint64_t sums = options.code == "none" ? 1 : uint64_t{options.tolerate} + 1;
   if (options.code == "adaptive") sums = options.workers;  // A vector of each may be arriving.
+  // Every row is kept until the step ends, and an audit weighs the parts of its sum.
+  if (options.code == "approximate") sums = uint64_t{options.workers} + 1;
   const uint64_t state = OptimizerVectors(options.optimizer.name);
   // A checkpoint holds a version and a copy of the state until it is written.
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 + state : 0;

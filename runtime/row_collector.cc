@@ -23,14 +23,19 @@ Status CheckNorm(double norm) {
 }  // namespace
 
 RowCollector::RowCollector(uint32_t workers, size_t length, size_t slice_length,
-                           ParallelFor& parallel, Raise raise)
-    : cut_{length, slice_length}, parallel_(parallel), raise_(std::move(raise)), seats_(workers) {}
+                           ParallelFor& parallel, Raise raise, bool keep_rows)
+    : cut_{length, slice_length},
+      keep_rows_(keep_rows),
+      parallel_(parallel),
+      raise_(std::move(raise)),
+      seats_(workers) {}
 
 RowCollector::~RowCollector() = default;
 
 void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form) {
   if (decoder_ == nullptr) {
-    decoder_ = std::make_unique<StreamDecoder>(*form, cut_.total, cut_.length, parallel_);
+    decoder_ = std::make_unique<StreamDecoder>(*form, cut_.total, cut_.length, parallel_,
+                                               DecodeLimits{.keep_rows = keep_rows_});
     decoder_->SetHome(home_);
   } else {
     decoder_->Reset(*form);
@@ -48,6 +53,12 @@ Status RowCollector::Close(std::span<float> sum) {
   MOTLEY_ASSERT(open_ && decodable_);
   open_ = false;
   return decoder_->Finish(sum);
+}
+
+Result<ApproximateDecoding> RowCollector::CloseApproximately(std::span<float> sum) {
+  MOTLEY_ASSERT(open_ && keep_rows_);
+  open_ = false;
+  return decoder_->FinishApproximately(sum);
 }
 
 const std::vector<wire::Term>& RowCollector::RunsOfRow(RowId row) {

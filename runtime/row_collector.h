@@ -27,9 +27,10 @@ class RowCollector {
  public:
   using Raise = std::function<void(Event)>;
 
-  // `length` and `slice_length` in floats. `raise` may call back into this object.
+  // `length` and `slice_length` in floats. `keep_rows`: as of DecodeLimits. `raise` may call back
+  // into this object.
   RowCollector(uint32_t workers, size_t length, size_t slice_length, ParallelFor& parallel,
-               Raise raise);
+               Raise raise, bool keep_rows = false);
   ~RowCollector();
 
   // Before the first Open: where sums may live from Open to Close (length floats); Close into it
@@ -40,6 +41,10 @@ class RowCollector {
   void Open(StepId step, std::shared_ptr<const CodeForm> form);
   // Writes the sum of the open step, which then is closed: what still comes is late.
   Status Close(std::span<float> sum);
+  bool decodable() const { return open_ && decodable_; }
+  // Instead of Close where the open step does not decode: the best sum of the whole rows that are
+  // there. kNotDecodable when there are none. Only with `keep_rows`.
+  Result<ApproximateDecoding> CloseApproximately(std::span<float> sum);
 
   // The open step goes on without rows: what still comes is late.
   void Abandon() { open_ = false; }
@@ -100,6 +105,7 @@ class RowCollector {
   void RaiseAll(const std::vector<Event>& events);
 
   Slicing cut_;
+  bool keep_rows_;
   std::span<float> home_;
   ParallelFor& parallel_;
   Raise raise_;

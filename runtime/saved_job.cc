@@ -179,6 +179,7 @@ JobResult ResultOf(const SavedJob& saved) {
   result.max_decode_error = history.max_decode_error;
   result.audited_steps = history.audited_steps;
   result.max_amplification = history.max_amplification;
+  result.approximate = history.approximate;
   return result;
 }
 

@@ -45,6 +45,7 @@ class Fields {
     TakeIf(
         name, "true or false", [](const Json& value) { return value.is_boolean(); }, out);
   }
+  bool Has(const char* name) const { return json_.contains(name); }
   template <std::unsigned_integral T>
   void Take(const char* name, T& out) const {
     const auto fits = [](const Json& value) {
@@ -103,6 +104,11 @@ void TakeHistory(const Fields& fields, JobHistory& out) {
   fields.Take("max_amplification", out.max_amplification);
   fields.Take("first_loss", out.first_loss);
   fields.Take("batch_loss", out.batch_loss);
+  if (!fields.Has("approximate")) return;
+  const Fields approximate = fields.Object("approximate");
+  approximate.Take("steps", out.approximate.steps);
+  approximate.Take("error_sum", out.approximate.error_sum);
+  approximate.Take("max_error", out.approximate.max_error);
 }
 
 JobDescription TakeAll(const Fields& fields, uint32_t version) {
@@ -137,39 +143,44 @@ std::string ToJson(const JobDescription& about) {
   std::vector<double> losses(history.batch_loss.begin() + static_cast<ptrdiff_t>(dropped),
                              history.batch_loss.end());
   for (double& loss : losses) loss = Finite(loss);
-  const Json json = {{"version", kVersion},
-                     {"model",
-                      {{"name", about.model.name},
-                       {"features", about.model.features},
-                       {"classes", about.model.classes},
-                       {"parameters", about.parameters},
-                       {"own_trainer", about.own_trainer}}},
-                     {"optimizer",
-                      {{"name", about.optimizer.name},
-                       {"learning_rate", about.optimizer.learning_rate},
-                       {"l2", about.optimizer.l2},
-                       {"momentum", about.optimizer.momentum},
-                       {"beta1", about.optimizer.beta1},
-                       {"beta2", about.optimizer.beta2},
-                       {"epsilon", about.optimizer.epsilon}}},
-                     {"data",
-                      {{"samples", about.samples},
-                       {"sparse", about.sparse},
-                       {"fingerprint", about.fingerprint},
-                       {"class_labels", about.meaning.class_labels},
-                       {"input_scale", about.meaning.input_scale},
-                       {"split", about.meaning.split}}},
-                     {"batch", about.batch},
-                     {"partitions", about.partitions},
-                     {"steps", about.steps},
-                     {"history",
-                      {{"wall_seconds", history.wall_seconds},
-                       {"discarded_steps", history.discarded_steps},
-                       {"audited_steps", history.audited_steps},
-                       {"max_decode_error", Finite(history.max_decode_error)},
-                       {"max_amplification", Finite(history.max_amplification)},
-                       {"first_loss", history.first_loss + dropped},
-                       {"batch_loss", losses}}}};
+  Json json = {{"version", kVersion},
+               {"model",
+                {{"name", about.model.name},
+                 {"features", about.model.features},
+                 {"classes", about.model.classes},
+                 {"parameters", about.parameters},
+                 {"own_trainer", about.own_trainer}}},
+               {"optimizer",
+                {{"name", about.optimizer.name},
+                 {"learning_rate", about.optimizer.learning_rate},
+                 {"l2", about.optimizer.l2},
+                 {"momentum", about.optimizer.momentum},
+                 {"beta1", about.optimizer.beta1},
+                 {"beta2", about.optimizer.beta2},
+                 {"epsilon", about.optimizer.epsilon}}},
+               {"data",
+                {{"samples", about.samples},
+                 {"sparse", about.sparse},
+                 {"fingerprint", about.fingerprint},
+                 {"class_labels", about.meaning.class_labels},
+                 {"input_scale", about.meaning.input_scale},
+                 {"split", about.meaning.split}}},
+               {"batch", about.batch},
+               {"partitions", about.partitions},
+               {"steps", about.steps},
+               {"history",
+                {{"wall_seconds", history.wall_seconds},
+                 {"discarded_steps", history.discarded_steps},
+                 {"audited_steps", history.audited_steps},
+                 {"max_decode_error", Finite(history.max_decode_error)},
+                 {"max_amplification", Finite(history.max_amplification)},
+                 {"first_loss", history.first_loss + dropped},
+                 {"batch_loss", losses}}}};
+  if (history.approximate.steps > 0) {
+    json["history"]["approximate"] = {{"steps", history.approximate.steps},
+                                      {"error_sum", Finite(history.approximate.error_sum)},
+                                      {"max_error", Finite(history.approximate.max_error)}};
+  }
   return json.dump();
 }
 

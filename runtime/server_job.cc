@@ -12,6 +12,9 @@
 namespace motley {
 namespace {
 
+// The mean square of what rounding leaves of the coverage where least squares find an exact sum.
+constexpr double kExact = 1e-18;
+
 uint64_t FirstStep(const JobOptions& options) {
   return options.resume != nullptr ? options.resume->step : 0;
 }
@@ -54,9 +57,10 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   options_.resume = nullptr;  // As large as the model.
   const size_t length = VectorLength(model_->parameter_count());
   gradient_ = std::make_shared<std::vector<float>>(length);
-  *rows_ = std::make_unique<RowCollector>(options.workers, length, options.slice_length,
-                                          env.device.parallel(),
-                                          [this](Event event) { OnAnswer(std::move(event)); });
+  *rows_ = std::make_unique<RowCollector>(
+      options.workers, length, options.slice_length, env.device.parallel(),
+      [this](Event event) { OnAnswer(std::move(event)); },
+      /*keep_rows=*/options.code == "approximate");
   (*rows_)->SetHome(*gradient_);
 }
 
@@ -204,17 +208,37 @@ void ServerJob::Do(const CancelRow& command) {
               peers_.HeaderTo(command.worker, FrameKind::kControl), std::move(cancel));
 }
 
+Status ServerJob::SumUp(const CommitStep& command,
+                        std::shared_ptr<const ApproximateSum>& approximate) {
+  if (leases_.open()) return leases_.Close();
+  // It may have become decodable with the very row that was enough.
+  if (!command.approximately || rows().decodable()) return rows().Close(*gradient_);
+  MOTLEY_ASSIGN_OR_RETURN(const ApproximateDecoding best, rows().CloseApproximately(*gradient_));
+  if (best.error <= kExact) return Status::Ok();
+  const auto sum = std::make_shared<ApproximateSum>();
+  for (const Complex& a : best.a) sum->weights.push_back(a.real());
+  for (const Complex& alpha : best.coverage) sum->coverage.push_back(alpha.real());
+  sum->error = best.error;
+  approximate = sum;
+  return Status::Ok();
+}
+
 void ServerJob::Do(const CommitStep& command) {
   const StepId step = command.step;
   const bool leased = leases_.open();
-  if (Status summed = leased ? leases_.Close() : rows().Close(*gradient_); !summed.ok()) {
+  std::shared_ptr<const ApproximateSum> approximate;
+  if (Status summed = SumUp(command, approximate); !summed.ok()) {
     return End(summed.WithContext(fmt::format("step {} could not be decoded", step)));
   }
   const double loss = (*gradient_)[model_->parameter_count()] / schedule_.batch_size(step);
-  record_.Decoded(loss, leased ? 1 : rows().amplification());
+  record_.Decoded(loss, leased ? 1 : rows().amplification(), approximate.get());
+  if (approximate != nullptr) {
+    observer_.OnStepApproximated(step, *approximate, env_.loop.Now());
+  }
   if (const auto warning = losses_.Add(step, loss)) observer_.OnNotice(*warning);
   observer_.OnStepDecoded(step, *gradient_, *model_->parameters(), env_.loop.Now());
-  model_->Commit(step, gradient_, [this, step](const Status& status) { OnApplied(step, status); });
+  model_->Commit(step, gradient_, std::move(approximate),
+                 [this, step](const Status& status) { OnApplied(step, status); });
 }
 
 void ServerJob::OnApplied(StepId step, const Status& status) {

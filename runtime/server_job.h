@@ -87,6 +87,8 @@ class ServerJob final : public ServerNode, private Receiver {
   void Do(const ExtendLease& command);
   void Do(const RevokeLease& command);
   void Do(const SendLease& command);
+  // Closes the open step with its sum in gradient_; `approximate` stays null where that is exact.
+  Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
   void OnApplied(StepId step, const Status& status);
 
   std::unique_ptr<Checkpointer> MakeCheckpointer(JobDescription about);

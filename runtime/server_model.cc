@@ -96,7 +96,8 @@ Result<std::shared_ptr<std::vector<float>>> ServerModel::Spare() {
                     });
 }
 
-void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradient, Done done) {
+void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradient,
+                         std::shared_ptr<const ApproximateSum> approximate, Done done) {
   MOTLEY_ASSERT(!applying_);
   auto spare = Spare();
   if (!spare.ok()) return done(spare.status());
@@ -126,7 +127,7 @@ void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradie
                    done(std::move(status));
                    if (idle_) idle_();
                  }));
-  if (decoded != nullptr) Audit(step, from, decoded);
+  if (decoded != nullptr) Audit(step, from, decoded, std::move(approximate));
 }
 
 void ServerModel::TakeSnapshot(SnapshotDone done) {
@@ -171,16 +172,18 @@ bool ServerModel::WantsAudit(StepId step) const {
 }
 
 void ServerModel::Audit(StepId step, const ParameterCopy& parameters,
-                        const std::shared_ptr<DecodedCopy>& decoded) {
+                        const std::shared_ptr<DecodedCopy>& decoded,
+                        std::shared_ptr<const ApproximateSum> approximate) {
   auditing_ = true;
   const auto error = std::make_shared<double>(0);
   // Work runs in turn: the update has filled `decoded` by then.
-  auto work = [&device = device_, shared = shared_, parameters, step, error, decoded] {
+  auto work = [&device = device_, shared = shared_, parameters, step, error, decoded,
+               approximate = std::move(approximate)] {
     // Freed on this thread.
     MOTLEY_ASSIGN_OR_RETURN(const std::vector<float> sum, std::move(*decoded));
     MOTLEY_ASSIGN_OR_RETURN(
         *error, DecodeError(device, *shared->gradient, shared->data, shared->schedule, step,
-                            *parameters, sum, shared->hurry));
+                            *parameters, sum, approximate.get(), shared->hurry));
     return Status::Ok();
   };
   device_.Submit(shared_->schedule.batch_size(step), std::move(work),

@@ -44,8 +44,10 @@ class ServerModel {
   // batch) is used up. kDataError when the new parameters are not finite: training has diverged.
   // kResource: no memory for them, and nothing was changed (`done` runs before this returns). If
   // this step is one of the sample and no other audit runs, it is then compared with the direct
-  // sum, unless a trainer of the caller's cannot form that here.
-  void Commit(StepId step, std::shared_ptr<std::vector<float>> gradient, Done done);
+  // sum (which is weighted as `approximate` says; null: it is exact), unless a trainer of the
+  // caller's cannot form that here.
+  void Commit(StepId step, std::shared_ptr<std::vector<float>> gradient,
+              std::shared_ptr<const ApproximateSum> approximate, Done done);
 
   // The newest version and its optimizer's state, which is copied on the device before the next
   // update: one pass over memory, and nothing else, holds a step up. One at a time, and not while
@@ -78,7 +80,8 @@ class ServerModel {
   bool WantsAudit(StepId step) const;
   using DecodedCopy = Result<std::vector<float>>;  // The gradient of a step to be audited.
   void Audit(StepId step, const ParameterCopy& parameters,
-             const std::shared_ptr<DecodedCopy>& decoded);
+             const std::shared_ptr<DecodedCopy>& decoded,
+             std::shared_ptr<const ApproximateSum> approximate);
   void AuditFailed(StepId step, const Status& why);
 
   Device& device_;

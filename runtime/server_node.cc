@@ -55,6 +55,8 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   out.partitions = static_cast<uint32_t>(schedule.partition_sizes().size());
   out.code = options.code;
   out.tolerate = options.code == "none" ? 0 : options.tolerate;
+  out.quorum = options.quorum;
+  out.step_deadline = options.step_deadline;
   out.shares = options.shares;
   out.batch = schedule.batch_size(0);
   out.steps = options.steps;
@@ -91,11 +93,10 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
     MOTLEY_RETURN_IF_ERROR(CheckSameJob(*options.resume, about, options.seed));
   }
   const auto rows = std::make_shared<std::unique_ptr<RowCollector>>();
-  MOTLEY_ASSIGN_OR_RETURN(
-      auto scheduler,
-      MakeScheduler(ForScheduler(options, schedule), [rows](const std::vector<bool>& absent) {
-        return (*rows)->RowsToReplace(absent);
-      }));
+  MOTLEY_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(ForScheduler(options, schedule),
+                                                        [rows](const std::vector<bool>& absent) {
+                                                          return (*rows)->RowsToReplace(absent);
+                                                        }));
   return std::unique_ptr<ServerNode>(new ServerJob(
       env, options, data, observer,
       ServerJob::Parts{schedule, std::move(model), std::move(scheduler), rows, std::move(about)}));

@@ -38,6 +38,22 @@ Status CheckBulkOptions(const SchedulerOptions& options) {
         fmt::format("cannot tolerate {} missing of {} workers: tolerate at most {}, or add workers",
                     options.tolerate, options.workers, options.workers - 1));
   }
+  if (options.code != "approximate" &&
+      (options.quorum > 0 || options.step_deadline != Duration())) {
+    return Status::InvalidArgument(
+        fmt::format("steps of code {} are exact and wait for what that takes: `quorum` and "
+                    "`step_deadline` need "
+                    "`code` approximate",
+                    options.code));
+  }
+  if (options.quorum > options.workers) {
+    return Status::InvalidArgument(
+        fmt::format("a `quorum` of {} answers from {} workers: at most {}", options.quorum,
+                    options.workers, options.workers));
+  }
+  if (options.step_deadline < Duration::zero()) {
+    return Status::InvalidArgument("the `step_deadline` must be positive");
+  }
   if (options.start_timeout <= Duration::zero()) {
     return Status::InvalidArgument("the start timeout must be positive");
   }
@@ -229,9 +245,9 @@ void BulkSynchronous::SayThatStepIsLong() {
   long_step_due_ = now_ + taken;
 }
 
-void BulkSynchronous::Commit() {
+void BulkSynchronous::Commit(bool approximately) {
   step_seconds_.Add(ToSeconds(now_ - step_since_));
-  Do(CommitStep{step_});
+  Do(CommitStep{step_, approximately});
   phase_ = Phase::kCommitting;
 }
 

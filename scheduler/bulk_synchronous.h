@@ -54,7 +54,7 @@ class BulkSynchronous : public Scheduler {
   bool RejectedInStep(WorkerId worker) const;
   // Whether nobody else can be counted on but those whose answers were refused in this step.
   bool OnlyRejectedAreLeft() const;
-  void Commit();
+  void Commit(bool approximately = false);
   void Cancel(WorkerId worker);
   void End(Status status);
   void Say(std::string text);

@@ -10,7 +10,9 @@
 namespace motley {
 
 CodedScheduler::CodedScheduler(SchedulerOptions options, RowsToReplace rows_to_replace)
-    : BulkSynchronous(std::move(options)), rows_to_replace_(std::move(rows_to_replace)) {}
+    : BulkSynchronous(std::move(options)),
+      rows_to_replace_(std::move(rows_to_replace)),
+      early_(options_) {}
 
 void CodedScheduler::OnOther(const Event& event) {
   std::visit(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bulk-synchronous policy with gradient coding (MakeCodedScheduler). Every step is one plan's
-// code over the workers that are there; it ends as soon as what arrived decodes.
+// code over the workers that are there; it ends as soon as what arrived decodes, or, with code
+// "approximate", when EarlyEnd says so.
 //
 // A worker has one row to do, or the list of rows that its plan gives it, which it is told of when
 // the step opens. Rows whose workers are all overdue or gone are given to whoever is free next, the
@@ -13,6 +14,7 @@
 
 #include "scheduler/bulk_synchronous.h"
 #include "scheduler/deadline.h"
+#include "scheduler/early_end.h"
 #include "scheduler/open_step.h"
 #include "scheduler/plan.h"
 #include "scheduler/plan_pace.h"
@@ -46,7 +48,8 @@ class CodedScheduler final : public BulkSynchronous {
   void TickInStep() override;
   bool Open(StepId step, RowId row) const;
   void OpenStepNow() override;
-  void CloseStep();
+  void CloseStep(bool approximately = false);
+  bool GoOnWithout();
   void Probe();
   void GiveWork(WorkerId worker) override;
   void AssignOwn(WorkerId worker);
@@ -65,6 +68,7 @@ class CodedScheduler final : public BulkSynchronous {
   RowsToReplace rows_to_replace_;
   DeadlineModel deadlines_;
   OpenStepState open_;
+  EarlyEnd early_;
 
   Plan plan_;
   SteadySpeeds steady_;

@@ -23,6 +23,7 @@ bool CodedScheduler::Open(StepId step, RowId row) const {
 void CodedScheduler::OpenStepNow() {
   verdict_due_ = kNever;
   open_.Open(step_, *plan_.code);
+  early_.Open(plan_.code, now_);
   Do(OpenStep{step_, plan_.code});
   for (const WorkerId id : plan_.members) {
     if (!members_.Live(id) || RejectedInStep(id)) continue;
@@ -43,12 +44,13 @@ void CodedScheduler::OpenStepNow() {
 }
 
 Time CodedScheduler::StepDue() const {
-  return recheck_ ? now_ : std::min(open_.NextDue(), verdict_due_);
+  return recheck_ ? now_ : std::min({open_.NextDue(), verdict_due_, early_.Due()});
 }
 
 void CodedScheduler::TickInStep() {
   if (now_ >= verdict_due_) return GiveUpOnCode();
   if (open_.MarkOverdue(now_) || recheck_) ReplaceAbsent();
+  if (phase_ == Phase::kRunning) GoOnWithout();
 }
 
 Time CodedScheduler::AnswersDue() const {
@@ -135,12 +137,30 @@ void CodedScheduler::GiveWork(WorkerId worker) {
   const bool in_hand =
       std::all_of(own.begin(), own.end(), [this](RowId row) { return open_.InHand(row); });
   if (starved_ && in_hand) ReplaceAbsent();
-  if (members_[worker].free) AssignOwn(worker);
+  if (phase_ == Phase::kRunning && members_[worker].free) AssignOwn(worker);
+}
+
+// Whether the step ended with what is there, though that does not decode.
+bool CodedScheduler::GoOnWithout() {
+  if (!early_.wanted()) return false;
+  if (open_.NothingInHand()) {
+    Duration patience{};
+    for (const Assignment& late : open_.pending()) {
+      patience = std::max(patience, late.due - late.assigned);
+    }
+    early_.AllOverdue(now_, patience);
+  }
+  const bool at_work = !open_.pending().empty() || !open_.NothingInHand();
+  if (!early_.Enough(now_, at_work)) return false;
+  CloseStep(true);
+  return true;
 }
 
 void CodedScheduler::ReplaceAbsent() {
   starved_ = false;
   recheck_ = false;
+  // Where a step can do without rows, nobody computes another's; but it cannot do without any.
+  if (GoOnWithout() || (early_.wanted() && (early_.any() || !open_.NothingInHand()))) return;
   const std::vector<bool> absent = open_.Absent();
   if (std::find(absent.begin(), absent.end(), true) == absent.end()) return;
   std::vector<RowId> rows = rows_to_replace_(absent);
@@ -205,6 +225,8 @@ void CodedScheduler::On(const RowArrived& event) {
   }
   // Whoever else was given the row may stop and be of use elsewhere.
   for (const Assignment& other : open_.TakeOthers(event.row)) Drop(other);
+  early_.RowArrived(event.row);
+  if (GoOnWithout()) return;
   if (open_.AllArrived()) verdict_due_ = now_ + kVerdictPatience;
   if (starved_) ReplaceAbsent();
 }
@@ -232,8 +254,9 @@ void CodedScheduler::On(const StepDecodable& event) {
   CloseStep();
 }
 
-void CodedScheduler::CloseStep() {
-  Commit();
+void CodedScheduler::CloseStep(bool approximately) {
+  Commit(approximately);
+  early_.Close(approximately);
   std::vector<Assignment> left = open_.TakeEverything();
   for (const Assignment& assignment : left) CountLate(assignment, true);
   CancelThose(left);

@@ -26,6 +26,11 @@ struct SchedulerOptions {
   uint32_t partitions = 1;  // k
   std::string code = "none";
   uint32_t tolerate = 1;  // s; 0 for "none".
+  // With "approximate" only (early_end.h): rows that are enough for a step, 0 for all but
+  // `tolerate`; and how long a step waits for more than one, zero for as long as somebody is in
+  // time.
+  uint32_t quorum = 0;
+  Duration step_deadline{};
   Shares shares = Shares::kProportional;
   uint32_t batch = 1;       // Samples per step; a partition counts batch / partitions of them.
   uint64_t steps = 1;       // The job ends after this many.
@@ -149,6 +154,8 @@ struct CancelRow {
 // Finish the sum and apply the update; StepApplied follows.
 struct CommitStep {
   StepId step;
+  // It need not decode: the best sum of the rows that are there will do.
+  bool approximately = false;
 };
 // Send the worker away (it sent bad answers); WorkerLost follows.
 struct DropWorker {

@@ -79,6 +79,11 @@ void DigestObserver::OnCommand(const Command& command, Time now) {
   std::visit([this](const auto& each) { MixCommand(digest_, each); }, command);
 }
 
+void DigestObserver::OnStepApproximated(StepId step, const ApproximateSum& sum, Time) {
+  digest_.Mix(step);
+  for (const double weight : sum.weights) digest_.Mix(std::bit_cast<uint64_t>(weight));
+}
+
 void DigestObserver::OnStepApplied(StepId step, std::span<const float> parameters,
                                    double batch_loss, Time now) {
   digest_.Mix(step);

@@ -10,6 +10,7 @@ namespace motley {
 class DigestObserver final : public JobObserver {
  public:
   void OnCommand(const Command& command, Time now) override;
+  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
 

@@ -42,6 +42,9 @@ class ObserverFan final : public JobObserver {
   void OnVectorRefused(StepId step, WorkerId worker, Time now) override {
     for (JobObserver* each : observers_) each->OnVectorRefused(step, worker, now);
   }
+  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override {
+    for (JobObserver* each : observers_) each->OnStepApproximated(step, sum, now);
+  }
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override {
     for (JobObserver* each : observers_) each->OnStepDecoded(step, gradient, parameters, now);

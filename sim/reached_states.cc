@@ -24,6 +24,7 @@ bool SameRows(const CodeForm& a, const CodeForm& b) {
 const std::vector<std::string>& ReachedStates::All() {
   static const std::vector<std::string> all = {
       "answer late",
+      "approximate step",
       "answer not finite refused",
       "checkpoint not written, training went on",
       "checkpoint passed over",
@@ -88,6 +89,10 @@ void ReachedStates::OnLeaseReleased(StepId, WorkerId, std::span<const PartitionI
 }
 
 void ReachedStates::OnVectorRefused(StepId, WorkerId, Time) { Count("vector refused"); }
+
+void ReachedStates::OnStepApproximated(StepId, const ApproximateSum&, Time) {
+  Count("approximate step");
+}
 
 void ReachedStates::OnStepDecoded(StepId, std::span<const float>, std::span<const float>, Time) {
   if (form_->rows.empty()) return;  // Leases.

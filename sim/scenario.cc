@@ -20,6 +20,7 @@ constexpr uint64_t kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22;
 constexpr uint64_t kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31;
+constexpr uint64_t kApproximateDraws = 40;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -39,6 +40,7 @@ class Generator {
     MakeJob();
     LeaseInstead();
     SendSeveralInstead();
+    ApproximateInstead();
     MakeRandomFaults();
     MakeScript();
     MakePowerCuts();
@@ -168,6 +170,20 @@ class Generator {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, kMessageDraws);
     if (job.code != "adaptive" && random.Chance(0.125)) job.code = "multi-message";
+  }
+
+  // In an eighth of the scenarios. Steps of few samples vary much.
+  void ApproximateInstead() {
+    JobOptions& job = scenario_.options.job;
+    Random random(scenario_.options.seed, Stream::kSimulation, kApproximateDraws);
+    if (!random.Chance(0.16) || job.code == "adaptive" || job.code == "multi-message") return;
+    job.code = "approximate";
+    job.optimizer.learning_rate /= 10;
+    const double step = JobSeconds() / static_cast<double>(job.steps);
+    const double deadline = step * std::pow(20.0, random.NextDouble() - 0.3);
+    if (random.Chance(0.5)) job.step_deadline = FromSeconds(deadline);
+    const auto quorum = static_cast<uint32_t>(1 + random.Below(job.workers));
+    if (random.Chance(0.5)) job.quorum = quorum;
   }
 
   // Roughly how long the job takes when nothing happens.
@@ -356,6 +372,10 @@ std::string DescribeScenario(const Scenario& scenario) {
       NameOf(options), job.model.features, job.model.classes,
       scenario.data.sparse ? ", sparse" : "", scenario.data.rows(), job.batch, job.steps,
       job.optimizer.name, job.slice_length);
+  if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
+  if (job.step_deadline > Duration::zero()) {
+    text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));
+  }
   text += DescribeFaults(options.random_faults);
   for (const Fault& fault : options.faults) text += ", " + FormatFault(fault);
   const PowerCuts& cuts = options.power_cuts;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/saved_job.h"
+#include "sim/checkers/coverage_checker.h"
 #include "sim/checkers/gradient_checker.h"
 #include "sim/checkers/liveness_checker.h"
 #include "sim/checkers/placement_checker.h"
@@ -135,8 +136,8 @@ class Simulation {
         violations_, Time(FromSecondsSafe(options_.random_faults.until_seconds)),
         LivenessLimit(options_, data_, std::max(length, options_.vectors.modelled_length())));
     for (JobObserver* each : std::initializer_list<JobObserver*>{
-             &digest_, steps_.get(), &tiling_, gradients_.get(), &placement_, liveness_.get(),
-             faults_.get(), &reached_, observer}) {
+             &digest_, steps_.get(), &tiling_, &coverage_, gradients_.get(), &placement_,
+             liveness_.get(), faults_.get(), &reached_, observer}) {
       fan_.Add(each);
     }
     return Status::Ok();
@@ -275,6 +276,7 @@ class Simulation {
   ReachedStates reached_{options_.job};
   PlacementChecker placement_{violations_, options_.job.workers};
   TilingChecker tiling_{violations_, options_.job.workers};
+  CoverageChecker coverage_{violations_};
   std::unique_ptr<StepChecker> steps_;
   std::unique_ptr<GradientChecker> gradients_;
   std::unique_ptr<LivenessChecker> liveness_;

@@ -56,7 +56,7 @@ typedef struct motley_job_options {
   uint32_t workers;          /**< 0: as many as speeds, or 2. */
   uint32_t tolerate;         /**< Workers that may be missing without delay; with a code only. */
   const char* code;          /**< none (default), repetition, cyclic, heterogeneous,
-                                 group, rs, graph, adaptive */
+                                 group, rs, graph, approximate, adaptive */
   const char* shares;        /**< proportional (default), equal */
   const char* worker_speeds; /**< All-in-one: emulated speeds, "1,1,0.5". */
   const char* sample_time;   /**< Modelled time of a sample at speed 1, "2ms". */
@@ -91,6 +91,12 @@ typedef struct motley_job_options {
       taken when it is given here, and the newer goes aside, if it cannot be restored. */
   uint64_t resume_step;
   uint64_t given; /**< MOTLEY_GIVEN_...: meant, though they have the value of the default. */
+
+  /* When a step of code approximate ends though it is not exact. */
+  /** "50ms": then, with what came, at least one answer; NULL: when the others are overdue. */
+  const char* step_deadline;
+  uint32_t quorum;       /**< Or with so many answers; 0: all but `tolerate`, which are exact. */
+  uint32_t reserved_end; /**< 0 */
 } motley_job_options;
 
 /** Bits of motley_job_options.given: with `resume`, the default means "as it was" without them. */
@@ -100,7 +106,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2 };
   {                                                                                                \
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
-        NULL, 0, 0                                                                                 \
+        NULL, 0, 0, NULL, 0, 0                                                                     \
   }
 
 /**
@@ -136,8 +142,9 @@ enum {
   MOTLEY_EVENT_ROW_ASSIGNED = 5,  /**< step, row, worker */
   MOTLEY_EVENT_ROW_ARRIVED = 6,   /**< step, row, worker: in time */
   MOTLEY_EVENT_ROW_CANCELLED = 7, /**< step, worker, row: that one, or MOTLEY_ALL_ROWS */
-  MOTLEY_EVENT_STEP_DECODED = 8,  /**< step */
-  MOTLEY_EVENT_STEP_APPLIED = 9,  /**< step, loss: mean over its batch */
+  MOTLEY_EVENT_STEP_DECODED = 8,  /**< step, error */
+  MOTLEY_EVENT_STEP_APPLIED = 9,  /**< step, loss: mean over its batch; an estimate of it after a
+                                       step that was decoded with an error */
   MOTLEY_EVENT_NOTICE = 10,       /**< text, for people */
   MOTLEY_EVENT_CHECKPOINT = 11,   /**< step: so many steps are safe in a checkpoint */
   MOTLEY_EVENT_WARNING = 12       /**< text: why figures may not mean what they should */
@@ -155,6 +162,9 @@ typedef struct motley_event {
   uint32_t worker;
   double loss;
   const char* text; /**< During the call; never NULL. */
+  /** 0: the step's sum is exact. Else (code approximate) it is that of alpha_j times partition j's
+      gradient, with alpha_j of mean 1, and this is the mean of (alpha_j - 1)^2. */
+  double error;
 } motley_event;
 
 typedef void (*motley_event_callback)(void* context, const motley_event* event);
@@ -197,10 +207,14 @@ typedef struct motley_metrics {
   uint64_t steps_per_epoch; /**< 0: not known yet. */
   uint32_t workers_wanted;
   uint32_t reserved; /**< 0 */
+  /** Decoded with an error (motley_event); after the run also those of the runs it resumed. */
+  uint64_t approximate_steps;
+  double approximate_error;     /**< Mean over these steps. */
+  double max_approximate_error; /**< And the largest. */
 } motley_metrics;
 
 #define MOTLEY_METRICS_INIT \
-  { sizeof(motley_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(motley_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 MOTLEY_API motley_status motley_job_metrics(const motley_job* job, motley_metrics* metrics);
 

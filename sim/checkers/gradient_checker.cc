@@ -57,11 +57,18 @@ Status GradientChecker::Prepare(const JobOptions& job) {
   expected_.resize(count);
   MOTLEY_RETURN_IF_ERROR(direct_->Initialize(job.seed, expected_));
   serial_ = expected_;
-  if (job.resume == nullptr) return Status::Ok();
-  for (StepId step = 0; step < job.resume->step; ++step) MOTLEY_RETURN_IF_ERROR(StepSerially(step));
-  expected_ = *job.resume->parameters;
-  MOTLEY_RETURN_IF_ERROR(
-      optimizer_->Restore(job.resume->optimizer_steps, *job.resume->optimizer_state));
+  return job.resume == nullptr ? Status::Ok() : Resume(job);
+}
+
+Status GradientChecker::Resume(const JobOptions& job) {
+  const SavedJob& saved = *job.resume;
+  expected_ = *saved.parameters;
+  MOTLEY_RETURN_IF_ERROR(optimizer_->Restore(saved.optimizer_steps, *saved.optimizer_state));
+  if (job.code == "approximate") {
+    serial_ = expected_;
+    return serial_optimizer_->Restore(saved.optimizer_steps, *saved.optimizer_state);
+  }
+  for (StepId step = 0; step < saved.step; ++step) MOTLEY_RETURN_IF_ERROR(StepSerially(step));
   Compare(expected_);
   return Status::Ok();
 }
@@ -74,12 +81,14 @@ const std::vector<uint32_t>& GradientChecker::RowsOf(StepId step) {
   if (orders_epoch_ != schedule_.epoch(step)) orders_.assign(ranges.size(), {});
   orders_epoch_ = schedule_.epoch(step);
   rows_.clear();
+  rows_from_.clear();
   uint32_t first = 0;
   for (PartitionId p = 0; p < ranges.size(); ++p) {
     std::vector<uint32_t>& order = orders_[p];
     if (ranges[p].count > 0 && order.empty()) order = schedule_.Order(schedule_.epoch(step), p);
     for (uint32_t i = 0; i < ranges[p].count; ++i) {
       rows_.push_back(first + order.at(ranges[p].begin + i));
+      rows_from_.push_back(p);
     }
     first += schedule_.partition_sizes()[p];
   }
@@ -93,28 +102,50 @@ Result<GradientChecker::Direct> GradientChecker::Sum(StepId step,
   const std::span<const uint32_t> rows = RowsOf(step);
   Direct direct;
   direct.gradient.assign(parameters.size(), 0);
-  std::vector<float> piece(parameters.size());
-  for (size_t begin = 0; begin < rows.size(); begin += kPiece) {
-    const size_t count = std::min(kPiece, rows.size() - begin);
-    std::fill(piece.begin(), piece.end(), 0.0f);
-    double loss = 0;
-    MOTLEY_RETURN_IF_ERROR(direct_->Sum(*device_, step, parameters, data_,
-                                        rows.subspan(begin, count), never_cancelled_, piece, loss));
-    for (size_t i = 0; i < piece.size(); ++i) direct.gradient[i] += piece[i];
-    direct.scale += Norm(piece);
-    direct.loss += loss;
-    direct.loss_magnitude += std::abs(loss);
+  for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    const double weight = WeightOf(rows_from_[begin]);
+    end = begin + 1;
+    while (end < std::min(begin + kPiece, rows.size()) && WeightOf(rows_from_[end]) == weight) {
+      ++end;
+    }
+    MOTLEY_RETURN_IF_ERROR(
+        AddPiece(step, parameters, rows.subspan(begin, end - begin), weight, direct));
   }
   return direct;
+}
+
+double GradientChecker::WeightOf(PartitionId partition) const {
+  return approximate_ ? approximate_->coverage[partition] : 1;
+}
+
+Status GradientChecker::AddPiece(StepId step, std::span<const float> parameters,
+                                 std::span<const uint32_t> rows, double weight, Direct& direct) {
+  std::vector<float> piece(parameters.size(), 0);
+  double loss = 0;
+  MOTLEY_RETURN_IF_ERROR(
+      direct_->Sum(*device_, step, parameters, data_, rows, never_cancelled_, piece, loss));
+  for (size_t i = 0; i < piece.size(); ++i) direct.gradient[i] += weight * piece[i];
+  // Rows may cancel out where they overlap.
+  direct.scale += Norm(piece) * largest_weight_;
+  direct.loss += weight * loss;
+  direct.loss_magnitude += std::abs(loss) * largest_weight_;
+  return Status::Ok();
 }
 
 GradientChecker::Direct GradientChecker::KnownSum(StepId step, std::span<const float> parameters) {
   Direct direct;
   direct.gradient.assign(parameters.size(), 0);
-  const Quadratic::Sums sums =
-      quadratic_->Add(step, parameters, 0, quadratic_->partitions(), 1, direct.gradient);
-  direct.loss = direct.loss_magnitude = sums.loss;
-  direct.scale = sums.norms;
+  const uint32_t all = quadratic_->partitions();
+  for (PartitionId begin = 0, end = 0; begin < all; begin = end) {
+    const double weight = WeightOf(begin);
+    end = begin + 1;
+    while (end < all && (!approximate_ || WeightOf(end) == weight)) ++end;
+    const Quadratic::Sums sums =
+        quadratic_->Add(step, parameters, begin, end, weight, direct.gradient);
+    direct.loss += weight * sums.loss;
+    direct.loss_magnitude += sums.loss * largest_weight_;
+    direct.scale += sums.norms * largest_weight_;
+  }
   return direct;
 }
 
@@ -145,8 +176,22 @@ Status GradientChecker::StepSerially(StepId step) {
   return serial_optimizer_->Apply(*device_, gradient, schedule_.batch_size(step), serial_);
 }
 
+void GradientChecker::OnStepApproximated(StepId, const ApproximateSum& sum, Time) {
+  approximate_ = sum;
+  for (const double weight : sum.weights) {
+    largest_weight_ = std::max(largest_weight_, std::abs(weight));
+  }
+}
+
 void GradientChecker::OnStepDecoded(StepId step, std::span<const float> gradient,
                                     std::span<const float> parameters, Time) {
+  CheckStep(step, gradient, parameters);
+  approximate_.reset();
+  largest_weight_ = 1;
+}
+
+void GradientChecker::CheckStep(StepId step, std::span<const float> gradient,
+                                std::span<const float> parameters) {
   if (!SameBits(parameters, expected_)) {
     violations_.Add(
         fmt::format("I4: step {} used other parameters than those of its version", step));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// I4: every decoded gradient equals the direct sum over the step's batch, every update is the
+// I4: every decoded gradient equals the direct sum over the step's batch (in an approximate step
+// with every sample weighted as it was told), every update is the
 // optimizer's on that gradient to the bit, and the parameters follow a serial run that never heard
 // of workers.
 #pragma once
@@ -27,13 +28,15 @@ class GradientChecker final : public JobObserver {
   // Relative to the sum of the norms of the batch's pieces, in float32.
   static constexpr double kGradientTolerance = 1e-5;
 
-  // A job that resumes is checked from there on, against a serial run from its very start.
+  // A job that resumes is checked from there on, against a serial run from its very start; with
+  // approximate steps, whose weights of then nobody knows, from there on too.
   // `data` is borrowed. `quadratic`: what a cost-only job trains with; null for all others. Errors
   // are those of the gradient, optimizer and device.
   static Result<std::unique_ptr<GradientChecker>> Create(
       Violations& violations, const JobOptions& job, const DataSource& data,
       std::shared_ptr<Quadratic> quadratic = nullptr);
 
+  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
@@ -57,8 +60,14 @@ class GradientChecker final : public JobObserver {
   GradientChecker(Violations& violations, const JobOptions& job, const DataSource& data);
   Status Prepare(const JobOptions& job);
   const std::vector<uint32_t>& RowsOf(StepId step);
+  Status Resume(const JobOptions& job);
+  // What a partition counts in the sum of the step at hand.
+  double WeightOf(PartitionId partition) const;
   Result<Direct> Sum(StepId step, std::span<const float> parameters);
+  Status AddPiece(StepId step, std::span<const float> parameters, std::span<const uint32_t> rows,
+                  double weight, Direct& direct);
   Direct KnownSum(StepId step, std::span<const float> parameters);
+  void CheckStep(StepId step, std::span<const float> gradient, std::span<const float> parameters);
   void CheckGradient(StepId step, std::span<const float> gradient, const Direct& direct);
   Status StepSerially(StepId step);
   void Compare(std::span<const float> parameters);  // With the serial run's.
@@ -68,7 +77,10 @@ class GradientChecker final : public JobObserver {
   BatchSchedule schedule_;
   std::vector<std::vector<uint32_t>> orders_;  // Of this epoch, as far as they were needed.
   std::optional<uint64_t> orders_epoch_;
-  std::vector<uint32_t> rows_;  // Of this step.
+  std::vector<uint32_t> rows_;                 // Of this step.
+  std::vector<PartitionId> rows_from_;         // The partition of each.
+  std::optional<ApproximateSum> approximate_;  // How the step at hand ended; nothing: exactly.
+  double largest_weight_ = 1;                  // Of a row in it.
   std::optional<StepId> rows_step_;
   VirtualLoop loop_;  // Of the device; nothing is ever posted to it.
   std::unique_ptr<Device> device_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // I1: the version grows by one per commit, each step is applied once and in order.
-// I2: a step is committed only when what arrived decodes.
+// I2: a step is committed only when what arrived decodes, or as approximate when it does not.
 // I3: a row counts at most once per step, while the step is open, from somebody who was asked.
 #pragma once
 
@@ -25,6 +25,7 @@ class StepChecker final : public JobObserver {
   void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
   void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
+  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
@@ -38,6 +39,7 @@ class StepChecker final : public JobObserver {
   StepId next_;  // The version of the parameters.
   State state_ = State::kClosed;
   KeptForm form_;
+  bool approximate_ = false;  // As the open step was said to be.
   std::vector<bool> arrived_;
   std::vector<bool> assigned_rows_;
   std::vector<std::pair<RowId, WorkerId>> assigned_;  // One each, and few more.

@@ -93,6 +93,22 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   };
   refused("`role`", [](auto& o) { o.role = 3; });
   refused("`reserved`", [](auto& o) { o.reserved = 1; });
+  refused("`reserved_end`", [](auto& o) { o.reserved_end = 1; });
+  refused("`quorum`: with `code` none every step is exact", [](auto& o) { o.quorum = 1; });
+  refused("`step_deadline`: with `code` rs", [](auto& o) {
+    o.code = "rs";
+    o.step_deadline = "50ms";
+  });
+  refused("`quorum` 3: with 2 workers at most 2", [](auto& o) {
+    o.code = "approximate";
+    o.quorum = 3;
+  });
+  for (const char* text : {"soon", "0ms", "-1s", "50"}) {
+    refused("`step_deadline`", [text](auto& o) {
+      o.code = "approximate";
+      o.step_deadline = text;
+    });
+  }
   refused("`split`", [](auto& o) { o.split = 1.5; });
   refused("`memory_bytes`", [](auto& o) { o.memory_bytes = static_cast<uint64_t>(-1); });
   refused("`code`", [](auto& o) { o.code = "cyclical"; });

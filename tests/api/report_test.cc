@@ -77,6 +77,17 @@ TEST(TrainJson, HasTheDocumentedKeys) {
   }
 }
 
+TEST(TrainJson, ApproximateStepsAreCountedWithTheirError) {
+  Example example;
+  EXPECT_FALSE(nlohmann::json::parse(TrainJson(example.Report())).contains("approximate"));
+  example.plan.job.code = "approximate";
+  example.job.approximate = {.steps = 4, .error_sum = 0.5, .max_error = 0.25};
+  const auto json = nlohmann::json::parse(TrainJson(example.Report()));
+  EXPECT_EQ(json["approximate"]["steps"], 4);
+  EXPECT_DOUBLE_EQ(json["approximate"]["mean_error"], 0.125);
+  EXPECT_DOUBLE_EQ(json["approximate"]["max_error"], 0.25);
+}
+
 TEST(TrainJson, TellsWhyTheLastCheckpointFailed) {
   Example example;
   example.plan.job.checkpoint.every = 5;

@@ -3,6 +3,7 @@
 """Whole runs of the program: results, faults, processes."""
 
 import json
+import math
 import os
 import pathlib
 import pty
@@ -75,6 +76,33 @@ class Training(ProgramTest):
                 self.run_json("train", "--data", digits, *job, *more)["batch_loss"]
                 for more in (["--code", "none"], ["--code", "adaptive", *faults]))
             self.assertLess(abs(leased - serial), DIFFERENCE * serial, f"after {steps} steps")
+
+    def test_approximate_goes_on_without_a_paused_worker_and_says_what_is_left_out(self):
+        trace = self.folder / "approximate.json"
+        result = self.run_json("train", "--data", self.data, "--worker-speeds", "1,1,1,1",
+                               "--batch", 60, "--steps", 80, "--lr", 0.2, "--sample-time", "500us",
+                               "--quiet", "--code", "approximate", "--tolerate", 0,
+                               "--step-deadline", "100ms", "--fault", "pause:1@step=10,2s",
+                               "--trace", trace)
+        self.assertEqual(result["steps"], 80)
+        self.assertEqual(result["discarded_steps"], 0)
+        errors = [e["args"]["error"] for e in json.loads(trace.read_text())["traceEvents"]
+                  if e["ph"] == "X" and e["name"].endswith("collect")]
+        self.assertEqual(len(errors), 80)
+        left = [error for error in errors if error != 0]
+        record = result["approximate"]
+        self.assertEqual(len(left), record["steps"])
+        self.assertGreater(record["steps"], 0)
+        self.assertLess(record["steps"], 80)
+        self.assertGreater(min(left), 0)
+        self.assertAlmostEqual(sum(left) / len(left), record["mean_error"])
+        self.assertAlmostEqual(max(left), record["max_error"])
+        self.assertLess(result["workers"][1]["steps_in_time"], 80)  # Nobody waited for it.
+        self.assertLess(result["max_decode_error"], DIFFERENCE)  # Of what was said to be summed.
+        self.assertLess(result["final_loss"], 0.5 * math.log(4))
+        done = self.run_program("train", "--data", self.data, *JOB, "--code", "approximate",
+                                "--quorum", 2)
+        self.assertRegex(done.stdout, r"approximate: \d+ of 30 steps, error [\d.]+ mean [\d.]+ max")
 
     def test_adaptive_is_no_gradient_code(self):
         done = self.run_program("codes", "--speeds", "1,1", "--code", "adaptive", expect=2)

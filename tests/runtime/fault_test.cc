@@ -15,7 +15,9 @@ namespace {
 
 std::vector<std::string> CodeNames() {
   std::vector<std::string> names;
-  for (const GradientCode& code : GradientCodes()) names.push_back(code.name);
+  for (const GradientCode& code : GradientCodes()) {
+    if (code.name != std::string("approximate")) names.push_back(code.name);  // It need not wait.
+  }
   return names;
 }
 

@@ -115,7 +115,7 @@ TEST(Record, CountsStepsWhoseUpdateWasNeverApplied) {
   JobRecord record(1);
   const Time zero{};
   record.Opened(0, zero);
-  record.Decoded(1.5, 2);
+  record.Decoded(1.5, 2, nullptr);
   record.Applied(zero + std::chrono::seconds(2));
   record.Opened(1, zero + std::chrono::seconds(3));
   record.Opened(1, zero + std::chrono::seconds(4));  // Again.

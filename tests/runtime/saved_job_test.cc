@@ -37,6 +37,7 @@ JobDescription Example() {
                    .audited_steps = 3,
                    .max_decode_error = 1e-7,
                    .max_amplification = 4,
+                   .approximate = {.steps = 2, .error_sum = 0.5, .max_error = 0.375},
                    .first_loss = 0,
                    .batch_loss = {1.0 / 3, 0.2}};
   return about;
@@ -58,6 +59,9 @@ TEST(JobDescription, IsReadBackToTheBit) {
   ASSERT_TRUE(back.ok()) << back.status().ToString();
   EXPECT_EQ(ToJson(*back), ToJson(about));
   EXPECT_EQ(back->history.batch_loss, about.history.batch_loss);
+  EXPECT_EQ(back->history.approximate.steps, about.history.approximate.steps);
+  EXPECT_EQ(back->history.approximate.error_sum, about.history.approximate.error_sum);
+  EXPECT_EQ(back->history.approximate.max_error, about.history.approximate.max_error);
   EXPECT_EQ(back->meaning.input_scale, about.meaning.input_scale);
   EXPECT_EQ(back->fingerprint, about.fingerprint);
 }

@@ -57,7 +57,9 @@ Script::Lines Script::Show(const std::vector<Command>& commands) {
       [&](const CancelRow& c) {
         lines.push_back(fmt::format("cancel {} step {} row {}", c.worker, c.step, c.row));
       },
-      [&](const CommitStep& c) { lines.push_back(fmt::format("commit {}", c.step)); },
+      [&](const CommitStep& c) {
+        lines.push_back(fmt::format("commit {}{}", c.step, c.approximately ? " as it is" : ""));
+      },
       [&](const DropWorker& c) { lines.push_back(fmt::format("drop {}", c.worker)); },
       [&](const EndJob& c) {
         end_status_ = c.status;

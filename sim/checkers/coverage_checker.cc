@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checkers/coverage_checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "coding/approximate.h"
+
+namespace motley {
+namespace {
+
+constexpr double kRounding = 1e-9;  // Of weights and coverage, in double.
+constexpr double kBest = 1e-6;      // Two ways of least squares.
+
+}  // namespace
+
+void CoverageChecker::OnStepOpened(StepId step, const CodeForm& form, Time) {
+  form_.Open(form);
+  step_ = step;
+  arrived_.assign(form.workers, false);
+}
+
+void CoverageChecker::OnRowArrived(StepId step, RowId row, WorkerId, Time) {
+  if (step == step_ && row < arrived_.size()) arrived_[row] = true;
+}
+
+void CoverageChecker::OnStepApproximated(StepId step, const ApproximateSum& sum, Time) {
+  if (!form_.known() || step != step_ || form_->name != "approximate") {
+    violations_.Add(fmt::format("I12: step {} ended approximately, and is none that may", step));
+    return;
+  }
+  if (sum.weights.size() != form_->workers || sum.coverage.size() != form_->partitions) {
+    violations_.Add(fmt::format("I12: step {}: {} weights and {} coverages for {} rows of {}", step,
+                                sum.weights.size(), sum.coverage.size(), form_->workers,
+                                form_->partitions));
+    return;
+  }
+  CheckWeights(step, sum);
+  CheckCoverage(step, sum);
+}
+
+void CoverageChecker::CheckWeights(StepId step, const ApproximateSum& sum) {
+  for (RowId row = 0; row < arrived_.size(); ++row) {
+    if (sum.weights[row] == 0 || arrived_[row]) continue;
+    violations_.Add(fmt::format("I12: row {} counts in step {} and did not come", row, step));
+  }
+  const auto best = SolveLeastSquares(*form_, arrived_);
+  if (!best.ok() || !(best->error < 1)) {
+    violations_.Add(fmt::format("I12: step {} ended without any row", step));
+    return;
+  }
+  const double least = best->error / (1 - best->error);  // Scaled to be unbiased.
+  if (!(std::abs(sum.error - least) <= kBest * (1 + least))) {
+    violations_.Add(fmt::format("I12: step {} ended with error {}, and the best is {}", step,
+                                sum.error, least));
+  }
+}
+
+void CoverageChecker::CheckCoverage(StepId step, const ApproximateSum& sum) {
+  std::vector<double> coverage(form_->partitions, 0);
+  double largest = 1;
+  for (RowId row = 0; row < arrived_.size(); ++row) {
+    largest = std::max(largest, std::abs(sum.weights[row]));
+    for (const CodeEntry& entry : form_->rows[row]) {
+      coverage[entry.partition] += sum.weights[row] * entry.coefficient.real();
+    }
+  }
+  double gap = 0, total = 0, squares = 0;
+  for (PartitionId p = 0; p < coverage.size(); ++p) {
+    gap = std::max(gap, std::abs(coverage[p] - sum.coverage[p]));
+    total += sum.coverage[p];
+    squares += (sum.coverage[p] - 1) * (sum.coverage[p] - 1);
+  }
+  const double k = form_->partitions;
+  if (!(gap <= kRounding * largest) || !(std::abs(total / k - 1) <= kRounding) ||
+      !(std::abs(squares / k - sum.error) <= kRounding * (1 + sum.error)) || !(sum.error > 0)) {
+    violations_.Add(fmt::format(
+        "I12: step {}: a coverage {:.3g} off its weights, of mean {}, error {} told for {}", step,
+        gap, total / k, sum.error, squares / k));
+  }
+}
+
+}  // namespace motley
