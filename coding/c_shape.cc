@@ -27,6 +27,7 @@ std::vector<uint32_t> JoinedAccumulators(const CodeForm& form) {
 
 CShape ShapeOfC(const CodeForm& form) {
   if (!form.nodes.empty()) return CShape::kNodes;
+  if (form.parts > 1) return CShape::kDense;
   for (const Complex& v : form.v) {
     if (v != Complex(1)) return CShape::kDense;
   }
@@ -50,7 +51,9 @@ std::vector<CBlock> BlocksOfC(const CodeForm& form) {
     bool decodes = false;
     CBlock block;
     for (uint32_t t = 0; t < form.accumulators; ++t) {
-      decodes |= root[t] == r && form.v[t] != Complex(0);
+      const Complex* v = form.v.data() + size_t{t} * form.parts;
+      decodes |= root[t] == r &&
+                 std::any_of(v, v + form.parts, [](Complex each) { return each != Complex(0); });
     }
     for (RowId row = 0; row < form.workers; ++row) {
       const auto in_block = [&](uint32_t t) {

@@ -12,7 +12,7 @@ enum class CShape {
   kNodes,    // C[t,i] = z_i^t: any s rows may be missing, never more.
   kClasses,  // Each row in at most one accumulator, with weight 1; v = 1: one whole class is
              // enough.
-  kDense,    // Anything else.
+  kDense,    // Anything else; all with parts.
 };
 
 // Precondition: !form.tiling().

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <Eigen/Dense>
 #include <algorithm>
+#include <utility>
 
 #include "coding/c_shape.h"
 #include "coding/decoder.h"
@@ -51,23 +52,25 @@ T Convert(Complex value) {
   }
 }
 
-// The x of least norm with x C_S = 0 and x v = 1.
+// The x of least norm with x C_S = 0 and x V = I.
 template <typename T>
 std::vector<Complex> LeastNormWeights(const CodeForm& form, std::span<const RowId> missing) {
   using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
-  using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
-  const auto conditions = static_cast<Eigen::Index>(missing.size()) + 1;
-  Matrix matrix(conditions, Eigen::Index{form.accumulators});
+  const auto lost = static_cast<Eigen::Index>(missing.size());
+  const Eigen::Index parts = form.parts;
+  Matrix matrix(lost + parts, Eigen::Index{form.accumulators});
   for (Eigen::Index t = 0; t < matrix.cols(); ++t) {
-    for (Eigen::Index i = 0; i + 1 < conditions; ++i) {
+    for (Eigen::Index i = 0; i < lost; ++i) {
       matrix(i, t) = Convert<T>(form.C(static_cast<uint32_t>(t), missing[i]));
     }
-    matrix(conditions - 1, t) = Convert<T>(form.v[t]);
+    for (uint32_t u = 0; u < parts; ++u) {
+      matrix(lost + u, t) = Convert<T>(form.V(static_cast<uint32_t>(t), u));
+    }
   }
-  Vector rhs = Vector::Zero(conditions);
-  rhs(conditions - 1) = 1;
-  const Vector x = matrix.completeOrthogonalDecomposition().solve(rhs);
-  return {x.data(), x.data() + x.size()};
+  Matrix rhs = Matrix::Zero(matrix.rows(), parts);
+  rhs.bottomRows(parts).setIdentity();
+  const Matrix x = matrix.completeOrthogonalDecomposition().solve(rhs);
+  return {x.data(), x.data() + x.size()};  // Column-major: part by part.
 }
 
 std::vector<Complex> Weights(const CodeForm& form, CShape shape, std::span<const RowId> missing) {
@@ -79,26 +82,38 @@ std::vector<Complex> Weights(const CodeForm& form, CShape shape, std::span<const
                                     : LeastNormWeights<Complex>(form, missing);
 }
 
+// |x V - I|, at its worst for part u.
+double MissedTarget(const CodeForm& form, std::span<const Complex> x, uint32_t u) {
+  double worst = 0;
+  for (uint32_t part = 0; part < form.parts; ++part) {
+    Complex target = part == u ? -1 : 0;
+    for (uint32_t r = 0; r < form.accumulators; ++r) target += x[r] * form.V(r, part);
+    worst = std::max(worst, std::abs(target));
+  }
+  return worst;
+}
+
 // a = x C with zeros for the missing rows; what that throws away bounds the residual, since
-// x C B = (x v) 1^T.
+// x C B = x V for every partition.
 DecodingVector FromWeights(const CodeForm& form, std::vector<Complex> x,
                            std::span<const RowId> missing) {
   DecodingVector result;
-  result.a.assign(form.workers, 0);
-  Complex target = 0;
-  for (uint32_t r = 0; r < form.accumulators; ++r) {
-    target += x[r] * form.v[r];
-    if (x[r] == Complex(0)) continue;
-    const Complex* c = form.c.data() + size_t{r} * form.workers;
-    for (RowId row = 0; row < form.workers; ++row) result.a[row] += x[r] * c[row];
-  }
-  double lost = 0;
-  for (RowId row : missing) {
-    lost += std::abs(result.a[row]);
-    result.a[row] = 0;
+  const size_t m = form.parts;
+  result.a.assign(form.workers * m, 0);
+  for (uint32_t u = 0; u < m; ++u) {
+    const std::span<const Complex> weights =
+        std::span(x).subspan(size_t{u} * form.accumulators, form.accumulators);
+    for (uint32_t r = 0; r < form.accumulators; ++r) {
+      if (weights[r] == Complex(0)) continue;
+      const Complex* c = form.c.data() + size_t{r} * form.workers;
+      for (RowId row = 0; row < form.workers; ++row) result.a[row * m + u] += weights[r] * c[row];
+    }
+    double lost = 0;
+    for (RowId row : missing) lost += std::abs(std::exchange(result.a[row * m + u], 0));
+    result.residual =
+        std::max(result.residual, MissedTarget(form, weights, u) + lost * LargestCoefficient(form));
   }
   result.x = std::move(x);
-  result.residual = std::abs(target - 1.0) + lost * LargestCoefficient(form);
   return result;
 }
 

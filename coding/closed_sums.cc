@@ -8,6 +8,7 @@
 #include "coding/combine.h"
 #include "coding/decoder_checks.h"
 #include "coding/noise_floor.h"
+#include "coding/part_sums.h"
 #include "coding/slice_sums.h"
 
 namespace motley {
@@ -79,15 +80,15 @@ class ClosedSums final : public SliceSums {
     amplification_ = std::max(amplification_, solution.amplification);
     // `sum` may be the home of the first accumulator, which is the first term if it is one.
     const double noise = RoundingOfPairs(solution.amplification, rows_there_[slice]);
-    ChooseTerms([&](uint32_t r) { return solution.x[r]; });
-    if (sum.size() <= kCombineGrain) {
-      WritePart(slice, noise, 0, sum, terms_);
-      return Status::Ok();
+    const uint32_t accumulators = context_.form.accumulators;
+    for (uint32_t part = 0; part < context_.form.parts; ++part) {
+      const Complex* x = solution.x.data() + size_t{part} * accumulators;
+      ChooseTerms([x](uint32_t r) { return x[r]; });
+      const size_t begin = context_.layout.begin(slice);
+      const FloatRange range = InPart(begin, begin + context_.layout.size(slice),
+                                      context_.layout.length, part, sum.size());
+      if (range.size > 0) WritePart(slice, noise, sum.subspan(range.begin, range.size));
     }
-    context_.parallel.For(sum.size(), kCombineGrain, [&](size_t begin, size_t end) {
-      std::vector<const float*> terms;
-      WritePart(slice, noise, begin, sum.subspan(begin, end - begin), terms);
-    });
     return Status::Ok();
   }
 
@@ -181,8 +182,16 @@ class ClosedSums final : public SliceSums {
     return std::accumulate(parts.begin(), parts.end(), 0.0);
   }
 
+  void WritePart(size_t slice, double noise, std::span<float> part) {
+    if (part.size() <= kCombineGrain) return WriteTask(slice, noise, 0, part, terms_);
+    context_.parallel.For(part.size(), kCombineGrain, [&](size_t begin, size_t end) {
+      std::vector<const float*> terms;
+      WriteTask(slice, noise, begin, part.subspan(begin, end - begin), terms);
+    });
+  }
+
   // `terms` is room.
-  void WritePart(size_t slice, double noise, size_t begin, std::span<float> part,
+  void WriteTask(size_t slice, double noise, size_t begin, std::span<float> part,
                  std::vector<const float*>& terms) const {
     terms.clear();
     for (uint32_t r : used_) terms.push_back(Accumulator(r, slice) + begin);

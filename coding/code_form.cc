@@ -13,6 +13,25 @@ namespace {
 
 bool Finite(Complex value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
 
+Status CheckParts(const CodeForm& form) {
+  if (form.parts < 1 || form.parts > kMaxParts ||
+      (form.parts > 1 && (form.tiling() || !form.nodes.empty()))) {
+    return Status::InvalidArgument(
+        fmt::format("answers of {} parts: 1 to {} are possible, and more than one only with a C "
+                    "that is not told by nodes",
+                    form.parts, kMaxParts));
+  }
+  if (form.parts == 1 && form.other_parts.empty()) return Status::Ok();
+  bool whole = form.other_parts.size() == form.workers;
+  for (RowId row = 0; whole && row < form.workers; ++row) {
+    const auto& others = form.other_parts[row];
+    whole = others.size() == form.rows[row].size() * (form.parts - 1) &&
+            std::all_of(others.begin(), others.end(), Finite);
+  }
+  if (whole) return Status::Ok();
+  return Status::InvalidArgument("the code lacks finite coefficients of some parts");
+}
+
 Status CheckSizes(const CodeForm& form) {
   const size_t c_size = size_t{form.accumulators} * form.workers;
   if (form.workers == 0 || form.partitions == 0) {
@@ -23,9 +42,10 @@ Status CheckSizes(const CodeForm& form) {
                                                form.stragglers, form.owners()));
   }
   if (form.rows.size() != form.workers || form.c.size() != c_size ||
-      form.v.size() != form.accumulators) {
+      form.v.size() != size_t{form.accumulators} * form.parts) {
     return Status::InvalidArgument("the code's rows, C or v do not have the stated sizes");
   }
+  MOTLEY_RETURN_IF_ERROR(CheckParts(form));
   if (!form.nodes.empty() && form.nodes.size() != form.workers) {
     return Status::InvalidArgument("the code does not have one node per worker");
   }
@@ -65,24 +85,28 @@ Status CheckRows(const CodeForm& form) {
   return Status::InvalidArgument(fmt::format("no row holds partition {}", missing - held.begin()));
 }
 
-// C B = v 1^T, one accumulator at a time.
+// C B = V, one accumulator and part at a time.
 Status CheckC(const CodeForm& form) {
   std::vector<Complex> sums(form.partitions);
   for (uint32_t r = 0; r < form.accumulators; ++r) {
-    std::fill(sums.begin(), sums.end(), Complex(0));
-    double largest = std::abs(form.v[r]);
-    for (RowId row = 0; row < form.workers; ++row) {
-      const Complex c = form.C(r, row);
-      if (c == Complex(0)) continue;
-      for (const CodeEntry& entry : form.rows[row]) {
-        const Complex term = c * entry.coefficient;
-        largest = std::max(largest, std::abs(term));
-        sums[entry.partition] += term;
+    for (uint32_t part = 0; part < form.parts; ++part) {
+      std::fill(sums.begin(), sums.end(), Complex(0));
+      const Complex wanted = form.V(r, part);
+      double largest = std::abs(wanted);
+      for (RowId row = 0; row < form.workers; ++row) {
+        const Complex c = form.C(r, row);
+        if (c == Complex(0)) continue;
+        for (size_t e = 0; e < form.rows[row].size(); ++e) {
+          const Complex term = c * form.B(row, e, part);
+          largest = std::max(largest, std::abs(term));
+          sums[form.rows[row][e].partition] += term;
+        }
       }
-    }
-    for (const Complex& sum : sums) {
-      if (!(std::abs(sum - form.v[r]) <= 1e-9 * largest)) {
-        return Status::InvalidArgument(fmt::format("C B = v 1^T does not hold in row {} of C", r));
+      for (const Complex& sum : sums) {
+        if (!(std::abs(sum - wanted) <= 1e-9 * largest)) {
+          return Status::InvalidArgument(
+              fmt::format("C B = v 1^T does not hold in row {} of C", r));
+        }
       }
     }
   }
@@ -158,23 +182,33 @@ double LargestCoefficient(const CodeForm& form) {
   for (const auto& row : form.rows) {
     for (const CodeEntry& entry : row) largest = std::max(largest, std::abs(entry.coefficient));
   }
+  for (const auto& row : form.other_parts) {
+    for (const Complex& coefficient : row) largest = std::max(largest, std::abs(coefficient));
+  }
   return largest;
 }
 
 double DecodingResidual(const CodeForm& form, std::span<const Complex> a) {
-  MOTLEY_ASSERT(a.size() == form.workers);
-  std::vector<Complex> sums(form.partitions, Complex(-1));
-  for (RowId row = 0; row < form.workers; ++row) {
-    if (a[row] == Complex(0)) continue;
-    for (const CodeEntry& entry : form.rows[row]) {
-      sums[entry.partition] += a[row] * entry.coefficient;
-    }
-  }
+  const size_t m = form.parts;
+  MOTLEY_ASSERT(a.size() == form.workers * m);
+  std::vector<Complex> sums(form.partitions);
   double residual = 0;
-  for (const Complex& sum : sums) {
-    const double size = std::abs(sum);
-    if (std::isnan(size)) return size;
-    residual = std::max(residual, size);
+  for (uint32_t decoded = 0; decoded < m; ++decoded) {
+    for (uint32_t part = 0; part < m; ++part) {
+      std::fill(sums.begin(), sums.end(), Complex(part == decoded ? -1 : 0));
+      for (RowId row = 0; row < form.workers; ++row) {
+        const Complex weight = a[row * m + decoded];
+        if (weight == Complex(0)) continue;
+        for (size_t e = 0; e < form.rows[row].size(); ++e) {
+          sums[form.rows[row][e].partition] += weight * form.B(row, e, part);
+        }
+      }
+      for (const Complex& sum : sums) {
+        const double size = std::abs(sum);
+        if (std::isnan(size)) return size;
+        residual = std::max(residual, size);
+      }
+    }
   }
   return residual;
 }

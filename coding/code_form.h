@@ -18,6 +18,11 @@
 // Several rows per worker. `lists` says which rows each worker computes, one after the other, each
 // with a vector of its own that counts as soon as it is there. Rows then have disjoint supports,
 // and copies are one row on several lists: whoever has it first answers it.
+//
+// Parts. With m > 1 gradients are cut into m parts (part_sums.h), an answer is as long as one of
+// them, y_i = sum_j sum_u B[i,j,u] g_j[part u], and C B[.,j,u] = V[.,u] for every partition j. The
+// server ends with part u = sum_r X[u,r] A_r, where X C = 0 on the missing rows and X V = I (Ye and
+// Abbe, ICML 2018). What is said above is the case m = 1.
 #pragma once
 
 #include <complex>
@@ -33,6 +38,9 @@ namespace motley {
 
 using Complex = std::complex<double>;
 
+// Of a code; more would be shorter than they are worth.
+inline constexpr uint32_t kMaxParts = 32;
+
 // What a coefficient multiplies. Packed: coordinates (g[2t], g[2t+1]) are one complex number, so a
 // complex code costs no extra traffic; vectors then have even length.
 enum class Field { kReal, kComplexPacked };
@@ -43,7 +51,7 @@ struct CodeEntry {
 };
 
 struct CodeForm {
-  std::string name;  // "none", "repetition", "cyclic", "heterogeneous", "rs".
+  std::string name;  // "none", "repetition", "cyclic", ...: see codes.cc.
   Field field = Field::kReal;
   uint32_t workers = 0;                      // n: rows of B, one per worker if there are no lists.
   uint32_t partitions = 0;                   // k: columns of B, the job's fine partitions.
@@ -53,9 +61,14 @@ struct CodeForm {
   // one.
   std::vector<std::vector<RowId>> lists;
 
+  uint32_t parts = 1;  // m; 1 for the tiling form.
+  // B[i,j,u] for u >= 1, entry by entry m - 1 of them; an entry's own coefficient is that of part
+  // 0.
+  std::vector<std::vector<Complex>> other_parts;  // Per row; empty where m = 1.
+
   uint32_t accumulators = 0;  // Rows of C; 0 for the tiling form.
   std::vector<Complex> c;     // C, row-major, accumulators x workers.
-  std::vector<Complex> v;     // C B = v 1^T.
+  std::vector<Complex> v;     // V, row-major, accumulators x parts: C B = v 1^T.
   // Where C[t,i] = z_i^t with distinct z_i != 0, and v = e_0: the nodes z_i (0 for an empty row).
   // Decoding vectors then are products; empty for every other code.
   std::vector<Complex> nodes;
@@ -66,6 +79,12 @@ struct CodeForm {
     return lists.empty() ? workers : static_cast<uint32_t>(lists.size());
   }
   Complex C(uint32_t accumulator, RowId row) const { return c[accumulator * workers + row]; }
+  Complex V(uint32_t accumulator, uint32_t part) const { return v[accumulator * parts + part]; }
+  // B[row, partition of the row's entry, part].
+  Complex B(RowId row, size_t entry, uint32_t part) const {
+    return part == 0 ? rows[row][entry].coefficient
+                     : other_parts[row][entry * (parts - 1) + part - 1];
+  }
 };
 
 // By worker, its rows that hold something, in its order.
@@ -76,13 +95,14 @@ std::vector<bool> RowsOfWorkers(const CodeForm& form, const std::vector<bool>& w
 // max |B|: the stored one, or worked out.
 double LargestCoefficient(const CodeForm& form);
 
-// Largest |a B - 1| over all partitions for a decoding vector `a` of n entries.
+// Largest |a B - 1| over all partitions (and pairs of parts) for a decoding vector `a` of n entries
+// (n x parts, row-major).
 double DecodingResidual(const CodeForm& form, std::span<const Complex> a);
 
 // Fine when the form is what it claims: sizes, sorted rows, every partition on a row, field, and
-// C B = v 1^T within 1e-9 of the largest term; or every coefficient 1 without C. A row may be empty
-// (a worker too slow for one partition): nobody needs its answer. Lists: disjoint rows without C,
-// each on s + 1 of them, none twice on one. Otherwise kInvalidArgument.
+// C B = V for every partition within 1e-9 of the largest term; or every coefficient 1 without C. A
+// row may be empty (a worker too slow for one partition): nobody needs its answer. Lists: disjoint
+// rows without C, each on s + 1 of them, none twice on one. Otherwise kInvalidArgument.
 Status Validate(const CodeForm& form);
 
 }  // namespace motley

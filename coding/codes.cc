@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "coding/approximate_code.h"
@@ -13,6 +14,7 @@
 #include "coding/none_code.h"
 #include "coding/repetition_code.h"
 #include "coding/rs_code.h"
+#include "coding/short_code.h"
 
 namespace motley {
 namespace {
@@ -20,7 +22,7 @@ namespace {
 // Coefficients in B (24 bytes each) that are surely a mistake.
 constexpr uint64_t kMostCoefficients = uint64_t{1} << 28;
 
-Status CheckRequest(const CodeRequest& request) {
+Status CheckRequest(std::string_view name, const CodeRequest& request) {
   const size_t workers = request.speeds.size();
   if (workers == 0) return Status::InvalidArgument("a code needs at least one worker");
   for (size_t i = 0; i < workers; ++i) {
@@ -39,7 +41,8 @@ Status CheckRequest(const CodeRequest& request) {
         fmt::format("{} partitions are too few for {} workers: at least one each",
                     request.partitions, workers));
   }
-  const uint64_t coefficients = uint64_t{request.partitions} * (uint64_t{request.stragglers} + 1);
+  const uint64_t parts = name == "short" ? std::min(request.parts, kMaxParts) : 1;
+  const uint64_t coefficients = request.partitions * (request.stragglers + parts) * parts;
   if (coefficients > kMostCoefficients) {
     return Status::InvalidArgument(fmt::format(
         "{} partitions with {} stragglers need {} coefficients, more than {}: use fewer "
@@ -71,15 +74,22 @@ const std::vector<GradientCode>& GradientCodes() {
        &BuildMultiMessageCode, true},
       {"approximate", "copies as of repetition; a step need not wait for what exactness takes",
        &BuildApproximateCode, true},
+      {"short", "answers 1/m as long as a gradient, for s + m copies; for thin links (Ye and Abbe)",
+       &BuildShortCode, true},
   };
   return codes;
+}
+
+uint32_t CopiesOf(std::string_view code, uint32_t stragglers, uint32_t parts) {
+  if (code == "none") return 1;
+  return stragglers + (code == "short" ? parts : 1);
 }
 
 Result<CodeForm> BuildCode(std::string_view name, const CodeRequest& request) {
   std::string names;
   for (const GradientCode& code : GradientCodes()) {
     if (name == code.name) {
-      MOTLEY_RETURN_IF_ERROR(CheckRequest(request));
+      MOTLEY_RETURN_IF_ERROR(CheckRequest(name, request));
       return code.build(request);
     }
     names += names.empty() ? code.name : fmt::format(", {}", code.name);

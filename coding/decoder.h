@@ -11,8 +11,9 @@
 namespace motley {
 
 struct DecodingVector {
-  std::vector<Complex> a;    // n entries, zero on the missing rows: a B = (1, ..., 1).
-  std::vector<Complex> x;    // Accumulator weights with a = x C; only from SolveClosed.
+  std::vector<Complex> a;  // n entries, zero on the missing rows: a B = (1, ..., 1).
+  std::vector<Complex> x;  // Accumulator weights with a = x C; only from SolveClosed.
+  // With parts (code_form.h): a is n x parts, x is parts x accumulators, both row-major.
   double residual = 0;       // max |a B - 1|; from SolveClosed a bound on it.
   double amplification = 0;  // ||a||_inf * max|B|: how much rounding of one answer can grow.
 };

@@ -7,17 +7,18 @@
 namespace motley {
 namespace {
 
-// Columns of B, each a list of (row, coefficient) in ascending order of rows, restricted to the
-// rows that are present; runs of equal columns once, because codes give whole runs the same
-// coefficients.
+// Columns of B of one part, each a list of (row, coefficient) in ascending order of rows,
+// restricted to the rows that are present; runs of equal columns once, because codes give whole
+// runs the same coefficients.
 using Column = std::vector<std::pair<RowId, Complex>>;
 
-std::vector<Column> DistinctColumns(const CodeForm& form, const std::vector<bool>& present) {
+std::vector<Column> DistinctColumns(const CodeForm& form, const std::vector<bool>& present,
+                                    uint32_t part) {
   std::vector<Column> columns(form.partitions);
   for (RowId row = 0; row < form.workers; ++row) {
     if (!present[row]) continue;
-    for (const CodeEntry& entry : form.rows[row]) {
-      columns[entry.partition].emplace_back(row, entry.coefficient);
+    for (size_t e = 0; e < form.rows[row].size(); ++e) {
+      columns[form.rows[row][e].partition].emplace_back(row, form.B(row, e, part));
     }
   }
   columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
@@ -33,20 +34,32 @@ T Convert(Complex value) {
   }
 }
 
+// For each part a column of weights that give 1 on its columns and 0 on those of the others.
 template <typename T>
-std::vector<Complex> LeastSquares(const CodeForm& form, const std::vector<Column>& columns) {
+std::vector<Complex> LeastSquares(const CodeForm& form, const std::vector<bool>& present) {
   using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
-  using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
-  Matrix transposed =
-      Matrix::Zero(static_cast<Eigen::Index>(columns.size()), Eigen::Index{form.workers});
-  for (size_t j = 0; j < columns.size(); ++j) {
-    for (const auto& [row, coefficient] : columns[j]) {
-      transposed(static_cast<Eigen::Index>(j), row) = Convert<T>(coefficient);
+  std::vector<std::vector<Column>> columns;
+  size_t count = 0;
+  for (uint32_t part = 0; part < form.parts; ++part) {
+    columns.push_back(DistinctColumns(form, present, part));
+    count += columns.back().size();
+  }
+  const auto conditions = static_cast<Eigen::Index>(count);
+  Matrix transposed = Matrix::Zero(conditions, Eigen::Index{form.workers});
+  Matrix wanted = Matrix::Zero(conditions, Eigen::Index{form.parts});
+  Eigen::Index next = 0;
+  for (uint32_t part = 0; part < form.parts; ++part) {
+    for (const Column& column : columns[part]) {
+      for (const auto& [row, coefficient] : column) transposed(next, row) = Convert<T>(coefficient);
+      wanted(next++, part) = 1;
     }
   }
-  const Vector a = transposed.completeOrthogonalDecomposition().solve(
-      Vector(Vector::Ones(static_cast<Eigen::Index>(columns.size()))));
-  return {a.data(), a.data() + a.size()};
+  const Matrix a = transposed.completeOrthogonalDecomposition().solve(wanted);
+  std::vector<Complex> by_row;
+  for (Eigen::Index row = 0; row < a.rows(); ++row) {
+    for (Eigen::Index part = 0; part < a.cols(); ++part) by_row.emplace_back(a(row, part));
+  }
+  return by_row;
 }
 
 }  // namespace
@@ -54,12 +67,11 @@ std::vector<Complex> LeastSquares(const CodeForm& form, const std::vector<Column
 Result<DecodingVector> SolveGeneral(const CodeForm& form, const std::vector<bool>& present,
                                     const DecodeLimits& limits) {
   MOTLEY_RETURN_IF_ERROR(CheckPresent(form, present));
-  const std::vector<Column> columns = DistinctColumns(form, present);
   DecodingVector result;
-  result.a = form.field == Field::kReal ? LeastSquares<double>(form, columns)
-                                        : LeastSquares<Complex>(form, columns);
+  result.a = form.field == Field::kReal ? LeastSquares<double>(form, present)
+                                        : LeastSquares<Complex>(form, present);
   for (RowId row = 0; row < form.workers; ++row) {
-    if (!present[row]) result.a[row] = 0;
+    if (!present[row]) std::fill_n(result.a.begin() + row * form.parts, form.parts, Complex(0));
   }
   result.residual = DecodingResidual(form, result.a);
   return Accept(form, std::move(result), MissingRows(form, present).size(), limits);

@@ -19,6 +19,7 @@ struct CodeRequest {
   uint32_t partitions = 0;     // k, fixed by the job; at least one per worker.
   uint64_t seed = 0;           // For the codes that draw coefficients.
   uint32_t messages = 0;       // Per worker and step, of codes that send several; 0: their choice.
+  uint32_t parts = 2;  // m of "short": its answers are 1/m as long. Others have no use for it.
 };
 
 struct GradientCode {
@@ -32,7 +33,11 @@ struct GradientCode {
 // Every code, in the order of --help.
 const std::vector<GradientCode>& GradientCodes();
 
-// Checks the request (speeds, 0 <= s < n, k >= n, k (s + 1) <= 2^28) and builds. kNotFound for an
+// How often each partition is computed when nothing is wrong: 1 without a code, s + m for "short",
+// s + 1 for the others.
+uint32_t CopiesOf(std::string_view code, uint32_t stragglers, uint32_t parts);
+
+// Checks the request (speeds, 0 <= s < n, k >= n, k copies <= 2^28) and builds. kNotFound for an
 // unknown name, with the names there are.
 Result<CodeForm> BuildCode(std::string_view name, const CodeRequest& request);
 

@@ -61,7 +61,8 @@ class KeptSums final : public SliceSums {
     const DecodingVector& solution = *slices_[slice].solution;
     residual_ = std::max(residual_, solution.residual);
     amplification_ = std::max(amplification_, solution.amplification);
-    WriteWeighted(slice, solution.a, sum);
+    WriteWeighted(slice, solution.a,
+                  sum.subspan(context_.layout.begin(slice), context_.layout.size(slice)));
     return Status::Ok();
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors cut into parts of equal length that codes with short messages mix: a message is as long
+// Vectors cut into parts of equal length that codes with short answers mix: an answer is as long
 // as one part, z = sum_i sum_u w_{i,u} g_i[part u], and part u of the sum is a weighted sum of
-// messages. Vectors have even length for complex packing. Any thread; spans do not overlap.
+// answers. Vectors have even length for complex packing. Any thread; spans do not overlap.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,27 @@
 
 namespace motley {
 
-// Floats in a part, and so in a message; even for complex packing. The last parts may be shorter or
+// Floats in a part, and so in an answer; even for complex packing. The last parts may be shorter or
 // empty: they count as filled with zeros.
 size_t PartLength(Field field, size_t length, uint32_t parts);
 
-// message += sum_u weights[u] * part u of `values`; weights.size() parts, message.size() must be
-// their PartLength.
-void AddParts(Field field, std::span<const Complex> weights, std::span<const float> values,
-              std::span<float> message, ParallelFor& parallel);
+struct FloatRange {
+  size_t begin = 0;
+  size_t size = 0;
+};
 
-// Part u of `out` = sum_j weights[j * parts + u] * messages[j]. An empty message counts as zeros.
+// What floats [begin, end) of an answer of `part_length` are in part `part` of a vector of
+// `length`.
+FloatRange InPart(size_t begin, size_t end, size_t part_length, uint32_t part, size_t length);
+
+// answer += sum_u weights[u] * part u of `values`, in one pass; weights.size() parts, answer.size()
+// must be their PartLength.
+void AddParts(Field field, std::span<const Complex> weights, std::span<const float> values,
+              std::span<float> answer, ParallelFor& parallel);
+
+// Part u of `out` = sum_j weights[j * parts + u] * answers[j]. An empty answer counts as zeros.
 void WriteParts(Field field, std::span<const Complex> weights, uint32_t parts,
-                std::span<const std::span<const float>> messages, std::span<float> out,
+                std::span<const std::span<const float>> answers, std::span<float> out,
                 ParallelFor& parallel);
 
 }  // namespace motley

@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
-#include <algorithm>
-#include <limits>
-#include <numeric>
 
 #include "coding/allocation.h"
 #include "coding/cyclic_walk.h"
-#include "coding/part_sums.h"
+#include "coding/placement.h"
 
 namespace motley {
 namespace {
@@ -18,131 +15,84 @@ namespace {
 using Matrix = Eigen::MatrixXcd;
 
 // t_u: the lower half of the parts from 0 up, the others up to d - 1.
-uint32_t PowerOfPart(const ShortCode& code, uint32_t part) {
-  return part < (code.parts + 1) / 2 ? part : code.stragglers + part;
+uint32_t PowerOfPart(const CodeForm& form, uint32_t part) {
+  return part < (form.parts + 1) / 2 ? part : form.stragglers + part;
 }
 
-// C restricted to some workers: their powers 0, ..., d - 1 in columns.
-Matrix Powers(const ShortCode& code, std::span<const WorkerId> workers) {
-  Matrix powers(Eigen::Index{code.copies()}, static_cast<Eigen::Index>(workers.size()));
-  for (Eigen::Index i = 0; i < powers.cols(); ++i) {
-    Complex power = 1;
-    for (Eigen::Index t = 0; t < powers.rows(); ++t) {
-      powers(t, i) = power;
-      power *= code.nodes[workers[i]];
+Status CheckParts(const CodeRequest& request) {
+  const size_t workers = request.speeds.size();
+  if (request.parts >= 1 && request.parts <= kMaxParts &&
+      uint64_t{request.stragglers} + request.parts <= workers) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(fmt::format(
+      "answers of 1/{} of a gradient (1/1 to 1/{} are possible) that bear {} stragglers need {} "
+      "copies of the data, and there are {} workers: cut gradients into fewer parts, tolerate "
+      "fewer stragglers, or take more workers",
+      request.parts, kMaxParts, request.stragglers, uint64_t{request.stragglers} + request.parts,
+      workers));
+}
+
+// C, V, and the nodes where they tell all.
+void SetPowers(const std::vector<Complex>& nodes, std::span<const uint32_t> loads, CodeForm& form) {
+  form.accumulators = form.stragglers + form.parts;
+  form.c.assign(size_t{form.accumulators} * form.workers, 0);
+  form.v.assign(size_t{form.accumulators} * form.parts, 0);
+  for (uint32_t part = 0; part < form.parts; ++part) {
+    form.v[size_t{PowerOfPart(form, part)} * form.parts + part] = 1;
+  }
+  for (WorkerId worker = 0; worker < form.workers; ++worker) {
+    Complex power = loads[worker] > 0 ? 1 : 0;
+    for (uint32_t t = 0; t < form.accumulators; ++t) {
+      form.c[size_t{t} * form.workers + worker] = power;
+      power *= nodes[worker];
     }
   }
-  return powers;
+  if (form.parts > 1) return;
+  form.nodes = nodes;
+  for (WorkerId worker = 0; worker < form.workers; ++worker) {
+    if (loads[worker] == 0) form.nodes[worker] = 0;
+  }
 }
 
 // E[W,i,u]: a holder in each row, a part in each column.
-Matrix HolderWeights(const ShortCode& code, std::span<const WorkerId> holders) {
-  Matrix wanted = Matrix::Zero(Eigen::Index{code.copies()}, Eigen::Index{code.parts});
-  for (uint32_t part = 0; part < code.parts; ++part) wanted(PowerOfPart(code, part), part) = 1;
-  return Powers(code, holders).fullPivLu().solve(wanted);
-}
-
-// X: 1 at the parts' own powers, and what takes the missing workers out at the s others.
-Matrix LeastNormX(const ShortCode& code, const Matrix& missing_powers) {
-  const auto first = Eigen::Index{(code.parts + 1) / 2};
-  const auto count = Eigen::Index{code.stragglers};
-  Matrix x = Matrix::Zero(Eigen::Index{code.parts}, Eigen::Index{code.copies()});
-  Matrix own(missing_powers.cols(), x.rows());
-  for (uint32_t part = 0; part < code.parts; ++part) {
-    x(part, PowerOfPart(code, part)) = 1;
-    own.col(part) = missing_powers.row(PowerOfPart(code, part)).transpose();
+Matrix HolderWeights(const CodeForm& form, std::span<const WorkerId> holders) {
+  const Eigen::Index copies = form.accumulators;
+  Matrix powers(copies, copies);
+  Matrix wanted(copies, Eigen::Index{form.parts});
+  for (uint32_t t = 0; t < form.accumulators; ++t) {
+    for (uint32_t h = 0; h < form.accumulators; ++h) powers(t, h) = form.C(t, holders[h]);
+    for (uint32_t part = 0; part < form.parts; ++part) wanted(t, part) = form.V(t, part);
   }
-  if (missing_powers.cols() == 0) return x;
-  const Matrix others = missing_powers.middleRows(first, count).transpose();
-  const Matrix taken_out = others.completeOrthogonalDecomposition().solve(own);
-  x.middleCols(first, count) = -taken_out.transpose();
-  return x;
+  return powers.fullPivLu().solve(wanted);
 }
 
 }  // namespace
 
-Result<ShortCode> BuildShortCode(const CodeRequest& request, uint32_t parts) {
-  ShortCode code;
-  code.workers = static_cast<uint32_t>(request.speeds.size());
-  code.partitions = request.partitions;
-  code.stragglers = request.stragglers;
-  code.parts = parts;
-  if (parts < 1 || uint64_t{code.stragglers} + parts > code.workers) {
-    return Status::InvalidArgument(fmt::format(
-        "messages of 1/{} of a gradient that bear {} stragglers need {} copies of the data: from 1 "
-        "part to as many copies as there are workers ({})",
-        parts, code.stragglers, uint64_t{code.stragglers} + parts, code.workers));
-  }
-  if (code.partitions < code.workers) {
-    return Status::InvalidArgument(
-        fmt::format("{} partitions are too few for {} workers: at least one each", code.partitions,
-                    code.workers));
-  }
-  const auto loads =
-      Allocate(request.speeds, uint64_t{code.partitions} * code.copies(), code.partitions);
-  const CyclicWalk walk = WalkInOrder(SpreadOrder(code.workers), loads);
-  code.nodes = MiddleNodes(walk);
-  code.rows.resize(code.workers);
-  for (const HeldRun& held : HeldRuns(walk, code.partitions, code.copies())) {
-    const Matrix weights = HolderWeights(code, held.holders);
-    code.largest = std::max(code.largest, weights.cwiseAbs().maxCoeff());
-    ShortRun run{held.begin, held.end, std::vector<Complex>(parts)};
-    for (size_t h = 0; h < held.holders.size(); ++h) {
-      for (uint32_t part = 0; part < parts; ++part) run.weights[part] = weights(h, part);
-      code.rows[held.holders[h]].push_back(run);
+Result<CodeForm> BuildShortCode(const CodeRequest& request) {
+  MOTLEY_RETURN_IF_ERROR(CheckParts(request));
+  CodeForm form = EmptyForm("short", request);
+  form.field = Field::kComplexPacked;
+  form.parts = request.parts;
+  const uint32_t copies = form.stragglers + form.parts;
+  const auto loads = Allocate(request.speeds, uint64_t{form.partitions} * copies, form.partitions);
+  const CyclicWalk walk = WalkInOrder(SpreadOrder(form.workers), loads);
+  SetPowers(MiddleNodes(walk), loads, form);
+  if (form.parts > 1) form.other_parts.resize(form.workers);
+  for (const HeldRun& held : HeldRuns(walk, form.partitions, copies)) {
+    const Matrix weights = HolderWeights(form, held.holders);
+    for (Eigen::Index h = 0; h < weights.rows(); ++h) {
+      const WorkerId holder = held.holders[h];
+      for (PartitionId p = held.begin; p < held.end; ++p) {
+        form.rows[holder].push_back({p, weights(h, 0)});
+        for (Eigen::Index part = 1; part < weights.cols(); ++part) {
+          form.other_parts[holder].push_back(weights(h, part));
+        }
+      }
     }
   }
-  return code;
-}
-
-Result<ShortDecoding> SolveShort(const ShortCode& code, const std::vector<bool>& present,
-                                 const DecodeLimits& limits) {
-  if (present.size() != code.workers) {
-    return Status::InvalidArgument(
-        fmt::format("{} flags for {} workers", present.size(), code.workers));
-  }
-  std::vector<WorkerId> everybody(code.workers);
-  std::iota(everybody.begin(), everybody.end(), 0);
-  std::vector<WorkerId> missing;
-  for (WorkerId worker : everybody) {
-    if (!present[worker] && !code.rows[worker].empty()) missing.push_back(worker);
-  }
-  const std::string lack = fmt::format("{} of {} short messages are missing and the code bears {}",
-                                       missing.size(), code.workers, code.stragglers);
-  if (missing.size() > code.stragglers) return Status::NotDecodable(lack);
-  const Matrix x = LeastNormX(code, Powers(code, missing));
-  Matrix a = x * Powers(code, everybody);
-  ShortDecoding decoding;
-  for (WorkerId worker : missing) {
-    decoding.residual += a.col(worker).cwiseAbs().maxCoeff() * code.largest;
-    a.col(worker).setZero();
-  }
-  decoding.amplification = a.cwiseAbs().maxCoeff() * code.largest;
-  decoding.weights.assign(a.data(), a.data() + a.size());  // Column-major: message by message.
-  for (Eigen::Index part = 0; part < x.rows(); ++part) {
-    for (Eigen::Index t = 0; t < x.cols(); ++t) decoding.x.push_back(x(part, t));
-  }
-  const double error = decoding.amplification * std::numeric_limits<float>::epsilon();
-  if (decoding.residual <= limits.residual && error <= limits.tolerance) return decoding;
-  return Status::NotDecodable(
-      fmt::format("{}: the sum would lose too much precision (residual {:.3g}, rounding grows "
-                  "{:.3g} times); one more answer is needed",
-                  lack, decoding.residual, decoding.amplification));
-}
-
-size_t ShortLength(const ShortCode& code, size_t gradient_length) {
-  return PartLength(Field::kComplexPacked, gradient_length, code.parts);
-}
-
-void EncodeShort(const ShortRun& run, std::span<const float> gradient, std::span<float> message,
-                 ParallelFor& parallel) {
-  AddParts(Field::kComplexPacked, run.weights, gradient, message, parallel);
-}
-
-void DecodeShort(const ShortCode& code, const ShortDecoding& decoding,
-                 std::span<const std::span<const float>> messages, std::span<float> sum,
-                 ParallelFor& parallel) {
-  WriteParts(Field::kComplexPacked, decoding.weights, code.parts, messages, sum, parallel);
+  Finish(form);
+  return form;
 }
 
 }  // namespace motley

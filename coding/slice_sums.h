@@ -20,7 +20,7 @@
 namespace motley {
 
 struct SliceLayout {
-  size_t length = 0;        // Floats in a vector.
+  size_t length = 0;        // Floats in an answer.
   size_t slice_length = 0;  // Floats in a slice, save perhaps the last.
 
   size_t count() const { return (length + slice_length - 1) / slice_length; }
@@ -69,8 +69,8 @@ struct SumsContext {
   DecodeLimits limits;
   ParallelFor& parallel;
   FloatPool& pool;
-  // Where the sum will be wanted, or empty: room for one vector of sums that need not be in the
-  // pool.
+  // Where the sum will be wanted, or empty, as always where gradients are cut into parts: room for
+  // one vector of sums that need not be in the pool.
   std::span<float> home;
 };
 
@@ -100,7 +100,8 @@ class SliceSums {
   virtual bool Finished(size_t slice, const std::vector<bool>& present) = 0;
   // Rows that bring the slice nothing once `row` is there.
   virtual std::span<const RowId> Twins(RowId row) const = 0;
-  // Writes a finished slice and takes its residual and amplification into account.
+  // Writes what a finished slice gives of the whole `sum`, and takes its residual and amplification
+  // into account.
   virtual Status WriteSum(size_t slice, std::span<float> sum) = 0;
   virtual std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const = 0;
   virtual size_t floats_needed() const = 0;  // In the pool.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "coding/combine.h"
+#include "coding/part_sums.h"
 #include "coding/slice_sums.h"
 
 namespace motley {
@@ -61,10 +62,12 @@ struct StreamDecoder::Impl {
 
   void Take(const CodeForm& new_form) {
     form = &new_form;
-    MOTLEY_ASSERT(form->field == Field::kReal ||
-                  (layout.length % 2 == 0 && layout.slice_length % 2 == 0));
-    const SumsContext context{*form, layout, limits, parallel, pool, home};
+    layout.length = PartLength(form->field, total, form->parts);
+    MOTLEY_ASSERT(form->field == Field::kReal || (total % 2 == 0 && layout.slice_length % 2 == 0));
+    const std::span<float> room = form->parts == 1 ? home : std::span<float>();
+    const SumsContext context{*form, layout, limits, parallel, pool, room};
     if (limits.keep_rows) {
+      MOTLEY_ASSERT(form->parts == 1);
       sums = MakeKeptSums(context);
     } else {
       sums = form->tiling() ? MakeTilingSums(context) : MakeClosedSums(context);
@@ -109,6 +112,7 @@ struct StreamDecoder::Impl {
     for (RowId other = 0; other < form->workers; ++other) Settle(slice, other);
   }
 
+  const size_t total;  // Floats in the sum.
   SliceLayout layout;
   DecodeLimits limits;
   ParallelFor& parallel;
@@ -126,7 +130,7 @@ struct StreamDecoder::Impl {
 
 StreamDecoder::StreamDecoder(const CodeForm& form, size_t length, size_t slice_length,
                              ParallelFor& parallel, DecodeLimits limits)
-    : impl_(new Impl{{length, slice_length}, limits, parallel}) {
+    : impl_(new Impl{length, {length, slice_length}, limits, parallel}) {
   MOTLEY_ASSERT(length > 0 && slice_length > 0);
   Reset(form);
 }
@@ -141,7 +145,8 @@ void StreamDecoder::SetHome(std::span<float> home) {
   impl_->Reset(*std::exchange(impl_->form, nullptr));
 }
 
-size_t StreamDecoder::length() const { return impl_->layout.length; }
+size_t StreamDecoder::length() const { return impl_->total; }
+size_t StreamDecoder::answer_length() const { return impl_->layout.length; }
 size_t StreamDecoder::slice_count() const { return impl_->layout.count(); }
 size_t StreamDecoder::slice_begin(size_t slice) const { return impl_->layout.begin(slice); }
 size_t StreamDecoder::slice_length(size_t slice) const { return impl_->layout.size(slice); }
@@ -207,8 +212,7 @@ Status StreamDecoder::Finish(std::span<float> sum) {
         fmt::format("{} of {} slices do not decode yet", impl_->unfinished, slice_count()));
   }
   for (size_t slice = 0; slice < slice_count(); ++slice) {
-    const auto part = sum.subspan(slice_begin(slice), slice_length(slice));
-    Status status = impl_->sums->WriteSum(slice, part);
+    Status status = impl_->sums->WriteSum(slice, sum);
     if (!status.ok()) return status.WithContext(fmt::format("slice {}", slice));
   }
   return Status::Ok();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts one step's gradient together from the slices of coded answers as they arrive. Holds
-// `accumulators` vectors (and half of one for complex packing, see noise_floor.h) instead of n - s,
-// one pass over each byte, and decides slice by slice: the slices of a straggler that did arrive
-// count although the rest never came. One thread at a time; the arithmetic inside runs on the given
-// ParallelFor.
+// `accumulators` vectors as long as answers (and half of one for complex packing, see
+// noise_floor.h) instead of n - s, one pass over each byte, and decides slice by slice: the slices
+// of a straggler that did arrive count although the rest never came. One thread at a time; the
+// arithmetic inside runs on the given ParallelFor.
 //
 // Tiling forms hold one sum, and answers that came before their turn are kept whole while they take
 // no more than DecodeLimits::waiting_bytes or s + 1 vectors, so that the sum is formed in the same
@@ -38,25 +38,26 @@ class StreamDecoder {
     kNotNeeded,  // The slice decodes without it, or another answer covers the same partitions.
   };
 
-  // `length` floats per vector (even for complex packing), cut into slices of `slice_length` floats
-  // (even; the last may be shorter). `form` and `parallel` must outlive the decoder,
-  // and `form` not change.
+  // `length` floats in the sum (even for complex packing), and in answers unless the form has
+  // parts; answers are cut into slices of `slice_length` floats (even; the last may be shorter).
+  // `form` and `parallel` must outlive the decoder, and `form` not change.
   StreamDecoder(const CodeForm& form, size_t length, size_t slice_length, ParallelFor& parallel,
                 DecodeLimits limits = {});
   ~StreamDecoder();
   StreamDecoder(const StreamDecoder&) = delete;
   StreamDecoder& operator=(const StreamDecoder&) = delete;
 
-  // Starts the next step, perhaps with another code; buffers are kept, and what was worked out
-  // about the same form as before.
+  // Starts the next step, perhaps with another code, whose answers have another length; buffers are
+  // kept, and what was worked out about the same form as before.
   void Reset(const CodeForm& form);
   // Lends room for one vector (length() floats, or empty to take it back), which then holds sums
-  // while a step runs, so that Finish into that same span needs no memory beside. Starts the step
-  // again. From Reset to Finish nobody else touches it.
+  // while a step runs (without parts), so that Finish into that same span needs no memory beside.
+  // Starts the step again. From Reset to Finish nobody else touches it.
   void SetHome(std::span<float> home);
 
-  size_t length() const;
-  size_t slice_count() const;
+  size_t length() const;                    // Of the sum.
+  size_t answer_length() const;             // Of an answer to this form.
+  size_t slice_count() const;               // Of an answer.
   size_t slice_begin(size_t slice) const;   // First float of a slice.
   size_t slice_length(size_t slice) const;  // Floats in it.
 

@@ -68,9 +68,11 @@ class TilingSums final : public SliceSums {
 
   Status WriteSum(size_t slice, std::span<float> sum) override {
     const float* from = Sum(slice);
-    if (from == sum.data()) return Status::Ok();
-    context_.parallel.For(sum.size(), kCombineGrain, [&](size_t begin, size_t end) {
-      std::copy(from + begin, from + end, sum.data() + begin);
+    float* to = sum.data() + context_.layout.begin(slice);
+    if (from == to) return Status::Ok();
+    const size_t size = context_.layout.size(slice);
+    context_.parallel.For(size, kCombineGrain, [&](size_t begin, size_t end) {
+      std::copy(from + begin, from + end, to + begin);
     });
     return Status::Ok();
   }

@@ -193,8 +193,9 @@ Result<StepScheme> Short(const SchemeRequest& request) {
   const uint32_t parts = request.copies - stragglers;
   MOTLEY_ASSIGN_OR_RETURN(CodeRequest wanted, CodeRequestOf(request, 1.0 / parts));
   wanted.stragglers = stragglers;
-  MOTLEY_ASSIGN_OR_RETURN(ShortCode code, BuildShortCode(wanted, parts));
-  return RowScheme(request, RowCodeOf(std::make_shared<const ShortCode>(std::move(code))));
+  wanted.parts = parts;
+  MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode("short", wanted));
+  return RowScheme(request, RowCodeOf(std::make_shared<const CodeForm>(std::move(form))));
 }
 
 Status Check(const StepSchemeKind& kind, const SchemeRequest& request) {

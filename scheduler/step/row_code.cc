@@ -45,30 +45,14 @@ RowCode RowCodeOf(std::shared_ptr<const CodeForm> form) {
     code.rows[row].reserve(form->rows[row].size());
     for (const CodeEntry& entry : form->rows[row]) code.rows[row].push_back(entry.partition);
   }
-  if (!form->nodes.empty()) NeedAllBut(form->stragglers, code);
+  code.vector_fraction = 1.0 / form->parts;
+  if (!form->nodes.empty() || form->parts > 1) NeedAllBut(form->stragglers, code);
   if (!form->tiling() && ShapeOfC(*form) == CShape::kClasses) {
     code.decodes = AnyClassWhole(*form);
     return code;
   }
   code.decodes = [form = std::move(form)](const std::vector<bool>& present) {
     return Solve(*form, present, kAnyPrecision).ok();
-  };
-  return code;
-}
-
-RowCode RowCodeOf(std::shared_ptr<const ShortCode> form) {
-  RowCode code;
-  code.partitions = form->partitions;
-  code.rows.resize(form->workers);
-  for (RowId row = 0; row < form->workers; ++row) {
-    for (const ShortRun& run : form->rows[row]) {
-      for (PartitionId p = run.begin; p < run.end; ++p) code.rows[row].push_back(p);
-    }
-  }
-  code.vector_fraction = 1.0 / form->parts;
-  NeedAllBut(form->stragglers, code);
-  code.decodes = [form = std::move(form)](const std::vector<bool>& present) {
-    return SolveShort(*form, present, kAnyPrecision).ok();
   };
   return code;
 }

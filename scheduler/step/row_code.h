@@ -10,7 +10,6 @@
 
 #include "base/ids.h"
 #include "coding/code_form.h"
-#include "coding/short_code.h"
 #include "scheduler/step/step_policy.h"
 
 namespace motley {
@@ -18,8 +17,8 @@ namespace motley {
 struct RowCode {
   uint32_t partitions = 0;
   std::vector<std::vector<PartitionId>> rows;  // Row i is worker i's; nobody needs an empty one.
-  uint32_t least_rows = 0;     // Fewer never decode.
-  double vector_fraction = 1;  // Of the gradient's length.
+  uint32_t least_rows = 0;                     // Fewer never decode.
+  double vector_fraction = 1;                  // Of the gradient's length.
   // What the decoder says of these rows, one flag each. More rows never decode less.
   std::function<bool(const std::vector<bool>& present)> decodes;
 };
@@ -27,7 +26,6 @@ struct RowCode {
 // Rows of a form, by its own decoder, whatever that costs in precision: the norm guard belongs to
 // whoever has the numbers.
 RowCode RowCodeOf(std::shared_ptr<const CodeForm> form);
-RowCode RowCodeOf(std::shared_ptr<const ShortCode> code);
 
 // Whether these rows decode. Asks the decoder only when every partition is on some of them.
 bool Decodes(const RowCode& code, const std::vector<bool>& present);

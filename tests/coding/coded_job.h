@@ -10,6 +10,7 @@
 #include "coding/combine.h"
 #include "coding/decoder.h"
 #include "coding/gradient_code.h"
+#include "coding/part_sums.h"
 
 namespace motley {
 
@@ -31,10 +32,13 @@ inline CodedJob MakeJob(const CodeForm& form, size_t length, uint64_t seed) {
     }
     job.gradients.push_back(std::move(gradient));
   }
-  for (const auto& row : form.rows) {
-    std::vector<float> answer(length, 0);
-    for (const CodeEntry& entry : row) {
-      AddWeighted(form.field, entry.coefficient, job.gradients[entry.partition], answer);
+  const auto parallel = MakeSerialParallelFor();
+  std::vector<Complex> weights(form.parts);
+  for (RowId row = 0; row < form.workers; ++row) {
+    std::vector<float> answer(PartLength(form.field, length, form.parts), 0);
+    for (size_t e = 0; e < form.rows[row].size(); ++e) {
+      for (uint32_t part = 0; part < form.parts; ++part) weights[part] = form.B(row, e, part);
+      AddParts(form.field, weights, job.gradients[form.rows[row][e].partition], answer, *parallel);
     }
     job.answers.push_back(std::move(answer));
   }
@@ -51,12 +55,16 @@ inline double RelativeError(const std::vector<float>& value, const std::vector<d
   return std::sqrt(difference / size);
 }
 
-// sum_i a_i y_i in float.
+// sum_i a_i y_i in float, part by part.
 inline std::vector<float> Decode(const CodeForm& form, const CodedJob& job,
                                  const std::vector<Complex>& a) {
   std::vector<float> sum(job.sum.size(), 0);
-  for (RowId row = 0; row < form.workers; ++row) {
-    if (a[row] != Complex(0)) AddWeighted(form.field, a[row], job.answers[row], sum);
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == Complex(0)) continue;
+    const std::vector<float>& answer = job.answers[i / form.parts];
+    const FloatRange to = InPart(0, answer.size(), answer.size(), i % form.parts, sum.size());
+    AddWeighted(form.field, a[i], std::span(answer).first(to.size),
+                std::span(sum).subspan(to.begin, to.size));
   }
   return sum;
 }

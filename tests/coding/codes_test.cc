@@ -20,10 +20,8 @@ TEST(Codes, EveryCodeFileIsInTheList) {
   for (const auto& entry : std::filesystem::directory_iterator(MOTLEY_SOURCE_DIR "/coding")) {
     const std::string name = entry.path().filename().string();
     constexpr std::string_view kEnd = "_code.cc";
-    // Erasure codes restore bytes of checkpoints; the other two send shorter messages than a
-    // CodeForm's rows.
-    static const std::set<std::string> kOthers = {"erasure_code.cc", "partial_code.cc",
-                                                  "short_code.cc"};
+    // Erasure codes restore bytes of checkpoints; partial ones send their rows in pieces.
+    static const std::set<std::string> kOthers = {"erasure_code.cc", "partial_code.cc"};
     if (kOthers.contains(name) || !name.ends_with(kEnd)) continue;
     std::string code = name.substr(0, name.size() - kEnd.size());
     std::replace(code.begin(), code.end(), '_', '-');
@@ -48,7 +46,7 @@ TEST(Codes, AnUnknownNameIsAnsweredWithTheNamesThereAre) {
   EXPECT_THAT(form.status().message(), HasSubstr("\"cyclical\""));
   EXPECT_THAT(
       form.status().message(),
-      HasSubstr("none, repetition, cyclic, heterogeneous, group, rs, graph, multi-message"));
+      HasSubstr("none, repetition, cyclic, heterogeneous, group, rs, graph, multi-message, short"));
 }
 
 TEST(Codes, RequestsThatMakeNoSenseAreRefusedWithTheReason) {
@@ -62,7 +60,7 @@ TEST(Codes, RequestsThatMakeNoSenseAreRefusedWithTheReason) {
       {{{1, infinity}, 0, 8, 1}, "the speed of worker 1 is inf"},
       {{{1, 1}, 2, 8, 1}, "2 stragglers among 2 workers: at most 1"},
       {{{1, 1, 1}, 0, 2, 1}, "2 partitions are too few for 3 workers"},
-      {{{1, 1}, 1, 1U << 30, 1}, "need 2147483648 coefficients"},
+      {{{1, 1}, 1, 1U << 30, 1, 0, 1}, "need 2147483648 coefficients"},
   };
   for (const auto& [request, reason] : requests) {
     for (const GradientCode& code : GradientCodes()) {

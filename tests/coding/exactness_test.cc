@@ -31,10 +31,12 @@ std::vector<float> Stream(const CodeForm& form, const CodedJob& job,
 }
 
 // Worst error over 20 random and neighbouring straggler sets of each of 3 draws of the speeds.
-double WorstError(const char* name, Size size) {
+double WorstError(const char* name, Size size, uint32_t parts = 1) {
   double worst = 0;
   for (uint64_t seed = 0; seed < 3; ++seed) {
-    const CodeForm form = MustBuild(name, UnequalRequest(size.n, size.s, 4 * size.n, seed));
+    CodeRequest request = UnequalRequest(size.n, size.s, 4 * size.n, seed);
+    request.parts = parts;
+    const CodeForm form = MustBuild(name, request);
     const CodedJob job = MakeJob(form, 128, seed);
     Random random(seed, Stream::kTest, 1);
     for (const auto& set : StragglerSets(size.n, size.s, 20, random)) {
@@ -59,6 +61,17 @@ TEST(Exactness, HeterogeneousStaysWithin2e6UpTo64WorkersOfSpeedsSpreadTenfold) {
   for (const Size& size : kSizes) {
     EXPECT_LE(WorstError("heterogeneous", size), 2e-6) << size.n << size.s;
   }
+}
+
+TEST(Exactness, ShortAnswersStayWithin2e6UpTo32WorkersThreeStragglersAndFourParts) {
+  double worst = 0;
+  for (uint32_t n : {8, 16, 32}) {
+    for (uint32_t s = 0; s <= 3; ++s) {
+      for (uint32_t m = 1; m <= 4; ++m) worst = std::max(worst, WorstError("short", {n, s}, m));
+    }
+  }
+  RecordProperty("worst", std::to_string(worst * 1e6) + "e-6");
+  EXPECT_LE(worst, 2e-6);
 }
 
 TEST(Exactness, GroupsWithACodedRestStayWithin5e6) {

@@ -99,7 +99,7 @@ TYPED_TEST_P(CodeSuite, FormIsWhatWasAskedFor) {
     EXPECT_EQ(form.workers, request.speeds.size());
     EXPECT_EQ(form.partitions, request.partitions);
     EXPECT_EQ(form.stragglers, request.stragglers);
-    EXPECT_LE(form.accumulators, request.stragglers + 1);
+    EXPECT_LE(form.accumulators, CopiesOf(form.name, request.stragglers, request.parts));
     CodeForm unknown = form;
     unknown.largest = 0;
     EXPECT_EQ(LargestCoefficient(unknown), form.largest);
@@ -115,6 +115,7 @@ TYPED_TEST_P(CodeSuite, SameRequestGivesTheSameCode) {
       for (size_t e = 0; e < form.rows[row].size(); ++e) {
         EXPECT_EQ(again.rows[row][e].coefficient, form.rows[row][e].coefficient);
       }
+      EXPECT_EQ(again.other_parts, form.other_parts);
     }
   });
 }
@@ -124,7 +125,7 @@ TYPED_TEST_P(CodeSuite, LoadsAreAsPromised) {
     TypeParam::ExpectLoads(request, form);
     size_t total = 0;
     for (const auto& row : form.rows) total += row.size();
-    EXPECT_EQ(total, size_t{form.partitions} * (form.stragglers + 1));
+    EXPECT_EQ(total, size_t{form.partitions} * (form.stragglers + form.parts));
   });
 }
 
@@ -137,7 +138,11 @@ TYPED_TEST_P(CodeSuite, EverySurvivorSetGivesThePlainSum) {
         ASSERT_TRUE(result.ok()) << result.status().ToString();
         EXPECT_LE(RelativeError(Decode(form, job, result->a), job.sum), TypeParam::kTolerance);
         EXPECT_LE(DecodingResidual(form, result->a), result->residual + 1e-9);
-        for (WorkerId worker : set) EXPECT_EQ(result->a[worker], Complex(0));
+        for (WorkerId worker : set) {
+          for (uint32_t part = 0; part < form.parts; ++part) {
+            EXPECT_EQ(result->a[worker * form.parts + part], Complex(0));
+          }
+        }
       }
     }
   });
@@ -169,7 +174,7 @@ TYPED_TEST_P(CodeSuite, APartitionThatNobodyAnsweredIsNotDecodable) {
           if (entry.partition == partition) holders.push_back(row);
         }
       }
-      EXPECT_EQ(holders.size(), form.stragglers + 1);
+      EXPECT_EQ(holders.size(), form.stragglers + form.parts);
       EXPECT_EQ(Solve(form, Without(form, holders)).code(), StatusCode::kNotDecodable);
       EXPECT_EQ(SolveGeneral(form, Without(form, holders)).code(), StatusCode::kNotDecodable);
     }
