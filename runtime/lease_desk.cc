@@ -96,6 +96,8 @@ void LeaseDesk::Advance() {
   if (sum_ == nullptr) {
     sum_ = outbox_.Free();
     if (sum_ == nullptr) return;  // A vector that leaves goes on from here.
+    const size_t length = VectorLength(parts_.shop->trainer->parameter_count());
+    if (Status fits = Outbox::Fit(*sum_, length); !fits.ok()) return failed_(fits);
     sum_->step = task_->lease().step;
     sum_->computing = true;
     std::fill(sum_->sum->begin(), sum_->sum->end(), 0.0f);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace motley {
@@ -36,6 +37,11 @@ uint64_t ServerVectors(const JobOptions& options) {
   if (options.code == "adaptive") sums = options.workers;  // A vector of each may be arriving.
   // Every row is kept until the step ends, and an audit weighs the parts of its sum.
   if (options.code == "approximate") sums = uint64_t{options.workers} + 1;
+  // Accumulators of a part's length, and half of one.
+  if (options.code == "short") {
+    const uint64_t half_parts = 2 * std::max<uint64_t>(options.parts, 1);
+    sums = 1 + (2 * uint64_t{options.tolerate} + half_parts) / half_parts;
+  }
   const uint64_t state = OptimizerVectors(options.optimizer.name);
   // A checkpoint holds a version and a copy of the state until it is written.
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 + state : 0;

@@ -57,23 +57,46 @@ Status CheckPartitions(const std::vector<uint32_t>& ids, size_t partitions) {
   return Status::Ok();
 }
 
-std::vector<wire::Term> RunsOf(const CodeForm& form, RowId row) {
-  std::vector<wire::Term> runs;
-  runs.reserve(form.rows[row].size());
-  for (const CodeEntry& entry : form.rows[row]) {
-    const double re = entry.coefficient.real();
-    const double im = entry.coefficient.imag();
-    if (!runs.empty() && runs.back().end() == entry.partition && runs.back().re() == re &&
-        runs.back().im() == im) {
-      runs.back() = wire::Term(runs.back().begin(), entry.partition + 1, re, im);
-    } else {
-      runs.emplace_back(entry.partition, entry.partition + 1, re, im);
+RowRuns RunsOf(const CodeForm& form, RowId row) {
+  RowRuns runs;
+  const std::vector<CodeEntry>& entries = form.rows[row];
+  const auto same_weights = [&](size_t e) {
+    for (uint32_t part = 0; part < form.parts; ++part) {
+      if (form.B(row, e, part) != form.B(row, e - 1, part)) return false;
+    }
+    return true;
+  };
+  for (size_t e = 0; e < entries.size(); ++e) {
+    const PartitionId partition = entries[e].partition;
+    const Complex first = entries[e].coefficient;
+    if (!runs.terms.empty() && runs.terms.back().end() == partition && same_weights(e)) {
+      const PartitionId begin = runs.terms.back().begin();
+      runs.terms.back() = wire::Term(begin, partition + 1, first.real(), first.imag());
+      continue;
+    }
+    runs.terms.emplace_back(partition, partition + 1, first.real(), first.imag());
+    for (uint32_t part = 1; part < form.parts; ++part) {
+      const Complex other = form.B(row, e, part);
+      runs.other_parts.emplace_back(other.real(), other.imag());
     }
   }
   return runs;
 }
 
 Result<std::vector<PartitionTerm>> TermsOf(const wire::AssignT& assign, uint32_t partitions) {
+  const size_t others = size_t{assign.parts} - 1;
+  if (assign.parts < 1 || assign.parts > kMaxParts ||
+      assign.other_parts.size() != others * assign.terms.size()) {
+    return Status::DataError(
+        fmt::format("the server assigned a row of {} terms in {} parts with {} coefficients beside "
+                    "the first part's",
+                    assign.terms.size(), assign.parts, assign.other_parts.size()));
+  }
+  for (const wire::Weight& weight : assign.other_parts) {
+    if (std::isfinite(weight.re()) && std::isfinite(weight.im())) continue;
+    return Status::DataError(
+        fmt::format("the server assigned a row with coefficient {}+{}i", weight.re(), weight.im()));
+  }
   std::vector<PartitionTerm> terms;
   terms.reserve(assign.terms.size());
   PartitionId next = 0;
@@ -84,7 +107,11 @@ Result<std::vector<PartitionTerm>> TermsOf(const wire::AssignT& assign, uint32_t
           fmt::format("the server assigned partitions {} to {} of {} with coefficient {}+{}i",
                       run.begin(), run.end(), partitions, run.re(), run.im()));
     }
-    terms.push_back({run.begin(), run.end(), {run.re(), run.im()}});
+    const wire::Weight* from = assign.other_parts.data() + terms.size() * others;
+    terms.push_back({run.begin(), run.end(), {run.re(), run.im()}, {}});
+    for (size_t i = 0; i < others; ++i) {
+      terms.back().other_parts.emplace_back(from[i].re(), from[i].im());
+    }
     next = run.end();
   }
   return terms;

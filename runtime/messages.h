@@ -41,9 +41,13 @@ inline constexpr uint32_t kFirstList = 1u << 31;
 Status CheckPartitions(const std::vector<uint32_t>& ids, size_t partitions);
 
 // Row `row` of the encoding matrix, neighbours with equal coefficients merged.
-std::vector<wire::Term> RunsOf(const CodeForm& form, RowId row);
-// The same runs for a trainer. kDataError unless they ascend within `partitions` partitions and
-// their coefficients are finite.
+struct RowRuns {
+  std::vector<wire::Term> terms;
+  std::vector<wire::Weight> other_parts;  // parts - 1 for each term.
+};
+RowRuns RunsOf(const CodeForm& form, RowId row);
+// The same runs for a trainer. kDataError unless they ascend within `partitions` partitions, there
+// are as many coefficients as parts, and these are finite.
 Result<std::vector<PartitionTerm>> TermsOf(const wire::AssignT& assign, uint32_t partitions);
 
 }  // namespace motley

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coding/combine.h"
+#include "runtime/memory_need.h"
 #include "runtime/slicing.h"
 
 namespace motley {
@@ -20,6 +21,15 @@ Outbox::Vector* Outbox::Free() {
     if (vector.unsent == 0 && !vector.computing) return &vector;
   }
   return nullptr;
+}
+
+Status Outbox::Fit(Vector& vector, size_t length) {
+  if (vector.sum->size() == length) return Status::Ok();
+  vector.sum = std::make_shared<std::vector<float>>();  // First, so that both need not fit.
+  return OrNoMemory("the worker's answer", [&] {
+    vector.sum->resize(length);
+    return Status::Ok();
+  });
 }
 
 void Outbox::Send(Vector& vector, Header header) {

@@ -34,6 +34,8 @@ class Outbox {
 
   // Null: both are in use.
   Vector* Free();
+  // Makes a free vector this long; anew where it was not. kResource when there is no memory.
+  static Status Fit(Vector& vector, size_t length);
   // Sends it in slices, behind what was sent before. `header` says whose and about what; length,
   // offset and norm are filled in.
   void Send(Vector& vector, Header header);

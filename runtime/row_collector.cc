@@ -6,8 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/messages.h"
-
 namespace motley {
 namespace {
 
@@ -24,7 +22,8 @@ Status CheckNorm(double norm) {
 
 RowCollector::RowCollector(uint32_t workers, size_t length, size_t slice_length,
                            ParallelFor& parallel, Raise raise, bool keep_rows)
-    : cut_{length, slice_length},
+    : length_(length),
+      cut_{length, slice_length},
       keep_rows_(keep_rows),
       parallel_(parallel),
       raise_(std::move(raise)),
@@ -34,12 +33,13 @@ RowCollector::~RowCollector() = default;
 
 void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form) {
   if (decoder_ == nullptr) {
-    decoder_ = std::make_unique<StreamDecoder>(*form, cut_.total, cut_.length, parallel_,
+    decoder_ = std::make_unique<StreamDecoder>(*form, length_, cut_.length, parallel_,
                                                DecodeLimits{.keep_rows = keep_rows_});
     decoder_->SetHome(home_);
   } else {
     decoder_->Reset(*form);
   }
+  cut_.total = decoder_->answer_length();
   if (form_ != form) runs_.assign(form->rows.size(), {});
   form_ = std::move(form);
   row_done_.assign(form_->workers, false);
@@ -61,8 +61,8 @@ Result<ApproximateDecoding> RowCollector::CloseApproximately(std::span<float> su
   return decoder_->FinishApproximately(sum);
 }
 
-const std::vector<wire::Term>& RowCollector::RunsOfRow(RowId row) {
-  if (runs_[row].empty()) runs_[row] = RunsOf(*form_, row);
+const RowRuns& RowCollector::RunsOfRow(RowId row) {
+  if (runs_[row].terms.empty()) runs_[row] = RunsOf(*form_, row);
   return runs_[row];
 }
 

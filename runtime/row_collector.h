@@ -16,6 +16,7 @@
 
 #include "base/ids.h"
 #include "coding/stream_decoder.h"
+#include "runtime/messages.h"
 #include "runtime/slicing.h"
 #include "scheduler/scheduler.h"
 #include "transport/control.h"
@@ -27,8 +28,8 @@ class RowCollector {
  public:
   using Raise = std::function<void(Event)>;
 
-  // `length` and `slice_length` in floats. `keep_rows`: as of DecodeLimits. `raise` may call back
-  // into this object.
+  // `length` of the sum and `slice_length` in floats. `keep_rows`: as of DecodeLimits. `raise` may
+  // call back into this object.
   RowCollector(uint32_t workers, size_t length, size_t slice_length, ParallelFor& parallel,
                Raise raise, bool keep_rows = false);
   ~RowCollector();
@@ -71,9 +72,9 @@ class RowCollector {
   bool End(WorkerId worker, const wire::PullT& pull);
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
-  const CodeForm& form() const { return *form_; }       // Of the step that was opened last.
-  const std::vector<wire::Term>& RunsOfRow(RowId row);  // Of that form.
-  double amplification() const;                         // Of the last Close.
+  const CodeForm& form() const { return *form_; }  // Of the step that was opened last.
+  const RowRuns& RunsOfRow(RowId row);             // Of that form.
+  double amplification() const;                    // Of the last Close.
 
  private:
   struct Assignment {
@@ -104,7 +105,8 @@ class RowCollector {
   Status Add(WorkerId worker, std::vector<float>& values, std::vector<Event>& events);
   void RaiseAll(const std::vector<Event>& events);
 
-  Slicing cut_;
+  const size_t length_;  // Of the sum.
+  Slicing cut_;          // Of answers to the open step.
   bool keep_rows_;
   std::span<float> home_;
   ParallelFor& parallel_;
@@ -115,7 +117,7 @@ class RowCollector {
   std::vector<std::vector<float>> spare_;
   std::vector<Event> events_;  // Room for the next.
   std::shared_ptr<const CodeForm> form_;
-  std::vector<std::vector<wire::Term>> runs_;  // By row of form_; empty: not worked out yet.
+  std::vector<RowRuns> runs_;  // By row of form_; empty: not worked out yet.
   std::unique_ptr<StreamDecoder> decoder_;
   std::vector<bool> row_done_;
   StepId step_ = 0;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "training/term_work.h"
+
 namespace motley {
 namespace {
 
@@ -48,10 +50,10 @@ void RowTask::Cut() {
         in_chunk = 0;
       }
       in_chunk += ranges[p].count;
-      if (!begins && pieces_.back().end == p && pieces_.back().coefficient == term.coefficient) {
+      if (!begins && pieces_.back().end == p && SameWeights(pieces_.back(), term)) {
         ++pieces_.back().end;
       } else {
-        pieces_.push_back({p, p + 1, term.coefficient});
+        pieces_.push_back({p, p + 1, term.coefficient, term.other_parts});
       }
     }
   }
@@ -66,6 +68,7 @@ void RowTask::Next() {
   const size_t begin = next_chunk_ == 0 ? 0 : chunk_ends_[next_chunk_ - 1];
   work.terms = std::span(pieces_).subspan(begin, chunk_ends_[next_chunk_] - begin);
   work.sum = *sum_;
+  work.parts = row_.parts;
   work.progress = [self = shared_from_this()](uint64_t samples) {
     self->in_chunk_ = samples;
     if (self->hooks_.progress) self->hooks_.progress();

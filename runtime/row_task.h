@@ -19,13 +19,14 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
     uint64_t version = 0;
     RowId row = 0;
     std::vector<PartitionTerm> terms;
+    uint32_t parts = 1;  // Of each term.
   };
   struct Hooks {
     std::function<void()> progress;    // More is done, and there is more to do.
     std::function<void(Status)> done;  // The last call; kCancelled after Cancel.
   };
 
-  // `sum`: VectorLength floats; set to the row's sum.
+  // `sum`: VectorLength floats, or one part's; set to the row's sum.
   RowTask(Loop& loop, std::shared_ptr<Workshop> shop, Row row, ParameterCopy parameters,
           std::shared_ptr<std::vector<float>> sum);
 

@@ -182,7 +182,10 @@ void ServerJob::Do(const AssignRow& command) {
   assign.version = command.step;
   assign.row = command.row;
   assign.complex_packed = form.field == Field::kComplexPacked;
-  assign.terms = rows().RunsOfRow(command.row);
+  const RowRuns& runs = rows().RunsOfRow(command.row);
+  assign.terms = runs.terms;
+  assign.parts = form.parts;
+  assign.other_parts = runs.other_parts;
   header.step = command.step;
   SendControl(env_.transport, peer, header, std::move(assign));
   observer_.OnRowAssigned(command.step, command.row, command.worker, env_.loop.Now());

@@ -57,6 +57,7 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   out.tolerate = options.code == "none" ? 0 : options.tolerate;
   out.quorum = options.quorum;
   out.step_deadline = options.step_deadline;
+  out.parts = options.parts;
   out.shares = options.shares;
   out.batch = schedule.batch_size(0);
   out.steps = options.steps;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "coding/part_sums.h"
 #include "runtime/messages.h"
 
 namespace motley {
@@ -87,6 +88,10 @@ void WorkDesk::Advance() {
     }
     Answer* answer = outbox_.Free();
     if (answer == nullptr || !Ready(next.row)) break;  // A send or an arrival goes on from here.
+    const size_t length = VectorLength(parts_.shop->trainer->parameter_count());
+    const Status fits =
+        Outbox::Fit(*answer, PartLength(Field::kComplexPacked, length, next.row.parts));
+    if (!fits.ok()) return failed_(fits);  // May destroy this.
     Begin(*answer);
   }
   leases_.Advance();

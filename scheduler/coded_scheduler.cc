@@ -104,6 +104,7 @@ Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& op
   request.stragglers = options.code == "none" ? 0 : options.tolerate;
   request.partitions = options.partitions;
   request.seed = options.seed;
+  request.parts = options.parts;
   // Whether the code can serve at all shows now, not when the workers are there.
   if (const auto code = BuildCode(options.code, request); !code.ok()) return code.status();
   return std::unique_ptr<Scheduler>(

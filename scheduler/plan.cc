@@ -70,6 +70,9 @@ Result<Plan> Build(const SchedulerOptions& options, const Attempt& attempt, Plan
     request.partitions = options.partitions;
     request.seed = options.seed;
     request.messages = MessagesThatPay(options, attempt.stragglers, plan.members.size());
+    // With few members left answers get longer before fewer may be missing.
+    const size_t others = plan.members.size() - attempt.stragglers;
+    request.parts = static_cast<uint32_t>(std::min<size_t>(options.parts, others));
     MOTLEY_ASSIGN_OR_RETURN(CodeForm code, BuildCode(attempt.code, request));
     const auto busy = MembersWithWork(code);
     if (!busy || busy->size() <= attempt.stragglers || busy->empty()) {
@@ -103,14 +106,19 @@ void KeepFastest(size_t count, Plan& plan) {
   plan = std::move(smaller);
 }
 
-std::string Compromise(const SchedulerOptions& options, const Attempt& used, size_t members,
-                       const Status& refusal) {
+std::string Compromise(const SchedulerOptions& options, const Attempt& used, const CodeForm& code,
+                       size_t members, const Status& refusal) {
   const uint32_t asked = options.code == "none" ? 0 : options.tolerate;
   if (refusal.ok()) {
+    const std::string left =
+        fmt::format("with {} worker{} left in the plan", members, members == 1 ? "" : "s");
+    if (used.stragglers == asked && used.code == "short" && code.parts < options.parts) {
+      return fmt::format("{}, answers are 1/{} of a gradient instead of 1/{}", left, code.parts,
+                         options.parts);
+    }
     if (used.stragglers == asked) return "";
-    return fmt::format(
-        "with {} worker{} left in the plan, code {} tolerates {} missing instead of {}", members,
-        members == 1 ? "" : "s", used.code, used.stragglers, asked);
+    return fmt::format("{}, code {} tolerates {} missing instead of {}", left, used.code,
+                       used.stragglers, asked);
   }
   return fmt::format("planned with code {}, {} loads, {} missing tolerated, because: {}", used.code,
                      used.equal ? "equal" : "proportional", used.stragglers, refusal.ToString());
@@ -218,7 +226,7 @@ Result<Plan> MakePlan(const SchedulerOptions& options, const std::vector<WorkerI
       if (refusal.ok()) refusal = plan.status();
       continue;
     }
-    plan->compromise = Compromise(options, attempt, plan->members.size(), refusal);
+    plan->compromise = Compromise(options, attempt, *plan->code, plan->members.size(), refusal);
     plan->step_seconds = PredictStepSeconds(
         *plan->code, plan->speeds, static_cast<double>(options.batch) / options.partitions);
     return plan;

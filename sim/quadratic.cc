@@ -60,21 +60,22 @@ class QuadraticTrainer final : public QueuedTrainer {
  private:
   void AddTerm(const GradientWork& work, const PartitionTerm& term) {
     std::fill(gradient_.begin(), gradient_.end(), 0.0);
-    const bool real = term.coefficient.imag() == 0;
-    const double coefficient = real ? term.coefficient.real() : 1;
+    const bool plain = IsPlain(term);
+    const double coefficient = plain ? term.coefficient.real() : 1;
     const double loss =
         quadratic_->Add(work.step, work.parameters, term.begin, term.end, coefficient, gradient_)
             .loss;
-    scratch_.assign(work.sum.size(), 0.0f);
-    const std::span<float> sum = real ? work.sum : std::span<float>(scratch_);
+    scratch_.assign(VectorLength(gradient_.size()), 0.0f);
+    const std::span<float> sum = plain ? work.sum : std::span<float>(scratch_);
     for (size_t j = 0; j < gradient_.size(); ++j) sum[j] += static_cast<float>(gradient_[j]);
     sum[gradient_.size()] += static_cast<float>(coefficient * loss);
-    if (!real) AddComplexPacked(term.coefficient, scratch_, work.sum);
+    if (plain) return;
+    AddWeighted(term.coefficient, term.other_parts, scratch_, work.sum, device().parallel());
   }
 
   const std::shared_ptr<Quadratic> quadratic_;
   std::vector<double> gradient_;  // Of the term at hand,
-  std::vector<float> scratch_;    // and its vector before a complex coefficient.
+  std::vector<float> scratch_;    // and its vector before coefficients that are not plain.
   const bool calibrates_;
 };
 

@@ -12,9 +12,10 @@
 namespace motley {
 namespace {
 
-// Neighbouring partitions with one coefficient; between them only such that add nothing.
+// Neighbouring partitions with the same coefficients; between them only such that add nothing.
 struct Run {
   std::complex<double> coefficient;
+  std::vector<std::complex<double>> other_parts;
   PartitionId begin = 0;
   PartitionId end = 0;
   std::vector<PartitionSlice> slices;
@@ -61,8 +62,9 @@ std::vector<uint64_t> BeginsOf(const std::vector<uint32_t>& sizes) {
 // On the device's thread.
 class CallWorker {
  public:
-  CallWorker(std::shared_ptr<const ForeignTrainer> foreign, BatchSchedule schedule)
-      : foreign_(std::move(foreign)),
+  CallWorker(Device& device, std::shared_ptr<const ForeignTrainer> foreign, BatchSchedule schedule)
+      : device_(device),
+        foreign_(std::move(foreign)),
         schedule_(schedule),
         begins_(BeginsOf(schedule.partition_sizes())),
         orders_(std::move(schedule)) {}
@@ -107,12 +109,12 @@ class CallWorker {
   }
 
   Status AddRun(const Call& call, const Run& run, const std::function<void(uint64_t)>& progress) {
-    if (run.coefficient.imag() == 0) {
+    if (IsPlain(run)) {
       return Ask(call, run, run.coefficient.real(), progress, call.sum);
     }
-    scratch_.assign(call.sum.size(), 0.0f);
+    scratch_.assign(VectorLength(call.parameters.size()), 0.0f);
     MOTLEY_RETURN_IF_ERROR(Ask(call, run, 1, progress, scratch_));
-    AddComplexPacked(run.coefficient, scratch_, call.sum);
+    AddWeighted(run.coefficient, run.other_parts, scratch_, call.sum, device_.parallel());
     return Status::Ok();
   }
 
@@ -143,6 +145,7 @@ class CallWorker {
     return status.WithContext(where);
   }
 
+  Device& device_;
   std::shared_ptr<const ForeignTrainer> foreign_;
   BatchSchedule schedule_;
   std::vector<uint64_t> begins_;  // First sample of each partition, and the end.
@@ -151,7 +154,7 @@ class CallWorker {
   std::vector<uint64_t> samples_;
   Dataset batch_;
   bool with_batch_ = false;
-  std::vector<float> scratch_;  // Its vector before a complex coefficient.
+  std::vector<float> scratch_;  // Its vector before coefficients that are not plain.
 };
 
 class CallbackTrainer final : public QueuedTrainer {
@@ -160,7 +163,7 @@ class CallbackTrainer final : public QueuedTrainer {
                   ForeignShape shape, const PartitionStore& store, BatchSchedule schedule)
       : QueuedTrainer(loop, device, store, {shape.features, shape.classes}, std::move(schedule)),
         foreign_(foreign),
-        worker_(std::make_shared<CallWorker>(std::move(foreign), this->schedule())) {}
+        worker_(std::make_shared<CallWorker>(device, std::move(foreign), this->schedule())) {}
 
   size_t parameter_count() const override { return foreign_->parameter_count; }
 
@@ -203,9 +206,9 @@ class CallbackTrainer final : public QueuedTrainer {
         MOTLEY_ASSIGN_OR_RETURN(PartitionSlice slice, FindSlice(work.step, partition));
         if (slice.range.count == 0) continue;
         const PartitionTerm between{reached, partition, {}};
-        const bool next = !runs.empty() && runs.back().coefficient == term.coefficient &&
-                          partition >= reached && Samples(work.step, {&between, 1}) == 0;
-        if (!next) runs.push_back({term.coefficient, partition, partition, {}});
+        const bool next = !runs.empty() && SameWeights(runs.back(), term) && partition >= reached &&
+                          Samples(work.step, {&between, 1}) == 0;
+        if (!next) runs.push_back({term.coefficient, term.other_parts, partition, partition, {}});
         runs.back().end = reached = partition + 1;
         runs.back().slices.push_back(std::move(slice));
       }

@@ -62,8 +62,8 @@ class ModelTrainer final : public QueuedTrainer {
       for (PartitionId partition = term.begin; partition < term.end; ++partition) {
         MOTLEY_ASSIGN_OR_RETURN(PartitionSlice slice, FindSlice(work.step, partition));
         if (slice.range.count == 0) continue;
-        if (merged.empty() || merged.back().coefficient != term.coefficient) {
-          merged.push_back({.coefficient = term.coefficient});
+        if (merged.empty() || !SameWeights(merged.back(), term)) {
+          merged.push_back({.coefficient = term.coefficient, .other_parts = term.other_parts});
         }
         merged.back().slices.push_back(std::move(slice));
       }

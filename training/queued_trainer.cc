@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coding/part_sums.h"
+
 namespace motley {
 
 QueuedTrainer::QueuedTrainer(Loop& loop, Device& device, const PartitionStore& store,
@@ -32,11 +34,14 @@ uint64_t QueuedTrainer::Samples(StepId step, std::span<const PartitionTerm> term
 
 Status QueuedTrainer::CheckSizes(const GradientWork& work) const {
   const size_t count = parameter_count();
-  if (work.parameters.size() == count && work.sum.size() == VectorLength(count)) {
-    return Status::Ok();
-  }
-  return Status::InvalidArgument(fmt::format("{} parameters and a sum of {} for a model of {}",
-                                             work.parameters.size(), work.sum.size(), count));
+  const size_t length = PartLength(Field::kComplexPacked, VectorLength(count), work.parts);
+  const bool alike = std::all_of(
+      work.terms.begin(), work.terms.end(),
+      [&work](const PartitionTerm& term) { return term.other_parts.size() + 1 == work.parts; });
+  if (work.parameters.size() == count && work.sum.size() == length && alike) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("{} parameters and a sum of {} in {} parts for a model of {}",
+                  work.parameters.size(), work.sum.size(), work.parts, count));
 }
 
 Result<PartitionSlice> QueuedTrainer::FindSlice(StepId step, PartitionId partition) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "coding/part_sums.h"
 #include "training/trainer.h"
 
 namespace motley {
@@ -21,15 +22,12 @@ void Clear(Dataset& data) {
 
 }  // namespace
 
-void AddComplexPacked(std::complex<double> coefficient, std::span<const float> values,
-                      std::span<float> sum) {
-  MOTLEY_ASSERT(values.size() == sum.size() && values.size() % 2 == 0);
-  const auto re = static_cast<float>(coefficient.real());
-  const auto im = static_cast<float>(coefficient.imag());
-  for (size_t i = 0; i < values.size(); i += 2) {
-    sum[i] += re * values[i] - im * values[i + 1];
-    sum[i + 1] += re * values[i + 1] + im * values[i];
-  }
+void AddWeighted(std::complex<double> coefficient,
+                 std::span<const std::complex<double>> other_parts, std::span<const float> values,
+                 std::span<float> sum, ParallelFor& parallel) {
+  std::vector<std::complex<double>> weights = {coefficient};
+  weights.insert(weights.end(), other_parts.begin(), other_parts.end());
+  AddParts(Field::kComplexPacked, weights, values, sum, parallel);
 }
 
 TermWorker::TermWorker(Device& device, Model& model, BatchSchedule schedule)
@@ -39,14 +37,14 @@ Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
                        std::span<const float> parameters, const std::atomic<bool>& cancel,
                        std::span<float> sum) {
   for (const MergedTerm& term : terms) {
-    if (term.coefficient.imag() == 0) {
+    if (IsPlain(term)) {
       MOTLEY_RETURN_IF_ERROR(
           AddTerm(epoch, term, term.coefficient.real(), parameters, cancel, sum));
       continue;
     }
-    scratch_.assign(sum.size(), 0.0f);
+    scratch_.assign(VectorLength(model_.parameter_count()), 0.0f);
     MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, 1, parameters, cancel, scratch_));
-    AddComplexPacked(term.coefficient, scratch_, sum);
+    AddWeighted(term.coefficient, term.other_parts, scratch_, sum, device_.parallel());
   }
   return Status::Ok();
 }

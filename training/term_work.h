@@ -27,15 +27,28 @@ struct PartitionSlice {
   std::shared_ptr<const DataSource> block;
 };
 
-// Neighbouring terms with one coefficient, merged.
+// Neighbouring terms with the same coefficients, merged.
 struct MergedTerm {
   std::complex<double> coefficient;
+  std::vector<std::complex<double>> other_parts;
   std::vector<PartitionSlice> slices;
 };
 
-// sum += coefficient * values, where (v[2t], v[2t+1]) are complex numbers. Even lengths.
-void AddComplexPacked(std::complex<double> coefficient, std::span<const float> values,
-                      std::span<float> sum);
+// What a term's coefficients do, whichever struct they are in.
+template <typename A, typename B>
+bool SameWeights(const A& a, const B& b) {
+  return a.coefficient == b.coefficient && a.other_parts == b.other_parts;
+}
+// Whether they only multiply the gradient by a real number.
+template <typename Term>
+bool IsPlain(const Term& term) {
+  return term.other_parts.empty() && term.coefficient.imag() == 0;
+}
+// sum += what the coefficients make of `values` (VectorLength floats), where (v[2t], v[2t+1]) are
+// complex numbers. `sum` is as long as a part.
+void AddWeighted(std::complex<double> coefficient,
+                 std::span<const std::complex<double>> other_parts, std::span<const float> values,
+                 std::span<float> sum, ParallelFor& parallel);
 
 // The order of each partition's samples, kept while the epoch lasts. One thread at a time.
 class EpochOrders {
@@ -59,7 +72,7 @@ class TermWorker {
  public:
   TermWorker(Device& device, Model& model, BatchSchedule schedule);
 
-  // Adds every term to `sum` (VectorLength floats, see trainer.h). kCancelled between two gathered
+  // Adds every term to `sum` (GradientWork::sum). kCancelled between two gathered
   // batches once `cancel` is set; `sum` is then incomplete.
   Status Add(uint64_t epoch, std::span<const MergedTerm> terms, std::span<const float> parameters,
              const std::atomic<bool>& cancel, std::span<float> sum);
@@ -73,7 +86,7 @@ class TermWorker {
   Model& model_;
   EpochOrders orders_;
   Dataset batch_;               // Gathered samples.
-  std::vector<float> scratch_;  // A term's vector before its complex coefficient.
+  std::vector<float> scratch_;  // A term's vector before coefficients that are not plain.
 };
 
 }  // namespace motley

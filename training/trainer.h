@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/status.h"
@@ -22,11 +23,14 @@ namespace motley {
 
 inline size_t VectorLength(size_t parameter_count) { return (parameter_count + 2) / 2 * 2; }
 
-// coefficient * sum of g_p over partitions [begin, end).
+// coefficient * sum of g_p over partitions [begin, end). With other_parts, vectors are cut into
+// 1 + other_parts.size() parts (coding/part_sums.h): `coefficient` is the first one's, and what
+// comes out is as long as a part.
 struct PartitionTerm {
   PartitionId begin = 0;
   PartitionId end = 0;
   std::complex<double> coefficient;
+  std::vector<std::complex<double>> other_parts;
 };
 
 struct GradientWork {
@@ -34,7 +38,9 @@ struct GradientWork {
   uint64_t version = 0;               // Of the parameters: the same number means the same values.
   std::span<const float> parameters;  // parameter_count floats
   std::span<const PartitionTerm> terms;
-  std::span<float> sum;  // VectorLength floats, added to. Complex coefficients act on pairs.
+  // Added to. VectorLength floats, or one part's. Complex coefficients act on pairs.
+  std::span<float> sum;
+  uint32_t parts = 1;  // Of all terms.
   // Optional. Loop thread, before `done`, now and then: so many samples of this call are summed.
   std::function<void(uint64_t samples)> progress;
 };

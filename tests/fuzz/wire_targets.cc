@@ -107,6 +107,7 @@ void Control(std::string_view input) {
     if (terms.ok()) {
       for (const PartitionTerm& term : *terms) {
         MOTLEY_ASSERT(term.begin < term.end && term.end <= kPartitions);
+        MOTLEY_ASSERT(term.other_parts.size() + 1 == assign->parts);
       }
     }
   }

@@ -44,6 +44,7 @@ JobOptions JobWorld::Options(uint32_t workers, const std::string& code) {
   options.workers = workers;
   options.code = code;
   options.tolerate = code == "none" ? 0 : 1;
+  options.parts = workers > 2 ? 2 : 1;
   options.batch = 100;
   options.steps = 12;
   options.job_id = 4711;

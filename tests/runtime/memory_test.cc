@@ -36,6 +36,9 @@ TEST(Memory, ToleratingMoreAndAdamNeedMoreVectors) {
   JobOptions coded = JobWorld::Options(4, "rs");
   coded.tolerate = 3;
   EXPECT_EQ(ServerVectors(coded), ServerVectors(plain) + 3);
+  // One and a half vectors of sums, and a quarter for the noise floor.
+  JobOptions short_answers = JobWorld::Options(4, "short");
+  EXPECT_EQ(ServerVectors(short_answers), ServerVectors(plain) + 1);
   JobOptions adam = plain;
   adam.optimizer.name = "adam";
   EXPECT_EQ(ServerVectors(adam), ServerVectors(plain) + 2);

@@ -69,7 +69,7 @@ TEST(Slicing, CoversTheVectorAndKnowsItsSlices) {
 TEST(Rows, TravelAsRunsOfEqualCoefficients) {
   CodeForm form;
   form.rows = {{{0, {1, 0}}, {1, {1, 0}}, {2, {1, 2}}, {4, {1, 2}}, {5, {1, 2}}}};
-  const std::vector<wire::Term> runs = RunsOf(form, 0);
+  const std::vector<wire::Term> runs = RunsOf(form, 0).terms;
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_EQ(runs[0].end(), 2u);
   EXPECT_EQ(runs[1].im(), 2.0);
@@ -85,6 +85,33 @@ TEST(Rows, TravelAsRunsOfEqualCoefficients) {
   EXPECT_EQ(TermsOf(assign, 6).code(), StatusCode::kDataError);
   assign.terms = {wire::Term(0, 1, NAN, 0)};
   EXPECT_EQ(TermsOf(assign, 6).code(), StatusCode::kDataError);
+}
+
+// Entries are one run only where all parts have equal coefficients.
+TEST(Rows, TravelWithTheCoefficientsOfAllParts) {
+  CodeForm form;
+  form.parts = 3;
+  form.rows = {{{0, 1}, {1, 1}, {2, 1}}};
+  form.other_parts = {{{2, 1}, 3, {2, 1}, 3, {2, 1}, 4}};
+  const RowRuns runs = RunsOf(form, 0);
+  ASSERT_EQ(runs.terms.size(), 2u);
+  ASSERT_EQ(runs.other_parts.size(), 4u);
+  wire::AssignT assign;
+  assign.parts = 3;
+  assign.terms = runs.terms;
+  assign.other_parts = runs.other_parts;
+  const auto terms = TermsOf(assign, 3);
+  ASSERT_TRUE(terms.ok()) << terms.status().ToString();
+  EXPECT_EQ((*terms)[0].end, 2u);
+  EXPECT_EQ((*terms)[0].other_parts, (std::vector<Complex>{{2, 1}, 3}));
+  EXPECT_EQ((*terms)[1].other_parts, (std::vector<Complex>{{2, 1}, 4}));
+  for (const uint32_t parts : {0u, 1u, 2u, 4u, kMaxParts + 1, ~0u}) {
+    assign.parts = parts;
+    EXPECT_EQ(TermsOf(assign, 3).code(), StatusCode::kDataError) << parts;
+  }
+  assign.parts = 3;
+  assign.other_parts[2] = wire::Weight(0, INFINITY);
+  EXPECT_EQ(TermsOf(assign, 3).code(), StatusCode::kDataError);
 }
 
 TEST(Errors, KeepTheirCodeAndBoundTheirText) {

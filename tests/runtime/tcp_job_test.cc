@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -39,6 +40,44 @@ struct Host {
   std::unique_ptr<Transport> transport;
   std::unique_ptr<Node> node;
   std::optional<Status> ended;
+};
+
+// Counts what arrives over the real one.
+class CountingTransport final : public Transport, private Receiver {
+ public:
+  explicit CountingTransport(std::unique_ptr<Transport> real) : real_(std::move(real)) {}
+
+  void SetReceiver(Receiver* receiver) override {
+    receiver_ = receiver;
+    real_->SetReceiver(receiver == nullptr ? nullptr : this);
+  }
+  Result<std::string> Listen(const std::string& address) override { return real_->Listen(address); }
+  PeerId Connect(const std::string& address) override { return real_->Connect(address); }
+  SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority priority,
+              Done done) override {
+    return real_->Send(peer, header, pieces, priority, std::move(done));
+  }
+  void Cancel(SendId id) override { real_->Cancel(id); }
+  size_t QueuedBytes(PeerId peer) const override { return real_->QueuedBytes(peer); }
+  void Disconnect(PeerId peer) override { real_->Disconnect(peer); }
+  void Close() override { real_->Close(); }
+
+  // Payload of answers, by step and row.
+  std::map<std::pair<StepId, uint32_t>, size_t> answers;
+
+ private:
+  void OnConnected(PeerId peer) override { receiver_->OnConnected(peer); }
+  std::span<std::byte> OnPayload(PeerId peer, const Header& header) override {
+    return receiver_->OnPayload(peer, header);
+  }
+  void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override {
+    if (header.kind == FrameKind::kGradient) answers[{header.step, header.row_id}] += header.length;
+    receiver_->OnPayloadDone(peer, header, discarded);
+  }
+  void OnLost(PeerId peer, const Status& why) override { receiver_->OnLost(peer, why); }
+
+  std::unique_ptr<Transport> real_;
+  Receiver* receiver_ = nullptr;
 };
 
 JobOptions TwoWorkers() {
@@ -106,6 +145,34 @@ class TcpJob : public testing::Test {
   std::string address;
   std::optional<JobResult> result;
 };
+
+// Every answer has come whole before the next step begins: all are needed.
+TEST_F(TcpJob, AnswersInPartsTakeThatPartOfTheBytes) {
+  JobOptions options = TwoWorkers();
+  options.code = "short";
+  options.tolerate = 0;
+  options.parts = 2;
+  options.audit_fraction = 1;
+  const Dataset data = MakeSamples(20, 3, false, 500, 3);
+  const MemorySource source(data);
+  auto counting = std::make_unique<CountingTransport>(std::move(server.transport));
+  const CountingTransport& counted = *counting;
+  server.transport = std::move(counting);
+  StartServer(options, source);
+  StartWorker("secret");
+  StartWorker("secret");
+  loop->Run();
+  ASSERT_TRUE(result);
+  ASSERT_TRUE(result->status.ok()) << result->status.ToString();
+  EXPECT_EQ(result->audited_steps, 40u);
+  EXPECT_LT(result->max_decode_error, 1e-5);
+  ASSERT_EQ(counted.answers.size(), 80u);
+  const size_t gradient = VectorLength(result->parameters.size()) * sizeof(float);
+  for (const auto& [answer, bytes] : counted.answers) {
+    EXPECT_GE(bytes, gradient / 2) << "step " << answer.first;
+    EXPECT_LE(bytes, gradient / 2 + sizeof(float)) << "step " << answer.first;
+  }
+}
 
 TEST_F(TcpJob, EqualsASerialLoop) {
   const JobOptions options = TwoWorkers();

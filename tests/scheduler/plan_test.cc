@@ -121,6 +121,20 @@ TEST(Plan, ToleratesFewerWhenFewAreLeft) {
   EXPECT_EQ(Loads(one), (std::vector<size_t>{24}));
 }
 
+TEST(Plan, WhenFewAreLeftAnswersGetLongerBeforeFewerMayBeMissing) {
+  SchedulerOptions options = Options("short", 1, 12);
+  options.parts = 3;
+  const Plan whole = Made(options, {1, 1, 1, 1});
+  EXPECT_EQ(whole.code->parts, 3u);
+  EXPECT_EQ(whole.compromise, "");
+  const Plan fewer = Made(options, {1, 1, 1});
+  EXPECT_EQ(fewer.code->name, "short");
+  EXPECT_EQ(fewer.code->parts, 2u);
+  EXPECT_EQ(fewer.code->stragglers, 1u);
+  EXPECT_THAT(fewer.compromise, HasSubstr("answers are 1/2 of a gradient instead of 1/3"));
+  EXPECT_EQ(Made(options, {1}).code->stragglers, 0u);
+}
+
 TEST(Plan, WorkersTooSlowForOnePartitionGetNoRow) {
   const Plan plan = Made(Options("none", 1, 8), {1000, 1000, 0.001, 1000});
   EXPECT_EQ(plan.members, (std::vector<WorkerId>{0, 1, 3}));

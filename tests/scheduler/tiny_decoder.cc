@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/assert.h"
 #include "coding/combine.h"
 
 namespace motley {
@@ -31,6 +32,7 @@ void TinyDecoder::Open(std::shared_ptr<const CodeForm> code) {
 
 bool TinyDecoder::Answer(RowId row) {
   std::vector<float> sum(2, 0);
+  MOTLEY_ASSERT(code_->parts == 1);
   for (const CodeEntry& entry : code_->rows[row]) {
     reference::AddWeighted(code_->field, entry.coefficient, Gradient(entry.partition), sum);
   }

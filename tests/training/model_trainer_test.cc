@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "coding/part_sums.h"
 #include "devices/cpu/cpu_device.h"
 #include "tests/devices/thread_loop.h"
 #include "tests/training/reference.h"
@@ -33,7 +34,9 @@ class ModelTrainer : public testing::Test {
   Result<Trainer::Outcome> Accumulate(StepId step, const std::vector<PartitionTerm>& terms,
                                       std::vector<float>& sum, bool cancelled = false) {
     std::optional<Result<Trainer::Outcome>> outcome;
-    const GradientWork work{.step = step, .parameters = parameters_, .terms = terms, .sum = sum};
+    const auto parts = static_cast<uint32_t>(1 + terms.front().other_parts.size());
+    const GradientWork work{
+        .step = step, .parameters = parameters_, .terms = terms, .sum = sum, .parts = parts};
     trainer_->Accumulate(work, std::make_shared<std::atomic<bool>>(cancelled),
                          [&](Result<Trainer::Outcome> result) {
                            EXPECT_FALSE(outcome.has_value()) << "done ran twice";
@@ -159,6 +162,35 @@ TEST_F(ModelTrainer, SamplesCountsWhatTheTermsCover) {
     all += trainer_->Samples(2, one);
   }
   EXPECT_EQ(all, schedule_.batch_size(2));
+}
+
+// A term for each part, as one vector of a part's length.
+TEST_F(ModelTrainer, PartsOfAVectorAreMixedIntoOneOfTheirLength) {
+  const size_t length = VectorLength(model_->parameter_count());
+  const std::vector<std::vector<Complex>> weights = {{{1, 2}, {0.5, 0}, {0, -1}},
+                                                     {{1, 0}, {-2, 0.25}, {3, 0}}};
+  const std::vector<PartitionTerm> terms = {{0, 2, weights[0][0], {weights[0][1], weights[0][2]}},
+                                            {2, 5, weights[1][0], {weights[1][1], weights[1][2]}}};
+  const size_t part_length = PartLength(Field::kComplexPacked, length, 3);
+  std::vector<float> sum(part_length, 0.0f);
+  const auto outcome = Accumulate(1, terms, sum);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  std::vector<double> wanted(part_length, 0.0);
+  for (size_t t = 0; t < terms.size(); ++t) {
+    std::vector<double> whole = Wanted(1, {{terms[t].begin, terms[t].end, 1.0, {}}});
+    whole.resize(3 * part_length, 0.0);
+    for (size_t i = 0; i < 3 * part_length; i += 2) {
+      const Complex mixed = weights[t][i / part_length] * Complex(whole[i], whole[i + 1]);
+      wanted[i % part_length] += mixed.real();
+      wanted[i % part_length + 1] += mixed.imag();
+    }
+  }
+  for (size_t i = 0; i < part_length; ++i) {
+    ASSERT_NEAR(sum[i], wanted[i], 1e-5 * (1 + std::abs(wanted[i]))) << "at " << i;
+  }
+  std::vector<float> whole(length, 0.0f);
+  EXPECT_EQ(Accumulate(1, terms, whole).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Accumulate(1, {terms[0], {2, 5, 1.0}}, sum).code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(ModelTrainer, MissingPartitionIsNotFoundByNumber) {
