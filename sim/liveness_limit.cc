@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "coding/gradient_code.h"
 #include "coding/multi_message_code.h"
 
 namespace motley {
@@ -33,9 +34,11 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
     scripted_slowness *= std::max(1.0, fault.factor);
     longest_fault = std::max(longest_fault, ToSeconds(fault.duration));
   }
-  double rows = options.job.workers;
-  if (options.job.code == "multi-message") rows *= kMessagesPerWorker;
-  const double samples = static_cast<double>(options.job.batch) * (options.job.tolerate + 1);
+  const JobOptions& job = options.job;
+  double rows = job.workers;
+  if (job.code == "multi-message") rows *= kMessagesPerWorker;
+  const double samples = static_cast<double>(job.batch) *
+                         std::max(CopiesOf(job.code, job.tolerate, job.parts), job.tolerate + 1);
   const double bytes = static_cast<double>(data.size_bytes()) +
                        rows * (static_cast<double>(vector_length) * 8 + kFrameBytes);
   double slowest = 0;

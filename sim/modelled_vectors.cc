@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "coding/part_sums.h"
 #include "training/trainer.h"
 
 namespace motley {
@@ -12,9 +13,10 @@ constexpr size_t kSliceFloats = 4;  // Of what is really there: enough for sums 
 
 }  // namespace
 
-ModelledVectors::ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length)
+ModelledVectors::ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length, uint32_t parts)
     : modelled_slice_(slice_length),
-      modelled_parameters_((gradient_bytes + sizeof(float) - 1) / sizeof(float)) {
+      modelled_parameters_((gradient_bytes + sizeof(float) - 1) / sizeof(float)),
+      parts_(parts) {
   modelled_vector_ = VectorLength(modelled_parameters_);
   const Slicing modelled{modelled_vector_, modelled_slice_};
   const size_t before_last = modelled.count() - 1;
@@ -25,11 +27,26 @@ ModelledVectors::ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length)
 }
 
 size_t ModelledVectors::SliceBytes(const Header& header) const {
+  const bool answer = header.kind == FrameKind::kGradient;
+  const uint32_t parts = answer ? PartsOf(header.total) : 1;
   const size_t total =
-      header.kind == FrameKind::kGradient ? modelled_vector_ : modelled_parameters_;
+      answer ? PartLength(Field::kComplexPacked, modelled_vector_, parts) : modelled_parameters_;
   const Slicing modelled{total, modelled_slice_};
   const size_t slice = header.offset / cut_.length;
+  // Rounding to even parts of so few floats may make a slice more or less of them.
+  const Slicing real{header.total, cut_.length};
+  if (slice + 1 == real.count()) {
+    const size_t before = std::min(slice * modelled_slice_, total);
+    return (total - before) * sizeof(float);
+  }
   return slice < modelled.count() ? modelled.size(slice) * sizeof(float) : header.length;
+}
+
+uint32_t ModelledVectors::PartsOf(size_t answer_length) const {
+  for (uint32_t parts = parts_; parts > 1; --parts) {
+    if (PartLength(Field::kComplexPacked, cut_.total, parts) == answer_length) return parts;
+  }
+  return 1;
 }
 
 }  // namespace motley

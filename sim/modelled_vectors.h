@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost-only: vectors of a few floats in the place of a model's, which take as long on links as
-// those would, slice by slice. Pure.
+// those would, slice by slice; with answers of a part's length, together. Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ class ModelledVectors {
   // Nothing is modelled: every frame costs what it has.
   ModelledVectors() = default;
   // A gradient of `gradient_bytes` > 0, cut into slices of `slice_length` floats (even, >= 2).
-  ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length);
+  // `parts`: of the answers that are expected; with so few floats, others may look alike.
+  ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length, uint32_t parts = 1);
 
   size_t parameter_count() const { return parameters_; }  // That are really there.
   uint32_t slice_length() const { return static_cast<uint32_t>(cut_.length); }
@@ -34,12 +35,14 @@ class ModelledVectors {
 
  private:
   size_t SliceBytes(const Header& header) const;
+  uint32_t PartsOf(size_t answer_length) const;
 
   Slicing cut_;
   size_t parameters_ = 0;
   size_t modelled_slice_ = 0;
   size_t modelled_vector_ = 0;
   size_t modelled_parameters_ = 0;
+  uint32_t parts_ = 1;
 };
 
 }  // namespace motley

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "coding/gradient_code.h"
 #include "sim/liveness_limit.h"
 
 namespace motley {
@@ -20,6 +21,7 @@ constexpr uint64_t kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22;
 constexpr uint64_t kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31;
+constexpr uint64_t kShortDraws = 37;
 constexpr uint64_t kApproximateDraws = 40;
 
 // Drawn alike; what else there is takes the place of one of these.
@@ -41,6 +43,7 @@ class Generator {
     LeaseInstead();
     SendSeveralInstead();
     ApproximateInstead();
+    ShortenInstead();
     MakeRandomFaults();
     MakeScript();
     MakePowerCuts();
@@ -186,6 +189,17 @@ class Generator {
     if (random.Chance(0.5)) job.quorum = quorum;
   }
 
+  // In an eighth of those that are left.
+  void ShortenInstead() {
+    JobOptions& job = scenario_.options.job;
+    Random random(scenario_.options.seed, Stream::kSimulation, kShortDraws);
+    const bool taken =
+        job.code == "adaptive" || job.code == "multi-message" || job.code == "approximate";
+    if (taken || !random.Chance(0.125)) return;
+    job.code = "short";
+    job.parts = static_cast<uint32_t>(1 + random.Below(3));
+  }
+
   // Roughly how long the job takes when nothing happens.
   double JobSeconds() const {
     const SimOptions& options = scenario_.options;
@@ -195,7 +209,10 @@ class Generator {
       speed += worker.device.samples_per_second;
       wait = std::max(wait, worker.device.overhead_seconds + 4 * worker.link.latency_seconds);
     }
-    const double step = options.job.batch * (options.job.tolerate + 1) / speed + wait;
+    const JobOptions& job = options.job;
+    // Who leases computes nothing twice, but may wait for it.
+    const uint32_t copies = std::max(CopiesOf(job.code, job.tolerate, job.parts), job.tolerate + 1);
+    const double step = job.batch * copies / speed + wait;
     return static_cast<double>(options.job.steps) * step;
   }
 
@@ -365,13 +382,15 @@ Scenario MakeScenario(uint64_t seed) { return Generator(seed).Make(); }
 std::string DescribeScenario(const Scenario& scenario) {
   const SimOptions& options = scenario.options;
   const JobOptions& job = options.job;
+  const std::string parts =
+      job.code == "short" ? fmt::format(" parts {}", job.parts) : std::string();
   std::string text = fmt::format(
-      "{} workers, {} tolerate {}, {} shares, {} ({} features, {} classes{}), {} samples, batch "
+      "{} workers, {} tolerate {}{}, {} shares, {} ({} features, {} classes{}), {} samples, batch "
       "{}, {} steps, {}, slices of {}",
-      job.workers, job.code, job.tolerate, job.shares == Shares::kEqual ? "equal" : "proportional",
-      NameOf(options), job.model.features, job.model.classes,
-      scenario.data.sparse ? ", sparse" : "", scenario.data.rows(), job.batch, job.steps,
-      job.optimizer.name, job.slice_length);
+      job.workers, job.code, job.tolerate, parts,
+      job.shares == Shares::kEqual ? "equal" : "proportional", NameOf(options), job.model.features,
+      job.model.classes, scenario.data.sparse ? ", sparse" : "", scenario.data.rows(), job.batch,
+      job.steps, job.optimizer.name, job.slice_length);
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
   if (job.step_deadline > Duration::zero()) {
     text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));

@@ -76,8 +76,8 @@ std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset&
 }
 
 SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
-  options.vectors =
-      ModelledVectors(options.cluster.gradient_bytes, std::max(1u, options.job.slice_length));
+  options.vectors = ModelledVectors(options.cluster.gradient_bytes,
+                                    std::max(1u, options.job.slice_length), options.job.parts);
   options.job.slice_length = options.vectors.slice_length();
   // What suits the job's model may not suit this one.
   options.job.optimizer = {.name = "sgd", .learning_rate = 0.1, .l2 = 0};

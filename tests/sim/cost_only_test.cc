@@ -66,7 +66,7 @@ TEST_F(CostOnlyTest, EveryStepEndsWhenOneOfRealArithmeticWould) {
   // Slices: three, one, and two of which the second has the loss alone.
   for (const uint32_t features : {1500u, 300u, 1023u}) {
     const Dataset data = MakeSyntheticDataset(200, features, 0, 5);
-    for (const char* code : {"none", "repetition", "cyclic", "heterogeneous", "rs"}) {
+    for (const char* code : {"none", "repetition", "cyclic", "heterogeneous", "rs", "short"}) {
       SimOptions options = Cluster(code, 1);
       options.job.slice_length = 512;
       options.socket_buffer_bytes = 4096;
@@ -161,6 +161,37 @@ TEST_F(CostOnlyTest, LongerVectorsTakeLongerOnTheLinks) {
   };
   // There and back at 200 kB/s.
   EXPECT_NEAR(step_seconds(400'000) - step_seconds(200'000), 2.0, 0.1);
+}
+
+// Sending a gradient takes thirty times as long as computing a share of it.
+TEST_F(CostOnlyTest, OnAThinLinkShortAnswersBeatNoneAndRepetition) {
+  const Dataset data = MakeSyntheticDataset(600, 4, 0, 5);
+  const auto seconds = [&](const char* code, uint32_t tolerate, uint32_t parts) {
+    SimOptions options;
+    options.job.workers = 8;
+    options.job.batch = 256;
+    options.job.steps = 20;
+    options.job.code = code;
+    options.job.tolerate = tolerate;
+    options.job.parts = parts;
+    options.trainer = SimTrainer::kCostOnly;
+    options.cluster.gradient_bytes = 1'000'000;
+    options.cluster.workers.resize(8);
+    for (WorkerProfile& worker : options.cluster.workers) {
+      worker.device = {.samples_per_second = 1000, .overhead_seconds = 1e-3, .jitter = 0.2};
+      worker.device.tail_probability = 0.02;
+      worker.device.tail_factor = 10;
+      worker.link = {1e-3, 1e6, LinkDirection{1e-3, 10e6}};
+    }
+    const std::vector<Time> times = TimesOf(options, data);
+    return ToSeconds(times.back() - times.front()) / static_cast<double>(options.job.steps);
+  };
+  const double none = seconds("none", 0, 1);
+  const double repetition = seconds("repetition", 1, 1);
+  const double half = seconds("short", 1, 2);
+  EXPECT_LT(half, 0.75 * none);
+  EXPECT_LT(half, 0.75 * repetition);
+  EXPECT_LT(seconds("short", 0, 3), 0.75 * none);
 }
 
 TEST_F(CostOnlyTest, WithoutALengthItIsRefused) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "coding/part_sums.h"
 #include "training/trainer.h"
 
 namespace motley {
@@ -39,6 +40,26 @@ TEST(ModelledVectorsTest, EverySliceCostsAsMuchAsTheModelsWould) {
           ASSERT_EQ(vectors.PayloadBytes(headers[slice]), real.size(slice) * sizeof(float))
               << "slice " << slice << " of " << floats << " in slices of " << slice_length;
         }
+      }
+    }
+  }
+}
+
+TEST(ModelledVectorsTest, AnswersOfAPartsLengthCostAsMuchAsTheModelsWould) {
+  for (const uint32_t slice_length : {4u, 64u, 512u}) {
+    for (uint64_t floats = 2; floats < 1100; ++floats) {
+      for (const uint32_t parts : {2u, 3u, 7u}) {
+        const ModelledVectors vectors(floats * sizeof(float), slice_length, parts);
+        const size_t few = VectorLength(vectors.parameter_count());
+        size_t bytes = 0;
+        for (const Header& header :
+             Slices(FrameKind::kGradient,
+                    {PartLength(Field::kComplexPacked, few, parts), vectors.slice_length()})) {
+          bytes += vectors.PayloadBytes(header);
+        }
+        ASSERT_EQ(bytes,
+                  sizeof(float) * PartLength(Field::kComplexPacked, VectorLength(floats), parts))
+            << floats << " in " << parts << " parts and slices of " << slice_length;
       }
     }
   }
