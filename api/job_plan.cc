@@ -63,10 +63,13 @@ Status CheckCode(const JobPlan& plan) {
   request.stragglers = plan.job.tolerate;
   request.partitions = 16 * workers;
   request.seed = plan.job.seed;
+  request.parts = plan.job.parts;
   const auto form = BuildCode(plan.job.code, request);
-  return form.ok() ? Status::Ok()
-                   : form.status().WithContext(
-                         fmt::format("`code` {} `tolerate` {}", plan.job.code, plan.job.tolerate));
+  if (form.ok()) return Status::Ok();
+  const std::string parts =
+      plan.job.code == "short" ? fmt::format(" `parts` {}", plan.job.parts) : "";
+  return form.status().WithContext(
+      fmt::format("`code` {} `tolerate` {}{}", plan.job.code, plan.job.tolerate, parts));
 }
 
 // When its steps may end before they are exact.
@@ -147,6 +150,13 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   job.batch = request.batch;
   job.code = request.code;
   job.tolerate = request.code == "none" ? 0 : request.tolerate;
+  if (request.parts > 0 && request.code != "short") {
+    return Status::InvalidArgument(
+        fmt::format("`parts` {}: the answers of `code` {} are as long as gradients. Leave `parts` "
+                    "out, or use `code` short",
+                    request.parts, request.code));
+  }
+  if (request.parts > 0) job.parts = request.parts;
   job.shares = request.shares == "equal" ? Shares::kEqual : Shares::kProportional;
   job.seed = request.seed;
   for (const std::string& text : request.faults) {

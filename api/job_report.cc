@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 
@@ -38,13 +39,13 @@ Json WorkersJson(const TrainReport& report) {
   return list;
 }
 
-Json EmulationJson(const Emulation& emulation, uint32_t tolerate) {
+Json EmulationJson(const Emulation& emulation, uint32_t copies) {
   return {{"sample_seconds", ToSeconds(emulation.sample_time)},
           {"real_sample_seconds", emulation.real_sample_seconds},
           {"cores", emulation.cores},
           {"cores_used", emulation.cores_used},
-          // A code that tolerates s stragglers computes every sample s + 1 times.
-          {"allowed_samples_per_second", emulation.samples_per_second / (1 + tolerate)}};
+          // A code computes every sample so often.
+          {"allowed_samples_per_second", emulation.samples_per_second / copies}};
 }
 
 Json ApproximateJson(const ApproximateRecord& record) {
@@ -125,6 +126,7 @@ std::string TrainJson(const TrainReport& report) {
     json["step_seconds"]["max_step"] = job.first_step + (slowest - job.step_seconds.begin());
   }
   if (plan.job.code == "approximate") json["approximate"] = ApproximateJson(job.approximate);
+  if (plan.job.code == "short") json["parts"] = plan.job.parts;
   if (job.first_step > 0) json["resumed_from"] = job.first_step;
   if (plan.job.checkpoint.every > 0) {
     json["checkpoint"] = {{"step", job.checkpoint_step},
@@ -141,8 +143,10 @@ std::string TrainJson(const TrainReport& report) {
   if (report.test && report.classifies()) json["test_accuracy"] = report.test->accuracy;
   if (report.emulation) {
     // Copies of adaptive are held, not computed.
-    const uint32_t repeated = plan.job.code == "adaptive" ? 0 : plan.job.tolerate;
-    json["emulation"] = EmulationJson(*report.emulation, repeated);
+    const uint32_t computed = plan.job.code == "adaptive"
+                                  ? 1
+                                  : CopiesOf(plan.job.code, plan.job.tolerate, plan.job.parts);
+    json["emulation"] = EmulationJson(*report.emulation, computed);
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

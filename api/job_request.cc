@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "api/versioned.h"
+#include "coding/code_form.h"
 #include "training/raw_samples.h"
 
 namespace motley {
@@ -34,9 +35,8 @@ Status CheckNumbers(const motley_job_options& given) {
     return Status::InvalidArgument(fmt::format(
         "`role` {} is none: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER or MOTLEY_WORKER", given.role));
   }
-  if (given.reserved != 0 || given.reserved_end != 0) {
-    return Status::InvalidArgument(
-        "`reserved` and `reserved_end` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
+  if (given.reserved != 0) {
+    return Status::InvalidArgument("`reserved` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
   }
   constexpr uint64_t kAllGiven = MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2;
   if ((given.given & ~kAllGiven) != 0) {
@@ -53,6 +53,7 @@ Status CheckNumbers(const motley_job_options& given) {
         "`split` {}: a part of the samples lies between 0 and 1, ends excluded", given.split));
   }
   MOTLEY_RETURN_IF_ERROR(CheckMost("batch", given.batch, kMostNumber));
+  MOTLEY_RETURN_IF_ERROR(CheckMost("parts", given.parts, kMaxParts));
   MOTLEY_RETURN_IF_ERROR(CheckMost("epochs", given.epochs, kMostNumber));
   MOTLEY_RETURN_IF_ERROR(CheckMost("steps", given.steps, kMostSteps));
   MOTLEY_RETURN_IF_ERROR(CheckMost("sample_count", given.sample_count, kMaxRows));
@@ -122,6 +123,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.seed = given.seed;
   request.workers = given.workers;
   request.tolerate = given.tolerate;
+  request.parts = given.parts;
   TakeText(given.code, request.code);
   request.quorum = given.quorum;
   TakeText(given.step_deadline, request.step_deadline);

@@ -32,6 +32,7 @@ struct JobRequest {
 
   uint32_t workers = 0;  // 0: not given.
   uint32_t tolerate = 1;
+  uint32_t parts = 0;  // 0: not given.
   std::string code = "none";
   uint32_t quorum = 0;        // 0: not given.
   std::string step_deadline;  // "50ms"; empty: not given.

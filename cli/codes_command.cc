@@ -21,14 +21,13 @@ namespace {
 constexpr uint64_t kSetsToCheck = 2000;
 constexpr uint32_t kMostWorkers = 4096;
 
-// Partitions that each worker would have if they could be divided: k (s + 1) in proportion to
+// Partitions that each worker would have if they could be divided: all copies in proportion to
 // speed, none above k.
-std::vector<double> IdealLoads(std::span<const double> speeds, uint32_t partitions,
-                               uint32_t tolerate) {
-  const double k = partitions;
+std::vector<double> IdealLoads(std::span<const double> speeds, const CodeForm& form) {
+  const double k = form.partitions;
   std::vector<double> loads(speeds.size(), 0);
   std::vector<bool> full(speeds.size(), false);
-  double left = k * (tolerate + 1);
+  double left = k * (form.stragglers + form.parts);
   for (bool again = true; again;) {
     again = false;
     double total = 0;
@@ -64,8 +63,16 @@ Result<CodeRequest> MakeRequest(const CodesFlags& flags) {
     return Status::InvalidArgument(fmt::format("at most {} workers", kMostWorkers));
   }
   request.stragglers = flags.code == "none" ? 0 : flags.tolerate;
-  request.partitions = flags.partitions != 0 ? flags.partitions
-                                             : ChoosePartitions(request.speeds, request.stragglers);
+  if (flags.parts != 0 && flags.code != "short") {
+    return Status::InvalidArgument(
+        fmt::format("--parts {}: the answers of --code {} are as long as gradients. Leave --parts "
+                    "out, or use --code short",
+                    flags.parts, flags.code));
+  }
+  if (flags.parts != 0) request.parts = flags.parts;
+  const uint32_t copies = CopiesOf(flags.code, request.stragglers, request.parts);
+  request.partitions =
+      flags.partitions != 0 ? flags.partitions : ChoosePartitions(request.speeds, copies - 1);
   request.seed = flags.seed;
   return request;
 }
@@ -86,51 +93,76 @@ std::vector<size_t> LoadsOf(const CodeForm& form) {
   return loads;
 }
 
+// The coefficients of one part alone.
+CodeForm OnePart(const CodeForm& form, uint32_t part) {
+  CodeForm one = form;
+  for (RowId row = 0; row < form.workers; ++row) {
+    for (size_t e = 0; e < form.rows[row].size(); ++e) {
+      one.rows[row][e].coefficient = form.B(row, e, part);
+    }
+  }
+  return one;
+}
+
 std::string CodeText(const CodeForm& form, const CodeRequest& request, const CodeQuality& quality) {
   std::string text =
       fmt::format("{}: {} workers, {} partitions, any {} may be missing\n{}\n", form.name,
                   form.owners(), form.partitions, form.stragglers, FormText(form));
+  if (form.parts > 1) text += fmt::format("answers are 1/{} as long as a gradient\n", form.parts);
   text += fmt::format(
       "conditioning over {}{} straggler sets: amplification up to {:.3g}, residual "
       "up to {:.1e}\n\n",
       quality.exhaustive ? "all " : "", quality.sets_checked, quality.worst_amplification,
       quality.worst_residual);
-  const auto ideal = IdealLoads(request.speeds, form.partitions, form.stragglers);
+  const auto ideal = IdealLoads(request.speeds, form);
   const std::vector<size_t> loads = LoadsOf(form);
   Table table({"worker", "speed", "partitions", "ideal"});
   for (uint32_t i = 0; i < form.owners(); ++i) {
     table.Add({fmt::format("{}", i), fmt::format("{:g}", request.speeds[i]),
                fmt::format("{}", loads[i]), fmt::format("{:.2f}", ideal[i])});
   }
-  const char* const title = form.lists.empty() ? "B, by partition" : "Messages, in order";
-  return text + table.Format() + fmt::format("\n{}:\n", title) + FormatMatrix(form);
+  text += table.Format();
+  if (form.parts == 1) {
+    const char* const title = form.lists.empty() ? "B, by partition" : "Messages, in order";
+    return text + fmt::format("\n{}:\n", title) + FormatMatrix(form);
+  }
+  for (uint32_t part = 0; part < form.parts; ++part) {
+    text += fmt::format("\nB of part {} of {}, by partition:\n", part + 1, form.parts) +
+            FormatMatrix(OnePart(form, part));
+  }
+  return text;
 }
 
 std::string CodeJson(const CodeForm& form, const CodeRequest& request, const CodeQuality& quality) {
   auto rows = nlohmann::ordered_json::array();
-  for (const auto& row : form.rows) {
+  for (RowId row = 0; row < form.workers; ++row) {
     auto entries = nlohmann::ordered_json::array();
-    for (const CodeEntry& entry : row) {
-      entries.push_back({entry.partition, entry.coefficient.real(), entry.coefficient.imag()});
+    for (size_t e = 0; e < form.rows[row].size(); ++e) {
+      nlohmann::ordered_json entry = {form.rows[row][e].partition};
+      for (uint32_t part = 0; part < form.parts; ++part) {
+        entry.push_back(form.B(row, e, part).real());
+        entry.push_back(form.B(row, e, part).imag());
+      }
+      entries.push_back(std::move(entry));
     }
     rows.push_back(entries);
   }
-  nlohmann::ordered_json json = {
-      {"code", form.name},
-      {"workers", form.owners()},
-      {"partitions", form.partitions},
-      {"tolerate", form.stragglers},
-      {"field", form.field == Field::kReal ? "real" : "complex"},
-      {"c_form", !form.tiling()},
-      {"accumulators", form.accumulators},
-      {"speeds", request.speeds},
-      {"loads", LoadsOf(form)},
-      {"ideal_loads", IdealLoads(request.speeds, form.partitions, form.stragglers)},
-      {"worst_amplification", quality.worst_amplification},
-      {"worst_residual", quality.worst_residual},
-      {"sets_checked", quality.sets_checked},
-      {"exhaustive", quality.exhaustive},
-      {"rows", rows}};
+  nlohmann::ordered_json json = {{"code", form.name},
+                                 {"workers", form.owners()},
+                                 {"partitions", form.partitions},
+                                 {"tolerate", form.stragglers},
+                                 {"parts", form.parts},
+                                 {"field", form.field == Field::kReal ? "real" : "complex"},
+                                 {"c_form", !form.tiling()},
+                                 {"accumulators", form.accumulators},
+                                 {"speeds", request.speeds},
+                                 {"loads", LoadsOf(form)},
+                                 {"ideal_loads", IdealLoads(request.speeds, form)},
+                                 {"worst_amplification", quality.worst_amplification},
+                                 {"worst_residual", quality.worst_residual},
+                                 {"sets_checked", quality.sets_checked},
+                                 {"exhaustive", quality.exhaustive},
+                                 {"rows", rows}};
   if (!form.lists.empty()) json["lists"] = form.lists;
   return json.dump() + "\n";
 }

@@ -29,6 +29,7 @@ constexpr std::array kWords = {
     FlagWord{"model", "--model"},
     FlagWord{"name", "--name"},
     FlagWord{"optimizer", "--optimizer"},
+    FlagWord{"parts", "--parts"},
     FlagWord{"quorum", "--quorum"},
     FlagWord{"resume", "--resume"},
     FlagWord{"resume_step", "--resume-step"},

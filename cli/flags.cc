@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "coding/code_form.h"
 #include "fmt/core.h"
 #include "scheduler/policies.h"
 
@@ -89,7 +90,8 @@ std::string CodeList(bool coded_only) {
     if (code.coded || !coded_only) text += fmt::format("\n{:>12}: {}", code.name, code.summary);
   }
   text +=
-      "\nA code that tolerates s stragglers computes every sample s + 1 times. With none, work "
+      "\nA code that tolerates s stragglers computes every sample s + 1 times, short s + m times. "
+      "With none, work "
       "of lost workers is given to the others all the same, only later.";
   text += " multi-message stops computing copies as soon as one has come.";
   return coded_only ? text : text + " adaptive computes each once, and keeps its data s + 1 times.";
@@ -120,6 +122,14 @@ void AddModelFlags(CLI::App* app, JobFlags& flags) {
       ->group(group);
 }
 
+CLI::Option* AddParts(CLI::App* app, uint32_t& parts) {
+  return app
+      ->add_option("--parts", parts,
+                   "With --code short: answers are 1/M as long as a gradient; default: 2")
+      ->type_name("M")
+      ->transform(Within(1U, kMaxParts));
+}
+
 void AddClusterFlags(CLI::App* app, JobFlags& flags) {
   const char* group = "Workers";
   app->add_option("--workers", flags.workers, "Number of workers; default: as many as speeds, or 2")
@@ -142,6 +152,7 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags) {
       ->transform(Within(0U, kMostCount))
       ->each([&flags](const std::string&) { flags.tolerate_given = true; })
       ->group(group);
+  AddParts(app, flags.parts)->group(group);
   app->add_option("--quorum", flags.quorum,
                   "With --code approximate: a step ends with N answers, exact or not; default: all "
                   "but S")
@@ -331,6 +342,7 @@ CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
   AddValue(codes, "--code", flags.code, "NAME", CodeList(true));
   AddValue(codes, "--tolerate", flags.tolerate, "S", "Workers that may be missing")
       ->transform(Within(0U, kMostCount));
+  AddParts(codes, flags.parts);
   codes->add_option("--partitions", flags.partitions, "Parts of the data; default: chosen")
       ->type_name("K")
       ->transform(Within(1U, 1U << 20));

@@ -36,6 +36,7 @@ motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults) {
   options.seed = flags.seed;
   options.workers = flags.workers;
   options.tolerate = flags.tolerate;
+  options.parts = flags.parts;
   options.code = flags.code.c_str();
   options.quorum = flags.quorum;
   options.step_deadline = flags.step_deadline.c_str();

@@ -23,6 +23,7 @@ struct JobFlags {
   std::string code = "none";
   uint32_t tolerate = 1;
   bool tolerate_given = false;
+  uint32_t parts = 0;         // 0: not given.
   uint32_t quorum = 0;        // 0: not given.
   std::string step_deadline;  // "50ms"; empty: not given.
   uint32_t batch = 256;

@@ -47,6 +47,12 @@ std::string Losses(const json& report) {
   return text + "\n";
 }
 
+std::string CodeOf(const json& report) {
+  const auto code = report.at("code").get<std::string>();
+  if (!report.contains("parts")) return code;
+  return fmt::format("{} (answers of 1/{})", code, report["parts"].get<uint32_t>());
+}
+
 std::string Tolerates(const json& report) {
   const auto asked = report.at("tolerate").get<uint32_t>();
   const uint32_t at_end = report.value("tolerate_at_end", asked);
@@ -86,11 +92,10 @@ std::string TrainTable(const std::string& text) {
   for (const json& worker : report.at("workers")) lines.push_back(LineOf(worker));
   const json& step = report.at("step_seconds");
   std::string table = WorkerTable(lines) + "\n";
-  table +=
-      fmt::format("code {}, tolerates {}; {} data transfers, {} new plans, {} rows reassigned\n",
-                  report.at("code").get<std::string>(), Tolerates(report),
-                  report.at("data_transfers").get<uint64_t>(), report.at("replans").get<uint64_t>(),
-                  report.at("rows_reassigned").get<uint64_t>());
+  table += fmt::format(
+      "code {}, tolerates {}; {} data transfers, {} new plans, {} rows reassigned\n",
+      CodeOf(report), Tolerates(report), report.at("data_transfers").get<uint64_t>(),
+      report.at("replans").get<uint64_t>(), report.at("rows_reassigned").get<uint64_t>());
   table += fmt::format("{} steps ({:.2f} epochs) in {:.2f} s: {:.2f} steps/s, {:.0f} samples/s; ",
                        report.at("steps").get<uint64_t>(), Number(report.at("epochs")),
                        Number(report.at("wall_seconds")), Number(report.at("steps_per_second")),

@@ -119,6 +119,7 @@ std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds
   nlohmann::ordered_json json = {
       {"scheme", plan.job.code},
       {"tolerate", plan.job.tolerate},
+      {"parts", plan.job.code == "short" ? plan.job.parts : 1},
       {"gradient_bytes", gradient_bytes},
       {"shares", plan.job.shares == Shares::kEqual ? "equal" : "proportional"},
       {"seeds", seeds},

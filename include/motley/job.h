@@ -56,7 +56,7 @@ typedef struct motley_job_options {
   uint32_t workers;          /**< 0: as many as speeds, or 2. */
   uint32_t tolerate;         /**< Workers that may be missing without delay; with a code only. */
   const char* code;          /**< none (default), repetition, cyclic, heterogeneous,
-                                 group, rs, graph, approximate, adaptive */
+                                 group, rs, graph, approximate, short, adaptive */
   const char* shares;        /**< proportional (default), equal */
   const char* worker_speeds; /**< All-in-one: emulated speeds, "1,1,0.5". */
   const char* sample_time;   /**< Modelled time of a sample at speed 1, "2ms". */
@@ -95,8 +95,10 @@ typedef struct motley_job_options {
   /* When a step of code approximate ends though it is not exact. */
   /** "50ms": then, with what came, at least one answer; NULL: when the others are overdue. */
   const char* step_deadline;
-  uint32_t quorum;       /**< Or with so many answers; 0: all but `tolerate`, which are exact. */
-  uint32_t reserved_end; /**< 0 */
+  uint32_t quorum; /**< Or with so many answers; 0: all but `tolerate`, which are exact. */
+  /** With the code short: answers are 1/parts as long as a gradient, for tolerate + parts copies of
+      the data. 0: 2. */
+  uint32_t parts;
 } motley_job_options;
 
 /** Bits of motley_job_options.given: with `resume`, the default means "as it was" without them. */

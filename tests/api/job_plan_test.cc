@@ -70,6 +70,17 @@ TEST(PlanJob, WithoutACodeNothingIsTolerated) {
   EXPECT_EQ(PlanJob(request, 0)->job.tolerate, 0U);
 }
 
+TEST(PlanJob, CutsGradientsIntoTwoPartsUnlessItIsTold) {
+  JobRequest request;
+  request.workers = 5;
+  request.code = "short";
+  EXPECT_EQ(PlanJob(request, 0)->job.parts, 2U);
+  request.parts = 4;
+  EXPECT_EQ(PlanJob(request, 0)->job.parts, 4U);
+  request.parts = 5;
+  ExpectRefused(request, "fewer parts");
+}
+
 TEST(PlanJob, SaysHowManyMayBeMissingAtMost) {
   JobRequest request;
   request.workers = 3;

@@ -93,7 +93,6 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   };
   refused("`role`", [](auto& o) { o.role = 3; });
   refused("`reserved`", [](auto& o) { o.reserved = 1; });
-  refused("`reserved_end`", [](auto& o) { o.reserved_end = 1; });
   refused("`quorum`: with `code` none every step is exact", [](auto& o) { o.quorum = 1; });
   refused("`step_deadline`: with `code` rs", [](auto& o) {
     o.code = "rs";
@@ -119,6 +118,12 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   refused("`tolerate` 3: with 2 workers", [](auto& o) {
     o.code = "rs";
     o.tolerate = 3;
+  });
+  refused("`parts` 3: the answers of `code` none", [](auto& o) { o.parts = 3; });
+  refused("`code` short `tolerate` 1 `parts` 2", [](auto& o) { o.code = "short"; });
+  refused("`parts` 33: at most 32", [](auto& o) {
+    o.code = "short";
+    o.parts = 33;
   });
   refused("`worker_speeds`", [](auto& o) { o.worker_speeds = "1,fast"; });
   refused("`workers` 2 does not fit", [](auto& o) { o.worker_speeds = "1,1,1"; });

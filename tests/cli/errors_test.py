@@ -254,6 +254,18 @@ class Commands(ProgramTest):
         self.assertEqual([len(messages) for messages in shown["lists"]], [6] * 4)
         self.assertEqual(shown["worst_amplification"], 1)
 
+    def test_codes_shows_the_coefficients_of_every_part(self):
+        command = ["codes", "--workers", 5, "--code", "short", "--parts", 3, "--partitions", 20]
+        text = self.run_program(*command).stdout
+        self.assertIn("answers are 1/3 as long as a gradient", text)
+        self.assertIn("B of part 3 of 3, by partition", text)
+        shown = json.loads(self.run_program(*command, "--json").stdout)
+        self.assertEqual(shown["parts"], 3)
+        self.assertEqual(shown["loads"], [16] * 5)
+        self.assertEqual({len(entry) for row in shown["rows"] for entry in row}, {7})
+        done = self.run_program("codes", "--workers", 5, "--code", "rs", "--parts", 3, expect=2)
+        self.assertIn("--code short", done.stderr)
+
     def test_heterogeneous_loads_follow_the_speeds(self):
         shown = json.loads(self.run_program(
             "codes", "--speeds", "2,2,4,4,8,8,8,12", "--code", "heterogeneous", "--tolerate", 1,

@@ -44,9 +44,9 @@ TEST(Codes, AnUnknownNameIsAnsweredWithTheNamesThereAre) {
   const auto form = BuildCode("cyclical", EqualRequest(4, 1, 8));
   EXPECT_EQ(form.code(), StatusCode::kNotFound);
   EXPECT_THAT(form.status().message(), HasSubstr("\"cyclical\""));
-  EXPECT_THAT(
-      form.status().message(),
-      HasSubstr("none, repetition, cyclic, heterogeneous, group, rs, graph, multi-message, short"));
+  EXPECT_THAT(form.status().message(),
+              HasSubstr("none, repetition, cyclic, heterogeneous, group, rs, graph, multi-message, "
+                        "approximate, short"));
 }
 
 TEST(Codes, RequestsThatMakeNoSenseAreRefusedWithTheReason) {
