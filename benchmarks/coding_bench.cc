@@ -31,10 +31,12 @@ struct Case {
   const char* code;
   uint32_t workers;
   uint32_t stragglers;
+  uint32_t parts = 1;
 
   std::string Name(size_t length) const {
-    return fmt::format("{} n={} s={}, {:.3g} MB each", code, workers, stragglers,
-                       static_cast<double>(length) * kFloat * 1e-6);
+    const std::string cut = parts > 1 ? fmt::format(" m={}", parts) : std::string();
+    return fmt::format("{} n={} s={}{}, {:.3g} MB each", code, workers, stragglers, cut,
+                       static_cast<double>(length / parts) * kFloat * 1e-6);
   }
 };
 
@@ -43,6 +45,7 @@ Result<CodeForm> Build(const Case& which) {
   request.speeds.assign(which.workers, 1);
   request.stragglers = which.stragglers;
   request.partitions = which.workers;
+  request.parts = which.parts;
   return BuildCode(which.code, request);
 }
 
@@ -108,23 +111,31 @@ class Decoding {
     const double vectors = static_cast<double>(counted_) / decoder_.slice_count();
     const double per_slice = 1 + 2 * (static_cast<double>(sums_per_slice()) + half);
     double floats = vectors * per_slice;
-    floats -= static_cast<double>(sums_per_slice()) + half;    // Not read by the first row.
-    if (!form_.tiling()) floats += UsedByFinish() + half + 1;  // Finish; tiling is done by then.
-    return floats * static_cast<double>(sum_.size()) * kFloat;
+    floats -= static_cast<double>(sums_per_slice()) + half;  // Not read by the first row.
+    // Finish, part by part; tiling is done by then.
+    if (!form_.tiling()) floats += UsedByFinish() + form_.parts * (half + 1);
+    return floats * static_cast<double>(decoder_.answer_length()) * kFloat;
   }
 
-  // The sum against decoding vector times vectors, in double.
+  // The sum against decoding vector times vectors, in double, part by part.
   Result<double> Error() {
-    MOTLEY_ASSIGN_OR_RETURN(const std::vector<Complex> a, Vector());
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<Complex> all, Vector());
     double difference = 0;
     double size = 0;
     std::vector<float> wanted;
-    for (size_t slice = 0; slice < decoder_.slice_count(); ++slice) {
+    std::vector<Complex> a(form_.workers);
+    for (size_t at = 0; at < decoder_.slice_count() * form_.parts; ++at) {
+      const size_t slice = at / form_.parts;
+      const size_t part = at % form_.parts;
       std::vector<const float*> terms;
-      for (RowId row = 0; row < form_.workers; ++row) terms.push_back(Slice(row, slice).data());
+      for (RowId row = 0; row < form_.workers; ++row) {
+        terms.push_back(Slice(row, slice).data());
+        a[row] = all[row * form_.parts + part];
+      }
       wanted.resize(decoder_.slice_length(slice));
       reference::WeightedSum(form_.field, a, terms, wanted);
-      const float* got = sum_.data() + decoder_.slice_begin(slice);
+      const float* got =
+          sum_.data() + part * decoder_.answer_length() + decoder_.slice_begin(slice);
       for (size_t i = 0; i < wanted.size(); ++i) {
         difference += (double{got[i]} - wanted[i]) * (double{got[i]} - wanted[i]);
         size += double{wanted[i]} * wanted[i];
@@ -162,8 +173,8 @@ class Decoding {
   double UsedByFinish() const {
     const auto solved = SolveClosed(form_, Present());
     if (!solved.ok()) return 0;
-    return static_cast<double>(form_.accumulators -
-                               std::count(solved->x.begin(), solved->x.end(), Complex(0)));
+    const auto unused = std::count(solved->x.begin(), solved->x.end(), Complex(0));
+    return static_cast<double>(solved->x.size()) - static_cast<double>(unused);
   }
 
   // Who counted: the decoder takes the first class or cover that is whole.
@@ -206,7 +217,8 @@ Result<BenchLine> DecodeLine(const BenchOptions& options, const Case& which, siz
   if (!(error <= 1e-5)) {
     return Status::Internal(fmt::format("{} is off by {:.2g}", which.code, error));
   }
-  MixedLoops loops(length, decoding.sums_per_slice(), decoding.packed(), options.threads);
+  MixedLoops loops(length / which.parts, decoding.sums_per_slice(), decoding.packed(),
+                   options.threads);
   for (size_t round = 0; round < Rounds(options); ++round) {
     MOTLEY_RETURN_IF_ERROR(decoding.Run([&] { loops.Run(); }));
   }
@@ -265,7 +277,8 @@ Result<std::vector<BenchLine>> BenchStreamDecode(const BenchOptions& options) {
   std::vector<BenchLine> lines;
   for (const Case& which :
        {Case{"none", 8, 0}, Case{"repetition", 8, 1}, Case{"repetition", 32, 2},
-        Case{"cyclic", 8, 1}, Case{"heterogeneous", 32, 2}, Case{"rs", 8, 1}, Case{"rs", 32, 2}}) {
+        Case{"cyclic", 8, 1}, Case{"heterogeneous", 32, 2}, Case{"rs", 8, 1}, Case{"rs", 32, 2},
+        Case{"short", 8, 1, 2}, Case{"short", 32, 2, 2}}) {
     MOTLEY_ASSIGN_OR_RETURN(BenchLine line, DecodeLine(options, which, length));
     lines.push_back(std::move(line));
   }
