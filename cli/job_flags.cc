@@ -18,8 +18,10 @@ std::string JobFlags::WithoutEffect() const {
         "--tolerate {} has no effect with --code none, which keeps no copies; other codes do",
         tolerate);
   }
-  if (code != "none" && code != "auto" && tolerate == 0) {
-    return fmt::format("--code {} with --tolerate 0 keeps no copies: nobody may be missing", code);
+  const bool without_copies_too = code == "none" || code == "auto" || code == "approximate";
+  if (tolerate == 0 && !without_copies_too) {
+    return fmt::format(
+        "--code {} with --tolerate 0 keeps no copies: it waits for all, as none does", code);
   }
   return "";
 }
