@@ -34,12 +34,13 @@ DIGITS = pathlib.Path(__file__).parents[1] / "examples" / "data" / "digits.csv.g
 SPEEDS = [2, 2, 4, 4, 8, 8, 8, 12]
 SAMPLES = 4096   # All of them in each step: as many as `motley simulate` makes up.
 MODEL = "mlp:64"
+GRADIENT_BYTES = 4 * (64 * 64 + 64 + 64 * 10 + 10)
 SETTLED = 12     # Steps before any is counted: shares have followed the speeds, and deaths, then.
 EXCHANGES = 100  # Steps without work, per round.
 LOSS_TOLERANCE = 1e-4
 DISTURBED = 0.25  # Of all cores, used by others: then a block is run again.
 
-# A code of real jobs per line; without: it keeps no copies.
+# A code of real jobs per line. copies: it keeps some; flags: more that it needs; asked: only when it is named.
 CODES = {
     "none": {"copies": False},
     "repetition": {},
@@ -49,6 +50,7 @@ CODES = {
     "group": {},
     "multi-message": {},
     "approximate": {},
+    "short": {"flags": ["--parts", "2"], "asked": True},
     "adaptive": {},
 }
 # Where a fault strikes, one place after the other. tolerate: of codes that keep copies.
@@ -206,8 +208,9 @@ class Cluster:
     def profile(self):
         path = self.folder / "cluster.toml"
         if not path.exists():
+            # The time that vectors take is in it: links have no bandwidth of their own.
             latency = statistics.median(self.exchanges) / 2
-            lines = ['name = "real"', "gradient_bytes = 8"]  # The time of vectors is in the exchange.
+            lines = ['name = "real"', f"gradient_bytes = {GRADIENT_BYTES}"]
             for i, speed in enumerate(SPEEDS):
                 lines += ["[[worker]]", f'name = "worker-{i}"', f"samples_per_second = {speed / self.sample_seconds}",
                           f'link = {{ latency = "{latency * 1e6:.3f}us" }}']
@@ -282,7 +285,7 @@ def parse_flags():
     parser.add_argument("--steps", type=int, default=200, help="that count, of each code under each fault")
     parser.add_argument("--rounds", type=int, default=3, help="of blocks that take turns")
     parser.add_argument("--unit", type=float, default=12, help="ms that all workers together need for a step")
-    parser.add_argument("--codes", default=",".join(CODES))
+    parser.add_argument("--codes", default=",".join(code for code in CODES if not CODES[code].get("asked")))
     parser.add_argument("--faults", default=",".join(FAULTS))
     parser.add_argument("--tolerance", type=float, default=0.1, help="of the ratios")
     parser.add_argument("--retries", type=int, default=2,
