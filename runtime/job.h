@@ -60,6 +60,7 @@ struct JobOptions {
   uint32_t slice_length = 1u << 18;  // Floats (1 MiB).
   double audit_fraction = 0.02;  // Share of steps checked against a direct sum; at least the first.
   uint32_t partitions = 0;       // k; 0: as many as PartitionCount says.
+  bool measure_links = false;    // While it trains: see JobObserver::OnRoundTrip.
   DataMeaning meaning;
   CheckpointOptions checkpoint;
   // Goes on from there, with its partitions; all that must be the same is checked. Null: starts
@@ -151,6 +152,14 @@ class JobObserver {
   virtual void OnVectorRefused(StepId, WorkerId, Time) {}
   // The sum that OnStepDecoded tells next is not exact; its loss neither, an estimate like it.
   virtual void OnStepApproximated(StepId, const ApproximateSum&, Time) {}
+  // What a worker says that it computed for the step: these `samples` besides those told before,
+  // or, with `so_far`, these in all.
+  virtual void OnComputed(StepId, WorkerId, uint64_t /*samples*/, Duration /*compute*/,
+                          bool /*so_far*/, Time) {}
+  // With JobOptions::measure_links. So many bytes of a worker's vector came within `time`; a word
+  // went to a worker and back in `time`, behind so many bytes of parameters (0: ahead of them).
+  virtual void OnVectorReceived(StepId, WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
+  virtual void OnRoundTrip(WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
   // `gradient`: the decoded sum (VectorLength floats), before the update; `parameters` of version
   // `step`.
   virtual void OnStepDecoded(StepId, std::span<const float> /*gradient*/,

@@ -52,11 +52,11 @@ Status LeaseDesk::Extend(const wire::ExtendT& extend) {
     task_ = std::make_shared<LeaseTask>(env_.loop, parts_.shop,
                                         LeaseTask::Lease{extend.step, extend.version, extend.list});
     sent_ = 0;
-    order_ = Order::kNone;
+    told_ = false;
     last_word_ = env_.loop.Now();
   }
   MOTLEY_RETURN_IF_ERROR(task_->Extend(extend.partitions));
-  if (order_ == Order::kWhenDone) order_ = Order::kNone;
+  told_ = false;
   Advance();
   return Status::Ok();
 }
@@ -77,7 +77,7 @@ Status LeaseDesk::Revoke(const wire::RevokeT& revoke) {
 
 void LeaseDesk::Send(const wire::SendVectorT& send) {
   if (stopped_ || !IsCurrent(send.step, send.list)) return;
-  order_ = send.now ? Order::kNow : Order::kWhenDone;
+  told_ = true;
   SendIfDue();
 }
 
@@ -140,9 +140,8 @@ void LeaseDesk::TellProgress() {
 }
 
 void LeaseDesk::SendIfDue() {
-  if (order_ == Order::kNone || running_) return;
-  if (order_ == Order::kWhenDone && task_->done() < task_->size()) return;
-  order_ = Order::kNone;
+  if (!told_ || running_ || task_->done() < task_->size()) return;
+  told_ = false;
   if (task_->done() == sent_) return;
   wire::VectorEndT end;
   end.step = task_->lease().step;

@@ -46,8 +46,6 @@ class LeaseDesk {
   void Stop();  // Nothing more is computed. For good.
 
  private:
-  enum class Order { kNone, kWhenDone, kNow };
-
   bool IsCurrent(StepId step, uint32_t list) const;
   void Drop();
   void Begin();
@@ -64,8 +62,8 @@ class LeaseDesk {
   std::shared_ptr<LeaseTask> running_;  // Whose chunk is on the device; null: none is.
   Outbox::Vector* sum_ = nullptr;       // Of task_, as far as nothing was sent; null: none.
   size_t sent_ = 0;                     // Entries of task_ that vectors cover.
-  Order order_ = Order::kNone;
-  bool leased_ = false;  // Ever.
+  bool told_ = false;                   // To send when the list is done.
+  bool leased_ = false;                 // Ever.
   bool stopped_ = false;
   Time last_word_{};  // Progress was told.
 };

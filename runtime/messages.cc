@@ -45,6 +45,15 @@ Status StatusOf(const wire::ErrorT& error) {
 
 std::string ReasonOf(const wire::LeaveT& leave) { return CleanText(leave.reason, kMaxErrorText); }
 
+bool SameToken(const std::string& a, const std::string& b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const char other = b.empty() ? '\0' : b[i % b.size()];
+    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(other);
+  }
+  return difference == 0;
+}
+
 Status CheckPartitions(const std::vector<uint32_t>& ids, size_t partitions) {
   std::vector<bool> seen(partitions, false);
   for (const uint32_t id : ids) {

@@ -35,6 +35,9 @@ Status StatusOf(const wire::ErrorT& error);
 // Why its sender leaves, cleaned and cut as well; empty: all is done.
 std::string ReasonOf(const wire::LeaveT& leave);
 
+// Takes the same time wherever the two differ.
+bool SameToken(const std::string& a, const std::string& b);
+
 // Lists of leases are numbered from here; all rows of codes have smaller numbers.
 inline constexpr uint32_t kFirstList = 1u << 31;
 // kDataError unless each of `ids` is one of `partitions` partitions, and none is there twice.

@@ -10,10 +10,10 @@ namespace motley {
 Publisher::Publisher(Transport& transport, uint32_t workers, uint32_t slice_length)
     : transport_(transport), slice_length_(slice_length), seats_(workers) {}
 
-void Publisher::Publish(WorkerId worker, PeerId peer, Header header, uint64_t version,
+bool Publisher::Publish(WorkerId worker, PeerId peer, Header header, uint64_t version,
                         ParameterCopy copy) {
   Seat& seat = seats_[worker];
-  if (seat.any && seat.version >= version) return;
+  if (seat.any && seat.version >= version) return false;
   if (seat.sends != nullptr) {
     for (const SendId id : *seat.sends) {
       if (id != 0) transport_.Cancel(id);
@@ -37,6 +37,7 @@ void Publisher::Publish(WorkerId worker, PeerId peer, Header header, uint64_t ve
         transport_.Send(peer, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
                         [copy, sends = seat.sends, slice](const Status&) { (*sends)[slice] = 0; });
   }
+  return true;
 }
 
 void Publisher::Forget(WorkerId worker) { seats_[worker] = Seat(); }

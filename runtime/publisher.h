@@ -21,8 +21,8 @@ class Publisher {
  public:
   Publisher(Transport& transport, uint32_t workers, uint32_t slice_length);
 
-  // Sends `version` unless this worker got it already. `header`: job and incarnation.
-  void Publish(WorkerId worker, PeerId peer, Header header, uint64_t version, ParameterCopy copy);
+  // Sends `version`, unless this worker got it already: false. `header`: job and incarnation.
+  bool Publish(WorkerId worker, PeerId peer, Header header, uint64_t version, ParameterCopy copy);
   void Forget(WorkerId worker);
 
  private:

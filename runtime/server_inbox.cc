@@ -27,6 +27,7 @@ std::span<std::byte> ServerJob::OnPayload(PeerId peer, const Header& header) {
   if (header.kind == FrameKind::kControl) return BeginControl(peer, header);
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (worker && header.kind == FrameKind::kGradient) return BeginSlice(peer, *worker, header);
+  if (peers_.Probing(peer)) return probes_.Room(peer, header);
   peers_.SendAway(peer, Status::DataError(worker ? "only a server sends such frames"
                                                  : "a join is due before anything else"));
   return {};
@@ -38,7 +39,7 @@ std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) 
                     Status::DataError(fmt::format("a join of {} bytes, of which {} are allowed",
                                                   header.length, kMaxJoinBytes)));
   }
-  if (!peers_.Greeting(peer) && !peers_.WorkerOf(peer)) return {};
+  if (!peers_.Greeting(peer) && !peers_.WorkerOf(peer) && !peers_.Probing(peer)) return {};
   Bytes& bytes = incoming_[peer].control;
   bytes.resize(header.length);
   return bytes;
@@ -66,7 +67,9 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
     return;
   }
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
+  if (!discarded && peers_.Probing(peer)) return probes_.OnSlice(peer, header);
   if (discarded || !worker) return;
+  if (options_.measure_links) TimeSlice(peer, *worker, header);
   if (incoming_[peer].lease_slice.vector != nullptr) {
     return FinishLeaseSlice(peer, *worker, header.step);
   }
@@ -75,6 +78,21 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
     return End(fine.WithContext(fmt::format("the sums of step {} do not fit", header.step)));
   }
   if (!fine.ok()) Complain(peer, fine, header.step);
+}
+
+// From the end of the first slice on: when the first one left the worker nobody here knows.
+void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
+  Incoming& incoming = incoming_[peer];
+  const Time now = env_.loop.Now();
+  if (header.offset == 0) {
+    incoming.vector_began = now;
+    incoming.vector_bytes = 0;
+    return;
+  }
+  incoming.vector_bytes += header.length;
+  if (header.offset + header.length / sizeof(float) < header.total) return;
+  observer_.OnVectorReceived(header.step, worker, incoming.vector_bytes,
+                             now - incoming.vector_began, now);
 }
 
 void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
@@ -90,7 +108,9 @@ void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
 void ServerJob::OnControl(PeerId peer, BytesView bytes) {
   Result<wire::ControlT> control = DecodeControl(bytes);
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
-  if (!control.ok()) {
+  if (peers_.Probing(peer)) {
+    OnProbeControl(peer, control);
+  } else if (!control.ok()) {
     peers_.SendAway(peer, control.status());
   } else if (worker) {
     OnWorkerControl(peer, *worker, *control);
@@ -100,9 +120,20 @@ void ServerJob::OnControl(PeerId peer, BytesView bytes) {
 }
 
 void ServerJob::OnGreeting(PeerId peer, const wire::ControlT& control) {
+  const wire::ProbeJoinT* probe = control.body.AsProbeJoin();
+  if (probe != nullptr) {
+    if (!peers_.Probe(peer, *probe)) return;
+    if (Status fine = probes_.Begin(peer); !fine.ok()) peers_.SendAway(peer, fine);
+    return;
+  }
   const wire::JoinT* join = control.body.AsJoin();
   if (join != nullptr) return peers_.Join(peer, *join);
   peers_.SendAway(peer, Status::DataError("a join is due before anything else"));
+}
+
+void ServerJob::OnProbeControl(PeerId peer, const Result<wire::ControlT>& control) {
+  const Status fine = control.ok() ? probes_.OnControl(peer, *control) : control.status();
+  if (!fine.ok()) peers_.SendAway(peer, fine);
 }
 
 void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control) {
@@ -119,6 +150,8 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
   } else if (const wire::ProgressT* progress = control.body.AsProgress()) {
     pump_.Raise(WorkerProgress{worker, std::min<uint64_t>(progress->samples, options_.batch),
                                Duration(std::min(progress->compute_ns, kMaxComputeNs))});
+  } else if (const wire::ProbeT* probe = control.body.AsProbe()) {
+    links_.OnAnswer(worker, *probe);
   } else if (!OnLeaseControl(peer, worker, control) && control.body.type != wire::Body::NONE) {
     peers_.SendAway(peer, Status::DataError(fmt::format("a worker does not send {}",
                                                         wire::EnumNameBody(control.body.type))));
@@ -142,6 +175,7 @@ void ServerJob::OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull) {
   }
   const uint64_t samples = std::min<uint64_t>(pull.samples, options_.batch);
   const Duration compute(std::min(pull.compute_ns, kMaxComputeNs));
+  observer_.OnComputed(pull.step, worker, samples, compute, /*so_far=*/false, env_.loop.Now());
   pump_.Raise(WorkerFree{worker, samples, compute, 0});
 }
 

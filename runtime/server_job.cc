@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 #include <variant>
 
@@ -46,11 +47,19 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
             [this](const Status& why) { End(why); }),
       record_(options.workers, FirstStep(options), HistoryBefore(options)),
       checkpointer_(MakeCheckpointer(std::move(parts.about))),
+      links_(env.loop, env.transport, options.workers,
+             [this](WorkerId worker, uint64_t bytes, Duration time) {
+               observer_.OnRoundTrip(worker, bytes, time, env_.loop.Now());
+             }),
+      probes_(env.loop, env.transport),
       peers_(env.loop, env.transport, options.workers, options.token, job_,
              {[this](WorkerId worker) { return Welcome(worker); },
               [this](WorkerId worker) { OnJoined(worker); },
               [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); },
-              [this](PeerId peer) { incoming_.erase(peer); }}),
+              [this](PeerId peer) {
+                incoming_.erase(peer);
+                probes_.Forget(peer);
+              }}),
       pump_(env.loop, std::move(parts.scheduler),
             [this](const Command& command) { Execute(command); }),
       introduced_(options.workers, false) {
@@ -128,6 +137,7 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   rows().Forget(worker);
   leases_.Forget(worker);
   publisher_.Forget(worker);
+  links_.Forget(worker);
   feed_.Forget(worker);
   if (ended_) return;
   last_to_leave_ = fmt::format("{}: {}", Describe(worker), why.ToString());
@@ -135,9 +145,23 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   pump_.Raise(WorkerLost{worker, why});
 }
 
+// The parameters, if they are news to it.
+void ServerJob::Publish(WorkerId worker, StepId step) {
+  const PeerId peer = peers_.PeerOf(worker);
+  const Header header = peers_.HeaderTo(worker, FrameKind::kControl);
+  const bool sent = publisher_.Publish(worker, peer, header, step, model_->parameters());
+  if (!options_.measure_links) return;
+  links_.Ask(worker, peer, header, sent ? model_->parameter_count() * sizeof(float) : 0);
+}
+
 void ServerJob::OnAnswer(Event event) {
   if (const auto* arrived = std::get_if<RowArrived>(&event)) {
     observer_.OnRowArrived(arrived->step, arrived->row, arrived->worker, env_.loop.Now());
+  } else if (const auto* got_on = std::get_if<LeaseProgress>(&event)) {
+    const double partitions = static_cast<double>(schedule_.partition_sizes().size());
+    const double samples = got_on->done * (schedule_.batch_size(got_on->step) / partitions);
+    observer_.OnComputed(got_on->step, got_on->worker, static_cast<uint64_t>(std::llround(samples)),
+                         got_on->compute, /*so_far=*/true, env_.loop.Now());
   } else if (const auto* back = std::get_if<LeaseReleased>(&event)) {
     observer_.OnLeaseReleased(back->step, back->worker, back->partitions, env_.loop.Now());
   } else if (const auto* bad = std::get_if<RowRejected>(&event); bad && leases_.open()) {
@@ -176,7 +200,7 @@ void ServerJob::Do(const AssignRow& command) {
   Header header = peers_.HeaderTo(command.worker, FrameKind::kControl);
   const CodeForm& form = rows().form();
   rows().Assign(command.worker, command.step, command.row);
-  publisher_.Publish(command.worker, peer, header, command.step, model_->parameters());
+  Publish(command.worker, command.step);
   wire::AssignT assign;
   assign.step = command.step;
   assign.version = command.step;

@@ -13,8 +13,10 @@
 #include "runtime/event_pump.h"
 #include "runtime/job_record.h"
 #include "runtime/lease_collector.h"
+#include "runtime/link_watch.h"
 #include "runtime/loss_watch.h"
 #include "runtime/partition_feed.h"
+#include "runtime/probe_desk.h"
 #include "runtime/publisher.h"
 #include "runtime/row_collector.h"
 #include "runtime/server_model.h"
@@ -52,8 +54,11 @@ class ServerJob final : public ServerNode, private Receiver {
   std::span<std::byte> BeginSlice(PeerId peer, WorkerId worker, const Header& header);
   void OnControl(PeerId peer, BytesView bytes);
   void OnGreeting(PeerId peer, const wire::ControlT& control);
+  void OnProbeControl(PeerId peer, const Result<wire::ControlT>& control);
   void OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
   void OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull);
+  void TimeSlice(PeerId peer, WorkerId worker, const Header& header);
+  void Publish(WorkerId worker, StepId step);
   void OnAnswer(Event event);  // What a collector made of it.
   void Complain(PeerId peer, const Status& why, StepId step);
 
@@ -117,14 +122,18 @@ class ServerJob final : public ServerNode, private Receiver {
   JobRecord record_;
   LossWatch losses_;
   std::unique_ptr<Checkpointer> checkpointer_;  // Null: none are wanted.
+  LinkWatch links_;
+  ProbeDesk probes_;
   ServerPeers peers_;
   EventPump pump_;
   struct Incoming {  // From a peer: the message that is arriving, be it a slice of either kind.
     Bytes control;
     std::vector<float> slice;
     LeaseCollector::Slice lease_slice;
-    uint32_t complaints = 0;  // Made so far.
-    Status report;            // The last error that it told.
+    Time vector_began{};        // With measure_links: when its first slice was there,
+    uint64_t vector_bytes = 0;  // and what came since.
+    uint32_t complaints = 0;    // Made so far.
+    Status report;              // The last error that it told.
   };
   std::map<PeerId, Incoming> incoming_;
   std::vector<bool> introduced_;  // Sent the first Pull of its life.

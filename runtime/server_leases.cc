@@ -41,8 +41,7 @@ void ServerJob::Do(const ExtendLease& command) {
   if (!peers_.Connected(worker)) return;  // Its loss is on its way to the scheduler.
   const Result<uint32_t> list = leases_.Extend(worker, command.partitions);
   if (!list.ok()) return End(list.status());
-  publisher_.Publish(worker, peers_.PeerOf(worker), peers_.HeaderTo(worker, FrameKind::kControl),
-                     command.step, model_->parameters());
+  Publish(worker, command.step);
   wire::ExtendT extend;
   extend.step = command.step;
   extend.version = command.step;
@@ -69,7 +68,6 @@ void ServerJob::Do(const SendLease& command) {
   wire::SendVectorT send;
   send.step = command.step;
   send.list = *list;
-  send.now = command.now;
   TellLease(command.worker, command.step, send);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "runtime/messages.h"
+#include "runtime/probe_desk.h"
 
 namespace motley {
 namespace {
@@ -17,18 +18,9 @@ constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
 // After the goodbye has left, the peer closes first: closing over its unread bytes would reset the
 // connection and could take the goodbye with it.
 constexpr Duration kCloseGrace = std::chrono::milliseconds(500);
-constexpr size_t kMaxGreeting = 64;  // Connections that have not joined.
+constexpr Duration kProbeLimit = std::chrono::minutes(2);  // A link is not measured for longer.
+constexpr size_t kMaxGreeting = 64;                        // Connections that have not joined.
 constexpr size_t kMaxNameBytes = 64;
-
-// Takes the same time wherever the two differ.
-bool SameToken(const std::string& a, const std::string& b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const char other = b.empty() ? '\0' : b[i % b.size()];
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(other);
-  }
-  return difference == 0;
-}
 
 std::string ShownName(const wire::JoinT& join, WorkerId worker) {
   std::string clean = CleanText(join.name, kMaxNameBytes);
@@ -88,6 +80,21 @@ void ServerPeers::OnLost(PeerId peer, const Status& why) {
 void ServerPeers::Disconnect(PeerId peer, const Status& why) {
   transport_.Disconnect(peer);
   OnLost(peer, why);
+}
+
+bool ServerPeers::Probe(PeerId peer, const wire::ProbeJoinT& join) {
+  MOTLEY_ASSERT(Greeting(peer));
+  if (Status fine = ProbeDesk::Check(join, token_); !fine.ok()) {
+    SendAway(peer, fine);
+    return false;
+  }
+  Peer& state = peers_[peer];
+  loop_.Cancel(state.timer);
+  state = Peer{State::kProbing, 0, 0};
+  state.timer = loop_.After(kProbeLimit, alive_.Guard([this, peer] {
+    SendAway(peer, Status::Unavailable("the link was measured for long enough"));
+  }));
+  return true;
 }
 
 Status ServerPeers::CheckJoin(const wire::JoinT& join) const {
@@ -151,6 +158,11 @@ std::optional<WorkerId> ServerPeers::WorkerOf(PeerId peer) const {
   const Peer* found = Find(peer);
   if (found == nullptr || found->state != State::kJoined) return std::nullopt;
   return found->worker;
+}
+
+bool ServerPeers::Probing(PeerId peer) const {
+  const Peer* found = Find(peer);
+  return found != nullptr && found->state == State::kProbing;
 }
 
 bool ServerPeers::Greeting(PeerId peer) const {

@@ -41,9 +41,14 @@ class ServerPeers {
   // A Join; an answer goes out in every case.
   void Join(PeerId peer, const wire::JoinT& join);
 
+  // One that will measure its link; false when it was sent away instead.
+  bool Probe(PeerId peer, const wire::ProbeJoinT& join);
+
   // The worker at the other end; none before its Join is accepted and once it is sent away.
   std::optional<WorkerId> WorkerOf(PeerId peer) const;
   bool Greeting(PeerId peer) const;  // Connected, and its Join is awaited.
+
+  bool Probing(PeerId peer) const;
 
   bool Connected(WorkerId worker) const { return seats_[worker].peer != 0; }
   PeerId PeerOf(WorkerId worker) const { return seats_[worker].peer; }
@@ -59,11 +64,11 @@ class ServerPeers {
   void SendAllAway(std::function<void()> gone);
 
  private:
-  enum class State { kGreeting, kJoined, kLeaving };
+  enum class State { kGreeting, kJoined, kProbing, kLeaving };
   struct Peer {
     State state = State::kGreeting;
     WorkerId worker = 0;
-    TimerId timer = 0;  // For the Join to come, or for the goodbye to be through.
+    TimerId timer = 0;  // For the Join to come, probes to end, or the goodbye to be through.
   };
   struct Seat {
     PeerId peer = 0;  // 0: nobody.

@@ -201,6 +201,7 @@ void WorkerLife::OnControl(const wire::ControlT& control) {
     return;
   }
   if (state_ != State::kWorking) return;
+  if (const wire::ProbeT* probe = control.body.AsProbe()) return Answer(*probe);
   if (const wire::AssignT* assign = control.body.AsAssign()) return OnAssign(*assign);
   if (const wire::CancelT* cancel = control.body.AsCancel()) return desk_->Cancel(cancel->step);
   if (const wire::CancelRowT* row = control.body.AsCancelRow()) {
@@ -212,6 +213,14 @@ void WorkerLife::OnControl(const wire::ControlT& control) {
   if (const wire::ExtendT* extend = control.body.AsExtend()) fine = desk_->leases().Extend(*extend);
   if (const wire::RevokeT* revoke = control.body.AsRevoke()) fine = desk_->leases().Revoke(*revoke);
   if (!fine.ok()) Fail(std::move(fine));
+}
+
+void WorkerLife::Answer(const wire::ProbeT& probe) {
+  if (probe.answer) return;
+  wire::ProbeT answer;
+  answer.id = probe.id;
+  answer.answer = true;
+  SendControl(env_.transport, peer_, OwnHeader(), answer);
 }
 
 void WorkerLife::OnPlace(const wire::PlaceT& place) {

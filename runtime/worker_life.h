@@ -41,6 +41,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   Result<std::span<std::byte>> BeginBulk(const Header& header);
   Status FinishBulk(const Header& header);
   void OnControl(const wire::ControlT& control);
+  void Answer(const wire::ProbeT& probe);
   void OnPlace(const wire::PlaceT& place);
   void OnAssign(const wire::AssignT& assign);
 

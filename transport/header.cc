@@ -15,7 +15,7 @@ constexpr size_t kChecked = kHeaderSize - sizeof(uint64_t);
 
 bool KnownKind(uint32_t kind) {
   return kind >= static_cast<uint32_t>(FrameKind::kControl) &&
-         kind <= static_cast<uint32_t>(FrameKind::kRelease);
+         kind <= static_cast<uint32_t>(FrameKind::kProbe);
 }
 
 // The field of flags: the shared page, and this bit.

@@ -130,6 +130,19 @@ std::vector<double> JobWorld::SerialParameters() const {
                           {first.begin(), first.end()});
 }
 
+void JobWorld::ExpectSerial(double difference) {
+  const JobResult& end = Run();
+  ASSERT_TRUE(end.status.ok()) << end.status.ToString();
+  EXPECT_EQ(end.steps, options.steps);
+  EXPECT_EQ(end.audited_steps, options.steps);
+  EXPECT_LE(end.max_decode_error, 1e-5);
+  const std::vector<double> serial = SerialParameters();
+  ASSERT_EQ(end.parameters.size(), serial.size());
+  for (size_t i = 0; i < serial.size(); ++i) {
+    ASSERT_NEAR(end.parameters[i], serial[i], difference) << i;
+  }
+}
+
 double JobWorld::Loss(std::span<const float> parameters) const {
   const std::vector<double> values(parameters.begin(), parameters.end());
   return reference::LossAndGradient(options.model, values, data, {}) /

@@ -90,6 +90,9 @@ class JobWorld {
 
   // What a plain serial loop in double precision makes of the same job.
   std::vector<double> SerialParameters() const;
+  // Runs to the end: all steps are done, exactly (every one is audited), and the parameters are
+  // those of the serial loop, within `difference` each.
+  void ExpectSerial(double difference);
   // Mean loss of `parameters` over the whole data set.
   double Loss(std::span<const float> parameters) const;
 

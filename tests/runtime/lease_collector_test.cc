@@ -8,22 +8,19 @@
 #include <variant>
 #include <vector>
 
-#include "base/parallel.h"
 #include "base/sanitizer.h"
+#include "tests/runtime/collector_rig.h"
 
 namespace motley {
 namespace {
 
-constexpr size_t kLength = 10;
-constexpr size_t kSlice = 4;  // Three slices.
 constexpr StepId kStep = 5;
 
 // Two workers, six partitions.
-class Leases : public testing::Test {
+class Leases : public CollectorRig {
  protected:
   Leases()
-      : parallel(MakeSerialParallelFor()),
-        leases(2, 6, kLength, kSlice, *parallel,
+      : leases(2, 6, kLength, kSlice, *parallel,
                {[this](const Event& event) { events.push_back(event); },
                 [this](WorkerId, std::span<const PartitionId> some) {
                   covered.insert(covered.end(), some.begin(), some.end());
@@ -38,16 +35,7 @@ class Leases : public testing::Test {
     return list.ok() ? *list : 0;
   }
   static Header SliceHeader(uint32_t list, size_t slice, double norm) {
-    const size_t size = std::min(kSlice, kLength - slice * kSlice);
-    Header header;
-    header.kind = FrameKind::kGradient;
-    header.step = header.version = kStep;
-    header.row_id = list;
-    header.offset = slice * kSlice;
-    header.total = kLength;
-    header.length = static_cast<uint32_t>(size * sizeof(float));
-    header.norm = norm;
-    return header;
+    return CollectorRig::SliceHeader(kStep, list, slice, norm);
   }
   // False when it was refused.
   bool Slice(WorkerId worker, uint32_t list, size_t slice, float value, double norm) {
@@ -84,17 +72,7 @@ class Leases : public testing::Test {
     progress.done = done;
     return leases.OnProgress(worker, progress);
   }
-  template <typename Kind>
-  std::vector<Kind> Of() const {
-    std::vector<Kind> found;
-    for (const Event& event : events) {
-      if (const auto* kind = std::get_if<Kind>(&event)) found.push_back(*kind);
-    }
-    return found;
-  }
 
-  std::unique_ptr<ParallelFor> parallel;
-  std::vector<Event> events;
   std::vector<PartitionId> covered;
   LeaseCollector leases;
   std::vector<float> sum;

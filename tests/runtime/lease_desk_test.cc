@@ -4,65 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <memory>
-#include <optional>
 #include <vector>
 
-#include "runtime/messages.h"
-#include "runtime/work_desk.h"
-#include "tests/runtime/held_transport.h"
-#include "tests/training/test_data.h"
+#include "tests/runtime/desk_rig.h"
 
 namespace motley {
 namespace {
 
-constexpr Duration kSampleTime = std::chrono::milliseconds(1);
 constexpr uint32_t kPartitions = 20;  // Of 20 samples each; ten of each are in a batch.
 constexpr uint32_t kFirst = kFirstList + 1;
 
-// A desk on a device that takes a millisecond per sample.
-class LeaseDeskTest : public TestRig, public testing::Test {
+class LeaseDeskTest : public DeskRig, public testing::Test {
  protected:
-  LeaseDeskTest() : data(MakeSamples(5, 3, false, 400, 1)) {
-    paced = MakePacedDevice(loop, *device, {kSampleTime, 1});
-    wire::AcceptT accept;
-    accept.model = "softmax";
-    accept.features = 5;
-    accept.classes = 3;
-    accept.batch = 200;
-    accept.slice_length = 8;
-    accept.partition_sizes.assign(kPartitions, 20);
-    shop = MakeWorkshop(loop, *paced, accept).value();
-    parameters = std::make_unique<ParameterInbox>(shop->model->parameter_count(), 64);
-    partitions = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{5, 3, false});
-    desk =
-        std::make_unique<WorkDesk>(Env{loop, transport, *paced},
-                                   WorkDesk::Parts{shop, *parameters, *partitions, 1, Header(), 8},
-                                   [this](const Status& status) { failed = status; });
-  }
-  void GivePartition(PartitionId partition) {
-    const Bytes block = EncodeBlock(data, 20 * partition, 20 * (partition + 1));
-    Header header;
-    header.row_id = partition;
-    header.total = block.size();
-    header.length = static_cast<uint32_t>(block.size());
-    const auto room = partitions->Begin(header);
-    ASSERT_TRUE(room.ok());
-    std::memcpy(room->data(), block.data(), block.size());
-    ASSERT_TRUE(partitions->Finish().ok());
-    desk->Advance();
-  }
-  void GiveParameters(uint64_t version) {
-    Header header;
-    header.version = version;
-    header.total = shop->model->parameter_count();
-    header.length = static_cast<uint32_t>(header.total * sizeof(float));
-    const auto room = parameters->Begin(header);
-    ASSERT_TRUE(room.ok());
-    std::memset(room->data(), 0, room->size());
-    parameters->Finish();
-    desk->Advance();
-  }
+  LeaseDeskTest() : DeskRig(kPartitions) {}
+
   void GiveAll() {
     for (PartitionId p = 0; p < kPartitions; ++p) GivePartition(p);
     GiveParameters(0);
@@ -80,27 +35,12 @@ class LeaseDeskTest : public TestRig, public testing::Test {
     revoke.partitions = std::move(some);
     return desk->leases().Revoke(revoke);
   }
-  void Send(bool now = false, StepId step = 0, uint32_t list = kFirst) {
+  void Send(uint32_t list = kFirst) {
     wire::SendVectorT send;
-    send.step = step;
     send.list = list;
-    send.now = now;
     desk->leases().Send(send);
   }
-  void Run() {
-    loop.RunUntil([] { return false; });
-  }
   void RunFor(Duration duration) { loop.RunUntilTime(loop.Now() + duration); }
-  template <typename Message>
-  std::vector<Message> Said() const {
-    std::vector<Message> found;
-    for (const auto& [id, message] : transport.held) {
-      if (message.header.kind != FrameKind::kControl) continue;
-      auto control = DecodeControl(message.bytes).value();
-      if (const Message* told = Of<Message>(control)) found.push_back(*told);
-    }
-    return found;
-  }
   // The vectors that lie in the transport, put together.
   std::vector<std::vector<float>> Vectors() const {
     std::vector<std::vector<float>> vectors;
@@ -132,29 +72,6 @@ class LeaseDeskTest : public TestRig, public testing::Test {
   static void ExpectNear(const std::vector<float>& a, const std::vector<float>& b) {
     ASSERT_EQ(a.size(), b.size());
     for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4) << i;
-  }
-
-  Dataset data;
-  HeldTransport transport;
-  std::unique_ptr<PacedDevice> paced;
-  std::shared_ptr<Workshop> shop;
-  std::unique_ptr<ParameterInbox> parameters;
-  std::unique_ptr<PartitionInbox> partitions;
-  std::unique_ptr<WorkDesk> desk;
-  std::optional<Status> failed;
-
- private:
-  template <typename Message>
-  static Message* Of(wire::ControlT& control) {
-    if constexpr (std::is_same_v<Message, wire::LeaseProgressT>) {
-      return control.body.AsLeaseProgress();
-    } else if constexpr (std::is_same_v<Message, wire::ReleasedT>) {
-      return control.body.AsReleased();
-    } else if constexpr (std::is_same_v<Message, wire::VectorEndT>) {
-      return control.body.AsVectorEnd();
-    } else {
-      return control.body.AsProgress();
-    }
   }
 };
 
@@ -229,23 +146,23 @@ TEST_F(LeaseDeskTest, TheLastOfTheListGivenBackEndsIt) {
   EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
 }
 
-TEST_F(LeaseDeskTest, SendingNowCoversWhatIsDoneAndTheNextVectorTheRest) {
+TEST_F(LeaseDeskTest, WhatComesAfterAVectorIsTheNextOnes) {
   GiveAll();
-  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).ok());
-  RunFor(kSampleTime * 20);
-  Send(true);
-  EXPECT_TRUE(Vectors().empty()) << "a chunk is on the device";
-  RunFor(kSampleTime * 30);
+  ASSERT_TRUE(Extend({0, 1, 2, 3}).ok());
+  Send();
+  Run();
   ASSERT_EQ(Vectors().size(), 1u);
   EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
+  ASSERT_TRUE(Extend({4, 5, 6, 7, 8, 9}).ok());
   Send();
+  EXPECT_EQ(Vectors().size(), 1u) << "a chunk is on the device";
   Run();
   ASSERT_EQ(Vectors().size(), 2u);
   EXPECT_EQ(Said<wire::VectorEndT>()[1].entries, 6u);
   const auto sent = Vectors();
   ExpectNear(sent[0], Direct({{0, 4, 1.0}}));
   ExpectNear(sent[1], Direct({{4, 10, 1.0}}));
-  Send(true);
+  Send();
   EXPECT_EQ(Vectors().size(), 2u) << "nothing is left";
 }
 
@@ -293,7 +210,7 @@ TEST_F(LeaseDeskTest, ANewListSupersedesTheOldOneAlsoOfTheSameStep) {
   Run();
   EXPECT_TRUE(Vectors().empty());
   EXPECT_TRUE(Said<wire::ReleasedT>().empty());
-  Send(false, 0, kFirst + 1);
+  Send(kFirst + 1);
   ASSERT_EQ(Vectors().size(), 1u);
   const std::vector<float> sent = Vectors()[0];
   ExpectNear(sent, Direct({{1, 2, 1.0}}));

@@ -9,15 +9,12 @@
 #include <variant>
 #include <vector>
 
-#include "base/parallel.h"
 #include "base/sanitizer.h"
 #include "coding/gradient_code.h"
+#include "tests/runtime/collector_rig.h"
 
 namespace motley {
 namespace {
-
-constexpr size_t kLength = 10;
-constexpr size_t kSlice = 4;  // Three slices.
 
 std::shared_ptr<const CodeForm> Form(const char* code, uint32_t workers, uint32_t stragglers) {
   CodeRequest request;
@@ -27,25 +24,17 @@ std::shared_ptr<const CodeForm> Form(const char* code, uint32_t workers, uint32_
   return std::make_shared<const CodeForm>(BuildCode(code, request).value());
 }
 
-class Collector : public testing::Test {
+class Collector : public CollectorRig {
  protected:
   Collector()
-      : parallel(MakeSerialParallelFor()),
-        rows(3, kLength, kSlice, *parallel,
+      : rows(3, kLength, kSlice, *parallel,
              [this](const Event& event) { events.push_back(event); }) {}
 
   // Sends one slice of `value`s; false when it was refused.
   bool Slice(WorkerId worker, StepId step, RowId row, size_t slice, float value,
              double norm = 100) {
-    const size_t size = std::min(kSlice, kLength - slice * kSlice);
-    Header header;
-    header.kind = FrameKind::kGradient;
-    header.step = header.version = step;
-    header.row_id = row;
-    header.offset = slice * kSlice;
-    header.total = kLength;
-    header.length = static_cast<uint32_t>(size * sizeof(float));
-    header.norm = norm;
+    const Header header = SliceHeader(step, row, slice, norm);
+    const size_t size = header.length / sizeof(float);
     std::vector<float> values;
     const Result<bool> wanted = rows.Begin(worker, header, false, values);
     if (!wanted.ok() || !*wanted) return wanted.ok();
@@ -63,22 +52,12 @@ class Collector : public testing::Test {
     pull.finished = finished;
     return rows.End(worker, pull);
   }
-  template <typename Kind>
-  std::vector<Kind> Of() const {
-    std::vector<Kind> found;
-    for (const Event& event : events) {
-      if (const auto* kind = std::get_if<Kind>(&event)) found.push_back(*kind);
-    }
-    return found;
-  }
   std::vector<float> Sum() {
     std::vector<float> sum(kLength);
     EXPECT_TRUE(rows.Close(sum).ok());
     return sum;
   }
 
-  std::unique_ptr<ParallelFor> parallel;
-  std::vector<Event> events;
   RowCollector rows;
 };
 

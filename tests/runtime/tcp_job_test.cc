@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "devices/cpu/cpu_device.h"
+#include "runtime/link_prober.h"
 #include "runtime/server_node.h"
 #include "runtime/uv_loop.h"
 #include "runtime/worker_node.h"
@@ -198,6 +199,36 @@ TEST_F(TcpJob, EqualsASerialLoop) {
   const std::vector<double> serial = reference::Train(options.model, options.optimizer, schedule,
                                                       data, 40, {first.begin(), first.end()});
   for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result->parameters[i], serial[i], 1e-4);
+}
+
+// By a peer that joins with the token, before the workers come; it takes nobody's place.
+TEST_F(TcpJob, TheWayToTheServerIsMeasured) {
+  const JobOptions options = TwoWorkers();
+  const Dataset data = MakeSamples(20, 3, false, 500, 3);
+  const MemorySource source(data);
+  StartServer(options, source);
+  const auto transport = MakeTcpTransport(loop->handle());
+  std::optional<Result<LinkProbe>> probe;
+  {
+    LinkProber prober(*loop, *transport, {.server = address, .token = "secret", .seconds = 0.2});
+    prober.Start([&](const Result<LinkProbe>& measured) {
+      probe = measured;
+      loop->Stop();
+    });
+    loop->Run();
+  }
+  transport->Close();
+  ASSERT_TRUE(probe);
+  ASSERT_TRUE(probe->ok()) << probe->status().ToString();
+  EXPECT_GT((*probe)->link.latency_seconds, 0);
+  EXPECT_GT((*probe)->link.Up().bytes_per_second, 1e6);
+  EXPECT_GT((*probe)->link.Down().bytes_per_second, 1e6);
+  StartWorker("secret");
+  StartWorker("secret");
+  loop->Run();
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->status.ok()) << result->status.ToString();
+  EXPECT_EQ(result->worker_names.size(), 2U);
 }
 
 }  // namespace

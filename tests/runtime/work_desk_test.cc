@@ -9,73 +9,20 @@
 #include <optional>
 #include <vector>
 
-#include "tests/runtime/held_transport.h"
-#include "tests/training/test_data.h"
+#include "tests/runtime/desk_rig.h"
 
 namespace motley {
 namespace {
 
-constexpr Duration kSampleTime = std::chrono::milliseconds(1);
-
-// A desk that holds all the data, on a device that takes a millisecond per sample.
-class Desk : public TestRig, public testing::Test {
+// Holds all the data, in two partitions.
+class Desk : public DeskRig, public testing::Test {
  protected:
-  Desk() : data(MakeSamples(5, 3, false, 400, 1)) {
-    paced = MakePacedDevice(loop, *device, {kSampleTime, 1});
-    wire::AcceptT accept;
-    accept.model = "softmax";
-    accept.features = 5;
-    accept.classes = 3;
-    accept.batch = 200;
-    accept.slice_length = 8;
-    accept.partition_sizes = {200, 200};
-    shop = MakeWorkshop(loop, *paced, accept).value();
-    parameters = std::make_unique<ParameterInbox>(shop->model->parameter_count(), 64);
-    partitions = std::make_unique<PartitionInbox>(shop, PartitionInbox::Shape{5, 3, false});
-    desk =
-        std::make_unique<WorkDesk>(Env{loop, transport, *paced},
-                                   WorkDesk::Parts{shop, *parameters, *partitions, 1, Header(), 8},
-                                   [this](const Status& status) { failed = status; });
-  }
-  void GivePartition(PartitionId partition) {
-    const Bytes block = EncodeBlock(data, 200 * partition, 200 * (partition + 1));
-    Header header;
-    header.row_id = partition;
-    header.total = block.size();
-    header.length = static_cast<uint32_t>(block.size());
-    const auto room = partitions->Begin(header);
-    ASSERT_TRUE(room.ok());
-    std::memcpy(room->data(), block.data(), block.size());
-    ASSERT_TRUE(partitions->Finish().ok());
-    desk->Advance();
-  }
-  void GiveParameters(uint64_t version) {
-    Header header;
-    header.version = version;
-    header.total = shop->model->parameter_count();
-    header.length = static_cast<uint32_t>(header.total * sizeof(float));
-    const auto room = parameters->Begin(header);
-    ASSERT_TRUE(room.ok());
-    std::memset(room->data(), 0, room->size());
-    parameters->Finish();
-    desk->Advance();
-  }
+  Desk() : DeskRig(2) {}
+
   void Assign(StepId step, RowId row = 0) {
     EXPECT_TRUE(desk->Assign({step, step, row, {{0, 2, 1.0}}}).ok());
   }
-  void Run() {
-    loop.RunUntil([] { return false; });
-  }
-  // What lies in the transport, in the order it was sent: slices counted, Pulls listed.
-  std::vector<wire::PullT> Pulls() const {
-    std::vector<wire::PullT> pulls;
-    for (const auto& [id, message] : transport.held) {
-      if (message.header.kind != FrameKind::kControl) continue;
-      const auto control = DecodeControl(message.bytes).value();
-      if (const auto* pull = control.body.AsPull()) pulls.push_back(*pull);
-    }
-    return pulls;
-  }
+  std::vector<wire::PullT> Pulls() const { return Said<wire::PullT>(); }
   size_t Slices(StepId step) const {
     size_t count = 0;
     for (const auto& [id, message] : transport.held) {
@@ -84,15 +31,6 @@ class Desk : public TestRig, public testing::Test {
     }
     return count;
   }
-
-  Dataset data;
-  HeldTransport transport;
-  std::unique_ptr<PacedDevice> paced;
-  std::shared_ptr<Workshop> shop;
-  std::unique_ptr<ParameterInbox> parameters;
-  std::unique_ptr<PartitionInbox> partitions;
-  std::unique_ptr<WorkDesk> desk;
-  std::optional<Status> failed;
 };
 
 TEST_F(Desk, StartsWhenParametersAndPartitionsAreThere) {

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/run_recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace motley {
+namespace {
+
+constexpr size_t kRemembered = 64;
+// As row_task.cc and lease_task.cc cut a worker's part of a step.
+constexpr double kLeastPieceSamples = 32;
+constexpr double kMostPieces = 6;
+constexpr double kNew = 0.05;  // What one more part weighs.
+// A link's time behind bytes counts when it is this many times the one without.
+constexpr double kNoticeable = 1.25;
+
+double PiecesOf(double samples) {
+  return std::clamp(std::ceil(samples / kLeastPieceSamples), 1.0, kMostPieces);
+}
+
+}  // namespace
+
+void RecentMedian::Add(double value) {
+  if (values_.size() < kRemembered) {
+    values_.push_back(value);
+  } else {
+    values_[next_] = value;
+    next_ = (next_ + 1) % kRemembered;
+  }
+}
+
+double RecentMedian::Of(double otherwise) const {
+  if (values_.empty()) return otherwise;
+  std::vector<double> sorted = values_;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
+RunRecorder::RunRecorder(ClusterProfile about, Write write)
+    : about_(std::move(about)), write_(std::move(write)) {
+  write_(std::string(kRunTraceColumns) + "\n");
+}
+
+void RunRecorder::OnWorkerJoined(WorkerId worker, const std::string& name) {
+  workers_[worker].name = name;
+}
+
+void RunRecorder::OnComputed(StepId step, WorkerId worker, uint64_t samples, Duration compute,
+                             bool so_far, Time) {
+  Seen& seen = workers_[worker];
+  if (seen.line.step != step) Flush(seen);
+  seen.line.step = step;
+  seen.line.worker = worker;
+  const double seconds = ToSeconds(compute);
+  if (so_far) {
+    seen.line.samples = samples;
+    seen.line.compute_seconds = seconds;
+  } else {
+    seen.line.samples += samples;
+    seen.line.compute_seconds += seconds;
+  }
+}
+
+void RunRecorder::OnVectorReceived(StepId step, WorkerId worker, uint64_t bytes, Duration time,
+                                   Time) {
+  if (bytes == 0 || time <= Duration::zero()) return;
+  Seen& seen = workers_[worker];
+  seen.up.Add(static_cast<double>(bytes) / ToSeconds(time));
+  if (seen.line.step != step) Flush(seen);
+  seen.line.step = step;
+  seen.line.worker = worker;
+  seen.line.vector_bytes = bytes;
+  seen.line.vector_seconds = ToSeconds(time);
+}
+
+void RunRecorder::OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, Time) {
+  Seen& seen = workers_[worker];
+  const double seconds = ToSeconds(time);
+  if (bytes == 0) return seen.round_trip.Add(seconds);
+  const double alone = seen.round_trip.Of(0);
+  // What is hidden in the round trip cannot be told from nothing.
+  if (alone > 0 && seconds > kNoticeable * alone) {
+    seen.down.Add(static_cast<double>(bytes) / (seconds - alone));
+  }
+}
+
+void RunRecorder::Flush(Seen& seen) {
+  const RunTraceLine line = std::exchange(seen.line, RunTraceLine());
+  if (line.samples == 0 || !(line.compute_seconds > 0)) return;
+  write_(FormatRunTraceLine(line));
+  const auto samples = static_cast<double>(line.samples);
+  const double pieces = PiecesOf(samples);
+  if (!seen.device) {
+    DeviceProfile first;
+    first.samples_per_second = samples / line.compute_seconds;
+    seen.device.emplace(first);
+    seen.parts = pieces;
+  }
+  seen.parts += kNew * (pieces - seen.parts);
+  seen.device->Add(samples / pieces, FromSeconds(line.compute_seconds / pieces));
+}
+
+void RunRecorder::Finish() {
+  for (auto& [worker, seen] : workers_) Flush(seen);
+}
+
+DeviceProfile RunRecorder::DeviceOf(const Seen& seen) const {
+  DeviceProfile device = seen.device->profile();
+  // A part's time is the sum of its pieces': each varies more than the sum, and a slow one is only
+  // some of it.
+  device.jitter *= std::sqrt(seen.parts);
+  device.tail_probability /= seen.parts;
+  device.tail_factor = 1 + (device.tail_factor - 1) * seen.parts;
+  return device;
+}
+
+ClusterProfile RunRecorder::Profile() const {
+  ClusterProfile profile = about_;
+  profile.workers.clear();
+  RecentMedian typical;
+  for (const auto& [id, seen] : workers_) {
+    if (seen.device) typical.Add(seen.device->profile().samples_per_second);
+  }
+  if (typical.empty()) return profile;
+  profile.workers.resize(workers_.rbegin()->first + 1);
+  for (WorkerId id = 0; id < profile.workers.size(); ++id) {
+    WorkerProfile& worker = profile.workers[id];
+    const auto at = workers_.find(id);
+    if (at != workers_.end() && at->second.device) {
+      const Seen& seen = at->second;
+      worker.device = DeviceOf(seen);
+      const double latency = seen.round_trip.Of(0) / 2;
+      worker.link = {latency, seen.up.Of(0), LinkDirection{latency, seen.down.Of(0)}};
+    } else {
+      worker.device.samples_per_second = typical.Of(0);
+    }
+    worker.device.name = at != workers_.end() ? at->second.name : "";
+    if (worker.device.name.empty()) worker.device.name = fmt::format("worker-{}", id);
+  }
+  return profile;
+}
+
+}  // namespace motley

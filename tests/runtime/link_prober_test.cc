@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/link_prober.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/sim_network.h"
+#include "tests/runtime/job_world.h"
+
+namespace motley {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+constexpr double kWithin = 0.1;  // Of what a link truly is.
+
+// A host and a prober on a simulated link.
+class SimLinkTest : public testing::Test {
+ protected:
+  Result<LinkProbe> Probe(const SimLinkOptions& link, uint32_t streams,
+                          const std::string& token = kToken) {
+    VirtualLoop world;
+    NodeLoop host_loop(world), loop(world);
+    SimNetwork network(1);
+    const auto host_transport = network.MakeTransport(host_loop);
+    EXPECT_TRUE(host_transport->Listen("server:1").ok());
+    const ProbeHost host(host_loop, *host_transport, kToken, [this] { ++joined_; });
+    const auto transport = network.MakeTransport(loop, link);
+    LinkProber prober(loop, *transport,
+                      {.server = "server:1", .token = token, .streams = streams, .seconds = 2});
+    std::optional<Result<LinkProbe>> result;
+    prober.Start([&](const Result<LinkProbe>& probe) { result = probe; });
+    world.RunUntil([&] { return result.has_value(); });
+    transport->Close();
+    host_transport->Close();
+    return result ? *result : Status::Internal("it never ended");
+  }
+  int joined_ = 0;
+};
+
+TEST_F(SimLinkTest, FindsWhatALinkIs) {
+  struct Link {
+    double latency, up, down;
+  };
+  for (const Link& link : {Link{0.0002, 1.25e8, 1.25e8}, Link{0.03, 2e7, 5e7},
+                           Link{0.005, 1.25e6, 1e7}, Link{0.02, 1e8, 8e7}}) {
+    const SimLinkOptions options{.latency = FromSeconds(link.latency),
+                                 .bytes_per_second = link.up,
+                                 .back = SimLinkWay{FromSeconds(link.latency), link.down}};
+    const auto probe = Probe(options, 1);
+    ASSERT_TRUE(probe.ok()) << probe.status().ToString();
+    EXPECT_NEAR(probe->link.Up().latency_seconds / link.latency, 1, kWithin);
+    EXPECT_NEAR(probe->link.Up().bytes_per_second / link.up, 1, kWithin);
+    EXPECT_NEAR(probe->link.Down().bytes_per_second / link.down, 1, kWithin);
+    EXPECT_GE(probe->loaded_latency_seconds, probe->idle_latency_seconds);
+  }
+}
+
+// Delays that vary: the median of their round trips.
+TEST_F(SimLinkTest, FindsItOnAnUnevenLink) {
+  const auto probe =
+      Probe({.latency = milliseconds(20), .bytes_per_second = 5e7, .jitter = milliseconds(1)}, 1);
+  ASSERT_TRUE(probe.ok()) << probe.status().ToString();
+  EXPECT_NEAR(probe->link.latency_seconds, 0.021, 0.0021);
+  EXPECT_NEAR(probe->link.bytes_per_second / 5e7, 1, kWithin);
+}
+
+// The connections of a simulated link have a wire each.
+TEST_F(SimLinkTest, AddsUpSeveralConnections) {
+  const auto probe = Probe({.latency = milliseconds(10), .bytes_per_second = 2e7}, 4);
+  ASSERT_TRUE(probe.ok()) << probe.status().ToString();
+  EXPECT_EQ(joined_, 4);
+  EXPECT_NEAR(probe->link.bytes_per_second / 8e7, 1, kWithin);
+  EXPECT_NEAR(probe->link.Down().bytes_per_second / 8e7, 1, kWithin);
+}
+
+TEST_F(SimLinkTest, AStrangerMeasuresNothing) {
+  const auto probe = Probe({.latency = milliseconds(1)}, 1, "another");
+  EXPECT_EQ(probe.code(), StatusCode::kPermission);
+  EXPECT_THAT(probe.status().ToString(), HasSubstr("MOTLEY_TOKEN"));
+  EXPECT_EQ(joined_, 0);
+}
+
+TEST_F(SimLinkTest, NobodyThereIsSaid) {
+  VirtualLoop loop;
+  InprocNetwork network(loop);
+  const auto transport = network.MakeTransport();
+  LinkProber prober(loop, *transport, {.server = "nobody", .token = kToken});
+  std::optional<Result<LinkProbe>> result;
+  prober.Start([&](const Result<LinkProbe>& probe) { result = probe; });
+  loop.RunUntil([&] { return result.has_value(); });
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->code(), StatusCode::kUnavailable);
+  transport->Close();
+}
+
+TEST(JobLink, AJobIsNotMeasuredByStrangers) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  const auto transport = world.network.MakeTransport();
+  LinkProber prober(world.loop, *transport, {.server = "server", .token = "guessed"});
+  std::optional<Result<LinkProbe>> result;
+  prober.Start([&](const Result<LinkProbe>& probe) { result = probe; });
+  ASSERT_TRUE(world.RunUntil([&] { return result.has_value(); }));
+  EXPECT_EQ(result->code(), StatusCode::kPermission) << result->status().ToString();
+  world.StartWorkers();
+  EXPECT_TRUE(world.Run().status.ok());
+  transport->Close();
+}
+
+}  // namespace
+}  // namespace motley
