@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "api/run_recording.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
@@ -136,6 +137,11 @@ std::string TrainJson(const TrainReport& report) {
       json["checkpoint"]["error"] = job.checkpoint_status.ToString();
     }
     if (!job.checkpoint_weakness.empty()) json["checkpoint"]["degraded"] = job.checkpoint_weakness;
+  }
+  if (!report.recorded_in.empty()) {
+    json["recording"] = {{"profile", report.recorded_in},
+                         {"trace", TracePathFor(report.recorded_in)}};
+    if (!report.recorded.ok()) json["recording"]["error"] = report.recorded.ToString();
   }
   if (!job.batch_loss.empty()) json["batch_loss"] = job.batch_loss.back();
   if (report.train) json["final_loss"] = report.train->loss;

@@ -20,6 +20,8 @@ struct TrainReport {
   std::optional<Evaluation> train;  // Not for a trainer's model, nor for a job that was stopped.
   std::optional<Evaluation> test;
   std::optional<Emulation> emulation;
+  std::string recorded_in = "";  // Empty: nowhere, as was wanted.
+  Status recorded = Status::Ok();
 
   bool classifies() const { return plan.job.model.classes > 0; }
 };

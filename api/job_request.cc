@@ -143,6 +143,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.checkpoint_code, request.checkpoint_code);
   TakeText(given.resume, request.resume);
   request.resume_step = given.resume_step;
+  TakeText(given.record_profile, request.record_profile);
   return request;
 }
 

@@ -43,6 +43,22 @@ void ObserverList::OnStepApproximated(StepId step, const ApproximateSum& sum, Ti
   for (JobObserver* each : observers_) each->OnStepApproximated(step, sum, now);
 }
 
+void ObserverList::OnComputed(StepId step, WorkerId worker, uint64_t samples, Duration compute,
+                              bool so_far, Time now) {
+  for (JobObserver* each : observers_) {
+    each->OnComputed(step, worker, samples, compute, so_far, now);
+  }
+}
+
+void ObserverList::OnVectorReceived(StepId step, WorkerId worker, uint64_t bytes, Duration time,
+                                    Time now) {
+  for (JobObserver* each : observers_) each->OnVectorReceived(step, worker, bytes, time, now);
+}
+
+void ObserverList::OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, Time now) {
+  for (JobObserver* each : observers_) each->OnRoundTrip(worker, bytes, time, now);
+}
+
 void ObserverList::OnStepDecoded(StepId step, std::span<const float> gradient,
                                  std::span<const float> parameters, Time now) {
   for (JobObserver* each : observers_) each->OnStepDecoded(step, gradient, parameters, now);

@@ -28,6 +28,11 @@ class ObserverList final : public JobObserver {
                        Time now) override;
   void OnVectorRefused(StepId step, WorkerId worker, Time now) override;
   void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
+  void OnComputed(StepId step, WorkerId worker, uint64_t samples, Duration compute, bool so_far,
+                  Time now) override;
+  void OnVectorReceived(StepId step, WorkerId worker, uint64_t bytes, Duration time,
+                        Time now) override;
+  void OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, Time now) override;
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,

@@ -156,7 +156,9 @@ Result<JobResult> TrainingRun::Train() {
   const std::unique_ptr<Transport> transport =
       threads ? network.MakeTransport()
               : MakeTcpTransport(loop.handle(), nearby, &device_->parallel());
+  MOTLEY_RETURN_IF_ERROR(Record());
   ObserverList observers;
+  if (recording_ != nullptr) observers.Add(&recording_->observer());
   observers.Add(&parts_.metrics);
   observers.Add(&parts_.events);
   const Env env{loop, *transport, *device_, folder != nullptr ? folder->disk() : nullptr};
@@ -180,6 +182,32 @@ Result<JobResult> TrainingRun::Train() {
     return StartWorkerProcesses(loop, request.worker_command, WorkersOptions(address),
                                 std::move(exited));
   });
+}
+
+// Opens what the run is recorded in.
+Status TrainingRun::Record() {
+  const std::string& path = parts_.request.record_profile;
+  if (path.empty()) return Status::Ok();
+  ClusterProfile about;
+  about.name = "recorded";
+  about.model = model_ ? plan_.job.model.name : "";
+  const uint64_t parameters = model_ ? model_->parameter_count() : parts_.foreign->parameter_count;
+  about.gradient_bytes = parameters * sizeof(float);
+  plan_.job.measure_links = true;
+  MOTLEY_ASSIGN_OR_RETURN(recording_, RunRecording::Open(path, std::move(about)));
+  return Status::Ok();
+}
+
+// A run that was not recorded is a run all the same.
+void TrainingRun::EndRecording() {
+  if (recording_ == nullptr) return;
+  recorded_ = recording_->Finish();
+  const std::string& path = parts_.request.record_profile;
+  parts_.events.Tell(
+      recorded_.ok() ? MOTLEY_EVENT_NOTICE : MOTLEY_EVENT_WARNING,
+      recorded_.ok()
+          ? fmt::format("the cluster is recorded in {}, its steps in {}", path, TracePathFor(path))
+          : fmt::format("the run is not recorded: {}", recorded_.ToString()));
 }
 
 // The checkpoint is of the job's end: what it came to then, without workers.
@@ -216,6 +244,7 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   if (stopped()) return early;
   MOTLEY_ASSIGN_OR_RETURN(outcome.job, Train());
   const JobResult& job = outcome.job;
+  EndRecording();
   parts_.metrics.Finish(job);
   outcome.ended = true;
   if (model_) outcome.model = plan_.job.model;
@@ -224,7 +253,8 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   const bool wanted = job.status.ok() && model_ != nullptr && !stopped();
   const Status evaluated = wanted ? EvaluateAll(job) : Status::Ok();
   if (!model_) plan_.job.model.name = "trainer";
-  outcome.report = TrainJson({plan_, job, train_, test_, emulation_});
+  outcome.report =
+      TrainJson({plan_, job, train_, test_, emulation_, parts_.request.record_profile, recorded_});
   // Stopped meanwhile: all steps are done, and only the figures about them are missing.
   if (evaluated.code() != StatusCode::kCancelled) MOTLEY_RETURN_IF_ERROR(evaluated);
   if (job.status.code() == StatusCode::kCancelled) {

@@ -12,6 +12,7 @@
 #include "api/job_plan.h"
 #include "api/live_metrics.h"
 #include "api/local_workers.h"
+#include "api/run_recording.h"
 #include "api/stop_switch.h"
 #include "api/train_data.h"
 #include "base/status.h"
@@ -53,6 +54,8 @@ class TrainingRun {
   Status Emulate();
   void Introduce() const;
   Result<JobResult> Train();
+  Status Record();
+  void EndRecording();
   JobResult AllDone() const;
   LocalWorkersOptions WorkersOptions(const std::string& address) const;
   Status EvaluateAll(const JobResult& job);
@@ -65,6 +68,8 @@ class TrainingRun {
   std::unique_ptr<Model> model_;               // Null with a trainer.
   std::optional<Emulation> emulation_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<RunRecording> recording_;  // Null: none is wanted.
+  Status recorded_;
   std::optional<Evaluation> train_;
   std::optional<Evaluation> test_;
 };

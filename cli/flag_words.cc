@@ -31,6 +31,7 @@ constexpr std::array kWords = {
     FlagWord{"optimizer", "--optimizer"},
     FlagWord{"parts", "--parts"},
     FlagWord{"quorum", "--quorum"},
+    FlagWord{"record_profile", "--record-profile"},
     FlagWord{"resume", "--resume"},
     FlagWord{"resume_step", "--resume-step"},
     FlagWord{"sample_time", "--sample-time"},

@@ -14,6 +14,7 @@
 #include "CLI/CLI.hpp"
 #include "coding/code_form.h"
 #include "fmt/core.h"
+#include "runtime/probe_desk.h"
 #include "scheduler/policies.h"
 
 namespace motley {
@@ -294,6 +295,13 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   train->add_option("--out", flags.out, "Write the model (safetensors)")
       ->type_name("FILE")
       ->group("Output");
+  train
+      ->add_option(
+          "--record-profile", flags.record_profile,
+          "Write the cluster as the run found it, for motley plan and simulate, and beside "
+          "it what each step took (FILE.trace.csv), for simulate --replay")
+      ->type_name("FILE.toml")
+      ->group("Output");
   AddOutputFlags(train, flags.job);
   train->footer(
       "Example: four workers, one of which is killed\n"
@@ -310,6 +318,14 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   simulate->add_option("--cluster", flags.cluster, "Measured cluster, instead of --worker-speeds")
       ->type_name("FILE")
       ->group("Workers");
+  simulate
+      ->add_option(
+          "--replay", flags.replay,
+          "Recorded times of workers (CSV, also gzipped): those of a run, from motley train "
+          "--record-profile, with its --cluster; or load,round,worker,seconds, instead of "
+          "--cluster")
+      ->type_name("FILE")
+      ->group("Workers");
   AddValue(simulate, "--seeds", flags.seeds, "N", "Runs, each with its own seed")
       ->transform(Within(1U, 1000000U))
       ->group("Workers");
@@ -324,6 +340,10 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
       ->type_name("N")
       ->needs(timeline)
       ->group("Output");
+  simulate->final_callback([simulate, &given = flags.given] {
+    given.batch = simulate->count("--batch") > 0;
+    given.steps = simulate->count("--steps") + simulate->count("--epochs") > 0;
+  });
   simulate->footer(
       "Example: what a code buys when a worker pauses\n"
       "  motley simulate --worker-speeds 1,1,0.5,0.25 --code repetition --tolerate 1 \\\n"
@@ -443,6 +463,20 @@ CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags) {
   profile->add_option("--name", flags.name, "Of the worker in the file; default: this host's")
       ->type_name("NAME");
   profile->add_option("--out", flags.out, "Write the profile (TOML)")->type_name("FILE");
+  CLI::Option* server =
+      profile
+          ->add_option("--server", flags.server,
+                       "Measure the link to a server there, be it a job's or motley profile "
+                       "--serve's; its token in MOTLEY_TOKEN")
+          ->type_name("HOST:PORT");
+  AddValue(profile, "--streams", flags.streams, "N", "Connections to it at once")
+      ->transform(Within(1U, static_cast<uint32_t>(kMostProbes)))
+      ->needs(server);
+  profile
+      ->add_option("--serve", flags.serve,
+                   "Measure nothing: let others measure their link to here, until stopped")
+      ->type_name("HOST:PORT")
+      ->excludes(server);
   profile->add_flag("--fresh", flags.fresh, "Measure, even if that was done before");
   profile->add_flag("--json", flags.json, "The result as one JSON object on standard output");
   profile->add_flag("-q,--quiet", flags.quiet, "No progress");

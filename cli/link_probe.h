@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link between two processes of this machine, measured with the transport that jobs use.
+// Links that are measured with the transport that jobs use (runtime/link_prober.h). SIGPIPE must be
+// ignored.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 
-#include "base/loop.h"
 #include "base/status.h"
-#include "profiles/profile.h"
+#include "runtime/link_prober.h"
 
 namespace motley {
 
-struct LinkProbe {
-  LinkProfile loaded;  // Slices of 1 MiB both ways at once, control messages between them.
-  double idle_latency_seconds = 0;
-};
-
-// Takes about `seconds` and a second thread. kUnavailable, kResource: no connection to this machine
-// itself. SIGPIPE must be ignored.
+// Between two processes of this machine; takes about `seconds` and a second thread. kUnavailable,
+// kResource: no connection to this machine itself.
 Result<LinkProbe> ProbeLocalLink(double seconds);
-// The same with whoever listens at `address` and answers so; `received`: the bytes of slices that
-// arrived there, from any thread. kUnavailable also when there is no connection, or no answer,
-// within `patience`.
-Result<LinkProbe> ProbeLink(const std::string& address, const std::function<uint64_t()>& received,
-                            double seconds, Duration patience);
+// To a server elsewhere.
+Result<LinkProbe> ProbeLink(const LinkProbeOptions& options);
+// Lets others measure their link to `address`, until the program ends; `listening` is told the
+// address in use. Returns only when it cannot.
+Status ServeProbes(const std::string& address, const std::string& token,
+                   const std::function<void(const std::string&)>& listening);
 
 }  // namespace motley

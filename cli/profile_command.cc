@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/fresh_ids.h"
+#include "api/worker_environment.h"
 #include "cli/exit_code.h"
 #include "cli/hardware.h"
 #include "cli/link_probe.h"
@@ -35,11 +37,12 @@
 namespace motley {
 namespace {
 
-constexpr size_t kSampleRows = 2048;   // Of the data, to measure with.
-constexpr double kLadderPart = 0.8;    // Of the time; the rest is the link's.
-constexpr double kWorthSaying = 0.5;   // Error of the curve, relative.
-constexpr int kDigits = 4;             // Of what was measured.
-constexpr double kFlopsPerWeight = 6;  // And sample: two forwards, four backwards.
+constexpr size_t kSampleRows = 2048;       // Of the data, to measure with.
+constexpr double kLadderPart = 0.8;        // Of the time; the rest is the link's.
+constexpr double kLeastLinkSeconds = 0.5;  // A link elsewhere is no loopback.
+constexpr double kWorthSaying = 0.5;       // Error of the curve, relative.
+constexpr int kDigits = 4;                 // Of what was measured.
+constexpr double kFlopsPerWeight = 6;      // And sample: two forwards, four backwards.
 
 // What is measured with.
 struct Workload {
@@ -221,7 +224,7 @@ Status Measure(UvLoop& loop, Device& device, const ProfileFlags& flags, Workload
   worker.device.hardware.bytes_per_second = MeasureMemory(loop, device);
   const Result<LinkProbe> link = ProbeLocalLink((1 - kLadderPart) * flags.seconds);
   if (link.ok()) {
-    worker.link = link->loaded;
+    worker.link = link->link;
   } else {
     Warn(fmt::format("the link is not measured: {}", link.status().ToString()));
   }
@@ -229,7 +232,40 @@ Status Measure(UvLoop& loop, Device& device, const ProfileFlags& flags, Workload
   return Status::Ok();
 }
 
+// The link to the server that was named, in the place of this machine's own.
+Result<std::optional<ServerLink>> MeasureServer(const ProfileFlags& flags, WorkerProfile& worker) {
+  if (flags.server.empty()) return std::optional<ServerLink>();
+  Phases phases(flags.quiet);
+  phases.Begin(fmt::format("measuring the link to {}", flags.server));
+  LinkProbeOptions options;
+  options.server = flags.server;
+  options.token = TokenFromEnvironment();
+  options.streams = flags.streams;
+  options.seconds = std::max(kLeastLinkSeconds, (1 - kLadderPart) * flags.seconds);
+  MOTLEY_ASSIGN_OR_RETURN(const LinkProbe probe, ProbeLink(options));
+  worker.link = probe.link;
+  Round(worker);
+  return std::optional(ServerLink{flags.server, flags.streams, probe.loaded_latency_seconds});
+}
+
+Result<int> Serve(const ProfileFlags& flags) {
+  std::string token = TokenFromEnvironment();
+  if (token.empty()) token = FreshToken();
+  return ServeProbes(flags.serve, token, [&](const std::string& address) {
+    (void)PrintResult(
+        fmt::format("listening at {}. On other machines, with this one's name before the port:\n"
+                    "MOTLEY_TOKEN={} motley profile --server {}\n",
+                    address, token, address));
+  });
+}
+
 Result<int> Run(const ProfileFlags& flags) {
+  if (!flags.serve.empty()) return Serve(flags);
+  if (!flags.server.empty() && TokenFromEnvironment().empty()) {
+    return Status::InvalidArgument(
+        "--server: set the environment variable MOTLEY_TOKEN to the server's token, which it tells "
+        "(the command line is no place for secrets)");
+  }
   MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--out", flags.out, flags.data));
   MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags.out));
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
@@ -250,13 +286,15 @@ Result<int> Run(const ProfileFlags& flags) {
     const Status status = KeepProfile(folder, key, profile);
     if (!status.ok()) Warn(fmt::format("the profile is not kept: {}", status.ToString()));
   }
+  MOTLEY_ASSIGN_OR_RETURN(const std::optional<ServerLink> server,
+                          MeasureServer(flags, profile.workers.front()));
   if (!flags.out.empty()) {
     const std::string text = FormatClusterProfile(profile);
     const BytesView piece = std::as_bytes(std::span(text));
     MOTLEY_RETURN_IF_ERROR(WriteFileAtomically(flags.out, {&piece, 1}).WithContext("--out"));
   }
-  return PrintResult(flags.json ? ProfileJson(profile, kept.has_value())
-                                : ProfileTable(profile, kept.has_value()));
+  return PrintResult(flags.json ? ProfileJson(profile, kept.has_value(), server)
+                                : ProfileTable(profile, kept.has_value(), server));
 }
 
 }  // namespace

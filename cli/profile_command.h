@@ -18,6 +18,9 @@ struct ProfileFlags {
   double seconds = 5;
   std::string name;  // Of the worker; empty: the host's.
   std::string out;
+  std::string server;  // Whose link is measured; empty: this machine's own.
+  uint32_t streams = 1;
+  std::string serve;  // Address to be measured at; empty: measure.
   bool fresh = false;
   bool json = false;
   bool quiet = false;

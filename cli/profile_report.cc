@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile_report.h"
 
+#include <optional>
 #include <vector>
 
 #include "cli/table.h"
@@ -62,21 +63,28 @@ std::string LinkText(const LinkProfile& link) {
                      Seconds(down.latency_seconds));
 }
 
+std::string ServerText(const ServerLink& server) {
+  std::string text = fmt::format("to the server at {}", server.address);
+  if (server.streams > 1) text += fmt::format(" over {} connections", server.streams);
+  return text + fmt::format("; {} behind vectors", Seconds(server.loaded_latency_seconds));
+}
+
 nlohmann::ordered_json DirectionJson(const LinkDirection& way) {
   return {{"latency_seconds", way.latency_seconds}, {"bytes_per_second", way.bytes_per_second}};
 }
 
 }  // namespace
 
-std::string ProfileTable(const ClusterProfile& profile, bool cached) {
+std::string ProfileTable(const ClusterProfile& profile, bool cached,
+                         const std::optional<ServerLink>& server) {
   const WorkerProfile& worker = profile.workers.front();
   const DeviceProfile& device = worker.device;
   std::string text = fmt::format("{} ({} {}{})\n", device.name, device.kind, DeviceIdentity(device),
                                  cached ? ", measured before: --fresh measures again" : "");
   text += fmt::format("processor  {}\n", Processor(device));
   text += fmt::format("{:<10} {}\n", profile.model, Curve(device));
-  text +=
-      fmt::format("link       {}, between processes of this machine\n\n", LinkText(worker.link));
+  text += fmt::format("link       {}, {}\n\n", LinkText(worker.link),
+                      server ? ServerText(*server) : "between processes of this machine");
   Table table({"samples", "time", "samples/s"});
   for (const double samples : kShownSizes) {
     if (device.max_samples > 0 && samples > static_cast<double>(device.max_samples)) break;
@@ -87,7 +95,8 @@ std::string ProfileTable(const ClusterProfile& profile, bool cached) {
   return text + table.Format();
 }
 
-std::string ProfileJson(const ClusterProfile& profile, bool cached) {
+std::string ProfileJson(const ClusterProfile& profile, bool cached,
+                        const std::optional<ServerLink>& server) {
   const WorkerProfile& worker = profile.workers.front();
   const DeviceProfile& device = worker.device;
   const HardwareFacts& facts = device.hardware;
@@ -96,7 +105,7 @@ std::string ProfileJson(const ClusterProfile& profile, bool cached) {
     if (device.max_samples > 0 && samples > static_cast<double>(device.max_samples)) break;
     times.push_back({{"samples", samples}, {"seconds", SecondsFor(device, samples)}});
   }
-  const nlohmann::ordered_json json = {
+  nlohmann::ordered_json json = {
       {"identity", DeviceIdentity(device)},
       {"cached", cached},
       {"model", profile.model},
@@ -123,6 +132,11 @@ std::string ProfileJson(const ClusterProfile& profile, bool cached) {
       {"link",
        {{"up", DirectionJson(worker.link.Up())}, {"down", DirectionJson(worker.link.Down())}}},
       {"times", times}};
+  if (server) {
+    json["link"]["server"] = server->address;
+    json["link"]["streams"] = server->streams;
+    json["link"]["loaded_latency_seconds"] = server->loaded_latency_seconds;
+  }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

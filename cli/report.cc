@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "api/run_recording.h"
 #include "cli/table.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
@@ -115,16 +116,23 @@ std::string TrainTable(const std::string& text) {
 
 namespace {
 
-std::string OfCheckpoint(const char* key, const std::string& text) {
+// What a part of the report says; empty: nothing, or it is not there.
+std::string Said(const char* part, const char* key, const std::string& text) {
   const json report = json::parse(text);
-  const auto checkpoint = report.find("checkpoint");
-  return checkpoint == report.end() ? "" : checkpoint->value(key, "");
+  const auto found = report.find(part);
+  return found == report.end() ? "" : found->value(key, "");
 }
 
 }  // namespace
 
-std::string CheckpointError(const std::string& text) { return OfCheckpoint("error", text); }
+std::string CheckpointError(const std::string& text) { return Said("checkpoint", "error", text); }
 
-std::string CheckpointWeakness(const std::string& text) { return OfCheckpoint("degraded", text); }
+std::string CheckpointWeakness(const std::string& text) {
+  return Said("checkpoint", "degraded", text);
+}
+
+std::string RecordedStepsFile(const std::string& profile) { return TracePathFor(profile); }
+
+std::string RecordingError(const std::string& text) { return Said("recording", "error", text); }
 
 }  // namespace motley

@@ -18,5 +18,9 @@ std::string TrainTable(const std::string& report);
 std::string CheckpointError(const std::string& report);
 // Why the newest is degraded; empty: it is not.
 std::string CheckpointWeakness(const std::string& report);
+// Where the steps of a run are recorded whose profile is this file.
+std::string RecordedStepsFile(const std::string& profile);
+// Why the run is not recorded; empty: it is, or was not meant to be.
+std::string RecordingError(const std::string& report);
 
 }  // namespace motley

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
+#include "cli/replay_file.h"
 #include "cli/report.h"
 #include "cli/timeline.h"
 #include "cli/trace.h"
@@ -29,6 +31,7 @@ constexpr uint32_t kClasses = 4;
 struct SimSummary {
   std::vector<double> step_seconds;
   double ideal_seconds = 0;
+  double wall_seconds = 0;
   uint64_t steps = 0;
   uint64_t discarded_steps = 0;
   ApproximateRecord approximate;
@@ -41,6 +44,7 @@ void SimSummary::Add(const JobPlan& plan, const SimResult& result, uint32_t seed
   step_seconds.insert(step_seconds.end(), result.job.step_seconds.begin(),
                       result.job.step_seconds.end());
   ideal_seconds = result.ideal_step_seconds;
+  wall_seconds += result.job.wall_seconds;
   steps += result.job.steps;
   discarded_steps += result.job.discarded_steps;
   approximate.steps += result.job.approximate.steps;
@@ -62,7 +66,14 @@ void SimSummary::Add(const JobPlan& plan, const SimResult& result, uint32_t seed
 }
 
 // The cluster of a file, or made from speeds: `speed / sample time` samples per second each.
-Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags, const JobRequest& request) {
+Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags, const JobRequest& request,
+                                       const std::optional<ReplayFile>& replay) {
+  if (replay && replay->cluster) {
+    if (flags.cluster.empty() && flags.job.speeds.empty()) return *replay->cluster;
+    return Status::InvalidArgument(
+        "--replay: rounds at several loads stand for the whole cluster. Leave --cluster and "
+        "--worker-speeds out");
+  }
   if (!flags.cluster.empty()) {
     if (!flags.job.speeds.empty() || !flags.job.sample_time.empty()) {
       return Status::InvalidArgument(
@@ -85,6 +96,20 @@ Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags, const JobRequ
   return cluster;
 }
 
+// What was replayed, for how long, and what was assumed.
+std::string ReplayText(const ReplayFile& replay, uint32_t seeds, const SimSummary& summary) {
+  std::string text =
+      fmt::format("replayed {}: {} steps of {} workers; {:.4g} s in all", replay.path,
+                  replay.times->steps(), replay.times->workers(), summary.wall_seconds / seeds);
+  if (replay.wait_for_all_seconds > 0) {
+    text += fmt::format(" ({:.4g} s for all rounds, each waiting for equal shares of everybody)",
+                        replay.wait_for_all_seconds);
+  }
+  text += "\nassumed:\n";
+  for (const std::string& sentence : replay.assumed) text += fmt::format("- {}\n", sentence);
+  return text;
+}
+
 std::string SimTable(const JobPlan& plan, uint32_t seeds, const SimSummary& summary) {
   const double mean = Mean(summary.step_seconds);
   std::string text = WorkerTable(summary.workers) + "\n";
@@ -102,9 +127,20 @@ std::string SimTable(const JobPlan& plan, uint32_t seeds, const SimSummary& summ
   return text;
 }
 
+nlohmann::ordered_json ReplayJson(const ReplayFile& replay, uint32_t seeds,
+                                  const SimSummary& summary) {
+  nlohmann::ordered_json json = {{"file", replay.path},
+                                 {"steps", replay.times->steps()},
+                                 {"workers", replay.times->workers()},
+                                 {"wall_seconds", summary.wall_seconds / seeds},
+                                 {"assumed", replay.assumed}};
+  if (replay.wait_for_all_seconds > 0) json["wait_for_all_seconds"] = replay.wait_for_all_seconds;
+  return json;
+}
+
 // `gradient_bytes`: of the cluster's file; 0: those of the small model that was trained.
 std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds,
-                    const SimSummary& summary) {
+                    const SimSummary& summary, const std::optional<ReplayFile>& replay) {
   auto workers = nlohmann::ordered_json::array();
   for (const WorkerLine& line : summary.workers) {
     workers.push_back({{"name", line.name},
@@ -134,6 +170,7 @@ std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds
                            {"mean_error", summary.approximate.mean_error()},
                            {"max_error", summary.approximate.max_error}};
   }
+  if (replay) json["replay"] = ReplayJson(*replay, seeds, summary);
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -154,19 +191,45 @@ struct Simulation {
   JobPlan plan;
   SimOptions options;
   Dataset data;
+  std::optional<ReplayFile> replay;
 };
+
+// A replayed round is a step, and needs a sample for every partition.
+JobFlags WithDefaults(const SimulateFlags& flags, const std::optional<ReplayFile>& replay) {
+  JobFlags job = flags.job;
+  if (!replay) return job;
+  if (!flags.given.steps) job.steps = replay->times->steps();
+  if (replay->cluster && !flags.given.batch) job.batch = kSamples;
+  return job;
+}
+
+// Whether the file can stand for this cluster's times.
+Status CheckReplay(const ReplayFile& replay, size_t workers) {
+  if (replay.times->workers() <= workers) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("--replay: '{}' has {} workers, and the cluster {}: give the --cluster that was "
+                  "recorded with it",
+                  replay.path, replay.times->workers(), workers));
+}
 
 Result<Simulation> Prepare(const SimulateFlags& flags) {
   Simulation sim;
-  const std::string faults = flags.job.JoinedFaults();
-  MOTLEY_ASSIGN_OR_RETURN(const JobRequest request, ReadJobOptions(OptionsOf(flags.job, faults)));
-  MOTLEY_ASSIGN_OR_RETURN(sim.options.cluster, DescribeCluster(flags, request));
+  if (!flags.replay.empty()) {
+    const uint32_t batch = flags.given.batch ? flags.job.batch : kSamples;
+    MOTLEY_ASSIGN_OR_RETURN(sim.replay, OpenReplayFile(flags.replay, batch));
+    sim.options.replay = sim.replay->times;
+  }
+  const JobFlags job_flags = WithDefaults(flags, sim.replay);
+  const std::string faults = job_flags.JoinedFaults();
+  MOTLEY_ASSIGN_OR_RETURN(const JobRequest request, ReadJobOptions(OptionsOf(job_flags, faults)));
+  MOTLEY_ASSIGN_OR_RETURN(sim.options.cluster, DescribeCluster(flags, request, sim.replay));
   const size_t workers = sim.options.cluster.workers.size();
   if (workers == 0 || workers > kMostSimulatedWorkers) {
     return Status::InvalidArgument(
         fmt::format("{} workers cannot be simulated. Describe between 1 and {}", workers,
                     kMostSimulatedWorkers));
   }
+  if (sim.replay) MOTLEY_RETURN_IF_ERROR(CheckReplay(*sim.replay, workers));
   MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(request, static_cast<uint32_t>(workers)));
   JobOptions& job = sim.plan.job;
   sim.data = MakeSyntheticDataset(kSamples, kFeatures, job.model.name == "logistic" ? 2 : kClasses,
@@ -195,6 +258,7 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
   SimSummary summary;
   for (uint32_t i = 0; i < flags.seeds; ++i) {
     sim.options.seed = sim.plan.job.seed + i;
+    sim.options.replay_from = i * sim.plan.job.steps;  // Each goes on where the one before ended.
     const bool traced = i == 0 && (!flags.job.trace.empty() || !flags.timeline.empty());
     EventStream events(
         [&](const motley_event& event) {
@@ -219,7 +283,19 @@ Status DrawTimeline(const SimulateFlags& flags, TraceRecorder& trace) {
   return WriteFile(flags.timeline, *svg);
 }
 
+// Other commands and tools read recorded times where this one writes its own.
+Status CheckTrace(const std::string& path) {
+  if (!path.ends_with(".csv") && !path.ends_with(".csv.gz")) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("--trace writes Chrome trace events, and would replace '{}'. To read recorded "
+                  "times from it, use --replay",
+                  path));
+}
+
 Result<int> Run(const SimulateFlags& flags) {
+  MOTLEY_RETURN_IF_ERROR(CheckTrace(flags.job.trace));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--trace", flags.job.trace, "--replay", flags.replay));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--timeline", flags.timeline, "--replay", flags.replay));
   MOTLEY_RETURN_IF_ERROR(CheckApart("--trace", flags.job.trace, "--cluster", flags.cluster));
   MOTLEY_RETURN_IF_ERROR(CheckWritable("--trace", flags.job.trace));
   MOTLEY_RETURN_IF_ERROR(CheckApart("--timeline", flags.timeline, "--cluster", flags.cluster));
@@ -229,9 +305,11 @@ Result<int> Run(const SimulateFlags& flags) {
   if (const std::string idle = flags.job.WithoutEffect(); !idle.empty()) Warn(idle);
   TraceRecorder trace;
   MOTLEY_ASSIGN_OR_RETURN(const SimSummary summary, RunSeeds(flags, sim, trace));
-  const int code = PrintResult(
-      flags.job.json ? SimJson(sim.plan, sim.options.cluster.gradient_bytes, flags.seeds, summary)
-                     : SimTable(sim.plan, flags.seeds, summary));
+  std::string text = flags.job.json ? SimJson(sim.plan, sim.options.cluster.gradient_bytes,
+                                              flags.seeds, summary, sim.replay)
+                                    : SimTable(sim.plan, flags.seeds, summary);
+  if (sim.replay && !flags.job.json) text += ReplayText(*sim.replay, flags.seeds, summary);
+  const int code = PrintResult(text);
   if (!flags.job.trace.empty()) MOTLEY_RETURN_IF_ERROR(WriteFile(flags.job.trace, trace.Json()));
   if (!flags.timeline.empty()) MOTLEY_RETURN_IF_ERROR(DrawTimeline(flags, trace));
   return code;

@@ -13,6 +13,11 @@ namespace motley {
 struct SimulateFlags {
   JobFlags job;
   std::string cluster;  // Profile file; empty: --worker-speeds.
+  std::string replay;   // Recorded times; empty: none.
+  struct Given {
+    bool batch = false;
+    bool steps = false;  // Or epochs.
+  } given;
   uint32_t seeds = 1;
   std::string timeline;                   // SVG file; empty: none.
   std::optional<uint64_t> timeline_step;  // None: the one that took longest.

@@ -19,12 +19,26 @@
 namespace motley {
 namespace {
 
+// Of the two files that a run is recorded in, neither may be one of the others.
+Status CheckRecording(const TrainFlags& flags) {
+  if (flags.record_profile.empty()) return Status::Ok();
+  const char* flag = "--record-profile";
+  MOTLEY_RETURN_IF_ERROR(CheckReplaced(flag, flags.record_profile));
+  for (const std::string& path : {flags.record_profile, RecordedStepsFile(flags.record_profile)}) {
+    MOTLEY_RETURN_IF_ERROR(CheckApartFromData(flag, path, flags.data));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--out", flags.out));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--trace", flags.job.trace));
+  }
+  return Status::Ok();
+}
+
 Status CheckOutputs(const TrainFlags& flags) {
   const std::string& trace = flags.job.trace;
   MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--out", flags.out, flags.data));
   MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--trace", trace, flags.data));
   MOTLEY_RETURN_IF_ERROR(CheckApart("--out", flags.out, "--trace", trace));
   MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags.out));
+  MOTLEY_RETURN_IF_ERROR(CheckRecording(flags));
   return CheckWritable("--trace", trace);
 }
 
@@ -92,6 +106,7 @@ motley_status TrainRun::CreateJob() {
   options.checkpoint_every = flags_.checkpoint_every;
   options.checkpoint_code = flags_.checkpoint_code.c_str();
   options.resume_step = flags_.resume_step;
+  if (!flags_.record_profile.empty()) options.record_profile = flags_.record_profile.c_str();
   if (!flags_.resume.empty()) {
     options.resume = flags_.resume.c_str();
     LeaveOpen(flags_.given, options);
@@ -148,6 +163,9 @@ int TrainRun::ReportAndSave() {
     code = NotSaved("checkpoint", error);
   }
   if (const std::string weak = CheckpointWeakness(report); !weak.empty()) Warn(weak);
+  if (const std::string error = RecordingError(report); !error.empty()) {
+    code = NotSaved("profile", error);
+  }
   if (!flags_.out.empty() && motley_job_save(job_.get(), flags_.out.c_str()) != MOTLEY_OK) {
     code = NotSaved("model", motley_last_error());
   }

@@ -16,7 +16,8 @@ struct TrainFlags {
   uint64_t memory_bytes = 0;  // Of samples, per process; 0: chosen.
   std::string listen = "127.0.0.1:0";
   std::string out;
-  std::string checkpoint;  // Folder; empty: none.
+  std::string record_profile;  // TOML file; empty: none.
+  std::string checkpoint;      // Folder; empty: none.
   uint64_t checkpoint_every = 100;
   std::string checkpoint_code = "4+2";
   std::string resume;        // Folder; empty: a new job.

@@ -5,6 +5,7 @@
 
 #include "coding/gradient_code.h"
 #include "coding/multi_message_code.h"
+#include "sim/recorded_times.h"
 
 namespace motley {
 namespace {
@@ -50,6 +51,9 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
     seconds += std::max(LinkSeconds(worker.link.Up(), rows, bytes, options),
                         LinkSeconds(worker.link.Down(), rows, bytes, options));
     slowest = std::max(slowest, seconds);
+  }
+  if (options.replay != nullptr) {
+    slowest += scripted_slowness * options.replay->LongestSeconds(samples);
   }
   const double start = ToSeconds(options.job.start_timeout);
   return FromSeconds(std::min(kMargin * (slowest + longest_fault) + start, 1e8));

@@ -45,6 +45,18 @@ class ObserverFan final : public JobObserver {
   void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override {
     for (JobObserver* each : observers_) each->OnStepApproximated(step, sum, now);
   }
+  void OnComputed(StepId step, WorkerId worker, uint64_t samples, Duration compute, bool so_far,
+                  Time now) override {
+    for (JobObserver* each : observers_)
+      each->OnComputed(step, worker, samples, compute, so_far, now);
+  }
+  void OnVectorReceived(StepId step, WorkerId worker, uint64_t bytes, Duration time,
+                        Time now) override {
+    for (JobObserver* each : observers_) each->OnVectorReceived(step, worker, bytes, time, now);
+  }
+  void OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, Time now) override {
+    for (JobObserver* each : observers_) each->OnRoundTrip(worker, bytes, time, now);
+  }
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override {
     for (JobObserver* each : observers_) each->OnStepDecoded(step, gradient, parameters, now);

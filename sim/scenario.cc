@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "coding/gradient_code.h"
 #include "sim/liveness_limit.h"
+#include "sim/recorded_times.h"
 
 namespace motley {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 constexpr uint64_t kScenarioDraws = 20;
 constexpr uint64_t kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22;
+constexpr uint64_t kReplayDraws = 23;
 constexpr uint64_t kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31;
 constexpr uint64_t kShortDraws = 37;
@@ -47,6 +49,7 @@ class Generator {
     MakeRandomFaults();
     MakeScript();
     MakePowerCuts();
+    Replay();
     // Nobody must give up on workers that are still held back when faults stop.
     scenario_.options.job.start_timeout =
         std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
@@ -58,6 +61,29 @@ class Generator {
 
  private:
   static constexpr size_t kMostFloats = 512;
+
+  // Links are measured in some, and in some times come from a recording, which has gaps.
+  void Replay() {
+    SimOptions& options = scenario_.options;
+    random_ = Random(options.seed, Stream::kSimulation, kReplayDraws);
+    options.job.measure_links = random_.Chance(0.2);
+    if (!random_.Chance(0.1)) return;
+    RunTrace trace;
+    trace.steps = Between(1, 20);
+    trace.workers = static_cast<uint32_t>(Between(1, options.job.workers));
+    for (uint64_t i = 0; i < trace.steps * trace.workers; ++i) {
+      const WorkerProfile& worker = options.cluster.workers[i % trace.workers];
+      RunTrace::Cell cell;
+      if (random_.Chance(0.9)) {
+        cell.seconds_per_sample = Scaled(0.2, 5) / worker.device.samples_per_second;
+      }
+      const double rate = worker.link.bytes_per_second;
+      if (rate > 0 && random_.Chance(0.5)) cell.bytes_per_second = rate * Scaled(1, 5);
+      trace.cells.push_back(cell);
+    }
+    options.replay = std::make_shared<RunTimes>(std::move(trace));
+    options.replay_from = random_.Below(100);
+  }
 
   uint64_t Between(uint64_t least, uint64_t most) {
     return least + random_.Below(most - least + 1);
@@ -397,6 +423,11 @@ std::string DescribeScenario(const Scenario& scenario) {
   }
   text += DescribeFaults(options.random_faults);
   for (const Fault& fault : options.faults) text += ", " + FormatFault(fault);
+  if (job.measure_links) text += ", links are measured";
+  if (options.replay != nullptr) {
+    text += fmt::format(", {} steps of {} workers replayed", options.replay->steps(),
+                        options.replay->workers());
+  }
   const PowerCuts& cuts = options.power_cuts;
   if (cuts.most > 0) {
     text += fmt::format(

@@ -21,6 +21,7 @@
 #include "sim/observer_fan.h"
 #include "sim/quadratic.h"
 #include "sim/reached_states.h"
+#include "sim/recorded_times.h"
 #include "sim/sim_lives.h"
 #include "sim/sim_process.h"
 #include "sim/squares_trainer.h"
@@ -125,6 +126,10 @@ class Simulation {
       workers_.push_back(std::move(worker));
     }
     faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
+    if (options_.replay != nullptr) {
+      replay_ = std::make_unique<ReplayDriver>(options_.replay, options_.replay_from, workers_);
+      fan_.Add(replay_.get());
+    }
     MOTLEY_ASSIGN_OR_RETURN(server_, ServerProcess::Create(world_, network_, options_.job, *source_,
                                                            &fan_, life_.store));
     MOTLEY_ASSIGN_OR_RETURN(
@@ -285,6 +290,7 @@ class Simulation {
   SimNetwork network_;
   FaultDriver::Workers workers_;
   std::unique_ptr<FaultDriver> faults_;
+  std::unique_ptr<ReplayDriver> replay_;  // Null: nothing is replayed.
   std::unique_ptr<ServerProcess> server_;
   uint32_t live_at_end_ = 0;
 };

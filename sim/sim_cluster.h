@@ -58,6 +58,8 @@ enum class SimTrainer {
   kCostOnly,
 };
 
+class RecordedTimes;  // recorded_times.h
+
 struct SimOptions {
   JobOptions job;
   SimTrainer trainer = SimTrainer::kBuiltIn;
@@ -68,6 +70,10 @@ struct SimOptions {
   // caller's trainer they cannot.
   bool calibrated = true;
   ClusterProfile cluster;  // One worker profile per job.workers.
+  // What workers take instead of what their profiles model; null: as these say. The first step has
+  // the times of recorded step `replay_from`.
+  std::shared_ptr<const RecordedTimes> replay;
+  uint64_t replay_from = 0;
   std::vector<Fault> faults;
   RandomFaults random_faults;
   PowerCuts power_cuts;  // Needs job.checkpoint.every.

@@ -25,7 +25,16 @@ SimDevice::~SimDevice() {
   if (timer_ != 0) loop_.Cancel(timer_);
 }
 
+Duration SimDevice::RecordedTime(double units) {
+  replayed_units_ += units;
+  const double until = std::max(replayed_seconds_, recorded_(replayed_units_));
+  const double seconds = (until - replayed_seconds_) * slowness_;
+  replayed_seconds_ = until;
+  return FromSeconds(std::min(seconds, kLongestSeconds));
+}
+
 Duration SimDevice::ModelledTime(double units) {
+  if (recorded_ && units > 0) return RecordedTime(units);
   const double full = std::max(units, profile_.knee_samples);
   double seconds = units > 0 ? profile_.overhead_seconds + full / profile_.samples_per_second : 0;
   seconds *= slowness_;

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "base/random.h"
 #include "devices/forwarding_device.h"
@@ -21,6 +23,13 @@ class SimDevice final : public ForwardingDevice<> {
 
   // Work submitted from now on takes this many times as long. >= some small positive number.
   void SetSlowness(double factor) { slowness_ = factor; }
+  // Work submitted from now on takes what these recorded times say instead of what the profile
+  // models: seconds for so many units since this call. Null: the profile again.
+  using Recorded = std::function<double(double units)>;
+  void Replay(Recorded recorded) {
+    recorded_ = std::move(recorded);
+    replayed_units_ = replayed_seconds_ = 0;
+  }
   // A fresh draw, to compare two runs.
   uint64_t LastDraw() { return random_.Next64(); }
 
@@ -42,6 +51,7 @@ class SimDevice final : public ForwardingDevice<> {
         random_(random),
         host_(std::move(host)) {}
   Duration ModelledTime(double units);
+  Duration RecordedTime(double units);
   void Begin(Piece piece);
   void Finish();
 
@@ -49,6 +59,8 @@ class SimDevice final : public ForwardingDevice<> {
   const DeviceProfile profile_;
   Random random_;
   double slowness_ = 1;
+  Recorded recorded_;
+  double replayed_units_ = 0, replayed_seconds_ = 0;
   const std::unique_ptr<Device> host_;  // Kernels, memory and copies.
   std::deque<Piece> waiting_;
   bool busy_ = false;

@@ -167,6 +167,12 @@ void SimTransport::Clog(Time until) {
   link_->clogged_until = std::max(link_->clogged_until, until);
 }
 
+void SimTransport::SetRate(double bytes_per_second) {
+  SimLinkOptions& link = link_->options;
+  if (!link.back) link.back = SimLinkWay{link.latency, link.bytes_per_second};
+  link.bytes_per_second = bytes_per_second;
+}
+
 void SimTransport::Die(bool lose_in_flight) {
   closed_ = true;
   receiver_ = nullptr;

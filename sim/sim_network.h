@@ -95,6 +95,8 @@ class SimTransport final : public Transport {
 
   // Nothing passes this end's link, either way, until then; what is under way waits.
   void Clog(Time until);
+  // How fast what this end sends passes its link, from now on; 0: unlimited.
+  void SetRate(double bytes_per_second);
   // The process is gone: no callback runs any more, and peers lose it. What left it before still
   // arrives, unless `lose_in_flight` (the machine is gone).
   void Die(bool lose_in_flight);

@@ -94,6 +94,12 @@ void WorkerProcess::SetRandomSlowness(double factor) {
   if (device_ != nullptr) device_->SetSlowness(scripted_slowness_ * random_slowness_);
 }
 
+void WorkerProcess::Replay(SimDevice::Recorded recorded, double bytes_per_second) {
+  if (killed_) return;
+  if (recorded) device_->Replay(std::move(recorded));
+  if (bytes_per_second > 0) transport_->SetRate(bytes_per_second);
+}
+
 void WorkerProcess::Filter(StepId step, std::span<float> vector) {
   if (poisoned_steps_.erase(step) == 0) return;
   vector[vector.size() / 2] = std::numeric_limits<float>::quiet_NaN();

@@ -39,6 +39,8 @@ class WorkerProcess {
   // The two multiply: what a script asked for, and what chance does.
   void MultiplyScriptedSlowness(double factor);
   void SetRandomSlowness(double factor);
+  // What was recorded of a step that opens now: null, 0: nothing of it, so as it was.
+  void Replay(SimDevice::Recorded recorded, double bytes_per_second);
   void Clog(Time until) { transport_->Clog(until); }
   // Its first answer for this step will not be finite.
   void PoisonStep(StepId step) { poisoned_steps_.insert(step); }

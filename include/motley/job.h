@@ -99,6 +99,10 @@ typedef struct motley_job_options {
   /** With the code short: answers are 1/parts as long as a gradient, for tolerate + parts copies of
       the data. 0: 2. */
   uint32_t parts;
+  /** All-in-one, server: at the end, however it comes, a profile of the cluster as the run found it
+      is written here ("lab.toml"), and beside it what each step took ("lab.trace.csv"), for
+      `motley simulate`. A failure ends no job: see the report's recording.error. NULL: none. */
+  const char* record_profile;
 } motley_job_options;
 
 /** Bits of motley_job_options.given: with `resume`, the default means "as it was" without them. */
@@ -108,7 +112,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2 };
   {                                                                                                \
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
-        NULL, 0, 0, NULL, 0, 0                                                                     \
+        NULL, 0, 0, NULL, 0, 0, NULL                                                               \
   }
 
 /**

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "fmt/core.h"
 #include "training/byte_stream.h"
@@ -47,10 +48,17 @@ Result<std::vector<Line>> ReadLines(const std::string& path) {
   LineReader text(reader, path);
   std::vector<Line> lines;
   std::string_view line;
+  bool named = false;  // The columns were.
   for (;;) {
     MOTLEY_ASSIGN_OR_RETURN(const bool more, text.Next(line));
     if (!more) return lines;
-    if (text.number() == 1 || Trim(line).empty()) continue;  // The names of the columns.
+    line = Trim(line);
+    if (line.empty() || line.starts_with('#')) continue;
+    if (!std::exchange(named, true)) {
+      if (line == kWorkerTraceColumns) continue;
+      return Status::DataError(fmt::format("{}:{}: the first line must name the columns: {}", path,
+                                           text.number(), kWorkerTraceColumns));
+    }
     const Result<Line> parsed = ParseLine(line);
     if (!parsed.ok()) return parsed.status().WithContext(fmt::format("{}:{}", path, text.number()));
     lines.push_back(*parsed);
@@ -74,6 +82,17 @@ double WorkerTrace::SecondsPerLoad() const {
     squares += (loads[i] - mean_load) * (loads[i] - mean_load);
   }
   return squares > 0 ? products / squares : 0;
+}
+
+double WorkerTrace::At(double load, uint32_t round, uint32_t worker) const {
+  double least = Seconds(0, round, worker);
+  for (size_t i = 1; i < loads.size() && load > loads[i - 1]; ++i) {
+    const double until = std::max(least, Seconds(i, round, worker));
+    const double part = (load - loads[i - 1]) / (loads[i] - loads[i - 1]);
+    if (part <= 1 || i + 1 == loads.size()) return least + part * (until - least);
+    least = until;
+  }
+  return least;
 }
 
 std::vector<double> WorkerTrace::Round(uint32_t round, double load) const {

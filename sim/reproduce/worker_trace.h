@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
 
 namespace motley {
+
+inline constexpr std::string_view kWorkerTraceColumns = "load,round,worker,seconds";
 
 // Seconds that each worker took in each round when it had a part `load` of all the work.
 struct WorkerTrace {
@@ -20,6 +23,9 @@ struct WorkerTrace {
   double Seconds(size_t load, uint32_t round, uint32_t worker) const {
     return seconds[(load * rounds + round) * workers + worker];
   }
+  // The same at any load: straight between two recorded ones and beyond the last, and never less
+  // than at a smaller one.
+  double At(double load, uint32_t round, uint32_t worker) const;
   // What one unit of load adds to the mean time, by least squares over all loads.
   double SecondsPerLoad() const;
   // What the workers would have taken in a round with `load` (a part of all the work) each: the

@@ -59,9 +59,7 @@ class LinkProbeTest : public ::testing::Test {
  protected:
   LinkProbeTest() { std::signal(SIGPIPE, SIG_IGN); }
   static Status Failure(const std::string& address) {
-    return ProbeLink(
-               address, [] { return uint64_t{0}; }, 0.05, milliseconds(100))
-        .status();
+    return ProbeLink({.server = address, .seconds = 0.05, .patience = milliseconds(100)}).status();
   }
 };
 
@@ -69,9 +67,9 @@ TEST_F(LinkProbeTest, MeasuresBothWays) {
   const Result<LinkProbe> probe = ProbeLocalLink(0.2);
   ASSERT_TRUE(probe.ok()) << probe.status().ToString();
   EXPECT_GT(probe->idle_latency_seconds, 0);
-  EXPECT_GT(probe->loaded.latency_seconds, 0);
-  EXPECT_GT(probe->loaded.Up().bytes_per_second, 0);
-  EXPECT_GT(probe->loaded.Down().bytes_per_second, 0);
+  EXPECT_GT(probe->link.latency_seconds, 0);
+  EXPECT_GT(probe->link.Up().bytes_per_second, 0);
+  EXPECT_GT(probe->link.Down().bytes_per_second, 0);
 }
 
 TEST_F(LinkProbeTest, AConnectionThatNeverComesUpIsAnErrorInTime) {
@@ -79,14 +77,16 @@ TEST_F(LinkProbeTest, AConnectionThatNeverComesUpIsAnErrorInTime) {
   port.Fill();
   const Status status = Failure(port.address());
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr("no connection to " + port.address() + " within 0.1 s"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("no motley server answered at " + port.address() + " within 0.1 s"));
 }
 
 TEST_F(LinkProbeTest, SilenceIsAnErrorAndNotALatencyOfNothing) {
   const SilentPort port;
   const Status status = Failure(port.address());
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(status.message(), HasSubstr("no message came back within 0.1 s"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("no motley server answered at " + port.address() + " within 0.1 s"));
 }
 
 }  // namespace

@@ -42,6 +42,10 @@ void Checkpoint(std::string_view input);
 // What a checkpoint says about its job.
 void Description(std::string_view input);
 
+// Recorded times, of runs and of rounds: tests/fuzz/trace_targets.cc.
+void RunTraceFile(std::string_view input);
+void WorkerTraceFile(std::string_view input);
+
 // Calls of the C API: tests/fuzz/call_targets.cc.
 void Calls(std::string_view input);
 

@@ -21,9 +21,11 @@ const std::vector<Target>& Targets() {
       {"npy", Npy},
       {"npz", Npz},
       {"profile", Profile},
+      {"run_trace", RunTraceFile},
       {"safetensors_data", SafetensorsData},
       {"safetensors_model", SafetensorsModel},
       {"shard", ShardFile},
+      {"worker_trace", WorkerTraceFile},
   };
   return targets;
 }
