@@ -10,8 +10,9 @@
 namespace motley {
 namespace {
 
-// Timers of event loops are no finer than about this.
-constexpr double kLeastPaceSeconds = 0.001;
+// Timers of event loops and messages between machines are hardly finer than this; steps of a
+// millisecond still need it as fine.
+constexpr double kLeastPaceSeconds = 0.00025;
 // Copies that no lease waits for, of each worker and step: they are in the way of what is urgent.
 constexpr size_t kCopiesPerStep = 4;
 // Without progress for this many times what one report takes, a speed is proven wrong.
@@ -231,7 +232,7 @@ void LeaseScheduler::Carry(RevokeList& command) {
 
 void LeaseScheduler::Carry(SendVector& command) {
   watches_[command.worker].told = now_;
-  Do(SendLease{command.worker, step_, command.now});
+  Do(SendLease{command.worker, step_});
 }
 
 void LeaseScheduler::Carry(StepEnough&) { CloseStep(); }

@@ -188,11 +188,10 @@ struct RevokeLease {
   StepId step;
   std::vector<PartitionId> partitions;
 };
-// Send the vector when the list is done (void if it is extended before), or now over what is done.
+// Send the vector when the list is done; void if it is extended before.
 struct SendLease {
   WorkerId worker;
   StepId step;
-  bool now;
 };
 using Command =
     std::variant<OpenStep, PlacePartitions, AssignRow, CancelWork, CommitStep, DropWorker, EndJob,

@@ -68,7 +68,6 @@ void MixCommand(Digest& digest, const RevokeLease& revoke) { MixLease(digest, re
 void MixCommand(Digest& digest, const SendLease& send) {
   digest.Mix(send.worker);
   digest.Mix(send.step);
-  digest.Mix(static_cast<uint64_t>(send.now));
 }
 
 }  // namespace

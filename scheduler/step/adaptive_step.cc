@@ -13,10 +13,10 @@ namespace {
 constexpr double kNoTime = std::numeric_limits<double>::infinity();
 constexpr WorkerId kNobody = std::numeric_limits<WorkerId>::max();
 // Decisions are at least this part of the ideal step apart; with more workers than these, each of
-// whom matters less and each decision costs more, further in proportion, up to a hundredth.
+// whom matters less and each decision costs more, further in proportion, up to a twenty-fifth.
 constexpr double kPace = 0.002;
 constexpr double kPacedWorkers = 64;
-constexpr double kMostPace = 0.01;
+constexpr double kMostPace = 0.04;
 // Predictions err in proportion to how far they look ahead: a gain below this part of what is left
 // of the step waits until it is urgent, or gone.
 constexpr double kDoubt = 0.1;

@@ -13,11 +13,14 @@ namespace {
 // Turns without end for gains that nobody could see are cut off here.
 constexpr double kLeastGain = 1e-3;  // Of a partition's time.
 constexpr int kRounds = 8;
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Balancing {
  public:
   Balancing(std::vector<BalanceWorker>& workers, const std::vector<std::vector<WorkerId>>& holders)
-      : workers_(workers), holders_(holders) {}
+      : workers_(workers), holders_(holders), late_(workers.size()), one_more_(workers.size()) {
+    for (WorkerId w = 0; w < workers_.size(); ++w) SetLate(w);
+  }
 
   std::vector<BalanceMove> Run() {
     for (int round = 0; round < kRounds && Round(); ++round) {
@@ -36,15 +39,20 @@ class Balancing {
     double done;
   };
 
-  double Late(WorkerId w) const { return workers_[w].finish + workers_[w].before; }
+  double Late(WorkerId w) const { return late_[w]; }
+  void SetLate(WorkerId w) {
+    const BalanceWorker& worker = workers_[w];
+    late_[w] = worker.finish + worker.before;
+    one_more_[w] = worker.takes ? late_[w] + worker.seconds : kNever;
+  }
 
   // Goes once through all, the latest first. True when anything moved.
   bool Round() {
     std::priority_queue<std::pair<double, WorkerId>> latest;
-    earliest_ = std::numeric_limits<double>::infinity();
+    earliest_ = kNever;
     for (WorkerId w = 0; w < workers_.size(); ++w) {
       if (!workers_[w].movable.empty()) latest.emplace(Late(w), w);
-      if (workers_[w].takes) earliest_ = std::min(earliest_, Late(w) + workers_[w].seconds);
+      earliest_ = std::min(earliest_, one_more_[w]);
     }
     bool moved = false;
     while (!latest.empty()) {
@@ -68,12 +76,14 @@ class Balancing {
   std::optional<Choice> Best(WorkerId w) const {
     const BalanceWorker& giver = workers_[w];
     std::optional<Choice> best;
-    const double limit = Late(w) - kLeastGain * giver.seconds;
+    double limit = Late(w) - kLeastGain * giver.seconds;  // Then that of the best so far.
     for (size_t i = giver.movable.size(); i-- > 0;) {
       for (const WorkerId to : holders_[giver.movable[i]]) {
-        if (to == w || !workers_[to].takes) continue;
-        const double done = Late(to) + workers_[to].seconds;
-        if (done < limit && (!best || done < best->done)) best = Choice{i, to, done};
+        const double done = one_more_[to];
+        if (done < limit && to != w) {
+          best = Choice{i, to, done};
+          limit = done;
+        }
       }
     }
     return best;
@@ -87,13 +97,18 @@ class Balancing {
     taker.movable.push_back(partition);
     giver.finish -= giver.seconds;
     taker.finish += taker.seconds;
-    if (giver.takes) earliest_ = std::min(earliest_, Late(from) + giver.seconds);
+    SetLate(from);
+    SetLate(choice.to);
+    earliest_ = std::min(earliest_, one_more_[from]);
     const auto [at, fresh] = moves_.try_emplace(partition, BalanceMove{partition, from, choice.to});
     if (!fresh) at->second.to = choice.to;
   }
 
   std::vector<BalanceWorker>& workers_;
   const std::vector<std::vector<WorkerId>>& holders_;
+  // By worker, close together, for they are read much more often than all else: when it will be
+  // done, and when it would be with one more partition (never, if it takes none).
+  std::vector<double> late_, one_more_;
   std::map<PartitionId, BalanceMove> moves_;
   double earliest_ = 0;  // Nobody could have one more done before.
 };

@@ -89,7 +89,7 @@ void LeaseScript::Extend(WorkerId w, std::vector<PartitionId> partitions) {
   if (!lacking.empty()) out_->emplace_back(PlacePartitions{w, lacking});
   worker.list.insert(worker.list.end(), partitions.begin(), partitions.end());
   out_->emplace_back(ExtendLease{w, step_, std::move(partitions)});
-  if (random_.Chance(0.5)) out_->emplace_back(SendLease{w, step_, false});
+  if (random_.Chance(0.5)) out_->emplace_back(SendLease{w, step_});
 }
 
 // Also what was started already, which it then keeps.
@@ -115,7 +115,7 @@ void LeaseScript::On(const LeaseProgress& event) {
   worker.heard = now_;
   worker.done = event.done;
   if (random_.Chance(0.3)) AskBack(event.worker);
-  if (random_.Chance(0.2)) out_->emplace_back(SendLease{event.worker, step_, true});
+  if (random_.Chance(0.2)) out_->emplace_back(SendLease{event.worker, step_});
 }
 
 void LeaseScript::On(const LeaseReleased& event) {
@@ -203,7 +203,7 @@ void LeaseScript::On(const Tick&) {
       ++tale_.fenced;
       Bench(w);
     } else if (random_.Chance(0.5)) {
-      out_->emplace_back(SendLease{w, step_, random_.Chance(0.5)});
+      out_->emplace_back(SendLease{w, step_});
     } else if (random_.Chance(0.3)) {
       AskBack(w);
     }

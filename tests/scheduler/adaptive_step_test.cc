@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 #include "base/random.h"
@@ -185,6 +186,118 @@ TEST(AdaptiveStep, WithoutAHolderTheStepDoesNotEnd) {
   options.truth.resize(2);
   options.truth[1].dies_at = 1;
   EXPECT_EQ(RunChecked(setting, options).outcome.seconds, kInfinity);
+}
+
+// --- What a job does besides ---
+
+// A policy by hand: what it says is kept.
+class ByHand : public testing::Test {
+ protected:
+  // Workers that take a tenth of a second per partition, of which the last is not there.
+  ByHand() {
+    StepSetting setting;
+    for (int w = 0; w < 3; ++w) setting.workers.push_back({0.1, 0, 0.001, 0, w < 2});
+    setting.holders = {{0}, {0}, {0, 1}, {1}, {1, 2}, {2}};
+    policy_ = std::make_unique<AdaptiveStep>(setting);
+    policy_->Begin(said_);
+  }
+  void Tell(const StepEvent& event, double now) { policy_->OnEvent(event, now, said_); }
+  // What was leased to a worker since this was last asked.
+  std::vector<PartitionId> Leased(WorkerId worker) {
+    std::vector<PartitionId> leased;
+    for (const StepCommand& command : said_) {
+      const auto* extend = std::get_if<ExtendList>(&command);
+      if (extend == nullptr || extend->worker != worker) continue;
+      leased.insert(leased.end(), extend->partitions.begin(), extend->partitions.end());
+    }
+    std::erase_if(said_, [worker](const StepCommand& command) {
+      const auto* extend = std::get_if<ExtendList>(&command);
+      return extend != nullptr && extend->worker == worker;
+    });
+    std::sort(leased.begin(), leased.end());
+    return leased;
+  }
+  std::unique_ptr<AdaptiveStep> policy_;
+  std::vector<StepCommand> said_;
+};
+
+TEST_F(ByHand, WhoJoinsGetsWhatOnlyItHolds) {
+  EXPECT_THAT(Leased(0), testing::IsSupersetOf({0, 1}));
+  EXPECT_THAT(Leased(2), testing::IsEmpty());
+  EXPECT_THAT(policy_->orphans(), testing::ElementsAre(5));
+  policy_->Join(2, {0.1, 0, 0.001, 0, true}, 0.05, said_);
+  EXPECT_THAT(Leased(2), testing::Contains(5));
+  EXPECT_THAT(policy_->orphans(), testing::IsEmpty());
+  EXPECT_EQ(policy_->Owes(2), 1U);
+  EXPECT_EQ(policy_->Uncomputed(2), 1U);
+  // Again is no news.
+  said_.clear();
+  policy_->Join(2, {0.1, 0, 0.001, 0, true}, 0.06, said_);
+  EXPECT_THAT(Leased(2), testing::IsEmpty());
+}
+
+TEST_F(ByHand, WhoJoinsLateIsGivenWhatOthersHaveNotBegun) {
+  const std::vector<PartitionId> first = Leased(1);
+  policy_->Join(2, {0.01, 0, 0.001, 0, true}, 0.02, said_);
+  Tell(ListProgress{1, 0}, 0.021);
+  // Of what both hold, 4; the owner is asked, and its answer moves it.
+  ASSERT_THAT(first, testing::Contains(4));
+  const auto asked = std::find_if(said_.begin(), said_.end(), [](const StepCommand& command) {
+    const auto* revoke = std::get_if<RevokeList>(&command);
+    return revoke != nullptr && revoke->worker == 1;
+  });
+  ASSERT_NE(asked, said_.end());
+  EXPECT_THAT(std::get<RevokeList>(*asked).partitions, testing::ElementsAre(4));
+  Leased(2);
+  Tell(ListReleased{1, {4}}, 0.023);
+  EXPECT_THAT(Leased(2), testing::ElementsAre(4));
+}
+
+TEST_F(ByHand, SomebodyNobodyKnewMayJoin) {
+  policy_->Join(7, {0.1, 0, 0.001, 0, true}, 0.01, said_);
+  EXPECT_EQ(policy_->Owes(7), 0U);
+  EXPECT_EQ(policy_->Owes(5), 0U) << "those between are not there";
+  policy_->AddCopy(5, 7);
+  Tell(StepTick{}, 0.02);
+  EXPECT_THAT(Leased(7), testing::ElementsAre(5));
+}
+
+TEST_F(ByHand, ACopyThatComesTakesWhatNobodyHeld) {
+  Leased(0);
+  policy_->AddCopy(5, 0);
+  EXPECT_THAT(Leased(0), testing::IsEmpty()) << "with the next event";
+  Tell(StepTick{}, 0.02);
+  EXPECT_THAT(Leased(0), testing::ElementsAre(5));
+}
+
+TEST_F(ByHand, CopiesThatAreGoneAreLeasedToNobody) {
+  Leased(0);
+  policy_->DropCopies(1);
+  Tell(StepWorkerLost{1}, 0.05);
+  // Of what the lost one had, only what another holds goes on.
+  EXPECT_THAT(Leased(1), testing::Contains(3));  // From the beginning of the step.
+  EXPECT_THAT(policy_->orphans(), testing::IsSupersetOf({3, 5}));
+  EXPECT_THAT(policy_->orphans(), testing::Not(testing::Contains(2)));
+  policy_->Join(1, {0.1, 0, 0.001, 0, true}, 0.06, said_);
+  EXPECT_THAT(Leased(1), testing::IsEmpty()) << "back, with nothing";
+  policy_->AddCopy(3, 1);
+  Tell(StepTick{}, 0.07);
+  EXPECT_THAT(Leased(1), testing::ElementsAre(3));
+}
+
+TEST_F(ByHand, AStepEndsWithWhatWasAddedToIt) {
+  Leased(0);
+  Leased(1);
+  policy_->AddCopy(5, 0);
+  policy_->AddCopy(4, 0);
+  Tell(StepTick{}, 0.01);
+  for (const WorkerId w : {0U, 1U}) {
+    const auto owes = static_cast<uint32_t>(policy_->Owes(w));
+    ASSERT_GT(owes, 0U);
+    Tell(ListProgress{w, owes}, 0.9);
+    Tell(VectorArrived{w, owes}, 0.91);
+  }
+  EXPECT_TRUE(std::holds_alternative<StepEnough>(said_.back()));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "tests/scheduler/job_figures.h"
 #include "tests/scheduler/virtual_cluster.h"
 
 namespace motley {
@@ -17,28 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 SchedulerOptions Options(uint32_t workers, uint64_t steps, uint32_t tolerate = 1) {
-  SchedulerOptions options;
-  options.workers = workers;
-  options.partitions = workers * 16;
-  options.code = "adaptive";
-  options.tolerate = tolerate;
-  options.batch = workers * 64;
-  options.steps = steps;
-  return options;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-std::vector<double> Slice(const std::vector<double>& values, size_t begin, size_t end) {
-  return {values.begin() + static_cast<std::ptrdiff_t>(begin),
-          values.begin() + static_cast<std::ptrdiff_t>(end)};
-}
-
-double Ideal(const SchedulerOptions& options, const std::vector<double>& speeds) {
-  return options.batch / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  return JobOf(workers, "adaptive", steps, tolerate);
 }
 
 void ExpectDone(const VirtualCluster& cluster, const std::string& what = "") {

@@ -76,9 +76,7 @@ Script::Lines Script::Show(const std::vector<Command>& commands) {
       [&](const RevokeLease& c) {
         lines.push_back(fmt::format("revoke {} x{}", c.worker, c.partitions.size()));
       },
-      [&](const SendLease& c) {
-        lines.push_back(fmt::format("send {}{}", c.worker, c.now ? " now" : ""));
-      },
+      [&](const SendLease& c) { lines.push_back(fmt::format("send {}", c.worker)); },
   };
   for (const Command& command : commands) std::visit(show, command);
   return lines;

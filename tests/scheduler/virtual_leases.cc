@@ -99,9 +99,7 @@ void VirtualCluster::Do(const SendLease& command) {
   ToWorker(command.worker, [this, command, list](Fake& worker) {
     if (worker.list.life != list) return;
     worker.list.told = true;
-    if (command.now || worker.list.done == worker.list.partitions.size()) {
-      SendVector(command.worker);
-    }
+    if (worker.list.done == worker.list.partitions.size()) SendVector(command.worker);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "tests/scheduler/job_figures.h"
 #include "tests/scheduler/virtual_cluster.h"
 
 namespace motley {
@@ -18,27 +19,6 @@ using ::testing::IsEmpty;
 constexpr const char* kCodes[] = {"none",          "repetition", "cyclic",
                                   "heterogeneous", "rs",         "multi-message"};
 
-SchedulerOptions Options(uint32_t workers, const std::string& code, uint64_t steps) {
-  SchedulerOptions options;
-  options.workers = workers;
-  options.partitions = workers * 16;
-  options.code = code;
-  options.tolerate = 1;
-  options.batch = workers * 64;
-  options.steps = steps;
-  return options;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-std::vector<double> Slice(const std::vector<double>& values, size_t begin, size_t end) {
-  return {values.begin() + static_cast<std::ptrdiff_t>(begin),
-          values.begin() + static_cast<std::ptrdiff_t>(end)};
-}
-
 void ExpectSound(const VirtualCluster& cluster, const std::string& what) {
   EXPECT_THAT(cluster.violations(), IsEmpty()) << what;
   EXPECT_LT(cluster.worst_error(), 1e-5) << what;
@@ -46,12 +26,12 @@ void ExpectSound(const VirtualCluster& cluster, const std::string& what) {
 
 TEST(WholeJob, WithoutFaultsTheSpeedsAreUsedUp) {
   const std::vector<double> speeds = {1000, 1000, 500, 250};
-  const SchedulerOptions options = Options(4, "none", 100);
+  const SchedulerOptions options = JobOf(4, "none", 100);
   VirtualCluster cluster(options, speeds, 1);
   cluster.Run(1000);
   ExpectSound(cluster, "");
   EXPECT_TRUE(cluster.end_status().ok());
-  const double ideal = options.batch / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  const double ideal = Ideal(options, speeds);
   EXPECT_LT(Median(cluster.step_seconds()), ideal / 0.85);
   EXPECT_EQ(cluster.Stats().rows_reassigned, 0u) << cluster.notices();
   for (const WorkerStats& worker : cluster.Stats().workers) EXPECT_EQ(worker.late, 0u);
@@ -59,7 +39,7 @@ TEST(WholeJob, WithoutFaultsTheSpeedsAreUsedUp) {
 
 TEST(WholeJob, ACodeHidesAKillAndAPause) {
   for (const char* code : kCodes) {
-    const SchedulerOptions options = Options(4, code, 200);
+    const SchedulerOptions options = JobOf(4, code, 200);
     VirtualCluster cluster(options, {1000, 1000, 500, 250}, 2);
     cluster.Pause(5, 1, 2);
     cluster.Kill(15, 2);
@@ -79,7 +59,7 @@ TEST(WholeJob, SharesFollowAFiveFoldSlowdownWithinThirtySteps) {
   for (const char* code : {"none", "repetition", "heterogeneous", "multi-message"}) {
     for (uint64_t seed = 1; seed <= 10; ++seed) {
       std::vector<double> speeds = {1000, 1000, 500, 250};
-      const SchedulerOptions options = Options(4, code, 200);
+      const SchedulerOptions options = JobOf(4, code, 200);
       VirtualCluster cluster(options, speeds, seed);
       cluster.SetSpeedAtStep(100, 0, 200);
       cluster.Run(1000);
@@ -96,7 +76,7 @@ TEST(WholeJob, SharesFollowAFiveFoldSlowdownWithinThirtySteps) {
 
 TEST(WholeJob, SharesFollowAFiveFoldSpeedUpWithinThirtySteps) {
   std::vector<double> speeds = {200, 1000, 500, 250};
-  const SchedulerOptions options = Options(4, "none", 200);
+  const SchedulerOptions options = JobOf(4, "none", 200);
   VirtualCluster cluster(options, speeds, 3);
   cluster.SetSpeedAtStep(100, 0, 1000);
   cluster.Run(1000);
@@ -108,7 +88,7 @@ TEST(WholeJob, SharesFollowAFiveFoldSpeedUpWithinThirtySteps) {
 
 TEST(WholeJob, AWorkerTooSlowForAShareIsTakenBackWhenItIsFastAgain) {
   for (const char* code : {"none", "heterogeneous"}) {
-    VirtualCluster cluster(Options(4, code, 400), {1000, 1000, 1000, 1000}, 11);
+    VirtualCluster cluster(JobOf(4, code, 400), {1000, 1000, 1000, 1000}, 11);
     cluster.SetSpeedAtStep(50, 3, 2);
     cluster.SetSpeedAtStep(150, 3, 1000);
     cluster.Run(2000);
@@ -122,7 +102,7 @@ TEST(WholeJob, AWorkerTooSlowForAShareIsTakenBackWhenItIsFastAgain) {
 
 TEST(WholeJob, SteadySpeedsCauseNoNewPlans) {
   for (const char* code : kCodes) {
-    VirtualCluster cluster(Options(8, code, 300), {200, 200, 400, 400, 800, 800, 800, 1200}, 4);
+    VirtualCluster cluster(JobOf(8, code, 300), {200, 200, 400, 400, 800, 800, 800, 1200}, 4);
     cluster.Run(1000);
     ExpectSound(cluster, code);
     EXPECT_LE(cluster.Stats().replans, 2u) << code << ": only guesses are corrected";
@@ -130,7 +110,7 @@ TEST(WholeJob, SteadySpeedsCauseNoNewPlans) {
 }
 
 TEST(WholeJob, EqualSharesStayEqualWhateverIsLearned) {
-  SchedulerOptions options = Options(4, "none", 100);
+  SchedulerOptions options = JobOf(4, "none", 100);
   options.shares = Shares::kEqual;
   VirtualCluster cluster(options, {1000, 1000, 500, 250}, 5);
   cluster.SetSpeedAtStep(50, 0, 200);
@@ -142,7 +122,7 @@ TEST(WholeJob, EqualSharesStayEqualWhateverIsLearned) {
 
 TEST(WholeJob, TheJobLivesWhileOneWorkerLives) {
   for (const char* code : kCodes) {
-    VirtualCluster cluster(Options(4, code, 100), {1000, 1000, 1000, 1000}, 6);
+    VirtualCluster cluster(JobOf(4, code, 100), {1000, 1000, 1000, 1000}, 6);
     cluster.Kill(1.0, 0);
     cluster.Kill(1.0, 3);
     cluster.Kill(2.0, 1);
@@ -153,7 +133,7 @@ TEST(WholeJob, TheJobLivesWhileOneWorkerLives) {
 }
 
 TEST(WholeJob, WhenAllAreLostItEndsAndSaysSo) {
-  VirtualCluster cluster(Options(2, "rs", 1000), {1000, 1000}, 7);
+  VirtualCluster cluster(JobOf(2, "rs", 1000), {1000, 1000}, 7);
   cluster.Kill(1.0, 0);
   cluster.Kill(3.0, 1);
   cluster.Run(1000);
@@ -164,7 +144,7 @@ TEST(WholeJob, WhenAllAreLostItEndsAndSaysSo) {
 
 TEST(WholeJob, APauseOfEverybodyOnlyDelays) {
   for (const char* code : kCodes) {
-    VirtualCluster cluster(Options(3, code, 60), {300, 300, 300}, 8);
+    VirtualCluster cluster(JobOf(3, code, 60), {300, 300, 300}, 8);
     for (WorkerId id = 0; id < 3; ++id) cluster.Pause(3, id, 20);
     cluster.Run(1000);
     ExpectSound(cluster, code);
@@ -181,7 +161,7 @@ struct Drawn {
 Drawn DrawJob(uint64_t seed, Random& random) {
   Drawn drawn;
   const auto workers = static_cast<uint32_t>(2 + random.Below(7));
-  drawn.options = Options(workers, kCodes[random.Below(std::size(kCodes))], 40 + random.Below(40));
+  drawn.options = JobOf(workers, kCodes[random.Below(std::size(kCodes))], 40 + random.Below(40));
   drawn.options.tolerate = static_cast<uint32_t>(random.Below(std::min(workers, 3u)));
   drawn.options.shares = random.Chance(0.2) ? Shares::kEqual : Shares::kProportional;
   drawn.options.seed = seed;
