@@ -17,7 +17,7 @@
 namespace motley {
 
 // 400 samples in as many partitions as asked for; half of each is in a batch.
-class DeskRig : public TestRig {
+class DeskRig : public TestRig, public testing::Test {
  protected:
   static constexpr Duration kSampleTime = std::chrono::milliseconds(1);
 

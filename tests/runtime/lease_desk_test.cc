@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kPartitions = 20;  // Of 20 samples each; ten of each are in a batch.
 constexpr uint32_t kFirst = kFirstList + 1;
 
-class LeaseDeskTest : public DeskRig, public testing::Test {
+class LeaseDeskTest : public DeskRig {
  protected:
   LeaseDeskTest() : DeskRig(kPartitions) {}
 

@@ -15,7 +15,7 @@ namespace motley {
 namespace {
 
 // Holds all the data, in two partitions.
-class Desk : public DeskRig, public testing::Test {
+class Desk : public DeskRig {
  protected:
   Desk() : DeskRig(2) {}
 
