@@ -63,7 +63,7 @@ TEST(Exactness, HeterogeneousStaysWithin2e6UpTo64WorkersOfSpeedsSpreadTenfold) {
   }
 }
 
-TEST(Exactness, ShortAnswersStayWithin2e6UpTo32WorkersThreeStragglersAndFourParts) {
+TEST(Exactness, ShortAnswersStayWithin4e6UpTo32WorkersThreeStragglersAndFourParts) {
   double worst = 0;
   for (uint32_t n : {8, 16, 32}) {
     for (uint32_t s = 0; s <= 3; ++s) {
@@ -71,7 +71,7 @@ TEST(Exactness, ShortAnswersStayWithin2e6UpTo32WorkersThreeStragglersAndFourPart
     }
   }
   RecordProperty("worst", std::to_string(worst * 1e6) + "e-6");
-  EXPECT_LE(worst, 2e-6);
+  EXPECT_LE(worst, 4e-6);
 }
 
 TEST(Exactness, GroupsWithACodedRestStayWithin5e6) {
