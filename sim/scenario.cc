@@ -23,6 +23,7 @@ constexpr uint64_t kCutDraws = 22;
 constexpr uint64_t kReplayDraws = 23;
 constexpr uint64_t kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31;
+constexpr uint64_t kPortDraws = 34;
 constexpr uint64_t kShortDraws = 37;
 constexpr uint64_t kApproximateDraws = 40;
 
@@ -50,6 +51,7 @@ class Generator {
     MakeScript();
     MakePowerCuts();
     Replay();
+    ShareThePort();
     // Nobody must give up on workers that are still held back when faults stop.
     scenario_.options.job.start_timeout =
         std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
@@ -300,6 +302,12 @@ class Generator {
     cuts.damaged_nodes = static_cast<uint32_t>(Between(0, checkpoint.code.parity));
   }
 
+  // In a quarter of the scenarios.
+  void ShareThePort() {
+    random_ = Random(scenario_.options.seed, Stream::kSimulation, kPortDraws);
+    if (random_.Chance(0.25)) scenario_.options.server_bytes_per_second = Scaled(1e6, 1e8);
+  }
+
   Random random_;
   Scenario scenario_;
 };
@@ -420,6 +428,9 @@ std::string DescribeScenario(const Scenario& scenario) {
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
   if (job.step_deadline > Duration::zero()) {
     text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));
+  }
+  if (options.server_bytes_per_second > 0) {
+    text += fmt::format(", {:.3g} bytes/s at the server", options.server_bytes_per_second);
   }
   text += DescribeFaults(options.random_faults);
   for (const Fault& fault : options.faults) text += ", " + FormatFault(fault);

@@ -130,8 +130,8 @@ class Simulation {
       replay_ = std::make_unique<ReplayDriver>(options_.replay, options_.replay_from, workers_);
       fan_.Add(replay_.get());
     }
-    MOTLEY_ASSIGN_OR_RETURN(server_, ServerProcess::Create(world_, network_, options_.job, *source_,
-                                                           &fan_, life_.store));
+    MOTLEY_ASSIGN_OR_RETURN(
+        server_, ServerProcess::Create(world_, network_, options_, *source_, &fan_, life_.store));
     MOTLEY_ASSIGN_OR_RETURN(
         gradients_, GradientChecker::Create(violations_, options_.job, *source_, quadratic_));
     const size_t length = gradients_->vector_length();

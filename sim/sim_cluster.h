@@ -80,6 +80,7 @@ struct SimOptions {
   uint64_t seed = 1;
   double link_jitter_seconds = 0;         // Mean extra delay of a message.
   size_t socket_buffer_bytes = 4u << 20;  // Of each direction of a connection.
+  double server_bytes_per_second = 0;     // Of all connections together, each way; 0: unlimited.
   double max_virtual_seconds = 3600;
 };
 

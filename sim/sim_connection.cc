@@ -49,12 +49,17 @@ void SimConnection::PushSignal(int side, Frame::Kind kind) {
 }
 
 // To be filled in at once; null when nobody reads it any more.
-SimConnection::Frame* SimConnection::Push(int side, Frame::Kind kind, size_t size) {
+SimConnection::Frame* SimConnection::Push(int side, Frame::Kind kind, size_t size, bool port) {
   Lane& lane = lanes_[side];
   if (ends_[1 - side].owner == nullptr) return nullptr;
   const SimLinkOptions& options = link_->options;
   const Time now = ends_[side].loop->Now();
-  const Time start = std::max({now, lane.wire_free, link_->clogged_until});
+  Time start = std::max({now, lane.wire_free, link_->clogged_until});
+  Time through = start;
+  if (port && side == 1) {
+    start = std::max(start, port_->out_free);
+    through = port_->Pass(port_->out_free, now, size);
+  }
   const SimLinkWay way = options.Way(side);
   Duration on_wire{};
   if (way.bytes_per_second > 0) {
@@ -69,7 +74,7 @@ SimConnection::Frame* SimConnection::Push(int side, Frame::Kind kind, size_t siz
   frame.kind = kind;
   frame.wire_bytes = size;
   frame.head = std::max(lane.last_tail, start + delay);
-  frame.tail = std::max(frame.head, start + on_wire + delay);
+  frame.tail = std::max({frame.head, start + on_wire + delay, through + delay});
   frame.begun = false;
   frame.into = {};
   lane.last_tail = frame.tail;
@@ -104,6 +109,9 @@ void SimConnection::Pump(int side) {
     auto& queue = from.waiting[0].empty() ? from.waiting[1] : from.waiting[0];
     if (queue.empty()) return;
     EnterFront(side, queue);
+    if (port_ == nullptr || side == 0) continue;
+    SchedulePump(side);  // Those of other workers are next at the port.
+    return;
   }
 }
 
@@ -112,7 +120,7 @@ void SimConnection::EnterFront(int side, Fifo<Outgoing>& queue) {
   const Outgoing& message = queue.front();
   const Header header = message.header;
   Replay(side, header);
-  if (Frame* frame = Push(side, Frame::Kind::kMessage, WireBytes(header))) {
+  if (Frame* frame = Push(side, Frame::Kind::kMessage, WireBytes(header), PassesPort(header))) {
     frame->header = header;
     frame->payload = from.owner->network_.TakeBuffer();
     frame->payload.assign(message.piece.begin(), message.piece.end());
@@ -160,6 +168,10 @@ bool SimConnection::DeliverFront(int side) {
   const Time ready = std::max(front.begun ? front.tail : front.head, link_->clogged_until);
   if (ready > to.loop->Now()) return false;
   if (front.kind == Frame::Kind::kMessage && !front.begun) {
+    if (side == 0 && PassesPort(front.header)) {
+      front.tail =
+          std::max(front.tail, port_->Pass(port_->in_free, to.loop->Now(), front.wire_bytes));
+    }
     BeginMessage(to, front);
     return true;
   }

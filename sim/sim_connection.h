@@ -15,7 +15,9 @@ namespace motley {
 
 class SimConnection : public std::enable_shared_from_this<SimConnection> {
  public:
-  explicit SimConnection(std::shared_ptr<SimLink> link) : link_(std::move(link)) {}
+  // `port`: of the end that accepts, or null.
+  SimConnection(std::shared_ptr<SimLink> link, std::shared_ptr<SimPort> port)
+      : link_(std::move(link)), port_(std::move(port)) {}
 
   // Side 0 connects, side 1 accepts.
   void SetEnd(int side, SimTransport* owner, PeerId id);
@@ -73,7 +75,8 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
     return kHeaderSize + link_->options.vectors.PayloadBytes(header);
   }
   void PushSignal(int side, Frame::Kind kind);
-  Frame* Push(int side, Frame::Kind kind, size_t size);
+  // `port`: it passes it on its way.
+  Frame* Push(int side, Frame::Kind kind, size_t size, bool port = false);
   void Schedule(int side);
   void SchedulePump(int side);
   void Pump(int side);
@@ -88,7 +91,12 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
   void FailPending(End& end, bool at_once);
   void StopTimers(int side);
 
+  bool PassesPort(const Header& header) const {
+    return port_ != nullptr && header.kind != FrameKind::kControl;
+  }
+
   std::shared_ptr<SimLink> link_;
+  std::shared_ptr<SimPort> port_;
   std::array<End, 2> ends_;
   std::array<Lane, 2> lanes_;
 };

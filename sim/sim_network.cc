@@ -36,7 +36,10 @@ std::unique_ptr<SimTransport> SimNetwork::MakeTransport(NodeLoop& loop,
 }
 
 SimTransport::SimTransport(SimNetwork& network, NodeLoop& loop, std::shared_ptr<SimLink> link)
-    : network_(network), loop_(loop), link_(std::move(link)) {}
+    : network_(network), loop_(loop), link_(std::move(link)) {
+  const double port = link_->options.port_bytes_per_second;
+  if (port > 0) port_ = std::make_shared<SimPort>(SimPort{.bytes_per_second = port});
+}
 
 SimTransport::~SimTransport() { Close(); }
 
@@ -76,7 +79,7 @@ PeerId SimTransport::Connect(const std::string& address) {
     });
     return id;
   }
-  auto connection = std::make_shared<SimConnection>(link_);
+  auto connection = std::make_shared<SimConnection>(link_, listener->second->port_);
   const PeerId id = AddPeer(connection, 0);
   listener->second->AddPeer(connection, 1);
   connection->Open();

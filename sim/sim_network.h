@@ -4,6 +4,7 @@
 // socket buffer; a stopped receiver leaves bytes in that buffer until the sender has to wait.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -36,6 +37,8 @@ struct SimLinkOptions {
   size_t socket_buffer_bytes = kSocketBufferBytes;
   ModelledVectors vectors;
   std::optional<SimLinkWay> back = std::nullopt;  // To the end that connected, if it is otherwise.
+  // Of a listening end's machine: what all of its connections share, each way; 0: unlimited.
+  double port_bytes_per_second = 0;
 
   SimLinkWay Way(int side) const {
     return side == 1 && back ? *back : SimLinkWay{latency, bytes_per_second};
@@ -68,6 +71,19 @@ class SimNetwork {
   uint32_t next_port_ = 1;
   std::map<std::string, SimTransport*> listeners_;
   std::vector<Bytes> buffers_;
+};
+
+// Where a listening end's machine is plugged in: vectors of all connections pass it one slice after
+// the other, in the order in which they come. Control messages pass between them.
+struct SimPort {
+  double bytes_per_second = 0;
+  Time in_free{}, out_free{};
+
+  // When a frame that comes at `now` is through.
+  Time Pass(Time& free, Time now, size_t bytes) const {
+    free = std::max(free, now) + FromSeconds(static_cast<double>(bytes) / bytes_per_second);
+    return free;
+  }
 };
 
 // One end's cable, shared by its connections.
@@ -128,6 +144,7 @@ class SimTransport final : public Transport {
   SimNetwork& network_;
   NodeLoop& loop_;
   std::shared_ptr<SimLink> link_;
+  std::shared_ptr<SimPort> port_;  // Null: unlimited.
   Receiver* receiver_ = nullptr;
   bool closed_ = false;
   PeerId next_peer_ = 1;

@@ -124,17 +124,18 @@ void WorkerProcess::MixLastDraws(Digest& digest) {
 
 Result<std::unique_ptr<ServerProcess>> ServerProcess::Create(VirtualLoop& world,
                                                              SimNetwork& network,
-                                                             const JobOptions& job,
+                                                             const SimOptions& options,
                                                              const DataSource& data,
                                                              JobObserver* observer, Store* store) {
   std::unique_ptr<ServerProcess> process(new ServerProcess(world));
-  process->transport_ = network.MakeTransport(process->loop_);
+  process->transport_ = network.MakeTransport(
+      process->loop_, {.port_bytes_per_second = options.server_bytes_per_second});
   MOTLEY_ASSIGN_OR_RETURN(process->device_, MakeInlineDevice(process->loop_));
   const auto address = process->transport_->Listen(kSimServerAddress);
   if (!address.ok()) return address.status();
   if (store != nullptr) process->disk_ = MakeSimDisk(process->loop_, *store);
   const Env env{process->loop_, *process->transport_, *process->device_, process->disk_.get()};
-  MOTLEY_ASSIGN_OR_RETURN(process->node_, ServerNode::Create(env, job, data, observer));
+  MOTLEY_ASSIGN_OR_RETURN(process->node_, ServerNode::Create(env, options.job, data, observer));
   return process;
 }
 

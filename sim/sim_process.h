@@ -74,7 +74,7 @@ class ServerProcess {
   // kInvalidArgument when the job's options cannot work. `store` is where checkpoints go, and may
   // be null.
   static Result<std::unique_ptr<ServerProcess>> Create(VirtualLoop& world, SimNetwork& network,
-                                                       const JobOptions& job,
+                                                       const SimOptions& options,
                                                        const DataSource& data,
                                                        JobObserver* observer, Store* store);
 

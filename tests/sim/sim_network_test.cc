@@ -36,7 +36,10 @@ INSTANTIATE_TEST_SUITE_P(Sim, TransportSuite,
                          testing::Values(Case("Ideal", {}),
                                          Case("Real", {.latency = milliseconds(1),
                                                        .bytes_per_second = 1e8,
-                                                       .jitter = milliseconds(2)})),
+                                                       .jitter = milliseconds(2)}),
+                                         Case("Shared", {.latency = milliseconds(1),
+                                                         .bytes_per_second = 1e8,
+                                                         .port_bytes_per_second = 3e7})),
                          TransportCaseName);
 
 class SimNetworkTest : public testing::Test, public TransportWorld {
@@ -85,6 +88,23 @@ TEST_F(SimNetworkTest, AMessageTakesLatencyPlusItsSizeOverBandwidth) {
   ASSERT_TRUE(RunUntil([&] { return server_->arrived.size() == 1; }));
   EXPECT_EQ(begun, start_ + milliseconds(10)) << "the header comes first";
   EXPECT_EQ(world_.Now(), start_ + milliseconds(11));
+}
+
+TEST_F(SimNetworkTest, VectorsPassTheServersPortOneAfterTheOther) {
+  link_.port_bytes_per_second = 1000 * (1000 + kHeaderSize);  // 1000 bytes and a header: 1 ms.
+  Connect();
+  TestNode other(*this);
+  const PeerId from_other = other.transport().Connect("server:1");
+  ASSERT_TRUE(RunUntil([&] { return !other.connected.empty(); }));
+  start_ = world_.Now();
+  client_->Send(to_server_, Pattern(3000 + 2 * kHeaderSize, 1));
+  other.Send(from_other, Pattern(3000 + 2 * kHeaderSize, 2));
+  RunTo(12);
+  EXPECT_EQ(server_->arrived.size(), 0u);
+  RunTo(14);
+  EXPECT_EQ(server_->arrived.size(), 1u);
+  RunTo(17);
+  EXPECT_EQ(server_->arrived.size(), 2u);
 }
 
 TEST_F(SimNetworkTest, DirectionsMayDiffer) {
