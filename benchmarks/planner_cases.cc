@@ -3,16 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/random.h"
-#include "fmt/core.h"
 
 namespace motley {
 namespace {
-
-constexpr uint64_t kHeldOut = 1'000'000;  // Added to seeds that judge.
-constexpr CostRuns kJudgingRuns = {3, 8, 5, 5, 0};
 
 double LogUniform(Random& random, double from, double to) {
   return from * std::exp(std::log(to / from) * random.NextDouble());
@@ -33,36 +28,10 @@ PlannedCluster Mismeasured(const PlannedCluster& truth, Random& random) {
     worker.latency_seconds = Wrong(random, worker.latency_seconds);
     worker.message_seconds = Wrong(random, worker.message_seconds);
     worker.send_seconds = Wrong(random, worker.send_seconds);
+    worker.receive_seconds = Wrong(random, worker.receive_seconds);
     worker.jitter = Wrong(random, worker.jitter);
   }
   return profile;
-}
-
-std::string NameOf(const Candidate& candidate) {
-  return fmt::format("{} {}", candidate.scheme, candidate.copies);
-}
-
-const StepSchemeKind* KindOf(const std::string& name) {
-  for (const StepSchemeKind& kind : StepSchemes()) {
-    if (name == kind.name) return &kind;
-  }
-  return nullptr;
-}
-
-// Seconds per step on the truth of a scheme that was made for the profile.
-double TrueSeconds(const PlannedScheme& planned, uint32_t partitions, const PlannerCase& made,
-                   uint64_t seed) {
-  const StepSchemeKind& kind = *KindOf(planned.candidate.scheme);
-  SchemeRequest request;
-  request.copies = planned.candidate.copies;
-  request.partitions = partitions;
-  request.workers = StepWorkersOf(made.profile, partitions, kind.pieces);
-  const Result<StepScheme> scheme = MakeStepScheme(kind.name, request);
-  if (!scheme.ok()) return std::numeric_limits<double>::infinity();
-  CostRuns runs = kJudgingRuns;
-  runs.seed = kHeldOut + seed;
-  const SchemeCost cost = CostOf(*scheme, made.truth, partitions, kind.pieces, runs);
-  return cost.expected + planned.placing_seconds;
 }
 
 }  // namespace
@@ -78,6 +47,7 @@ PlannerCase MakePlannerCase(uint64_t seed, uint64_t index) {
   const double server = LogUniform(random, 1.25e8, 1.25e10);  // 1 to 100 Gbit/s.
   const double own = server * LogUniform(random, 0.1, 1);
   made.message_seconds = made.gradient_bytes / server;
+  made.truth.gradient_bytes = made.gradient_bytes;
   PlannedWorker worker;
   worker.jitter = LogUniform(random, 0.01, 0.1);
   worker.slow_probability = random.Chance(0.25) ? 0 : LogUniform(random, 1e-4, 0.05);
@@ -86,9 +56,10 @@ PlannerCase MakePlannerCase(uint64_t seed, uint64_t index) {
   worker.latency_seconds = made.latency_seconds;
   worker.message_seconds = made.message_seconds;
   worker.send_seconds = made.gradient_bytes / own - made.message_seconds;
+  worker.receive_seconds = made.gradient_bytes / own;
   worker.curve.overhead_seconds = made.step_seconds * LogUniform(random, 1e-4, 1e-2);
-  made.truth.samples = 256;
-  made.truth.notice_seconds = LogUniform(random, 0.05, 2);
+  made.truth.samples = 8192;
+  made.truth.notice_seconds = made.latency_seconds;
   made.truth.data_seconds = LogUniform(random, 1, 100);
   made.truth.remaining_steps = static_cast<uint64_t>(LogUniform(random, 1e3, 1e5));
   double rate = 0;
@@ -104,25 +75,6 @@ PlannerCase MakePlannerCase(uint64_t seed, uint64_t index) {
   made.profile = Mismeasured(made.truth, random);
   made.truth.doubt = 0;
   return made;
-}
-
-Result<JudgedCase> JudgePlanner(const PlannerCase& made, uint64_t seed) {
-  MOTLEY_ASSIGN_OR_RETURN(const Ranking ranking, RankSchemes(made.profile, {}));
-  JudgedCase judged;
-  judged.best_seconds = std::numeric_limits<double>::infinity();
-  for (const PlannedScheme& planned : ranking.schemes) {
-    if (!planned.exact || !planned.refused.empty()) continue;
-    const double seconds = TrueSeconds(planned, ranking.partitions, made, seed);
-    if (&planned == &ranking.schemes.front()) {
-      judged.chosen = NameOf(planned.candidate);
-      judged.chosen_seconds = seconds;
-    }
-    if (planned.candidate.scheme == "proportional") judged.uncoded_seconds = seconds;
-    if (seconds >= judged.best_seconds) continue;
-    judged.best_seconds = seconds;
-    judged.best = NameOf(planned.candidate);
-  }
-  return judged;
 }
 
 }  // namespace motley

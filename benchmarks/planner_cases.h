@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A grid of made-up clusters, what their profiles say of them, and what each scheme truly costs
-// there, for judging the planner.
+// A grid of made-up clusters, and what their profiles say of them, for judging the planner.
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
-#include "base/status.h"
-#include "scheduler/planner.h"
+#include "scheduler/planned_cluster.h"
 
 namespace motley {
 
@@ -29,17 +25,5 @@ inline constexpr double kProfileError = 0.2;
 // from 0.05 to 100 ms, steps from 5 ms to 5 s, gradients from 10 kB to 1 GB, stragglers and losses
 // from never to often; all log-uniform and independent.
 PlannerCase MakePlannerCase(uint64_t seed, uint64_t index);
-
-struct JudgedCase {
-  std::string chosen, best;    // "adaptive 2"
-  double chosen_seconds = 0;   // Per step, truly, placing included.
-  double best_seconds = 0;     // Of the scheme that truly is the best for this cluster.
-  double uncoded_seconds = 0;  // Of proportional shares.
-  double Excess() const { return chosen_seconds / best_seconds - 1; }
-};
-
-// Plans on the profile and then runs every exact candidate, planned on the same profile, on the
-// truth, with seeds that the planner never saw.
-Result<JudgedCase> JudgePlanner(const PlannerCase& made, uint64_t seed);
 
 }  // namespace motley

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // motley-planner-grid: how near the planner's choice comes to the scheme that truly is the best,
-// over a grid of made-up clusters whose profiles are wrong. Judged by the step model, on truths and
-// seeds that the planner does not see.
+// over a grid of made-up clusters whose profiles are wrong. Judged by the whole simulator, on
+// truths and seeds that the planner does not see.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -10,13 +10,14 @@
 
 #include "CLI/CLI.hpp"
 #include "base/parallel.h"
-#include "benchmarks/planner_cases.h"
+#include "benchmarks/planner_judge.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 
 namespace motley {
 namespace {
 
+constexpr uint64_t kHeldOut = 1'000'000;  // Added to seeds that judge.
 constexpr double kMostMean = 0.05, kMostWorst = 0.25;
 constexpr double kWins = 0.05;  // Faster than proportional shares by this, of these.
 
@@ -24,6 +25,7 @@ struct Flags {
   uint32_t clusters = 240;
   uint64_t seed = 1;
   uint32_t threads = 1;
+  SimulatedSteps steps;
   bool json = false;
 };
 
@@ -103,6 +105,11 @@ std::string WhereText(const std::vector<Row>& rows) {
   return text;
 }
 
+// Where all vectors together take the server's link longer than the step's work takes.
+bool IsThin(const PlannerCase& made) {
+  return made.message_seconds * static_cast<double>(made.truth.workers.size()) > made.step_seconds;
+}
+
 struct Summary {
   double mean = 0, worst = 0;
   size_t worst_index = 0;
@@ -121,12 +128,22 @@ Summary Summarise(const std::vector<Row>& rows) {
 
 std::string Text(const std::vector<Row>& rows, const Summary& summary) {
   std::string text = fmt::format(
-      "{} clusters, profiles wrong by up to {:.0f} %, judged by the step model on held-out seeds\n"
+      "{} clusters, profiles wrong by up to {:.0f} %, judged by the simulator on held-out seeds\n"
       "the planner's choice takes {:.1f} % longer than the best scheme of each cluster on average "
       "(at most {:.0f} %), {:.1f} % at worst (at most {:.0f} %, cluster {}: {} instead of {})\n",
       rows.size(), 100 * kProfileError, 100 * summary.mean, 100 * kMostMean, 100 * summary.worst,
       100 * kMostWorst, summary.worst_index, rows[summary.worst_index].judged.chosen,
       rows[summary.worst_index].judged.best);
+  for (const bool thin : {false, true}) {
+    std::vector<Row> part;
+    for (const Row& row : rows) {
+      if (IsThin(row.made) == thin) part.push_back(row);
+    }
+    const Summary of = Summarise(part);
+    text += fmt::format("  of which {} {}: {:.1f} % on average, {:.1f} % at worst\n", part.size(),
+                        thin ? "whose vectors take longer than the work" : "others", 100 * of.mean,
+                        100 * of.worst);
+  }
   std::map<std::string, std::pair<int, int>> names;  // Truly best, and chosen.
   for (const Row& row : rows) {
     ++names[row.judged.best].first;
@@ -170,7 +187,7 @@ int Run(const Flags& flags) {
   parallel->For(flags.clusters, 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       rows[i].made = MakePlannerCase(flags.seed, i);
-      Result<JudgedCase> judged = JudgePlanner(rows[i].made, i);
+      Result<JudgedCase> judged = JudgePlanner(rows[i].made, flags.steps, kHeldOut + i);
       if (judged.ok()) {
         rows[i].judged = std::move(*judged);
       } else {
@@ -198,12 +215,16 @@ int Main(int argc, char** argv) {
   app.add_option("--threads", flags.threads, "Clusters judged at a time")
       ->check(CLI::Range(1U, 256U))
       ->capture_default_str();
+  app.add_option("--steps", flags.steps.counted, "Simulated steps that count")
+      ->check(CLI::Range(8U, 100'000U))
+      ->capture_default_str();
   app.add_flag("--json", flags.json, "Every cluster, as JSON");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  flags.steps.skipped = std::min(flags.steps.skipped, 2 * flags.steps.counted);
   return Run(flags);
 }
 

@@ -5,15 +5,13 @@
 
 #include <algorithm>
 
+#include "scheduler/step/pieces.h"
 #include "training/dataset.h"
 #include "training/index_source.h"
 
 namespace motley {
 namespace {
 
-// Shares can then follow speeds within a sixteenth of an equal share.
-constexpr uint64_t kPartitionsPerWorker = 16;
-constexpr uint64_t kMinPartitions = 64;
 constexpr uint64_t kPartitionBytes = uint64_t{256} << 20;
 
 }  // namespace
@@ -26,7 +24,7 @@ Result<uint32_t> PartitionCount(uint64_t samples, uint32_t workers) {
                     "use fewer workers or more data",
                     workers, samples));
   }
-  const uint64_t wanted = std::max(kPartitionsPerWorker * workers, kMinPartitions);
+  const uint64_t wanted = std::max(kPartitionsPerWorker * workers, kLeastPartitions);
   return static_cast<uint32_t>(std::min(wanted, samples));
 }
 

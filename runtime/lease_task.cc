@@ -6,16 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/step/pieces.h"
+
 namespace motley {
-namespace {
-
-// What is on the device can no longer be taken off the list, so a chunk is a small part of what is
-// left; it is worth its cost of starting.
-constexpr uint64_t kPartsOfTheRest = 8;
-constexpr uint64_t kMinChunkSamples = 32;
-
-}  // namespace
-
 LeaseTask::LeaseTask(Loop& loop, std::shared_ptr<Workshop> shop, const Lease& lease)
     : loop_(loop),
       shop_(std::move(shop)),
@@ -52,7 +45,7 @@ bool LeaseTask::Ready() const {
 size_t LeaseTask::ChunkEnd() const {
   uint64_t left = 0;
   for (size_t i = done_; i < list_.size(); ++i) left += Samples(i);
-  const uint64_t wanted = std::max(kMinChunkSamples, left / kPartsOfTheRest);
+  const uint64_t wanted = LeasePieceSamples(left);
   uint64_t samples = 0;
   size_t end = done_;
   while (end < list_.size() && samples < wanted && shop_->store.contains(list_[end])) {

@@ -4,17 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/step/pieces.h"
 #include "training/term_work.h"
 
 namespace motley {
-namespace {
-
-// A stopped row wastes at most a chunk; a chunk is worth its cost of starting.
-constexpr uint64_t kChunksPerRow = 6;
-constexpr uint64_t kMinChunkSamples = 32;
-
-}  // namespace
-
 RowTask::RowTask(Loop& loop, std::shared_ptr<Workshop> shop, Row row, ParameterCopy parameters,
                  std::shared_ptr<std::vector<float>> sum)
     : loop_(loop),
@@ -39,7 +32,7 @@ void RowTask::Cut() {
   for (const PartitionTerm& term : row_.terms) {
     for (PartitionId p = term.begin; p < term.end; ++p) total += ranges[p].count;
   }
-  const uint64_t wanted = std::max(kMinChunkSamples, (total + kChunksPerRow - 1) / kChunksPerRow);
+  const uint64_t wanted = RowPieceSamples(total);
   uint64_t in_chunk = wanted;  // The first partition starts a chunk.
   for (const PartitionTerm& term : row_.terms) {
     for (PartitionId p = term.begin; p < term.end; ++p) {

@@ -14,11 +14,16 @@ LeaseScheduler::LeaseScheduler(SchedulerOptions options)
 SchedulerStats LeaseScheduler::Stats() const {
   SchedulerStats stats = totals_;
   stats.tolerates = plan_.copies > 0 ? plan_.copies - 1 : 0;
+  uint64_t samples = 0;
+  for (WorkerId id = 0; id < members_.size(); ++id) samples += members_[id].stats.samples;
   for (WorkerId id = 0; id < members_.size(); ++id) {
     stats.workers.push_back(members_[id].stats);
     WorkerStats& worker = stats.workers.back();
     worker.speed = members_[id].speed();
-    if (id < plan_.primary.size()) {
+    // Leases go their own ways: what the plan meant says little of who did it.
+    if (samples > 0) {
+      worker.share = static_cast<double>(worker.samples) / static_cast<double>(samples);
+    } else if (id < plan_.primary.size()) {
       worker.share = static_cast<double>(plan_.primary[id]) / options_.partitions;
     }
   }

@@ -10,9 +10,6 @@
 namespace motley {
 namespace {
 
-// Timers of event loops and messages between machines are hardly finer than this; steps of a
-// millisecond still need it as fine.
-constexpr double kLeastPaceSeconds = 0.00025;
 // Copies that no lease waits for, of each worker and step: they are in the way of what is urgent.
 constexpr size_t kCopiesPerStep = 4;
 // Without progress for this many times what one report takes, a speed is proven wrong.

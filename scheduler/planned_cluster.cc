@@ -5,15 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "scheduler/step/pieces.h"
+
 namespace motley {
-namespace {
-
-constexpr double kLeastPieces = 4, kMostPieces = 64;  // Per worker.
-constexpr double kEnoughPieces = 16;                  // Where there are many workers,
-constexpr double kManyPieces = 8192;                  // above so many in all.
-
-}  // namespace
-
 PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
   PlannedCluster cluster;
   cluster.samples = job.samples;
@@ -21,6 +15,7 @@ PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
   cluster.remaining_steps = job.remaining_steps;
   const double bytes =
       job.gradient_bytes > 0 ? job.gradient_bytes : static_cast<double>(profile.gradient_bytes);
+  cluster.gradient_bytes = bytes;
   double server = job.server_bytes_per_second;
   if (server == 0) {
     for (const WorkerProfile& worker : profile.workers) {
@@ -37,6 +32,8 @@ PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
     planned.slow_factor = worker.device.tail_factor;
     planned.loss_probability = job.loss_probability;
     planned.latency_seconds = up.latency_seconds;
+    const LinkDirection down = worker.link.Down();
+    if (down.bytes_per_second > 0) planned.receive_seconds = bytes / down.bytes_per_second;
     if (server > 0) planned.message_seconds = bytes / server;
     if (up.bytes_per_second > 0) {
       planned.send_seconds = std::max(0.0, bytes / up.bytes_per_second - planned.message_seconds);
@@ -47,35 +44,26 @@ PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
 }
 
 uint32_t PartitionsFor(const PlannedCluster& cluster) {
-  double rate = 0, overhead = 0;
-  for (const PlannedWorker& worker : cluster.workers) {
-    rate += 1 / worker.curve.seconds_per_sample;
-    overhead += worker.curve.overhead_seconds;
-  }
-  const auto n = static_cast<double>(cluster.workers.size());
-  const double step = cluster.samples / rate;
-  const double pieces = overhead > 0 ? std::sqrt(step / (2 * overhead / n)) : kMostPieces;
-  const double each = std::clamp(pieces, kLeastPieces, kMostPieces);
-  const double all = std::min(each * n, std::max(kEnoughPieces * n, kManyPieces));
-  return static_cast<uint32_t>(std::ceil(all));
+  const uint64_t wanted = std::max(kPartitionsPerWorker * cluster.workers.size(), kLeastPartitions);
+  const auto most = static_cast<uint64_t>(std::max(1.0, cluster.samples));
+  return static_cast<uint32_t>(std::max<uint64_t>(std::min(wanted, most), cluster.workers.size()));
 }
 
-std::vector<StepWorker> StepWorkersOf(const PlannedCluster& cluster, uint32_t partitions,
-                                      bool pieces) {
+std::vector<StepWorker> StepWorkersOf(const PlannedCluster& cluster, uint32_t partitions) {
   const double samples = cluster.samples / partitions;
   std::vector<StepWorker> workers;
   workers.reserve(cluster.workers.size());
   for (const PlannedWorker& planned : cluster.workers) {
     StepWorker worker;
-    if (pieces) {
-      worker.seconds_per_partition = SecondsFor(planned.curve, samples);
-    } else {
-      worker.seconds_per_partition = planned.curve.seconds_per_sample * samples;
-      worker.overhead_seconds = planned.curve.overhead_seconds;
-    }
+    worker.seconds_per_partition = planned.curve.seconds_per_sample * samples;
+    worker.piece_overhead_seconds = planned.curve.overhead_seconds;
+    worker.piece_knee = planned.curve.knee_samples / samples;
+    worker.least_piece = kLeastPieceSamples / samples;
     worker.latency_seconds = planned.latency_seconds;
     worker.message_seconds = planned.message_seconds;
     worker.send_seconds = planned.send_seconds;
+    worker.start_seconds = planned.latency_seconds + planned.receive_seconds;
+    worker.start_link_seconds = planned.message_seconds;
     workers.push_back(worker);
   }
   return workers;

@@ -20,13 +20,15 @@ struct PlannedWorker {
   double latency_seconds = 0;   // One way.
   double message_seconds = 0;   // A whole gradient occupies the server's link,
   double send_seconds = 0;      // and its own for so much longer.
+  double receive_seconds = 0;   // The parameters occupy its own link, on their way to it.
 };
 
 struct PlannedCluster {
   std::vector<PlannedWorker> workers;
   double samples = 1;         // Of a step, > 0.
-  double doubt = 0.12;        // Relative standard deviation of speeds from what is believed here.
+  double doubt = 0.02;        // Relative standard deviation of speeds from what jobs learn of them.
   double notice_seconds = 0;  // From a loss until the server knows.
+  double gradient_bytes = 0;  // Of one vector; 0: it takes the links no time.
   double data_seconds = 0;    // For sending every partition of the data to somebody once.
   uint64_t remaining_steps = 1;
 };
@@ -43,14 +45,11 @@ struct PlannedJob {
 };
 PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job);
 
-// Into how many partitions to cut a step: as many per worker as balance what one more costs (the
-// overhead of a piece) against what it saves (half a piece at the end of the step), sqrt(T / 2
-// alpha), within 4 and 64; fewer where there are so many workers that they even each other out.
+// Into how many partitions jobs on this cluster cut their data; no more than a step has samples.
 uint32_t PartitionsFor(const PlannedCluster& cluster);
 
-// Workers as step policies know them. `pieces`: every partition pays the overhead.
-std::vector<StepWorker> StepWorkersOf(const PlannedCluster& cluster, uint32_t partitions,
-                                      bool pieces);
+// Workers as step policies know them, which cut their work as the workers of jobs do.
+std::vector<StepWorker> StepWorkersOf(const PlannedCluster& cluster, uint32_t partitions);
 
 // So many workers (at most as many as there are) that are to a step what all of them are: sorted by
 // speed, one of every few neighbours, with the server's link and the batch cut down in proportion.

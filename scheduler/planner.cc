@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "scheduler/plan_reason.h"
+#include "scheduler/step/pieces.h"
 
 namespace motley {
 namespace {
@@ -52,6 +53,27 @@ CostRuns RunsOfMany(const CostRuns& runs) {
   return fewer;
 }
 
+// Whether every piece of work fits into its worker's memory, in words if not.
+std::string NoRoom(const StepScheme& scheme, const PlannedCluster& cluster, double samples,
+                   const Candidate& candidate, bool leases) {
+  std::vector<double> held(cluster.workers.size(), 0);
+  for (const auto& holders : scheme.setting.holders) {
+    for (const WorkerId w : holders) held[w] += samples;
+  }
+  for (size_t w = 0; w < held.size(); ++w) {
+    const auto total = static_cast<uint64_t>(leases ? held[w] / candidate.copies : held[w]);
+    const uint64_t piece =
+        std::min(total, leases ? LeasePieceSamples(total) : RowPieceSamples(total));
+    const double most = cluster.workers[w].curve.most_samples;
+    if (static_cast<double>(piece) <= most) continue;
+    return fmt::format(
+        "worker {} would compute {} samples at a time and has memory for {:.0f}: use a smaller "
+        "batch, or fewer copies",
+        w, piece, most);
+  }
+  return "";
+}
+
 int Rank(const PlannedScheme& planned) {
   if (!planned.refused.empty()) return 2;
   return planned.exact ? 0 : 1;
@@ -84,7 +106,7 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& whole,
   SchemeRequest request;
   request.copies = candidate.copies;
   request.partitions = options.partitions;
-  if (!kind.pieces) {
+  if (!kind.leases) {
     const auto enough = kCodedPieces * static_cast<uint32_t>(whole.workers.size());
     request.partitions = std::min(request.partitions, std::max(enough, kFewPartitions));
   }
@@ -92,15 +114,19 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& whole,
     request.partitions = static_cast<uint32_t>(
         std::ceil(1.0 * options.partitions * options.most_whole / whole.workers.size()));
   }
-  request.workers = StepWorkersOf(cluster, request.partitions, kind.pieces);
+  request.workers = StepWorkersOf(cluster, request.partitions);
+  request.by_speed = true;
   const Result<StepScheme> scheme = MakeStepScheme(candidate.scheme, request);
   if (!scheme.ok()) {
     planned.refused = scheme.status().message();
     return planned;
   }
+  planned.refused =
+      NoRoom(*scheme, cluster, cluster.samples / request.partitions, candidate, kind.leases);
+  if (!planned.refused.empty()) return planned;
   const bool many = whole.workers.size() > options.most_whole;
-  planned.cost = CostOf(*scheme, cluster, request.partitions, kind.pieces,
-                        many ? RunsOfMany(options.runs) : options.runs);
+  planned.cost =
+      CostOf(*scheme, cluster, request.partitions, many ? RunsOfMany(options.runs) : options.runs);
   if (!std::isfinite(planned.cost.expected)) planned.refused = "steps would not end";
   planned.placing_seconds = whole.data_seconds * (candidate.copies - 1) /
                             static_cast<double>(std::max<uint64_t>(whole.remaining_steps, 1));

@@ -15,8 +15,13 @@ namespace {
 
 // Kinds of steps that are rarer are left out.
 constexpr double kTooRare = 1e-7;
+// Of many workers, whose steps take long to try, those with just one straggler.
+constexpr size_t kMany = 1024;
+constexpr double kTooRareOfMany = 1e-2;
 // A draw of at least two stragglers is tried so often before two are chosen.
 constexpr int kTries = 20;
+// Of a vector, what is on its way as soon as it is sent: what sockets hold.
+constexpr double kSocketBytes = 4 << 20;
 constexpr double kLeastSpeed = 0.3;  // Of the usual one, after jitter.
 
 enum class Kind : uint32_t { kUndisturbed, kOneSlow, kSeveralSlow, kLoss };
@@ -28,10 +33,10 @@ double Odds(double probability) { return probability / std::max(1 - probability,
 
 class Costing {
  public:
-  Costing(const StepScheme& scheme, const PlannedCluster& truth, uint32_t partitions, bool pieces,
+  Costing(const StepScheme& scheme, const PlannedCluster& truth, uint32_t partitions,
           const CostRuns& runs)
       : scheme_(scheme), truth_(truth), runs_(runs), setting_(scheme.setting) {
-    setting_.workers = StepWorkersOf(truth, partitions, pieces);
+    setting_.workers = StepWorkersOf(truth, partitions);
     for (const PlannedWorker& worker : truth.workers) {
       none_slow_ *= 1 - worker.slow_probability;
       none_lost_ *= 1 - worker.loss_probability;
@@ -57,6 +62,7 @@ class Costing {
   const CostRuns& runs_;
   StepSetting setting_;
   double none_slow_ = 1, none_lost_ = 1, odds_ = 0;
+  std::vector<bool> late_;  // In undisturbed steps, of those before.
   SchemeCost cost_;
 };
 
@@ -121,9 +127,12 @@ Costing::Mean Costing::Measure(Kind kind, uint32_t count) {
     options.truth = Draw(kind, i, count, random);
     options.notice_seconds = truth_.notice_seconds;
     options.seed = runs_.seed;
+    options.late = late_;
+    options.late_shares = 1 - std::min(1.0, kSocketBytes / std::max(truth_.gradient_bytes, 1.0));
     const auto policy = scheme_.policy();
     const StepOutcome outcome = RunStepModel(setting_, *policy, options);
     cost_.events += outcome.events;
+    if (kind == Kind::kUndisturbed) late_ = outcome.late;
     if (!std::isfinite(outcome.seconds)) continue;
     ++ended;
     mean.seconds += outcome.seconds;
@@ -144,6 +153,9 @@ double Costing::StartOver() const {
 }
 
 SchemeCost Costing::Run() {
+  // Who is late in one step is so in the next, and out of the way of others: the first says
+  // nothing.
+  if (runs_.undisturbed > 1) Measure(Kind::kUndisturbed, 1);
   const Mean none = Measure(Kind::kUndisturbed, runs_.undisturbed);
   if (none.ended < 1) {
     cost_.undisturbed = cost_.expected = std::numeric_limits<double>::infinity();
@@ -153,7 +165,8 @@ SchemeCost Costing::Run() {
   const double one = none_slow_ * odds_;
   const double several = std::max(0.0, 1 - none_slow_ - one);
   double step = none_slow_ * none.seconds;
-  if (one > kTooRare) cost_.one_slow = Measure(Kind::kOneSlow, runs_.one_slow).seconds;
+  const double rare = truth_.workers.size() > kMany ? kTooRareOfMany : kTooRare;
+  if (one > rare) cost_.one_slow = Measure(Kind::kOneSlow, runs_.one_slow).seconds;
   step += one * cost_.one_slow;
   const bool any = several > kTooRare && truth_.workers.size() > 1;
   step += several * (any ? Measure(Kind::kSeveralSlow, runs_.several_slow).seconds : none.seconds);
@@ -170,8 +183,8 @@ SchemeCost Costing::Run() {
 }  // namespace
 
 SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, uint32_t partitions,
-                  bool pieces, const CostRuns& runs) {
-  return Costing(scheme, truth, partitions, pieces, runs).Run();
+                  const CostRuns& runs) {
+  return Costing(scheme, truth, partitions, runs).Run();
 }
 
 }  // namespace motley

@@ -34,6 +34,6 @@ struct SchemeCost {
 // worker had the only copy of something the step starts over, after the loss was noticed and that
 // part of the data was sent to somebody else.
 SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, uint32_t partitions,
-                  bool pieces, const CostRuns& runs);
+                  const CostRuns& runs);
 
 }  // namespace motley

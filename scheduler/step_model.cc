@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/random.h"
+#include "scheduler/step/pieces.h"
 
 namespace motley {
 namespace {
@@ -16,7 +17,16 @@ constexpr double kNoTime = std::numeric_limits<double>::infinity();
 
 // What happens next. `note` names what a message carries, or the life of a timer.
 struct Due {
-  enum class Kind : uint8_t { kToWorker, kToServer, kPartitionDone, kAtLink, kDeath, kTick };
+  enum class Kind : uint8_t {
+    kToWorker,
+    kToServer,
+    kReady,
+    kPartitionDone,
+    kAtLink,
+    kThroughLink,
+    kDeath,
+    kTick
+  };
   double time;
   uint64_t order;  // Of equal times, the one that was set first.
   Kind kind;
@@ -36,11 +46,26 @@ struct WorkerState {
   bool send_at_end = false;
   bool dead = false;
   double died = 0;
-  double began = 0;    // Of what it computes:
-  uint32_t block = 0;  // so many partitions,
-  double ends = 0;     // by then.
+  double began = 0;        // Of what it computes:
+  uint32_t block = 0;      // so many partitions,
+  double ends = 0;         // by then.
+  double ready = kNoTime;  // It has the parameters.
   double link_free = 0;
   uint32_t vectors = 0;
+  bool arrived = false;  // Some vector of it.
+};
+
+// A vector on its way through the server's link.
+struct Passing {
+  double end;  // On the clock of the link, which runs slower the more share it.
+  uint64_t order;
+  WorkerId worker;
+  uint32_t entries;
+  double began, own_end;
+
+  bool operator>(const Passing& other) const {
+    return end != other.end ? end > other.end : order > other.order;
+  }
 };
 
 class StepRun {
@@ -70,10 +95,15 @@ class StepRun {
   void Revoke(WorkerId w, const std::vector<PartitionId>& asked);
   void Compute(WorkerId w);
   double SecondsOf(WorkerId w, uint32_t count);
+  uint32_t BlockOf(WorkerId w) const;
   void CountUnfinished();
   void PartitionDone(WorkerId w);
   void Send(WorkerId w);
+  void Begin();
   void AtLink(const Due& due);
+  void TurnLinkClock();
+  void AwaitLink();
+  void ThroughLink();
 
   const StepSetting& setting_;
   StepPolicy& policy_;
@@ -85,8 +115,11 @@ class StepRun {
   std::vector<StepCommand> commands_, sent_commands_;
   std::vector<StepEvent> events_;
   double now_ = 0;
-  double link_free_ = 0;
-  double tick_ = kNoTime;  // The one that is set.
+  // The server's link.
+  std::vector<Passing> passing_;  // A heap, the next one in front.
+  double link_clock_ = 0, link_turned_ = 0;
+  uint32_t link_awaited_ = 0;  // The last kThroughLink that counts.
+  double tick_ = kNoTime;      // The one that is set.
   uint64_t order_ = 0;
   bool enough_ = false;
   StepOutcome outcome_;
@@ -115,8 +148,7 @@ StepOutcome StepRun::Run() {
       Push(dies_at, Due::Kind::kDeath, w, 0);
     }
   }
-  policy_.Begin(commands_);
-  CarryOut();
+  Begin();
   while (!enough_ && !due_.empty()) {
     const Due due = Pop();
     now_ = due.time;
@@ -124,10 +156,11 @@ StepOutcome StepRun::Run() {
     Handle(due);
   }
   if (enough_) outcome_.seconds = now_;
-  outcome_.link_seconds -= std::max(0.0, link_free_ - now_);
+  TurnLinkClock();
   CountUnfinished();
   for (const WorkerState& worker : workers_) {
     outcome_.most_vectors = std::max(outcome_.most_vectors, worker.vectors);
+    outcome_.late.push_back(!worker.list.empty() && !worker.arrived);
   }
   return std::move(outcome_);
 }
@@ -141,7 +174,13 @@ void StepRun::Handle(const Due& due) {
     case Due::Kind::kPartitionDone:
       if (!workers_[due.worker].dead) PartitionDone(due.worker);
       break;
+    case Due::Kind::kReady:
+      if (!workers_[due.worker].dead) Compute(due.worker);
+      break;
     case Due::Kind::kAtLink: AtLink(due); break;
+    case Due::Kind::kThroughLink:
+      if (due.note == link_awaited_) ThroughLink();
+      break;
     case Due::Kind::kDeath: Die(due.worker); break;
     case Due::Kind::kTick:
       if (due.time != tick_) break;  // Superseded.
@@ -220,7 +259,7 @@ void StepRun::AtWorker(WorkerId w, StepCommand& command) {
 
 void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
   WorkerState& worker = workers_[w];
-  const auto first = worker.list.begin() + worker.done + (worker.busy ? 1 : 0);
+  const auto first = worker.list.begin() + worker.done + (worker.busy ? worker.block : 0);
   ListReleased released{w, {}};
   const auto keeps = [&](PartitionId p) {
     if (std::find(asked.begin(), asked.end(), p) == asked.end()) return true;
@@ -234,7 +273,12 @@ void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
 // A block's partitions vary each by itself.
 double StepRun::SecondsOf(WorkerId w, uint32_t count) {
   const StepWorker& known = setting_.workers[w];
-  double seconds = known.seconds_per_partition * count;
+  double pieces = 1;
+  if (known.least_piece > 0 && !policy_.wants_progress()) {
+    pieces = std::clamp(std::floor(count / known.least_piece), 1.0, 1.0 * kPiecesOfRow);
+  }
+  double seconds = known.seconds_per_partition * std::max<double>(count, pieces * known.piece_knee);
+  seconds += known.piece_overhead_seconds * pieces;
   if (options_.jitter > 0) {
     seconds *= std::max(0.1, 1 + options_.jitter * random_.Normal() / std::sqrt(count));
   }
@@ -242,12 +286,25 @@ double StepRun::SecondsOf(WorkerId w, uint32_t count) {
   return seconds * Truth(w).slowdown;
 }
 
+// Partitions that are done at once, as far as anybody can see.
+uint32_t StepRun::BlockOf(WorkerId w) const {
+  const auto left = static_cast<uint32_t>(workers_[w].list.size()) - workers_[w].done;
+  if (in_blocks_) return left;
+  const double least = setting_.workers[w].least_piece;
+  if (least <= 0) return 1;
+  if (policy_.sends_every() > 0) return std::min(left, policy_.sends_every());
+  return std::min(left,
+                  static_cast<uint32_t>(std::ceil(std::max(least, 1.0 * left / kPartsOfTheRest))));
+}
+
 void StepRun::Compute(WorkerId w) {
   WorkerState& worker = workers_[w];
   if (worker.busy || worker.done == worker.list.size()) return;
+  if (worker.ready == kNoTime) worker.ready = now_ + setting_.workers[w].start_seconds;
+  if (now_ < worker.ready) return Push(worker.ready, Due::Kind::kReady, w, 0);
   worker.busy = true;
   worker.began = now_;
-  worker.block = in_blocks_ ? static_cast<uint32_t>(worker.list.size()) - worker.done : 1;
+  worker.block = BlockOf(w);
   worker.ends = now_ + SecondsOf(w, worker.block);
   Push(worker.ends, Due::Kind::kPartitionDone, w, 0);
 }
@@ -283,27 +340,94 @@ void StepRun::Send(WorkerId w) {
   if (policy_.resends()) worker.sent = 0;
   if (worker.done == worker.sent) return;
   const StepWorker& known = setting_.workers[w];
-  const double sending = known.send_seconds * policy_.vector_fraction();
-  worker.link_free = std::max(now_, worker.link_free) + sending;
-  Push(worker.link_free + known.latency_seconds, Due::Kind::kAtLink, w, worker.done - worker.sent);
+  const double own = (known.send_seconds + known.message_seconds) * policy_.vector_fraction();
+  const double begins = std::max(now_, worker.link_free);
+  worker.link_free = begins + own;
+  Push(begins + known.latency_seconds, Due::Kind::kAtLink, w, worker.done - worker.sent);
   worker.sent = worker.done;
   ++worker.vectors;
 }
 
+// Who is told something at the beginning, is told with the parameters, which no scheme can do
+// without.
+void StepRun::Begin() {
+  policy_.Begin(commands_);
+  double link = 0, late_link = 0;
+  const auto late = [this](WorkerId w) { return !options_.late.empty() && options_.late[w]; };
+  for (const StepCommand& command : commands_) {
+    if (const auto* extend = std::get_if<ExtendList>(&command)) {
+      const double own = setting_.workers[extend->worker].start_link_seconds;
+      (late(extend->worker) ? late_link : link) += own;
+    }
+  }
+  for (const StepCommand& command : commands_) {
+    const auto* extend = std::get_if<ExtendList>(&command);
+    if (extend == nullptr) continue;
+    const StepWorker& known = setting_.workers[extend->worker];
+    double& ready = workers_[extend->worker].ready;
+    ready = ReadySeconds(known, link + options_.late_shares * late_link);
+    if (late(extend->worker)) {
+      ready = ReadySeconds(known, link + late_link) + 2 * known.latency_seconds;
+    }
+  }
+  CarryOut();
+}
+
 void StepRun::AtLink(const Due& due) {
   const WorkerState& from = workers_[due.worker];
-  // It had not left the worker's link.
-  if (from.dead && from.died < now_ - setting_.workers[due.worker].latency_seconds) return;
-  const double begins = std::max(now_, link_free_);
-  const double occupied = setting_.workers[due.worker].message_seconds * policy_.vector_fraction();
-  link_free_ = begins + occupied;
-  outcome_.link_seconds += occupied;
-  ++outcome_.vectors;
-  if (options_.record) {
-    outcome_.spans.push_back({due.worker, StepSpan::Kind::kSend, begins, link_free_, 0});
+  const StepWorker& known = setting_.workers[due.worker];
+  const double fraction = policy_.vector_fraction();
+  if (known.message_seconds <= 0 && known.send_seconds <= 0) {
+    ++outcome_.vectors;
+    workers_[due.worker].arrived = true;
+    return Tell(VectorArrived{due.worker, due.note});
   }
-  events_.emplace_back(VectorArrived{due.worker, due.note});
-  Push(link_free_, Due::Kind::kToServer, due.worker, static_cast<uint32_t>(events_.size() - 1));
+  TurnLinkClock();
+  Passing passing{link_clock_ + known.message_seconds * fraction,
+                  order_++,
+                  due.worker,
+                  due.note,
+                  now_,
+                  now_ + (known.send_seconds + known.message_seconds) * fraction};
+  // It had not left the worker's link.
+  if (from.dead && from.died < passing.own_end - known.latency_seconds) return;
+  passing_.push_back(passing);
+  std::push_heap(passing_.begin(), passing_.end(), std::greater<>());
+  AwaitLink();
+}
+
+// Up to now.
+void StepRun::TurnLinkClock() {
+  if (!passing_.empty()) {
+    const double past = now_ - link_turned_;
+    outcome_.link_seconds += past;
+    link_clock_ += past / static_cast<double>(passing_.size());
+  }
+  link_turned_ = now_;
+}
+
+void StepRun::AwaitLink() {
+  ++link_awaited_;
+  if (passing_.empty()) return;
+  const double left = passing_.front().end - link_clock_;
+  Push(now_ + std::max(0.0, left) * static_cast<double>(passing_.size()), Due::Kind::kThroughLink,
+       0, link_awaited_);
+}
+
+void StepRun::ThroughLink() {
+  TurnLinkClock();
+  std::pop_heap(passing_.begin(), passing_.end(), std::greater<>());
+  const Passing through = passing_.back();
+  passing_.pop_back();
+  ++outcome_.vectors;
+  const double arrives = std::max(now_, through.own_end);
+  if (options_.record) {
+    outcome_.spans.push_back({through.worker, StepSpan::Kind::kSend, through.began, arrives, 0});
+  }
+  workers_[through.worker].arrived = true;
+  events_.emplace_back(VectorArrived{through.worker, through.entries});
+  Push(arrives, Due::Kind::kToServer, through.worker, static_cast<uint32_t>(events_.size() - 1));
+  AwaitLink();
 }
 
 }  // namespace

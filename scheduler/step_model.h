@@ -20,8 +20,12 @@ struct ModelWorker {
 
 struct StepModelOptions {
   std::vector<ModelWorker> truth;  // One per worker, or empty: as predicted.
-  double jitter = 0;               // Relative standard deviation of one partition's time.
-  double notice_seconds = 0;       // From a death until the policy hears of it.
+  // Workers still busy with the step before, or empty. This part of the parameters of others has to
+  // share the server's link with theirs; the rest is under way before they are asked for.
+  std::vector<bool> late;
+  double late_shares = 0;
+  double jitter = 0;          // Relative standard deviation of one partition's time.
+  double notice_seconds = 0;  // From a death until the policy hears of it.
   uint64_t seed = 0;
   bool record = false;  // Fill StepOutcome::spans.
 };
@@ -44,12 +48,16 @@ struct StepOutcome {
   double link_seconds = 0;  // For which vectors occupied the server's link until the end.
   uint64_t events = 0;
   std::vector<StepSpan> spans;
+  std::vector<bool> late;  // Had something to do, of which nothing had come by then.
 };
 
-// Control messages take the worker's latency. Vectors occupy the worker's link for send_seconds
-// and, after the latency, the server's for message_seconds, each times vector_fraction(), one after
-// the other in the order they were sent. Of policies that want no progress, what a worker has is
-// one event, however many partitions it is (unless spans are recorded).
+// A worker computes from when it has the parameters on: start_seconds after the first word to it,
+// and those that are told at the beginning not before the parameters of them all have passed the
+// server's link. Control messages take the worker's latency. A vector takes its own link for
+// send_seconds + message_seconds and, the latency later, has the server's for message_seconds, each
+// times vector_fraction(); who sends at the same time shares that one evenly, as connections do. Of
+// policies that want no progress, what a worker has is one event, however many partitions it is
+// (unless spans are recorded).
 StepOutcome RunStepModel(const StepSetting& setting, StepPolicy& policy,
                          const StepModelOptions& options);
 

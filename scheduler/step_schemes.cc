@@ -15,6 +15,7 @@
 #include "scheduler/step/each_step.h"
 #include "scheduler/step/fair_loads.h"
 #include "scheduler/step/partial_step.h"
+#include "scheduler/step/pieces.h"
 #include "scheduler/step/row_step.h"
 
 namespace motley {
@@ -81,6 +82,28 @@ Result<StepScheme> Heterogeneous(const SchemeRequest& request) {
 Result<StepScheme> ReedSolomon(const SchemeRequest& request) { return Coded("rs", request); }
 Result<StepScheme> Group(const SchemeRequest& request) { return Coded("group", request); }
 
+// What a job's leases know of these workers after some steps: what they see of each, with everybody
+// on the server's link at once.
+StepSetting AsLearned(StepSetting setting) {
+  double start_link = 0, link = 0;
+  for (const StepWorker& worker : setting.workers) {
+    start_link += worker.start_link_seconds;
+    link += worker.message_seconds;
+  }
+  const double share = static_cast<double>(setting.holders.size()) / setting.workers.size();
+  for (StepWorker& worker : setting.workers) {
+    const double piece = std::max({1.0, worker.least_piece, share / kPartsOfTheRest});
+    worker.seconds_per_partition *= std::max(1.0, worker.piece_knee / piece);
+    worker.seconds_per_partition += worker.piece_overhead_seconds / piece;
+    worker.report_every = static_cast<uint32_t>(std::lround(piece));
+    worker.overhead_seconds += ReadySeconds(worker, start_link);
+    worker.send_seconds = std::max(worker.send_seconds + worker.message_seconds, link);
+    worker.start_seconds = worker.start_link_seconds = worker.message_seconds = 0;
+  }
+  setting.least_pace_seconds = kLeastPaceSeconds;
+  return setting;
+}
+
 Result<StepScheme> Adaptive(const SchemeRequest& request) {
   MOTLEY_ASSIGN_OR_RETURN(FairLoads fair, ShareFairly(request, 1, 1));
   BalancedShares shares;
@@ -88,6 +111,7 @@ Result<StepScheme> Adaptive(const SchemeRequest& request) {
   MOTLEY_ASSIGN_OR_RETURN(Placement placement, PlaceCopies(fair.request, shares));
   StepScheme scheme;
   scheme.setting = {request.workers, std::move(placement.holders)};
+  if (request.by_speed) scheme.setting = AsLearned(std::move(scheme.setting));
   scheme.policy = [setting = std::make_shared<const StepSetting>(scheme.setting)] {
     return std::make_unique<AdaptiveStep>(*setting);
   };

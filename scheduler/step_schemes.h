@@ -19,6 +19,8 @@ struct SchemeRequest {
   uint32_t partitions = 0;          // At least one per worker.
   uint32_t copies = 1;  // Of each partition, r; schemes with a tolerance have s = r - 1.
   uint64_t seed = 0;    // Of codes that draw coefficients.
+  // As jobs do it, which know speeds and not what links do to them.
+  bool by_speed = false;
 };
 
 struct StepScheme {
@@ -33,9 +35,8 @@ struct StepSchemeKind {
   uint32_t least_copies;
   // kInvalidArgument, with what to change, when the scheme cannot serve the request.
   Result<StepScheme> (*make)(const SchemeRequest& request);
-  bool
-      pieces;  // Every partition is a piece of work by itself; otherwise all of a worker's are one.
-  bool exact;  // Never leaves an error.
+  bool leases;  // Work is given out partition by partition; otherwise all of a worker's at once.
+  bool exact;   // Never leaves an error.
 };
 
 // Every scheme, in the order of --help.

@@ -42,9 +42,10 @@ double EvenedOf(const std::vector<BalanceWorker>& workers) {
   return rate > 0 ? work / rate : 0;
 }
 
-Forecast ForecastOf(const StepWorker& known) {
-  return Forecast(known.seconds_per_partition, known.overhead_seconds, known.latency_seconds,
-                  known.report_every);
+// `ready`: when it has the parameters.
+Forecast ForecastOf(const StepWorker& known, double ready) {
+  return Forecast(known.seconds_per_partition, known.overhead_seconds + ready,
+                  known.latency_seconds, known.report_every);
 }
 
 }  // namespace
@@ -55,8 +56,9 @@ AdaptiveStep::AdaptiveStep(StepSetting setting)
       asked_for_(setting_.holders.size(), kNobody),
       missing_(setting_.holders.size()) {
   double rate = 0;
+  for (const StepWorker& known : setting_.workers) start_link_ += known.start_link_seconds;
   for (const StepWorker& known : setting_.workers) {
-    workers_.emplace_back(ForecastOf(known));
+    workers_.emplace_back(ForecastOf(known, ReadySeconds(known, start_link_)));
     workers_.back().live = known.live;
     if (known.live) rate += 1 / known.seconds_per_partition;
     link_matters_ = link_matters_ || known.message_seconds > 0;
@@ -84,7 +86,7 @@ void AdaptiveStep::ShareOut() {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     const StepWorker& known = setting_.workers[w];
     plan[w].seconds = known.seconds_per_partition;
-    plan[w].finish = known.overhead_seconds;
+    plan[w].finish = known.overhead_seconds + ReadySeconds(known, start_link_);
     plan[w].takes = known.live;
   }
   for (PartitionId p = 0; p < setting_.holders.size(); ++p) {
@@ -139,7 +141,7 @@ void AdaptiveStep::OnEvent(const StepEvent& event, double now, std::vector<StepC
   } else {
     GiveOrphans();
     if (now_ >= decided_ + pace_) Decide();
-    next_tick_ = leased_ > 0 ? now_ + pace_ : kNoTime;
+    next_tick_ = leased_ > 0 && !OnlyAwaits() ? now_ + pace_ : kNoTime;
   }
   out_ = nullptr;
 }
@@ -219,12 +221,12 @@ void AdaptiveStep::Join(WorkerId w, const StepWorker& known, double now,
   nobody.live = false;
   while (workers_.size() <= w) {
     setting_.workers.push_back(nobody);
-    workers_.emplace_back(ForecastOf(nobody));
+    workers_.emplace_back(ForecastOf(nobody, 0));
     workers_.back().live = false;
   }
   if (workers_[w].live) return;
   setting_.workers[w] = known;
-  Worker fresh(ForecastOf(known));
+  Worker fresh(ForecastOf(known, known.start_seconds));
   fresh.forecast.Start(now);
   fresh.incoming = workers_[w].incoming;
   workers_[w] = std::move(fresh);
@@ -327,6 +329,15 @@ void AdaptiveStep::Decide() {
     Ask(worth(LastOf(view)) ? moves : Urgent(moves));
   }
   TellWhoIsNearlyDone(moves);
+}
+
+// Everything is computed and asked for, so that nothing is left to decide.
+bool AdaptiveStep::OnlyAwaits() const {
+  return orphans_.empty() &&
+         std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) {
+           return !worker.live || worker.spent == worker.list.size() ||
+                  (worker.idle() && worker.told);
+         });
 }
 
 // An answer to what is asked later than this comes too late.

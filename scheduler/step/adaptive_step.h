@@ -16,6 +16,10 @@
 
 namespace motley {
 
+// Timers of event loops and messages between machines are hardly finer than this; steps of a
+// millisecond still need it as fine.
+inline constexpr double kLeastPaceSeconds = 0.00025;
+
 class AdaptiveStep final : public StepPolicy {
  public:
   // Every live worker that holds copies gets work; `setting` is kept.
@@ -80,6 +84,7 @@ class AdaptiveStep final : public StepPolicy {
   void GiveOrphans();
   void Decide();
   double Lead(WorkerId giver, WorkerId taker) const;
+  bool OnlyAwaits() const;
   bool AnyNearlyDry() const;
   std::vector<BalanceMove> Urgent(const std::vector<BalanceMove>& moves) const;
   void Ask(const std::vector<BalanceMove>& moves);
@@ -92,6 +97,7 @@ class AdaptiveStep final : public StepPolicy {
   std::vector<WorkerId> asked_for_;   // By partition: asked back, and for whom; or kNobody.
   std::vector<PartitionId> orphans_;  // Leased to nobody.
   WorkerId slowest_link_ = 0;         // Of the greatest latency.
+  double start_link_ = 0;             // For which everybody's parameters occupy it.
   bool link_matters_ = false;         // Some vector occupies it.
   size_t missing_ = 0;                // Partitions that are not covered.
   size_t leased_ = 0;                 // Entries of live workers that no vector covers yet.

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "scheduler/step/pieces.h"
+
 namespace motley {
 
 std::vector<double> SendSeconds(const std::vector<StepWorker>& workers, double fraction,
@@ -15,14 +17,21 @@ std::vector<double> SendSeconds(const std::vector<StepWorker>& workers, double f
     return workers[a].seconds_per_partition < workers[b].seconds_per_partition;
   });
   std::vector<double> seconds(workers.size(), 0);
-  double link = 0;
+  double link = 0, start_link = 0;
+  for (const WorkerId w : order) {
+    if (workers[w].live && (share.empty() || share[w] > 0)) {
+      start_link += workers[w].start_link_seconds;
+    }
+  }
   for (const WorkerId w : order) {
     const StepWorker& worker = workers[w];
     if (!worker.live) continue;
     const double own = worker.message_seconds * fraction;
     if (share.empty() || share[w] > 0) link += own;
     const bool sends = share.empty() || share[w] > 0;
-    seconds[w] = worker.latency_seconds + worker.send_seconds * fraction + link + (sends ? 0 : own);
+    seconds[w] = worker.latency_seconds + worker.send_seconds * fraction + link +
+                 (sends ? 0 : own) +
+                 ReadySeconds(worker, start_link + (sends ? 0 : worker.start_link_seconds));
   }
   return seconds;
 }
@@ -34,7 +43,9 @@ Result<FairLoads> ShareFairly(const SchemeRequest& request, uint32_t copies, dou
   shares.copies = copies;
   for (const StepWorker& worker : request.workers) {
     ShareWorker each;
-    each.curve.overhead_seconds = worker.overhead_seconds;
+    each.curve.overhead_seconds =
+        worker.overhead_seconds + kPiecesOfRow * worker.piece_overhead_seconds;
+    each.curve.knee_samples = kPiecesOfRow * worker.piece_knee;
     each.curve.seconds_per_sample = worker.seconds_per_partition;
     each.curve.most_samples = request.partitions;
     each.present = worker.live;
@@ -43,7 +54,7 @@ Result<FairLoads> ShareFairly(const SchemeRequest& request, uint32_t copies, dou
   // Once with everybody, then without those that turned out to have nothing to send.
   for (int round = 0; round < 2; ++round) {
     const auto send = SendSeconds(request.workers, fraction, fair.loads);
-    for (WorkerId w = 0; w < send.size(); ++w) {
+    for (WorkerId w = 0; w < send.size() && !request.by_speed; ++w) {
       shares.workers[w].fixed_seconds = send[w];
     }
     MOTLEY_ASSIGN_OR_RETURN(BalancedShares balanced, BalanceShares(shares));

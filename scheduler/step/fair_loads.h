@@ -11,10 +11,10 @@
 
 namespace motley {
 
-// How long before the end of a step each worker must be done computing, for vectors of `fraction`
-// of a gradient that come over the server's link one after the other, the slowest worker's first
-// (so that time is lost where it is worth least). Those with a `share` of 0 send nothing; an empty
-// `share` stands for everybody.
+// How long of a step each worker cannot compute, because it waits for the parameters or must be
+// done before the end, for vectors of `fraction` of a gradient that come over the server's link one
+// after the other, the slowest worker's first (so that time is lost where it is worth least). Those
+// with a `share` of 0 send nothing; an empty `share` stands for everybody.
 std::vector<double> SendSeconds(const std::vector<StepWorker>& workers, double fraction,
                                 const std::vector<uint32_t>& share);
 

@@ -8,6 +8,7 @@
 // sends, a vector, covers the entries computed since the last one; once sent, an entry is spent.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <variant>
@@ -26,7 +27,21 @@ struct StepWorker {
   bool live = true;
   double send_seconds = 0;    // For which one of its vectors occupies its own link, before.
   uint32_t report_every = 1;  // Partitions between two of its reports, > 0.
+  // Of every piece of work that it cuts this into (scheduler/step/pieces.h): what it takes besides,
+  double piece_overhead_seconds = 0;
+  double piece_knee = 0;   // how many partitions take as long as fewer,
+  double least_piece = 0;  // and the fewest in one. 0: leased partitions are pieces by themselves,
+                           // and what is given out once is one.
+  // Until it has the step's parameters, and for how long these occupy the server's link.
+  double start_seconds = 0;
+  double start_link_seconds = 0;
 };
+
+// When it has the parameters, if those for everybody occupy the server's link for so long.
+inline double ReadySeconds(const StepWorker& worker, double start_link_seconds) {
+  const double link = start_link_seconds > 0 ? worker.latency_seconds + start_link_seconds : 0;
+  return std::max(worker.start_seconds, link);
+}
 
 // Workers are numbered by their place in `workers`.
 struct StepSetting {
