@@ -149,7 +149,9 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   job.optimizer = request.optimizer;
   job.batch = request.batch;
   job.code = request.code;
-  job.tolerate = request.code == "none" ? 0 : request.tolerate;
+  // Of auto it is a least: the default asks for nothing.
+  const bool unasked = request.code == "auto" && request.open.tolerate;
+  job.tolerate = request.code == "none" || unasked ? 0 : request.tolerate;
   if (request.parts > 0 && request.code != "short") {
     return Status::InvalidArgument(
         fmt::format("`parts` {}: the answers of `code` {} are as long as gradients. Leave `parts` "

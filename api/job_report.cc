@@ -40,6 +40,23 @@ Json WorkersJson(const TrainReport& report) {
   return list;
 }
 
+const std::string& CodeAtEnd(const TrainReport& report) {
+  const std::string& chosen = report.job.scheduler.code;
+  return chosen.empty() ? report.plan.job.code : chosen;
+}
+
+// What auto chose, and from which step on.
+Json ChoicesJson(const std::vector<CodeChoice>& choices) {
+  Json list = Json::array();
+  for (const CodeChoice& choice : choices) {
+    list.push_back({{"step", choice.step},
+                    {"code", choice.code},
+                    {"tolerate", choice.tolerate},
+                    {"why", choice.why}});
+  }
+  return list;
+}
+
 Json EmulationJson(const Emulation& emulation, uint32_t copies) {
   return {{"sample_seconds", ToSeconds(emulation.sample_time)},
           {"real_sample_seconds", emulation.real_sample_seconds},
@@ -115,6 +132,7 @@ std::string TrainJson(const TrainReport& report) {
                {"code", plan.job.code},
                {"tolerate", plan.job.tolerate},
                {"tolerate_at_end", job.scheduler.tolerates},
+               {"code_at_end", CodeAtEnd(report)},
                {"shares", plan.job.shares == Shares::kEqual ? "equal" : "proportional"},
                {"model", plan.job.model.name},
                {"seed", plan.job.seed},
@@ -128,6 +146,7 @@ std::string TrainJson(const TrainReport& report) {
   }
   if (plan.job.code == "approximate") json["approximate"] = ApproximateJson(job.approximate);
   if (plan.job.code == "short") json["parts"] = plan.job.parts;
+  if (plan.job.code == "auto") json["choices"] = ChoicesJson(job.scheduler.choices);
   if (job.first_step > 0) json["resumed_from"] = job.first_step;
   if (plan.job.checkpoint.every > 0) {
     json["checkpoint"] = {{"step", job.checkpoint_step},
@@ -149,9 +168,11 @@ std::string TrainJson(const TrainReport& report) {
   if (report.test && report.classifies()) json["test_accuracy"] = report.test->accuracy;
   if (report.emulation) {
     // Copies of adaptive are held, not computed.
-    const uint32_t computed = plan.job.code == "adaptive"
-                                  ? 1
-                                  : CopiesOf(plan.job.code, plan.job.tolerate, plan.job.parts);
+    // And what auto chose at last is as good as what was asked for.
+    const bool chosen = plan.job.code == "auto";
+    const uint32_t tolerates = chosen ? job.scheduler.tolerates : plan.job.tolerate;
+    const std::string& code = CodeAtEnd(report);
+    const uint32_t computed = code == "adaptive" ? 1 : CopiesOf(code, tolerates, plan.job.parts);
     json["emulation"] = EmulationJson(*report.emulation, computed);
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -38,10 +38,11 @@ Status CheckNumbers(const motley_job_options& given) {
   if (given.reserved != 0) {
     return Status::InvalidArgument("`reserved` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
   }
-  constexpr uint64_t kAllGiven = MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2;
+  constexpr uint64_t kAllGiven = MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2 | MOTLEY_GIVEN_TOLERATE;
   if ((given.given & ~kAllGiven) != 0) {
-    return Status::InvalidArgument(
-        fmt::format("`given` {:#x}: there are MOTLEY_GIVEN_SEED and MOTLEY_GIVEN_L2", given.given));
+    return Status::InvalidArgument(fmt::format(
+        "`given` {:#x}: there are MOTLEY_GIVEN_SEED, MOTLEY_GIVEN_L2 and MOTLEY_GIVEN_TOLERATE",
+        given.given));
   }
   const bool resumes = given.resume != nullptr && *given.resume != '\0';
   if (given.resume_step != 0 && !resumes) {
@@ -82,6 +83,7 @@ JobRequest::Open OpenIn(const motley_job_options& given) {
   open.batch = given.batch == 0;
   open.steps = given.steps == 0 && given.epochs == 0;
   open.seed = given.seed == nothing.seed && (given.given & MOTLEY_GIVEN_SEED) == 0;
+  open.tolerate = given.tolerate == nothing.tolerate && (given.given & MOTLEY_GIVEN_TOLERATE) == 0;
   return open;
 }
 

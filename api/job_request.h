@@ -33,7 +33,7 @@ struct JobRequest {
   uint32_t workers = 0;  // 0: not given.
   uint32_t tolerate = 1;
   uint32_t parts = 0;  // 0: not given.
-  std::string code = "none";
+  std::string code = "auto";
   uint32_t quorum = 0;        // 0: not given.
   std::string step_deadline;  // "50ms"; empty: not given.
   std::string shares = "proportional";
@@ -56,6 +56,7 @@ struct JobRequest {
     bool batch = true;
     bool steps = true;  // And epochs.
     bool seed = true;
+    bool tolerate = true;
   } open;
 
   std::string checkpoint;

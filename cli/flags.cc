@@ -149,7 +149,8 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags) {
       ->group(group);
   AddValue(app, "--code", flags.code, "NAME", CodeList(false))->group(group);
   AddValue(app, "--tolerate", flags.tolerate, "S",
-           "Workers that may be missing without delay (not with --code none)")
+           "Workers that may be missing without delay (not with --code none); of auto at least "
+           "so many, if given")
       ->transform(Within(0U, kMostCount))
       ->each([&flags](const std::string&) { flags.tolerate_given = true; })
       ->group(group);

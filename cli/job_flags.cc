@@ -39,6 +39,7 @@ motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults) {
   options.workers = flags.workers;
   options.tolerate = flags.tolerate;
   options.parts = flags.parts;
+  if (flags.tolerate_given) options.given |= MOTLEY_GIVEN_TOLERATE;
   options.code = flags.code.c_str();
   options.quorum = flags.quorum;
   options.step_deadline = flags.step_deadline.c_str();

@@ -20,7 +20,7 @@ struct JobFlags {
   std::string speeds;       // "1,1,0.5"; empty: not given.
   std::string sample_time;  // "2ms"; empty: not given.
   std::string shares = "proportional";
-  std::string code = "none";
+  std::string code = "auto";
   uint32_t tolerate = 1;
   bool tolerate_given = false;
   uint32_t parts = 0;         // 0: not given.

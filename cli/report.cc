@@ -50,6 +50,8 @@ std::string Losses(const json& report) {
 
 std::string CodeOf(const json& report) {
   const auto code = report.at("code").get<std::string>();
+  const std::string at_end = report.value("code_at_end", code);
+  if (code != at_end) return fmt::format("{} ({} at the end)", code, at_end);
   if (!report.contains("parts")) return code;
   return fmt::format("{} (answers of 1/{})", code, report["parts"].get<uint32_t>());
 }

@@ -46,6 +46,7 @@ void SpeedEstimator::Add(uint64_t samples, Duration compute) {
   if (std::abs(drifting_) >= kPersistent) {
     mean_ = recent_;
     drifting_ = 0;
+    ++restarts_;
   }
 }
 

@@ -23,6 +23,7 @@ class SpeedEstimator {
   // Relative standard deviation of one measurement that is not far off; at first a guess.
   double noise() const;
   uint64_t measurements() const { return measurements_; }
+  uint64_t restarts() const { return restarts_; }  // Changes that persisted.
   // The speed was measured, and the last measurement agreed with it.
   bool settled() const { return measurements_ > 0 && drifting_ == 0; }
 
@@ -34,6 +35,7 @@ class SpeedEstimator {
   double variance_ = kGuessedNoise * kGuessedNoise;  // Relative.
   int drifting_ = 0;  // Measurements in a row far off on one side; the sign is the side.
   uint64_t measurements_ = 0;
+  uint64_t restarts_ = 0;
 };
 
 }  // namespace motley

@@ -45,7 +45,8 @@ struct JobOptions {
   uint32_t batch = 256;
   uint64_t steps = 1;
   std::string code = "none";
-  uint32_t tolerate = 1;
+  uint32_t tolerate = 1;          // Of "auto": at least so many.
+  uint32_t draw_codes_every = 0;  // Of "auto", for the simulator: see SchedulerOptions.
   // With code "approximate" only, as of SchedulerOptions.
   uint32_t quorum = 0;
   Duration step_deadline{};

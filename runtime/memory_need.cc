@@ -15,6 +15,7 @@ constexpr uint64_t kAudit = 2;  // The decoded and the direct gradient; the firs
 
 constexpr uint64_t kParameterBuffers = 2;  // One computed with, one arriving.
 constexpr uint64_t kAnswers = 2;           // One computed, one on its way.
+constexpr uint64_t kMostCounted = 1u << 20;
 
 // As many as the optimizer keeps per parameter; unknown names are refused elsewhere.
 uint64_t OptimizerVectors(std::string_view name) {
@@ -29,23 +30,38 @@ uint64_t Times(uint64_t a, uint64_t b) {
 
 double Gib(uint64_t bytes) { return static_cast<double>(bytes) / (1u << 30); }
 
-}  // namespace
-
-uint64_t ServerVectors(const JobOptions& options) {
-  // With the gradient's own room s + 2: accumulators, or one sum and answers that wait their turn.
-  uint64_t sums = options.code == "none" ? 1 : uint64_t{options.tolerate} + 1;
-  if (options.code == "adaptive") sums = options.workers;  // A vector of each may be arriving.
+// In a step.
+uint64_t SumVectors(const JobOptions& options) {
+  if (options.code == "none") return 1;
+  if (options.code == "adaptive") return options.workers;  // A vector of each may be arriving.
   // Every row is kept until the step ends, and an audit weighs the parts of its sum.
-  if (options.code == "approximate") sums = uint64_t{options.workers} + 1;
+  if (options.code == "approximate") return uint64_t{options.workers} + 1;
   // Accumulators of a part's length, and half of one.
   if (options.code == "short") {
     const uint64_t half_parts = 2 * std::max<uint64_t>(options.parts, 1);
-    sums = 1 + (2 * uint64_t{options.tolerate} + half_parts) / half_parts;
+    return 1 + (2 * uint64_t{options.tolerate} + half_parts) / half_parts;
   }
+  // With the gradient's own room s + 2: accumulators, or one sum and answers that wait their turn.
+  return uint64_t{options.tolerate} + 1;
+}
+
+}  // namespace
+
+uint64_t ServerVectors(const JobOptions& options) {
+  const uint64_t sums = SumVectors(options);
   const uint64_t state = OptimizerVectors(options.optimizer.name);
   // A checkpoint holds a version and a copy of the state until it is written.
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 + state : 0;
   return kVersions + kGradients + kAudit + sums + state + checkpoint;
+}
+
+uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {
+  if (memory_bytes == 0 || parameters == 0) return 0;
+  const uint64_t fit = memory_bytes / Times(parameters, sizeof(float));
+  const uint64_t others = ServerVectors(options) - SumVectors(options);
+  // What one code took stays when another follows it.
+  const uint64_t room = fit > others ? (fit - others) / 2 : 0;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(room, 1, kMostCounted));
 }
 
 uint64_t WorkerVectors() { return kParameterBuffers + kAnswers; }

@@ -14,8 +14,12 @@
 
 namespace motley {
 
-// Vectors as long as the model that a node holds at its busiest.
+// Vectors as long as the model that a node holds at its busiest. Of code "auto": at the least, with
+// the code that takes fewest.
 uint64_t ServerVectors(const JobOptions& options);
+// Of those, how many may be sums and answers of the open step, if code "auto" is to choose one that
+// keeps within `memory_bytes`; 0: any number.
+uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes);
 uint64_t WorkerVectors();
 
 // kResource when `vectors` of `parameters` floats do not fit into `memory_bytes` (0: not known, so

@@ -54,6 +54,7 @@ std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const H
   const Result<bool> wanted = rows().Begin(worker, header, fenced, values);
   if (!wanted.ok()) Complain(peer, wanted.status(), header.step);
   if (!wanted.ok() || !*wanted) return {};
+  transfers_.Began(worker, header, env_.loop.Now());
   return std::as_writable_bytes(std::span<float>(values));
 }
 

@@ -42,6 +42,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                [this](WorkerId worker, std::span<const PartitionId> covered) {
                  observer_.OnVectorArrived(leases_.step(), worker, covered, env_.loop.Now());
                }}),
+      transfers_(options.workers),
       publisher_(env.transport, options.workers, options.slice_length),
       feed_(env.transport, data, schedule_.partition_sizes(), options.workers,
             [this](const Status& why) { End(why); }),
@@ -155,13 +156,16 @@ void ServerJob::Publish(WorkerId worker, StepId step) {
 }
 
 void ServerJob::OnAnswer(Event event) {
-  if (const auto* arrived = std::get_if<RowArrived>(&event)) {
+  if (auto* arrived = std::get_if<RowArrived>(&event)) {
+    arrived->transfer = transfers_.Ended(arrived->worker, env_.loop.Now());
     observer_.OnRowArrived(arrived->step, arrived->row, arrived->worker, env_.loop.Now());
   } else if (const auto* got_on = std::get_if<LeaseProgress>(&event)) {
     const double partitions = static_cast<double>(schedule_.partition_sizes().size());
     const double samples = got_on->done * (schedule_.batch_size(got_on->step) / partitions);
     observer_.OnComputed(got_on->step, got_on->worker, static_cast<uint64_t>(std::llround(samples)),
                          got_on->compute, /*so_far=*/true, env_.loop.Now());
+  } else if (auto* vector = std::get_if<LeaseVector>(&event)) {
+    vector->transfer = transfers_.Ended(vector->worker, env_.loop.Now());
   } else if (const auto* back = std::get_if<LeaseReleased>(&event)) {
     observer_.OnLeaseReleased(back->step, back->worker, back->partitions, env_.loop.Now());
   } else if (const auto* bad = std::get_if<RowRejected>(&event); bad && leases_.open()) {

@@ -22,6 +22,7 @@
 #include "runtime/server_model.h"
 #include "runtime/server_node.h"
 #include "runtime/server_peers.h"
+#include "runtime/transfer_clock.h"
 
 namespace motley {
 
@@ -117,6 +118,7 @@ class ServerJob final : public ServerNode, private Receiver {
   std::unique_ptr<ServerModel> model_;
   std::shared_ptr<std::unique_ptr<RowCollector>> rows_;
   LeaseCollector leases_;
+  TransferClock transfers_;
   Publisher publisher_;
   PartitionFeed feed_;
   JobRecord record_;

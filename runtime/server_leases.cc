@@ -24,7 +24,7 @@ void ServerJob::Do(const OpenLeases& command) {
   rows().Abandon();
   leases_.Open(command.step, *gradient_);
   CodeForm form;
-  form.name = options_.code;
+  form.name = "adaptive";
   form.partitions = static_cast<uint32_t>(schedule_.partition_sizes().size());
   observer_.OnStepOpened(command.step, form, now);
 }
@@ -79,6 +79,7 @@ std::span<std::byte> ServerJob::BeginLeaseSlice(PeerId peer, WorkerId worker, co
   const Result<bool> wanted = leases_.Begin(worker, header, fenced, slice);
   if (!wanted.ok()) OnLeaseFault(peer, wanted.status(), header.step);
   if (!wanted.ok() || !*wanted) return {};
+  transfers_.Began(worker, header, env_.loop.Now());
   const std::span<float> room = slice.room;
   incoming_[peer].lease_slice = std::move(slice);
   return std::as_writable_bytes(room);

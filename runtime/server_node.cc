@@ -49,7 +49,8 @@ Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
   return Status::Ok();
 }
 
-SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& schedule) {
+SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& schedule,
+                              uint32_t most_sums) {
   SchedulerOptions out;
   out.workers = options.workers;
   out.partitions = static_cast<uint32_t>(schedule.partition_sizes().size());
@@ -64,6 +65,8 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   out.first_step = options.resume != nullptr ? options.resume->step : 0;
   out.seed = options.seed;
   out.start_timeout = options.start_timeout;
+  out.most_sums = most_sums;
+  out.draw_codes_every = options.draw_codes_every;
   return out;
 }
 
@@ -94,7 +97,9 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
     MOTLEY_RETURN_IF_ERROR(CheckSameJob(*options.resume, about, options.seed));
   }
   const auto rows = std::make_shared<std::unique_ptr<RowCollector>>();
-  MOTLEY_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(ForScheduler(options, schedule),
+  const uint32_t most_sums =
+      MostSums(options, model->parameter_count(), env.device.info().memory_bytes);
+  MOTLEY_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(ForScheduler(options, schedule, most_sums),
                                                         [rows](const std::vector<bool>& absent) {
                                                           return (*rows)->RowsToReplace(absent);
                                                         }));

@@ -75,6 +75,7 @@ void BulkSynchronous::OnEvent(const Event& event, Time now, std::vector<Command>
     WaitForWorkers();
   }
   out_ = &out;
+  link_.See(event, now_);
   std::visit(
       [&](const auto& e) {
         if constexpr (requires { On(e); }) {
@@ -85,6 +86,27 @@ void BulkSynchronous::OnEvent(const Event& event, Time now, std::vector<Command>
       },
       event);
   out_ = nullptr;
+}
+
+void BulkSynchronous::GoOnFrom(BulkSynchronous& before) {
+  MOTLEY_ASSERT(before.BetweenSteps() && !started_clock_);
+  members_ = std::move(before.members_);
+  habits_ = std::move(before.habits_);
+  link_ = std::move(before.link_);
+  phase_ = before.phase_;
+  now_ = before.now_;
+  step_ = before.step_;
+  totals_ = before.totals_;
+  ++totals_.replans;
+  started_clock_ = before.started_clock_;
+  start_deadline_ = before.start_deadline_;
+  start_extended_ = before.start_extended_;
+  not_coming_ = std::move(before.not_coming_);
+  wait_ = before.wait_;
+  step_seconds_ = before.step_seconds_;
+  step_since_ = before.step_since_;
+  plan_void_ = true;
+  WentOn();
 }
 
 Time BulkSynchronous::Deadline() const {
@@ -112,6 +134,7 @@ void BulkSynchronous::On(const WorkerFree& event) {
   if (!members_.Live(event.worker)) return;
   Worker& worker = members_[event.worker];
   const bool first = !worker.ready;
+  Ended(event);
   members_.Free(event, now_);
   if (phase_ == Phase::kStarting) return TryStart();
   wait_.Restart(now_);
@@ -159,6 +182,7 @@ void BulkSynchronous::On(const WorkerLost& event) {
 void BulkSynchronous::On(const StepApplied& event) {
   if (phase_ != Phase::kCommitting || event.step != step_) return;
   ++totals_.steps_committed;
+  link_.StepEnded();
   ++step_;
   NextStep();
 }

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "scheduler/deadline.h"
+#include "scheduler/lease_watch.h"
 #include "scheduler/long_wait.h"
 #include "scheduler/membership.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/vector_watch.h"
 
 namespace motley {
 
@@ -20,6 +22,19 @@ class BulkSynchronous : public Scheduler {
  public:
   void OnEvent(const Event& event, Time now, std::vector<Command>& out) final;
   Time Deadline() const final;
+
+  // Between a CommitStep and its StepApplied, before any event: goes on where `before` is, with its
+  // workers, what they hold and what was learned of them. Nothing of that is left in `before`.
+  void GoOnFrom(BulkSynchronous& before);
+  // A step is committed, and StepApplied not here yet: another policy may go on from it.
+  bool BetweenSteps() const { return phase_ == Phase::kCommitting; }
+
+  // What was learned so far.
+  const SchedulerOptions& options() const { return options_; }
+  const Membership& members() const { return members_; }
+  const std::vector<LeaseHabits>& habits() const { return habits_; }  // By worker; may be shorter.
+  const VectorWatch& link() const { return link_; }
+  StepId step() const { return step_; }  // Open, or to be opened next.
 
  protected:
   enum class Phase {
@@ -40,8 +55,10 @@ class BulkSynchronous : public Scheduler {
   virtual void CancelAll() = 0;                  // Of the open step, which begins again.
   virtual void OnOther(const Event& event) = 0;  // What is not handled here.
   virtual void TickInStep() = 0;
-  virtual void Spoke(WorkerId /*worker*/) {}  // It said something that is handled here.
-  virtual Time StepDue() const = 0;           // When TickInStep is wanted; silence of all apart.
+  virtual void Spoke(WorkerId /*worker*/) {}         // It said something that is handled here.
+  virtual void Ended(const WorkerFree& /*work*/) {}  // Before it counts as free.
+  virtual void WentOn() {}                           // From another policy; members hold data.
+  virtual Time StepDue() const = 0;  // When TickInStep is wanted; silence of all apart.
   // Until when silence of everybody is normal.
   virtual Time AnswersDue() const = 0;
 
@@ -65,6 +82,8 @@ class BulkSynchronous : public Scheduler {
 
   SchedulerOptions options_;
   Membership members_;
+  std::vector<LeaseHabits> habits_;  // By worker, as far as leases showed them.
+  VectorWatch link_;
   Phase phase_ = Phase::kStarting;
   Time now_{};
   StepId step_ = 0;        // Open, or to be opened next.

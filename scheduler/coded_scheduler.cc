@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "coding/gradient_code.h"
+#include "scheduler/relabel.h"
+#include "scheduler/row_speeds.h"
 
 namespace motley {
 
@@ -40,7 +42,7 @@ SchedulerStats CodedScheduler::Stats() const {
 bool CodedScheduler::PlanAnew() {
   const std::vector<WorkerId> candidates = members_.Candidates();
   steady_.Add(candidates, members_.SpeedsOf(candidates), members_.NoiseOf(candidates));
-  const std::vector<double> speeds = steady_.Of(candidates);
+  const std::vector<double> speeds = Speeds(candidates);
   if (!plan_void_ && !WorthALook(candidates, speeds)) return true;
   pace_.Looked(candidates, speeds);
   Result<Plan> plan = MakePlan(options_, candidates, speeds);
@@ -48,8 +50,28 @@ bool CodedScheduler::PlanAnew() {
     End(plan.status());
     return false;
   }
+  if (went_on_) KeepPlaces(*plan);
   if (plan_void_ || pace_.Gained(SpeedsCallForAnother(*plan))) Adopt(std::move(plan).value());
   return true;
+}
+
+// Whose answers take long to come has less time to compute.
+std::vector<double> CodedScheduler::Speeds(const std::vector<WorkerId>& ids, double errors) const {
+  std::vector<double> speeds = steady_.Of(ids, errors);
+  std::vector<double> waits(ids.size(), 0);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < habits_.size()) waits[i] = habits_[ids[i]].Wait();
+  }
+  const uint32_t copies = CopiesOf(options_.code, options_.tolerate, options_.parts);
+  return SpeedsWithWaits(speeds, waits, static_cast<double>(options_.batch) * copies,
+                         options_.batch);
+}
+
+// Which partition is which does not matter to a code.
+void CodedScheduler::KeepPlaces(Plan& plan) const {
+  std::vector<const std::vector<bool>*> held;
+  for (const WorkerId id : plan.members) held.push_back(&members_[id].holds);
+  plan.code = std::make_shared<const CodeForm>(RelabelToHeld(*plan.code, held));
 }
 
 bool CodedScheduler::WorthALook(const std::vector<WorkerId>& candidates,
@@ -62,7 +84,7 @@ bool CodedScheduler::WorthALook(const std::vector<WorkerId>& candidates,
 
 bool CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {
   const double per_partition = static_cast<double>(options_.batch) / options_.partitions;
-  const std::vector<double> speeds = steady_.Of(plan_.members);
+  const std::vector<double> speeds = Speeds(plan_.members);
   double total_speed = 0;
   for (const double speed : speeds) total_speed += speed;
   uint64_t moved = 0;
@@ -80,8 +102,8 @@ bool CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {
 bool CodedScheduler::SureToGain(const Plan& fresh) const {
   const double per_partition = static_cast<double>(options_.batch) / options_.partitions;
   const double current =
-      PredictStepSeconds(*plan_.code, steady_.Of(plan_.members, kSureOfGain), per_partition);
-  return PredictStepSeconds(*fresh.code, steady_.Of(fresh.members, -kSureOfGain), per_partition) <
+      PredictStepSeconds(*plan_.code, Speeds(plan_.members, kSureOfGain), per_partition);
+  return PredictStepSeconds(*fresh.code, Speeds(fresh.members, -kSureOfGain), per_partition) <
          current;
 }
 

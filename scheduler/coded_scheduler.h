@@ -36,10 +36,14 @@ class CodedScheduler final : public BulkSynchronous {
   void On(const StepDecodable& event);
 
   // Between steps.
+  void WentOn() override { went_on_ = true; }
   bool PlanAnew() override;
   bool WorthALook(const std::vector<WorkerId>& candidates, const std::vector<double>& speeds) const;
   bool SpeedsCallForAnother(const Plan& fresh) const;
   bool SureToGain(const Plan& fresh) const;
+  // To share by, each moved by so many standard errors.
+  std::vector<double> Speeds(const std::vector<WorkerId>& ids, double errors = 0) const;
+  void KeepPlaces(Plan& plan) const;
   void Adopt(Plan plan);
 
   // Inside a step (coded_step.cc).
@@ -48,9 +52,11 @@ class CodedScheduler final : public BulkSynchronous {
   void TickInStep() override;
   bool Open(StepId step, RowId row) const;
   void OpenStepNow() override;
+  void Ended(const WorkerFree& work) override;
   void CloseStep(bool approximately = false);
   bool GoOnWithout();
   void Probe();
+  void Spoke(WorkerId worker) override;
   void GiveWork(WorkerId worker) override;
   void AssignOwn(WorkerId worker);
   void Assign(WorkerId worker, RowId row, bool as_planned = false);
@@ -70,6 +76,8 @@ class CodedScheduler final : public BulkSynchronous {
   OpenStepState open_;
   EarlyEnd early_;
 
+  std::vector<Duration> answered_;  // By worker: since the assignment of what it ends next; or 0.
+  bool went_on_ = false;            // From another policy: workers hold what suited that one.
   Plan plan_;
   SteadySpeeds steady_;
   PlanPace pace_;

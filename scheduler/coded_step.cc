@@ -156,6 +156,15 @@ bool CodedScheduler::GoOnWithout() {
   return true;
 }
 
+// Of one that leases had found silent nothing but a word is to be waited for.
+void CodedScheduler::Spoke(WorkerId id) {
+  Worker& worker = members_[id];
+  if (worker.free || !worker.ready || worker.queued > 0) return;
+  worker.free = true;
+  TakeBack(id);
+  if (phase_ == Phase::kRunning) GiveWork(id);
+}
+
 void CodedScheduler::ReplaceAbsent() {
   starved_ = false;
   recheck_ = false;
@@ -223,6 +232,9 @@ void CodedScheduler::On(const RowArrived& event) {
   if (done && (!done->guessed || done->placed > 0)) {
     deadlines_.AddArrival(now_ - done->assigned, done->expected_seconds, done->placed);
   }
+  answered_.resize(members_.size());
+  const bool alone = done && done->placed == 0 && members_[event.worker].queued == 1;
+  answered_[event.worker] = alone ? now_ - done->assigned : Duration::zero();
   // Whoever else was given the row may stop and be of use elsewhere.
   for (const Assignment& other : open_.TakeOthers(event.row)) Drop(other);
   early_.RowArrived(event.row);
@@ -241,9 +253,19 @@ void CodedScheduler::Drop(const Assignment& assignment) {
   Do(CancelRow{assignment.worker, step_, assignment.row});
 }
 
+// What its answer took besides computing.
+void CodedScheduler::Ended(const WorkerFree& work) {
+  if (work.worker >= answered_.size()) return;
+  const Duration took = std::exchange(answered_[work.worker], Duration::zero());
+  if (took == Duration::zero() || work.samples == 0) return;
+  habits_.resize(std::max<size_t>(habits_.size(), members_.size()));
+  habits_[work.worker].SawWait(ToSeconds(took - work.compute));
+}
+
 void CodedScheduler::On(const RowLate& event) {
   if (!members_.Live(event.worker)) return;
   Hear(event.worker);
+  Spoke(event.worker);
   if (!Open(event.step, event.row)) return;
   const auto late = open_.Take(event.worker, event.row);
   if (late) CountLate(*late, false);

@@ -40,6 +40,17 @@ void LeaseScheduler::OnOther(const Event& event) {
 
 // --- Between steps ---
 
+// What is where stays there, as far as balanced shares allow.
+void LeaseScheduler::WentOn() {
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    if (!members_.Live(id)) continue;
+    for (PartitionId p = 0; p < options_.partitions; ++p) {
+      if (members_[id].holds[p]) copies_[p].push_back(id);
+    }
+  }
+  plan_.placement.holders = copies_;
+}
+
 bool LeaseScheduler::PlanAnew() {
   const std::vector<WorkerId> candidates = members_.Candidates();
   steady_.Add(candidates, members_.SpeedsOf(candidates), members_.NoiseOf(candidates));

@@ -36,6 +36,7 @@ class LeaseScheduler final : public BulkSynchronous {
   void On(const RowLate& event);
 
   // Between steps.
+  void WentOn() override;
   bool PlanAnew() override;
   bool CallsForAnother(const LeasePlan& fresh, const std::vector<WorkerId>& candidates) const;
   Placement WantedOrThere() const;
@@ -89,7 +90,6 @@ class LeaseScheduler final : public BulkSynchronous {
 
   DeadlineModel deadlines_;  // From one report of a worker to the next.
   DeadlineModel answers_;    // From a RevokeLease to its answer.
-  std::vector<LeaseHabits> habits_;
   std::vector<LeaseWatch> watches_;
 
   LeasePlan plan_;

@@ -74,7 +74,10 @@ StepWorker LeaseScheduler::Predict(WorkerId worker, double speed) {
   watches_[worker].seconds = known.seconds_per_partition;
   known.overhead_seconds = habits.overhead;
   known.latency_seconds = habits.latency;
-  known.send_seconds = habits.message;
+  // What of a vector's time is the link's that all share cannot be told from the worker's own by
+  // one vector, but by many.
+  known.message_seconds = std::min(link_.message_seconds(), habits.message);
+  known.send_seconds = habits.message - known.message_seconds;
   known.report_every = static_cast<uint32_t>(std::lround(habits.chunk));
   return known;
 }

@@ -31,4 +31,6 @@ void LeaseHabits::SawChunk(double partitions) {
 
 void LeaseHabits::SawVector(double seconds) { Follow(seconds, vectors++ == 0, message); }
 
+void LeaseHabits::SawWait(double seconds) { Follow(seconds, waits++ == 0, wait); }
+
 }  // namespace motley

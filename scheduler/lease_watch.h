@@ -17,7 +17,8 @@ struct LeaseHabits {
   double overhead = 0;      // Seconds of a step before its first partition.
   double chunk = 1;         // Partitions between two reports.
   double message = 0;       // Seconds that its vector takes.
-  uint32_t round_trips = 0, overheads = 0, vectors = 0;  // Measured.
+  double wait = 0;          // Seconds that the answer of a row takes besides computing.
+  uint32_t round_trips = 0, overheads = 0, vectors = 0, waits = 0;  // Measured.
   uint32_t fenced = 0;  // Times in a row, without an answer in between.
   // One that is too slow for a lease would never be measured again: it is tried now and then, more
   // rarely each time it disappoints.
@@ -31,6 +32,9 @@ struct LeaseHabits {
   void SawOverhead(double seconds);
   void SawChunk(double partitions);
   void SawVector(double seconds);
+  void SawWait(double seconds);
+  // What is known of `wait`, be it from leases.
+  double Wait() const { return waits > 0 ? wait : overhead + message + 2 * latency; }
 };
 
 // In the open step.

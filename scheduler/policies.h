@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -22,16 +23,29 @@ struct SchedulingPolicy {
 // Every policy, in the order of --help.
 const std::vector<SchedulingPolicy>& SchedulingPolicies();
 
+// A scheme of the planner (scheduler/step_schemes.h) as jobs run it: what `auto` chooses from. To
+// add one: one line in policies.cc.
+struct JobScheme {
+  const char* scheme;
+  const char* code;
+  bool whole_vectors;  // The server keeps workers' vectors apart until each is whole.
+  // Workers that may be missing from a step, of a candidate with so many copies.
+  uint32_t Tolerates(uint32_t copies) const { return copies - 1; }
+};
+const std::vector<JobScheme>& JobSchemes();
+const JobScheme* JobSchemeOf(std::string_view scheme);  // Null: no job can run it.
+
 // What the code of a job may be.
 struct JobCode {
   std::string name;
   std::string summary;  // One line for --help.
   bool coded = true;    // A gradient code: its form can be asked for (coding/gradient_code.h).
 };
-// The gradient codes, then "adaptive"; in the order of --help.
+// "auto", the gradient codes, then "adaptive"; in the order of --help.
 std::vector<JobCode> JobCodes();
 
-// The one that serves `options.code`: leases for "adaptive", the coded one for gradient codes.
+// The one that serves `options.code`: leases for "adaptive", one that chooses for "auto", the coded
+// one for gradient codes.
 Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options,
                                                  RowsToReplace rows_to_replace);
 

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "coding/code_form.h"
+#include "scheduler/scheduler_stats.h"
 
 namespace motley {
 
@@ -25,7 +26,7 @@ struct SchedulerOptions {
   uint32_t workers = 1;     // Expected; the job starts when all joined or at start_timeout.
   uint32_t partitions = 1;  // k
   std::string code = "none";
-  uint32_t tolerate = 1;  // s; 0 for "none".
+  uint32_t tolerate = 1;  // s; 0 for "none". Of "auto": at least so many.
   // With "approximate" only (early_end.h): rows that are enough for a step, 0 for all but
   // `tolerate`; and how long a step waits for more than one, zero for as long as somebody is in
   // time.
@@ -38,6 +39,10 @@ struct SchedulerOptions {
   uint64_t first_step = 0;  // At most `steps`; those before it were done in an earlier run.
   uint64_t seed = 0;
   Duration start_timeout = std::chrono::seconds(30);
+  // For "auto". Vectors as long as the gradient that the server has room for in a step; 0: any
+  // number. For the simulator's campaign: another code is drawn every so many steps; 0: none is.
+  uint32_t most_sums = 0;
+  uint32_t draw_codes_every = 0;
 };
 
 // --- Events: what happened. ---
@@ -74,6 +79,7 @@ struct RowArrived {
   WorkerId worker;
   StepId step;
   RowId row;
+  Duration transfer{};  // From when its beginning was here; zero: not known.
 };
 // An answer for a step that is no longer open (or was already answered by another): counted.
 struct RowLate {
@@ -119,6 +125,7 @@ struct LeaseVector {
   WorkerId worker;
   StepId step;
   uint32_t entries;
+  Duration transfer{};  // From when its beginning was here; zero: not known.
 };
 using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing,
                            RowArrived, RowLate, RowRejected, StepDecodable, StepApplied, Tick,
@@ -196,30 +203,6 @@ struct SendLease {
 using Command =
     std::variant<OpenStep, PlacePartitions, AssignRow, CancelWork, CommitStep, DropWorker, EndJob,
                  Notify, OpenLeases, ExtendLease, RevokeLease, SendLease, CancelRow>;
-
-// Accounting of who computed what, for reports.
-struct WorkerStats {
-  double speed = 0;            // Samples per second, as learned.
-  double share = 0;            // Part of the data set's work in the current plan, in [0, s + 1].
-  uint64_t samples = 0;        // Computed, whether used or not.
-  uint64_t steps_in_time = 0;  // Answers that arrived while their step was open.
-  // Rows meant for it whose answer did not; of lists of rows, those which others answered first
-  // count only where it was overdue.
-  uint64_t late = 0;
-  uint64_t rejected = 0;           // Refused answers.
-  uint64_t placed_partitions = 0;  // Transfers, counted.
-  bool joined = false;
-  bool lost = false;
-};
-
-struct SchedulerStats {
-  uint64_t steps_committed = 0;
-  uint64_t replans = 0;          // Plans after the first.
-  uint64_t rows_reassigned = 0;  // Rows given to somebody else within a step.
-  uint64_t steps_restarted = 0;
-  uint32_t tolerates = 0;  // Workers that the present plan can miss; fewer than asked for at times.
-  std::vector<WorkerStats> workers;
-};
 
 class Scheduler {
  public:

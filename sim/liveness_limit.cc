@@ -14,6 +14,7 @@ constexpr double kMargin = 10;
 constexpr double kPiecesPerRow = 8;        // Of work, each with its overhead.
 constexpr double kMessagesPerRow = 8;      // One after the other.
 constexpr double kLongestRandomFault = 5;  // Seconds: the longest slow phase.
+constexpr uint32_t kMostCopiesOfAuto = 3;  // That it may choose unasked.
 constexpr double kFrameBytes = 4096;       // Control messages and headers of a row.
 
 // What even the smallest piece of work takes.
@@ -37,9 +38,10 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
   }
   const JobOptions& job = options.job;
   double rows = job.workers;
-  if (job.code == "multi-message") rows *= kMessagesPerWorker;
-  const double samples = static_cast<double>(job.batch) *
-                         std::max(CopiesOf(job.code, job.tolerate, job.parts), job.tolerate + 1);
+  uint32_t copies = std::max(CopiesOf(job.code, job.tolerate, job.parts), job.tolerate + 1);
+  if (job.code == "auto") copies = std::max(copies, kMostCopiesOfAuto);
+  if (job.code == "multi-message" || job.code == "auto") rows *= kMessagesPerWorker;
+  const double samples = static_cast<double>(job.batch) * copies;
   const double bytes = static_cast<double>(data.size_bytes()) +
                        rows * (static_cast<double>(vector_length) * 8 + kFrameBytes);
   double slowest = 0;

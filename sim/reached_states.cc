@@ -39,10 +39,12 @@ const std::vector<std::string>& ReachedStates::All() {
       "resumed with shards lost",
       "equal to the bit",
       "lease given back",
+      "leases after rows",
       "one worker left",
       "replanned after a loss",
       "replanned for speed",
       "row reassigned",
+      "rows after leases",
       "second vector of a worker in a step",
       "the caller's trainer",
       "vector refused",
@@ -69,8 +71,12 @@ void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
     lost_since_plan_ = false;
   }
   sent_.clear();
+  if (before != nullptr && before->rows.empty() != form.rows.empty()) {
+    Count(form.rows.empty() ? "leases after rows" : "rows after leases");
+  }
   if (form.rows.empty()) return;  // Leases.
-  if (form.name != code_ || (code_ != "none" && form.stragglers != tolerate_)) {
+  const bool meant = form.name == code_ && (code_ == "none" || form.stragglers == tolerate_);
+  if (code_ != "auto" && !meant) {
     Count("code compromised");
   }
   if (form.owners() == 1 && step > 0) Count("one worker left");

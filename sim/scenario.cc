@@ -26,6 +26,7 @@ constexpr uint64_t kMessageDraws = 31;
 constexpr uint64_t kPortDraws = 34;
 constexpr uint64_t kShortDraws = 37;
 constexpr uint64_t kApproximateDraws = 40;
+constexpr uint64_t kAutoDraws = 39;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -47,6 +48,7 @@ class Generator {
     SendSeveralInstead();
     ApproximateInstead();
     ShortenInstead();
+    ChooseInstead();
     MakeRandomFaults();
     MakeScript();
     MakePowerCuts();
@@ -226,6 +228,17 @@ class Generator {
     if (taken || !random.Chance(0.125)) return;
     job.code = "short";
     job.parts = static_cast<uint32_t>(1 + random.Below(3));
+  }
+
+  // In a fifth of them, half of which change to another code every few steps, so that one policy
+  // goes on from another in every state of its workers.
+  void ChooseInstead() {
+    Random random(scenario_.options.seed, Stream::kSimulation, kAutoDraws);
+    JobOptions& job = scenario_.options.job;
+    if (!random.Chance(0.2) || job.code == "approximate" || job.code == "short") return;
+    job.code = "auto";
+    if (random.Chance(0.5)) job.tolerate = 0;
+    if (random.Chance(0.5)) job.draw_codes_every = static_cast<uint32_t>(1 + random.Below(6));
   }
 
   // Roughly how long the job takes when nothing happens.
@@ -431,6 +444,9 @@ std::string DescribeScenario(const Scenario& scenario) {
   }
   if (options.server_bytes_per_second > 0) {
     text += fmt::format(", {:.3g} bytes/s at the server", options.server_bytes_per_second);
+  }
+  if (job.draw_codes_every > 0) {
+    text += fmt::format(", another code every {} steps", job.draw_codes_every);
   }
   text += DescribeFaults(options.random_faults);
   for (const Fault& fault : options.faults) text += ", " + FormatFault(fault);

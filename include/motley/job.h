@@ -54,9 +54,10 @@ typedef struct motley_job_options {
 
   /* The workers. */
   uint32_t workers;          /**< 0: as many as speeds, or 2. */
-  uint32_t tolerate;         /**< Workers that may be missing without delay; with a code only. */
-  const char* code;          /**< none (default), repetition, cyclic, heterogeneous,
-                                 group, rs, graph, approximate, short, adaptive */
+  uint32_t tolerate;         /**< Workers that may be missing without delay; of auto a least. */
+  const char* code;          /**< auto (default: chosen while it runs), none, repetition, cyclic,
+                                 heterogeneous, group, rs, graph, multi-message, approximate,
+                                 short, adaptive */
   const char* shares;        /**< proportional (default), equal */
   const char* worker_speeds; /**< All-in-one: emulated speeds, "1,1,0.5". */
   const char* sample_time;   /**< Modelled time of a sample at speed 1, "2ms". */
@@ -105,8 +106,8 @@ typedef struct motley_job_options {
   const char* record_profile;
 } motley_job_options;
 
-/** Bits of motley_job_options.given: with `resume`, the default means "as it was" without them. */
-enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2 };
+/** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
+enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
 
 #define MOTLEY_JOB_OPTIONS_INIT                                                                    \
   {                                                                                                \

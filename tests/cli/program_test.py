@@ -24,8 +24,8 @@ class Training(ProgramTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.undisturbed = json.loads(subprocess.run(
-            [PROGRAM, "train", "--data", cls.data, *JOB, "--json"], text=True, check=True,
-            stdout=subprocess.PIPE).stdout)
+            [PROGRAM, "train", "--data", cls.data, *JOB, "--code", "none", "--json"], text=True,
+            check=True, stdout=subprocess.PIPE).stdout)
 
     def check_disturbed(self, code, *more):
         """A kill and a pause change nothing but the time."""
@@ -106,6 +106,22 @@ class Training(ProgramTest):
         done = self.run_program("train", "--data", self.data, *JOB, "--code", "approximate",
                                 "--quorum", 2)
         self.assertRegex(done.stdout, r"approximate: \d+ of 30 steps, error [\d.]+ mean [\d.]+ max")
+
+    def test_faults_change_nothing_with_the_code_that_is_chosen(self):
+        job = [str(60) if before == "--steps" else word
+               for before, word in zip(["", *JOB], JOB) if word != "--quiet"]
+        plain = self.run_json("train", "--data", self.data, *job, "--code", "none")
+        done = self.run_program("train", "--data", self.data, *job, "--json",
+                                "--fault", "kill:2@step=30", "--fault", "slow:1@step=20,5x")
+        result = json.loads(done.stdout)
+        self.assertEqual((result["steps"], result["discarded_steps"]), (60, 0))
+        expected = plain["final_loss"]
+        self.assertLess(abs(result["final_loss"] - expected), DIFFERENCE * expected)
+        self.assertEqual(result["code"], "auto")
+        choices = result["choices"]
+        self.assertGreaterEqual(len(choices), 1)
+        self.assertEqual(choices[-1]["code"], result["code_at_end"])
+        self.assertRegex(done.stderr, r"code: \w+.*; predicted ")
 
     def test_adaptive_is_no_gradient_code(self):
         done = self.run_program("codes", "--speeds", "1,1", "--code", "adaptive", expect=2)

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Since when the vector that each worker sends has been coming. Loop thread only.
+#pragma once
+
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "transport/header.h"
+
+namespace motley {
+
+class TransferClock {
+ public:
+  explicit TransferClock(uint32_t workers) : coming_(workers) {}
+
+  // The beginning of a slice is here.
+  void Began(WorkerId worker, const Header& slice, Time now) {
+    Coming& coming = coming_[worker];
+    if (coming.any && coming.step == slice.step && coming.row == slice.row_id) return;
+    coming = {true, slice.step, slice.row_id, now};
+  }
+  // The whole vector is here.
+  Duration Ended(WorkerId worker, Time now) {
+    Coming& coming = coming_[worker];
+    const Duration took = coming.any ? now - coming.since : Duration::zero();
+    coming.any = false;
+    return took;
+  }
+
+ private:
+  struct Coming {
+    bool any = false;
+    StepId step = 0;
+    uint32_t row = 0;
+    Time since{};
+  };
+  std::vector<Coming> coming_;
+};
+
+}  // namespace motley

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/row_speeds.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace motley {
+namespace {
+
+constexpr double kLittle = 0.15;   // Of the step.
+constexpr double kNothing = 1e-6;  // Of its speed: less than a share.
+constexpr int kHalvings = 50;
+
+}  // namespace
+
+std::vector<double> SpeedsWithWaits(const std::vector<double>& speeds,
+                                    const std::vector<double>& waits, double samples, double most) {
+  MOTLEY_ASSERT(!speeds.empty() && speeds.size() == waits.size());
+  const auto load = [&](size_t i, double end) {
+    return std::clamp(speeds[i] * (end - waits[i]), 0.0, most);
+  };
+  const auto [least, longest] = std::minmax_element(waits.begin(), waits.end());
+  const double slowest = *std::min_element(speeds.begin(), speeds.end());
+  double low = *least, high = *longest + most / slowest;  // By then everybody has all it can have.
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    double sum = 0;
+    for (size_t w = 0; w < speeds.size(); ++w) sum += load(w, middle);
+    (sum < samples ? low : high) = middle;
+  }
+  if (*longest - *least < kLittle * high) return speeds;
+  std::vector<double> shares(speeds.size());
+  for (size_t w = 0; w < speeds.size(); ++w) {
+    shares[w] = std::max(load(w, high) / high, kNothing * speeds[w]);
+  }
+  return shares;
+}
+
+}  // namespace motley

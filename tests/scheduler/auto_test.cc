@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that choose their code: what is chosen, when it is chosen again, and that going on from one
+// policy to another loses nothing. That every step counts each partition once, the virtual cluster
+// checks.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "coding/gradient_code.h"
+#include "scheduler/plan_round.h"
+#include "scheduler/relabel.h"
+#include "scheduler/row_speeds.h"
+#include "scheduler/vector_watch.h"
+#include "tests/scheduler/virtual_cluster.h"
+
+namespace motley {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+SchedulerOptions Options(uint32_t workers, uint64_t steps, uint32_t tolerate = 0) {
+  SchedulerOptions options;
+  options.workers = workers;
+  options.partitions = workers * 16;
+  options.code = "auto";
+  options.tolerate = tolerate;
+  options.batch = workers * 64;
+  options.steps = steps;
+  return options;
+}
+
+void ExpectDone(const VirtualCluster& cluster, const std::string& what = "") {
+  EXPECT_THAT(cluster.violations(), IsEmpty()) << what;
+  EXPECT_TRUE(cluster.end_status().ok()) << what << cluster.end_status().ToString();
+}
+
+TEST(Auto, SaysOnceWhatItChoseAndStaysWithIt) {
+  VirtualCluster cluster(Options(4, 200), {400, 400, 400, 400}, 1);
+  cluster.Run(1000);
+  ExpectDone(cluster);
+  const SchedulerStats stats = cluster.Stats();
+  ASSERT_THAT(stats.choices, SizeIs(1));
+  EXPECT_EQ(stats.code, stats.choices[0].code);
+  EXPECT_GE(stats.choices[0].step, 3u) << "every worker is measured three times before";
+  EXPECT_LE(stats.choices[0].step, 12u);
+  EXPECT_THAT(cluster.notices(), HasSubstr("code: " + stats.code));
+  EXPECT_THAT(stats.choices[0].why, HasSubstr("predicted"));
+}
+
+TEST(Auto, WhatIsAskedForIsTheLeastThatItTolerates) {
+  for (const uint32_t least : {1u, 2u}) {
+    SchedulerOptions options = Options(5, 60, least);
+    VirtualCluster cluster(options, {400, 400, 200, 200, 100}, 2);
+    cluster.Run(1000);
+    ExpectDone(cluster);
+    const SchedulerStats stats = cluster.Stats();
+    ASSERT_FALSE(stats.choices.empty());
+    for (const CodeChoice& choice : stats.choices) EXPECT_GE(choice.tolerate, least);
+  }
+}
+
+TEST(Auto, EqualSharesAreLeftAlone) {
+  SchedulerOptions options = Options(4, 60);
+  options.shares = Shares::kEqual;
+  VirtualCluster cluster(options, {400, 400, 200, 100}, 3);
+  cluster.Run(1000);
+  ExpectDone(cluster);
+  EXPECT_THAT(cluster.Stats().choices, IsEmpty());
+  EXPECT_EQ(cluster.Stats().code, "none");
+}
+
+TEST(Auto, WhereVectorsOfAllWorkersFindNoRoomNothingIsLeased) {
+  SchedulerOptions options = Options(6, 80);
+  options.most_sums = 2;
+  VirtualCluster cluster(options, {400, 400, 400, 400, 400, 100}, 4);
+  cluster.Run(1000);
+  ExpectDone(cluster);
+  for (const CodeChoice& choice : cluster.Stats().choices) {
+    EXPECT_NE(choice.code, "adaptive");
+    EXPECT_LE(choice.tolerate, 1u);
+  }
+}
+
+// Workers that come late to most steps, from a moment on: what was right before is no longer.
+TEST(Auto, LooksAgainWhenAWorkerBecomesSlow) {
+  SchedulerOptions options = Options(4, 400);
+  VirtualCluster cluster(options, {400, 400, 400, 400}, 5);
+  for (StepId step = 60; step < 400; step += 8) {
+    cluster.SetSpeedAtStep(step, 3, 40);
+    cluster.SetSpeedAtStep(step + 1, 3, 400);
+  }
+  cluster.Run(2000);
+  ExpectDone(cluster);
+  EXPECT_EQ(cluster.Stats().steps_committed, 400u);
+  EXPECT_FALSE(cluster.Stats().choices.empty());
+}
+
+// Every policy goes on from every other while workers die, pause, come back and are refused.
+TEST(Auto, GoingOnFromOneCodeToAnotherLosesNothing) {
+  std::set<std::string> codes;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    Random random(seed, Stream::kTest, 1);
+    const auto workers = static_cast<uint32_t>(2 + random.Below(6));
+    SchedulerOptions options = Options(workers, 40);
+    options.seed = seed;
+    options.draw_codes_every = static_cast<uint32_t>(1 + random.Below(4));
+    std::vector<double> speeds;
+    for (uint32_t w = 0; w < workers; ++w) speeds.push_back(100 + random.NextDouble() * 900);
+    VirtualCluster cluster(options, speeds, seed);
+    const auto anybody = [&] { return static_cast<WorkerId>(random.Below(workers)); };
+    for (int i = 0; i < 3; ++i) cluster.Pause(random.NextDouble() * 8, anybody(), 1.5);
+    for (int i = 0; i < 2; ++i) cluster.SpoilNext(random.NextDouble() * 8, anybody(), i == 0);
+    const WorkerId victim = anybody();
+    cluster.Kill(2, victim);
+    if (random.Chance(0.5)) cluster.Restart(4, victim);
+    cluster.Run(3600);
+    if (cluster.living() == 0) continue;
+    ExpectDone(cluster, fmt::format("seed {}: ", seed));
+    const SchedulerStats stats = cluster.Stats();
+    EXPECT_EQ(stats.steps_committed, 40u) << "seed " << seed << ": totals go on, too";
+    for (const CodeChoice& choice : stats.choices) codes.insert(choice.code);
+  }
+  for (const char* code : {"none", "repetition", "heterogeneous", "group", "adaptive"}) {
+    EXPECT_TRUE(codes.contains(code)) << code << " was never drawn";
+  }
+}
+
+// --- Its parts ---
+
+TEST(RelabelToHeld, WhatIsHeldIsNotSentAgain) {
+  for (const char* name : {"none", "repetition", "heterogeneous", "group"}) {
+    CodeRequest request;
+    request.speeds = {1, 2, 3, 2};
+    request.stragglers = name == std::string("none") ? 0 : 1;
+    request.partitions = 64;
+    const CodeForm code = BuildCode(name, request).value();
+    // Everybody holds what the code gives it, under other numbers.
+    std::vector<std::vector<bool>> held(4, std::vector<bool>(64, false));
+    for (size_t w = 0; w < 4; ++w) {
+      for (const CodeEntry& entry : code.rows[w]) held[w][(entry.partition * 13 + 5) % 64] = true;
+    }
+    std::vector<const std::vector<bool>*> places;
+    for (const auto& one : held) places.push_back(&one);
+    const CodeForm same = RelabelToHeld(code, places);
+    EXPECT_TRUE(Validate(same).ok()) << Validate(same).ToString();
+    for (size_t w = 0; w < 4; ++w) {
+      EXPECT_THAT(same.rows[w], SizeIs(code.rows[w].size()));
+      for (const CodeEntry& entry : same.rows[w]) {
+        EXPECT_TRUE(held[w][entry.partition]) << name << " worker " << w;
+      }
+    }
+  }
+}
+
+TEST(RelabelToHeld, OfTwoHoldersOneIsChosenSoThatAllFit) {
+  CodeRequest request;
+  request.speeds = {1, 1, 1};
+  request.partitions = 30;
+  const CodeForm code = BuildCode("none", request).value();
+  std::vector<std::vector<bool>> held(3, std::vector<bool>(30, false));
+  for (size_t p = 0; p < 30; ++p) held[p % 3][p] = held[(p + 1) % 3][p] = true;
+  const CodeForm same = RelabelToHeld(code, {&held[0], &held[1], &held[2]});
+  EXPECT_TRUE(Validate(same).ok());
+  for (size_t w = 0; w < 3; ++w) {
+    EXPECT_THAT(same.rows[w], SizeIs(10));
+    for (const CodeEntry& entry : same.rows[w]) EXPECT_TRUE(held[w][entry.partition]);
+  }
+}
+
+TEST(SpeedsWithWaits, WhoseAnswerTakesLongComputesLess) {
+  // Done together at 2 s: 100 (2 - 0) + 100 (2 - 1) = 300.
+  const std::vector<double> speeds = SpeedsWithWaits({100, 100}, {0, 1}, 300, 300);
+  EXPECT_NEAR(speeds[0], 100, 1e-6);
+  EXPECT_NEAR(speeds[1], 50, 1e-6);
+}
+
+TEST(SpeedsWithWaits, BehindALinkThatIsTooSlowNothingIsComputed) {
+  const std::vector<double> speeds = SpeedsWithWaits({100, 100, 500}, {0, 0, 30}, 200, 200);
+  EXPECT_NEAR(speeds[0], speeds[1], 1e-9);
+  EXPECT_LT(speeds[2], 1e-3 * speeds[0]);
+}
+
+TEST(SpeedsWithWaits, SmallDifferencesAreNone) {
+  EXPECT_THAT(SpeedsWithWaits({100, 300}, {0.5, 0.51}, 400, 400), testing::ElementsAre(100, 300));
+}
+
+Time At(double seconds) { return Time(FromSeconds(seconds)); }
+
+void Vector(VectorWatch& link, WorkerId worker, double from, double to) {
+  link.See(RowArrived{worker, 0, 0, FromSeconds(to - from)}, At(to));
+}
+
+TEST(VectorWatch, VectorsThatShareTheServersLinkSayWhatEachTakesOfIt) {
+  VectorWatch link;
+  Vector(link, 0, 0, 1);  // Alone.
+  link.StepEnded();
+  for (int step = 1; step <= 20; ++step) {  // Two at a time take twice as long.
+    Vector(link, 0, 10.0 * step, 10.0 * step + 2);
+    Vector(link, 1, 10.0 * step, 10.0 * step + 2);
+    link.StepEnded();
+  }
+  EXPECT_NEAR(link.message_seconds(), 1, 0.01);
+}
+
+TEST(VectorWatch, VectorsOnLinksOfTheirOwnAreNotInEachOthersWay) {
+  VectorWatch link;
+  for (int step = 1; step <= 40; ++step) {
+    for (WorkerId w = 0; w < 4; ++w) Vector(link, w, 10.0 * step, 10.0 * step + 1);
+    link.StepEnded();
+  }
+  EXPECT_NEAR(link.message_seconds(), 0.25, 0.01);
+  EXPECT_NEAR(link.SendSeconds(2), 0.75, 0.01);
+  EXPECT_NEAR(link.SendSeconds(99), 0.75, 0.01) << "as the others";
+}
+
+RoundRequest Request(uint32_t workers, double slow_probability) {
+  RoundRequest request;
+  request.partitions = 16 * workers;
+  request.cluster.samples = 64 * workers;
+  request.cluster.doubt = 0.03;
+  request.cluster.remaining_steps = 1000;
+  for (WorkerId w = 0; w < workers; ++w) {
+    PlannedWorker worker;
+    worker.curve.seconds_per_sample = 0.001;
+    worker.slow_probability = slow_probability;
+    worker.slow_factor = 10;
+    worker.latency_seconds = 0.0002;
+    request.cluster.workers.push_back(worker);
+    request.workers.push_back(w);
+  }
+  return request;
+}
+
+Candidate BestOf(const RoundRequest& request, std::string* why = nullptr) {
+  PlanRound round(request);
+  while (!round.done()) EXPECT_GT(round.TryNext(), 0);
+  const Ranking ranking = round.Rank().value();
+  const Candidate best = round.Best(ranking);
+  if (why != nullptr) *why = WhyChosen(best, ranking, round);
+  return best;
+}
+
+TEST(PlanRound, StragglersAreInsuredAgainstAndNamed) {
+  RoundRequest request = Request(4, 0.05);
+  request.cluster.workers[2].slow_probability = 0.2;
+  std::string why;
+  const Candidate best = BestOf(request, &why);
+  EXPECT_GE(best.copies, 2u);
+  EXPECT_THAT(why, AllOf(HasSubstr("less than without copies"),
+                         HasSubstr("worker 2, slow in 20 % of its steps")));
+}
+
+TEST(PlanRound, WithoutAnythingToFearAndTimeToTalkNothingIsCoded) {
+  RoundRequest request = Request(4, 0);
+  for (PlannedWorker& worker : request.cluster.workers) worker.latency_seconds = 0.2;
+  std::string why;
+  EXPECT_EQ(BestOf(request, &why), (Candidate{"proportional", 1}));
+  EXPECT_THAT(why, HasSubstr("copies would save nothing"));
+}
+
+TEST(PlanRound, WhatProvedUselessIsNoCandidate) {
+  RoundRequest request = Request(4, 0.05);
+  const Candidate best = BestOf(request);
+  request.without = {best};
+  EXPECT_FALSE(BestOf(request) == best);
+}
+
+}  // namespace
+}  // namespace motley
