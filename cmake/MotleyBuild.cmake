@@ -52,8 +52,11 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  # Without these it passes by whatever uses a precompiled header.
+  set(ccache_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                      ${CCACHE_PROGRAM})
+  set(CMAKE_C_COMPILER_LAUNCHER ${ccache_launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ccache_launcher})
 endif()
 find_program(LLD_PROGRAM ld.lld)
 if(LLD_PROGRAM)
@@ -73,6 +76,26 @@ function(motley_library name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE fmt::fmt ${ARG_PRIVATE})
 endfunction()
 
+# What every test includes is compiled once, with the first of them: reading it takes half of a
+# test's compile time. GCC only: the cache does not know clang's.
+function(motley_precompile_test name)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    return()
+  endif()
+  # With it GCC 12 warns of copies in std::string that overlap or run over where none do (its bug
+  # 105651).
+  target_compile_options(${name} PRIVATE -fpch-preprocess -Wno-restrict -Wno-array-bounds
+                                         -Wno-stringop-overflow)
+  get_property(first GLOBAL PROPERTY MOTLEY_FIRST_TEST)
+  if(first)
+    target_precompile_headers(${name} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${name} PRIVATE <functional> <map> <fmt/format.h> <gmock/gmock.h>
+                              <gtest/gtest.h>)
+    set_property(GLOBAL PROPERTY MOTLEY_FIRST_TEST ${name})
+  endif()
+endfunction()
+
 # motley_test(NAME SOURCES a_test.cc ... DEPS motley_x ... [SLOW]): one gtest program per folder;
 # each TEST is a ctest entry. SLOW ones run only with ./dev test --full.
 function(motley_test name)
@@ -84,6 +107,9 @@ function(motley_test name)
                         GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE MOTLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              MOTLEY_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  # Tests are to be there soon; what they test is compiled as for users.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  motley_precompile_test(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(ARG_SLOW)
     set(label slow)
