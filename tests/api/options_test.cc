@@ -93,7 +93,7 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   };
   refused("`role`", [](auto& o) { o.role = 3; });
   refused("`reserved`", [](auto& o) { o.reserved = 1; });
-  refused("`quorum`: with `code` none every step is exact", [](auto& o) { o.quorum = 1; });
+  refused("`quorum`: with `code` auto every step is exact", [](auto& o) { o.quorum = 1; });
   refused("`step_deadline`: with `code` rs", [](auto& o) {
     o.code = "rs";
     o.step_deadline = "50ms";
@@ -119,7 +119,7 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
     o.code = "rs";
     o.tolerate = 3;
   });
-  refused("`parts` 3: the answers of `code` none", [](auto& o) { o.parts = 3; });
+  refused("`parts` 3: the answers of `code` auto", [](auto& o) { o.parts = 3; });
   refused("`code` short `tolerate` 1 `parts` 2", [](auto& o) { o.code = "short"; });
   refused("`parts` 33: at most 32", [](auto& o) {
     o.code = "short";

@@ -132,9 +132,9 @@ TEST(ResumeOptions, ThatMeanNothingAreRefused) {
   EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT);
   EXPECT_THAT(motley_last_error(), HasSubstr("`resume_step` 6"));
   options = SmallJob();
-  options.given = 4;
+  options.given = 8;
   EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT);
-  EXPECT_THAT(motley_last_error(), HasSubstr("`given` 0x4"));
+  EXPECT_THAT(motley_last_error(), HasSubstr("`given` 0x8"));
   EXPECT_EQ(job, nullptr);
 }
 
