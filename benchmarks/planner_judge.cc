@@ -146,11 +146,15 @@ Result<JudgedCase> JudgePlanner(const PlannerCase& made, const SimulatedSteps& s
     tried.push_back({planned.candidate, seconds});
     least = std::min(least, seconds);
   }
-  if (tried.empty()) return Status::NotFound("no job can run on this cluster");
+  // As --code auto: of the schemes that it may choose, the one that is planned to be fastest.
+  const auto choice = std::find_if(tried.begin(), tried.end(), [](const Tried& each) {
+    return JobSchemeOf(each.candidate.scheme) != nullptr;
+  });
+  if (choice == tried.end()) return Status::NotFound("no job can run on this cluster");
   JudgedCase judged;
   judged.best_seconds = std::numeric_limits<double>::infinity();
   for (Tried& each : tried) {
-    const bool chosen = &each == &tried.front();
+    const bool chosen = &each == &*choice;
     if (each.seconds > kWithin * least && !chosen && each.candidate.copies > 1) continue;
     MOTLEY_ASSIGN_OR_RETURN(each.seconds, SimulatedSeconds(made, each.candidate, steps, seed));
     const double placing = made.truth.data_seconds * (each.candidate.copies - 1);
