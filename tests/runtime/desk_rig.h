@@ -67,13 +67,13 @@ class DeskRig : public TestRig, public testing::Test {
   // Control messages that lie in the transport, in the order they were sent.
   template <typename Message>
   std::vector<Message> Said() const {
+    constexpr wire::Body kBody = wire::BodyUnionTraits<Message>::enum_value;
+    static_assert(kBody != wire::Body::NONE);  // As it is, without a word, of a table.
     std::vector<Message> found;
     for (const auto& [id, message] : transport.held) {
       if (message.header.kind != FrameKind::kControl) continue;
       const auto control = DecodeControl(message.bytes).value();
-      if (control.body.type != wire::BodyUnionTraits<typename Message::TableType>::enum_value) {
-        continue;
-      }
+      if (control.body.type != kBody) continue;
       found.push_back(*static_cast<const Message*>(control.body.value));
     }
     return found;
