@@ -91,7 +91,7 @@ Result<Ranking> PlanRound::Rank() const {
 
 Candidate PlanRound::Best(const Ranking& ranking) const {
   const PlannedScheme* best = &ranking.schemes.front();
-  const double enough = (1 + kAsMuch) * best->Total();
+  const double enough = best->Total() + std::max(kAsMuch * best->Total(), kLeastGainSeconds);
   for (const PlannedScheme& planned : ranking.schemes) {
     const bool serves = planned.refused.empty() && planned.exact && planned.Total() <= enough;
     if (serves && planned.candidate.copies < best->candidate.copies) best = &planned;

@@ -192,7 +192,10 @@ std::optional<Candidate> ReDecide(const Candidate& current, const Ranking& ranki
     const double gain = running->cost.expected - planned.cost.expected;
     const double moving = SwitchSeconds(current, planned.candidate, cluster);
     const double gained = gain * static_cast<double>(cluster.remaining_steps) - kPayBack * moving;
-    if (gain < kHysteresis * running->cost.expected || gained <= most) continue;
+    const bool copies = planned.candidate.copies > current.copies;
+    const double least =
+        std::max(kHysteresis * running->cost.expected, copies ? kLeastGainSeconds : 0);
+    if (gain < least || gained <= most) continue;
     best = planned.candidate;
     most = gained;
   }
