@@ -157,8 +157,8 @@ class JobObserver {
   // or, with `so_far`, these in all.
   virtual void OnComputed(StepId, WorkerId, uint64_t /*samples*/, Duration /*compute*/,
                           bool /*so_far*/, Time) {}
-  // With JobOptions::measure_links. So many bytes of a worker's vector came within `time`; a word
-  // went to a worker and back in `time`, behind so many bytes of parameters (0: ahead of them).
+  // With JobOptions::measure_links. So many bytes of a worker's vector and headers came in `time`;
+  // a word went to a worker and back in `time`, behind so many bytes of parameters (0: ahead).
   virtual void OnVectorReceived(StepId, WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
   virtual void OnRoundTrip(WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
   // `gradient`: the decoded sum (VectorLength floats), before the update; `parameters` of version

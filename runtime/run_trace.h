@@ -8,8 +8,8 @@
 //
 // A line is one worker's part of one step, in any order, each pair at most once; who computed
 // nothing in a step has none. compute_seconds are those of its device for all of the samples;
-// vector_bytes of its vector (behind the first slice) came within vector_seconds, both empty where
-// that was not seen. Lines that begin with # are left out.
+// vector_bytes of its vector (behind the first slice, with frames' headers) came within
+// vector_seconds, both empty where that was not seen. Lines that begin with # are left out.
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,7 @@ void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
     incoming.vector_bytes = 0;
     return;
   }
-  incoming.vector_bytes += header.length;
+  incoming.vector_bytes += kHeaderSize + header.length;
   if (header.offset + header.length / sizeof(float) < header.total) return;
   observer_.OnVectorReceived(header.step, worker, incoming.vector_bytes,
                              now - incoming.vector_began, now);
