@@ -203,11 +203,13 @@ void AdaptiveStep::On(const StepWorkerLost& event) {
   Worker& worker = workers_[event.worker];
   if (!worker.live) return;
   worker.live = false;
-  for (size_t i = worker.spent; i < worker.list.size(); ++i) {
-    orphans_.push_back(worker.list[i]);
-    const WorkerId to = std::exchange(asked_for_[worker.list[i]], kNobody);
-    if (to != kNobody) --workers_[to].incoming;
+  // What it was asked for nobody gets from it, be it covered by a vector meanwhile or not.
+  for (const std::vector<PartitionId>& asked : worker.asks) {
+    for (const PartitionId p : asked) {
+      --workers_[std::exchange(asked_for_[p], kNobody)].incoming;
+    }
   }
+  orphans_.insert(orphans_.end(), worker.list.begin() + worker.spent, worker.list.end());
   leased_ -= worker.list.size() - worker.spent;
   worker.list.resize(worker.spent);
   worker.asks.clear();

@@ -253,6 +253,28 @@ TEST_F(ByHand, WhoJoinsLateIsGivenWhatOthersHaveNotBegun) {
   EXPECT_THAT(Leased(2), testing::ElementsAre(4));
 }
 
+// It is asked for what it is just sending, is silent from then on and given up: who was to get that
+// waits for nothing, and is told to send what it has.
+TEST_F(ByHand, NobodyWaitsForWhatTheLostWasAskedForAndHadSent) {
+  const auto entries = static_cast<uint32_t>(Leased(1).size());
+  policy_->Join(2, {0.01, 0, 0.001, 0, true}, 0.02, said_);
+  const auto own = static_cast<uint32_t>(Leased(2).size());
+  ASSERT_GT(own, 0U);
+  const auto asked = std::find_if(said_.begin(), said_.end(), [](const StepCommand& command) {
+    const auto* revoke = std::get_if<RevokeList>(&command);
+    return revoke != nullptr && revoke->worker == 1;
+  });
+  ASSERT_NE(asked, said_.end());
+  Tell(VectorArrived{1, entries}, 0.021);
+  Tell(StepWorkerLost{1}, 0.03);
+  Tell(ListProgress{2, own}, 0.04);
+  Tell(StepTick{}, 0.06);
+  EXPECT_TRUE(std::any_of(said_.begin(), said_.end(), [](const StepCommand& command) {
+    const auto* send = std::get_if<SendVector>(&command);
+    return send != nullptr && send->worker == 2;
+  }));
+}
+
 TEST_F(ByHand, SomebodyNobodyKnewMayJoin) {
   policy_->Join(7, {0.1, 0, 0.001, 0, true}, 0.01, said_);
   EXPECT_EQ(policy_->Owes(7), 0U);
