@@ -67,8 +67,9 @@ Result<Ranking> RankTried(std::vector<PlannedScheme> tried, uint32_t partitions)
 // were. Codes have placements of their own.
 double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCluster& cluster);
 
-// What copies must gain in a step: so much does the server's own work on more messages take, which
-// the step model does not have (seen: 1.5 ms a step instead of 0.8 ms, where it foresaw a gain).
+// What copies must gain in a step: the server's own work on messages, and workers that share
+// processors, are not in the step model (seen: 1.5 ms a step instead of 0.8 ms, where it foresaw a
+// gain).
 constexpr double kLeastGainSeconds = 2e-3;
 
 // The scheme to change to while `current` runs: nothing unless it gains at least a tenth of a step,

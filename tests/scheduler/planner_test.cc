@@ -199,6 +199,15 @@ TEST(ReDecide, ChangesOnlyForAGainThatPaysBack) {
   EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.5), cluster), (Candidate{"adaptive", 2}));
 }
 
+TEST(ReDecide, MoreCopiesHaveToGainMoreThanMessagesMayCost) {
+  PlannedCluster cluster;
+  cluster.remaining_steps = 1000;
+  const Candidate plain = {"proportional", 1}, copies = {"adaptive", 2};
+  EXPECT_EQ(ReDecide(plain, TwoSchemes(0.004, 0.0025), cluster), std::nullopt);
+  EXPECT_EQ(ReDecide(plain, TwoSchemes(0.006, 0.0035), cluster), copies);
+  EXPECT_EQ(ReDecide(copies, TwoSchemes(0.0025, 0.004), cluster), plain);
+}
+
 TEST(ReDecide, LeavesASchemeThatCannotGoOn) {
   Ranking ranking = TwoSchemes(1, 5);
   ranking.schemes[1].refused = "no room";
