@@ -235,31 +235,27 @@ void ObservedCluster::FollowChange(WorkerId worker) {
   ++changes_;
 }
 
-double ObservedCluster::PooledSlow() const {
-  double steps = kSlowBeliefSteps, slow = kSlowBelief * kSlowBeliefSteps;
+// What all workers show together, drawn towards a belief that is worth so many of their counts.
+double ObservedCluster::Pooled(double belief, double worth, double Seen::*sum,
+                               double Seen::*count) const {
+  double sums = belief * worth, counts = worth;
   for (const Seen& seen : seen_) {
-    steps += seen.steps;
-    slow += seen.slow;
+    sums += seen.*sum;
+    counts += seen.*count;
   }
-  return slow / steps;
+  return sums / counts;
+}
+
+double ObservedCluster::PooledSlow() const {
+  return Pooled(kSlowBelief, kSlowBeliefSteps, &Seen::slow, &Seen::steps);
 }
 
 double ObservedCluster::PooledFactor() const {
-  double steps = kFactorBeliefSteps, sum = kFactorBelief * kFactorBeliefSteps;
-  for (const Seen& seen : seen_) {
-    steps += seen.slow;
-    sum += seen.factors;
-  }
-  return sum / steps;
+  return Pooled(kFactorBelief, kFactorBeliefSteps, &Seen::factors, &Seen::slow);
 }
 
 double ObservedCluster::PooledOff() const {
-  double measured = kOffBeliefSteps, off = kOffBelief * kOffBeliefSteps;
-  for (const Seen& seen : seen_) {
-    measured += seen.measured;
-    off += seen.off;
-  }
-  return off / measured;
+  return Pooled(kOffBelief, kOffBeliefSteps, &Seen::off, &Seen::measured);
 }
 
 double ObservedCluster::SlowPart(WorkerId worker) const {

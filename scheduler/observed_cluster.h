@@ -73,6 +73,7 @@ class ObservedCluster {
   void SawData(const Seen& seen);
   void Count(WorkerId worker, double factor);
   void FollowChange(WorkerId worker);
+  double Pooled(double belief, double worth, double Seen::*sum, double Seen::*count) const;
   double PooledSlow() const;
   double PooledFactor() const;
   double PooledOff() const;
