@@ -2,6 +2,7 @@
 #include "cli/command_line.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -80,6 +81,17 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   return text;
 }
 
+// Of the first argument like --out=, to which CLI11 would give the next one; empty: there is none.
+std::string EmptyValue(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with("--") || word.find('=') + 1 != word.size()) continue;
+    return fmt::format("{} has no value: give it one, or leave it out.",
+                       word.substr(0, word.size() - 1));
+  }
+  return "";
+}
+
 int UsageError(const CLI::App& app, const std::string& what) {
   std::string text = UnknownArgument(app);
   for (const CLI::App* sub : app.get_subcommands()) {
@@ -117,6 +129,10 @@ int RunCommandLine(int argc, char** argv) {
       "motley COMMAND --help tells more.\n"
       "Exit codes: 0 all is well, 1 failure, 2 usage, 3 not found, 4 unavailable or too late,\n"
       "5 no permission, 6 conflict, 128 + N stopped by signal N");
+  if (const std::string empty = EmptyValue(argc, argv); !empty.empty()) {
+    Warn(empty);
+    return kExitUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -106,7 +106,9 @@ void AddModelFlags(CLI::App* app, JobFlags& flags) {
   AddValue(app, "--lr", flags.learning_rate, "RATE", "Learning rate")
       ->check(Fits<double>([](double rate) { return rate != 0; }, "a learning rate above 0"))
       ->group(group);
-  AddValue(app, "--l2", flags.l2, "WEIGHT", "L2 regularisation")->group(group);
+  AddValue(app, "--l2", flags.l2, "WEIGHT", "L2 regularisation")
+      ->check(Fits<double>([](double) { return true; }, "a weight of at least 0"))
+      ->group(group);
   AddValue(app, "--batch", flags.batch, "N", "Samples per step")
       ->transform(Within(1U, kMostCount))
       ->group(group);
@@ -339,6 +341,7 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
       ->add_option("--timeline-step", flags.timeline_step,
                    "Which, from 0; default: the one that took longest")
       ->type_name("N")
+      ->transform(Within(uint64_t{0}, uint64_t{1} << 40))
       ->needs(timeline)
       ->group("Output");
   simulate->final_callback([simulate, &given = flags.given] {

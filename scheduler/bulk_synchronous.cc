@@ -28,10 +28,15 @@ Status CheckBulkOptions(const SchedulerOptions& options) {
                                                options.steps, options.first_step));
   }
   if (options.batch == 0) return Status::InvalidArgument("the batch must have at least one sample");
-  if (options.partitions < options.workers || options.partitions > kMaxPartitions) {
+  if (options.partitions < options.workers) {
     return Status::InvalidArgument(
-        fmt::format("{} partitions for {} workers: it takes from one per worker to {}",
-                    options.partitions, options.workers, kMaxPartitions));
+        fmt::format("{} workers, and the samples are cut into {} partitions, for all of the job's "
+                    "life: use at most {} workers",
+                    options.workers, options.partitions, options.partitions));
+  }
+  if (options.partitions > kMaxPartitions) {
+    return Status::InvalidArgument(
+        fmt::format("{} partitions: at most {} are possible", options.partitions, kMaxPartitions));
   }
   if (options.code != "none" && options.tolerate >= options.workers) {
     return Status::InvalidArgument(

@@ -5,6 +5,7 @@
 import gzip
 import json
 import os
+import pathlib
 import resource
 import socket
 import subprocess
@@ -81,6 +82,11 @@ class Errors(ProgramTest):
         self.train(2, ["foo"], "--listen", "foo")
         self.train(2, ["rate"], "--lr", "-1")
         self.train(2, ["rate"], "--lr", "0")
+        self.train(2, ["--l2: much is not a weight"], "--l2", "much")
+
+    def test_a_flag_without_its_value_takes_no_other_flag_for_it(self):
+        self.train(2, ["--out has no value"], "--out=", "--json")
+        self.assertFalse(pathlib.Path("--json").exists())
 
     def test_flags_that_mean_nothing_alone_or_together(self):
         self.train(2, ["--epochs and --steps cannot both be given"], "--epochs", "1")
@@ -106,6 +112,12 @@ class Errors(ProgramTest):
         self.assertIn("step 2 (the newest; others with --step)", shown)
         shown = self.run_program("checkpoint", "verify", folder, "--step", 2).stdout
         self.assertIn("step 2 as 4+2", shown)
+
+    def test_a_job_goes_on_with_as_many_workers_as_it_has_partitions(self):
+        folder = self.folder / "many"
+        self.run_program("train", "--data", self.data, "--steps", 2, "--checkpoint", folder)
+        self.refuse(2, ["at most 64 workers"], "train", "-q", "--data", self.data, "--steps", 3,
+                    "--resume", folder, "--workers", 65)
 
     def test_a_folder_without_checkpoints(self):
         empty = self.folder / "empty"

@@ -37,7 +37,8 @@ TEST(CodedStart, OptionsThatCannotWorkSayWhatToChange) {
   EXPECT_THAT(MakeError(options).message(), HasSubstr("tolerate at most 3"));
   options = Options(4);
   options.partitions = 3;
-  EXPECT_THAT(MakeError(options).message(), HasSubstr("3 partitions for 4 workers"));
+  EXPECT_THAT(MakeError(options).message(),
+              HasSubstr("4 workers, and the samples are cut into 3 partitions"));
   options = Options(0);
   EXPECT_THAT(MakeError(options).message(), HasSubstr("at least one worker"));
   options = Options(2);
