@@ -11,16 +11,23 @@ namespace {
 
 std::atomic<motley_job*> stoppable{nullptr};
 std::atomic<int> caught_signal{0};
+std::atomic<bool> hears_hangup{false};
+
+bool IgnoresHangup() {
+  struct sigaction now {};
+  sigaction(SIGHUP, nullptr, &now);
+  return now.sa_handler == SIG_IGN;
+}
 
 void SetHandlers(void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaddset(&action.sa_mask, SIGINT);
-  sigaddset(&action.sa_mask, SIGTERM);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&action.sa_mask, number);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  if (hears_hangup) sigaction(SIGHUP, &action, nullptr);
 }
 
 void OnSignal(int number) {
@@ -35,6 +42,7 @@ void OnSignal(int number) {
 
 void StopSignals::Arm(motley_job* job) {
   stoppable = job;
+  hears_hangup = !IgnoresHangup();  // Under nohup a job outlives its terminal.
   SetHandlers(OnSignal);
 }
 

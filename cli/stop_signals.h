@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGINT and SIGTERM end a job in good order; a second one ends the program at once.
+// SIGINT, SIGTERM and, unless it is ignored, SIGHUP (the terminal is gone) end a job in good order;
+// a second one ends the program at once.
 #pragma once
 
 #include "motley/motley.h"

@@ -28,8 +28,11 @@ int RunWorker(const WorkerFlags& flags) {
   if (const motley_status made = job.Create(options); made != MOTLEY_OK) {
     return FailOfLibrary(made);
   }
-  // Ctrl-C reaches the whole group; the parent decides what it means.
-  if (child) signal(SIGINT, SIG_IGN);
+  // Ctrl-C and the end of the terminal reach the whole group; the parent decides what they mean.
+  if (child) {
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+  }
   const motley_status status = motley_job_run(job.get());
   // The server says to people why a worker of its own went; this end only gives the exit code.
   if (status == MOTLEY_OK || (child && status != MOTLEY_RESOURCE)) return ExitCodeOf(status);

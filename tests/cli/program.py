@@ -99,12 +99,14 @@ class ProgramTest(unittest.TestCase):
     def run_json(self, *arguments):
         return json.loads(self.run_program(*arguments, "--json").stdout)
 
-    def start_training(self, steps=100000):
-        """A run of three workers in the background, too long to end by itself."""
+    def start_training(self, steps=100000, hangup=signal.SIG_DFL):
+        """A run of three workers in the background, too long to end by itself. `hangup`: what
+        whoever starts it does with SIGHUP."""
         process = subprocess.Popen(
             [PROGRAM, "train", "--data", str(self.data), "--steps", str(steps),
              "--worker-speeds", "1,1,1"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup))
         self.addCleanup(self.end, process)
         return process
 

@@ -267,6 +267,28 @@ class Processes(ProgramTest):
         self.assertIn("of 300 steps", errors)
         self.assertFalse(any(map(alive, pids)))
 
+    def test_training_whose_terminal_closes_ends_in_good_order(self):
+        process = self.start_training(steps=10**6)
+        pids = self.workers_of(process)
+        wait_until(lambda: process.poll() is not None or catches(process.pid, signal.SIGHUP),
+                   "the end of the terminal would be heard")
+        for pid in pids + [process.pid]:  # As the kernel tells all that a terminal started.
+            os.kill(pid, signal.SIGHUP)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 128 + signal.SIGHUP)
+        self.assertNotIn("lost", errors)
+        self.assertFalse(any(map(alive, pids)))
+
+    def test_training_under_nohup_outlives_its_terminal(self):
+        process = self.start_training(steps=10**6, hangup=signal.SIG_IGN)
+        self.workers_of(process)
+        wait_until(lambda: process.poll() is not None or catches(process.pid, signal.SIGINT),
+                   "signals are heard")
+        self.assertFalse(catches(process.pid, signal.SIGHUP))
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 130)
+
     def test_second_signal_ends_all_at_once(self):
         process = self.start_training()
         pids = self.workers_of(process)
