@@ -84,7 +84,7 @@ Result<std::unique_ptr<CheckpointFolder>> CheckpointFolder::Open(Loop& loop,
     MOTLEY_ASSIGN_OR_RETURN(made->store_, OpenFileStore(folder, MissingFolder::kCreate));
     MOTLEY_RETURN_IF_ERROR(CheckBelongs(*made->store_, resumed != nullptr ? resumed->run : 0,
                                         resumed != nullptr ? resumed->step : 0));
-    made->disk_ = MakeThreadDisk(loop, *made->store_);
+    MOTLEY_ASSIGN_OR_RETURN(made->disk_, MakeThreadDisk(loop, *made->store_));
     return Status::Ok();
   };
   MOTLEY_RETURN_IF_ERROR(open().WithContext("`checkpoint` " + folder));

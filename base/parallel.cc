@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -25,17 +27,28 @@ class ThreadParallelFor final : public ParallelFor {
 
   void For(size_t count, size_t grain, const Body& body) override {
     std::atomic<size_t> next{0};
+    std::exception_ptr thrown;  // First of them: where memory ends, the caller is to know.
+    std::once_flag threw;
     auto run = [&] {
-      for (size_t begin = next.fetch_add(grain); begin < count; begin = next.fetch_add(grain)) {
-        body(begin, std::min(count, begin + grain));
+      try {
+        for (size_t begin = next.fetch_add(grain); begin < count; begin = next.fetch_add(grain)) {
+          body(begin, std::min(count, begin + grain));
+        }
+      } catch (...) {
+        std::call_once(threw, [&] { thrown = std::current_exception(); });
+        next = count;
       }
     };
     std::vector<std::thread> helpers;
-    for (size_t i = 1; i < std::min(threads_, (count + grain - 1) / grain); ++i) {
-      helpers.emplace_back(run);
+    try {
+      for (size_t i = 1; i < std::min(threads_, (count + grain - 1) / grain); ++i) {
+        helpers.emplace_back(run);
+      }
+    } catch (const std::exception&) {  // The system gives no more; fewer do the same.
     }
     run();
     for (std::thread& helper : helpers) helper.join();
+    if (thrown) std::rethrow_exception(thrown);
   }
   size_t threads() const override { return threads_; }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/link_probe.h"
 
+#include <fmt/format.h>
+
 #include <future>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -67,13 +70,20 @@ Result<LinkProbe> ProbeLink(const LinkProbeOptions& options) {
 Result<LinkProbe> ProbeLocalLink(double seconds) {
   std::promise<Result<std::string>> address;
   std::unique_ptr<ProbeServer> server;
-  std::thread thread([&] {
+  const auto serve = [&] {
     auto made = ProbeServer::Listen("127.0.0.1:0", kLocalToken);
     if (made.ok()) server = std::move(*made);
     const bool ok = server != nullptr;
     address.set_value(ok ? Result<std::string>(server->address()) : made.status());
     if (ok) server->Run();
-  });
+  };
+  std::thread thread;
+  try {
+    thread = std::thread(serve);
+  } catch (const std::system_error& error) {
+    return Status::Resource(
+        fmt::format("cannot start a thread for the link's other end: {}", error.what()));
+  }
   const Result<std::string> at = address.get_future().get();
   Result<LinkProbe> probe =
       at.ok() ? ProbeLink({.server = *at, .token = kLocalToken, .seconds = seconds}) : at.status();

@@ -4,7 +4,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <exception>
+#include <new>
+
 #include "cli/command_line.h"
+#include "cli/exit_code.h"
 
 namespace {
 
@@ -21,5 +26,13 @@ void OpenMissingStreams() {
 int main(int argc, char** argv) {
   OpenMissingStreams();
   signal(SIGPIPE, SIG_IGN);  // A closed peer or reader is an error value, not the end.
-  return motley::RunCommandLine(argc, argv);
+  try {
+    return motley::RunCommandLine(argc, argv);
+  } catch (const std::bad_alloc&) {
+    // Words that take no memory.
+    fputs("motley: not enough memory: use fewer workers, a smaller model or less data\n", stderr);
+  } catch (const std::exception& error) {
+    fprintf(stderr, "motley: an exception: %s. This is a bug of motley\n", error.what());
+  }
+  return motley::kExitFailure;
 }

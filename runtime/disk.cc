@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/disk.h"
 
+#include <fmt/format.h>
+
 #include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -104,8 +107,13 @@ class ThreadDisk final : public Disk {
 
 }  // namespace
 
-std::unique_ptr<Disk> MakeThreadDisk(Loop& loop, Store& store) {
-  return std::make_unique<ThreadDisk>(loop, store);
+Result<std::unique_ptr<Disk>> MakeThreadDisk(Loop& loop, Store& store) {
+  try {
+    return std::unique_ptr<Disk>(std::make_unique<ThreadDisk>(loop, store));
+  } catch (const std::system_error& error) {
+    return Status::Resource(
+        fmt::format("cannot start a thread that writes files: {}", error.what()));
+  }
 }
 
 }  // namespace motley

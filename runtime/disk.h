@@ -30,6 +30,7 @@ class Disk {
 };
 
 // One thread of its own. `loop` and `store` outlive it; nobody else uses the store meanwhile.
-std::unique_ptr<Disk> MakeThreadDisk(Loop& loop, Store& store);
+// kResource: the system gives no thread.
+Result<std::unique_ptr<Disk>> MakeThreadDisk(Loop& loop, Store& store);
 
 }  // namespace motley

@@ -21,9 +21,30 @@ std::unique_ptr<ParallelFor> MakeTbbParallelFor(size_t threads) {
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <exception>
+#include <latch>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 namespace motley {
 namespace {
+
+// Whether the system gives `count` threads at once, as limits of processes and memory allow.
+bool CanStart(size_t count) {
+  std::latch all_asked(1);
+  std::vector<std::thread> started;
+  bool can = true;
+  try {
+    started.reserve(count);
+    while (started.size() < count) started.emplace_back([&] { all_asked.wait(); });
+  } catch (const std::exception&) {
+    can = false;
+  }
+  all_asked.count_down();
+  for (std::thread& thread : started) thread.join();
+  return can;
+}
 
 class TbbParallelFor final : public ParallelFor {
  public:
@@ -35,18 +56,27 @@ class TbbParallelFor final : public ParallelFor {
     const size_t blocks = count / grain + (count % grain != 0);
     if (blocks == 0) return;
     if (blocks == 1) return body(0, count);
-    arena_.execute([&] {
-      tbb::parallel_for(size_t{0}, blocks, [&](size_t block) {
-        const size_t begin = block * grain;
-        body(begin, begin + std::min(grain, count - begin));
-      });
-    });
+    const auto run = [&](size_t block) {
+      const size_t begin = block * grain;
+      body(begin, begin + std::min(grain, count - begin));
+    };
+    if (MayUseThreads()) return arena_.execute([&] { tbb::parallel_for(size_t{0}, blocks, run); });
+    for (size_t block = 0; block < blocks; ++block) run(block);
   }
   size_t threads() const override { return threads_; }
 
  private:
   static constexpr size_t kMostThreads = 256;
+
+  // Asked just before TBB starts its threads: it ends the program where it is given none.
+  bool MayUseThreads() {
+    std::call_once(asked_, [this] { may_use_threads_ = CanStart(threads_ - 1); });
+    return may_use_threads_;
+  }
+
   const size_t threads_;
+  std::once_flag asked_;
+  bool may_use_threads_ = false;  // Once asked.
   // Lets an arena have more threads than there are processors. The smallest of all such limits
   // holds, so every arena sets the same.
   tbb::global_control limit_{tbb::global_control::max_allowed_parallelism, kMostThreads};

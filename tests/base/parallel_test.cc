@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,17 @@ TEST(ParallelFor, RangesHaveTheGrainSaveTheLast) {
   const auto cuts = Cuts(*MakeSerialParallelFor(), 10, 4);
   const std::vector<std::pair<size_t, size_t>> expected = {{0, 4}, {4, 8}, {8, 10}};
   EXPECT_EQ(cuts, expected);
+}
+
+TEST(ParallelFor, WhatIsThrownOnAHelperReachesTheCaller) {
+  const auto parallel = MakeThreadParallelFor(4);
+  const auto caller = std::this_thread::get_id();
+  EXPECT_THROW(parallel->For(1000, 1,
+                             [&](size_t begin, size_t) {
+                               const bool last = begin == 999;
+                               if (last || std::this_thread::get_id() != caller) throw begin;
+                             }),
+               size_t);
 }
 
 TEST(ParallelFor, CallsMayComeFromSeveralThreadsAtOnce) {

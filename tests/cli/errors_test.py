@@ -11,7 +11,7 @@ import socket
 import subprocess
 import unittest
 
-from program import PATIENCE_S, PROGRAM, ProgramTest, write_samples
+from program import PATIENCE_S, PROGRAM, SANITIZED, ProgramTest, write_samples
 
 
 class Errors(ProgramTest):
@@ -148,6 +148,28 @@ class Errors(ProgramTest):
                 told += 1
                 self.assertIn("too many open files", done.stderr.lower(), limit)
         self.assertGreaterEqual(told, 5)
+
+    def test_too_little_memory_is_told_by_any_limit(self):
+        if SANITIZED:
+            self.skipTest("sanitizers need all addresses there are")
+        simulated = ["simulate", "--workers", "64", "--steps", "20", "--model", "mlp:500"]
+        training = ["train", "--data", str(self.data), "--steps", "2", "--model", "mlp:1000,1000",
+                    "--checkpoint", str(self.folder / "little")]
+        told = 0
+        for command, limits in ((simulated, (26, 40)),
+                                (["codes", "--workers", "2000", "--code", "rs"], (26, 60)),
+                                (training, (26, 32, 36))):
+            for mebibytes in limits:
+                limit = mebibytes << 20
+                done = subprocess.run(
+                    [PROGRAM] + command, text=True, capture_output=True, timeout=PATIENCE_S,
+                    stdin=subprocess.DEVNULL,
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+                said = f"{command[0]} with {mebibytes} MiB: {done.stderr}"
+                self.assertIn(done.returncode, (0, 1, 4), said)
+                self.assertNotIn("bug of motley", done.stderr, said)
+                told += done.returncode != 0
+        self.assertGreaterEqual(told, 3)
 
     def test_port_in_use(self):
         with socket.socket() as taken:

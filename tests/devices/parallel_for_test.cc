@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/sanitizer.h"
 #include "devices/cpu/cpu_device.h"
 
 namespace motley {
@@ -87,6 +91,27 @@ TEST_P(ParallelForTest, SeveralThreadsMayCallAtOnce) {
 TEST_P(ParallelForTest, TellsItsNumberOfThreads) {
   EXPECT_EQ(parallel_->threads(), GetParam().threads);
 }
+
+#if !MOTLEY_ADDRESS_SANITIZER && !MOTLEY_THREAD_SANITIZER  // They take all addresses there are.
+// 0: every range was visited though no thread can be started.
+int RunWithoutRoomForThreads(ParallelFor& parallel) {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + (4 << 20);
+  const rlimit taken{bytes, bytes};
+  if (setrlimit(RLIMIT_AS, &taken) != 0) return 2;
+  std::atomic<size_t> sum{0};
+  for (int turn = 0; turn < 3; ++turn) {
+    parallel.For(1000, 10, [&](size_t begin, size_t end) { sum += end - begin; });
+  }
+  return sum == 3000 ? 0 : 1;
+}
+
+TEST_P(ParallelForTest, DoesTheWorkAloneWhereNoThreadCanBeStarted) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // No stack of an earlier thread is left there.
+  EXPECT_EXIT(_exit(RunWithoutRoomForThreads(*parallel_)), testing::ExitedWithCode(0), "");
+}
+#endif
 
 INSTANTIATE_TEST_SUITE_P(
     All, ParallelForTest,

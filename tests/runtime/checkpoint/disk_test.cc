@@ -17,7 +17,7 @@ namespace {
 TEST(ThreadDisk, WorksElsewhereAndIsDoneOnTheLoop) {
   auto loop = std::move(*UvLoop::Create());
   SimStore store(1);
-  const auto disk = MakeThreadDisk(*loop, store);
+  const std::unique_ptr<Disk> disk = std::move(*MakeThreadDisk(*loop, store));
   const auto loop_thread = std::this_thread::get_id();
   std::vector<int> order;
   for (int i = 0; i < 5; ++i) {
@@ -46,7 +46,8 @@ TEST(ThreadDisk, RefusesWhenTooMuchWaits) {
   std::promise<void> gate;
   std::vector<StatusCode> codes;
   const auto wait = [&](Status status) { codes.push_back(status.code()); };
-  const auto disk = MakeThreadDisk(*loop, store);  // Last: its end waits for what uses the others.
+  const std::unique_ptr<Disk> disk =
+      std::move(*MakeThreadDisk(*loop, store));  // Last: its end waits for what uses the others.
   disk->Submit(
       [&](Store&) {
         started.set_value();
@@ -76,7 +77,7 @@ TEST(ThreadDisk, TellsEverybodyWhenItCloses) {
   std::vector<StatusCode> codes;
   auto held = std::make_shared<int>(1);
   {
-    const auto disk = MakeThreadDisk(*loop, store);
+    const std::unique_ptr<Disk> disk = std::move(*MakeThreadDisk(*loop, store));
     const auto note = [&](Status status) { codes.push_back(status.code()); };
     disk->Submit(
         [&](Store&) {
