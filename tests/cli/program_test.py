@@ -61,9 +61,8 @@ class Training(ProgramTest):
         result = self.check_disturbed("multi-message", "--workers", 4, "--fault",
                                       "slow:0@step=8,5x")
         self.assertEqual(result["code"], "multi-message")
-        # Several answers per worker and step; copies that were not needed are not late ones.
+        # Several answers per worker and step.
         self.assertGreater(sum(w["steps_in_time"] for w in result["workers"]), 4 * 30)
-        self.assertGreaterEqual(result["workers"][2]["late"], 1)
 
     def test_a_slow_a_paused_and_a_killed_worker_change_nothing_with_adaptive(self):
         result = self.check_disturbed("adaptive", "--workers", 4, "--fault", "slow:0@step=8,5x")
