@@ -84,9 +84,9 @@ Status Job::Train() {
       loop_.get());
   JobRequest request = request_;
   if (!request.resume.empty()) {
-    MOTLEY_ASSIGN_OR_RETURN(
-        const auto saved,
-        LoadResume(request, [&](const std::string& text) { events.OnNotice(text); }));
+    MOTLEY_ASSIGN_OR_RETURN(const auto saved, LoadResume(request, [&](const std::string& text) {
+                              events.OnNotice(text);
+                            }));
     MOTLEY_RETURN_IF_ERROR(TakeUp(*saved, request));
     MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
     plan_->job.resume = saved;

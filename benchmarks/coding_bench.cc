@@ -275,10 +275,9 @@ Result<BenchLine> EncodeLine(const BenchOptions& options, Field field, size_t te
 Result<std::vector<BenchLine>> BenchStreamDecode(const BenchOptions& options) {
   const size_t length = (options.full ? 96 : 2) * kSlice;  // Whole slices.
   std::vector<BenchLine> lines;
-  for (const Case& which :
-       {Case{"none", 8, 0}, Case{"repetition", 8, 1}, Case{"repetition", 32, 2},
-        Case{"cyclic", 8, 1}, Case{"heterogeneous", 32, 2}, Case{"rs", 8, 1}, Case{"rs", 32, 2},
-        Case{"short", 8, 1, 2}, Case{"short", 32, 2, 2}}) {
+  for (const Case& which : {Case{"none", 8, 0}, Case{"repetition", 8, 1}, Case{"repetition", 32, 2},
+                            Case{"cyclic", 8, 1}, Case{"heterogeneous", 32, 2}, Case{"rs", 8, 1},
+                            Case{"rs", 32, 2}, Case{"short", 8, 1, 2}, Case{"short", 32, 2, 2}}) {
     MOTLEY_ASSIGN_OR_RETURN(BenchLine line, DecodeLine(options, which, length));
     lines.push_back(std::move(line));
   }

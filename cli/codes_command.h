@@ -13,7 +13,7 @@ struct CodesFlags {
   uint32_t workers = 0;  // 0: not given.
   std::string code = "heterogeneous";
   uint32_t tolerate = 1;
-  uint32_t parts = 0;  // 0: not given.
+  uint32_t parts = 0;       // 0: not given.
   uint32_t partitions = 0;  // 0: chosen.
   uint64_t seed = 7;
   bool json = false;
