@@ -26,10 +26,13 @@ struct Flags {
   uint32_t threads = 1;
   SimulatedSteps steps;
   double most_mean = 5, most_worst = 25;  // Per cent.
-  bool json = false;
+  JudgeWhat judge = JudgeWhat::kPlanner;
+  uint32_t first = 0;  // Cluster.
+  bool explain = false, json = false;
 };
 
 struct Row {
+  uint32_t index = 0;
   PlannerCase made;
   JudgedCase judged;
 };
@@ -131,11 +134,12 @@ Summary Summarise(const std::vector<Row>& rows) {
 std::string Text(const std::vector<Row>& rows, const Summary& summary, const Flags& flags) {
   std::string text = fmt::format(
       "{} clusters, profiles wrong by up to {:.0f} %, judged by the simulator on held-out seeds\n"
-      "the planner's choice takes {:.1f} % longer than the best scheme of each cluster on average "
+      "{} takes {:.1f} % longer than the best scheme of each cluster on average "
       "(at most {:.0f} %), {:.1f} % at worst (at most {:.0f} %, cluster {}: {} instead of {})\n",
-      rows.size(), 100 * kProfileError, 100 * summary.mean, flags.most_mean, 100 * summary.worst,
-      flags.most_worst, summary.worst_index, rows[summary.worst_index].judged.chosen,
-      rows[summary.worst_index].judged.best);
+      rows.size(), 100 * kProfileError,
+      flags.judge == JudgeWhat::kAuto ? "auto" : "the planner's choice", 100 * summary.mean,
+      flags.most_mean, 100 * summary.worst, flags.most_worst, rows[summary.worst_index].index,
+      rows[summary.worst_index].judged.chosen, rows[summary.worst_index].judged.best);
   for (const bool thin : {false, true}) {
     std::vector<Row> part;
     for (const Row& row : rows) {
@@ -156,6 +160,46 @@ std::string Text(const std::vector<Row>& rows, const Summary& summary, const Fla
     text += fmt::format("{:<18}{:>6}{:>8}\n", name, counts.first, counts.second);
   }
   return text + WhereText(rows);
+}
+
+// Of every cluster what was predicted and what came of it, the worst first.
+std::string Explain(const std::vector<Row>& rows) {
+  std::vector<const Row*> order;
+  for (const Row& row : rows) order.push_back(&row);
+  std::stable_sort(order.begin(), order.end(), [](const Row* a, const Row* b) {
+    return a->judged.Excess() > b->judged.Excess();
+  });
+  std::string text;
+  for (const Row* row : order) {
+    const PlannerCase& made = row->made;
+    const PlannedWorker& worker = made.truth.workers.front();
+    const auto n = static_cast<double>(made.truth.workers.size());
+    text += fmt::format(
+        "cluster {}: {} takes {:.1f} % longer than {}\n"
+        "  {} workers {:.1f} x apart, step {:.4g} ms, latency {:.3g} ms, a vector {:.4g} ms and "
+        "its "
+        "own link {:.4g} ms more (all {:.2f} steps), jitter {:.1f} %, {:.4f} stragglers {:.1f} x "
+        "slower and {:.4f} losses a step\n",
+        row->index, row->judged.chosen, 100 * row->judged.Excess(), row->judged.best, n,
+        made.spread, 1e3 * made.step_seconds, 1e3 * made.latency_seconds,
+        1e3 * made.message_seconds, 1e3 * worker.send_seconds,
+        made.message_seconds * n / made.step_seconds, 100 * worker.jitter,
+        worker.slow_probability * n, worker.slow_factor, worker.loss_probability * n);
+    for (const CodeChoice& choice : row->judged.choices) {
+      text += fmt::format("  step {}: {}, tolerates {}: {}\n", choice.step, choice.code,
+                          choice.tolerate, choice.why);
+    }
+    text += fmt::format("  {:<18}{:>12}{:>12}{:>8}{:>12}{:>8}\n", "scheme, copies", "ms a step",
+                        "foreseen", "/ true", "by profile", "/ true");
+    for (const JudgedScheme& scheme : row->judged.schemes) {
+      text += fmt::format("  {:<18}{:>12.4g}{:>12.4g}{:>8.2f}{:>12.4g}{:>8.2f}{}\n", scheme.name,
+                          1e3 * scheme.seconds, 1e3 * scheme.foreseen,
+                          scheme.foreseen / scheme.seconds, 1e3 * scheme.profiled,
+                          scheme.profiled / scheme.seconds, scheme.brief ? "  few steps" : "");
+    }
+    text += "\n";
+  }
+  return text;
 }
 
 std::string Json(const std::vector<Row>& rows, const Summary& summary, const Flags& flags) {
@@ -188,8 +232,10 @@ int Run(const Flags& flags) {
   const auto parallel = MakeThreadParallelFor(flags.threads);
   parallel->For(flags.clusters, 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      rows[i].made = MakePlannerCase(flags.seed, i);
-      Result<JudgedCase> judged = JudgePlanner(rows[i].made, flags.steps, kHeldOut + i);
+      rows[i].index = flags.first + static_cast<uint32_t>(i);
+      rows[i].made = MakePlannerCase(flags.seed, rows[i].index);
+      Result<JudgedCase> judged =
+          JudgeCase(rows[i].made, flags.judge, flags.steps, kHeldOut + rows[i].index);
       if (judged.ok()) {
         rows[i].judged = std::move(*judged);
       } else {
@@ -203,6 +249,7 @@ int Run(const Flags& flags) {
     return 1;
   }
   const Summary summary = Summarise(rows);
+  if (flags.explain) fmt::print("{}", Explain(rows));
   fmt::print("{}", flags.json ? Json(rows, summary, flags) : Text(rows, summary, flags));
   return summary.Passes(flags) ? 0 : 1;
 }
@@ -220,6 +267,14 @@ int Main(int argc, char** argv) {
   app.add_option("--steps", flags.steps.counted, "Simulated steps that count")
       ->check(CLI::Range(8U, 100'000U))
       ->capture_default_str();
+  app.add_option("--first", flags.first, "The first cluster")->capture_default_str();
+  const std::map<std::string, JudgeWhat> whats = {{"planner", JudgeWhat::kPlanner},
+                                                  {"auto", JudgeWhat::kAuto}};
+  app.add_option("--judge", flags.judge,
+                 "What the planner chooses from the profile, or a job with --code auto")
+      ->transform(CLI::CheckedTransformer(whats, CLI::ignore_case));
+  app.add_flag("--explain", flags.explain,
+               "Of every cluster all schemes, predicted and true, the worst cluster first");
   app.add_option("--most-mean", flags.most_mean, "Per cent over the best that count as well chosen")
       ->capture_default_str();
   app.add_option("--most-worst", flags.most_worst, "The same, of the worst cluster")

@@ -2,173 +2,142 @@
 #include "benchmarks/planner_judge.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
-#include <vector>
+#include <utility>
 
-#include "base/random.h"
+#include "coding/gradient_code.h"
 #include "fmt/core.h"
+#include "runtime/job.h"
 #include "scheduler/policies.h"
-#include "sim/sim_cluster.h"
 
 namespace motley {
 namespace {
 
-constexpr uint32_t kFeatures = 2;  // Of samples, whose data travel as they are.
-// Vectors are cut as jobs do, but into no more slices than say how they share the server's link.
-constexpr double kSliceBytes = 1 << 20, kLeastSlices = 4, kMostSlices = 32;
-constexpr double kSocketBytes = 4 << 20;
-constexpr double kLong = 1e7;  // Virtual seconds.
 // At first a scheme runs so many times fewer steps, and again if it was within this of the best.
 constexpr uint32_t kFewer = 4;
 constexpr double kWithin = 1.33;
+const Candidate kPlain = {"proportional", 1};
 
-ClusterProfile ProfileOf(const PlannerCase& made) {
-  ClusterProfile cluster;
-  cluster.name = "grid";
-  cluster.gradient_bytes = static_cast<uint64_t>(made.gradient_bytes);
-  for (const PlannedWorker& planned : made.truth.workers) {
-    WorkerProfile worker;
-    worker.device.samples_per_second = 1 / planned.curve.seconds_per_sample;
-    worker.device.overhead_seconds = planned.curve.overhead_seconds;
-    worker.device.knee_samples = planned.curve.knee_samples;
-    worker.device.jitter = planned.jitter;
-    worker.link.latency_seconds = planned.latency_seconds;
-    worker.link.bytes_per_second =
-        made.gradient_bytes / (planned.message_seconds + planned.send_seconds);
-    cluster.workers.push_back(worker);
-  }
-  return cluster;
-}
-
-// Who is slow, or dies, in which step. A slow one is as it was from the next step on; a dead one
-// comes back within a second.
-std::vector<Fault> FaultsOf(const PlannerCase& made, uint64_t steps, uint64_t seed) {
-  std::vector<Fault> faults;
-  Random random(seed, Stream::kSimulation, 1);
-  std::vector<double> slowed(made.truth.workers.size(), 1);
-  for (StepId step = 1; step < steps; ++step) {
-    for (WorkerId w = 0; w < slowed.size(); ++w) {
-      const PlannedWorker& worker = made.truth.workers[w];
-      const bool slow = random.Chance(worker.slow_probability);
-      const bool dies = random.Chance(worker.loss_probability);
-      const double before = std::exchange(slowed[w], slow && !dies ? worker.slow_factor : 1);
-      if (before != slowed[w]) {
-        faults.push_back(
-            {.kind = Fault::Kind::kSlow, .worker = w, .step = step, .factor = slowed[w] / before});
-      }
-      if (dies) faults.push_back({.kind = Fault::Kind::kKill, .worker = w, .step = step});
-    }
-  }
-  return faults;
-}
-
-SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed) {
-  SimOptions options;
-  options.trainer = SimTrainer::kCostOnly;
-  options.cluster = ProfileOf(made);
-  options.seed = seed;
-  // Buffers let long links be full, as those with which a profile's bandwidth was measured.
-  const LinkProfile& link = options.cluster.workers.front().link;
-  options.socket_buffer_bytes =
-      static_cast<size_t>(std::max(kSocketBytes, 2 * link.latency_seconds * link.bytes_per_second));
-  options.server_bytes_per_second = made.gradient_bytes / made.message_seconds;
-  options.max_virtual_seconds = kLong;
-  options.random_faults.restart = 1;
-  options.random_faults.until_seconds = kLong;
-  options.job.workers = static_cast<uint32_t>(made.truth.workers.size());
-  options.job.batch = static_cast<uint32_t>(made.truth.samples);
-  options.job.steps = steps.skipped + steps.counted;
-  options.job.audit_fraction = 0;
-  const double slices = std::clamp(made.gradient_bytes / kSliceBytes, kLeastSlices, kMostSlices);
-  const auto pairs = static_cast<uint32_t>(made.gradient_bytes / slices / (2 * sizeof(float)));
-  options.job.slice_length = 2 * pairs + 2;
-  options.faults = FaultsOf(made, options.job.steps, seed);
-  return options;
-}
+struct Tried {
+  Candidate candidate;
+  JudgedScheme judged;
+};
 
 std::string NameOf(const Candidate& candidate) {
   return fmt::format("{} {}", candidate.scheme, candidate.copies);
 }
 
-double PerStep(double seconds, const PlannerCase& made) {
-  return seconds / static_cast<double>(made.truth.remaining_steps);
+// Of a job with as many steps as the case says.
+double PerStep(const SimulatedJob& job, const SimulatedSteps& steps, double placing,
+               const PlannerCase& made) {
+  const auto all = static_cast<double>(made.truth.remaining_steps);
+  return (job.learning + job.step * (all - steps.skipped) + placing) / all;
 }
 
-}  // namespace
-
-std::optional<std::string> JobCodeOf(const Candidate& candidate) {
-  const std::string wanted = candidate.scheme == "proportional" ? "none" : candidate.scheme;
-  for (const JobCode& code : JobCodes()) {
-    if (code.name == wanted) return code.name;
-  }
-  return std::nullopt;
+double PlacingSeconds(const Candidate& candidate, const PlannerCase& made) {
+  return made.truth.data_seconds * (candidate.copies - 1);
 }
 
-Result<double> SimulatedSeconds(const PlannerCase& made, const Candidate& candidate,
-                                const SimulatedSteps& steps, uint64_t seed) {
-  const std::optional<std::string> code = JobCodeOf(candidate);
-  if (!code) return Status::NotFound(fmt::format("no job runs {}", candidate.scheme));
-  SimOptions options = OptionsOf(made, steps, seed);
-  options.job.code = *code;
-  options.job.tolerate = candidate.copies - 1;
-  if (*code == "short") {  // As the planner cuts them (scheduler/step_schemes.cc).
-    options.job.tolerate = candidate.copies > 2 ? 1 : 0;
-    options.job.parts = candidate.copies - options.job.tolerate;
-  }
-  const Dataset data = MakeSyntheticDataset(options.job.batch, kFeatures, 0, 1);
-  MOTLEY_ASSIGN_OR_RETURN(const SimResult result, Simulate(options, data, nullptr));
-  if (!result.violations.empty()) return Status::Internal(result.violations.front());
-  MOTLEY_RETURN_IF_ERROR(result.job.status);
-  const auto& seconds = result.job.step_seconds;
-  return std::accumulate(seconds.begin() + steps.skipped, seconds.end(), 0.0) / steps.counted;
-}
-
-Result<JudgedCase> JudgePlanner(const PlannerCase& made, const SimulatedSteps& steps,
-                                uint64_t seed) {
+Result<Ranking> RankOn(const PlannedCluster& cluster, const PlannerCase& made) {
   PlanOptions options;
   MOTLEY_ASSIGN_OR_RETURN(options.partitions,
                           PartitionCount(static_cast<uint64_t>(made.truth.samples),
                                          static_cast<uint32_t>(made.truth.workers.size())));
-  MOTLEY_ASSIGN_OR_RETURN(const Ranking ranking, RankSchemes(made.profile, options));
-  struct Tried {
-    Candidate candidate;
-    double seconds = 0;  // Per step.
-  };
-  std::vector<Tried> tried;
-  double least = std::numeric_limits<double>::infinity();
-  for (const PlannedScheme& planned : ranking.schemes) {
+  return RankSchemes(cluster, options);
+}
+
+Status Run(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed, Tried& tried) {
+  MOTLEY_ASSIGN_OR_RETURN(const SimulatedJob job,
+                          RunOnTruth(made, *JobCodeOf(tried.candidate), steps, seed));
+  tried.judged.seconds = PerStep(job, steps, PlacingSeconds(tried.candidate, made), made);
+  return Status::Ok();
+}
+
+// In the order in which the planner ranks them, given the profile.
+Result<std::vector<Tried>> Predict(const PlannerCase& made) {
+  MOTLEY_ASSIGN_OR_RETURN(const Ranking profiled, RankOn(made.profile, made));
+  MOTLEY_ASSIGN_OR_RETURN(const Ranking foreseen, RankOn(made.truth, made));
+  std::vector<Tried> all;
+  for (const PlannedScheme& planned : profiled.schemes) {
     if (!planned.exact || !planned.refused.empty() || !JobCodeOf(planned.candidate)) continue;
-    MOTLEY_ASSIGN_OR_RETURN(
-        const double seconds,
-        SimulatedSeconds(made, planned.candidate, {steps.skipped, steps.counted / kFewer}, seed));
-    tried.push_back({planned.candidate, seconds});
-    least = std::min(least, seconds);
+    Tried tried;
+    tried.candidate = planned.candidate;
+    tried.judged.name = NameOf(planned.candidate);
+    tried.judged.profiled = planned.Total();
+    for (const PlannedScheme& other : foreseen.schemes) {
+      if (other.candidate == planned.candidate) tried.judged.foreseen = other.Total();
+    }
+    all.push_back(std::move(tried));
+  }
+  if (all.empty()) return Status::NotFound("no job can run on this cluster");
+  return all;
+}
+
+Candidate CandidateOf(const CodeChoice& choice) {
+  for (const JobScheme& scheme : JobSchemes()) {
+    if (choice.code == scheme.code) return {scheme.scheme, choice.tolerate + 1};
+  }
+  return {choice.code, choice.tolerate + 1};
+}
+
+// It begins with leases on single copies, and pays for every change.
+Status RunAuto(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed,
+               JudgedCase& judged) {
+  MOTLEY_ASSIGN_OR_RETURN(SimulatedJob job, RunOnTruth(made, {"auto", 0, 2}, steps, seed));
+  Candidate now = {"adaptive", 1};
+  double moving = 0;
+  for (const CodeChoice& choice : job.choices) {
+    const Candidate next = CandidateOf(choice);
+    moving += SwitchSeconds(now, next, made.truth);
+    now = next;
+  }
+  judged.chosen = NameOf(now);
+  judged.chosen_seconds = PerStep(job, steps, moving, made);
+  judged.choices = std::move(job.choices);
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, const SimulatedSteps& steps,
+                             uint64_t seed) {
+  MOTLEY_ASSIGN_OR_RETURN(std::vector<Tried> all, Predict(made));
+  double least = std::numeric_limits<double>::infinity();
+  for (Tried& tried : all) {
+    tried.judged.brief = true;
+    MOTLEY_RETURN_IF_ERROR(Run(made, {steps.skipped, steps.counted / kFewer}, seed, tried));
+    least = std::min(least, tried.judged.seconds);
   }
   // As --code auto: of the schemes that it may choose, the one that is planned to be fastest.
-  const auto choice = std::find_if(tried.begin(), tried.end(), [](const Tried& each) {
-    return JobSchemeOf(each.candidate.scheme) != nullptr;
+  const auto choice = std::find_if(all.begin(), all.end(), [](const Tried& tried) {
+    return JobSchemeOf(tried.candidate.scheme) != nullptr;
   });
-  if (choice == tried.end()) return Status::NotFound("no job can run on this cluster");
+  if (choice == all.end()) return Status::NotFound("auto has nothing to choose on this cluster");
   JudgedCase judged;
-  judged.best_seconds = std::numeric_limits<double>::infinity();
-  for (Tried& each : tried) {
-    const bool chosen = &each == &*choice;
-    if (each.seconds > kWithin * least && !chosen && each.candidate.copies > 1) continue;
-    MOTLEY_ASSIGN_OR_RETURN(each.seconds, SimulatedSeconds(made, each.candidate, steps, seed));
-    const double placing = made.truth.data_seconds * (each.candidate.copies - 1);
-    const double fixed = each.seconds + PerStep(placing, made);
-    if (chosen) {
-      const double change = SwitchSeconds({"proportional", 1}, each.candidate, made.truth);
-      judged.chosen = NameOf(each.candidate);
-      judged.chosen_seconds = each.seconds + PerStep(change, made);
-    }
-    if (each.candidate.scheme == "proportional") judged.uncoded_seconds = fixed;
-    if (fixed >= judged.best_seconds) continue;
-    judged.best_seconds = fixed;
-    judged.best = NameOf(each.candidate);
+  for (Tried& tried : all) {
+    const bool wanted = &tried == &*choice || tried.candidate == kPlain;
+    if (tried.judged.seconds > kWithin * least && !wanted) continue;
+    tried.judged.brief = false;
+    MOTLEY_RETURN_IF_ERROR(Run(made, steps, seed, tried));
   }
+  if (what == JudgeWhat::kAuto) {
+    MOTLEY_RETURN_IF_ERROR(RunAuto(made, steps, seed, judged));
+  } else {
+    judged.chosen = choice->judged.name;
+    judged.chosen_seconds = choice->judged.seconds;
+  }
+  judged.best_seconds = std::numeric_limits<double>::infinity();
+  for (Tried& tried : all) {
+    if (tried.candidate == kPlain) judged.uncoded_seconds = tried.judged.seconds;
+    if (!tried.judged.brief && tried.judged.seconds < judged.best_seconds) {
+      judged.best_seconds = tried.judged.seconds;
+      judged.best = tried.judged.name;
+    }
+    judged.schemes.push_back(std::move(tried.judged));
+  }
+  std::stable_sort(
+      judged.schemes.begin(), judged.schemes.end(),
+      [](const JudgedScheme& a, const JudgedScheme& b) { return a.seconds < b.seconds; });
   return judged;
 }
 

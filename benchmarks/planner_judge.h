@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges the planner in the whole simulator: the real server, workers, scheduler and decoder on
-// virtual time, without arithmetic (docs/simulator.md), on a cluster of the grid.
+// Judges what is chosen for a cluster of the grid against every fixed scheme, all of them run in
+// the whole simulator from a cold start (planner_runs.h).
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
-#include "benchmarks/planner_cases.h"
-#include "scheduler/planner.h"
+#include "benchmarks/planner_runs.h"
 
 namespace motley {
 
-// `--code` of the jobs that run this scheme of the planner's; nothing: none do.
-std::optional<std::string> JobCodeOf(const Candidate& candidate);
-
-// How many steps a scheme runs.
-struct SimulatedSteps {
-  uint32_t skipped = 60;  // At first, while speeds and links are learned.
-  uint32_t counted = 240;
+enum class JudgeWhat {
+  kPlanner,  // The scheme that the planner ranks first, given the profile.
+  kAuto,     // A job with --code auto, which knows nothing at first.
 };
 
-// Mean seconds per step after the first ones, with the stragglers and losses that the truth has:
-// the same ones at the same steps for every scheme of a case and seed. kInternal when an invariant
-// of the simulator broke.
-Result<double> SimulatedSeconds(const PlannerCase& made, const Candidate& candidate,
-                                const SimulatedSteps& steps, uint64_t seed);
+// One that jobs can run. Seconds per step, with what placing its copies takes and what it lost
+// while it learned, spread over the steps that the job has.
+struct JudgedScheme {
+  std::string name;     // "adaptive 2"
+  double profiled = 0;  // As the planner predicts it from the profile,
+  double foreseen = 0;  // and from the truth, were it known;
+  double seconds = 0;   // and what the simulator says.
+  bool brief = false;   // Of few steps: it was far from the best.
+};
 
 struct JudgedCase {
-  std::string chosen, best;    // "adaptive 2"
-  double chosen_seconds = 0;   // Per step, with what it took to change to it from no copies.
-  double best_seconds = 0;     // Of the fixed scheme that turned out best, with placing its copies.
-  double uncoded_seconds = 0;  // Of proportional shares.
+  std::string chosen, best;
+  double chosen_seconds = 0;          // Per step, with what it took to change to it from no copies.
+  double best_seconds = 0;            // Of the fixed scheme that turned out best.
+  double uncoded_seconds = 0;         // Of proportional shares.
+  std::vector<JudgedScheme> schemes;  // All that were run, the best first.
+  std::vector<CodeChoice> choices;    // Of kAuto.
   double Excess() const { return chosen_seconds / best_seconds - 1; }
 };
 
-// Plans on the profile, and runs whatever a job could have run on the truth instead: everything for
-// few steps, what was within a third of the best there for all of `steps`.
-Result<JudgedCase> JudgePlanner(const PlannerCase& made, const SimulatedSteps& steps,
-                                uint64_t seed);
+// Runs whatever a job could run: everything for few steps, what was within a third of the best
+// there for all of `steps`, and so what is judged.
+Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, const SimulatedSteps& steps,
+                             uint64_t seed);
 
 }  // namespace motley

@@ -22,15 +22,9 @@ constexpr double kWorthwhileGain = 0.1;   // Of a step's time; less is noise.
 constexpr double kMoveCost = 2;           // A transfer costs as much as computing it this often.
 constexpr double kSamplesPerMessage = 8;  // Fewer cost more to begin and send than they bring.
 
-struct Attempt {
-  std::string_view code;
-  uint32_t stragglers;
-  bool equal;
-};
-
 // What was asked first, then ever less of it.
-std::vector<Attempt> Attempts(const SchedulerOptions& options, uint32_t members) {
-  std::vector<Attempt> attempts;
+std::vector<PlanAttempt> Attempts(const SchedulerOptions& options, uint32_t members) {
+  std::vector<PlanAttempt> attempts;
   const bool equal = options.shares == Shares::kEqual;
   if (options.code != "none") {
     for (uint32_t s = std::min(options.tolerate, members - 1) + 1; s-- > 0;) {
@@ -62,7 +56,7 @@ uint32_t MessagesThatPay(const SchedulerOptions& options, uint32_t stragglers, s
   return static_cast<uint32_t>(std::min<double>(most, kMessagesPerWorker));
 }
 
-Result<Plan> Build(const SchedulerOptions& options, const Attempt& attempt, Plan plan) {
+Result<Plan> Build(const SchedulerOptions& options, const PlanAttempt& attempt, Plan plan) {
   while (true) {
     CodeRequest request;
     request.speeds = attempt.equal ? std::vector<double>(plan.members.size(), 1.0) : plan.speeds;
@@ -106,8 +100,8 @@ void KeepFastest(size_t count, Plan& plan) {
   plan = std::move(smaller);
 }
 
-std::string Compromise(const SchedulerOptions& options, const Attempt& used, const CodeForm& code,
-                       size_t members, const Status& refusal) {
+std::string Compromise(const SchedulerOptions& options, const PlanAttempt& used,
+                       const CodeForm& code, size_t members, const Status& refusal) {
   const uint32_t asked = options.code == "none" ? 0 : options.tolerate;
   if (refusal.ok()) {
     const std::string left =
@@ -212,16 +206,23 @@ bool Plan::FollowsSpeeds() const {
   });
 }
 
-Result<Plan> MakePlan(const SchedulerOptions& options, const std::vector<WorkerId>& members,
-                      const std::vector<double>& speeds) {
+Result<Plan> MakePlanOf(const PlanAttempt& attempt, const SchedulerOptions& options,
+                        const std::vector<WorkerId>& members, const std::vector<double>& speeds) {
   MOTLEY_ASSERT(!members.empty() && members.size() == speeds.size());
   Plan base;
   base.members = members;
   base.speeds = speeds;
   KeepFastest(options.partitions, base);
+  return Build(options, attempt, std::move(base));
+}
+
+Result<Plan> MakePlan(const SchedulerOptions& options, const std::vector<WorkerId>& members,
+                      const std::vector<double>& speeds) {
+  MOTLEY_ASSERT(!members.empty() && members.size() == speeds.size());
+  const size_t most = std::min<size_t>(members.size(), options.partitions);
   Status refusal;  // Of the first attempt: what the user wants to know.
-  for (const Attempt& attempt : Attempts(options, static_cast<uint32_t>(base.members.size()))) {
-    Result<Plan> plan = Build(options, attempt, base);
+  for (const PlanAttempt& attempt : Attempts(options, static_cast<uint32_t>(most))) {
+    Result<Plan> plan = MakePlanOf(attempt, options, members, speeds);
     if (!plan.ok()) {
       if (refusal.ok()) refusal = plan.status();
       continue;

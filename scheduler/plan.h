@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -42,6 +43,16 @@ struct Plan {
 // nothing serves.
 Result<Plan> MakePlan(const SchedulerOptions& options, const std::vector<WorkerId>& members,
                       const std::vector<double>& speeds);
+
+// The first of those attempts alone: this code with so many stragglers, or nothing. Its
+// step_seconds are 0.
+struct PlanAttempt {
+  std::string_view code;
+  uint32_t stragglers = 0;
+  bool equal = false;  // Loads, whatever the speeds.
+};
+Result<Plan> MakePlanOf(const PlanAttempt& attempt, const SchedulerOptions& options,
+                        const std::vector<WorkerId>& members, const std::vector<double>& speeds);
 
 // When the slowest answer that is needed arrives: the earliest time at which the rows that are
 // ready decode, counting compute only. Of workers with lists nobody begins what another has done,

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "scheduler/learned_shares.h"
 #include "scheduler/plan_reason.h"
 #include "scheduler/step/pieces.h"
 
@@ -39,7 +40,7 @@ bool ForMany(std::string_view scheme) {
 
 // Where only sums over all workers matter, a sample says as much.
 bool CanBeSampled(std::string_view scheme) {
-  return scheme == "adaptive" || scheme == "multi-message" || scheme == "partial-coded";
+  return scheme == "adaptive" || scheme == "partial-coded";
 }
 
 // Many workers average by themselves what few need several steps for.
@@ -54,8 +55,9 @@ CostRuns RunsOfMany(const CostRuns& runs) {
 }
 
 // Whether every piece of work fits into its worker's memory, in words if not.
-std::string NoRoom(const StepScheme& scheme, const PlannedCluster& cluster, double samples,
+std::string NoRoom(const StepScheme& scheme, const PlannedCluster& cluster,
                    const Candidate& candidate, bool leases) {
+  const double samples = cluster.samples / static_cast<double>(scheme.setting.holders.size());
   std::vector<double> held(cluster.workers.size(), 0);
   for (const auto& holders : scheme.setting.holders) {
     for (const WorkerId w : holders) held[w] += samples;
@@ -72,6 +74,18 @@ std::string NoRoom(const StepScheme& scheme, const PlannedCluster& cluster, doub
         w, piece, most);
   }
   return "";
+}
+
+// Rows of jobs follow what they learn of waits; of many workers that takes too long to foresee.
+Result<StepScheme> SchemeAsJob(const StepSchemeKind& kind, const SchemeRequest& request,
+                               const PlannedCluster& cluster, uint64_t seed, uint64_t& events) {
+  if (kind.leases || !kind.exact || request.workers.size() > kMany) {
+    return MakeStepScheme(kind.name, request);
+  }
+  MOTLEY_RETURN_IF_ERROR(CheckStepRequest(kind, request));
+  MOTLEY_ASSIGN_OR_RETURN(LearnedScheme learned, LearnShares(kind.name, request, cluster, seed));
+  events = learned.events;
+  return std::move(learned.scheme);
 }
 
 int Rank(const PlannedScheme& planned) {
@@ -116,17 +130,18 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& whole,
   }
   request.workers = StepWorkersOf(cluster, request.partitions);
   request.by_speed = true;
-  const Result<StepScheme> scheme = MakeStepScheme(candidate.scheme, request);
+  request.samples = cluster.samples;
+  uint64_t events = 0;
+  const Result<StepScheme> scheme = SchemeAsJob(kind, request, cluster, options.runs.seed, events);
   if (!scheme.ok()) {
     planned.refused = scheme.status().message();
     return planned;
   }
-  planned.refused =
-      NoRoom(*scheme, cluster, cluster.samples / request.partitions, candidate, kind.leases);
+  planned.refused = NoRoom(*scheme, cluster, candidate, kind.leases);
   if (!planned.refused.empty()) return planned;
   const bool many = whole.workers.size() > options.most_whole;
-  planned.cost =
-      CostOf(*scheme, cluster, request.partitions, many ? RunsOfMany(options.runs) : options.runs);
+  planned.cost = CostOf(*scheme, cluster, many ? RunsOfMany(options.runs) : options.runs);
+  planned.cost.events += events;
   if (!std::isfinite(planned.cost.expected)) planned.refused = "steps would not end";
   planned.placing_seconds = whole.data_seconds * (candidate.copies - 1) /
                             static_cast<double>(std::max<uint64_t>(whole.remaining_steps, 1));

@@ -7,9 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include "base/random.h"
-#include "scheduler/step_model.h"
-
 namespace motley {
 namespace {
 
@@ -33,10 +30,9 @@ double Odds(double probability) { return probability / std::max(1 - probability,
 
 class Costing {
  public:
-  Costing(const StepScheme& scheme, const PlannedCluster& truth, uint32_t partitions,
-          const CostRuns& runs)
+  Costing(const StepScheme& scheme, const PlannedCluster& truth, const CostRuns& runs)
       : scheme_(scheme), truth_(truth), runs_(runs), setting_(scheme.setting) {
-    setting_.workers = StepWorkersOf(truth, partitions);
+    setting_.workers = StepWorkersOf(truth, static_cast<uint32_t>(scheme.setting.holders.size()));
     for (const PlannedWorker& worker : truth.workers) {
       none_slow_ *= 1 - worker.slow_probability;
       none_lost_ *= 1 - worker.loss_probability;
@@ -99,11 +95,7 @@ void Costing::DrawSeveral(Random& random, std::vector<ModelWorker>& draw) const 
 
 std::vector<ModelWorker> Costing::Draw(Kind kind, uint32_t index, uint32_t count,
                                        Random& random) const {
-  std::vector<ModelWorker> draw(truth_.workers.size());
-  for (size_t w = 0; w < draw.size(); ++w) {
-    const double jitter = std::hypot(truth_.workers[w].jitter, truth_.doubt);
-    if (jitter > 0) draw[w].slowdown = 1 / std::max(kLeastSpeed, 1 + jitter * random.Normal());
-  }
+  std::vector<ModelWorker> draw = DrawUsual(truth_, random);
   // Evenly over whom it may befall.
   const double at = (index + 0.5) / count;
   if (kind == Kind::kOneSlow) {
@@ -128,7 +120,7 @@ Costing::Mean Costing::Measure(Kind kind, uint32_t count) {
     options.notice_seconds = truth_.notice_seconds;
     options.seed = runs_.seed;
     options.late = late_;
-    options.late_shares = 1 - std::min(1.0, kSocketBytes / std::max(truth_.gradient_bytes, 1.0));
+    options.late_shares = 1 - SocketPart(truth_);
     const auto policy = scheme_.policy();
     const StepOutcome outcome = RunStepModel(setting_, *policy, options);
     cost_.events += outcome.events;
@@ -182,9 +174,21 @@ SchemeCost Costing::Run() {
 
 }  // namespace
 
-SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, uint32_t partitions,
-                  const CostRuns& runs) {
-  return Costing(scheme, truth, partitions, runs).Run();
+SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, const CostRuns& runs) {
+  return Costing(scheme, truth, runs).Run();
+}
+
+std::vector<ModelWorker> DrawUsual(const PlannedCluster& cluster, Random& random) {
+  std::vector<ModelWorker> draw(cluster.workers.size());
+  for (size_t w = 0; w < draw.size(); ++w) {
+    const double jitter = std::hypot(cluster.workers[w].jitter, cluster.doubt);
+    if (jitter > 0) draw[w].slowdown = 1 / std::max(kLeastSpeed, 1 + jitter * random.Normal());
+  }
+  return draw;
+}
+
+double SocketPart(const PlannedCluster& cluster) {
+  return std::min(1.0, kSocketBytes / std::max(cluster.gradient_bytes, 1.0));
 }
 
 }  // namespace motley

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "base/random.h"
 #include "scheduler/planned_cluster.h"
+#include "scheduler/step_model.h"
 #include "scheduler/step_schemes.h"
 
 namespace motley {
@@ -33,7 +36,12 @@ struct SchemeCost {
 // `truth` is what the cluster truly is; scheme.setting says what the policy believes. Where a lost
 // worker had the only copy of something the step starts over, after the loss was noticed and that
 // part of the data was sent to somebody else.
-SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, uint32_t partitions,
-                  const CostRuns& runs);
+SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, const CostRuns& runs);
+
+// Workers in a step in which nothing goes wrong but for jitter, and doubt about speeds.
+std::vector<ModelWorker> DrawUsual(const PlannedCluster& cluster, Random& random);
+
+// Of a vector, what is on its way as soon as it is sent, whatever becomes of it then: 0 to 1.
+double SocketPart(const PlannedCluster& cluster);
 
 }  // namespace motley

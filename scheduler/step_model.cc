@@ -53,6 +53,7 @@ struct WorkerState {
   double link_free = 0;
   uint32_t vectors = 0;
   bool arrived = false;  // Some vector of it.
+  StepAnswer answer;
 };
 
 // A vector on its way through the server's link.
@@ -160,6 +161,7 @@ StepOutcome StepRun::Run() {
   CountUnfinished();
   for (const WorkerState& worker : workers_) {
     outcome_.most_vectors = std::max(outcome_.most_vectors, worker.vectors);
+    outcome_.answers.push_back(worker.answer);
     outcome_.late.push_back(!worker.list.empty() && !worker.arrived);
   }
   return std::move(outcome_);
@@ -198,6 +200,10 @@ void StepRun::Die(WorkerId w) {
 }
 
 void StepRun::Tell(const StepEvent& event) {
+  if (const auto* vector = std::get_if<VectorArrived>(&event)) {
+    StepAnswer& answer = workers_[vector->worker].answer;
+    if (answer.waited < 0) answer.waited = std::max(0.0, now_ - answer.computed);
+  }
   policy_.OnEvent(event, now_, commands_);
   CarryOut();
 }
@@ -323,6 +329,7 @@ void StepRun::PartitionDone(WorkerId w) {
   WorkerState& worker = workers_[w];
   worker.busy = false;
   outcome_.partitions += worker.block;
+  if (worker.sent == 0) worker.answer.computed += now_ - worker.began;
   if (options_.record) {
     outcome_.spans.push_back(
         {w, StepSpan::Kind::kCompute, worker.began, now_, worker.list[worker.done]});

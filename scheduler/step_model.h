@@ -39,6 +39,12 @@ struct StepSpan {
   PartitionId partition = 0;  // Of kCompute.
 };
 
+// What is known of a worker's first vector when the step ends.
+struct StepAnswer {
+  double waited = -1;  // Seconds that it took besides computing; below 0: it did not come in time.
+  double computed = 0;
+};
+
 struct StepOutcome {
   double seconds = std::numeric_limits<double>::infinity();  // Until enough had arrived; or never.
   uint64_t vectors = 0;                                      // That were sent whole, needed or not.
@@ -48,7 +54,8 @@ struct StepOutcome {
   double link_seconds = 0;  // For which vectors occupied the server's link until the end.
   uint64_t events = 0;
   std::vector<StepSpan> spans;
-  std::vector<bool> late;  // Had something to do, of which nothing had come by then.
+  std::vector<StepAnswer> answers;  // By worker.
+  std::vector<bool> late;           // Had something to do, of which nothing had come by then.
 };
 
 // A worker computes from when it has the parameters on: start_seconds after the first word to it,

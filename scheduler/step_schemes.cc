@@ -10,6 +10,7 @@
 
 #include "coding/cyclic_walk.h"
 #include "coding/gradient_code.h"
+#include "scheduler/job_rows.h"
 #include "scheduler/step/adaptive_step.h"
 #include "scheduler/step/approximate_step.h"
 #include "scheduler/step/each_step.h"
@@ -58,7 +59,13 @@ StepScheme RowScheme(const SchemeRequest& request, RowCode rows) {
   return scheme;
 }
 
+Result<StepScheme> AsJob(const char* scheme, const SchemeRequest& request) {
+  MOTLEY_ASSIGN_OR_RETURN(const Plan plan, PlanOfJob(scheme, request));
+  return SchemeOfPlan(plan, request);
+}
+
 Result<StepScheme> Coded(const char* name, const SchemeRequest& request) {
+  if (request.by_speed) return AsJob(name, request);
   MOTLEY_ASSIGN_OR_RETURN(const CodeRequest code, CodeRequestOf(request, 1));
   MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode(name, code));
   return RowScheme(request, RowCodeOf(std::make_shared<const CodeForm>(std::move(form))));
@@ -167,6 +174,7 @@ uint32_t MessageSize(const SchemeRequest& request) {
 }
 
 Result<StepScheme> MultiMessage(const SchemeRequest& request) {
+  if (request.by_speed) return AsJob("multi-message", request);
   const uint32_t size = MessageSize(request);
   SchemeRequest chunks = request;
   chunks.partitions = (request.partitions + size - 1) / size;
@@ -213,6 +221,7 @@ Result<StepScheme> Approximate(const SchemeRequest& request) {
 }
 
 Result<StepScheme> Short(const SchemeRequest& request) {
+  if (request.by_speed) return AsJob("short", request);
   const uint32_t stragglers = request.copies > 2 ? 1 : 0;
   const uint32_t parts = request.copies - stragglers;
   MOTLEY_ASSIGN_OR_RETURN(CodeRequest wanted, CodeRequestOf(request, 1.0 / parts));
@@ -220,24 +229,6 @@ Result<StepScheme> Short(const SchemeRequest& request) {
   wanted.parts = parts;
   MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode("short", wanted));
   return RowScheme(request, RowCodeOf(std::make_shared<const CodeForm>(std::move(form))));
-}
-
-Status Check(const StepSchemeKind& kind, const SchemeRequest& request) {
-  const auto live = std::count_if(request.workers.begin(), request.workers.end(),
-                                  [](const StepWorker& worker) { return worker.live; });
-  if (request.copies < kind.least_copies) {
-    return Status::InvalidArgument(fmt::format("{} needs {} copies of each partition, not {}",
-                                               kind.name, kind.least_copies, request.copies));
-  }
-  if (live < request.copies) {
-    return Status::InvalidArgument(
-        fmt::format("{} copies of each partition need as many workers, and {} are there",
-                    request.copies, live));
-  }
-  if (request.partitions >= request.workers.size()) return Status::Ok();
-  return Status::InvalidArgument(
-      fmt::format("{} partitions are too few for {} workers: at least one each", request.partitions,
-                  request.workers.size()));
 }
 
 }  // namespace
@@ -267,11 +258,29 @@ const std::vector<StepSchemeKind>& StepSchemes() {
   return kinds;
 }
 
+Status CheckStepRequest(const StepSchemeKind& kind, const SchemeRequest& request) {
+  const auto live = std::count_if(request.workers.begin(), request.workers.end(),
+                                  [](const StepWorker& worker) { return worker.live; });
+  if (request.copies < kind.least_copies) {
+    return Status::InvalidArgument(fmt::format("{} needs {} copies of each partition, not {}",
+                                               kind.name, kind.least_copies, request.copies));
+  }
+  if (live < request.copies) {
+    return Status::InvalidArgument(
+        fmt::format("{} copies of each partition need as many workers, and {} are there",
+                    request.copies, live));
+  }
+  if (request.partitions >= request.workers.size()) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("{} partitions are too few for {} workers: at least one each", request.partitions,
+                  request.workers.size()));
+}
+
 Result<StepScheme> MakeStepScheme(std::string_view name, const SchemeRequest& request) {
   std::string names;
   for (const StepSchemeKind& kind : StepSchemes()) {
     if (name == kind.name) {
-      MOTLEY_RETURN_IF_ERROR(Check(kind, request));
+      MOTLEY_RETURN_IF_ERROR(CheckStepRequest(kind, request));
       return kind.make(request);
     }
     names += names.empty() ? kind.name : fmt::format(", {}", kind.name);

@@ -19,8 +19,11 @@ struct SchemeRequest {
   uint32_t partitions = 0;          // At least one per worker.
   uint32_t copies = 1;  // Of each partition, r; schemes with a tolerance have s = r - 1.
   uint64_t seed = 0;    // Of codes that draw coefficients.
-  // As jobs do it, which know speeds and not what links do to them.
+  // As jobs do it: with shares that follow speeds, and what answers take besides as far as that was
+  // learned.
   bool by_speed = false;
+  double samples = 0;         // Of a step; by_speed needs it.
+  std::vector<double> waits;  // By worker, seconds; empty: nothing is known.
 };
 
 struct StepScheme {
@@ -42,6 +45,8 @@ struct StepSchemeKind {
 // Every scheme, in the order of --help.
 const std::vector<StepSchemeKind>& StepSchemes();
 // kNotFound for an unknown name, with the names there are.
+// kInvalidArgument, with what to change, for a request that the scheme cannot serve.
+Status CheckStepRequest(const StepSchemeKind& kind, const SchemeRequest& request);
 Result<StepScheme> MakeStepScheme(std::string_view name, const SchemeRequest& request);
 
 }  // namespace motley

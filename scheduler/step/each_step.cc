@@ -15,6 +15,7 @@ EachStep::EachStep(std::shared_ptr<const StepSetting> setting,
   missing_ = (lists_->partitions + lists_->size - 1) / lists_->size;
   counted_.assign(missing_, false);
   awarded_.assign(missing_, 0);
+  if (lists_->skips) dropped_.assign(live_.size(), std::vector<bool>(missing_, false));
 }
 
 void EachStep::Begin(std::vector<StepCommand>& out) {
@@ -34,15 +35,35 @@ void EachStep::Begin(std::vector<StepCommand>& out) {
 
 void EachStep::OnEvent(const StepEvent& event, double, std::vector<StepCommand>& out) {
   if (const auto* lost = std::get_if<StepWorkerLost>(&event)) live_[lost->worker] = false;
+  if (const auto* released = std::get_if<ListReleased>(&event); released && lists_->skips) {
+    for (const PartitionId p : released->partitions) {
+      dropped_[released->worker][p / lists_->size] = true;
+    }
+  }
   const auto* arrived = std::get_if<VectorArrived>(&event);
   if (arrived == nullptr || !live_[arrived->worker]) return;
   const auto& chunks = lists_->chunks[arrived->worker];
-  MOTLEY_ASSERT(next_[arrived->worker] < chunks.size());
-  const PartitionId chunk = chunks[next_[arrived->worker]++];
+  uint32_t& next = next_[arrived->worker];
+  while (lists_->skips && next < chunks.size() && dropped_[arrived->worker][chunks[next]]) ++next;
+  MOTLEY_ASSERT(next < chunks.size());
+  const PartitionId chunk = chunks[next++];
   if (counted_[chunk]) return;
   counted_[chunk] = true;
   awarded_[chunk] = arrived->worker;
-  if (--missing_ == 0) out.emplace_back(StepEnough{});
+  if (--missing_ == 0) return out.push_back(StepEnough{});
+  if (lists_->skips) Skip(chunk, out);
+}
+
+void EachStep::Skip(PartitionId chunk, std::vector<StepCommand>& out) const {
+  const uint32_t begin = chunk * lists_->size;
+  RevokeList revoke{0, {}};
+  for (PartitionId p = begin; p < std::min(begin + lists_->size, lists_->partitions); ++p) {
+    revoke.partitions.push_back(p);
+  }
+  for (const WorkerId w : setting_->holders[begin]) {
+    revoke.worker = w;
+    if (w != awarded_[chunk] && live_[w]) out.emplace_back(revoke);
+  }
 }
 
 }  // namespace motley

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several messages per worker and step (Ozfatura, Gunduz, Ulukus, ISIT 2019): every worker works
 // through all that it holds and sends a vector after every chunk, a run of partitions; each chunk
-// counts once, from whoever has it first. No feedback. What a lost worker holds others compute
-// anyway, as long as they hold it.
+// counts once, from whoever has it first. No feedback but, where lists say so, what came. What a
+// lost worker holds others compute anyway, as long as they hold it.
 #pragma once
 
 #include <limits>
@@ -18,7 +18,8 @@ namespace motley {
 struct EachLists {
   uint32_t partitions = 0;
   uint32_t size = 1;
-  WorkLists chunks;  // By worker, in its order.
+  WorkLists chunks;    // By worker, in its order.
+  bool skips = false;  // Nobody begins a chunk once the server has told that it came.
 };
 
 class EachStep final : public StepPolicy {
@@ -35,11 +36,14 @@ class EachStep final : public StepPolicy {
   const std::vector<WorkerId>& awarded() const { return awarded_; }
 
  private:
+  void Skip(PartitionId chunk, std::vector<StepCommand>& out) const;
+
   std::shared_ptr<const StepSetting> setting_;
   std::shared_ptr<const EachLists> lists_;
   std::vector<uint32_t> next_;  // By worker, the place in its list of the next vector.
   std::vector<bool> live_;
-  std::vector<bool> counted_;  // By chunk.
+  std::vector<std::vector<bool>> dropped_;  // By worker and chunk; empty: nobody skips.
+  std::vector<bool> counted_;               // By chunk.
   std::vector<WorkerId> awarded_;
   size_t missing_;
 };

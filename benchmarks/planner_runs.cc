@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/planner_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/random.h"
+#include "fmt/core.h"
+#include "scheduler/policies.h"
+#include "sim/sim_cluster.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kFeatures = 2;  // Of samples, whose data travel as they are.
+// Vectors are cut as jobs do, but into no more slices than say how they share the server's link.
+constexpr double kSliceBytes = 1 << 20, kLeastSlices = 4, kMostSlices = 32;
+constexpr double kSocketBytes = 4 << 20;
+constexpr double kLong = 1e7;  // Virtual seconds.
+
+ClusterProfile ProfileOf(const PlannerCase& made) {
+  ClusterProfile cluster;
+  cluster.name = "grid";
+  cluster.gradient_bytes = static_cast<uint64_t>(made.gradient_bytes);
+  for (const PlannedWorker& planned : made.truth.workers) {
+    WorkerProfile worker;
+    worker.device.samples_per_second = 1 / planned.curve.seconds_per_sample;
+    worker.device.overhead_seconds = planned.curve.overhead_seconds;
+    worker.device.knee_samples = planned.curve.knee_samples;
+    worker.device.jitter = planned.jitter;
+    worker.link.latency_seconds = planned.latency_seconds;
+    worker.link.bytes_per_second =
+        made.gradient_bytes / (planned.message_seconds + planned.send_seconds);
+    cluster.workers.push_back(worker);
+  }
+  return cluster;
+}
+
+// Who is slow, or dies, in which step. A slow one is as it was from the next step on; a dead one
+// comes back within a second.
+std::vector<Fault> FaultsOf(const PlannerCase& made, uint64_t steps, uint64_t seed) {
+  std::vector<Fault> faults;
+  Random random(seed, Stream::kSimulation, 1);
+  std::vector<double> slowed(made.truth.workers.size(), 1);
+  for (StepId step = 1; step < steps; ++step) {
+    for (WorkerId w = 0; w < slowed.size(); ++w) {
+      const PlannedWorker& worker = made.truth.workers[w];
+      const bool slow = random.Chance(worker.slow_probability);
+      const bool dies = random.Chance(worker.loss_probability);
+      const double before = std::exchange(slowed[w], slow && !dies ? worker.slow_factor : 1);
+      if (before != slowed[w]) {
+        faults.push_back(
+            {.kind = Fault::Kind::kSlow, .worker = w, .step = step, .factor = slowed[w] / before});
+      }
+      if (dies) faults.push_back({.kind = Fault::Kind::kKill, .worker = w, .step = step});
+    }
+  }
+  return faults;
+}
+
+SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed) {
+  SimOptions options;
+  options.trainer = SimTrainer::kCostOnly;
+  options.cluster = ProfileOf(made);
+  options.seed = seed;
+  // Buffers let long links be full, as those with which a profile's bandwidth was measured.
+  const LinkProfile& link = options.cluster.workers.front().link;
+  options.socket_buffer_bytes =
+      static_cast<size_t>(std::max(kSocketBytes, 2 * link.latency_seconds * link.bytes_per_second));
+  options.server_bytes_per_second = made.gradient_bytes / made.message_seconds;
+  options.max_virtual_seconds = kLong;
+  options.random_faults.restart = 1;
+  options.random_faults.until_seconds = kLong;
+  options.job.workers = static_cast<uint32_t>(made.truth.workers.size());
+  options.job.batch = static_cast<uint32_t>(made.truth.samples);
+  options.job.steps = steps.skipped + steps.counted;
+  options.job.audit_fraction = 0;
+  const double slices = std::clamp(made.gradient_bytes / kSliceBytes, kLeastSlices, kMostSlices);
+  const auto pairs = static_cast<uint32_t>(made.gradient_bytes / slices / (2 * sizeof(float)));
+  options.job.slice_length = 2 * pairs + 2;
+  options.faults = FaultsOf(made, options.job.steps, seed);
+  return options;
+}
+
+}  // namespace
+
+std::optional<JobCodeChoice> JobCodeOf(const Candidate& candidate) {
+  JobCodeChoice choice;
+  choice.code = candidate.scheme == "proportional" ? "none" : candidate.scheme;
+  choice.tolerate = candidate.copies - 1;
+  if (choice.code == "short") {  // As the planner cuts them (scheduler/step_schemes.cc).
+    choice.tolerate = candidate.copies > 2 ? 1 : 0;
+    choice.parts = candidate.copies - choice.tolerate;
+  }
+  for (const JobCode& code : JobCodes()) {
+    if (code.name == choice.code) return choice;
+  }
+  return std::nullopt;
+}
+
+Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const JobCodeChoice& what,
+                                const SimulatedSteps& steps, uint64_t seed) {
+  SimOptions options = OptionsOf(made, steps, seed);
+  options.job.code = what.code;
+  options.job.tolerate = what.tolerate;
+  options.job.parts = what.parts;
+  const Dataset data = MakeSyntheticDataset(options.job.batch, kFeatures, 0, 1);
+  MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, nullptr));
+  if (!result.violations.empty()) return Status::Internal(result.violations.front());
+  MOTLEY_RETURN_IF_ERROR(result.job.status);
+  const auto& seconds = result.job.step_seconds;
+  const auto first = seconds.begin() + steps.skipped;
+  SimulatedJob job;
+  job.learning = std::accumulate(seconds.begin(), first, 0.0);
+  job.step = std::accumulate(first, seconds.end(), 0.0) / steps.counted;
+  job.choices = std::move(result.job.scheduler.choices);
+  return job;
+}
+
+}  // namespace motley

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job on a cluster of the grid in the whole simulator: the real server, workers, scheduler and
+// decoder on virtual time, without arithmetic (docs/simulator.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "benchmarks/planner_cases.h"
+#include "scheduler/planner.h"
+#include "scheduler/scheduler_stats.h"
+
+namespace motley {
+
+// How many steps a job runs.
+struct SimulatedSteps {
+  uint32_t skipped = 60;  // At first, while speeds and links are learned.
+  uint32_t counted = 240;
+};
+
+// What is run: a code with its copies, or `auto`.
+struct JobCodeChoice {
+  std::string code;
+  uint32_t tolerate = 0;
+  uint32_t parts = 2;
+};
+// Of the jobs that run this scheme of the planner's; nothing: none do.
+std::optional<JobCodeChoice> JobCodeOf(const Candidate& candidate);
+
+struct SimulatedJob {
+  double learning = 0;              // Seconds of all steps that were skipped.
+  double step = 0;                  // Mean seconds of the others.
+  std::vector<CodeChoice> choices;  // Of `auto`.
+};
+
+// From a cold start on the truth, with its stragglers and losses: the same ones at the same steps
+// for every code of a case and seed. kInternal when an invariant of the simulator broke.
+Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const JobCodeChoice& what,
+                                const SimulatedSteps& steps, uint64_t seed);
+
+}  // namespace motley

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/learned_shares.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "scheduler/job_rows.h"
+#include "scheduler/lease_watch.h"
+#include "scheduler/scheme_cost.h"
+
+namespace motley {
+namespace {
+
+constexpr int kSteps = 24;             // Until plans change no more, or hardly.
+constexpr int kStepsBetweenPlans = 3;  // As PlanPace.
+constexpr uint64_t kDraws = 7;         // Apart from those that costs are made of.
+constexpr double kSame = 0.05;         // Speeds that differ by less call for no other plan.
+
+// Whether the plan is worth changing for one with these speeds, which workers are shared by.
+bool CallsForAnother(const Plan& plan, const Plan& fresh, const SchemeRequest& request,
+                     const std::vector<double>& speeds) {
+  const double per_partition = request.samples / request.partitions;
+  std::vector<double> of_members;
+  for (const WorkerId member : plan.members) of_members.push_back(speeds[member]);
+  ReplanCase numbers;
+  numbers.current_seconds = PredictStepSeconds(*plan.code, of_members, per_partition);
+  numbers.fresh_seconds = PredictStepSeconds(*fresh.code, fresh.speeds, per_partition);
+  numbers.remaining_steps = 1;
+  numbers.transfer_seconds = 0;
+  return WorthReplanning(numbers);
+}
+
+bool Differ(const std::vector<double>& a, const std::vector<double>& b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::abs(a[i] - b[i]) > kSame * b[i]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<LearnedScheme> LearnShares(std::string_view scheme, SchemeRequest request,
+                                  const PlannedCluster& cluster, uint64_t seed) {
+  LearnedScheme learned;
+  std::vector<LeaseHabits> habits(request.workers.size());
+  request.waits.assign(habits.size(), 0);
+  MOTLEY_ASSIGN_OR_RETURN(Plan plan, PlanOfJob(scheme, request));
+  learned.scheme = SchemeOfPlan(plan, request);
+  if (!plan.FollowsSpeeds()) return learned;
+  std::vector<double> judged = JobSpeeds(scheme, request);
+  StepModelOptions model;
+  model.late_shares = 1 - SocketPart(cluster);
+  for (int step = 1; step <= kSteps; ++step) {
+    Random random(seed, Stream::kSimulation, kDraws, static_cast<uint64_t>(step));
+    model.truth = DrawUsual(cluster, random);
+    const auto policy = learned.scheme.policy();
+    StepOutcome outcome = RunStepModel(learned.scheme.setting, *policy, model);
+    learned.events += outcome.events;
+    model.late = std::move(outcome.late);
+    for (size_t w = 0; w < habits.size(); ++w) {
+      if (outcome.answers[w].waited >= 0) habits[w].SawWait(outcome.answers[w].waited);
+      request.waits[w] = habits[w].waits > 0 ? habits[w].wait : request.waits[w];
+    }
+    if (step % kStepsBetweenPlans != 0) continue;
+    const std::vector<double> speeds = JobSpeeds(scheme, request);
+    if (!Differ(speeds, judged)) break;
+    judged = speeds;
+    MOTLEY_ASSIGN_OR_RETURN(Plan fresh, PlanOfJob(scheme, request));
+    if (!CallsForAnother(plan, fresh, request, speeds)) continue;
+    plan = std::move(fresh);
+    learned.scheme = SchemeOfPlan(plan, request);
+  }
+  return learned;
+}
+
+}  // namespace motley
