@@ -189,10 +189,10 @@ std::string Explain(const std::vector<Row>& rows) {
       text += fmt::format("  step {}: {}, tolerates {}: {}\n", choice.step, choice.code,
                           choice.tolerate, choice.why);
     }
-    text += fmt::format("  {:<18}{:>12}{:>12}{:>8}{:>12}{:>8}\n", "scheme, copies", "ms a step",
+    text += fmt::format("  {:<26}{:>12}{:>12}{:>8}{:>12}{:>8}\n", "scheme, copies", "ms a step",
                         "foreseen", "/ true", "by profile", "/ true");
     for (const JudgedScheme& scheme : row->judged.schemes) {
-      text += fmt::format("  {:<18}{:>12.4g}{:>12.4g}{:>8.2f}{:>12.4g}{:>8.2f}{}\n", scheme.name,
+      text += fmt::format("  {:<26}{:>12.4g}{:>12.4g}{:>8.2f}{:>12.4g}{:>8.2f}{}\n", scheme.name,
                           1e3 * scheme.seconds, 1e3 * scheme.foreseen,
                           scheme.foreseen / scheme.seconds, 1e3 * scheme.profiled,
                           scheme.profiled / scheme.seconds, scheme.brief ? "  few steps" : "");

@@ -90,6 +90,7 @@ std::optional<JobCodeChoice> JobCodeOf(const Candidate& candidate) {
   JobCodeChoice choice;
   choice.code = candidate.scheme == "proportional" ? "none" : candidate.scheme;
   choice.tolerate = candidate.copies - 1;
+  choice.workers = candidate.workers;
   if (choice.code == "short") {  // As the planner cuts them (scheduler/step_schemes.cc).
     choice.tolerate = candidate.copies > 2 ? 1 : 0;
     choice.parts = candidate.copies - choice.tolerate;
@@ -106,6 +107,7 @@ Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const JobCodeChoice& wh
   options.job.code = what.code;
   options.job.tolerate = what.tolerate;
   options.job.parts = what.parts;
+  options.job.most_workers = what.workers;
   const Dataset data = MakeSyntheticDataset(options.job.batch, kFeatures, 0, 1);
   MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, nullptr));
   if (!result.violations.empty()) return Status::Internal(result.violations.front());

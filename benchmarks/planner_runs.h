@@ -26,6 +26,7 @@ struct JobCodeChoice {
   std::string code;
   uint32_t tolerate = 0;
   uint32_t parts = 2;
+  uint32_t workers = 0;  // That take part; 0: all.
 };
 // Of the jobs that run this scheme of the planner's; nothing: none do.
 std::optional<JobCodeChoice> JobCodeOf(const Candidate& candidate);

@@ -21,8 +21,10 @@ std::string Milliseconds(double seconds) {
 }
 
 std::string NameOf(const Candidate& candidate) {
-  if (candidate.copies == 1) return candidate.scheme;
-  return fmt::format("{}, {} copies", candidate.scheme, candidate.copies);
+  std::string name = candidate.scheme;
+  if (candidate.copies > 1) name += fmt::format(", {} copies", candidate.copies);
+  if (candidate.workers > 0) name += fmt::format(", {} workers", candidate.workers);
+  return name;
 }
 
 Result<int> Run(const PlanFlags& flags) {
@@ -71,6 +73,7 @@ std::string PlanJson(const Ranking& ranking, const std::string& cluster) {
   for (const PlannedScheme& planned : ranking.schemes) {
     nlohmann::ordered_json json = {{"scheme", planned.candidate.scheme},
                                    {"copies", planned.candidate.copies},
+                                   {"workers", planned.candidate.workers},
                                    {"exact", planned.exact}};
     if (planned.refused.empty()) {
       json.update({{"step_seconds", planned.Total()},

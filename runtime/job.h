@@ -47,6 +47,7 @@ struct JobOptions {
   std::string code = "none";
   uint32_t tolerate = 1;          // Of "auto": at least so many.
   uint32_t draw_codes_every = 0;  // Of "auto", for the simulator: see SchedulerOptions.
+  uint32_t most_workers = 0;      // As of SchedulerOptions, of jobs with a fixed code.
   // With code "approximate" only, as of SchedulerOptions.
   uint32_t quorum = 0;
   Duration step_deadline{};

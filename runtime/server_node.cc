@@ -67,6 +67,7 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   out.start_timeout = options.start_timeout;
   out.most_sums = most_sums;
   out.draw_codes_every = options.draw_codes_every;
+  out.most_workers = options.most_workers;
   return out;
 }
 

@@ -40,6 +40,7 @@ Result<std::unique_ptr<BulkSynchronous>> MakePolicy(const Candidate& candidate,
   if (scheme == nullptr) return Status::NotFound("no job can run " + candidate.scheme);
   options.code = scheme->code;
   options.tolerate = scheme->Tolerates(candidate.copies);
+  options.most_workers = candidate.workers;
   MOTLEY_ASSIGN_OR_RETURN(auto made, MakeScheduler(options, rows_to_replace));
   auto* policy = dynamic_cast<BulkSynchronous*>(made.get());
   MOTLEY_ASSERT(policy != nullptr);

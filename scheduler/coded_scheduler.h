@@ -41,6 +41,8 @@ class CodedScheduler final : public BulkSynchronous {
   bool WorthALook(const std::vector<WorkerId>& candidates, const std::vector<double>& speeds) const;
   bool SpeedsCallForAnother(const Plan& fresh) const;
   bool SureToGain(const Plan& fresh) const;
+  // As many of them as are to take part: those that do, unless others are much faster.
+  std::vector<WorkerId> TakingPart(const std::vector<WorkerId>& ids) const;
   // To share by, each moved by so many standard errors.
   std::vector<double> Speeds(const std::vector<WorkerId>& ids, double errors = 0) const;
   void KeepPlaces(Plan& plan) const;

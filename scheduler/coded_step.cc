@@ -62,6 +62,7 @@ Time CodedScheduler::AnswersDue() const {
 // A worker too slow for a share would never be measured again: now and then it gets the smallest
 // row as well, which shows its speed and delays nobody.
 void CodedScheduler::Probe() {
+  if (options_.most_workers > 0) return;  // They are not too slow, but too many.
   RowId smallest = 0;
   for (RowId row = 0; row < open_.rows(); ++row) {
     if (!open_.InHand(row)) continue;

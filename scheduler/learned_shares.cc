@@ -32,6 +32,18 @@ bool CallsForAnother(const Plan& plan, const Plan& fresh, const SchemeRequest& r
   return WorthReplanning(numbers);
 }
 
+// Then all answers come at about the same time, and who is first by chance gets all work: of that
+// nothing is foreseen.
+bool LinkDecides(const std::vector<StepWorker>& workers, uint32_t partitions) {
+  double link = 0, rate = 0;
+  for (const StepWorker& worker : workers) {
+    if (!worker.live) continue;
+    link += worker.start_link_seconds + worker.message_seconds;
+    rate += 1 / worker.seconds_per_partition;
+  }
+  return link > partitions / rate;
+}
+
 bool Differ(const std::vector<double>& a, const std::vector<double>& b) {
   for (size_t i = 0; i < a.size(); ++i) {
     if (std::abs(a[i] - b[i]) > kSame * b[i]) return true;
@@ -48,7 +60,7 @@ Result<LearnedScheme> LearnShares(std::string_view scheme, SchemeRequest request
   request.waits.assign(habits.size(), 0);
   MOTLEY_ASSIGN_OR_RETURN(Plan plan, PlanOfJob(scheme, request));
   learned.scheme = SchemeOfPlan(plan, request);
-  if (!plan.FollowsSpeeds()) return learned;
+  if (!plan.FollowsSpeeds() || LinkDecides(request.workers, request.partitions)) return learned;
   std::vector<double> judged = JobSpeeds(scheme, request);
   StepModelOptions model;
   model.late_shares = 1 - SocketPart(cluster);

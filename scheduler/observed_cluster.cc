@@ -287,6 +287,7 @@ PlannedCluster ObservedCluster::Cluster(const BulkSynchronous& policy) const {
   PlannedCluster cluster;
   cluster.samples = samples_;
   cluster.data_seconds = data_seconds_;
+  cluster.seen_together = true;
   cluster.remaining_steps = std::max<uint64_t>(1, steps_ - std::min(steps_, policy.step()));
   const double loss =
       (losses_ + kLossBelief * kLossBeliefSteps) / (worker_steps_ + kLossBeliefSteps);

@@ -14,6 +14,7 @@
 #include "coding/decoder.h"
 #include "coding/gradient_code.h"
 #include "coding/multi_message_code.h"
+#include "scheduler/row_speeds.h"
 
 namespace motley {
 namespace {
@@ -86,14 +87,8 @@ Result<Plan> Build(const SchedulerOptions& options, const PlanAttempt& attempt, 
 // At most `count` members: the fastest, in index order.
 void KeepFastest(size_t count, Plan& plan) {
   if (plan.members.size() <= count) return;
-  std::vector<size_t> order(plan.members.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return plan.speeds[a] > plan.speeds[b]; });
-  order.resize(count);
-  std::sort(order.begin(), order.end());
   Plan smaller;
-  for (const size_t i : order) {
+  for (const size_t i : FastestOf(plan.speeds, count)) {
     smaller.members.push_back(plan.members[i]);
     smaller.speeds.push_back(plan.speeds[i]);
   }

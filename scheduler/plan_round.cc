@@ -61,7 +61,10 @@ std::string MostFeared(const RoundRequest& request) {
 PlanRound::PlanRound(RoundRequest request) : request_(std::move(request)) {
   const uint32_t most = std::max(kMostCopies, request_.tolerate + 1);
   if (request_.tolerate > 0) plain_ = TryScheme(kPlain, request_.cluster, Options());
-  for (const Candidate& candidate : CandidatesFor(request_.workers.size(), most)) {
+  std::vector<Candidate> all = CandidatesFor(request_.workers.size(), most);
+  const std::vector<Candidate> fewer = FewerWorkers(request_.cluster);
+  all.insert(all.end(), fewer.begin(), fewer.end());
+  for (const Candidate& candidate : all) {
     const JobScheme* scheme = JobSchemeOf(candidate.scheme);
     if (scheme == nullptr || scheme->Tolerates(candidate.copies) < request_.tolerate) continue;
     const auto& without = request_.without;
@@ -102,7 +105,12 @@ Candidate PlanRound::Best(const Ranking& ranking) const {
 std::string NameOfChoice(const Candidate& candidate) {
   const JobScheme* scheme = JobSchemeOf(candidate.scheme);
   const std::string code = scheme != nullptr ? scheme->code : candidate.scheme;
-  return candidate.copies == 1 ? code : fmt::format("{}, {} copies", code, candidate.copies);
+  std::string name =
+      candidate.copies == 1 ? code : fmt::format("{}, {} copies", code, candidate.copies);
+  if (candidate.workers > 0) {
+    name += fmt::format(", {} worker{}", candidate.workers, candidate.workers == 1 ? "" : "s");
+  }
+  return name;
 }
 
 std::string WhyChosen(const Candidate& chosen, const Ranking& ranking, const PlanRound& round) {

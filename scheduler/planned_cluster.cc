@@ -5,9 +5,18 @@
 #include <cmath>
 #include <numeric>
 
+#include "scheduler/row_speeds.h"
 #include "scheduler/step/pieces.h"
 
 namespace motley {
+namespace {
+
+// A vector that took as long as all of them take the server's link, or little longer, may have
+// waited for it.
+constexpr double kMayBeShared = 1.25;
+
+}  // namespace
+
 PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
   PlannedCluster cluster;
   cluster.samples = job.samples;
@@ -67,6 +76,28 @@ std::vector<StepWorker> StepWorkersOf(const PlannedCluster& cluster, uint32_t pa
     workers.push_back(worker);
   }
   return workers;
+}
+
+PlannedCluster WithFewer(const PlannedCluster& cluster, uint32_t workers) {
+  if (workers == 0 || !cluster.seen_together) return cluster;
+  PlannedCluster fewer = cluster;
+  const auto all = static_cast<double>(cluster.workers.size());
+  for (PlannedWorker& worker : fewer.workers) {
+    const double together = kMayBeShared * all * worker.message_seconds;
+    if (worker.message_seconds + worker.send_seconds <= together) worker.send_seconds = 0;
+    if (worker.receive_seconds <= together) worker.receive_seconds = worker.message_seconds;
+  }
+  return fewer;
+}
+
+std::vector<bool> FastestWorkers(const PlannedCluster& cluster, uint32_t workers) {
+  std::vector<double> speeds;
+  for (const PlannedWorker& worker : cluster.workers) {
+    speeds.push_back(1 / worker.curve.seconds_per_sample);
+  }
+  std::vector<bool> among(speeds.size(), false);
+  for (const size_t w : FastestOf(speeds, workers == 0 ? speeds.size() : workers)) among[w] = true;
+  return among;
 }
 
 PlannedCluster SampleOf(const PlannedCluster& cluster, uint32_t workers) {

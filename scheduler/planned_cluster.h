@@ -31,7 +31,17 @@ struct PlannedCluster {
   double gradient_bytes = 0;  // Of one vector; 0: it takes the links no time.
   double data_seconds = 0;    // For sending every partition of the data to somebody once.
   uint64_t remaining_steps = 1;
+  // What was seen of vectors' times, and parameters', was seen while all of them were under way, so
+  // that nobody knows how much of it was the server's link: see WithFewer.
+  bool seen_together = false;
 };
+
+// How it may be if no more than so many workers take part in steps (0: all do), the fastest: where
+// it is not known whether a worker's own link or the server's was too narrow for all of them, the
+// server's was.
+PlannedCluster WithFewer(const PlannedCluster& cluster, uint32_t workers);
+// One flag each: whether it is among so many of the fastest.
+std::vector<bool> FastestWorkers(const PlannedCluster& cluster, uint32_t workers);
 
 // What a profile does not say.
 struct PlannedJob {

@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kHysteresis = 0.1;  // Of a step.
 constexpr double kPayBack = 2;
+constexpr double kFewerPart = 0.8;  // Of a step with all workers: then fewer may be worth it.
 // With more workers, only constructions that cost little.
 constexpr size_t kMany = 512;
 constexpr size_t kCyclicMost = 96;  // Beyond, it refuses.
@@ -76,6 +77,18 @@ std::string NoRoom(const StepScheme& scheme, const PlannedCluster& cluster,
   return "";
 }
 
+// Of the speed of all workers.
+double PartOfFastest(const PlannedCluster& cluster, uint32_t workers) {
+  const std::vector<bool> among = FastestWorkers(cluster, workers);
+  double part = 0, all = 0;
+  for (size_t w = 0; w < among.size(); ++w) {
+    const double speed = 1 / cluster.workers[w].curve.seconds_per_sample;
+    all += speed;
+    part += among[w] ? speed : 0;
+  }
+  return part / all;
+}
+
 // Rows of jobs follow what they learn of waits; of many workers that takes too long to foresee.
 Result<StepScheme> SchemeAsJob(const StepSchemeKind& kind, const SchemeRequest& request,
                                const PlannedCluster& cluster, uint64_t seed, uint64_t& events) {
@@ -108,8 +121,38 @@ std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies) {
   return candidates;
 }
 
-PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& whole,
+std::vector<Candidate> FewerWorkers(const PlannedCluster& cluster) {
+  const auto n = static_cast<uint32_t>(cluster.workers.size());
+  const PlannedCluster free = WithFewer(cluster, n);
+  std::vector<const PlannedWorker*> order;
+  for (const PlannedWorker& worker : free.workers) order.push_back(&worker);
+  std::stable_sort(order.begin(), order.end(), [](const PlannedWorker* a, const PlannedWorker* b) {
+    return a->curve.seconds_per_sample < b->curve.seconds_per_sample;
+  });
+  std::vector<double> seconds;  // Of a step of so many and one.
+  double rate = 0, link = 0, own = 0;
+  for (const PlannedWorker* worker : order) {
+    rate += 1 / worker->curve.seconds_per_sample;
+    link += worker->message_seconds;
+    own = std::max(own, worker->message_seconds + worker->send_seconds);
+    seconds.push_back(2 * std::max(own, link) + free.samples / rate);
+  }
+  const auto least = std::min_element(seconds.begin(), seconds.end());
+  if (n == 0 || *least > kFewerPart * seconds.back()) return {};
+  const auto few = static_cast<uint32_t>(least - seconds.begin()) + 1;
+  std::vector<Candidate> candidates = {{"proportional", 1, few}};
+  if (2 * few < n) candidates.push_back({"repetition", 2, 2 * few});
+  return candidates;
+}
+
+std::string ShortNameOf(const Candidate& candidate) {
+  const std::string name = fmt::format("{} {}", candidate.scheme, candidate.copies);
+  return candidate.workers == 0 ? name : fmt::format("{}, {} workers", name, candidate.workers);
+}
+
+PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& present,
                         const PlanOptions& options) {
+  const PlannedCluster whole = WithFewer(present, candidate.workers);
   PlannedScheme planned;
   planned.candidate = candidate;
   const StepSchemeKind& kind = KindOf(candidate.scheme);
@@ -129,6 +172,8 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& whole,
         std::ceil(1.0 * options.partitions * options.most_whole / whole.workers.size()));
   }
   request.workers = StepWorkersOf(cluster, request.partitions);
+  const std::vector<bool> among = FastestWorkers(cluster, candidate.workers);
+  for (size_t w = 0; w < among.size(); ++w) request.workers[w].live = among[w];
   request.by_speed = true;
   request.samples = cluster.samples;
   uint64_t events = 0;
@@ -143,7 +188,8 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& whole,
   planned.cost = CostOf(*scheme, cluster, many ? RunsOfMany(options.runs) : options.runs);
   planned.cost.events += events;
   if (!std::isfinite(planned.cost.expected)) planned.refused = "steps would not end";
-  planned.placing_seconds = whole.data_seconds * (candidate.copies - 1) /
+  const double others = 1 - PartOfFastest(whole, candidate.workers);
+  planned.placing_seconds = whole.data_seconds * (candidate.copies - 1 + others) /
                             static_cast<double>(std::max<uint64_t>(whole.remaining_steps, 1));
   return planned;
 }
@@ -154,6 +200,9 @@ Result<Ranking> RankSchemes(const PlannedCluster& cluster, const PlanOptions& op
   if (chosen.partitions == 0) chosen.partitions = PartitionsFor(cluster);
   std::vector<PlannedScheme> tried;
   for (const Candidate& candidate : CandidatesFor(cluster.workers.size(), options.most_copies)) {
+    tried.push_back(TryScheme(candidate, cluster, chosen));
+  }
+  for (const Candidate& candidate : FewerWorkers(cluster)) {
     tried.push_back(TryScheme(candidate, cluster, chosen));
   }
   return RankTried(std::move(tried), chosen.partitions);
@@ -188,7 +237,12 @@ Result<Ranking> RankTried(std::vector<PlannedScheme> tried, uint32_t partitions)
 double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCluster& cluster) {
   if (from == to) return 0;
   const bool nested = Balances(from.scheme) && Balances(to.scheme);
-  const uint32_t kept = nested ? std::min(from.copies, to.copies) : 0;
+  double kept = nested ? std::min(from.copies, to.copies) : 0;
+  // Fewer hold, or give up, what the others had.
+  if (from.workers != to.workers) {
+    const double a = PartOfFastest(cluster, from.workers), b = PartOfFastest(cluster, to.workers);
+    kept *= std::min(a, b) / std::max(a, b);
+  }
   return cluster.data_seconds * (to.copies - kept);
 }
 

@@ -18,6 +18,7 @@ namespace motley {
 struct Candidate {
   std::string scheme;
   uint32_t copies = 1;
+  uint32_t workers = 0;  // Of rows: that many of the fastest take part; 0: all.
 
   bool operator==(const Candidate&) const = default;
 };
@@ -52,6 +53,13 @@ struct Ranking {
 // What is tried for so many workers, in the order of StepSchemes(). Above 512 workers codes with
 // equal shares, or whose construction searches, are left out.
 std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies);
+
+// Rows of as few workers as the server's link bears, where that promises much less than all of them
+// do: each that takes part occupies the link for its parameters and its vector.
+std::vector<Candidate> FewerWorkers(const PlannedCluster& cluster);
+
+// "adaptive 2", "proportional 1, 4 workers"
+std::string ShortNameOf(const Candidate& candidate);
 
 // kInvalidArgument without workers, or when nothing exact can be.
 Result<Ranking> RankSchemes(const PlannedCluster& cluster, const PlanOptions& options);

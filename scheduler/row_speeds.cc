@@ -2,6 +2,7 @@
 #include "scheduler/row_speeds.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/assert.h"
 
@@ -13,6 +14,17 @@ constexpr double kNothing = 1e-6;  // Of its speed: less than a share.
 constexpr int kHalvings = 50;
 
 }  // namespace
+
+std::vector<size_t> FastestOf(const std::vector<double>& speeds, size_t count) {
+  std::vector<size_t> order(speeds.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (count >= order.size()) return order;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return speeds[a] > speeds[b]; });
+  order.resize(count);
+  std::sort(order.begin(), order.end());
+  return order;
+}
 
 std::vector<double> SpeedsWithWaits(const std::vector<double>& speeds,
                                     const std::vector<double>& waits, double samples, double most) {

@@ -2,9 +2,14 @@
 // Speeds to share rows by where answers take time besides computing. Pure.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace motley {
+
+// Places of the `count` greatest speeds, ascending; of equals the first. All of them if there are
+// no more.
+std::vector<size_t> FastestOf(const std::vector<double>& speeds, size_t count);
 
 // Workers that compute `speeds` (> 0) samples per second and whose answer takes `waits` seconds
 // (>= 0) besides are done at the same time T with loads speed * (T - wait), at most `most` each and

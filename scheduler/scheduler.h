@@ -43,6 +43,9 @@ struct SchedulerOptions {
   // number. For the simulator's campaign: another code is drawn every so many steps; 0: none is.
   uint32_t most_sums = 0;
   uint32_t draw_codes_every = 0;
+  // Of rows: so many of the fastest take part, and the others stand by; 0: all. For links that bear
+  // no more.
+  uint32_t most_workers = 0;
 };
 
 // --- Events: what happened. ---

@@ -33,6 +33,9 @@ class Costing {
   Costing(const StepScheme& scheme, const PlannedCluster& truth, const CostRuns& runs)
       : scheme_(scheme), truth_(truth), runs_(runs), setting_(scheme.setting) {
     setting_.workers = StepWorkersOf(truth, static_cast<uint32_t>(scheme.setting.holders.size()));
+    for (size_t w = 0; w < setting_.workers.size(); ++w) {
+      setting_.workers[w].live = scheme.setting.workers[w].live;
+    }
     for (const PlannedWorker& worker : truth.workers) {
       none_slow_ *= 1 - worker.slow_probability;
       none_lost_ *= 1 - worker.loss_probability;

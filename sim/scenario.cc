@@ -26,7 +26,7 @@ constexpr uint64_t kMessageDraws = 31;
 constexpr uint64_t kPortDraws = 34;
 constexpr uint64_t kShortDraws = 37;
 constexpr uint64_t kApproximateDraws = 40;
-constexpr uint64_t kAutoDraws = 39;
+constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -49,6 +49,9 @@ class Generator {
     ApproximateInstead();
     ShortenInstead();
     ChooseInstead();
+    Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
+    const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
+    if (most <= scenario_.options.job.workers) scenario_.options.job.most_workers = most;
     MakeRandomFaults();
     MakeScript();
     MakePowerCuts();

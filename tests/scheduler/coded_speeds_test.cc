@@ -70,6 +70,47 @@ TEST(CodedSpeeds, ChangesAreFollowedThroughNoise) {
   }
 }
 
+// --- No more workers than are to take part ---
+
+std::vector<WorkerId> Sharers(const Script& script) {
+  std::vector<WorkerId> sharers;
+  const SchedulerStats stats = script.Stats();
+  for (WorkerId id = 0; id < stats.workers.size(); ++id) {
+    if (stats.workers[id].share > 0) sharers.push_back(id);
+  }
+  return sharers;
+}
+
+TEST(CodedSpeeds, TheFastestTakePartAndOthersStandBy) {
+  SchedulerOptions options = Options(5, "none");
+  options.most_workers = 2;
+  Script script(options);
+  std::vector<double> speeds = {100, 400, 200, 300, 50};
+  script.Start(speeds);
+  for (int step = 0; step < 30; ++step) script.WholeStep(speeds);
+  EXPECT_EQ(Sharers(script), (std::vector<WorkerId>{1, 3}));
+  EXPECT_EQ(script.Stats().workers[2].samples,
+            0u);  // Nor does it show now and then how fast it is.
+  script.Lost(1);
+  for (int step = 0; step < 5; ++step) script.WholeStep(speeds);
+  EXPECT_EQ(Sharers(script), (std::vector<WorkerId>{2, 3}));
+}
+
+TEST(CodedSpeeds, WhoTakesPartIsNotChangedForALittle) {
+  for (const double change : {0.8, 0.2}) {
+    SchedulerOptions options = Options(3, "none");
+    options.most_workers = 1;
+    Script script(options);
+    std::vector<double> speeds = {100, 110, 100};
+    script.Start(speeds);
+    for (int step = 0; step < 10; ++step) script.WholeStep(speeds);
+    EXPECT_EQ(Sharers(script), (std::vector<WorkerId>{1}));
+    speeds[1] *= change;
+    for (int step = 0; step < 30; ++step) script.WholeStep(speeds);
+    EXPECT_EQ(Sharers(script), (std::vector<WorkerId>{change > 0.5 ? 1U : 0U})) << change;
+  }
+}
+
 TEST(CodedSpeeds, AGuessFarTooHighDoesNotStretchDeadlines) {
   Script script(Options(8, "none"));
   script.Start(std::vector<double>(8, 50000));

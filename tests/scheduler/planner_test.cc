@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "scheduler/learned_shares.h"
 #include "scheduler/load_balance.h"
 #include "scheduler/step_model.h"
 
@@ -95,6 +96,66 @@ TEST(Planner, NeverChoosesAnErrorByItself) {
   EXPECT_TRUE(std::any_of(ranking->schemes.begin(), ranking->schemes.end(), [&](const auto& p) {
     return !p.exact && p.Total() < ranking->schemes.front().Total();
   }));
+}
+
+// --- Links ---
+
+// Each vector takes the server's link half as long as the work takes all eight.
+PlannedCluster ThinLink() {
+  PlannedCluster cluster = Cluster({1, 1, 1, 1, 1, 1, 1, 1}, 0, 0);
+  for (PlannedWorker& worker : cluster.workers) worker.message_seconds = 0.5;
+  return cluster;
+}
+
+TEST(Planner, NoMoreWorkersThanTheLinkBears) {
+  EXPECT_TRUE(FewerWorkers(Cluster(kLab, 0.01, 0)).empty());
+  const Result<Ranking> ranking = RankSchemes(ThinLink(), {});
+  ASSERT_TRUE(ranking.ok());
+  const PlannedScheme& best = ranking->schemes.front();
+  // k workers take k + 8 / k seconds: with three 5.7, with all eight 9.
+  EXPECT_EQ(best.candidate, (Candidate{"proportional", 1, 3}));
+  EXPECT_NEAR(best.cost.undisturbed, 3 + 8.0 / 3, 0.3);
+  EXPECT_NEAR(Find(*ranking, {"proportional", 1}).cost.undisturbed, 9, 0.4);
+}
+
+// Vectors that were only seen together may have waited for each other, or for links of their own.
+TEST(Planner, WhatTheLinkIsToFewerIsTriedWhereItIsNotKnown) {
+  PlannedCluster cluster = ThinLink();
+  for (PlannedWorker& worker : cluster.workers) {
+    worker.send_seconds = 7 * worker.message_seconds;
+    worker.receive_seconds = 8 * worker.message_seconds;
+  }
+  EXPECT_TRUE(FewerWorkers(cluster).empty());
+  cluster.seen_together = true;
+  EXPECT_THAT(FewerWorkers(cluster), testing::Contains(Candidate{"proportional", 1, 3}));
+  EXPECT_EQ(WithFewer(cluster, 0).workers[0].send_seconds, 3.5);
+  for (PlannedWorker& worker : cluster.workers) worker.send_seconds = worker.receive_seconds = 10;
+  EXPECT_TRUE(FewerWorkers(cluster).empty());  // Longer than all of them take together.
+}
+
+TEST(Planner, FewerWorkersNeedWhatTheOthersHold) {
+  PlannedCluster cluster = ThinLink();
+  const Candidate all = {"proportional", 1}, two = {"proportional", 1, 2};
+  EXPECT_NEAR(SwitchSeconds(all, two, cluster), 0.75 * cluster.data_seconds, 1e-9);
+  EXPECT_NEAR(SwitchSeconds(two, all, cluster), 0.75 * cluster.data_seconds, 1e-9);
+  EXPECT_EQ(SwitchSeconds(two, two, cluster), 0);
+}
+
+// As jobs, which learn how long answers take.
+TEST(Planner, RowsOfWhoIsFarOffAreShorter) {
+  PlannedCluster cluster = Cluster({1, 1, 1, 1}, 0, 0);
+  cluster.workers[3].latency_seconds = 0.3;
+  SchemeRequest request;
+  request.partitions = 256;
+  request.samples = cluster.samples;
+  request.workers = StepWorkersOf(cluster, request.partitions);
+  request.by_speed = true;
+  const Result<LearnedScheme> learned = LearnShares("proportional", request, cluster, 1);
+  ASSERT_TRUE(learned.ok());
+  std::vector<int> loads(4, 0);
+  for (const auto& holders : learned->scheme.setting.holders) ++loads[holders.at(0)];
+  EXPECT_NEAR(loads[3], 256 * (1 - 3 * 0.6 / 4) / 4, 12);
+  EXPECT_NEAR(loads[0], loads[1], 2);
 }
 
 TEST(Planner, IsDeterministic) {

@@ -261,6 +261,7 @@ TEST(EachStep, EveryPartitionCountsOnceWhoeverIsFirst) {
     EachLists lists;
     lists.partitions = world.request.partitions;
     lists.size = static_cast<uint32_t>(1 + random.Below(4));
+    lists.skips = seed % 2 == 1;
     const uint32_t chunks = (lists.partitions + lists.size - 1) / lists.size;
     lists.chunks.resize(world.request.workers.size());
     StepSetting setting{world.request.workers, {}};
@@ -294,6 +295,24 @@ TEST(EachStep, EveryPartitionCountsOnceWhoeverIsFirst) {
     EXPECT_THAT(checker.violations(), testing::IsEmpty()) << "seed " << seed;
     EXPECT_EQ(outcome.seconds < kInfinity || !HeldByTheLiving(setting, world), true) << seed;
   }
+}
+
+// One of two equal workers that begin at opposite ends is done when both are in the middle.
+TEST(EachStep, WhatCameIsNotComputedAgain) {
+  const auto computed = [](bool skips) {
+    StepSetting setting{std::vector<StepWorker>(2), {}};
+    setting.holders.assign(20, {0, 1});
+    EachLists lists{20, 1, WorkLists(2), skips};
+    for (PartitionId p = 0; p < 20; ++p) {
+      lists.chunks[0].push_back(p);
+      lists.chunks[1].push_back((p + 5) % 20);
+    }
+    EachStep policy(std::make_shared<const StepSetting>(setting),
+                    std::make_shared<const EachLists>(lists));
+    return RunStepModel(setting, policy, {});
+  };
+  EXPECT_LT(computed(true).seconds, 12);
+  EXPECT_GT(computed(false).seconds, 14);
 }
 
 // --- Parts of a gradient, after a cut ---
