@@ -15,6 +15,7 @@ EachStep::EachStep(std::shared_ptr<const StepSetting> setting,
   missing_ = (lists_->partitions + lists_->size - 1) / lists_->size;
   counted_.assign(missing_, false);
   awarded_.assign(missing_, 0);
+  MOTLEY_ASSERT(!lists_->skips || lists_->size == 1);
   if (lists_->skips) dropped_.assign(live_.size(), std::vector<bool>(missing_, false));
 }
 
@@ -36,9 +37,7 @@ void EachStep::Begin(std::vector<StepCommand>& out) {
 void EachStep::OnEvent(const StepEvent& event, double, std::vector<StepCommand>& out) {
   if (const auto* lost = std::get_if<StepWorkerLost>(&event)) live_[lost->worker] = false;
   if (const auto* released = std::get_if<ListReleased>(&event); released && lists_->skips) {
-    for (const PartitionId p : released->partitions) {
-      dropped_[released->worker][p / lists_->size] = true;
-    }
+    for (const PartitionId p : released->partitions) dropped_[released->worker][p] = true;
   }
   const auto* arrived = std::get_if<VectorArrived>(&event);
   if (arrived == nullptr || !live_[arrived->worker]) return;
@@ -55,14 +54,8 @@ void EachStep::OnEvent(const StepEvent& event, double, std::vector<StepCommand>&
 }
 
 void EachStep::Skip(PartitionId chunk, std::vector<StepCommand>& out) const {
-  const uint32_t begin = chunk * lists_->size;
-  RevokeList revoke{0, {}};
-  for (PartitionId p = begin; p < std::min(begin + lists_->size, lists_->partitions); ++p) {
-    revoke.partitions.push_back(p);
-  }
-  for (const WorkerId w : setting_->holders[begin]) {
-    revoke.worker = w;
-    if (w != awarded_[chunk] && live_[w]) out.emplace_back(revoke);
+  for (const WorkerId w : setting_->holders[chunk]) {
+    if (w != awarded_[chunk] && live_[w]) out.emplace_back(RevokeList{w, {chunk}});
   }
 }
 

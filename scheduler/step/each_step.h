@@ -18,8 +18,10 @@ namespace motley {
 struct EachLists {
   uint32_t partitions = 0;
   uint32_t size = 1;
-  WorkLists chunks;    // By worker, in its order.
-  bool skips = false;  // Nobody begins a chunk once the server has told that it came.
+  WorkLists chunks;  // By worker, in its order.
+  // Nobody begins a chunk once the server has told that it came. Only with size 1, for what is
+  // begun cannot be left.
+  bool skips = false;
 };
 
 class EachStep final : public StepPolicy {

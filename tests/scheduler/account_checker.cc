@@ -23,6 +23,12 @@ void AccountChecker::Begin(std::vector<StepCommand>& out) {
 
 void AccountChecker::OnEvent(const StepEvent& event, double now, std::vector<StepCommand>& out) {
   if (const auto* lost = std::get_if<StepWorkerLost>(&event)) lost_[lost->worker] = true;
+  if (const auto* released = std::get_if<ListReleased>(&event)) {
+    std::erase_if(lists_[released->worker], [&](const Entry& entry) {
+      const auto& all = released->partitions;
+      return std::find(all.begin(), all.end(), entry.partition) != all.end();
+    });
+  }
   if (const auto* arrived = std::get_if<VectorArrived>(&event)) {
     auto& list = lists_[arrived->worker];
     if (arrived->entries == 0 || arrived->entries > list.size()) {
@@ -54,7 +60,7 @@ void AccountChecker::See(const std::vector<StepCommand>& commands, size_t from) 
         }
         lists_[extend->worker].push_back({p, extend->row});
       }
-    } else if (std::holds_alternative<RevokeList>(commands[i])) {
+    } else if (std::holds_alternative<RevokeList>(commands[i]) && !revokes_) {
       violations_.push_back("what has fixed rows takes nothing back");
     } else if (std::holds_alternative<StepEnough>(commands[i])) {
       std::string wrong = judge_(vectors_);

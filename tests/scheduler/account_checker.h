@@ -36,6 +36,9 @@ class AccountChecker final : public StepPolicy {
   bool resends() const override { return policy_.resends(); }
   bool wants_progress() const override { return policy_.wants_progress(); }
 
+  // What was not begun may be taken back.
+  void AllowRevokes() { revokes_ = true; }
+
   const std::vector<std::string>& violations() const { return violations_; }
 
  private:
@@ -50,6 +53,7 @@ class AccountChecker final : public StepPolicy {
   Judge judge_;
   std::vector<std::deque<Entry>> lists_;  // By worker: what no vector covers yet.
   std::vector<bool> lost_;
+  bool revokes_ = false;
   std::vector<Vector> vectors_;
   std::vector<std::string> violations_;
 };
