@@ -71,7 +71,8 @@ Candidate CandidateOf(const CodeChoice& choice) {
   return {choice.code, choice.tolerate + 1};
 }
 
-// It begins with leases on single copies, and pays for every change.
+// It begins with leases on single copies, and pays for every change. Whether rows are those of
+// fewer workers the choices do not tell: where they may be, all data count as moved.
 Status RunAuto(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed,
                JudgedCase& judged) {
   MOTLEY_ASSIGN_OR_RETURN(SimulatedJob job, RunOnTruth(made, {"auto", 0, 2}, steps, seed));
@@ -79,7 +80,8 @@ Status RunAuto(const PlannerCase& made, const SimulatedSteps& steps, uint64_t se
   double moving = 0;
   for (const CodeChoice& choice : job.choices) {
     const Candidate next = CandidateOf(choice);
-    moving += SwitchSeconds(now, next, made.truth);
+    const bool fewer = next.scheme == kPlain.scheme && !FewerWorkers(made.truth).empty();
+    moving += fewer ? made.truth.data_seconds : SwitchSeconds(now, next, made.truth);
     now = next;
   }
   judged.chosen = ShortNameOf(now);
@@ -117,10 +119,12 @@ Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, const Simu
     judged.chosen = choice->judged.name;
     judged.chosen_seconds = choice->judged.seconds;
   }
-  judged.best_seconds = std::numeric_limits<double>::infinity();
+  judged.best_seconds = judged.least_seconds = std::numeric_limits<double>::infinity();
   for (Tried& tried : all) {
     if (tried.candidate == kPlain) judged.uncoded_seconds = tried.judged.seconds;
-    // With fewer workers than there are it is none that anybody could have fixed.
+    if (!tried.judged.brief) {
+      judged.least_seconds = std::min(judged.least_seconds, tried.judged.seconds);
+    }
     const bool fixed = tried.candidate.workers == 0 && !tried.judged.brief;
     if (fixed && tried.judged.seconds < judged.best_seconds) {
       judged.best_seconds = tried.judged.seconds;

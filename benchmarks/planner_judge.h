@@ -29,12 +29,15 @@ struct JudgedScheme {
 
 struct JudgedCase {
   std::string chosen, best;
-  double chosen_seconds = 0;          // Per step, with what it took to change to it from no copies.
-  double best_seconds = 0;            // Of the fixed scheme that turned out best.
-  double uncoded_seconds = 0;         // Of proportional shares.
+  double chosen_seconds = 0;   // Per step, with what it took to change to it from no copies.
+  double best_seconds = 0;     // Of the fixed scheme that turned out best.
+  double uncoded_seconds = 0;  // Of proportional shares.
+  // Of all that were run, also what nobody can fix: rows of fewer workers than there are.
+  double least_seconds = 0;
   std::vector<JudgedScheme> schemes;  // All that were run, the best first.
   std::vector<CodeChoice> choices;    // Of kAuto.
   double Excess() const { return chosen_seconds / best_seconds - 1; }
+  double ExcessOverAll() const { return chosen_seconds / least_seconds - 1; }
 };
 
 // Runs whatever a job could run: everything for few steps, what was within a third of the best
