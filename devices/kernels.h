@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The versioned C table of operations that a device driver module exports. Plain C, so that modules
- * built with other compilers or flags fit. Matrices are dense, row-major, float32; pointers are in
- * the device's memory and need no alignment beyond their type's; operations on one `queue` run in
- * order. Sizes may be 0. Nothing allocates from the heap, fails or keeps pointers. Products
- * accumulate in float32: up to 65,536 terms the error stays below 1e-5 of the sum of magnitudes;
- * column sums, sums of squares and losses in float64.
+/* The versioned C table of operations that a kernel module or device driver has. Plain C, so that
+ * modules built with other compilers or flags fit. Matrices are dense, row-major, float32; pointers
+ * are in the device's memory (a motley_csr itself is the host's) and need no alignment beyond their
+ * type's; operations on one `queue` run in order. Sizes may be 0. Nothing keeps pointers. On the
+ * host nothing allocates from the heap or fails; elsewhere the queue tells of failures
+ * (devices/driver.h). Products accumulate in float32: up to 65,536 terms the error stays below 1e-5
+ * of the sum of magnitudes; column sums, sums of squares and losses in float64.
  * `queue` is the device's own. On the CPU it is NULL (serial) or a motley_cpu_queue
  * (devices/cpu/cpu_queue.h) that lends threads; one module gives the same bits on every machine,
  * for any number of threads, wherever in memory the operands lie. NaN in an input reaches the

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The versioned C table of a device driver that is loaded at run time (motley-opencl.so,
+ * motley-cuda.so). Plain C, so that drivers built with other compilers fit; one package serves
+ * machines with and without the driver's hardware.
+ *
+ * Memory of a device is named by pointers that only kernels and copies of the same queue may use;
+ * arithmetic on them stays inside one allocation, as with the host's. A driver whose interface
+ * knows no pointers reserves addresses that nobody can read and keeps a map.
+ *
+ * Kernels and copies of one queue run in the order called. They may return before they ran, and
+ * cannot fail in place: the first failure since the last motley_driver.finish is told there, and
+ * what was called after it may not have run. Texts are UTF-8, cut to their room, ended by 0. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "devices/kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MOTLEY_DRIVER_VERSION 1
+
+typedef struct motley_driver_device {
+  char name[128];     /* "NVIDIA H100 80GB HBM3" */
+  char platform[128]; /* "CUDA 13.0", "Portable Computing Language, OpenCL 3.0" */
+  int kind;           /* DeviceKind: 2 CUDA, 4 OpenCL */
+  uint32_t units;     /* Multiprocessors, compute units. */
+  uint64_t memory_bytes;
+  char reason[256]; /* Why it cannot be used; empty when it can. */
+} motley_driver_device;
+
+/* How a call ended. */
+enum {
+  MOTLEY_DRIVER_OK = 0,
+  MOTLEY_DRIVER_NO_MEMORY = 1, /* The device or the host has not enough; the queue goes on. */
+  MOTLEY_DRIVER_LOST = 2       /* The device or its queue cannot be used any more. */
+};
+
+typedef struct motley_driver_queue motley_driver_queue; /* The driver's own. */
+
+typedef struct motley_driver {
+  uint32_t version;     /* MOTLEY_DRIVER_VERSION */
+  uint32_t struct_size; /* sizeof(motley_driver) of the driver */
+  const char* name;     /* "opencl" */
+
+  /* One thread at a time: find, describe. Looks for devices anew and returns how many there are;
+   * none: `reason` says why ("no OpenCL platform is installed: ..."). */
+  size_t (*find)(char* reason, size_t reason_size);
+  /* Of the last find; index < its result. */
+  void (*describe)(size_t index, motley_driver_device* device);
+
+  /* A queue on device `index` of the last find, with its compiled kernels. `cache_folder` is where
+   * compiled programs may be kept between runs, NULL for nowhere. NULL on failure, and `error` says
+   * why (with the log of a program that does not compile). */
+  motley_driver_queue* (*open)(size_t index, const char* cache_folder, char* error,
+                               size_t error_size);
+  /* Waits for what runs. All memory must have been freed before. */
+  void (*close)(motley_driver_queue* queue);
+  /* Of that device; the queue is the kernels' first argument. Valid until close. */
+  const motley_kernels* (*kernels)(motley_driver_queue* queue);
+
+  /* Any thread. At least 64-byte aligned, not zeroed; NULL when there is not enough. size 0: some
+   * pointer that is not NULL. Memory is freed when what was called before has run. */
+  void* (*allocate)(motley_driver_queue* queue, size_t size_bytes);
+  void (*free)(motley_driver_queue* queue, void* memory);
+
+  /* One thread at a time: copies, kernels, finish. `from` of copy_in may change once it returned;
+   * copy_out has waited for everything called before, and returns with the bytes there. */
+  int (*copy_in)(motley_driver_queue* queue, void* to, const void* from, size_t size_bytes);
+  int (*copy_out)(motley_driver_queue* queue, void* to, const void* from, size_t size_bytes);
+  /* Waits until everything called has run; not MOTLEY_DRIVER_OK: `error` says what failed first
+   * (copies included), and it is forgotten. */
+  int (*finish)(motley_driver_queue* queue, char* error, size_t error_size);
+} motley_driver;
+
+/* The one symbol of a driver: its table, or NULL when it cannot speak `version`. The table is valid
+ * as long as the driver is loaded, which is until the program ends. */
+typedef const motley_driver* (*motley_driver_entry)(uint32_t version);
+#define MOTLEY_DRIVER_SYMBOL "motley_driver_get"
+
+#ifdef __cplusplus
+}
+#endif
