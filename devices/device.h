@@ -25,7 +25,7 @@ struct DeviceInfo {
   std::string name;  // "AMD EPYC, 1 thread, avx512"
   DeviceKind kind = DeviceKind::kCpu;
   uint64_t memory_bytes = 0;
-  uint32_t threads = 1;
+  uint32_t threads = 1;  // Of the host, for parallel().
 };
 
 // Memory of one device, freed with its last owner. `data` may only be dereferenced on the host when

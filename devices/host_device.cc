@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <utility>
 
 namespace motley {
 namespace {
 
 constexpr size_t kAlignment = 64;
+
+}  // namespace
 
 Status CheckRange(const Buffer& buffer, size_t offset, size_t size_bytes) {
   if (offset <= buffer.size_bytes() && size_bytes <= buffer.size_bytes() - offset) {
@@ -24,8 +24,6 @@ Status CheckRange(const Buffer& buffer, size_t offset, size_t size_bytes) {
                                              size_bytes, offset, buffer.size_bytes()));
 }
 
-}  // namespace
-
 uint64_t HostMemoryBytes() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_bytes = sysconf(_SC_PAGESIZE);
@@ -33,12 +31,10 @@ uint64_t HostMemoryBytes() {
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
 }
 
-HostDevice::HostDevice(Loop& loop, DeviceInfo info, const motley_kernels& kernels)
-    : loop_(loop), info_(std::move(info)), kernels_(kernels) {
+HostDevice::HostDevice(DeviceInfo info, const motley_kernels& kernels)
+    : info_(std::move(info)), kernels_(kernels) {
   info_.memory_bytes = HostMemoryBytes();
 }
-
-HostDevice::~HostDevice() { Close(); }
 
 Result<Buffer> HostDevice::Allocate(size_t size_bytes) {
   void* data = nullptr;
@@ -66,24 +62,6 @@ Status HostDevice::CopyOut(const Buffer& from, size_t offset, std::span<std::byt
   MOTLEY_RETURN_IF_ERROR(CheckRange(from, offset, to.size()));
   if (!to.empty()) std::memcpy(to.data(), static_cast<std::byte*>(from.data()) + offset, to.size());
   return Status::Ok();
-}
-
-Status HostDevice::Run(Work work) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return Status::Resource("out of memory in the work of a device");
-  } catch (const std::exception& error) {
-    return Status::Internal(fmt::format("the work of a device failed: {}", error.what()));
-  } catch (...) {
-    return Status::Internal("the work of a device failed with an unknown exception");
-  }
-}
-
-void HostDevice::PostDone(Done done, Status status) {
-  loop_.Post([closed = closed_, done = std::move(done), status = std::move(status)] {
-    if (!*closed) done(status);
-  });
 }
 
 }  // namespace motley

@@ -2,13 +2,13 @@
 // What every Device that computes in the host's own memory has in common.
 #pragma once
 
-#include <atomic>
-#include <memory>
-
+#include "base/status.h"
 #include "devices/device.h"
 
 namespace motley {
 
+// kInvalidArgument unless the range lies inside the buffer.
+Status CheckRange(const Buffer& buffer, size_t offset, size_t size_bytes);
 // Bytes of memory this machine has.
 uint64_t HostMemoryBytes();
 
@@ -23,21 +23,11 @@ class HostDevice : public Device {
   Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) override;
 
  protected:
-  HostDevice(Loop& loop, DeviceInfo info, const motley_kernels& kernels);
-  ~HostDevice() override;
-
-  // What `work` returns; an exception that leaves it becomes a Status. Work is gone afterwards.
-  static Status Run(Work work);
-  // Any thread: `done(status)` runs on the loop thread, unless the device is destroyed before.
-  void PostDone(Done done, Status status);
-  // From now on no Done runs. First thing in a destructor, on the loop thread.
-  void Close() { *closed_ = true; }
+  HostDevice(DeviceInfo info, const motley_kernels& kernels);
 
  private:
-  Loop& loop_;
   DeviceInfo info_;
   const motley_kernels& kernels_;
-  std::shared_ptr<std::atomic<bool>> closed_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace motley

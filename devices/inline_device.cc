@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "devices/cpu/cpu_device.h"
+#include "devices/device_thread.h"
 #include "devices/host_device.h"
 #include "devices/paced_device.h"
 
@@ -13,17 +14,17 @@ namespace {
 class InlineDevice final : public HostDevice {
  public:
   InlineDevice(Loop& loop, const motley_kernels& kernels)
-      : HostDevice(loop, {.name = fmt::format("inline {}", kernels.name)}, kernels) {}
-  ~InlineDevice() override { Close(); }
+      : HostDevice({.name = fmt::format("inline {}", kernels.name)}, kernels), reporter_(loop) {}
 
   void* queue() const override { return nullptr; }
   ParallelFor& parallel() override { return *parallel_; }
   void Submit(double, Work work, Done done) override {
-    PostDone(std::move(done), Run(std::move(work)));
+    reporter_.Post(std::move(done), RunWork(std::move(work)));
   }
 
  private:
   const std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();
+  DoneReporter reporter_;
 };
 
 }  // namespace

@@ -5,14 +5,11 @@
 #include <tbb/info.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
 #include <exception>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "devices/cpu/kernel_modules.h"
+#include "devices/device_thread.h"
 #include "devices/host_device.h"
 
 namespace motley {
@@ -20,63 +17,26 @@ namespace {
 
 constexpr uint32_t kMostThreads = 256;
 
-// One driver thread that runs what is submitted, and lends its arena to the kernels it calls.
+// Lends its arena to the kernels that its thread calls.
 class CpuDevice final : public HostDevice {
  public:
   CpuDevice(Loop& loop, DeviceInfo info, const motley_kernels& kernels,
             std::unique_ptr<ParallelFor> parallel)
-      : HostDevice(loop, std::move(info), kernels),
+      : HostDevice(std::move(info), kernels),
         parallel_(std::move(parallel)),
         queue_(MakeCpuQueue(*parallel_)),
-        driver_([this] { Drive(); }) {}
-
-  ~CpuDevice() override {
-    Close();
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    changed_.notify_one();
-    driver_.join();
-  }
+        thread_(loop, RunWork) {}
 
   void* queue() const override { return parallel_->threads() > 1 ? &queue_ : nullptr; }
   ParallelFor& parallel() override { return *parallel_; }
-
   void Submit(double, Work work, Done done) override {
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_.push_back({std::move(work), std::move(done)});
-    }
-    changed_.notify_one();
+    thread_.Submit(std::move(work), std::move(done));
   }
 
  private:
-  struct Item {
-    Work work;
-    Done done;
-  };
-
-  void Drive() {
-    for (;;) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-      if (stopping_) return;
-      Item item = std::move(waiting_.front());
-      waiting_.pop_front();
-      lock.unlock();
-      Status status = Run(std::move(item.work));
-      PostDone(std::move(item.done), std::move(status));
-    }
-  }
-
   const std::unique_ptr<ParallelFor> parallel_;
   mutable motley_cpu_queue queue_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Item> waiting_;  // Guarded by mutex_; whoever submits bounds it.
-  bool stopping_ = false;     // Guarded by mutex_.
-  std::thread driver_;
+  DeviceThread thread_;  // Last: it goes first.
 };
 
 // The module of that name, or the best there is when the name is empty.
@@ -97,6 +57,10 @@ std::unique_ptr<ParallelFor> MakeParallelFor(uint32_t threads, bool plain_thread
 
 }  // namespace
 
+uint32_t CpuThreads() {
+  return std::min(kMostThreads, static_cast<uint32_t>(tbb::info::default_concurrency()));
+}
+
 motley_cpu_queue MakeCpuQueue(ParallelFor& parallel) {
   const auto run = [](void* context, size_t count, size_t grain,
                       void (*body)(void*, size_t, size_t), void* body_context) {
@@ -113,10 +77,7 @@ Result<std::unique_ptr<Device>> MakeCpuDevice(Loop& loop, const CpuDeviceOptions
   }
   MOTLEY_ASSIGN_OR_RETURN(const motley_kernels* kernels, Choose(options.kernels));
   DeviceInfo info;
-  info.threads =
-      options.threads > 0
-          ? options.threads
-          : std::min(kMostThreads, static_cast<uint32_t>(tbb::info::default_concurrency()));
+  info.threads = options.threads > 0 ? options.threads : CpuThreads();
   info.name = fmt::format("cpu {}, {} {}", kernels->name, info.threads,
                           info.threads == 1 ? "thread" : "threads");
   try {

@@ -14,6 +14,9 @@
 
 namespace motley {
 
+// That this process may use, at most 256.
+uint32_t CpuThreads();
+
 struct CpuDeviceOptions {
   uint32_t threads = 0;        // At most 256; 0: all this process may use.
   std::string kernels;         // "baseline", "avx2", "avx512"; empty: the best there is.

@@ -2,17 +2,13 @@
 #include "devices/cpu/kernel_modules.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <string_view>
 #include <utility>
+
+#include "devices/modules.h"
 
 namespace motley {
 namespace {
@@ -52,46 +48,24 @@ std::pair<const motley_kernels*, std::string> TableOf(void* library) {
   return {kernels, ""};
 }
 
-// Whether a file that could not be loaded cannot be opened either, for want of something. The
-// loader itself says so in words alone.
-bool IsStarved(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) close(fd);
-  return fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
-}
-
 // A module stays loaded for as long as the program runs: tables are handed out freely.
-KernelModule Open(const InstructionSet& set, const std::string& path) {
-  KernelModule module{.name = std::string(set.name)};
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    module.reason = fmt::format("cannot load {}: {}", path, dlerror());
-    module.starved = IsStarved(path);
-    return module;
-  }
-  auto [kernels, reason] = TableOf(library);
-  module.kernels = kernels;
-  if (kernels == nullptr) {
-    module.reason = fmt::format("cannot use {}: {}", path, reason);
-    dlclose(library);
-  }
-  return module;
-}
-
 KernelModule Load(const InstructionSet& set, const std::vector<std::string>& folders) {
-  const std::string name(set.name);
+  KernelModule kernels{.name = std::string(set.name)};
   if (!set.supported()) {
-    return {.name = name, .reason = fmt::format("this processor cannot run {} code", name)};
+    kernels.reason = fmt::format("this processor cannot run {} code", set.name);
+    return kernels;
   }
-  const std::string file = fmt::format("motley-cpu-{}.so", name);
-  for (const std::string& folder : folders) {
-    const std::filesystem::path path = std::filesystem::path(folder) / file;
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) return Open(set, path.string());
+  const Module module = LoadModule(fmt::format("motley-cpu-{}.so", set.name), folders);
+  kernels.reason = module.reason;
+  kernels.starved = module.starved;
+  if (module.library == nullptr) return kernels;
+  auto [table, reason] = TableOf(module.library);
+  kernels.kernels = table;
+  if (table == nullptr) {
+    kernels.reason = fmt::format("cannot use {}: {}", module.path, reason);
+    dlclose(module.library);
   }
-  return {.name = name,
-          .reason = fmt::format("no {} in {} (set MOTLEY_MODULE_DIR to the folder that has it)",
-                                file, fmt::join(folders, ", "))};
+  return kernels;
 }
 
 bool AnyStarved(const std::vector<KernelModule>& modules) {
@@ -100,31 +74,6 @@ bool AnyStarved(const std::vector<KernelModule>& modules) {
 }
 
 }  // namespace
-
-std::vector<std::string> KernelModuleFolders() {
-  std::vector<std::string> folders;
-  if (const char* chosen = std::getenv("MOTLEY_MODULE_DIR"); chosen != nullptr && *chosen != '\0') {
-    folders.emplace_back(chosen);
-  }
-  const auto add = [&folders](const std::filesystem::path& from, std::string_view folder) {
-    folders.push_back((from / folder).lexically_normal().string());
-  };
-  // Where this code is: in the program, or in a library that the program loaded.
-  Dl_info here{};
-  std::error_code error;
-  if (dladdr(reinterpret_cast<const void*>(&CpuKernelModules), &here) != 0) {
-    const auto file = std::filesystem::absolute(here.dli_fname, error);
-    if (!error && file.filename().string().find(".so") != std::string::npos) {
-      for (const char* folder : {"motley", "modules"}) add(file.parent_path(), folder);
-    }
-  }
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  if (error) return folders;
-  for (const char* folder : {"modules", "../modules", "../lib/motley", MOTLEY_INSTALLED_MODULES}) {
-    add(program, folder);
-  }
-  return folders;
-}
 
 std::vector<KernelModule> LoadKernelModules(const std::vector<std::string>& folders) {
   std::vector<KernelModule> modules;
@@ -155,7 +104,7 @@ Status NoKernelModule(const std::vector<KernelModule>& modules) {
 
 std::vector<KernelModule> CpuKernelModules() {
   static KernelModuleList list;
-  return list.Get(KernelModuleFolders());
+  return list.Get(ModuleFolders());
 }
 
 }  // namespace motley

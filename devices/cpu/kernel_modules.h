@@ -12,10 +12,6 @@
 
 namespace motley {
 
-// Where modules are looked for, in this order: $MOTLEY_MODULE_DIR; modules/, ../modules/ and
-// ../lib/motley/ seen from the folder of the running program.
-std::vector<std::string> KernelModuleFolders();
-
 // The modules of this architecture, best first, each from the first folder that has it. Asks the
 // processor before loading, because a module's code may not run to tell.
 std::vector<KernelModule> LoadKernelModules(const std::vector<std::string>& folders);

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "devices/cpu/cpu_device.h"
+#include "devices/driver_modules.h"
 #include "devices/paced_device.h"
 #include "tests/conformance/device_suite.h"
+#include "tests/devices/mock_driver.h"
 #include "tests/devices/thread_loop.h"
 
 namespace motley {
@@ -51,6 +53,8 @@ std::vector<DeviceCase> Cases() {
        [](Loop& loop) {
          return MakeCpuDevice(loop, {.threads = 2, .kernels = "baseline", .plain_threads = true});
        }},
+      {"driver",
+       [](Loop& loop) { return OpenDriverDevice(loop, MockDriver::Get().table(), 0, ""); }},
       {"inline", MakeInlineDevice}};
   std::vector<DeviceCase> cases;
   for (const auto& [name, make] : inner) {

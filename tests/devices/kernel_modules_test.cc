@@ -12,8 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "devices/drivers.h"
-#include "tests/devices/thread_loop.h"
+#include "devices/modules.h"
 
 namespace motley {
 namespace {
@@ -147,24 +146,11 @@ TEST(KernelModules, TheEnvironmentNamesTheFirstFolder) {
   const char* before = std::getenv("MOTLEY_MODULE_DIR");
   const std::string saved = before != nullptr ? before : "";
   setenv("MOTLEY_MODULE_DIR", "/somewhere/else", 1);
-  EXPECT_EQ(KernelModuleFolders().front(), "/somewhere/else");
+  EXPECT_EQ(ModuleFolders().front(), "/somewhere/else");
   unsetenv("MOTLEY_MODULE_DIR");
-  EXPECT_EQ(KernelModuleFolders().front(), MOTLEY_BINARY_DIR "/tests/modules");
-  EXPECT_EQ(KernelModuleFolders().at(1), kModules.string());
+  EXPECT_EQ(ModuleFolders().front(), MOTLEY_BINARY_DIR "/tests/modules");
+  EXPECT_EQ(ModuleFolders().at(1), kModules.string());
   if (before != nullptr) setenv("MOTLEY_MODULE_DIR", saved.c_str(), 1);
-}
-
-TEST(Drivers, TheCpuIsUsableAndMakesADevice) {
-  const auto drivers = Drivers();
-  ASSERT_FALSE(drivers.empty());
-  ThreadLoop loop;
-  for (const Driver& driver : drivers) {
-    if (driver.name != "cpu") continue;
-    EXPECT_EQ(driver.reason, "");
-    const auto device = driver.make(loop);
-    ASSERT_TRUE(device.ok()) << device.status().ToString();
-    EXPECT_EQ((*device)->info().kind, DeviceKind::kCpu);
-  }
 }
 
 }  // namespace

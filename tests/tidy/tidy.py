@@ -61,6 +61,7 @@ BANNED = [
     (r"sleep_for|sleep_until|\busleep\(|\bsleep\(|nanosleep", r"", "nothing sleeps: use Loop::After"),
     (r"std::(thread|jthread|mutex|condition_variable|async)\b",
      r"base/parallel\.cc|runtime/(uv_loop|disk)\.cc|devices/cpu/(.*\.cc|kernel_modules\.h)|"
+     r"devices/device_thread\.(h|cc)|"
      r"api/emulation\.cc|cli/.*\.cc|benchmarks/.*",
      "threads live in drivers and loops"),
     (r"for \([^;:)]*:[^)]*unordered", r"", "iteration order of unordered containers is random"),
@@ -68,7 +69,7 @@ BANNED = [
     (r"\bstd::(cout|cerr)\b|[^n:\w]printf\(", r"cli/.*|sim/sim_main\.cc|benchmarks/.*|base/assert\.cc",
      "only the programs print"),
     (r"\bstrto[a-z]+\(|\bato[fil]+\(|std::sto[a-z]+\(", r"", "numbers are read with std::from_chars"),
-    (r"\bgetenv\(", r"devices/cpu/.*|api/worker_environment\.cc|cli/.*", "configuration comes in through options"),
+    (r"\bgetenv\(", r"devices/modules\.cc|api/worker_environment\.cc|cli/.*", "configuration comes in through options"),
     (r"\bthrow\b", r"", "errors are Status values"),
     (r"\bassert\(", r"", "use MOTLEY_ASSERT, which stays on"),
 ]

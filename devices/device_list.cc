@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/device_list.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "devices/cpu/cpu_device.h"
+#include "devices/driver_modules.h"
+#include "devices/host_device.h"
+#include "devices/modules.h"
+
+namespace motley {
+namespace {
+
+ListedDevice TheCpu() {
+  ListedDevice device{.driver = "cpu",
+                      .name = "cpu",
+                      .kind = DeviceKind::kCpu,
+                      .memory_bytes = HostMemoryBytes(),
+                      .units = CpuThreads()};
+  for (const KernelModule& module : CpuKernelModules()) {
+    if (module.kernels != nullptr) {
+      device.platform = fmt::format("kernels {}", module.name);
+      device.reason.clear();
+      break;
+    }
+    device.reason += (device.reason.empty() ? "" : "; ") + module.reason;
+  }
+  device.make = [](Loop& loop, uint32_t threads) {
+    return MakeCpuDevice(loop, {.threads = threads});
+  };
+  return device;
+}
+
+// Of compiled kernels; nothing where none can be kept.
+std::string KernelsFolder() {
+  if (CacheFolder().empty()) return "";
+  const std::string folder = CacheFolder() + "/kernels";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return error ? "" : folder;
+}
+
+void AppendDevices(const DriverModule& module, std::vector<ListedDevice>& list) {
+  std::array<char, 512> why{};
+  const size_t count = module.driver == nullptr ? 0 : module.driver->find(why.data(), why.size());
+  if (count == 0) {
+    list.push_back({.driver = module.name,
+                    .reason = module.driver == nullptr ? module.reason : std::string(why.data())});
+  }
+  for (size_t index = 0; index < count; ++index) {
+    motley_driver_device found{};
+    module.driver->describe(index, &found);
+    list.push_back({.driver = module.name,
+                    .index = static_cast<uint32_t>(index),
+                    .name = found.name,
+                    .platform = found.platform,
+                    .kind = static_cast<DeviceKind>(found.kind),
+                    .memory_bytes = found.memory_bytes,
+                    .units = found.units,
+                    .reason = found.reason,
+                    .make = [driver = module.driver, index](Loop& loop, uint32_t) {
+                      return OpenDriverDevice(loop, *driver, index, KernelsFolder());
+                    }});
+  }
+}
+
+std::vector<std::string_view> Split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const size_t comma = text.find(',');
+    parts.push_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+// "opencl" or "cuda:0".
+struct Wanted {
+  std::string_view driver;
+  std::optional<uint32_t> index;
+};
+std::optional<Wanted> Parse(std::string_view word) {
+  const size_t colon = word.find(':');
+  Wanted wanted{.driver = word.substr(0, colon)};
+  if (colon == std::string_view::npos) return wanted;
+  const std::string_view digits = word.substr(colon + 1);
+  uint32_t index = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  wanted.index = index;
+  return wanted;
+}
+
+// What `wanted` names and can be used; else why none can.
+Result<std::vector<ListedDevice>> Matching(const std::vector<ListedDevice>& list,
+                                           std::string_view word, const Wanted& wanted) {
+  std::vector<ListedDevice> usable;
+  std::vector<std::string> reasons;
+  std::set<std::string> drivers;
+  for (const ListedDevice& device : list) {
+    drivers.insert(device.driver);
+    if (device.driver != wanted.driver) continue;
+    if (wanted.index && device.make && device.index != *wanted.index) continue;
+    if (device.make && device.reason.empty()) usable.push_back(device);
+    if (!device.reason.empty()) reasons.push_back(device.reason);
+  }
+  if (!usable.empty()) return usable;
+  if (!drivers.contains(std::string(wanted.driver))) {
+    return Status::InvalidArgument(
+        fmt::format("no driver '{}'; there are {}", wanted.driver, fmt::join(drivers, ", ")));
+  }
+  if (reasons.empty()) reasons.push_back("there is no device of that number");
+  return Status::Unavailable(fmt::format("cannot use the device '{}': {}; see motley devices", word,
+                                         fmt::join(reasons, "; ")));
+}
+
+}  // namespace
+
+std::string ListedDevice::Label() const { return fmt::format("{}:{}", driver, index); }
+
+std::vector<ListedDevice> ListDevices() {
+  std::vector<ListedDevice> list = {TheCpu()};
+  for (const DriverModule& module : LoadDriverModules(ModuleFolders())) {
+    AppendDevices(module, list);
+  }
+  return list;
+}
+
+Result<std::vector<ListedDevice>> ChooseDevices(const std::string& choice) {
+  if (choice.empty() || choice == "cpu") return ChooseDevices({TheCpu()}, "cpu");
+  return ChooseDevices(ListDevices(), choice);
+}
+
+Result<std::vector<ListedDevice>> ChooseDevices(const std::vector<ListedDevice>& list,
+                                                const std::string& choice) {
+  std::vector<ListedDevice> chosen;
+  std::set<std::string> labels;
+  for (const std::string_view word : Split(choice)) {
+    const std::optional<Wanted> wanted = Parse(word);
+    if (!wanted || wanted->driver.empty()) {
+      return Status::InvalidArgument(fmt::format(
+          "'{}' names no devices; give drivers or devices with commas, as in cpu,opencl,cuda:0",
+          choice));
+    }
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> found, Matching(list, word, *wanted));
+    for (const ListedDevice& device : found) {
+      if (!labels.insert(device.Label()).second) {
+        return Status::InvalidArgument(
+            fmt::format("'{}' names the device {} twice", choice, device.Label()));
+      }
+      chosen.push_back(device);
+    }
+  }
+  return chosen;
+}
+
+}  // namespace motley

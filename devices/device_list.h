@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices of this machine, of every driver there is: one hand-written list.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "base/status.h"
+#include "devices/device.h"
+
+namespace motley {
+
+struct ListedDevice {
+  std::string driver;  // "cpu", "cuda", "opencl"
+  uint32_t index = 0;  // Among the driver's devices: "opencl:1".
+  std::string name;    // "NVIDIA H100 80GB HBM3"; empty: the driver found no device.
+  std::string platform;
+  DeviceKind kind = DeviceKind::kCpu;
+  uint64_t memory_bytes = 0;
+  uint32_t units = 0;  // Threads, compute units, multiprocessors.
+  std::string reason;  // Why it cannot be used; empty when it can.
+  // With at most so many of the host's threads where the device is the host's processor (0: all).
+  // `loop` must outlive the device. Null without a device.
+  std::function<Result<std::unique_ptr<Device>>(Loop& loop, uint32_t threads)> make;
+
+  std::string Label() const;  // "opencl:1"
+};
+
+// What there is, the host's processor first; a driver that found nothing has one entry with the
+// reason. Asks the machine anew each time. One thread at a time.
+std::vector<ListedDevice> ListDevices();
+
+// The devices that `choice` names of this machine's, without a look at drivers that it does not
+// need. Empty: the host's processor.
+Result<std::vector<ListedDevice>> ChooseDevices(const std::string& choice);
+
+// The devices that `choice` names, in its order, from `list`: "cpu", "opencl" (all of a driver's
+// that work), "cuda:0", several with commas. kInvalidArgument: no such driver, said twice, or not a
+// choice at all; kUnavailable with the reason: what is named cannot be used here.
+Result<std::vector<ListedDevice>> ChooseDevices(const std::vector<ListedDevice>& list,
+                                                const std::string& choice);
+
+}  // namespace motley

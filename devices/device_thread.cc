@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/device_thread.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace motley {
+
+Status RunWork(Device::Work work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Status::Resource("out of memory in the work of a device");
+  } catch (const std::exception& error) {
+    return Status::Internal(fmt::format("the work of a device failed: {}", error.what()));
+  } catch (...) {
+    return Status::Internal("the work of a device failed with an unknown exception");
+  }
+}
+
+void DoneReporter::Post(Device::Done done, Status status) {
+  loop_.Post([closed = closed_, done = std::move(done), status = std::move(status)] {
+    if (!*closed) done(status);
+  });
+}
+
+DeviceThread::DeviceThread(Loop& loop, std::function<Status(Device::Work)> run)
+    : reporter_(loop), run_(std::move(run)), thread_([this] { Drive(); }) {}
+
+DeviceThread::~DeviceThread() {
+  reporter_.Close();
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void DeviceThread::Submit(Device::Work work, Device::Done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back({std::move(work), std::move(done)});
+  }
+  changed_.notify_one();
+}
+
+void DeviceThread::Drive() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    if (stopping_) return;
+    Item item = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    Status status = run_(std::move(item.work));
+    reporter_.Post(std::move(item.done), std::move(status));
+  }
+}
+
+}  // namespace motley

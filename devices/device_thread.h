@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread of a device: runs what is submitted, in order, and reports on the loop thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/loop.h"
+#include "devices/device.h"
+
+namespace motley {
+
+// What `work` returns; an exception that leaves it becomes a Status. Work is gone afterwards.
+Status RunWork(Device::Work work);
+
+// Reports that are dropped once the device they are of is gone.
+class DoneReporter {
+ public:
+  explicit DoneReporter(Loop& loop) : loop_(loop) {}
+  ~DoneReporter() { Close(); }
+  // Any thread: `done(status)` runs on the loop thread, unless Close comes before.
+  void Post(Device::Done done, Status status);
+  // Loop thread. From now on no Done runs.
+  void Close() { *closed_ = true; }
+
+ private:
+  Loop& loop_;
+  std::shared_ptr<std::atomic<bool>> closed_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+class DeviceThread {
+ public:
+  // `run` does the work of one piece on the thread: RunWork, and what the device adds to it.
+  DeviceThread(Loop& loop, std::function<Status(Device::Work)> run);
+  // Loop thread. Waits for the piece in progress; pending Done are not called.
+  ~DeviceThread();
+
+  void Submit(Device::Work work, Device::Done done);
+
+ private:
+  struct Item {
+    Device::Work work;
+    Device::Done done;
+  };
+  void Drive();
+
+  DoneReporter reporter_;
+  const std::function<Status(Device::Work)> run_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Item> waiting_;  // Guarded by mutex_; whoever submits bounds it.
+  bool stopping_ = false;     // Guarded by mutex_.
+  std::thread thread_;
+};
+
+}  // namespace motley

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <array>
+#include <exception>
+#include <utility>
+
+#include "devices/device_thread.h"
+#include "devices/driver_modules.h"
+#include "devices/host_device.h"
+
+namespace motley {
+namespace {
+
+using Text = std::array<char, 4096>;
+
+// A queue, kept until the device and the last of its memory are gone.
+class Queue {
+ public:
+  Queue(const motley_driver& driver, motley_driver_queue* queue) : driver_(driver), queue_(queue) {}
+  ~Queue() { driver_.close(queue_); }
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  const motley_driver& driver() const { return driver_; }
+  motley_driver_queue* get() const { return queue_; }
+
+ private:
+  const motley_driver& driver_;
+  motley_driver_queue* const queue_;
+};
+
+class DriverDevice final : public Device {
+ public:
+  DriverDevice(Loop& loop, DeviceInfo info, std::shared_ptr<Queue> queue)
+      : info_(std::move(info)),
+        queue_(std::move(queue)),
+        kernels_(*queue_->driver().kernels(queue_->get())),
+        thread_(loop, [this](Work work) { return Run(std::move(work)); }) {}
+
+  const DeviceInfo& info() const override { return info_; }
+  const motley_kernels& kernels() const override { return kernels_; }
+  void* queue() const override { return queue_->get(); }
+  bool host_accessible() const override { return false; }
+  ParallelFor& parallel() override { return *parallel_; }
+
+  Result<Buffer> Allocate(size_t size_bytes) override {
+    void* memory = queue_->driver().allocate(queue_->get(), size_bytes);
+    if (memory == nullptr) {
+      return Status::Resource(fmt::format("no memory for a buffer of {} bytes on {}, which has {}",
+                                          size_bytes, info_.name, info_.memory_bytes));
+    }
+    return Buffer(memory, size_bytes,
+                  [queue = queue_](void* data) { queue->driver().free(queue->get(), data); });
+  }
+  Status CopyIn(const Buffer& to, size_t offset, BytesView from) override {
+    MOTLEY_RETURN_IF_ERROR(CheckRange(to, offset, from.size()));
+    if (from.empty()) return Status::Ok();
+    auto* const place = static_cast<std::byte*>(to.data()) + offset;
+    return Told(queue_->driver().copy_in(queue_->get(), place, from.data(), from.size()));
+  }
+  Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) override {
+    MOTLEY_RETURN_IF_ERROR(CheckRange(from, offset, to.size()));
+    if (to.empty()) return Status::Ok();
+    const auto* const place = static_cast<const std::byte*>(from.data()) + offset;
+    return Told(queue_->driver().copy_out(queue_->get(), to.data(), place, to.size()));
+  }
+  void Submit(double, Work work, Done done) override {
+    thread_.Submit(std::move(work), std::move(done));
+  }
+
+ private:
+  // What failed, which the queue knows.
+  Status Told(int code) { return code == MOTLEY_DRIVER_OK ? Status::Ok() : Finish(); }
+
+  Status Finish() {
+    Text error{};
+    const int code = queue_->driver().finish(queue_->get(), error.data(), error.size());
+    if (code == MOTLEY_DRIVER_OK) return Status::Ok();
+    const std::string text = fmt::format("{}: {}", info_.name, error.data());
+    return code == MOTLEY_DRIVER_NO_MEMORY ? Status::Resource(text) : Status::Unavailable(text);
+  }
+
+  // Kernels only tell at the end whether they worked.
+  Status Run(Work work) {
+    const Status status = RunWork(std::move(work));
+    const Status finished = Finish();
+    return status.ok() ? finished : status;
+  }
+
+  const DeviceInfo info_;
+  const std::shared_ptr<Queue> queue_;
+  const motley_kernels& kernels_;
+  const std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();
+  DeviceThread thread_;  // Last: it goes first.
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> OpenDriverDevice(Loop& loop, const motley_driver& driver,
+                                                 size_t index, const std::string& kernels_folder) {
+  motley_driver_device found{};
+  driver.describe(index, &found);
+  if (found.reason[0] != '\0') {
+    return Status::Unavailable(fmt::format("{}: {}", found.name, found.reason));
+  }
+  Text error{};
+  motley_driver_queue* const queue = driver.open(
+      index, kernels_folder.empty() ? nullptr : kernels_folder.c_str(), error.data(), error.size());
+  if (queue == nullptr) {
+    return Status::Unavailable(fmt::format("cannot use {}: {}", found.name, error.data()));
+  }
+  const auto owned = std::make_shared<Queue>(driver, queue);
+  DeviceInfo info{.name = fmt::format("{} {}", driver.name, found.name),
+                  .kind = static_cast<DeviceKind>(found.kind),
+                  .memory_bytes = found.memory_bytes};
+  try {
+    return std::unique_ptr<Device>(std::make_unique<DriverDevice>(loop, std::move(info), owned));
+  } catch (const std::exception& error_of_thread) {
+    return Status::Resource(
+        fmt::format("cannot start the thread of a device: {}", error_of_thread.what()));
+  }
+}
+
+}  // namespace motley

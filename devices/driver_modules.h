@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The drivers that are loaded at run time (driver.h), and devices over them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "base/status.h"
+#include "devices/device.h"
+#include "devices/driver.h"
+
+namespace motley {
+
+struct DriverModule {
+  std::string name;                       // "opencl"
+  const motley_driver* driver = nullptr;  // Null when it cannot be loaded.
+  std::string reason;                     // Why not.
+};
+// motley-opencl.so and motley-cuda.so, each from the first folder that has it, loaded until the
+// program ends.
+std::vector<DriverModule> LoadDriverModules(const std::vector<std::string>& folders);
+
+// A device of a driver, from its last find; with a thread of its own and `kernels_folder`, where
+// compiled kernels are kept between runs (empty: nowhere). `loop` must outlive it. kUnavailable
+// with the driver's own words when it cannot be opened.
+Result<std::unique_ptr<Device>> OpenDriverDevice(Loop& loop, const motley_driver& driver,
+                                                 size_t index, const std::string& kernels_folder);
+
+}  // namespace motley

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/device_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/devices/thread_loop.h"
+
+namespace motley {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ListedDevice Listed(const std::string& driver, uint32_t index, const std::string& reason = "") {
+  return {.driver = driver,
+          .index = index,
+          .name = "a device",
+          .reason = reason,
+          .make = [](Loop&, uint32_t) -> Result<std::unique_ptr<Device>> {
+            return Status::Internal("never made");
+          }};
+}
+
+// A processor, two OpenCL devices of which one works, and no CUDA.
+std::vector<ListedDevice> Machine() {
+  return {Listed("cpu", 0),
+          {.driver = "cuda", .reason = "no NVIDIA driver"},
+          Listed("opencl", 0, "has no double precision"),
+          Listed("opencl", 1)};
+}
+
+std::vector<std::string> Labels(const std::string& choice) {
+  const auto chosen = ChooseDevices(Machine(), choice);
+  EXPECT_TRUE(chosen.ok()) << chosen.status().ToString();
+  std::vector<std::string> labels;
+  if (chosen.ok()) {
+    for (const ListedDevice& device : *chosen) labels.push_back(device.Label());
+  }
+  return labels;
+}
+
+TEST(ChooseDevices, ADriverStandsForAllOfItsThatWork) {
+  EXPECT_THAT(Labels("cpu"), ElementsAre("cpu:0"));
+  EXPECT_THAT(Labels("opencl"), ElementsAre("opencl:1"));
+  EXPECT_THAT(Labels("opencl:1,cpu"), ElementsAre("opencl:1", "cpu:0"));
+}
+
+TEST(ChooseDevices, RefusalsSayWhy) {
+  const auto refusal = [](const std::string& choice) {
+    return ChooseDevices(Machine(), choice).status().ToString();
+  };
+  EXPECT_THAT(refusal("cuda"), AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("motley devices")));
+  EXPECT_THAT(refusal("opencl:0"), HasSubstr("has no double precision"));
+  EXPECT_THAT(refusal("opencl:7"), HasSubstr("no device of that number"));
+  EXPECT_THAT(refusal("tpu"), AllOf(HasSubstr("'tpu'"), HasSubstr("cpu, cuda, opencl")));
+  EXPECT_THAT(refusal("cpu,cpu:0"), HasSubstr("twice"));
+  for (const char* choice : {"", ",", "cpu,", ":0", "cpu:", "cpu:x", "cpu:-1", "cpu:99999999999"}) {
+    EXPECT_EQ(ChooseDevices(Machine(), choice).code(), StatusCode::kInvalidArgument) << choice;
+  }
+}
+
+TEST(ListDevices, TheProcessorComesFirstAndEveryDriverIsNamed) {
+  const auto list = ListDevices();
+  ASSERT_GE(list.size(), 3u);
+  EXPECT_EQ(list.front().driver, "cpu");
+  EXPECT_EQ(list.front().reason, "");
+  ThreadLoop loop;
+  const auto device = list.front().make(loop, 1);
+  ASSERT_TRUE(device.ok()) << device.status().ToString();
+  EXPECT_EQ((*device)->info().kind, DeviceKind::kCpu);
+  for (const ListedDevice& listed : list) {
+    EXPECT_TRUE(listed.make || !listed.reason.empty()) << listed.driver;
+  }
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices over drivers, with a driver that fails when told to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "devices/driver_modules.h"
+#include "tests/devices/mock_driver.h"
+#include "tests/devices/thread_loop.h"
+
+namespace motley {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class DriverDevice : public ::testing::Test {
+ protected:
+  DriverDevice() { MockDriver::Get().Reset(); }
+  Result<std::unique_ptr<Device>> Open(size_t index = 0) {
+    return OpenDriverDevice(loop_, MockDriver::Get().table(), index, "");
+  }
+  Status Do(Device& device, Device::Work work) {
+    std::optional<Status> ended;
+    device.Submit(1, std::move(work), [&](Status status) { ended = std::move(status); });
+    loop_.RunUntil([&] { return ended.has_value(); });
+    return *ended;
+  }
+
+  ThreadLoop loop_;
+};
+
+TEST_F(DriverDevice, WhatCannotBeOpenedSaysWhy) {
+  MockDriver::Get().devices = 2;
+  EXPECT_THAT(Open(1).status().ToString(), HasSubstr("only the first mock works"));
+  MockDriver::Get().no_kernels = true;
+  const auto broken = Open();
+  EXPECT_EQ(broken.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(broken.status().ToString(), AllOf(HasSubstr("mock 0"), HasSubstr("line 1")));
+}
+
+TEST_F(DriverDevice, WhatKernelsFailedAtIsToldWithTheWorkAndForgotten) {
+  const auto device = Open().value();
+  const auto fail_with = [](int code) {
+    return [code] {
+      MockDriver::Get().fails = code;
+      return Status::Ok();
+    };
+  };
+  const Status lost = Do(*device, fail_with(MOTLEY_DRIVER_LOST));
+  EXPECT_EQ(lost.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(lost.ToString(), HasSubstr("the mock fell off"));
+  EXPECT_EQ(Do(*device, fail_with(MOTLEY_DRIVER_NO_MEMORY)).code(), StatusCode::kResource);
+  EXPECT_TRUE(Do(*device, [] { return Status::Ok(); }).ok());
+}
+
+TEST_F(DriverDevice, ACopyThatFailsEndsTheWork) {
+  const auto device = Open().value();
+  const Buffer buffer = device->Allocate(8).value();
+  const Status status = Do(*device, [&] {
+    MockDriver::Get().fails = MOTLEY_DRIVER_LOST;
+    Bytes out(8);
+    return device->CopyOut(buffer, 0, out);
+  });
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+}
+
+TEST_F(DriverDevice, TooMuchMemoryIsRefusedAndTheDeviceGoesOn) {
+  MockDriver::Get().memory_bytes = 1000;
+  const auto device = Open().value();
+  EXPECT_EQ(device->Allocate(1001).code(), StatusCode::kResource);
+  EXPECT_TRUE(device->Allocate(1000).ok());
+}
+
+TEST_F(DriverDevice, MemoryMayOutliveTheDevice) {
+  auto device = Open().value();
+  std::optional<Buffer> buffer = device->Allocate(100).value();
+  device.reset();
+  EXPECT_EQ(MockDriver::Get().open_queues, 1u);
+  buffer.reset();
+  EXPECT_EQ(MockDriver::Get().open_queues, 0u);
+}
+
+class DriverModules : public ::testing::Test {
+ protected:
+  DriverModules() {
+    std::string pattern = (fs::temp_directory_path() / "motley_drivers_XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~DriverModules() override { fs::remove_all(folder_); }
+  std::string ReasonOf(const std::string& name) const {
+    for (const DriverModule& module : LoadDriverModules({folder_.string()})) {
+      if (module.name == name) return module.driver == nullptr ? module.reason : "";
+    }
+    return "not in the list";
+  }
+  fs::path folder_;
+};
+
+TEST_F(DriverModules, AbsentOnesAreNotBroken) {
+  for (const char* name : {"cuda", "opencl"}) {
+    EXPECT_THAT(ReasonOf(name), AllOf(HasSubstr("no such driver"), HasSubstr(folder_.string())));
+  }
+}
+
+TEST_F(DriverModules, FilesThatAreNoDriversAreRefused) {
+  std::ofstream(folder_ / "motley-opencl.so") << "not a library";
+  fs::copy_file(fs::path(MOTLEY_BINARY_DIR) / "modules/motley-cpu-baseline.so",
+                folder_ / "motley-cuda.so");
+  EXPECT_THAT(ReasonOf("opencl"), HasSubstr("cannot load"));
+  EXPECT_THAT(ReasonOf("cuda"), HasSubstr("no driver of version"));
+}
+
+}  // namespace
+}  // namespace motley

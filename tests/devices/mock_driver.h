@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device driver that computes on the host, in memory that only it hands out, and fails when told
+// to: what devices over drivers are tested with where there is no hardware.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "devices/driver.h"
+
+namespace motley {
+
+// One per process, reset by each test that uses it. The switches may be set from any thread.
+struct MockDriver {
+  static MockDriver& Get();
+  // As after its construction. No device of it may be left.
+  void Reset();
+  const motley_driver& table() const;
+
+  std::atomic<uint32_t> devices{1};
+  std::atomic<bool> no_kernels{false};             // open fails.
+  std::atomic<uint64_t> memory_bytes{1ull << 32};  // More than so much at once is refused.
+  std::atomic<int> fails{MOTLEY_DRIVER_OK};        // The next finish tells this, once.
+
+  // What happened.
+  std::atomic<uint32_t> open_queues{0};
+  std::atomic<uint64_t> held_bytes{0};
+  std::atomic<uint64_t> allocations{0};
+  std::atomic<uint64_t> copied_in_bytes{0};
+};
+
+}  // namespace motley
