@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "training/model_session.h"
 
 namespace motley {
 namespace {
@@ -56,8 +57,8 @@ struct Calibration : std::enable_shared_from_this<Calibration> {
 
 // Of a model on made-up samples.
 struct ModelRuns {
-  ModelRuns(Device& the_device, Model& the_model, Dataset the_samples)
-      : device(the_device), model(the_model), samples(std::move(the_samples)) {}
+  ModelRuns(Device& device, const Model& the_model, Dataset the_samples)
+      : model(the_model), session(device, the_model), samples(std::move(the_samples)) {}
 
   // Gathers before computing, as training does.
   Status Compute(size_t count) {
@@ -68,16 +69,17 @@ struct ModelRuns {
     }
     std::vector<uint32_t> rows(samples.rows());
     for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<uint32_t>(rows.size() - 1 - i);
-    double loss = 0;
+    MOTLEY_RETURN_IF_ERROR(session.Begin(parameters, 0, gradient));
     for (size_t taken = 0; taken < count; taken += rows.size()) {
       const Dataset batch = Select(samples, rows);
-      MOTLEY_RETURN_IF_ERROR(model.AddGradient(device, parameters, batch, 1, gradient, loss));
+      MOTLEY_RETURN_IF_ERROR(session.Add(batch, 1));
     }
-    return Status::Ok();
+    double loss = 0;
+    return session.Finish(loss);
   }
 
-  Device& device;
-  Model& model;
+  const Model& model;
+  ModelSession session;
   const Dataset samples;
   std::vector<float> parameters;
   std::vector<float> gradient;
@@ -121,7 +123,7 @@ void CalibrateDevice(Loop& loop, Device& device, std::function<Status(size_t)> c
   calibration->Run(kBlockRows);
 }
 
-void CalibrateModel(Loop& loop, Device& device, Model& model, Dataset samples,
+void CalibrateModel(Loop& loop, Device& device, const Model& model, Dataset samples,
                     std::function<void(Result<double>)> done) {
   auto runs = std::make_shared<ModelRuns>(device, model, std::move(samples));
   CalibrateDevice(

@@ -18,7 +18,7 @@ Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries);
 // Loop thread; all but `samples` is borrowed until `done`, which runs once on the loop thread. Runs
 // grow until one lasts long enough to be told from noise; of a few of that size the fastest counts:
 // what else the machine does meanwhile is no part of its speed.
-void CalibrateModel(Loop& loop, Device& device, Model& model, Dataset samples,
+void CalibrateModel(Loop& loop, Device& device, const Model& model, Dataset samples,
                     std::function<void(Result<double>)> done);
 // The same with anything that a device computes, of so many samples.
 void CalibrateDevice(Loop& loop, Device& device, std::function<Status(size_t)> compute,

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "training/model.h"
+#include "training/model_session.h"
 
 namespace motley {
 namespace {
@@ -40,7 +41,7 @@ RowResult SoftmaxRow(std::span<const float> scores, float label) {
 
 }  // namespace
 
-Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
+Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const float> parameters,
                             const DataSource& data, const Unwanted& unwanted) {
   const DataShape shape = data.shape();
   if (shape.rows == 0) return Status::InvalidArgument("there are no samples to evaluate on");
@@ -49,13 +50,14 @@ Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float>
   }
   const uint32_t columns = model.outputs();
   std::vector<float> outputs;
+  ModelSession session(device, model);
   double loss = 0;
   uint64_t correct = 0;
   for (size_t begin = 0; begin < shape.rows; begin += kBlockRows) {
     if (unwanted && unwanted()) return Status::Cancelled("the evaluation was stopped");
     MOTLEY_ASSIGN_OR_RETURN(const Dataset block,
                             data.Range(begin, std::min<size_t>(begin + kBlockRows, shape.rows)));
-    MOTLEY_RETURN_IF_ERROR(model.Forward(device, parameters, block, outputs));
+    MOTLEY_RETURN_IF_ERROR(session.Forward(parameters, 0, block, outputs));
     for (size_t row = 0; row < block.rows(); ++row) {
       const auto scores = std::span<const float>(outputs).subspan(row * columns, columns);
       const float label = block.label[row];
@@ -70,7 +72,7 @@ Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float>
   return Evaluation{.loss = loss / count, .accuracy = static_cast<double>(correct) / count};
 }
 
-Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
+Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const float> parameters,
                             const Dataset& data) {
   return Evaluate(model, device, parameters, MemorySource(data));
 }

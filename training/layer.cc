@@ -13,11 +13,11 @@ void Layer::AppendRanges(std::vector<ParameterRange>& ranges) const {
   ranges.push_back({name_ + ".bias", {outputs_}, offset_ + weight_count(), outputs_});
 }
 
-void Layer::Forward(Device& device, std::span<const float> parameters, const LayerInput& input,
+void Layer::Forward(Device& device, const float* parameters, const LayerInput& input,
                     float* out) const {
   const motley_kernels& kernels = device.kernels();
   void* queue = device.queue();
-  const float* weight = parameters.data() + offset_;
+  const float* weight = parameters + offset_;
   if (input.dense != nullptr) {
     kernels.gemm(queue, 0, 0, input.rows, outputs_, inputs_, 1, input.dense, weight, 0, out);
   } else {
@@ -27,10 +27,10 @@ void Layer::Forward(Device& device, std::span<const float> parameters, const Lay
 }
 
 void Layer::AddGradient(Device& device, const LayerInput& input, const float* delta, float weight,
-                        std::span<float> gradient) const {
+                        float* gradient) const {
   const motley_kernels& kernels = device.kernels();
   void* queue = device.queue();
-  float* sum = gradient.data() + offset_;
+  float* sum = gradient + offset_;
   if (input.dense != nullptr) {
     kernels.gemm(queue, 1, 0, inputs_, outputs_, input.rows, weight, input.dense, delta, 1, sum);
   } else {
@@ -39,10 +39,10 @@ void Layer::AddGradient(Device& device, const LayerInput& input, const float* de
   kernels.add_column_sums(queue, input.rows, outputs_, weight, delta, sum + weight_count());
 }
 
-void Layer::Backward(Device& device, std::span<const float> parameters, size_t rows,
-                     const float* delta, float* input_delta) const {
+void Layer::Backward(Device& device, const float* parameters, size_t rows, const float* delta,
+                     float* input_delta) const {
   device.kernels().gemm(device.queue(), 0, 1, rows, inputs_, outputs_, 1, delta,
-                        parameters.data() + offset_, 0, input_delta);
+                        parameters + offset_, 0, input_delta);
 }
 
 }  // namespace motley

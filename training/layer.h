@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -31,15 +30,14 @@ class Layer {
   size_t parameter_count() const { return weight_count() + outputs_; }
   void AppendRanges(std::vector<ParameterRange>& ranges) const;
 
-  // On the device's thread. `parameters` and `gradient` are the whole model's.
+  // On the device's thread, all in its memory. `parameters` and `gradient` are the whole model's.
   // out [rows, outputs].
-  void Forward(Device& device, std::span<const float> parameters, const LayerInput& input,
-               float* out) const;
+  void Forward(Device& device, const float* parameters, const LayerInput& input, float* out) const;
   // gradient += weight * d(loss)/d(parameters), where delta [rows, outputs] = d(loss)/d(out).
   void AddGradient(Device& device, const LayerInput& input, const float* delta, float weight,
-                   std::span<float> gradient) const;
+                   float* gradient) const;
   // input_delta [rows, inputs] = d(loss)/d(input).
-  void Backward(Device& device, std::span<const float> parameters, size_t rows, const float* delta,
+  void Backward(Device& device, const float* parameters, size_t rows, const float* delta,
                 float* input_delta) const;
 
  private:

@@ -9,13 +9,10 @@
 #include "base/random.h"
 #include "training/architecture.h"
 #include "training/layer.h"
+#include "training/model_session.h"
 
 namespace motley {
 namespace {
-
-void Grow(std::vector<float>& values, size_t size) {
-  if (values.size() < size) values.resize(size);
-}
 
 // Layers with a ReLU between each two, and a loss.
 class LayeredModel final : public Model {
@@ -28,7 +25,6 @@ class LayeredModel final : public Model {
       inputs = width;
     }
     AddLayer(inputs, plan.outputs);
-    activations_.resize(layers_.size());
   }
 
   const ModelSpec& spec() const override { return spec_; }
@@ -49,31 +45,21 @@ class LayeredModel final : public Model {
     }
   }
 
-  Status AddGradient(Device& device, std::span<const float> parameters, const Dataset& batch,
-                     double weight, std::span<float> gradient, double& loss) override {
-    MOTLEY_RETURN_IF_ERROR(Check(parameters, batch));
-    if (gradient.size() != parameter_count_ || batch.classes != spec_.classes) {
-      return Status::InvalidArgument(fmt::format(
-          "{} with {} parameters and {} classes cannot fill a gradient of {} from {} classes",
-          spec_.name, parameter_count_, spec_.classes, gradient.size(), batch.classes));
-    }
-    if (batch.rows() == 0) return Status::Ok();
-    float* outputs = RunForward(device, parameters, batch);
-    double sum = 0;
-    LossGradient(device, batch, outputs, sum);
-    loss += weight * sum;
-    RunBackward(device, parameters, batch, static_cast<float>(weight), gradient);
-    return Status::Ok();
+  Status AddGradient(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
+                     float weight, float* gradient, double* loss) const override {
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<float*> outputs,
+                            RunForward(workspace, parameters, batch));
+    LossGradient(workspace.device(), batch, outputs.back(), loss);
+    return RunBackward(workspace, parameters, batch, outputs, weight, gradient);
   }
 
-  Status Forward(Device& device, std::span<const float> parameters, const Dataset& batch,
-                 std::vector<float>& outputs) override {
-    MOTLEY_RETURN_IF_ERROR(Check(parameters, batch));
-    outputs.clear();
-    if (batch.rows() == 0) return Status::Ok();
-    const float* results = RunForward(device, parameters, batch);
-    outputs.assign(results, results + batch.rows() * outputs_);
-    return Status::Ok();
+  Result<const Buffer*> Forward(DeviceMemory& workspace, const float* parameters,
+                                const DeviceBatch& batch) const override {
+    MOTLEY_RETURN_IF_ERROR(RunForward(workspace, parameters, batch).status());
+    const size_t last = layers_.size() - 1;
+    MOTLEY_ASSIGN_OR_RETURN(const Buffer* const outputs,
+                            workspace.Piece(last, batch.rows * outputs_ * sizeof(float)));
+    return outputs;
   }
 
  private:
@@ -83,67 +69,59 @@ class LayeredModel final : public Model {
     parameter_count_ += layers_.back().parameter_count();
   }
 
-  Status Check(std::span<const float> parameters, const Dataset& batch) const {
-    if (parameters.size() == parameter_count_ && batch.features == spec_.features) {
-      return Status::Ok();
-    }
-    return Status::InvalidArgument(
-        fmt::format("{} has {} parameters and {} features, not {} and {}", spec_.name,
-                    parameter_count_, spec_.features, parameters.size(), batch.features));
-  }
-
   // What enters layer i: the samples, or what the layer before left.
-  LayerInput Input(size_t i, const Dataset& batch) const {
-    if (i > 0) return {.rows = batch.rows(), .dense = activations_[i - 1].data()};
-    if (!batch.sparse) return {.rows = batch.rows(), .dense = batch.dense.data()};
-    return {.rows = batch.rows(),
-            .sparse = {.rows = batch.rows(),
-                       .columns = batch.features,
-                       .row_begin = batch.row_begin.data(),
-                       .column = batch.column.data(),
-                       .value = batch.value.data()}};
+  static LayerInput Input(size_t i, const DeviceBatch& batch, std::span<float* const> outputs) {
+    if (i > 0) return {.rows = batch.rows, .dense = outputs[i - 1]};
+    return {.rows = batch.rows, .dense = batch.dense, .sparse = batch.sparse};
   }
 
-  float* RunForward(Device& device, std::span<const float> parameters, const Dataset& batch) {
+  // What each layer left, after its ReLU: pieces 0 to layers - 1 of the workspace.
+  Result<std::vector<float*>> RunForward(DeviceMemory& workspace, const float* parameters,
+                                         const DeviceBatch& batch) const {
+    Device& device = workspace.device();
+    std::vector<float*> outputs;
     for (size_t i = 0; i < layers_.size(); ++i) {
-      const size_t count = batch.rows() * layers_[i].outputs();
-      Grow(activations_[i], count);
-      layers_[i].Forward(device, parameters, Input(i, batch), activations_[i].data());
-      if (i + 1 < layers_.size()) {
-        device.kernels().relu(device.queue(), count, activations_[i].data());
-      }
+      const size_t count = batch.rows * layers_[i].outputs();
+      MOTLEY_ASSIGN_OR_RETURN(float* const out, workspace.Floats(i, count));
+      layers_[i].Forward(device, parameters, Input(i, batch, outputs), out);
+      if (i + 1 < layers_.size()) device.kernels().relu(device.queue(), count, out);
+      outputs.push_back(out);
     }
-    return activations_.back().data();
+    return outputs;
   }
 
-  void LossGradient(Device& device, const Dataset& batch, float* outputs, double& sum) const {
+  void LossGradient(Device& device, const DeviceBatch& batch, float* outputs, double* sum) const {
     const motley_kernels& kernels = device.kernels();
     void* queue = device.queue();
-    const float* label = batch.label.data();
     switch (loss_) {
-      case Loss::kSquared: kernels.squared_loss(queue, batch.rows(), label, outputs, &sum); break;
-      case Loss::kLogistic: kernels.logistic_loss(queue, batch.rows(), label, outputs, &sum); break;
+      case Loss::kSquared:
+        kernels.squared_loss(queue, batch.rows, batch.label, outputs, sum);
+        break;
+      case Loss::kLogistic:
+        kernels.logistic_loss(queue, batch.rows, batch.label, outputs, sum);
+        break;
       case Loss::kSoftmax:
-        kernels.softmax_cross_entropy(queue, batch.rows(), outputs_, label, outputs, &sum);
+        kernels.softmax_cross_entropy(queue, batch.rows, outputs_, batch.label, outputs, sum);
         break;
     }
   }
 
-  // From the last layer, whose activations now hold d(loss)/d(outputs), to the first.
-  void RunBackward(Device& device, std::span<const float> parameters, const Dataset& batch,
-                   float weight, std::span<float> gradient) {
-    float* delta = activations_.back().data();
+  // From the last layer, whose outputs now hold d(loss)/d(outputs), to the first. The pieces behind
+  // the layers' outputs take turns with what goes back.
+  Status RunBackward(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
+                     std::span<float* const> outputs, float weight, float* gradient) const {
+    Device& device = workspace.device();
+    const float* delta = outputs.back();
     for (size_t i = layers_.size(); i-- > 0;) {
-      layers_[i].AddGradient(device, Input(i, batch), delta, weight, gradient);
+      layers_[i].AddGradient(device, Input(i, batch, outputs), delta, weight, gradient);
       if (i == 0) break;
-      const size_t count = batch.rows() * layers_[i].inputs();
-      std::vector<float>& below = deltas_[i % 2];
-      Grow(below, count);
-      layers_[i].Backward(device, parameters, batch.rows(), delta, below.data());
-      device.kernels().relu_backward(device.queue(), count, activations_[i - 1].data(),
-                                     below.data());
-      delta = below.data();
+      const size_t count = batch.rows * layers_[i].inputs();
+      MOTLEY_ASSIGN_OR_RETURN(float* const below, workspace.Floats(layers_.size() + i % 2, count));
+      layers_[i].Backward(device, parameters, batch.rows, delta, below);
+      device.kernels().relu_backward(device.queue(), count, outputs[i - 1], below);
+      delta = below;
     }
+    return Status::Ok();
   }
 
   ModelSpec spec_;
@@ -152,9 +130,6 @@ class LayeredModel final : public Model {
   std::vector<Layer> layers_;
   std::vector<ParameterRange> ranges_;
   size_t parameter_count_ = 0;
-  // Workspace, kept between calls.
-  std::vector<std::vector<float>> activations_;  // Per layer, after its ReLU.
-  std::vector<float> deltas_[2];
 };
 
 }  // namespace
@@ -162,6 +137,19 @@ class LayeredModel final : public Model {
 Result<std::unique_ptr<Model>> Model::Create(const ModelSpec& spec) {
   MOTLEY_ASSIGN_OR_RETURN(const Architecture plan, PlanModel(spec));
   return std::unique_ptr<Model>(std::make_unique<LayeredModel>(spec, plan));
+}
+
+Status Model::AddGradient(Device& device, std::span<const float> parameters, const Dataset& batch,
+                          double weight, std::span<float> gradient, double& loss) const {
+  ModelSession session(device, *this);
+  MOTLEY_RETURN_IF_ERROR(session.Begin(parameters, std::nullopt, gradient));
+  MOTLEY_RETURN_IF_ERROR(session.Add(batch, weight));
+  return session.Finish(loss);
+}
+
+Status Model::Forward(Device& device, std::span<const float> parameters, const Dataset& batch,
+                      std::vector<float>& outputs) const {
+  return ModelSession(device, *this).Forward(parameters, std::nullopt, batch, outputs);
 }
 
 }  // namespace motley

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "devices/device.h"
 #include "training/data_source.h"
+#include "training/device_memory.h"
 
 namespace motley {
 
@@ -44,17 +45,25 @@ class Model {
   // Softmax, logistic and linear start at 0; an MLP draws from N(0, 2 / inputs) (He et al. 2015).
   virtual void Initialize(uint64_t seed, std::span<float> parameters) const = 0;
 
-  // On the device's thread, host-accessible devices. Adds weight * (sum over the samples of the
-  // loss gradient) to `gradient`, and weight * (sum of losses) to `loss`. Keeps its workspace for
-  // the next call: one thread at a time. kInvalidArgument: sizes or data of another model.
-  virtual Status AddGradient(Device& device, std::span<const float> parameters,
-                             const Dataset& batch, double weight, std::span<float> gradient,
-                             double& loss) = 0;
-  // The same rules. Outputs for each row: class scores [rows, classes], or one value (logistic: the
-  // score of class 1; linear: the prediction).
-  virtual Status Forward(Device& device, std::span<const float> parameters, const Dataset& batch,
-                         std::vector<float>& outputs) = 0;
+  // On the thread of the workspace's device, whose memory all pointers are in; `parameters` and
+  // `gradient` have parameter_count() floats, the batch has rows and is of the model's shape. Adds
+  // weight * (sum over the samples of the loss gradient) to `gradient`, and the sum of losses to
+  // *loss. kResource: the device has not enough memory.
+  virtual Status AddGradient(DeviceMemory& workspace, const float* parameters,
+                             const DeviceBatch& batch, float weight, float* gradient,
+                             double* loss) const = 0;
+  // The same rules. Where in the workspace the outputs are: for each row class scores [rows,
+  // classes], or one value (logistic: the score of class 1; linear: the prediction).
+  virtual Result<const Buffer*> Forward(DeviceMemory& workspace, const float* parameters,
+                                        const DeviceBatch& batch) const = 0;
   virtual uint32_t outputs() const = 0;
+
+  // One sum, one pass of a ModelSession (model_session.h) made for it, from and to the host's
+  // memory; adds weight * (sum of losses) to `loss`. Whoever does more of them keeps a session.
+  Status AddGradient(Device& device, std::span<const float> parameters, const Dataset& batch,
+                     double weight, std::span<float> gradient, double& loss) const;
+  Status Forward(Device& device, std::span<const float> parameters, const Dataset& batch,
+                 std::vector<float>& outputs) const;
 };
 
 // Mean loss (without L2) and accuracy (classifiers) over a whole data set, in blocks. kCancelled
@@ -63,9 +72,9 @@ struct Evaluation {
   double loss = 0;
   double accuracy = 0;  // 0 for regression.
 };
-Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
+Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const float> parameters,
                             const DataSource& data, const Unwanted& unwanted = nullptr);
-Result<Evaluation> Evaluate(Model& model, Device& device, std::span<const float> parameters,
+Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const float> parameters,
                             const Dataset& data);
 
 }  // namespace motley

@@ -15,7 +15,7 @@ constexpr uint64_t kExampleRows = 256;  // Calibrated like these.
 
 class ModelTrainer final : public QueuedTrainer {
  public:
-  ModelTrainer(Loop& loop, Device& device, Model& model, const PartitionStore& store,
+  ModelTrainer(Loop& loop, Device& device, const Model& model, const PartitionStore& store,
                BatchSchedule schedule)
       : QueuedTrainer(loop, device, store, {model.spec().features, model.spec().classes},
                       std::move(schedule)),
@@ -31,7 +31,8 @@ class ModelTrainer final : public QueuedTrainer {
     if (!terms.ok()) return Refuse(std::move(done), terms.status());
     if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
     auto compute = [worker = worker_, epoch = schedule().epoch(work.step),
-                    collected = *std::move(terms), parameters = work.parameters, sum = work.sum,
+                    collected = *std::move(terms), sum = work.sum,
+                    parameters = VersionedParameters{work.parameters, work.version},
                     cancel = std::move(cancel)] {
       return worker->Add(epoch, collected, parameters, *cancel, sum);
     };
@@ -71,14 +72,14 @@ class ModelTrainer final : public QueuedTrainer {
     return merged;
   }
 
-  Model& model_;
+  const Model& model_;
   const PartitionStore& store_;
   std::shared_ptr<TermWorker> worker_;  // Shared with work that outlives the trainer.
 };
 
 }  // namespace
 
-std::unique_ptr<Trainer> MakeModelTrainer(Loop& loop, Device& device, Model& model,
+std::unique_ptr<Trainer> MakeModelTrainer(Loop& loop, Device& device, const Model& model,
                                           const PartitionStore& store, BatchSchedule schedule) {
   return std::make_unique<ModelTrainer>(loop, device, model, store, std::move(schedule));
 }

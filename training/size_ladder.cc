@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "training/model_session.h"
 
 namespace motley {
 namespace {
@@ -21,11 +22,12 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
  public:
   using Done = std::function<void(Result<std::vector<SizedTimes>>)>;
 
-  Ladder(Loop& loop, Device& device, Model& model, Dataset samples, const LadderOptions& options,
-         Done done)
+  Ladder(Loop& loop, Device& device, const Model& model, Dataset samples,
+         const LadderOptions& options, Done done)
       : loop_(loop),
         device_(device),
         model_(model),
+        session_(device, model),
         samples_(std::move(samples)),
         options_(options),
         done_(std::move(done)) {}
@@ -54,7 +56,7 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
       model_.Initialize(1, parameters_);
       gradient_.resize(model_.parameter_count());
     }
-    double loss = 0;
+    MOTLEY_RETURN_IF_ERROR(session_.Begin(parameters_, 0, gradient_));
     for (uint64_t taken = 0; taken < count;) {
       const uint64_t rows = std::min<uint64_t>(kGatherRows, count - taken);
       rows_.clear();
@@ -62,10 +64,11 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
         rows_.push_back(static_cast<uint32_t>((taken + i) * kStride % samples_.rows()));
       }
       const Dataset batch = Select(samples_, rows_);
-      MOTLEY_RETURN_IF_ERROR(model_.AddGradient(device_, parameters_, batch, 1, gradient_, loss));
+      MOTLEY_RETURN_IF_ERROR(session_.Add(batch, 1));
       taken += rows;
     }
-    return Status::Ok();
+    double loss = 0;
+    return session_.Finish(loss);
   }
 
   void Took(uint64_t count, double seconds) {
@@ -112,7 +115,8 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
 
   Loop& loop_;
   Device& device_;
-  Model& model_;
+  const Model& model_;
+  ModelSession session_;
   const Dataset samples_;
   const LadderOptions options_;
   const Done done_;
@@ -130,7 +134,7 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
 
 }  // namespace
 
-void MeasureLadder(Loop& loop, Device& device, Model& model, Dataset samples,
+void MeasureLadder(Loop& loop, Device& device, const Model& model, Dataset samples,
                    const LadderOptions& options,
                    std::function<void(Result<std::vector<SizedTimes>>)> done) {
   MOTLEY_ASSERT(samples.rows() > 0);

@@ -34,7 +34,7 @@ struct LadderOptions {
 // else the machine does at a time falls on all. Pieces gather samples in
 // blocks and add their gradient, as training does. Loop thread; all but `samples` (not empty, of
 // the model's shape) is borrowed until `done`, which runs once on the loop thread.
-void MeasureLadder(Loop& loop, Device& device, Model& model, Dataset samples,
+void MeasureLadder(Loop& loop, Device& device, const Model& model, Dataset samples,
                    const LadderOptions& options,
                    std::function<void(Result<std::vector<SizedTimes>>)> done);
 

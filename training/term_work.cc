@@ -30,36 +30,50 @@ void AddWeighted(std::complex<double> coefficient,
   AddParts(Field::kComplexPacked, weights, values, sum, parallel);
 }
 
-TermWorker::TermWorker(Device& device, Model& model, BatchSchedule schedule)
-    : device_(device), model_(model), orders_(std::move(schedule)) {}
+TermWorker::TermWorker(Device& device, const Model& model, BatchSchedule schedule)
+    : device_(device),
+      session_(device, model),
+      count_(model.parameter_count()),
+      orders_(std::move(schedule)) {}
 
 Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
-                       std::span<const float> parameters, const std::atomic<bool>& cancel,
+                       const VersionedParameters& parameters, const std::atomic<bool>& cancel,
                        std::span<float> sum) {
-  for (const MergedTerm& term : terms) {
-    if (IsPlain(term)) {
-      MOTLEY_RETURN_IF_ERROR(
-          AddTerm(epoch, term, term.coefficient.real(), parameters, cancel, sum));
-      continue;
+  if (std::any_of(terms.begin(), terms.end(), IsPlain<MergedTerm>)) {
+    MOTLEY_RETURN_IF_ERROR(
+        session_.Begin(parameters.values, parameters.version, sum.first(count_)));
+    for (const MergedTerm& term : terms) {
+      if (!IsPlain(term)) continue;
+      MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, term.coefficient.real(), cancel));
     }
-    scratch_.assign(VectorLength(model_.parameter_count()), 0.0f);
-    MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, 1, parameters, cancel, scratch_));
+    MOTLEY_RETURN_IF_ERROR(Finish(sum));
+  }
+  for (const MergedTerm& term : terms) {
+    if (IsPlain(term)) continue;
+    scratch_.assign(VectorLength(count_), 0.0f);
+    MOTLEY_RETURN_IF_ERROR(session_.Begin(parameters.values, parameters.version,
+                                          std::span<float>(scratch_).first(count_)));
+    MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, 1, cancel));
+    MOTLEY_RETURN_IF_ERROR(Finish(scratch_));
     AddWeighted(term.coefficient, term.other_parts, scratch_, sum, device_.parallel());
   }
   return Status::Ok();
 }
 
-Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight,
-                           std::span<const float> parameters, const std::atomic<bool>& cancel,
-                           std::span<float> sum) {
-  const size_t count = model_.parameter_count();
+Status TermWorker::Finish(std::span<float> vector) {
   double loss = 0;
+  MOTLEY_RETURN_IF_ERROR(session_.Finish(loss));
+  vector[count_] += static_cast<float>(loss);
+  return Status::Ok();
+}
+
+Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight,
+                           const std::atomic<bool>& cancel) {
   const auto flush = [&]() -> Status {
     if (cancel.load(std::memory_order_relaxed)) {
       return Status::Cancelled("the gradient was no longer wanted");
     }
-    const Status status =
-        model_.AddGradient(device_, parameters, batch_, weight, sum.first(count), loss);
+    const Status status = session_.Add(batch_, weight);
     Clear(batch_);
     return status;
   };
@@ -78,9 +92,7 @@ Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight
       if (batch_.rows() == kGatherRows) MOTLEY_RETURN_IF_ERROR(flush());
     }
   }
-  if (batch_.rows() > 0) MOTLEY_RETURN_IF_ERROR(flush());
-  sum[count] += static_cast<float>(loss);
-  return Status::Ok();
+  return batch_.rows() > 0 ? flush() : Status::Ok();
 }
 
 std::span<const uint32_t> EpochOrders::Rows(uint64_t epoch, const PartitionSlice& slice) {

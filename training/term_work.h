@@ -16,7 +16,7 @@
 #include "devices/device.h"
 #include "training/batch_schedule.h"
 #include "training/data_source.h"
-#include "training/model.h"
+#include "training/model_session.h"
 
 namespace motley {
 
@@ -66,24 +66,34 @@ class EpochOrders {
   std::map<PartitionId, Order> orders_;
 };
 
+// The same version means the same values.
+struct VersionedParameters {
+  std::span<const float> values;
+  uint64_t version = 0;
+};
+
 // Keeps the orders of this epoch and its workspace from call to call. Used by one thread at a time
 // (the device's).
 class TermWorker {
  public:
-  TermWorker(Device& device, Model& model, BatchSchedule schedule);
+  TermWorker(Device& device, const Model& model, BatchSchedule schedule);
 
   // Adds every term to `sum` (GradientWork::sum). kCancelled between two gathered
   // batches once `cancel` is set; `sum` is then incomplete.
-  Status Add(uint64_t epoch, std::span<const MergedTerm> terms, std::span<const float> parameters,
-             const std::atomic<bool>& cancel, std::span<float> sum);
+  Status Add(uint64_t epoch, std::span<const MergedTerm> terms,
+             const VersionedParameters& parameters, const std::atomic<bool>& cancel,
+             std::span<float> sum);
 
  private:
+  // Adds weight * the term's gradient to the session's sum.
   Status AddTerm(uint64_t epoch, const MergedTerm& term, double weight,
-                 std::span<const float> parameters, const std::atomic<bool>& cancel,
-                 std::span<float> sum);
+                 const std::atomic<bool>& cancel);
+  // Of the session's sum, and of its loss, which a vector has behind its gradient.
+  Status Finish(std::span<float> vector);
 
   Device& device_;
-  Model& model_;
+  ModelSession session_;
+  const size_t count_;  // Of parameters.
   EpochOrders orders_;
   Dataset batch_;               // Gathered samples.
   std::vector<float> scratch_;  // A term's vector before coefficients that are not plain.

@@ -80,7 +80,7 @@ using PartitionStore = std::map<PartitionId, std::shared_ptr<const DataSource>>;
 // the store is kNotFound, over one outside the job or with a block of another size
 // kInvalidArgument. Calibration takes samples like the store's first block; without one, dense
 // samples, or sparse ones above 16,384 features.
-std::unique_ptr<Trainer> MakeModelTrainer(Loop& loop, Device& device, Model& model,
+std::unique_ptr<Trainer> MakeModelTrainer(Loop& loop, Device& device, const Model& model,
                                           const PartitionStore& store, BatchSchedule schedule);
 
 }  // namespace motley

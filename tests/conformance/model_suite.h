@@ -10,6 +10,7 @@
 
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
+#include "training/model_session.h"
 
 namespace motley {
 
@@ -43,8 +44,9 @@ class ModelSuite : public testing::TestWithParam<ModelCase> {
   }
   Gradient Compute(const Dataset& batch, double weight = 1) {
     Gradient gradient{std::vector<float>(model_->parameter_count(), 0.0f)};
-    const Status status = model_->AddGradient(*rig_.device, parameters_, batch, weight,
-                                              gradient.values, gradient.loss);
+    Status status = session_.Begin(parameters_, 1, gradient.values);
+    if (status.ok()) status = session_.Add(batch, weight);
+    if (status.ok()) status = session_.Finish(gradient.loss);
     EXPECT_TRUE(status.ok()) << status.ToString();
     return gradient;
   }
@@ -64,6 +66,7 @@ class ModelSuite : public testing::TestWithParam<ModelCase> {
   TestRig rig_;
   std::unique_ptr<Model> model_ = MakeModel(GetParam().spec);
   std::vector<float> parameters_ = Parameters();
+  ModelSession session_{*rig_.device, *model_};
 };
 
 TEST_P(ModelSuite, GradientIsTheSlopeOfTheLoss) {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/device_memory.h"
+
+#include <span>
+
+namespace motley {
+
+Result<Buffer*> DeviceMemory::Piece(size_t number, size_t size_bytes) {
+  if (pieces_.size() <= number) pieces_.resize(number + 1);
+  Buffer& piece = pieces_[number];
+  if (piece.data() == nullptr || piece.size_bytes() < size_bytes) {
+    piece = Buffer();  // First, so that both need not fit.
+    MOTLEY_ASSIGN_OR_RETURN(piece, device_.Allocate(size_bytes));
+  }
+  return &piece;
+}
+
+Result<float*> DeviceMemory::Floats(size_t number, size_t count) {
+  MOTLEY_ASSIGN_OR_RETURN(Buffer* const piece, Piece(number, count * sizeof(float)));
+  return piece->floats();
+}
+
+template <typename T>
+Result<const T*> BatchMemory::Copy(size_t number, const std::vector<T>& values) {
+  Device& device = memory_.device();
+  if (device.host_accessible()) return values.data();
+  MOTLEY_ASSIGN_OR_RETURN(Buffer* const piece, memory_.Piece(number, values.size() * sizeof(T)));
+  MOTLEY_RETURN_IF_ERROR(device.CopyIn(*piece, 0, std::as_bytes(std::span(values))));
+  return static_cast<const T*>(piece->data());
+}
+
+Result<DeviceBatch> BatchMemory::Place(const Dataset& samples) {
+  DeviceBatch batch{.rows = samples.rows()};
+  MOTLEY_ASSIGN_OR_RETURN(batch.label, Copy(0, samples.label));
+  if (!samples.sparse) {
+    MOTLEY_ASSIGN_OR_RETURN(batch.dense, Copy(1, samples.dense));
+    return batch;
+  }
+  batch.sparse = {.rows = samples.rows(), .columns = samples.features};
+  MOTLEY_ASSIGN_OR_RETURN(batch.sparse.row_begin, Copy(2, samples.row_begin));
+  MOTLEY_ASSIGN_OR_RETURN(batch.sparse.column, Copy(3, samples.column));
+  MOTLEY_ASSIGN_OR_RETURN(batch.sparse.value, Copy(4, samples.value));
+  return batch;
+}
+
+}  // namespace motley

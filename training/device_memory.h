@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model needs in the memory of the device that it runs on: samples, and room for what it
+// computes. On the device's thread.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/status.h"
+#include "devices/device.h"
+#include "training/dataset.h"
+
+namespace motley {
+
+// Samples as kernels take them: dense [rows, features], or sparse when `dense` is null.
+struct DeviceBatch {
+  size_t rows = 0;
+  const float* dense = nullptr;
+  motley_csr sparse{};
+  const float* label = nullptr;
+};
+
+// Numbered pieces of a device's memory, kept from call to call. Each grows to the most that was
+// asked of it; what was in it is then lost.
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(Device& device) : device_(device) {}
+
+  Device& device() const { return device_; }
+  // kResource when the device has not so much.
+  Result<Buffer*> Piece(size_t number, size_t size_bytes);
+  Result<float*> Floats(size_t number, size_t count);
+
+ private:
+  Device& device_;
+  std::vector<Buffer> pieces_;
+};
+
+// Puts batches where kernels can read them. Where the device shares the host's memory that is where
+// they are: a batch is then valid as long as its Dataset is, elsewhere until the next Place.
+class BatchMemory {
+ public:
+  explicit BatchMemory(Device& device) : memory_(device) {}
+  Result<DeviceBatch> Place(const Dataset& samples);
+
+ private:
+  template <typename T>
+  Result<const T*> Copy(size_t number, const std::vector<T>& values);
+
+  DeviceMemory memory_;
+};
+
+}  // namespace motley

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model at work on one device, between the host's memory and the device's. Where the device
+// shares the host's memory nothing is copied; elsewhere parameters go in once per version, samples
+// as they come, and a sum comes back when it is finished.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "devices/device.h"
+#include "training/dataset.h"
+#include "training/device_memory.h"
+#include "training/model.h"
+
+namespace motley {
+
+// On the device's thread, one thread at a time. `device` and `model` are borrowed. Keeps its memory
+// on the device from call to call. kInvalidArgument: sizes or samples of another model; kResource:
+// the device has not enough memory.
+class ModelSession {
+ public:
+  ModelSession(Device& device, const Model& model);
+
+  // Begins a sum; one that was not finished is dropped. Both spans (parameter_count floats) stay
+  // valid until Finish. `version`: the same number means the same parameters as before; without it
+  // nothing is known of them.
+  Status Begin(std::span<const float> parameters, std::optional<uint64_t> version,
+               std::span<float> gradient);
+  // gradient += weight * (sum over the samples of the loss gradient).
+  Status Add(const Dataset& batch, double weight);
+  // `gradient` is complete; loss += every batch's weight * (sum of losses).
+  Status Finish(double& loss);
+
+  // The model's outputs for each row [rows, outputs].
+  Status Forward(std::span<const float> parameters, std::optional<uint64_t> version,
+                 const Dataset& batch, std::vector<float>& outputs);
+
+ private:
+  Status CheckBatch(const Dataset& batch) const;
+  Status PlaceParameters(std::span<const float> parameters, std::optional<uint64_t> version);
+  Status CollectLosses();
+  Status ClearLosses();
+
+  Device& device_;
+  const Model& model_;
+  DeviceMemory memory_;     // Parameters, gradient, losses.
+  DeviceMemory workspace_;  // The model's.
+  BatchMemory batches_;
+
+  // Of the sum that is being made, in the device's memory.
+  const float* parameters_ = nullptr;
+  float* gradient_ = nullptr;
+  std::vector<double> weights_;  // One per loss that is still on the device.
+  double loss_ = 0;              // Weighted losses that are here.
+
+  std::optional<uint64_t> version_;  // Of the parameters on the device.
+  std::span<float> sum_;             // The host's.
+  std::vector<float> taken_;         // From the device, to be added to sum_.
+};
+
+}  // namespace motley
