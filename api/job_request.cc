@@ -139,6 +139,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.token, request.token);
   TakeText(given.name, request.name);
   request.threads = given.threads;
+  TakeText(given.devices, request.devices);
   request.open = OpenIn(given);
   TakeText(given.checkpoint, request.checkpoint);
   TakeNumber(given.checkpoint_every, request.checkpoint_every);

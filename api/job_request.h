@@ -47,6 +47,7 @@ struct JobRequest {
   std::string token;
   std::string name;
   uint32_t threads = 0;  // 0: chosen.
+  std::string devices;   // "cpu,opencl:0"; empty: the processor.
 
   // What was left to its default.
   struct Open {

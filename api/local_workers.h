@@ -11,6 +11,7 @@
 
 #include "base/loop.h"
 #include "base/status.h"
+#include "devices/device_list.h"
 #include "runtime/fault_plan.h"
 #include "runtime/uv_loop.h"
 #include "training/callback_trainer.h"
@@ -22,9 +23,10 @@ struct LocalWorkersOptions {
   std::string server;  // Address that the workers connect to.
   std::string token;
   uint32_t workers = 1;
-  uint32_t threads = 1;        // Per worker.
-  std::vector<double> speeds;  // One per worker, emulated; empty: as fast as they can.
-  Duration sample_time{};      // Of a sample at speed 1, with `speeds`.
+  uint32_t threads = 1;               // Per worker.
+  std::vector<ListedDevice> devices;  // At least one; workers take turns with them.
+  std::vector<double> speeds;         // One per worker, emulated; empty: as fast as they can.
+  Duration sample_time{};             // Of a sample at speed 1, with `speeds`.
   uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();  // Of samples, per worker.
 };
 
@@ -44,6 +46,9 @@ class LocalWorkers {
   virtual void Shutdown(Duration grace, Task done) = 0;
 };
 
+// "worker-2", with its device unless that is the processor: "worker-2 opencl:0".
+std::string WorkerName(int32_t index, const ListedDevice& device);
+
 // One process each, started by `command` (program and arguments) with what it needs to know in its
 // environment (worker_environment.h). None outlives this process, however it ends: a worker dies
 // with its parent, and leaves when its input or its connection closes. kill: SIGKILL. pause:
@@ -56,7 +61,7 @@ Result<std::unique_ptr<LocalWorkers>> StartWorkerProcesses(UvLoop& loop,
 
 // Nodes of this process on its loop, each with a device of its own. kill: the node is dropped.
 // pause: what it computes is not reported until its end. `network` is borrowed; `foreign` may be
-// null. Errors as of MakeCpuDevice.
+// null. Errors as of ListedDevice::make.
 Result<std::unique_ptr<LocalWorkers>> StartWorkerThreads(
     UvLoop& loop, InprocNetwork& network, std::shared_ptr<const ForeignTrainer> foreign,
     LocalWorkersOptions options, LocalWorkers::Exited exited);

@@ -65,6 +65,9 @@ Status TrainingRun::OpenData() {
 
 Status TrainingRun::OpenDevice() {
   MOTLEY_ASSIGN_OR_RETURN(device_, MakeCpuDevice(parts_.loop, CpuDeviceOptions{}));
+  auto chosen = ChooseDevices(parts_.request.devices);
+  if (!chosen.ok()) return chosen.status().WithContext("`devices`");
+  worker_devices_ = *std::move(chosen);
   return Status::Ok();
 }
 
@@ -120,6 +123,7 @@ LocalWorkersOptions TrainingRun::WorkersOptions(const std::string& address) cons
   if (options.threads == 0) {
     options.threads = emulation_ ? 1 : std::max(1U, Cores() / plan_.job.workers);
   }
+  options.devices = worker_devices_;
   options.speeds = plan_.speeds;
   if (emulation_) options.sample_time = emulation_->sample_time;
   // What the server holds is taken already; the workers share half of what is left.

@@ -68,6 +68,7 @@ class TrainingRun {
   std::unique_ptr<Model> model_;               // Null with a trainer.
   std::optional<Emulation> emulation_;
   std::unique_ptr<Device> device_;
+  std::vector<ListedDevice> worker_devices_;
   std::unique_ptr<RunRecording> recording_;  // Null: none is wanted.
   Status recorded_;
   std::optional<Evaluation> train_;

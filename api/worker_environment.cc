@@ -16,6 +16,7 @@ constexpr char kServer[] = "MOTLEY_SERVER";
 constexpr char kToken[] = "MOTLEY_TOKEN";
 constexpr char kIndex[] = "MOTLEY_WORKER_INDEX";
 constexpr char kThreads[] = "MOTLEY_WORKER_THREADS";
+constexpr char kDevice[] = "MOTLEY_WORKER_DEVICE";
 constexpr char kSampleTime[] = "MOTLEY_WORKER_SAMPLE_NS";
 constexpr char kSpeed[] = "MOTLEY_WORKER_SPEED";
 constexpr char kMemory[] = "MOTLEY_WORKER_MEMORY";
@@ -39,7 +40,8 @@ Status TakeNumber(const char* name, T& out) {
 }
 
 bool IsOurs(std::string_view variable) {
-  for (const char* name : {kServer, kToken, kIndex, kThreads, kSampleTime, kSpeed, kMemory}) {
+  for (const char* name :
+       {kServer, kToken, kIndex, kThreads, kDevice, kSampleTime, kSpeed, kMemory}) {
     if (variable.substr(0, variable.find('=')) == name) return true;
   }
   return false;
@@ -56,6 +58,7 @@ std::vector<std::string> EnvironmentFor(const WorkerEnvironment& worker) {
   all.push_back(fmt::format("{}={}", kToken, worker.token));
   all.push_back(fmt::format("{}={}", kIndex, worker.index));
   all.push_back(fmt::format("{}={}", kThreads, worker.threads));
+  all.push_back(fmt::format("{}={}", kDevice, worker.device));
   all.push_back(fmt::format("{}={}", kMemory, worker.memory_bytes));
   if (worker.sample_time) {
     all.push_back(fmt::format("{}={}", kSampleTime, worker.sample_time->count()));
@@ -68,6 +71,7 @@ Result<WorkerEnvironment> ReadWorkerEnvironment() {
   WorkerEnvironment worker;
   worker.server = Variable(kServer);
   worker.token = Variable(kToken);
+  worker.device = Variable(kDevice);
   if (worker.server.empty()) {
     return Status::InvalidArgument(
         "a worker needs `server`, the address of its job, unless the job starts it");

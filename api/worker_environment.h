@@ -18,6 +18,7 @@ struct WorkerEnvironment {
   std::string token;
   int32_t index = -1;
   uint32_t threads = 0;
+  std::string device;                   // "opencl:0"; empty: the processor.
   std::optional<Duration> sample_time;  // Emulated: of a sample at speed 1.
   double speed = 1;
   uint64_t memory_bytes = 0;  // Of samples; 0: chosen by the worker.

@@ -13,8 +13,9 @@
 
 #include "api/fresh_ids.h"
 #include "api/line_input.h"
+#include "api/local_workers.h"
 #include "api/worker_environment.h"
-#include "devices/cpu/cpu_device.h"
+#include "devices/device_list.h"
 #include "training/readers.h"
 #include "transport/tcp_transport.h"
 
@@ -42,22 +43,11 @@ class WorkerProcess {
   WorkerProcess(UvLoop& loop, StopSwitch& stop) : loop_(loop), stop_(stop) {}
   ~WorkerProcess() { stop_.Listen(nullptr); }
 
-  Status Open(const WorkerTask& task, std::shared_ptr<const ForeignTrainer> foreign) {
-    CpuDeviceOptions options;
-    options.threads = task.threads;
-    MOTLEY_ASSIGN_OR_RETURN(cpu_, MakeCpuDevice(loop_, options));
-    if (task.pace) paced_ = MakePacedDevice(loop_, *cpu_, *task.pace);
-    transport_ = MakeTcpTransport(loop_.handle());
-    WorkerOptions node = task.node;
-    node.incarnation = FreshIncarnation();
-    node.foreign = std::move(foreign);
-    Device& device = paced_ ? static_cast<Device&>(*paced_) : *cpu_;
-    node_ = WorkerNode::Create(Env{loop_, *transport_, device}, node);
-    node_->SetAnswerFilter([this](StepId, std::span<float> vector) {
-      if (std::exchange(spoil_next_, false) && !vector.empty()) {
-        vector[0] = std::numeric_limits<float>::quiet_NaN();
-      }
-    });
+  Status Open(const WorkerTask& task, const std::shared_ptr<const ForeignTrainer>& foreign) {
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> devices, ChooseDevices(task.devices));
+    for (const ListedDevice& device : devices) {
+      MOTLEY_RETURN_IF_ERROR(OpenSeat(task, device, devices.size(), foreign));
+    }
     if (task.child) {
       input_.emplace(
           loop_, [this](const std::string& line) { OnLine(line); },
@@ -70,13 +60,24 @@ class WorkerProcess {
   Status Run() {
     const auto stopped = [this] { Leave(Status::Cancelled("the worker was stopped")); };
     stop_.Listen(stopped);
-    node_->Start([this](Status status) { Leave(std::move(status)); });
+    for (const auto& seat : seats_) {
+      seat->node->Start([this, &seat = *seat](const Status& status) { LeaveSeat(seat, status); });
+    }
     if (stop_.thrown() > 0) stopped();
     loop_.Run();
     return result_;
   }
 
  private:
+  // A device and the worker that it is, in the order they must be taken down.
+  struct Seat {
+    std::unique_ptr<Device> device;
+    std::unique_ptr<PacedDevice> paced;
+    std::unique_ptr<Transport> transport;
+    std::unique_ptr<WorkerNode> node;
+    bool left = false;
+  };
+
   // Commands that make no sense are not from a job of this release.
   void OnLine(std::string_view line) {
     constexpr std::string_view kSpeed = "speed ";
@@ -84,7 +85,42 @@ class WorkerProcess {
     if (!line.starts_with(kSpeed)) return;
     double speed = 0;
     std::from_chars(line.data() + kSpeed.size(), line.data() + line.size(), speed);
-    if (speed > 0 && std::isfinite(speed) && paced_) paced_->SetSpeed(speed);
+    if (!(speed > 0 && std::isfinite(speed))) return;
+    for (const auto& seat : seats_) {
+      if (seat->paced) seat->paced->SetSpeed(speed);
+    }
+  }
+
+  Status OpenSeat(const WorkerTask& task, const ListedDevice& listed, size_t seats,
+                  const std::shared_ptr<const ForeignTrainer>& foreign) {
+    auto seat = std::make_unique<Seat>();
+    MOTLEY_ASSIGN_OR_RETURN(seat->device, listed.make(loop_, task.threads));
+    if (task.pace) seat->paced = MakePacedDevice(loop_, *seat->device, *task.pace);
+    seat->transport = MakeTcpTransport(loop_.handle());
+    WorkerOptions node = task.node;
+    node.incarnation = FreshIncarnation();
+    node.foreign = foreign;
+    if (node.name.empty()) node.name = WorkerName(node.index_hint, listed);
+    if (seats > 1) node.memory_bytes /= seats;
+    Device& device = seat->paced ? static_cast<Device&>(*seat->paced) : *seat->device;
+    seat->node = WorkerNode::Create(Env{loop_, *seat->transport, device}, node);
+    seat->node->SetAnswerFilter([this](StepId, std::span<float> vector) {
+      if (std::exchange(spoil_next_, false) && !vector.empty()) {
+        vector[0] = std::numeric_limits<float>::quiet_NaN();
+      }
+    });
+    seats_.push_back(std::move(seat));
+    return Status::Ok();
+  }
+
+  // A device that fails leaves the work to the others; what went wrong with it is told at the end.
+  void LeaveSeat(Seat& seat, const Status& status) {
+    seat.left = true;
+    if (result_.ok()) result_ = status;
+    for (const auto& other : seats_) {
+      if (!other->left) return;
+    }
+    loop_.Stop();
   }
 
   void Leave(Status status) {
@@ -96,10 +132,7 @@ class WorkerProcess {
   StopSwitch& stop_;
   Status result_;
   bool spoil_next_ = false;
-  std::unique_ptr<Device> cpu_;
-  std::unique_ptr<PacedDevice> paced_;
-  std::unique_ptr<Transport> transport_;
-  std::unique_ptr<WorkerNode> node_;
+  std::vector<std::unique_ptr<Seat>> seats_;
   std::optional<LineInput> input_;
 };
 
@@ -109,7 +142,8 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   WorkerTask task;
   task.node.server = request.server;
   task.node.token = request.token;
-  task.node.name = request.name.empty() ? "worker" : request.name;
+  task.node.name = request.name;
+  task.devices = request.devices;
   task.threads = request.threads;
   uint64_t memory = request.memory_bytes;
   if (request.server.empty()) {
@@ -119,7 +153,7 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
     task.node.server = told.server;
     task.node.token = told.token;
     task.node.index_hint = told.index;
-    if (request.name.empty()) task.node.name = fmt::format("worker-{}", told.index);
+    if (task.devices.empty()) task.devices = told.device;
     if (task.threads == 0) task.threads = told.threads;
     if (memory == 0) memory = told.memory_bytes;
     if (told.sample_time) task.pace = Pace{*told.sample_time, told.speed};

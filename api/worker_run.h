@@ -17,6 +17,7 @@ namespace motley {
 // What a worker is told, by its options or, where those name no server, by its environment.
 struct WorkerTask {
   WorkerOptions node;
+  std::string devices;  // What computes, each as a worker of its own.
   uint32_t threads = 0;
   std::optional<Pace> pace;  // Emulated.
   // An all-in-one job started this process: it leaves when its input closes.

@@ -8,7 +8,6 @@
 #include "api/fresh_ids.h"
 #include "api/held_device.h"
 #include "api/local_workers.h"
-#include "devices/cpu/cpu_device.h"
 #include "devices/paced_device.h"
 #include "runtime/alive.h"
 #include "runtime/worker_node.h"
@@ -18,7 +17,7 @@ namespace {
 
 // One worker, in the order its parts must be taken down.
 struct Member {
-  std::unique_ptr<Device> cpu;
+  std::unique_ptr<Device> device;
   std::unique_ptr<PacedDevice> paced;  // With emulated speeds.
   std::unique_ptr<HeldDevice> held;
   std::unique_ptr<Transport> transport;
@@ -70,20 +69,20 @@ Status ThreadWorkers::StartAll(InprocNetwork& network,
 Status ThreadWorkers::Start(WorkerId worker, InprocNetwork& network,
                             const std::shared_ptr<const ForeignTrainer>& foreign) {
   auto member = std::make_unique<Member>();
-  CpuDeviceOptions device;
-  device.threads = options_.threads;
-  MOTLEY_ASSIGN_OR_RETURN(member->cpu, MakeCpuDevice(loop_, device));
+  const ListedDevice& listed = options_.devices[worker % options_.devices.size()];
+  MOTLEY_ASSIGN_OR_RETURN(member->device, listed.make(loop_, options_.threads));
   if (!options_.speeds.empty()) {
     member->speed = options_.speeds[worker];
-    member->paced = MakePacedDevice(loop_, *member->cpu, Pace{options_.sample_time, member->speed});
+    member->paced =
+        MakePacedDevice(loop_, *member->device, Pace{options_.sample_time, member->speed});
   }
-  Device& inner = member->paced ? static_cast<Device&>(*member->paced) : *member->cpu;
+  Device& inner = member->paced ? static_cast<Device&>(*member->paced) : *member->device;
   member->held = std::make_unique<HeldDevice>(loop_, inner);
   member->transport = network.MakeTransport();
   WorkerOptions options;
   options.server = options_.server;
   options.token = options_.token;
-  options.name = fmt::format("worker-{}", worker);
+  options.name = WorkerName(static_cast<int32_t>(worker), listed);
   options.index_hint = static_cast<int32_t>(worker);
   options.incarnation = FreshIncarnation();
   options.foreign = foreign;

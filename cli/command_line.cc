@@ -110,6 +110,7 @@ int RunCommandLine(int argc, char** argv) {
   TrainFlags train_flags;
   SimulateFlags simulate_flags;
   CodesFlags codes_flags;
+  DevicesFlags devices_flags;
   PlanFlags plan_flags;
   PredictFlags predict_flags;
   ProfileFlags profile_flags;
@@ -119,6 +120,7 @@ int RunCommandLine(int argc, char** argv) {
   const CLI::App* train = AddTrain(app, train_flags);
   const CLI::App* simulate = AddSimulate(app, simulate_flags);
   const CLI::App* codes = AddCodes(app, codes_flags);
+  const CLI::App* devices = AddDevices(app, devices_flags);
   const CLI::App* plan = AddPlan(app, plan_flags);
   const CLI::App* predict = AddPredict(app, predict_flags);
   const CLI::App* profile = AddProfile(app, profile_flags);
@@ -144,6 +146,7 @@ int RunCommandLine(int argc, char** argv) {
   if (train->parsed()) return RunTrain(train_flags);
   if (simulate->parsed()) return RunSimulate(simulate_flags);
   if (codes->parsed()) return RunCodes(codes_flags);
+  if (devices->parsed()) return RunDevices(devices_flags);
   if (plan->parsed()) return RunPlan(plan_flags);
   if (predict->parsed()) return RunPredict(predict_flags);
   if (profile->parsed()) return RunProfile(profile_flags);

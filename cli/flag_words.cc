@@ -19,6 +19,7 @@ constexpr std::array kWords = {
     FlagWord{"checkpoint_every", "--checkpoint-every"},
     FlagWord{"code", "--code"},
     FlagWord{"data", "--data"},
+    FlagWord{"devices", "--devices"},
     FlagWord{"epochs", "--epochs"},
     FlagWord{"faults", "--fault"},
     FlagWord{"l2", "--l2"},

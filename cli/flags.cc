@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/flags.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 
-#include "CLI/CLI.hpp"
+#include "cli/flag_values.h"
 #include "coding/code_form.h"
 #include "fmt/core.h"
 #include "runtime/probe_desk.h"
@@ -19,71 +15,6 @@
 
 namespace motley {
 namespace {
-
-constexpr uint32_t kMostCount = 1U << 30;
-
-// One value that may be given once.
-template <typename T>
-CLI::Option* AddValue(CLI::App* app, const char* name, T& value, const char* type,
-                      const std::string& help) {
-  return app->add_option(name, value, help)->type_name(type)->capture_default_str();
-}
-
-// For the decimal text of a number; `range` tells in errors what is asked for. It has
-// no description of its own, which would crowd --help.
-template <typename T>
-CLI::Validator Fits(std::function<bool(T)> fits, const std::string& range) {
-  const auto check = [fits = std::move(fits), range](std::string& text) -> std::string {
-    T value{};
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    if (error == std::errc() && stop == end && fits(value)) {
-      // CLI11 itself would read 010 as an octal number.
-      if constexpr (std::is_integral_v<T>) text = fmt::format("{}", value);
-      return "";
-    }
-    return fmt::format("{} is not {}", text.empty() ? "''" : text, range);
-  };
-  return CLI::Validator(check, "");
-}
-
-template <typename T>
-CLI::Validator Within(T least, T most) {
-  return Fits<T>([least, most](T value) { return value >= least && value <= most; },
-                 fmt::format("a whole number from {} to {}", least, most));
-}
-
-CLI::Validator Seed() { return Within(uint64_t{0}, std::numeric_limits<uint64_t>::max()); }
-
-CLI::Validator Part() {
-  return Fits<double>([](double value) { return value > 0 && value < 1; },
-                      "a part: it must lie between 0 and 1, ends excluded");
-}
-
-// Bytes with a unit, as in 512MiB; KB, KiB and k are 1024 bytes each.
-CLI::Validator Size() {
-  const auto check = [](std::string& text) -> std::string {
-    constexpr double kLeast = 1 << 20;
-    constexpr double kMost = 1e18;
-    constexpr std::string_view kUnits = "kmgtp";
-    const std::string wrong = fmt::format(
-        "{} is not a size of at least 1MiB: write a number and its unit (MiB, GiB), like 512MiB",
-        text.empty() ? "''" : text);
-    double value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    const std::string unit = CLI::detail::to_lower(CLI::detail::trim_copy(std::string(stop, end)));
-    if (error != std::errc() || unit.empty()) return wrong;
-    const size_t power = kUnits.find(unit.front()) + 1;  // 0: none of them.
-    const std::string rest = unit.substr(power > 0 ? 1 : 0);
-    if (rest != "b" && (power == 0 || (rest != "" && rest != "ib"))) return wrong;
-    value = std::ldexp(value, static_cast<int>(10 * power));
-    if (!(value >= kLeast && value <= kMost)) return wrong;
-    text = fmt::format("{}", static_cast<uint64_t>(value));
-    return "";
-  };
-  return CLI::Validator(check, "");
-}
 
 std::string CodeList(bool coded_only) {
   std::string text = "Gradient code:";
@@ -292,6 +223,12 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   AddModelFlags(train, flags.job);
   AddClusterFlags(train, flags.job);
   AddCheckpointFlags(train, flags);
+  train
+      ->add_option("--devices", flags.devices,
+                   "What the workers compute with, in turn, as motley devices lists it: "
+                   "cpu,opencl,cuda:0. Default: the processor")
+      ->type_name("LIST")
+      ->group("Workers");
   AddValue(train, "--listen", flags.listen, "[tcp://]HOST:PORT",
            "Where workers connect; port 0: any. With tcp:// not through shared memory")
       ->group("Workers");
@@ -438,63 +375,6 @@ CLI::App* AddReproduce(CLI::App& app, ReproduceFlags& flags) {
   reproduce->footer(
       "Exit code 1 when a figure is outside of its tolerance. Example:\n  motley reproduce A1 A3");
   return reproduce;
-}
-
-CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags) {
-  CLI::App* profile =
-      app.add_subcommand("profile", "Measure how fast this machine is, for a cluster file");
-  AddValue(profile, "--model", flags.model, "NAME", "softmax, logistic, linear or mlp:256,128");
-  CLI::Option* data =
-      profile->add_option("--data", flags.data, "Samples to measure with, as for motley train")
-          ->type_name("PATH");
-  profile->add_option("--label", flags.label, "CSV: the label's column; default: the last")
-      ->type_name("COLUMN")
-      ->needs(data);
-  AddValue(profile, "--features", flags.features, "N", "Of made-up samples, without --data")
-      ->transform(Within(1U, 1U << 24))
-      ->excludes(data);
-  AddValue(profile, "--classes", flags.classes, "N", "Of made-up samples, without --data")
-      ->transform(Within(2U, 1U << 20))
-      ->excludes(data);
-  AddValue(profile, "--batch", flags.batch, "N", "Samples per step, for the file's step_flops")
-      ->transform(Within(1U, kMostCount));
-  profile->add_option("--threads", flags.threads, "Threads that compute; default: all")
-      ->type_name("N")
-      ->transform(Within(1U, 256U));
-  AddValue(profile, "--seconds", flags.seconds, "S", "Time to measure for")
-      ->check(Fits<double>([](double value) { return value >= 0.1 && value <= 3600; },
-                           "a time from 0.1 to 3600 seconds"));
-  profile->add_option("--name", flags.name, "Of the worker in the file; default: this host's")
-      ->type_name("NAME");
-  profile->add_option("--out", flags.out, "Write the profile (TOML)")->type_name("FILE");
-  CLI::Option* server =
-      profile
-          ->add_option("--server", flags.server,
-                       "Measure the link to a server there, be it a job's or motley profile "
-                       "--serve's; its token in MOTLEY_TOKEN")
-          ->type_name("HOST:PORT");
-  AddValue(profile, "--streams", flags.streams, "N", "Connections to it at once")
-      ->transform(Within(1U, static_cast<uint32_t>(kMostProbes)))
-      ->needs(server);
-  profile
-      ->add_option("--serve", flags.serve,
-                   "Measure nothing: let others measure their link to here, until stopped")
-      ->type_name("HOST:PORT")
-      ->excludes(server);
-  profile->add_flag("--fresh", flags.fresh, "Measure, even if that was done before");
-  profile->add_flag("--json", flags.json, "The result as one JSON object on standard output");
-  profile->add_flag("-q,--quiet", flags.quiet, "No progress");
-  profile->footer("Example:\n  motley profile --model mlp:256 --out here.toml");
-  return profile;
-}
-
-CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
-  CLI::App* worker = app.add_subcommand("worker", "Started by motley train")->group("");
-  worker->add_option("--server", flags.server, "Where the server is, HOST:PORT");
-  worker->add_option("--name", flags.name, "How the server calls it");
-  worker->add_option("--threads", flags.threads)->transform(Within(1U, 256U));
-  worker->footer("The job's token comes in the environment variable MOTLEY_TOKEN.");
-  return worker;
 }
 
 }  // namespace motley

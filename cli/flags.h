@@ -4,6 +4,7 @@
 
 #include "cli/checkpoint_command.h"
 #include "cli/codes_command.h"
+#include "cli/devices_command.h"
 #include "cli/plan_command.h"
 #include "cli/predict_command.h"
 #include "cli/profile_command.h"
@@ -22,6 +23,7 @@ namespace motley {
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags);
 CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags);
 CLI::App* AddCodes(CLI::App& app, CodesFlags& flags);
+CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags);
 CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags);
 CLI::App* AddPlan(CLI::App& app, PlanFlags& flags);
 CLI::App* AddPredict(CLI::App& app, PredictFlags& flags);

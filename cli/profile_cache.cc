@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile_cache.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <system_error>
 #include <utility>
 
+#include "devices/modules.h"
 #include "fmt/core.h"
 #include "training/file_io.h"
 
@@ -20,12 +20,8 @@ std::string PathOf(const std::string& folder, const std::string& key) {
 }  // namespace
 
 std::string ProfileCacheFolder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  // A relative path is to be ignored, says the XDG base directory specification.
-  if (cache != nullptr && cache[0] == '/') return fmt::format("{}/motley/profiles", cache);
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return fmt::format("{}/.cache/motley/profiles", home);
-  return "";
+  const std::string folder = CacheFolder();
+  return folder.empty() ? "" : folder + "/profiles";
 }
 
 std::optional<ClusterProfile> FindProfile(const std::string& folder, const std::string& key) {

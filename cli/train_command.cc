@@ -102,6 +102,7 @@ motley_status TrainRun::CreateJob() {
   options.memory_bytes = flags_.memory_bytes;
   options.listen = flags_.listen.c_str();
   options.worker_command = worker.data();
+  if (!flags_.devices.empty()) options.devices = flags_.devices.c_str();
   if (!flags_.checkpoint.empty()) options.checkpoint = flags_.checkpoint.c_str();
   options.checkpoint_every = flags_.checkpoint_every;
   options.checkpoint_code = flags_.checkpoint_code.c_str();

@@ -22,6 +22,7 @@ int RunWorker(const WorkerFlags& flags) {
   motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
   options.role = MOTLEY_WORKER;
   options.threads = flags.threads;
+  if (!flags.devices.empty()) options.devices = flags.devices.c_str();
   if (!flags.server.empty()) options.server = flags.server.c_str();
   if (!flags.name.empty()) options.name = flags.name.c_str();
   LibraryJob job;

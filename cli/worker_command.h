@@ -12,6 +12,7 @@ struct WorkerFlags {
   std::string server;    // Empty: as the environment says.
   std::string name;      // Empty: chosen.
   uint32_t threads = 0;  // 0: chosen.
+  std::string devices;   // Empty: the processor.
 };
 
 int RunWorker(const WorkerFlags& flags);

@@ -24,7 +24,7 @@ enum { MOTLEY_ALL_IN_ONE = 0, MOTLEY_SERVER = 1, MOTLEY_WORKER = 2 };
 /**
  * What a job is to be. Texts may be NULL for the default, which is what MOTLEY_JOB_OPTIONS_INIT
  * stands for; they have the form of the flags of `motley train`. A worker reads `role`, `server`,
- * `token`, `name`, `threads` and `memory_bytes` alone: the server tells it the rest.
+ * `token`, `name`, `threads`, `devices` and `memory_bytes` alone: the server tells it the rest.
  */
 typedef struct motley_job_options {
   uint32_t struct_size;
@@ -92,7 +92,6 @@ typedef struct motley_job_options {
       taken when it is given here, and the newer goes aside, if it cannot be restored. */
   uint64_t resume_step;
   uint64_t given; /**< MOTLEY_GIVEN_...: meant, though they have the value of the default. */
-
   /* When a step of code approximate ends though it is not exact. */
   /** "50ms": then, with what came, at least one answer; NULL: when the others are overdue. */
   const char* step_deadline;
@@ -100,10 +99,11 @@ typedef struct motley_job_options {
   /** With the code short: answers are 1/parts as long as a gradient, for tolerate + parts copies of
       the data. 0: 2. */
   uint32_t parts;
-  /** All-in-one, server: at the end, however it comes, a profile of the cluster as the run found it
-      is written here ("lab.toml"), and beside it what each step took ("lab.trace.csv"), for
-      `motley simulate`. A failure ends no job: see the report's recording.error. NULL: none. */
+  /** All-in-one, server: at the end a profile of the cluster as the run found it is written here
+      ("lab.toml"), and what each step took ("lab.trace.csv"), for `motley simulate`. A failure ends
+      no job: see the report's recording.error. */
   const char* record_profile;
+  const char* devices; /**< Of workers, in turn: "cpu,opencl,cuda:0" (`motley devices`). */
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
@@ -113,7 +113,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
   {                                                                                                \
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
-        NULL, 0, 0, NULL, 0, 0, NULL                                                               \
+        NULL, 0, 0, NULL, 0, 0, NULL, NULL                                                         \
   }
 
 /**

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that flags take, with errors that say what is asked for.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "fmt/core.h"
+
+namespace motley {
+
+inline constexpr uint32_t kMostCount = 1U << 30;
+
+// One value that may be given once.
+template <typename T>
+CLI::Option* AddValue(CLI::App* app, const char* name, T& value, const char* type,
+                      const std::string& help) {
+  return app->add_option(name, value, help)->type_name(type)->capture_default_str();
+}
+
+// For the decimal text of a number; `range` tells in errors what is asked for. It has
+// no description of its own, which would crowd --help.
+template <typename T>
+CLI::Validator Fits(std::function<bool(T)> fits, const std::string& range) {
+  const auto check = [fits = std::move(fits), range](std::string& text) -> std::string {
+    T value{};
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc() && stop == end && fits(value)) {
+      // CLI11 itself would read 010 as an octal number.
+      if constexpr (std::is_integral_v<T>) text = fmt::format("{}", value);
+      return "";
+    }
+    return fmt::format("{} is not {}", text.empty() ? "''" : text, range);
+  };
+  return CLI::Validator(check, "");
+}
+
+template <typename T>
+CLI::Validator Within(T least, T most) {
+  return Fits<T>([least, most](T value) { return value >= least && value <= most; },
+                 fmt::format("a whole number from {} to {}", least, most));
+}
+
+inline CLI::Validator Seed() { return Within(uint64_t{0}, std::numeric_limits<uint64_t>::max()); }
+
+inline CLI::Validator Part() {
+  return Fits<double>([](double value) { return value > 0 && value < 1; },
+                      "a part: it must lie between 0 and 1, ends excluded");
+}
+
+// Bytes with a unit, as in 512MiB; KB, KiB and k are 1024 bytes each.
+inline CLI::Validator Size() {
+  const auto check = [](std::string& text) -> std::string {
+    constexpr double kLeast = 1 << 20;
+    constexpr double kMost = 1e18;
+    constexpr std::string_view kUnits = "kmgtp";
+    const std::string wrong = fmt::format(
+        "{} is not a size of at least 1MiB: write a number and its unit (MiB, GiB), like 512MiB",
+        text.empty() ? "''" : text);
+    double value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    const std::string unit = CLI::detail::to_lower(CLI::detail::trim_copy(std::string(stop, end)));
+    if (error != std::errc() || unit.empty()) return wrong;
+    const size_t power = kUnits.find(unit.front()) + 1;  // 0: none of them.
+    const std::string rest = unit.substr(power > 0 ? 1 : 0);
+    if (rest != "b" && (power == 0 || (rest != "" && rest != "ib"))) return wrong;
+    value = std::ldexp(value, static_cast<int>(10 * power));
+    if (!(value >= kLeast && value <= kMost)) return wrong;
+    text = fmt::format("{}", static_cast<uint64_t>(value));
+    return "";
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace motley

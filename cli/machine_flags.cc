@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of the commands that are about one machine.
+#include <string>
+
+#include "cli/flag_values.h"
+#include "cli/flags.h"
+#include "runtime/probe_desk.h"
+
+namespace motley {
+
+CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags) {
+  CLI::App* profile =
+      app.add_subcommand("profile", "Measure how fast this machine is, for a cluster file");
+  AddValue(profile, "--model", flags.model, "NAME", "softmax, logistic, linear or mlp:256,128");
+  CLI::Option* data =
+      profile->add_option("--data", flags.data, "Samples to measure with, as for motley train")
+          ->type_name("PATH");
+  profile->add_option("--label", flags.label, "CSV: the label's column; default: the last")
+      ->type_name("COLUMN")
+      ->needs(data);
+  AddValue(profile, "--features", flags.features, "N", "Of made-up samples, without --data")
+      ->transform(Within(1U, 1U << 24))
+      ->excludes(data);
+  AddValue(profile, "--classes", flags.classes, "N", "Of made-up samples, without --data")
+      ->transform(Within(2U, 1U << 20))
+      ->excludes(data);
+  AddValue(profile, "--batch", flags.batch, "N", "Samples per step, for the file's step_flops")
+      ->transform(Within(1U, kMostCount));
+  profile->add_option("--threads", flags.threads, "Threads that compute; default: all")
+      ->type_name("N")
+      ->transform(Within(1U, 256U));
+  AddValue(profile, "--seconds", flags.seconds, "S", "Time to measure for")
+      ->check(Fits<double>([](double value) { return value >= 0.1 && value <= 3600; },
+                           "a time from 0.1 to 3600 seconds"));
+  profile->add_option("--name", flags.name, "Of the worker in the file; default: this host's")
+      ->type_name("NAME");
+  profile->add_option("--out", flags.out, "Write the profile (TOML)")->type_name("FILE");
+  CLI::Option* server =
+      profile
+          ->add_option("--server", flags.server,
+                       "Measure the link to a server there, be it a job's or motley profile "
+                       "--serve's; its token in MOTLEY_TOKEN")
+          ->type_name("HOST:PORT");
+  AddValue(profile, "--streams", flags.streams, "N", "Connections to it at once")
+      ->transform(Within(1U, static_cast<uint32_t>(kMostProbes)))
+      ->needs(server);
+  profile
+      ->add_option("--serve", flags.serve,
+                   "Measure nothing: let others measure their link to here, until stopped")
+      ->type_name("HOST:PORT")
+      ->excludes(server);
+  profile->add_flag("--fresh", flags.fresh, "Measure, even if that was done before");
+  profile->add_flag("--json", flags.json, "The result as one JSON object on standard output");
+  profile->add_flag("-q,--quiet", flags.quiet, "No progress");
+  profile->footer("Example:\n  motley profile --model mlp:256 --out here.toml");
+  return profile;
+}
+
+CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
+  CLI::App* devices =
+      app.add_subcommand("devices", "List what this machine computes with, and why not");
+  devices->add_flag("--json", flags.json, "The result as one JSON array");
+  devices->footer(
+      "Example: train with the processor and a graphics card\n"
+      "  motley train --data digits.csv.gz --devices cpu,cuda:0");
+  return devices;
+}
+
+CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
+  CLI::App* worker = app.add_subcommand("worker", "Started by motley train")->group("");
+  worker->add_option("--server", flags.server, "Where the server is, HOST:PORT");
+  worker->add_option("--name", flags.name, "How the server calls it");
+  worker->add_option("--threads", flags.threads)->transform(Within(1U, 256U));
+  worker->add_option("--devices", flags.devices,
+                     "What computes, each as a worker of its own: cpu,opencl,cuda:0");
+  worker->footer("The job's token comes in the environment variable MOTLEY_TOKEN.");
+  return worker;
+}
+
+}  // namespace motley
