@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels under test on a device whose driver is loaded at run time: any motley_driver.
+#pragma once
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "devices/driver.h"
+#include "tests/conformance/kernels_suite.h"
+
+namespace motley::conformance {
+
+// A device of this build's driver "opencl" or "cuda".
+struct DriverCase {
+  std::string name;     // "opencl0"
+  std::string why_not;  // Why there is nothing to test; empty when there is.
+  const motley_driver* driver = nullptr;
+  size_t device = 0;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const DriverCase& c) { return out << c.name; }
+
+inline std::string NameOfDriverCase(const ::testing::TestParamInfo<DriverCase>& info) {
+  return info.param.name;
+}
+
+// The driver's table, or null and why not.
+inline std::pair<const motley_driver*, std::string> LoadDriver(const std::string& name) {
+  const std::string path = fmt::format("{}/modules/motley-{}.so", MOTLEY_BINARY_DIR, name);
+  if (!std::filesystem::exists(path)) {
+    return {nullptr, fmt::format("this build has no {}: configure says why", path)};
+  }
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return {nullptr, fmt::format("cannot load {}: {}", path, dlerror())};
+  const auto entry = reinterpret_cast<motley_driver_entry>(dlsym(library, MOTLEY_DRIVER_SYMBOL));
+  const motley_driver* driver = entry == nullptr ? nullptr : entry(MOTLEY_DRIVER_VERSION);
+  if (driver == nullptr) return {nullptr, path + " does not speak this version of the table"};
+  return {driver, ""};
+}
+
+// One per device that there is, usable or not; when there is none, one that says why.
+inline std::vector<DriverCase> DriverCases(const std::string& name) {
+  const auto [driver, why_not] = LoadDriver(name);
+  if (driver == nullptr) return {{name, why_not}};
+  char reason[1024] = "";
+  const size_t count = driver->find(reason, sizeof(reason));
+  if (count == 0) return {{name, reason, driver}};
+  std::vector<DriverCase> cases;
+  for (size_t i = 0; i < count; ++i) {
+    motley_driver_device device{};
+    driver->describe(i, &device);
+    cases.push_back({name + std::to_string(i), device.reason, driver, i});
+  }
+  return cases;
+}
+
+// An open queue of a device, closed with this; failures that nobody asked for fail the test.
+class DriverQueue {
+ public:
+  // Compiled programs are shared by all tests of this build.
+  static constexpr const char* kCacheFolder = MOTLEY_BINARY_DIR "/tests/device_cache";
+
+  explicit DriverQueue(const DriverCase& c, const char* cache_folder = kCacheFolder)
+      : driver_(*c.driver) {
+    char error[4096] = "";
+    queue_ = driver_.open(c.device, cache_folder, error, sizeof(error));
+    if (queue_ == nullptr) ADD_FAILURE() << error;
+    MOTLEY_ASSERT(queue_ != nullptr);
+  }
+  DriverQueue(const DriverQueue&) = delete;
+  ~DriverQueue() {
+    const auto [code, error] = Finish();
+    EXPECT_EQ(code, MOTLEY_DRIVER_OK) << error;
+    driver_.close(queue_);
+  }
+
+  const motley_driver& driver() const { return driver_; }
+  motley_driver_queue* get() const { return queue_; }
+  const motley_kernels& kernels() const { return *driver_.kernels(queue_); }
+  // What became of everything called before.
+  std::pair<int, std::string> Finish() const {
+    char error[4096] = "";
+    const int code = driver_.finish(queue_, error, sizeof(error));
+    return {code, error};
+  }
+
+ private:
+  const motley_driver& driver_;
+  motley_driver_queue* queue_ = nullptr;
+};
+
+// Each operand has an allocation of its own and starts 8 bytes into it.
+class DriverRig final : public KernelRig {
+ public:
+  explicit DriverRig(const DriverCase& c) : queue_(c) {}
+  ~DriverRig() override {
+    for (void* memory : memory_) queue_.driver().free(queue_.get(), memory);
+  }
+  const motley_kernels& table() const override { return queue_.kernels(); }
+  void* queue() const override { return queue_.get(); }
+  void* Store(const void* bytes, size_t size_bytes) override {
+    constexpr size_t kOffset = 8;
+    void* block = queue_.driver().allocate(queue_.get(), kOffset + size_bytes);
+    MOTLEY_ASSERT(block != nullptr);
+    memory_.push_back(block);
+    void* data = static_cast<std::byte*>(block) + kOffset;
+    EXPECT_EQ(queue_.driver().copy_in(queue_.get(), data, bytes, size_bytes), MOTLEY_DRIVER_OK);
+    return data;
+  }
+  void Load(const void* stored, void* bytes, size_t size_bytes) const override {
+    EXPECT_EQ(queue_.driver().copy_out(queue_.get(), bytes, stored, size_bytes), MOTLEY_DRIVER_OK);
+  }
+
+ private:
+  const DriverQueue queue_;
+  std::vector<void*> memory_;
+};
+
+// The devices of `driver` as cases of KernelsSuite.
+inline std::vector<KernelsCase> DriverKernelsCases(const std::string& driver) {
+  std::vector<KernelsCase> cases;
+  for (const DriverCase& c : DriverCases(driver)) {
+    cases.push_back({c.name, c.why_not, [c] { return std::make_unique<DriverRig>(c); }});
+  }
+  return cases;
+}
+
+}  // namespace motley::conformance
