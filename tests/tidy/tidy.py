@@ -37,6 +37,7 @@ THIRD_PARTY = {
     r"Eigen/": r"coding/.*\.cc|devices/cpu/.*",
     r"hwy/": r"coding/.*\.(cc|h)",
     r"(tbb|oneapi)/": r"devices/cpu/.*\.cc",
+    r"(CL/|clblast)": r"devices/opencl/.*",
     r"uv\.h": r"transport/tcp.*|runtime/uv_loop\.cc|api/stop_switch\.h|api/.*\.cc|benchmarks/.*\.cc",
     r"flatbuffers/": r"transport/control\.(h|cc)",
     r"xxh.*\.h": r"transport/.*\.cc|runtime/checkpoint/shard_hash\.cc",
@@ -61,7 +62,7 @@ BANNED = [
     (r"sleep_for|sleep_until|\busleep\(|\bsleep\(|nanosleep", r"", "nothing sleeps: use Loop::After"),
     (r"std::(thread|jthread|mutex|condition_variable|async)\b",
      r"base/parallel\.cc|runtime/(uv_loop|disk)\.cc|devices/cpu/(.*\.cc|kernel_modules\.h)|"
-     r"devices/device_thread\.(h|cc)|"
+     r"devices/device_thread\.(h|cc)|devices/opencl/memory\.h|"
      r"api/emulation\.cc|cli/.*\.cc|benchmarks/.*",
      "threads live in drivers and loops"),
     (r"for \([^;:)]*:[^)]*unordered", r"", "iteration order of unordered containers is random"),

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one symbol of the driver, and its table (devices/driver.h says what each entry does).
+#include "devices/driver.h"
+
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "devices/opencl/operations.h"
+#include "devices/opencl/products.h"
+#include "devices/opencl/queue.h"
+
+namespace motley::opencl {
+namespace {
+
+constexpr int kOpenClKind = 4;  // DeviceKind::kOpenCl
+
+std::atomic<size_t> open_queues{0};
+
+std::vector<FoundDevice>& Found() {
+  static std::vector<FoundDevice> found;
+  return found;
+}
+
+void Tell(std::string_view text, char* to, size_t size) {
+  if (to == nullptr || size == 0) return;
+  const std::string clean = CleanText(text, size - 1);
+  std::memcpy(to, clean.data(), clean.size());
+  to[clean.size()] = '\0';
+}
+
+size_t Find(char* reason, size_t reason_size) {
+  std::string why;
+  Found() = FindDevices(why);
+  Tell(why, reason, reason_size);
+  return Found().size();
+}
+
+void Describe(size_t index, motley_driver_device* device) {
+  const FoundDevice& found = Found().at(index);
+  Tell(found.name, device->name, sizeof(device->name));
+  Tell(found.platform_text, device->platform, sizeof(device->platform));
+  Tell(found.reason, device->reason, sizeof(device->reason));
+  device->kind = kOpenClKind;
+  device->units = found.units;
+  device->memory_bytes = found.memory_bytes;
+}
+
+motley_driver_queue* Open(size_t index, const char* cache_folder, char* error, size_t error_size) {
+  const FoundDevice& found = Found().at(index);
+  if (!found.reason.empty()) {
+    Tell(found.reason, error, error_size);
+    return nullptr;
+  }
+  auto queue = Queue::Open(found, cache_folder == nullptr ? "" : cache_folder);
+  if (!queue.ok()) {
+    Tell(queue.status().ToString(), error, error_size);
+    return nullptr;
+  }
+  ++open_queues;
+  return reinterpret_cast<motley_driver_queue*>(std::move(queue).value().release());
+}
+
+Queue& Of(motley_driver_queue* queue) { return *reinterpret_cast<Queue*>(queue); }
+
+void Close(motley_driver_queue* queue) {
+  delete &Of(queue);
+  if (--open_queues == 0) ForgetClBlastPrograms();
+}
+
+int Finish(motley_driver_queue* queue, char* error, size_t error_size) {
+  std::string what;
+  const int code = Of(queue).Finish(what);
+  Tell(what, error, error_size);
+  return code;
+}
+
+const motley_kernels kKernels{
+    .version = MOTLEY_KERNELS_VERSION,
+    .struct_size = sizeof(motley_kernels),
+    .name = "opencl",
+    .gemm = Gemm,
+    .csr_times_dense = CsrTimesDense,
+    .csr_transposed_times_dense = CsrTransposedTimesDense,
+    .add_bias = AddBias,
+    .add_column_sums = AddColumnSums,
+    .relu = Relu,
+    .relu_backward = ReluBackward,
+    .softmax_cross_entropy = SoftmaxCrossEntropy,
+    .logistic_loss = LogisticLoss,
+    .squared_loss = SquaredLoss,
+    .axpy = Axpy,
+    .fill = Fill,
+    .scale = Scale,
+    .sum_of_squares = SumOfSquares,
+    .sgd = Sgd,
+    .momentum = Momentum,
+    .adam = Adam,
+};
+
+const motley_driver kDriver{
+    .version = MOTLEY_DRIVER_VERSION,
+    .struct_size = sizeof(motley_driver),
+    .name = "opencl",
+    .find = Find,
+    .describe = Describe,
+    .open = Open,
+    .close = Close,
+    .kernels = [](motley_driver_queue*) { return &kKernels; },
+    .allocate = [](motley_driver_queue* queue,
+                   size_t size_bytes) { return Of(queue).memory().Allocate(size_bytes); },
+    .free = [](motley_driver_queue* queue, void* memory) { Of(queue).memory().Free(memory); },
+    .copy_in = [](motley_driver_queue* queue, void* to, const void* from,
+                  size_t size_bytes) { return Of(queue).CopyIn(to, from, size_bytes); },
+    .copy_out = [](motley_driver_queue* queue, void* to, const void* from,
+                   size_t size_bytes) { return Of(queue).CopyOut(to, from, size_bytes); },
+    .finish = Finish,
+};
+
+}  // namespace
+}  // namespace motley::opencl
+
+extern "C" __attribute__((visibility("default"))) const motley_driver* motley_driver_get(
+    uint32_t version) {
+  return version == MOTLEY_DRIVER_VERSION ? &motley::opencl::kDriver : nullptr;
+}

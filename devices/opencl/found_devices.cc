@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/opencl/found_devices.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstdio>
+
+#include "devices/opencl/cl_errors.h"
+
+namespace motley::opencl {
+namespace {
+
+template <typename T>
+T Number(cl_device_id device, cl_device_info what) {
+  T value{};
+  return clGetDeviceInfo(device, what, sizeof(value), &value, nullptr) == CL_SUCCESS ? value : T{};
+}
+
+// clGetDeviceInfo and clGetPlatformInfo; texts end with a 0 of their own.
+template <typename Get, typename Id>
+std::string Text(Get get, Id id, cl_uint what) {
+  size_t size = 0;
+  if (get(id, what, 0, nullptr, &size) != CL_SUCCESS || size == 0) return "";
+  std::string text(size, '\0');
+  if (get(id, what, size, text.data(), nullptr) != CL_SUCCESS) return "";
+  while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+// "OpenCL 1.2 ..." and later.
+bool SpeaksVersion12(const std::string& version) {
+  int major = 0;
+  int minor = 0;
+  return std::sscanf(version.c_str(), "OpenCL %d.%d", &major, &minor) == 2 &&
+         (major > 1 || minor >= 2);
+}
+
+std::string WhyNot(const FoundDevice& device) {
+  const std::string version = Text(clGetDeviceInfo, device.id, CL_DEVICE_VERSION);
+  if (!SpeaksVersion12(version)) return fmt::format("speaks '{}'; OpenCL 1.2 is needed", version);
+  if (Number<cl_bool>(device.id, CL_DEVICE_AVAILABLE) == CL_FALSE) {
+    return "its driver says that it is not available";
+  }
+  if (Number<cl_bool>(device.id, CL_DEVICE_COMPILER_AVAILABLE) == CL_FALSE) {
+    return "its driver has no compiler for OpenCL C";
+  }
+  if (Number<cl_device_fp_config>(device.id, CL_DEVICE_DOUBLE_FP_CONFIG) == 0) {
+    return "has no double precision, which losses and sums are kept in";
+  }
+  if (Number<cl_bool>(device.id, CL_DEVICE_ENDIAN_LITTLE) == CL_FALSE &&
+      std::endian::native == std::endian::little) {
+    return "stores numbers in the other byte order";
+  }
+  return "";
+}
+
+FoundDevice Describe(cl_platform_id platform, cl_device_id id) {
+  FoundDevice device{.platform = platform, .id = id};
+  device.name = Text(clGetDeviceInfo, id, CL_DEVICE_NAME);
+  device.platform_text = fmt::format("{}, {}", Text(clGetPlatformInfo, platform, CL_PLATFORM_NAME),
+                                     Text(clGetPlatformInfo, platform, CL_PLATFORM_VERSION));
+  device.version_text = fmt::format("{}, driver {}", Text(clGetDeviceInfo, id, CL_DEVICE_VERSION),
+                                    Text(clGetDeviceInfo, id, CL_DRIVER_VERSION));
+  device.is_processor =
+      (Number<cl_device_type>(id, CL_DEVICE_TYPE) & cl_device_type{CL_DEVICE_TYPE_CPU}) != 0;
+  device.units = Number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+  device.memory_bytes = Number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+  device.most_bytes_at_once = Number<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  device.most_group_items = Number<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  device.reason = WhyNot(device);
+  return device;
+}
+
+std::vector<cl_device_id> DevicesOf(cl_platform_id platform) {
+  cl_uint count = 0;
+  if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) return {};
+  std::vector<cl_device_id> ids(count);
+  if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), &count) != CL_SUCCESS) {
+    return {};
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::vector<FoundDevice> FindDevices(std::string& reason) {
+  cl_uint count = 0;
+  const cl_int code = clGetPlatformIDs(0, nullptr, &count);
+  std::vector<cl_platform_id> platforms(code == CL_SUCCESS ? count : 0);
+  if (!platforms.empty()) clGetPlatformIDs(count, platforms.data(), nullptr);
+  std::vector<FoundDevice> found;
+  for (const cl_platform_id platform : platforms) {
+    for (const cl_device_id id : DevicesOf(platform)) found.push_back(Describe(platform, id));
+  }
+  if (platforms.empty()) {
+    reason = fmt::format(
+        "no OpenCL platform is installed ({}): install the driver of your device, whose .icd file "
+        "belongs into /etc/OpenCL/vendors",
+        ErrorName(code));
+  } else if (found.empty()) {
+    reason = fmt::format("none of {} OpenCL platforms, the first of them {}, has a device",
+                         platforms.size(), Text(clGetPlatformInfo, platforms[0], CL_PLATFORM_NAME));
+  }
+  return found;
+}
+
+}  // namespace motley::opencl

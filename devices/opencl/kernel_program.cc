@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of a queue, in work groups as large as the device takes them all.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "devices/opencl/cl_errors.h"
+#include "devices/opencl/program.h"
+#include "devices/opencl/queue.h"
+
+namespace motley::opencl {
+namespace {
+
+// Items of a processor take turns in a loop: more groups than cores matter, larger ones do not.
+constexpr size_t kGroupOfProcessor = 64;
+constexpr size_t kGroupOfOthers = 256;
+
+Result<std::vector<Kernel>> KernelsOf(cl_program program) {
+  std::vector<Kernel> kernels;
+  for (const char* name : kKernelNames) {
+    cl_int code = CL_SUCCESS;
+    kernels.emplace_back(clCreateKernel(program, name, &code));
+    if (code != CL_SUCCESS) {
+      return Status::Internal(fmt::format("no kernel '{}': {}", name, ErrorName(code)));
+    }
+  }
+  return kernels;
+}
+
+// The largest group that the device takes for every kernel.
+size_t MostItems(const std::vector<Kernel>& kernels, cl_device_id device) {
+  size_t least = SIZE_MAX;
+  for (const Kernel& kernel : kernels) {
+    size_t items = 0;
+    clGetKernelWorkGroupInfo(kernel.get(), device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(items), &items,
+                             nullptr);
+    least = std::min(least, items);
+  }
+  return least;
+}
+
+}  // namespace
+
+Status Queue::Compile(const std::string& cache_folder) {
+  const size_t wanted = device_.is_processor ? kGroupOfProcessor : kGroupOfOthers;
+  group_items_ = std::bit_floor(std::clamp<size_t>(device_.most_group_items, 1, wanted));
+  for (;; group_items_ /= 2) {
+    const ProgramOptions options{fmt::format("-cl-std=CL1.2 -DGROUP={}", group_items_),
+                                 cache_folder};
+    MOTLEY_ASSIGN_OR_RETURN(Program program,
+                            BuildProgram(context_.get(), device_, kKernelSource, options));
+    MOTLEY_ASSIGN_OR_RETURN(auto kernels, KernelsOf(program.get()));
+    if (group_items_ > 1 && MostItems(kernels, device_.id) < group_items_) continue;
+    program_ = std::move(program);
+    kernels_ = std::move(kernels);
+    return Status::Ok();
+  }
+}
+
+}  // namespace motley::opencl

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One item per value; devices/kernels.h says what each does. */
+
+KERNEL add_bias(ulong count, ulong columns, INPUT(bias), FLOATS(x)) {
+  const ulong i = get_global_id(0);
+  if (i < count) x[x_at + i] += bias[bias_at + i % columns];
+}
+
+KERNEL relu(ulong count, FLOATS(x)) {
+  const ulong i = get_global_id(0);
+  if (i < count && x[x_at + i] <= 0) x[x_at + i] = 0; /* NaN stays. */
+}
+
+KERNEL relu_backward(ulong count, INPUT(activation), FLOATS(delta)) {
+  const ulong i = get_global_id(0);
+  if (i < count && activation[activation_at + i] <= 0) delta[delta_at + i] = 0;
+}
+
+KERNEL axpy(ulong count, float alpha, INPUT(x), FLOATS(y)) {
+  const ulong i = get_global_id(0);
+  if (i < count) y[y_at + i] += alpha * x[x_at + i];
+}
+
+KERNEL fill(ulong count, float value, FLOATS(x)) {
+  const ulong i = get_global_id(0);
+  if (i < count) x[x_at + i] = value;
+}
+
+KERNEL scale(ulong count, float alpha, FLOATS(x)) {
+  const ulong i = get_global_id(0);
+  if (i < count) x[x_at + i] *= alpha;
+}
+
+KERNEL sgd(ulong count, float lr, INPUT(g), FLOATS(w)) {
+  const ulong i = get_global_id(0);
+  if (i < count) w[w_at + i] -= lr * g[g_at + i];
+}
+
+KERNEL momentum(ulong count, float lr, float mu, int nesterov, INPUT(g), FLOATS(v), FLOATS(w)) {
+  const ulong i = get_global_id(0);
+  if (i >= count) return;
+  const float gradient = g[g_at + i];
+  const float velocity = mu * v[v_at + i] + gradient;
+  v[v_at + i] = velocity;
+  w[w_at + i] -= lr * (nesterov ? gradient + mu * velocity : velocity);
+}
+
+/* `step` and `spread` carry the corrections by 1 - beta^t. */
+KERNEL adam(ulong count, float step, float spread, float beta1, float beta2, float epsilon,
+            INPUT(g), FLOATS(m), FLOATS(v), FLOATS(w)) {
+  const ulong i = get_global_id(0);
+  if (i >= count) return;
+  const float gradient = g[g_at + i];
+  const float mean = beta1 * m[m_at + i] + (1 - beta1) * gradient;
+  const float square = beta2 * v[v_at + i] + (1 - beta2) * (gradient * gradient);
+  m[m_at + i] = mean;
+  v[v_at + i] = square;
+  w[w_at + i] -= step * mean / (sqrt(square) * spread + epsilon);
+}

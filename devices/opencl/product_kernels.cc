@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <clblast.h>
+
+#include <algorithm>
+
+#include "devices/opencl/launch.h"
+#include "devices/opencl/operations.h"
+#include "devices/opencl/products.h"
+#include "devices/opencl/sums.h"
+
+namespace motley::opencl {
+namespace {
+
+// CLBlast's sums are one chain of float32 over the depth.
+constexpr size_t kMostDepth = 1024;
+
+clblast::Transpose TransposeOf(bool transpose) {
+  return transpose ? clblast::Transpose::kYes : clblast::Transpose::kNo;
+}
+
+// c = beta * c, and 0 where beta is, whatever c was.
+void ScaleTarget(Queue& queue, const Product& p) {
+  const size_t count = p.m * p.n;
+  if (p.beta == 0) {
+    LaunchItems(queue, KernelName::kFill, count, 0.0f, p.c);
+  } else if (p.beta != 1) {
+    LaunchItems(queue, KernelName::kScale, count, p.beta, p.c);
+  }
+}
+
+// c[rows] = alpha * op(a)[rows,depth] * x + beta * c.
+void MultiplyVector(Queue& queue, bool transpose, size_t rows, size_t depth, float alpha,
+                    const Place& a, const Place& x, float beta, const Place& c) {
+  if (transpose) return SumRows(queue, depth, rows, alpha, a, &x, beta, c);
+  LaunchGroups(queue, KernelName::kRowSums, std::min(rows, kMostGroups), 1, cl_ulong{rows},
+               cl_ulong{depth}, a, x, alpha, beta, c);
+}
+
+// A part of the depth: what p says, with op(a) and op(b) beginning at `begin`.
+void MultiplyPart(Queue& queue, const Product& p, size_t begin, size_t depth, float beta) {
+  const auto layout = clblast::Layout::kRowMajor;
+  const auto a = TransposeOf(p.transpose_a);
+  const auto b = TransposeOf(p.transpose_b);
+  const size_t a_stride = p.transpose_a ? p.m : p.k;
+  const size_t b_stride = p.transpose_b ? p.k : p.n;
+  const size_t a_first = p.a.first + begin * (p.transpose_a ? a_stride : 1);
+  const size_t b_first = p.b.first + begin * (p.transpose_b ? 1 : b_stride);
+  cl_command_queue commands = queue.commands();
+  size_t scratch_bytes = 0;
+  auto code =
+      clblast::GemmTempBufferSize<float>(layout, a, b, p.m, p.n, depth, a_first, a_stride, b_first,
+                                         b_stride, p.c.first, p.n, &commands, scratch_bytes);
+  const Place scratch =
+      scratch_bytes > 0 ? queue.ScratchFor(Scratch::kProduct, scratch_bytes) : Place{};
+  if (queue.failed()) return;
+  cl_event event = nullptr;
+  if (code == clblast::StatusCode::kSuccess) {
+    code = clblast::Gemm<float>(layout, a, b, p.m, p.n, depth, p.alpha, p.a.buffer, a_first,
+                                a_stride, p.b.buffer, b_first, b_stride, beta, p.c.buffer,
+                                p.c.first, p.n, &commands, &event, scratch.buffer);
+  }
+  queue.Enqueued("clblast::Gemm", static_cast<cl_int>(code), event);
+}
+
+}  // namespace
+
+void MultiplyWithClBlast(Queue& queue, const Product& p) {
+  for (size_t begin = 0; begin < p.k && !queue.failed(); begin += kMostDepth) {
+    MultiplyPart(queue, p, begin, std::min(p.k - begin, kMostDepth), begin == 0 ? p.beta : 1);
+  }
+}
+
+void ForgetClBlastPrograms() { clblast::ClearCache(); }
+
+void Gemm(void* queue, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, float alpha,
+          const float* a, const float* b, float beta, float* c) {
+  Queue& q = QueueOf(queue);
+  if (m == 0 || n == 0) return;
+  const Product p{
+      transpose_a != 0, transpose_b != 0, m, n, k, alpha, q.Find(a, m * k), q.Find(b, k * n), beta,
+      q.Find(c, m * n)};
+  if (q.failed()) return;
+  if (k == 0 || alpha == 0) return ScaleTarget(q, p);
+  if (n == 1) return MultiplyVector(q, p.transpose_a, m, k, alpha, p.a, p.b, beta, p.c);
+  if (m == 1) return MultiplyVector(q, !p.transpose_b, n, k, alpha, p.b, p.a, beta, p.c);
+  MultiplyWithClBlast(q, p);
+}
+
+}  // namespace motley::opencl
