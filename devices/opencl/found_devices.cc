@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 
@@ -64,6 +65,9 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id id) {
                                     Text(clGetDeviceInfo, id, CL_DRIVER_VERSION));
   device.is_processor =
       (Number<cl_device_type>(id, CL_DEVICE_TYPE) & cl_device_type{CL_DEVICE_TYPE_CPU}) != 0;
+  // Drivers without vectors say 1; compilers take vectors apart where they must.
+  device.lanes = std::bit_floor(std::clamp(Number<cl_uint>(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT),
+                                           cl_uint{4}, cl_uint{16}));
   device.units = Number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
   device.memory_bytes = Number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   device.most_bytes_at_once = Number<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);

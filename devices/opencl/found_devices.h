@@ -18,6 +18,7 @@ struct FoundDevice {
   std::string platform_text;  // "Portable Computing Language, OpenCL 3.0 PoCL 3.1"
   std::string version_text;   // Of device and driver: what a compiled program depends on.
   bool is_processor = false;  // Its work items share the caches of a CPU.
+  size_t lanes = 1;           // Floats that fit its registers: a power of two, 4 to 16.
   uint32_t units = 0;
   uint64_t memory_bytes = 0;
   uint64_t most_bytes_at_once = 0;  // In one allocation.

@@ -30,6 +30,9 @@ enum class KernelName {
   kCsrStarts,
   kCsrPlace,
   kCsrGather,
+  // On processors only.
+  kPackPanels,
+  kMultiplyTiles,
 };
 
 inline constexpr const char* kKernelNames[] = {
@@ -56,6 +59,8 @@ inline constexpr const char* kKernelNames[] = {
     "csr_starts",
     "csr_place",
     "csr_gather",
+    "pack_panels",
+    "multiply_tiles",
 };
 
 // Written by CMake from the files of kernels/.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "devices/opencl/cl_errors.h"
@@ -13,13 +15,18 @@
 namespace motley::opencl {
 namespace {
 
+// All kernels but those for processors, whose items work alone.
+constexpr auto kInGroups = static_cast<size_t>(KernelName::kPackPanels);
 // Items of a processor take turns in a loop: more groups than cores matter, larger ones do not.
 constexpr size_t kGroupOfProcessor = 64;
 constexpr size_t kGroupOfOthers = 256;
+// 32 columns of it are 32 KiB.
+constexpr size_t kDepthOfTiles = 256;
 
-Result<std::vector<Kernel>> KernelsOf(cl_program program) {
+Result<std::vector<Kernel>> KernelsOf(cl_program program, bool is_processor) {
+  const size_t count = is_processor ? std::size(kKernelNames) : kInGroups;
   std::vector<Kernel> kernels;
-  for (const char* name : kKernelNames) {
+  for (const char* name : std::span(kKernelNames).first(count)) {
     cl_int code = CL_SUCCESS;
     kernels.emplace_back(clCreateKernel(program, name, &code));
     if (code != CL_SUCCESS) {
@@ -29,10 +36,10 @@ Result<std::vector<Kernel>> KernelsOf(cl_program program) {
   return kernels;
 }
 
-// The largest group that the device takes for every kernel.
+// The largest group that the device takes for every kernel that has groups.
 size_t MostItems(const std::vector<Kernel>& kernels, cl_device_id device) {
   size_t least = SIZE_MAX;
-  for (const Kernel& kernel : kernels) {
+  for (const Kernel& kernel : std::span(kernels).first(kInGroups)) {
     size_t items = 0;
     clGetKernelWorkGroupInfo(kernel.get(), device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(items), &items,
                              nullptr);
@@ -47,11 +54,12 @@ Status Queue::Compile(const std::string& cache_folder) {
   const size_t wanted = device_.is_processor ? kGroupOfProcessor : kGroupOfOthers;
   group_items_ = std::bit_floor(std::clamp<size_t>(device_.most_group_items, 1, wanted));
   for (;; group_items_ /= 2) {
-    const ProgramOptions options{fmt::format("-cl-std=CL1.2 -DGROUP={}", group_items_),
-                                 cache_folder};
+    std::string flags = fmt::format("-cl-std=CL1.2 -DGROUP={}", group_items_);
+    if (lanes() > 0) flags += fmt::format(" -DLANES={} -DDEPTH={}", lanes(), kDepthOfTiles);
+    const ProgramOptions options{std::move(flags), cache_folder};
     MOTLEY_ASSIGN_OR_RETURN(Program program,
                             BuildProgram(context_.get(), device_, kKernelSource, options));
-    MOTLEY_ASSIGN_OR_RETURN(auto kernels, KernelsOf(program.get()));
+    MOTLEY_ASSIGN_OR_RETURN(auto kernels, KernelsOf(program.get(), device_.is_processor));
     if (group_items_ > 1 && MostItems(kernels, device_.id) < group_items_) continue;
     program_ = std::move(program);
     kernels_ = std::move(kernels);

@@ -40,6 +40,10 @@ class Arguments {
 // first dimension; `first` is the first item's number.
 void Enqueue(Queue& queue, KernelName name, size_t first, size_t columns, size_t rows);
 
+// The same for kernels whose groups are one item.
+void EnqueueSingles(Queue& queue, KernelName name, size_t columns, size_t rows);
+
+// Sets the arguments; false once the queue has failed.
 template <typename... Args>
 bool Prepare(Queue& queue, KernelName name, const Args&... args) {
   if (queue.failed()) return false;

@@ -83,6 +83,7 @@ void Gemm(void* queue, int transpose_a, int transpose_b, size_t m, size_t n, siz
   if (k == 0 || alpha == 0) return ScaleTarget(q, p);
   if (n == 1) return MultiplyVector(q, p.transpose_a, m, k, alpha, p.a, p.b, beta, p.c);
   if (m == 1) return MultiplyVector(q, !p.transpose_b, n, k, alpha, p.b, p.a, beta, p.c);
+  if (q.lanes() > 0) return MultiplyOnProcessor(q, p);
   MultiplyWithClBlast(q, p);
 }
 

@@ -19,6 +19,9 @@ struct Product {
 // m, n, k at least 1. The first call for a device compiles CLBlast's kernels, which takes seconds.
 void MultiplyWithClBlast(Queue& queue, const Product& product);
 
+// The same on a processor, by kernels of our own: CLBlast's are made for GPUs.
+void MultiplyOnProcessor(Queue& queue, const Product& product);
+
 // Frees the programs that CLBlast keeps for all contexts of this process.
 void ForgetClBlastPrograms();
 

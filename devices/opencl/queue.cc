@@ -14,7 +14,7 @@ namespace motley::opencl {
 namespace {
 
 constexpr size_t kMostRunning = 256;
-static_assert(std::size(kKernelNames) == static_cast<size_t>(KernelName::kCsrGather) + 1);
+static_assert(std::size(kKernelNames) == static_cast<size_t>(KernelName::kMultiplyTiles) + 1);
 
 std::string_view NameOf(Scratch which) {
   switch (which) {

@@ -37,6 +37,8 @@ class Queue {
   cl_command_queue commands() const { return commands_.get(); }
   cl_kernel kernel(KernelName name) const { return kernels_[static_cast<size_t>(name)].get(); }
   size_t group_items() const { return group_items_; }
+  // Floats of a processor's register; 0 on others, which have no kernels kPackPanels and on.
+  size_t lanes() const { return device_.is_processor ? device_.lanes : 0; }
 
   // Only the first failure is kept; nothing more is enqueued until Finish has told it.
   bool failed() const { return failure_ != CL_SUCCESS; }
