@@ -7,6 +7,7 @@
 #include "benchmarks/coding_bench.h"
 #include "benchmarks/erasure_bench.h"
 #include "benchmarks/kernels_bench.h"
+#include "benchmarks/opencl_bench.h"
 #include "benchmarks/planner_bench.h"
 #include "benchmarks/sim_bench.h"
 #include "benchmarks/transport_bench.h"
@@ -22,6 +23,9 @@ const std::vector<Bench>& Benches() {
       {"coding.erasure_encode", "parity blocks of a checkpoint's stripe", BenchErasureEncode},
       {"coding.erasure_decode", "lost blocks of a checkpoint's stripe", BenchErasureDecode},
       {"kernels.gemm", "matrix product of each CPU kernel module", BenchGemm},
+#ifdef MOTLEY_HAS_OPENCL
+      {"kernels.opencl", "matrix product of each OpenCL device", BenchOpenCl},
+#endif
       {"planner.growth", "plans of clusters of more and more workers", BenchPlanner},
       {"transport.tcp", "messages over loopback TCP", BenchTcp},
       {"transport.nearby", "messages by shared memory", BenchNearby},

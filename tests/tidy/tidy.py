@@ -37,7 +37,7 @@ THIRD_PARTY = {
     r"Eigen/": r"coding/.*\.cc|devices/cpu/.*",
     r"hwy/": r"coding/.*\.(cc|h)",
     r"(tbb|oneapi)/": r"devices/cpu/.*\.cc",
-    r"(CL/|clblast)": r"devices/opencl/.*",
+    r"(CL/|clblast)": r"devices/opencl/.*|benchmarks/opencl_bench\.cc",
     r"uv\.h": r"transport/tcp.*|runtime/uv_loop\.cc|api/stop_switch\.h|api/.*\.cc|benchmarks/.*\.cc",
     r"flatbuffers/": r"transport/control\.(h|cc)",
     r"xxh.*\.h": r"transport/.*\.cc|runtime/checkpoint/shard_hash\.cc",
