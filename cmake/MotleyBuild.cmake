@@ -96,10 +96,11 @@ function(motley_precompile_test name)
   endif()
 endfunction()
 
-# motley_test(NAME SOURCES a_test.cc ... DEPS motley_x ... [SLOW]): one gtest program per folder;
-# each TEST is a ctest entry. SLOW ones run only with ./dev test --full.
+# motley_test(NAME SOURCES a_test.cc ... DEPS motley_x ... [SLOW] [SECONDS n]): one gtest program per
+# folder; each TEST is a ctest entry. SLOW ones run only with ./dev test --full. SECONDS: after which
+# each counts as hanging.
 function(motley_test name)
-  cmake_parse_arguments(ARG "SLOW" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SLOW" "SECONDS" "SOURCES;DEPS" ${ARGN})
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${ARG_SOURCES})
@@ -117,6 +118,9 @@ function(motley_test name)
   else()
     set(label fast)
     set(seconds ${MOTLEY_TEST_SECONDS})
+  endif()
+  if(ARG_SECONDS)
+    set(seconds ${ARG_SECONDS})
   endif()
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 120
                        PROPERTIES LABELS ${label} TIMEOUT ${seconds})

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiling and keeping programs, and what does not compile.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -27,8 +29,7 @@ void Write(const std::string& path, const std::string& bytes) {
 class OpenClCache : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = ::testing::TempDir() + "motley_opencl_" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder_ = fmt::format("{}motley_opencl_program_{}", ::testing::TempDir(), getpid());
     fs::remove_all(folder_);
   }
   void TearDown() override { fs::remove_all(folder_); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The OpenCL driver through its table, on each device that there is.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -96,7 +98,8 @@ TEST_P(OpenClDriver, TheSumOfAllMemoryIsLimited) {
 
 TEST_P(OpenClDriver, DamagedCacheFilesAreReplaced) {
   namespace fs = std::filesystem;
-  const fs::path folder = ::testing::TempDir() + "motley_opencl_damaged_" + GetParam().name;
+  const fs::path folder =
+      fmt::format("{}motley_opencl_{}_{}", ::testing::TempDir(), GetParam().name, getpid());
   fs::remove_all(folder);
   const auto files = [&] { return std::distance(fs::directory_iterator(folder), {}); };
   const auto fill = [&] {
