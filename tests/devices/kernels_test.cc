@@ -2,10 +2,9 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
-#include <bit>
-
 #include "base/sanitizer.h"
 #include "devices/cpu/cpu_device.h"
+#include "tests/conformance/kernel_battery.h"
 #include "tests/conformance/kernels_suite.h"
 #include "tests/conformance/pointwise_kernels_suite.h"
 
@@ -48,79 +47,6 @@ std::vector<KernelsCase> CpuCases() {
 std::string NameOf(const ::testing::TestParamInfo<KernelsCase>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, KernelsSuite, ::testing::ValuesIn(CpuCases()), NameOf);
-
-// Everything that a battery of large calls leaves behind, bit by bit.
-class Battery {
- public:
-  explicit Battery(KernelRig& rig) : rig_(rig), table_(rig.table()), queue_(rig.queue()) {}
-
-  std::vector<uint64_t> Run() {
-    Dense();
-    Sparse();
-    Pointwise();
-    return std::move(bits_);
-  }
-
- private:
-  Operand<float> Random(size_t count) { return {rig_, RandomValues(random_, count)}; }
-  void Keep(const Operand<float>& values) {
-    for (const float value : values.Read()) bits_.push_back(std::bit_cast<uint32_t>(value));
-  }
-  void Keep(const Operand<double>& values) {
-    for (const double value : values.Read()) bits_.push_back(std::bit_cast<uint64_t>(value));
-  }
-
-  void Dense() {
-    const struct {
-      size_t m, n, k;
-    } shapes[] = {{400, 300, 40}, {700, 10, 200}, {1000, 1, 300}, {300, 1, 900}, {1, 900, 250}};
-    for (const auto& [m, n, k] : shapes) {
-      for (int transposes = 0; transposes < 4; ++transposes) {
-        const auto c = Random(m * n);
-        table_.gemm(queue_, transposes & 1, transposes & 2, m, n, k, 1.5f, Random(m * k),
-                    Random(k * n), 1, c);
-        Keep(c);
-      }
-    }
-  }
-  void Sparse() {
-    const DeviceCsr csr(rig_, RandomCsr(random_, 300, 2000, 0.05));
-    for (const size_t n : {1, 17}) {
-      const auto product = Random(300 * n), gradient = Random(2000 * n);
-      table_.csr_times_dense(queue_, &csr.view, n, 1, Random(2000 * n), 0, product);
-      table_.csr_transposed_times_dense(queue_, &csr.view, n, 1, Random(300 * n), gradient);
-      Keep(product);
-      Keep(gradient);
-    }
-  }
-  void Pointwise() {
-    constexpr size_t kRows = 3000, kColumns = 33, kCount = kRows * kColumns;
-    const auto x = Random(kCount), sums = Random(kColumns), y = Random(kCount);
-    const Operand<double> loss(rig_, {0.0}), squares(rig_, {0.0});
-    table_.add_bias(queue_, kRows, kColumns, sums, x);
-    table_.add_column_sums(queue_, kRows, kColumns, 0.1f, x, sums);
-    table_.sum_of_squares(queue_, kCount, x, squares);
-    const Operand<float> labels(rig_, std::vector<float>(kRows, 3.0f));
-    table_.softmax_cross_entropy(queue_, kRows, kColumns, labels, x, loss);
-    table_.logistic_loss(queue_, kRows, labels, y, loss);
-    table_.squared_loss(queue_, kRows, labels, y, loss);
-    const auto m = Random(kCount), v = Operand<float>(rig_, std::vector<float>(kCount, 0.5f));
-    table_.axpy(queue_, kCount, 0.3f, x, y);
-    table_.adam(queue_, kCount, 0.1f, 0.9f, 0.99f, 1e-8f, 3, x, m, v, y);
-    table_.momentum(queue_, kCount, 0.1f, 0.9f, 1, x, m, y);
-    table_.relu(queue_, kCount, y);
-    table_.relu_backward(queue_, kCount, y, m);
-    for (const auto* values : {&x, &sums, &y, &m, &v}) Keep(*values);
-    Keep(loss);
-    Keep(squares);
-  }
-
-  KernelRig& rig_;
-  const motley_kernels& table_;
-  void* const queue_;
-  motley::Random random_{5, Stream::kTest};
-  std::vector<uint64_t> bits_;
-};
 
 class KernelBits : public ::testing::TestWithParam<KernelModule> {};
 

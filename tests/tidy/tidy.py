@@ -48,6 +48,7 @@ THIRD_PARTY = {
     r"hwloc\.h": r"cli/hardware\.cc",
     r"CLI/": r"cli/.*\.(cc|h)|benchmarks/.*\.cc",
     r"fmt/": r".*\.cc|cli/.*\.h",
+    r"(cuda|cublas).*\.h": r"devices/cuda/.*",
     r"dlfcn\.h": r"devices/.*\.cc|coding/isal_kernel\.cc|benchmarks/openblas\.cc",
     r"jerasure": r"coding/jerasure_.*\.cc|benchmarks/erasure_.*\.cc",
 }
@@ -96,7 +97,7 @@ def sources(root):
                          capture_output=True)
     names = out.stdout.split("\n") if out.returncode == 0 else [
         str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
-    return sorted(n for n in names if re.search(r"\.(h|cc|c|cu|cl|inc|py|fbs|cmake|sh)$|CMakeLists.txt$", n)
+    return sorted(n for n in names if re.search(r"\.(h|cc|c|cu|cuh|cl|inc|py|fbs|cmake|sh)$|CMakeLists.txt$", n)
                   and (root / n).is_file())
 
 
@@ -123,7 +124,7 @@ def strip_comments(lines):
 
 
 def check_banned(name, lines, report):
-    if name.split("/")[0] not in ORDER or not re.search(r"\.(h|cc|inc)$", name):
+    if name.split("/")[0] not in ORDER or not re.search(r"\.(h|cc|cu|cuh|inc)$", name):
         return
     for number, line in enumerate(strip_comments(lines), 1):
         for pattern, allowed, why in BANNED:
@@ -146,9 +147,10 @@ def function_lengths(lines):
 
 
 def check_sizes(name, lines, report):
-    if not re.search(r"\.(h|cc|c|cu|inc|py)$", name):
+    if not re.search(r"\.(h|cc|c|cu|cuh|inc|py)$", name):
         return
-    limit = MAX_HEADER if name.endswith(".h") and not name.startswith("tests/") else MAX_FILE
+    header = name.endswith((".h", ".cuh")) and not name.startswith("tests/")
+    limit = MAX_HEADER if header else MAX_FILE
     if len(lines) > limit:
         report(name, len(lines), f"{len(lines)} lines; the limit is {limit}")
     for number, line in enumerate(lines, 1):
@@ -164,7 +166,8 @@ def check_sizes(name, lines, report):
 def check_marks(name, lines, report):
     if name.startswith("tests/tidy/"):
         return
-    if re.search(r"\.(h|cc|c|inc)$", name) and (not lines or "SPDX-License-Identifier" not in lines[0]):
+    if re.search(r"\.(h|cc|c|cu|cuh|inc)$", name) and (
+            not lines or "SPDX-License-Identifier" not in lines[0]):
         report(name, 1, "the first line names the licence (SPDX)")
     if "util" in pathlib.Path(name).stem:
         report(name, 1, "no file is called utils: name what it does")
@@ -180,7 +183,7 @@ def check_marks(name, lines, report):
 def check_registered(root, names, report):
     cmake = {n: (root / n).read_text() for n in names if n.endswith("CMakeLists.txt")}
     for name in names:
-        if not name.endswith((".cc", ".c")) or name.split("/")[0] == "examples":
+        if not name.endswith((".cc", ".c", ".cu")) or name.split("/")[0] == "examples":
             continue
         parts = pathlib.PurePath(name).parts
         listed = any(re.search(r"(?<![\w])" + re.escape("/".join(parts[depth:])) + r"(?!\w)",
@@ -222,7 +225,7 @@ def run(root):
         lines = (root / name).read_text(errors="replace").split("\n")
         if lines and lines[-1] == "":
             lines.pop()
-        if re.search(r"\.(h|cc|c|inc)$", name):
+        if re.search(r"\.(h|cc|c|cu|cuh|inc)$", name):
             sizes[name] = len(lines)
             check_includes(name, lines, report)
             check_banned(name, lines, report)

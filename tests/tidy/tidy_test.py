@@ -52,6 +52,14 @@ class TidyTest(unittest.TestCase):
     def test_banned_words_in_comments_are_fine(self):
         self.check("scheduler/a.cc", "// Never std::mutex or sleep_for here.\n", None)
 
+    def test_cuda_sources_are_held_to_the_same(self):
+        self.check("devices/a.cu", "void F() {\n  throw 1;\n}\n", "banned here")
+        self.check("devices/a.cuh", "int x;\n" * 250, "the limit is 250")
+        self.check("devices/a.cu", "int x;\n", "not in any", listed=False)
+        self.check("devices/a.cuh", '#include "training/a.h"\n', "may not include training/")
+        self.check("devices/cuda/a.cu", "#include <cuda_runtime_api.h>\n", None)
+        self.check("devices/a.cu", "#include <cublas_v2.h>\n", "belongs to")
+
     def test_long_file_is_found(self):
         self.check("base/a.cc", "int x;\n" * 500, "the limit is 500")
 

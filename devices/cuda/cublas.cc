@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/cuda/cublas.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <iterator>
+
+namespace motley::cuda {
+namespace {
+
+#define MOTLEY_TEXT_OF(value) #value
+#define MOTLEY_TEXT(value) MOTLEY_TEXT_OF(value)
+constexpr char kFile[] = "libcublas.so." MOTLEY_TEXT(CUBLAS_VER_MAJOR);
+
+// Null when all are there, else the name of one that is missing.
+const char* FindFunctions(void* library, Cublas& cublas) {
+  const struct {
+    const char* name;
+    void** to;
+  } functions[] = {
+      {"cublasCreate_v2", reinterpret_cast<void**>(&cublas.create)},
+      {"cublasDestroy_v2", reinterpret_cast<void**>(&cublas.destroy)},
+      {"cublasSetStream_v2", reinterpret_cast<void**>(&cublas.set_stream)},
+      {"cublasSetWorkspace_v2", reinterpret_cast<void**>(&cublas.set_workspace)},
+      {"cublasSetMathMode", reinterpret_cast<void**>(&cublas.set_math_mode)},
+      {"cublasSgemm_v2_64", reinterpret_cast<void**>(&cublas.sgemm)},
+      {"cublasGetStatusName", reinterpret_cast<void**>(&cublas.status_name)},
+      {"cublasGetStatusString", reinterpret_cast<void**>(&cublas.status_string)},
+  };
+  static_assert(std::size(functions) * sizeof(void*) == sizeof(Cublas));
+  for (const auto& function : functions) {
+    *function.to = dlsym(library, function.name);
+    if (*function.to == nullptr) return function.name;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const Cublas* LoadCublas(char* reason, size_t reason_size) {
+  static Cublas cublas;
+  static bool loaded = false;
+  if (loaded) return &cublas;
+  void* library = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    std::snprintf(reason, reason_size,
+                  "cuBLAS cannot be loaded (install it, or name its folder in "
+                  "LD_LIBRARY_PATH): %s",
+                  dlerror());
+    return nullptr;
+  }
+  if (const char* missing = FindFunctions(library, cublas); missing != nullptr) {
+    std::snprintf(reason, reason_size, "%s has no %s: install cuBLAS %d.%d or newer", kFile,
+                  missing, CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR);
+    dlclose(library);
+    return nullptr;
+  }
+  loaded = true;
+  return &cublas;
+}
+
+bool CheckCublas(const Cublas& cublas, Failure& failure, const char* doing, cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_SUCCESS) return true;
+  const int code =
+      status == CUBLAS_STATUS_ALLOC_FAILED ? MOTLEY_DRIVER_NO_MEMORY : MOTLEY_DRIVER_LOST;
+  failure.Keep(code, doing, cublas.status_name(status), cublas.status_string(status));
+  return false;
+}
+
+}  // namespace motley::cuda

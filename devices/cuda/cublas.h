@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's library of matrix products, loaded when a device is there: it takes half a gigabyte, and
+// programs on machines without it must start all the same.
+#pragma once
+
+#include <cublas_v2.h>
+
+#include <cstddef>
+
+#include "devices/cuda/failure.h"
+#include "devices/cuda/work_queue.h"
+
+namespace motley::cuda {
+
+// The functions of the library that are used.
+struct Cublas {
+  decltype(&cublasCreate_v2) create;
+  decltype(&cublasDestroy_v2) destroy;
+  decltype(&cublasSetStream_v2) set_stream;
+  decltype(&cublasSetWorkspace_v2) set_workspace;
+  decltype(&cublasSetMathMode) set_math_mode;
+  decltype(&cublasSgemm_v2_64) sgemm;
+  decltype(&cublasGetStatusName) status_name;
+  decltype(&cublasGetStatusString) status_string;
+};
+
+// Null, and why not; looks again until it is there. One thread at a time.
+const Cublas* LoadCublas(char* reason, size_t reason_size);
+
+// Whether a call went well; else the failure is kept.
+bool CheckCublas(const Cublas& cublas, Failure& failure, const char* doing, cublasStatus_t status);
+
+}  // namespace motley::cuda

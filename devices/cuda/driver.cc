@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one symbol of the plug-in: the table of devices/driver.h.
+#include "devices/driver.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <new>
+
+#include "devices/cuda/found_devices.h"
+#include "devices/cuda/operations.h"
+#include "devices/cuda/queue.h"
+
+namespace motley::cuda {
+namespace {
+
+Queue& Own(motley_driver_queue* queue) { return *static_cast<Queue*>(queue); }
+
+// Programs are compiled with the plug-in; CUDA keeps those that it makes for newer devices itself.
+motley_driver_queue* OpenQueue(size_t index, const char*, char* error, size_t error_size) {
+  auto* queue = new (std::nothrow) Queue(static_cast<int>(index));
+  if (queue == nullptr) {
+    std::snprintf(error, error_size, "the host has no memory left");
+    return nullptr;
+  }
+  if (queue->Open()) return queue;
+  queue->failure.Tell(error, error_size);
+  delete queue;
+  return nullptr;
+}
+
+constexpr motley_driver kDriver = {
+    .version = MOTLEY_DRIVER_VERSION,
+    .struct_size = sizeof(motley_driver),
+    .name = "cuda",
+    .find = Find,
+    .describe = Describe,
+    .open = OpenQueue,
+    .close = [](motley_driver_queue* queue) { delete &Own(queue); },
+    .kernels = [](motley_driver_queue*) { return &Operations(); },
+    .allocate = [](motley_driver_queue* queue, size_t size) { return Own(queue).Allocate(size); },
+    .free = [](motley_driver_queue* queue, void* memory) { Own(queue).Free(memory); },
+    .copy_in = [](motley_driver_queue* queue, void* to, const void* from,
+                  size_t size) { return Own(queue).CopyIn(to, from, size); },
+    .copy_out = [](motley_driver_queue* queue, void* to, const void* from,
+                   size_t size) { return Own(queue).CopyOut(to, from, size); },
+    .finish = [](motley_driver_queue* queue, char* error,
+                 size_t error_size) { return Own(queue).Finish(error, error_size); },
+};
+
+}  // namespace
+}  // namespace motley::cuda
+
+extern "C" __attribute__((visibility("default"))) const motley_driver* motley_driver_get(
+    uint32_t version) {
+  return version == MOTLEY_DRIVER_VERSION ? &motley::cuda::kDriver : nullptr;
+}

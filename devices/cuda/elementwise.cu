@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons are written so that NaN stays NaN.
+#include "devices/cuda/operations.h"
+#include "devices/cuda/pointwise.cuh"
+
+namespace motley::cuda {
+
+void AddBias(void* queue, size_t rows, size_t columns, const float* bias, float* x) {
+  Pointwise(
+      queue, "add_bias", rows * columns,
+      [=] MOTLEY_DEVICE(size_t i, float& value) { value += bias[Modulo(i, columns)]; }, x);
+}
+
+void Relu(void* queue, size_t count, float* x) {
+  Pointwise(
+      queue, "relu", count,
+      [] MOTLEY_DEVICE(size_t, float& value) { value = value < 0 ? 0.0f : value; }, x);
+}
+
+void ReluBackward(void* queue, size_t count, const float* activation, float* delta) {
+  Pointwise(
+      queue, "relu_backward", count,
+      [] MOTLEY_DEVICE(size_t, float active, float& value) { value = active <= 0 ? 0.0f : value; },
+      activation, delta);
+}
+
+void Axpy(void* queue, size_t count, float alpha, const float* x, float* y) {
+  Pointwise(
+      queue, "axpy", count,
+      [=] MOTLEY_DEVICE(size_t, float from, float& to) { to += alpha * from; }, x, y);
+}
+
+// Its values are written where they are, because Pointwise would read them first.
+void Fill(void* queue, size_t count, float value, float* x) {
+  Pointwise(queue, "fill", count, [=] MOTLEY_DEVICE(size_t i) { x[i] = value; });
+}
+
+void Scale(void* queue, size_t count, float alpha, float* x) {
+  Pointwise(
+      queue, "scale", count, [=] MOTLEY_DEVICE(size_t, float& value) { value *= alpha; }, x);
+}
+
+}  // namespace motley::cuda

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first failure of a queue, kept until it is told.
+#pragma once
+
+#include <cstddef>
+
+#include "devices/driver.h"
+
+namespace motley::cuda {
+
+// One thread at a time.
+class Failure {
+ public:
+  int code() const { return code_; }
+  bool failed() const { return code_ != MOTLEY_DRIVER_OK; }
+  // "`doing` failed: `name`, `explanation`", unless there was one before.
+  void Keep(int code, const char* doing, const char* name, const char* explanation);
+  // Copies the text, forgets the failure, returns its code.
+  int Tell(char* error, size_t error_size);
+
+ private:
+  int code_ = MOTLEY_DRIVER_OK;
+  char text_[512] = "";
+};
+
+}  // namespace motley::cuda

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which devices CUDA shows, and why one cannot be used.
+#pragma once
+
+#include <cstddef>
+
+#include "devices/driver.h"
+
+namespace motley::cuda {
+
+// motley_driver.find and describe.
+size_t Find(char* reason, size_t reason_size);
+void Describe(size_t index, motley_driver_device* device);
+
+}  // namespace motley::cuda

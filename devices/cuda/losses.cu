@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses and their derivatives. No exponential is taken of a positive number, so that outputs of
+// any size are safe.
+#include <cmath>
+
+#include "devices/cuda/operations.h"
+#include "devices/cuda/partial_sums.cuh"
+
+namespace motley::cuda {
+namespace {
+
+// Teams of `lanes` threads take a row each. A NaN or an infinite maximum makes all of a row NaN.
+// Exponentials are computed twice: reading and writing them takes longer.
+struct SoftmaxBody {
+  template <typename Block>
+  MOTLEY_DEVICE void operator()(Block& block, size_t rows, size_t columns, unsigned lanes,
+                                const float* label, float* x, double* partial) const {
+    const size_t teams = Block::kThreads / lanes;
+    typename Block::template PerThread<double> loss;
+    block.ForThreads([&](unsigned t) { loss[t] = 0; });
+    for (size_t first = block.index() * teams; first < rows; first += block.count() * teams) {
+      typename Block::template PerThread<float> largest;
+      block.ForThreads([&](unsigned t) {
+        const Row row(first + t / lanes, rows, columns, label, x);
+        largest[t] = -INFINITY;
+        for (size_t c = t % lanes; c < row.columns; c += lanes) {
+          largest[t] = largest[t] < row.x[c] ? row.x[c] : largest[t];
+        }
+      });
+      Join<Block, float>(block, lanes, Larger{}, largest);
+      typename Block::template PerThread<double> sum;
+      block.ForThreads([&](unsigned t) {
+        const Row row(first + t / lanes, rows, columns, label, x);
+        sum[t] = 0;
+        for (size_t c = t % lanes; c < row.columns; c += lanes) {
+          sum[t] += expf(row.x[c] - largest[t]);
+          if (c == row.label) loss[t] += static_cast<double>(largest[t]) - row.x[c];
+        }
+      });
+      Join<Block, double>(block, lanes, Plus{}, sum);
+      block.ForThreads([&](unsigned t) {
+        const Row row(first + t / lanes, rows, columns, label, x);
+        const auto factor = static_cast<float>(1 / sum[t]);
+        for (size_t c = t % lanes; c < row.columns; c += lanes) {
+          row.x[c] = expf(row.x[c] - largest[t]) * factor - (c == row.label ? 1.0f : 0.0f);
+        }
+        if (t % lanes == 0 && row.columns > 0) loss[t] += log(sum[t]);
+      });
+    }
+    LeavePartial(block, loss, partial);
+  }
+
+ private:
+  // Without columns where it is none of the matrix. A label that is out of range is no column, so
+  // nothing is read or written for it.
+  struct Row {
+    MOTLEY_DEVICE Row(size_t row, size_t rows, size_t all, const float* labels, float* matrix)
+        : columns(row < rows ? all : 0),
+          label(row < rows && labels[row] >= 0 && labels[row] < static_cast<float>(all)
+                    ? static_cast<size_t>(labels[row])
+                    : all),
+          x(matrix + row * all) {}
+    size_t columns;
+    size_t label;
+    float* x;
+  };
+};
+
+// Adds loss(label[i], x[i]) up, which leaves the derivative in x[i].
+template <typename Loss>
+struct ScalarLossBody {
+  template <typename Block>
+  MOTLEY_DEVICE void operator()(Block& block, size_t rows, const float* label, float* x,
+                                double* partial) const {
+    constexpr size_t kStep = Block::kThreads;
+    typename Block::template PerThread<double> loss;
+    block.ForThreads([&](unsigned t) {
+      loss[t] = 0;
+      for (size_t i = block.index() * kStep + t; i < rows; i += block.count() * kStep) {
+        loss[t] += Loss{}(label[i], x[i]);
+      }
+    });
+    LeavePartial(block, loss, partial);
+  }
+};
+
+struct Logistic {
+  MOTLEY_DEVICE double operator()(float label, float& x) const {
+    const double y = label > 0.5f ? 1 : -1;
+    const double margin = y * x;
+    const double small = exp(-fabs(margin));
+    x = static_cast<float>(-y * (margin < 0 ? 1 : small) / (1 + small));
+    return log1p(small) + (margin < 0 ? -margin : 0);
+  }
+};
+
+struct Squared {
+  MOTLEY_DEVICE double operator()(float label, float& x) const {
+    x -= label;
+    return 0.5 * x * x;
+  }
+};
+
+template <typename Loss>
+void AddScalarLoss(void* queue, const char* name, size_t rows, const float* label, float* x,
+                   double* loss) {
+  motley_driver_queue& to = QueueOf(queue);
+  const size_t blocks = SummingBlocks(to, rows, WideBlock::kThreads);
+  if (blocks == 0) return;
+  Launch<WideBlock>(to, name, blocks, ScalarLossBody<Loss>{}, rows, label, x, to.partials);
+  SumPartials(to, name, blocks, true, loss);
+}
+
+}  // namespace
+
+void SoftmaxCrossEntropy(void* queue, size_t rows, size_t columns, const float* label, float* x,
+                         double* loss) {
+  constexpr size_t kWorthABlock = 2048;
+  if (rows == 0 || columns == 0) return;
+  motley_driver_queue& to = QueueOf(queue);
+  const unsigned lanes = columns >= kWorthABlock ? WideBlock::kThreads : LanesFor(columns);
+  const size_t blocks = SummingBlocks(to, rows, WideBlock::kThreads / lanes);
+  Launch<WideBlock>(to, "softmax_cross_entropy", blocks, SoftmaxBody{}, rows, columns, lanes, label,
+                    x, to.partials);
+  SumPartials(to, "softmax_cross_entropy", blocks, true, loss);
+}
+
+void LogisticLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
+  AddScalarLoss<Logistic>(queue, "logistic_loss", rows, label, x, loss);
+}
+
+void SquaredLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
+  AddScalarLoss<Squared>(queue, "squared_loss", rows, label, x, loss);
+}
+
+}  // namespace motley::cuda

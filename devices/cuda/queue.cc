@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/cuda/queue.h"
+
+#include "devices/cuda/cuda_errors.h"
+#include "devices/cuda/operations.h"
+
+namespace motley::cuda {
+namespace {
+
+constexpr unsigned kMostBlocks = 4096;
+// What NVIDIA recommends from Hopper on; older devices use less of it.
+constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+
+}  // namespace
+
+// On a lost device all of this fails, and there is nothing left to free.
+Queue::~Queue() {
+  const OnDevice here(device);
+  if (own_stream_ != nullptr) cudaStreamSynchronize(own_stream_);
+  if (handle_ != nullptr) cublas_->destroy(handle_);
+  cudaFree(workspace_);
+  cudaFree(partials);
+  if (own_stream_ != nullptr) cudaStreamDestroy(own_stream_);
+  cudaGetLastError();
+}
+
+bool Queue::Open() {
+  const OnDevice here(device);
+  // A stream that does not wait for what others in the program do on the default one.
+  if (!Check(failure, "making a stream",
+             cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking))) {
+    return false;
+  }
+  stream = own_stream_;
+  most_blocks = kMostBlocks;
+  multiply = &Queue::Multiply;
+  return memory_.Open(device, own_stream_, failure) && staging_.Open(own_stream_, failure) &&
+         Check(failure, "allocating room for sums",
+               cudaMalloc(reinterpret_cast<void**>(&partials), kPartials * sizeof(double))) &&
+         OpenCublas() && TryOut();
+}
+
+// With a workspace of the caller's, cuBLAS allocates nothing later and gives the same bits each
+// time.
+bool Queue::OpenCublas() {
+  char reason[256] = "";
+  cublas_ = LoadCublas(reason, sizeof(reason));
+  if (cublas_ == nullptr) {
+    failure.Keep(MOTLEY_DRIVER_LOST, "loading cuBLAS", "dlopen", reason);
+    return false;
+  }
+  const Cublas& cublas = *cublas_;
+  return Check(failure, "allocating cuBLAS's workspace",
+               cudaMalloc(&workspace_, kWorkspaceBytes)) &&
+         CheckCublas(cublas, failure, "starting cuBLAS", cublas.create(&handle_)) &&
+         CheckCublas(cublas, failure, "setting up cuBLAS",
+                     cublas.set_stream(handle_, own_stream_)) &&
+         CheckCublas(cublas, failure, "setting up cuBLAS",
+                     cublas.set_workspace(handle_, workspace_, kWorkspaceBytes)) &&
+         // Float32 throughout: tensor cores would round factors to 10 bits.
+         CheckCublas(cublas, failure, "setting up cuBLAS",
+                     cublas.set_math_mode(handle_, CUBLAS_DEFAULT_MATH));
+}
+
+bool Queue::TryOut() {
+  auto* values = reinterpret_cast<float*>(partials);
+  Fill(this, 3, 1, values);
+  Gemm(this, 0, 0, 1, 1, 1, 1, values, values + 1, 0, values + 2);
+  return !failure.failed() && staging_.Wait(failure);
+}
+
+void Queue::Multiply(motley_driver_queue& queue, const ColumnMajorProduct& product) {
+  auto& self = static_cast<Queue&>(queue);
+  const auto side = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  const auto size = [](size_t value) { return static_cast<int64_t>(value); };
+  const OnDevice here(self.device);
+  const cublasStatus_t status = self.cublas_->sgemm(
+      self.handle_, side(product.transpose_a), side(product.transpose_b), size(product.m),
+      size(product.n), size(product.k), &product.alpha, product.a, size(product.a_stride),
+      product.b, size(product.b_stride), &product.beta, product.c, size(product.c_stride));
+  CheckCublas(*self.cublas_, self.failure, "gemm", status);
+}
+
+int Queue::CopyIn(void* to, const void* from, size_t size_bytes) {
+  const OnDevice here(device);
+  if (failure.failed()) return failure.code();
+  return staging_.CopyIn(to, from, size_bytes, failure) ? MOTLEY_DRIVER_OK : failure.code();
+}
+
+int Queue::CopyOut(void* to, const void* from, size_t size_bytes) {
+  const OnDevice here(device);
+  if (failure.failed()) return failure.code();
+  return staging_.CopyOut(to, from, size_bytes, failure) ? MOTLEY_DRIVER_OK : failure.code();
+}
+
+int Queue::Finish(char* error, size_t error_size) {
+  const OnDevice here(device);
+  staging_.Wait(failure);
+  return failure.Tell(error, error_size);
+}
+
+}  // namespace motley::cuda

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stream of a device with all that it needs, taken when it is opened: afterwards only buffers are
+// allocated.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "devices/cuda/cublas.h"
+#include "devices/cuda/memory_pool.h"
+#include "devices/cuda/staging.h"
+#include "devices/cuda/work_queue.h"
+
+namespace motley::cuda {
+
+// Threads as devices/driver.h says.
+class Queue final : public motley_driver_queue {
+ public:
+  explicit Queue(int device_number) { device = device_number; }
+  Queue(const Queue&) = delete;
+  ~Queue();
+
+  // Once, first; what failed is kept.
+  bool Open();
+
+  void* Allocate(size_t size_bytes) { return memory_.Allocate(size_bytes); }
+  void Free(void* memory) { memory_.Free(memory); }
+  int CopyIn(void* to, const void* from, size_t size_bytes);
+  int CopyOut(void* to, const void* from, size_t size_bytes);
+  int Finish(char* error, size_t error_size);
+
+ private:
+  bool OpenCublas();
+  // Loads the code for the device and runs some of it.
+  bool TryOut();
+  static void Multiply(motley_driver_queue& queue, const ColumnMajorProduct& product);
+
+  cudaStream_t own_stream_ = nullptr;
+  MemoryPool memory_;
+  Staging staging_;
+  const Cublas* cublas_ = nullptr;
+  cublasHandle_t handle_ = nullptr;
+  void* workspace_ = nullptr;  // cuBLAS's.
+};
+
+}  // namespace motley::cuda

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the operations know of their queue. It has no header of CUDA's in it, because they also run
+// on the host, for tests.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "devices/cuda/failure.h"
+#include "devices/driver.h"
+
+namespace motley::cuda {
+
+// A product as BLAS has it: column-major, c[m,n] = alpha * op(a) * op(b) + beta * c.
+struct ColumnMajorProduct {
+  bool transpose_a, transpose_b;
+  size_t m, n, k;
+  float alpha;
+  const float* a;
+  size_t a_stride;
+  const float* b;
+  size_t b_stride;
+  float beta;
+  float* c;
+  size_t c_stride;
+};
+
+// How many partial sums there is room for.
+inline constexpr size_t kPartials = size_t{1} << 17;
+
+}  // namespace motley::cuda
+
+// The first argument of every kernel. On the thread that calls kernels.
+struct motley_driver_queue {
+  int device = 0;
+  void* stream = nullptr;      // cudaStream_t; where blocks run on the host, a HostBlocks.
+  double* partials = nullptr;  // Device memory.
+  // What one launch has at most where blocks take turns: a choice that is the same on every device,
+  // because it decides where sums are cut.
+  unsigned most_blocks = 0;
+  void (*multiply)(motley_driver_queue& queue, const motley::cuda::ColumnMajorProduct&) = nullptr;
+  motley::cuda::Failure failure;
+};

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA driver's operations, compiled for the host: the same source, but a block of threads is a
+// loop (devices/cuda/host_block.h), and BLAS is the loops below.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "devices/cuda/launch.cuh"
+#include "devices/cuda/operations.h"
+#include "tests/conformance/kernel_battery.h"
+#include "tests/conformance/kernels_suite.h"
+#include "tests/conformance/pointwise_kernels_suite.h"
+
+namespace motley::conformance {
+namespace {
+
+using cuda::ThreadOrder;
+
+// As a BLAS may do it: each sum a chain of float32. What BLAS does not allow fails the test.
+void Multiply(motley_driver_queue&, const cuda::ColumnMajorProduct& p) {
+  ASSERT_GT(std::min({p.m, p.n, p.k}), 0U);
+  ASSERT_GE(p.a_stride, p.transpose_a ? p.k : p.m);
+  ASSERT_GE(p.b_stride, p.transpose_b ? p.n : p.k);
+  ASSERT_GE(p.c_stride, p.m);
+  for (size_t column = 0; column < p.n; ++column) {
+    for (size_t row = 0; row < p.m; ++row) {
+      float sum = 0;
+      for (size_t i = 0; i < p.k; ++i) {
+        sum += p.a[p.transpose_a ? row * p.a_stride + i : i * p.a_stride + row] *
+               p.b[p.transpose_b ? i * p.b_stride + column : column * p.b_stride + i];
+      }
+      float& to = p.c[column * p.c_stride + row];
+      to = p.alpha * sum + (p.beta == 0 ? 0 : p.beta * to);
+    }
+  }
+}
+
+// A queue whose blocks run on the host.
+class EmulatedRig final : public KernelRig {
+ public:
+  EmulatedRig(ThreadOrder order, unsigned most_blocks, size_t offset = 8)
+      : host_(cuda::Operations(), &queue_, offset), blocks_{order} {
+    queue_.stream = &blocks_;
+    queue_.partials = partials_.data();
+    queue_.most_blocks = most_blocks;
+    queue_.multiply = Multiply;
+  }
+  const motley_kernels& table() const override { return host_.table(); }
+  void* queue() const override { return host_.queue(); }
+  void* Store(const void* bytes, size_t size_bytes) override {
+    return host_.Store(bytes, size_bytes);
+  }
+  void Load(const void* stored, void* bytes, size_t size_bytes) const override {
+    host_.Load(stored, bytes, size_bytes);
+  }
+  cuda::Failure& failure() { return queue_.failure; }
+
+ private:
+  motley_driver_queue queue_;
+  HostRig host_;
+  cuda::HostBlocks blocks_;
+  std::vector<double> partials_ = std::vector<double>(cuda::kPartials, double{kNan});
+};
+
+// With so few blocks each has to come back for more.
+constexpr unsigned kFewBlocks = 3;
+constexpr unsigned kManyBlocks = 4096;
+
+std::vector<KernelsCase> EmulatedCases() {
+  const auto make = [](ThreadOrder order, unsigned most_blocks) {
+    return [=] { return std::make_unique<EmulatedRig>(order, most_blocks); };
+  };
+  return {{"few_blocks", "", make(ThreadOrder::kAscending, kFewBlocks)},
+          {"many_blocks", "", make(ThreadOrder::kAscending, kManyBlocks)},
+          {"backwards", "", make(ThreadOrder::kDescending, kFewBlocks)}};
+}
+
+INSTANTIATE_TEST_SUITE_P(EmulatedCuda, KernelsSuite, ::testing::ValuesIn(EmulatedCases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(EmulatedCudaTest, OrderOfThreadsAndBlocksChangesNoBit) {
+  EmulatedRig forwards(ThreadOrder::kAscending, kManyBlocks);
+  EmulatedRig backwards(ThreadOrder::kDescending, kManyBlocks);
+  EXPECT_TRUE(Battery(forwards).Run() == Battery(backwards).Run());
+}
+
+TEST(EmulatedCudaTest, OperandsAnywhereInMemoryGiveTheSameBits) {
+  EmulatedRig aligned(ThreadOrder::kAscending, kManyBlocks, 0);
+  EmulatedRig shifted(ThreadOrder::kAscending, kManyBlocks, 24);
+  EXPECT_TRUE(Battery(aligned).Run() == Battery(shifted).Run());
+}
+
+TEST(EmulatedCudaTest, ColumnSumsOfMoreColumnsThanThereIsRoomForArePrecise) {
+  constexpr size_t kRows = 70;
+  for (const size_t columns : {cuda::kPartials - 1, cuda::kPartials + 33}) {
+    EmulatedRig rig(ThreadOrder::kAscending, kFewBlocks);
+    std::vector<float> x(kRows * columns);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % columns + i / columns);
+    const Operand<float> stored(rig, x);
+    const Operand<float> sums(rig, std::vector<float>(columns, 1.0f));
+    rig.table().add_column_sums(rig.queue(), kRows, columns, 2, stored, sums);
+    const auto got = sums.Read();
+    for (size_t column = 0; column < columns; ++column) {
+      const double want = 1 + 2.0 * (kRows * column + kRows * (kRows - 1) / 2);
+      ASSERT_NEAR(got[column], want, 1e-7 * want) << column;
+    }
+  }
+}
+
+TEST(EmulatedCudaTest, WideRowsOfSoftmaxAreSharedByAWholeBlock) {
+  constexpr size_t kRows = 5, kColumns = 3001;
+  EmulatedRig rig(ThreadOrder::kDescending, kFewBlocks);
+  Random random(3, Stream::kTest);
+  const auto x = RandomValues(random, kRows * kColumns, -3, 3);
+  const Operand<float> stored(rig, x);
+  const Operand<float> labels(rig, {0, 1, 2999, 3000, 7});
+  const Operand<double> loss(rig, {0.0});
+  rig.table().softmax_cross_entropy(rig.queue(), kRows, kColumns, labels, stored, loss);
+  const auto got = stored.Read();
+  const size_t label[] = {0, 1, 2999, 3000, 7};
+  double want_loss = 0;
+  for (size_t row = 0; row < kRows; ++row) {
+    const float* from = x.data() + row * kColumns;
+    double sum = 0;
+    for (size_t c = 0; c < kColumns; ++c) sum += std::exp(double{from[c]});
+    want_loss += std::log(sum) - from[label[row]];
+    for (size_t c = 0; c < kColumns; ++c) {
+      const double want = std::exp(double{from[c]}) / sum - (c == label[row] ? 1 : 0);
+      ASSERT_NEAR(got[row * kColumns + c], want, 1e-7) << row << ", " << c;
+    }
+  }
+  EXPECT_NEAR(loss.Read()[0], want_loss, 1e-7 * want_loss);
+}
+
+// A label that is no class must not make a device read or write elsewhere.
+TEST(EmulatedCudaTest, LabelsThatAreNoClassTouchNothingElse) {
+  EmulatedRig rig(ThreadOrder::kAscending, kFewBlocks);
+  const Operand<float> x(rig, std::vector<float>(4 * 3, 0.0f));
+  const Operand<float> labels(rig, {-1.0f, 3.0f, 1e30f, kNan});
+  const Operand<double> loss(rig, {0.0});
+  rig.table().softmax_cross_entropy(rig.queue(), 4, 3, labels, x, loss);
+  for (const float value : x.Read()) EXPECT_FLOAT_EQ(value, 1.0f / 3);
+}
+
+TEST(EmulatedCudaTest, AfterAFailureNothingRunsUntilItIsTold) {
+  EmulatedRig rig(ThreadOrder::kAscending, kFewBlocks);
+  const Operand<float> x(rig, {1.0f, 1.0f, 1.0f});
+  rig.failure().Keep(MOTLEY_DRIVER_NO_MEMORY, "copy_in", "cudaErrorMemoryAllocation",
+                     "out of memory");
+  rig.failure().Keep(MOTLEY_DRIVER_LOST, "gemm", "CUBLAS_STATUS_EXECUTION_FAILED", "later");
+  rig.table().fill(rig.queue(), 3, 2, x);
+  rig.table().gemm(rig.queue(), 0, 0, 1, 1, 1, 1, x, x, 0, x);
+  EXPECT_EQ(x.Read(), std::vector<float>(3, 1.0f));
+  char text[256] = "";
+  EXPECT_EQ(rig.failure().Tell(text, sizeof(text)), MOTLEY_DRIVER_NO_MEMORY);
+  EXPECT_STREQ(text, "copy_in failed: cudaErrorMemoryAllocation, out of memory");
+  EXPECT_EQ(rig.failure().Tell(text, sizeof(text)), MOTLEY_DRIVER_OK);
+  EXPECT_STREQ(text, "");
+  rig.table().fill(rig.queue(), 3, 2, x);
+  EXPECT_EQ(x.Read(), std::vector<float>(3, 2.0f));
+}
+
+TEST(EmulatedCudaTest, TextsOfFailuresAreCutToTheirRoom) {
+  cuda::Failure failure;
+  failure.Keep(MOTLEY_DRIVER_LOST, "finish", "cudaErrorECCUncorrectable", "memory is broken");
+  char text[12] = "";
+  EXPECT_EQ(failure.Tell(text, sizeof(text)), MOTLEY_DRIVER_LOST);
+  EXPECT_STREQ(text, "finish fail");
+  failure.Keep(MOTLEY_DRIVER_LOST, "finish", "cudaErrorECCUncorrectable", "memory is broken");
+  EXPECT_EQ(failure.Tell(nullptr, 0), MOTLEY_DRIVER_LOST);
+}
+
+}  // namespace
+}  // namespace motley::conformance
