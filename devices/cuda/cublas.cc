@@ -60,12 +60,4 @@ const Cublas* LoadCublas(char* reason, size_t reason_size) {
   return &cublas;
 }
 
-bool CheckCublas(const Cublas& cublas, Failure& failure, const char* doing, cublasStatus_t status) {
-  if (status == CUBLAS_STATUS_SUCCESS) return true;
-  const int code =
-      status == CUBLAS_STATUS_ALLOC_FAILED ? MOTLEY_DRIVER_NO_MEMORY : MOTLEY_DRIVER_LOST;
-  failure.Keep(code, doing, cublas.status_name(status), cublas.status_string(status));
-  return false;
-}
-
 }  // namespace motley::cuda

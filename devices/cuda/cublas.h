@@ -7,9 +7,6 @@
 
 #include <cstddef>
 
-#include "devices/cuda/failure.h"
-#include "devices/cuda/work_queue.h"
-
 namespace motley::cuda {
 
 // The functions of the library that are used.
@@ -26,8 +23,5 @@ struct Cublas {
 
 // Null, and why not; looks again until it is there. One thread at a time.
 const Cublas* LoadCublas(char* reason, size_t reason_size);
-
-// Whether a call went well; else the failure is kept.
-bool CheckCublas(const Cublas& cublas, Failure& failure, const char* doing, cublasStatus_t status);
 
 }  // namespace motley::cuda

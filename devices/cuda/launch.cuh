@@ -10,6 +10,8 @@
 
 #ifdef __CUDACC__
 #include "devices/cuda/cuda_errors.h"
+#else
+#include <functional>
 #endif
 
 namespace motley::cuda {
@@ -57,18 +59,23 @@ void Launch(motley_driver_queue& queue, const char* name, size_t blocks, Body bo
 #else
 
 struct HostBlocks {
-  ThreadOrder order = ThreadOrder::kAscending;  // Of blocks as well.
+  ThreadOrder order = ThreadOrder::kAscending;       // Of blocks as well.
+  std::function<void(std::function<void()>)> later;  // Where launches wait; empty: nowhere.
 };
 
 template <typename Block, typename Body, typename... Arguments>
 void Launch(motley_driver_queue& queue, const char*, size_t blocks, Body body,
             Arguments... arguments) {
   if (queue.failure.failed()) return;
-  const ThreadOrder order = static_cast<const HostBlocks*>(queue.stream)->order;
-  for (size_t i = 0; i < blocks; ++i) {
-    Block block(order == ThreadOrder::kAscending ? i : blocks - 1 - i, blocks, order);
-    body(block, arguments...);
-  }
+  const auto& on = *static_cast<const HostBlocks*>(queue.stream);
+  const auto run = [=, order = on.order] {
+    for (size_t i = 0; i < blocks; ++i) {
+      Block block(order == ThreadOrder::kAscending ? i : blocks - 1 - i, blocks, order);
+      body(block, arguments...);
+    }
+  };
+  if (on.later) return on.later(run);
+  run();
 }
 
 #endif

@@ -11,6 +11,15 @@ constexpr unsigned kMostBlocks = 4096;
 // What NVIDIA recommends from Hopper on; older devices use less of it.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 
+// Whether a call went well; else the failure is kept.
+bool CheckCublas(const Cublas& cublas, Failure& failure, const char* doing, cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_SUCCESS) return true;
+  const int code =
+      status == CUBLAS_STATUS_ALLOC_FAILED ? MOTLEY_DRIVER_NO_MEMORY : MOTLEY_DRIVER_LOST;
+  failure.Keep(code, doing, cublas.status_name(status), cublas.status_string(status));
+  return false;
+}
+
 }  // namespace
 
 // On a lost device all of this fails, and there is nothing left to free.

@@ -1,49 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA driver's operations, compiled for the host: the same source, but a block of threads is a
-// loop (devices/cuda/host_block.h), and BLAS is the loops below.
+// loop (devices/cuda/host_block.h), and BLAS
+// is plain loops too.
 #include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "devices/cuda/launch.cuh"
 #include "devices/cuda/operations.h"
 #include "tests/conformance/kernel_battery.h"
 #include "tests/conformance/kernels_suite.h"
 #include "tests/conformance/pointwise_kernels_suite.h"
+#include "tests/devices/column_major.h"
 
 namespace motley::conformance {
 namespace {
 
 using cuda::ThreadOrder;
 
-// As a BLAS may do it: each sum a chain of float32. What BLAS does not allow fails the test.
-void Multiply(motley_driver_queue&, const cuda::ColumnMajorProduct& p) {
-  ASSERT_GT(std::min({p.m, p.n, p.k}), 0U);
-  ASSERT_GE(p.a_stride, p.transpose_a ? p.k : p.m);
-  ASSERT_GE(p.b_stride, p.transpose_b ? p.n : p.k);
-  ASSERT_GE(p.c_stride, p.m);
-  for (size_t column = 0; column < p.n; ++column) {
-    for (size_t row = 0; row < p.m; ++row) {
-      float sum = 0;
-      for (size_t i = 0; i < p.k; ++i) {
-        sum += p.a[p.transpose_a ? row * p.a_stride + i : i * p.a_stride + row] *
-               p.b[p.transpose_b ? i * p.b_stride + column : column * p.b_stride + i];
-      }
-      float& to = p.c[column * p.c_stride + row];
-      to = p.alpha * sum + (p.beta == 0 ? 0 : p.beta * to);
-    }
-  }
-}
-
 // A queue whose blocks run on the host.
 class EmulatedRig final : public KernelRig {
  public:
   EmulatedRig(ThreadOrder order, unsigned most_blocks, size_t offset = 8)
-      : host_(cuda::Operations(), &queue_, offset), blocks_{order} {
+      : host_(cuda::Operations(), &queue_, offset), blocks_{order, nullptr} {
     queue_.stream = &blocks_;
     queue_.partials = partials_.data();
     queue_.most_blocks = most_blocks;
-    queue_.multiply = Multiply;
+    queue_.multiply = [](motley_driver_queue&, const cuda::ColumnMajorProduct& product) {
+      MultiplyColumnMajor(product);
+    };
   }
   const motley_kernels& table() const override { return host_.table(); }
   void* queue() const override { return host_.queue(); }
@@ -130,6 +113,23 @@ TEST(EmulatedCudaTest, WideRowsOfSoftmaxAreSharedByAWholeBlock) {
     }
   }
   EXPECT_NEAR(loss.Read()[0], want_loss, 1e-7 * want_loss);
+}
+
+TEST(EmulatedCudaTest, LongSparseRowsKeepTheirPrecision) {
+  constexpr size_t kTerms = 65536;
+  EmulatedRig rig(ThreadOrder::kAscending, kManyBlocks);
+  Random random(4, Stream::kTest);
+  HostCsr host{1, kTerms, {0, kTerms}, {}, RandomValues(random, kTerms, 0.9, 1)};
+  for (uint32_t column = 0; column < kTerms; ++column) host.column.push_back(column);
+  const DeviceCsr csr(rig, host);
+  for (const size_t n : {1, 3}) {
+    const Operand<float> b(rig, std::vector<float>(kTerms * n, 0.95f));
+    const Operand<float> c(rig, std::vector<float>(n, 0.0f));
+    rig.table().csr_times_dense(rig.queue(), &csr.view, n, 1, b, 0, c);
+    double want = 0;
+    for (const float value : host.value) want += double{value} * 0.95f;
+    for (const float value : c.Read()) EXPECT_NEAR(value, want, 2e-7 * want) << n;
+  }
 }
 
 // A label that is no class must not make a device read or write elsewhere.

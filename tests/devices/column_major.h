@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CUDA driver asks of BLAS, by loops.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "devices/cuda/work_queue.h"
+
+namespace motley::conformance {
+
+// Each sum is a chain of float32, as a BLAS may do it. What BLAS does not allow fails the test.
+inline void MultiplyColumnMajor(const cuda::ColumnMajorProduct& p) {
+  ASSERT_GT(std::min({p.m, p.n, p.k}), 0U);
+  ASSERT_LE(p.k, 8192U) << "so long a chain loses too much";
+  ASSERT_GE(p.a_stride, p.transpose_a ? p.k : p.m);
+  ASSERT_GE(p.b_stride, p.transpose_b ? p.n : p.k);
+  ASSERT_GE(p.c_stride, p.m);
+  for (size_t column = 0; column < p.n; ++column) {
+    for (size_t row = 0; row < p.m; ++row) {
+      float sum = 0;
+      for (size_t i = 0; i < p.k; ++i) {
+        sum += p.a[p.transpose_a ? row * p.a_stride + i : i * p.a_stride + row] *
+               p.b[p.transpose_b ? i * p.b_stride + column : column * p.b_stride + i];
+      }
+      float& to = p.c[column * p.c_stride + row];
+      to = p.alpha * sum + (p.beta == 0 ? 0 : p.beta * to);
+    }
+  }
+}
+
+}  // namespace motley::conformance
