@@ -14,7 +14,10 @@
 #else
 #define MOTLEY_DEVICE
 #define MOTLEY_ANYWHERE
-#include "devices/cuda/host_block.h"
+#ifndef MOTLEY_HOST_BLOCK
+#define MOTLEY_HOST_BLOCK "devices/cuda/host_block.h"
+#endif
+#include MOTLEY_HOST_BLOCK
 #endif
 
 namespace motley::cuda {

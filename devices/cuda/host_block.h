@@ -68,4 +68,13 @@ class Block {
   const size_t number_;  // Of all blocks that this thread ran.
 };
 
+// run(block) for each of `blocks`.
+template <typename Block, typename Run>
+void RunBlocks(size_t blocks, ThreadOrder order, const Run& run) {
+  for (size_t i = 0; i < blocks; ++i) {
+    Block block(order == ThreadOrder::kAscending ? i : blocks - 1 - i, blocks, order);
+    run(block);
+  }
+}
+
 }  // namespace motley::cuda

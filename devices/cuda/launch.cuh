@@ -69,10 +69,7 @@ void Launch(motley_driver_queue& queue, const char*, size_t blocks, Body body,
   if (queue.failure.failed()) return;
   const auto& on = *static_cast<const HostBlocks*>(queue.stream);
   const auto run = [=, order = on.order] {
-    for (size_t i = 0; i < blocks; ++i) {
-      Block block(order == ThreadOrder::kAscending ? i : blocks - 1 - i, blocks, order);
-      body(block, arguments...);
-    }
+    RunBlocks<Block>(blocks, order, [&](Block& block) { body(block, arguments...); });
   };
   if (on.later) return on.later(run);
   run();

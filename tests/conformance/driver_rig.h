@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <ostream>
@@ -32,9 +33,16 @@ inline std::string NameOfDriverCase(const ::testing::TestParamInfo<DriverCase>& 
   return info.param.name;
 }
 
+// In the folder that MOTLEY_MODULE_DIR names, as for programs, else in this build's.
+inline std::string DriverPath(const std::string& name) {
+  const char* chosen = std::getenv("MOTLEY_MODULE_DIR");
+  return fmt::format("{}/motley-{}.so", chosen != nullptr ? chosen : MOTLEY_BINARY_DIR "/modules",
+                     name);
+}
+
 // The driver's table, or null and why not.
 inline std::pair<const motley_driver*, std::string> LoadDriver(const std::string& name) {
-  const std::string path = fmt::format("{}/modules/motley-{}.so", MOTLEY_BINARY_DIR, name);
+  const std::string path = DriverPath(name);
   if (!std::filesystem::exists(path)) {
     return {nullptr, fmt::format("this build has no {}: configure says why", path)};
   }

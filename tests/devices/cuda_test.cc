@@ -34,7 +34,7 @@ TEST(CudaDriverTest, SpeaksNoVersionThatItDoesNotKnow) {
   EXPECT_EQ(driver->version, unsigned{MOTLEY_DRIVER_VERSION});
   EXPECT_GE(driver->struct_size, sizeof(motley_driver));
   EXPECT_STREQ(driver->name, "cuda");
-  void* library = dlopen(MOTLEY_BINARY_DIR "/modules/motley-cuda.so", RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(DriverPath("cuda").c_str(), RTLD_NOW | RTLD_LOCAL);
   const auto entry = reinterpret_cast<motley_driver_entry>(dlsym(library, MOTLEY_DRIVER_SYMBOL));
   EXPECT_EQ(entry(MOTLEY_DRIVER_VERSION + 1), nullptr);
   dlclose(library);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA driver's operations on a queue whose blocks run on the host.
+#pragma once
+
+#include <vector>
+
+#include "devices/cuda/launch.cuh"
+#include "devices/cuda/operations.h"
+#include "tests/conformance/kernels_suite.h"
+#include "tests/devices/column_major.h"
+
+namespace motley::conformance {
+
+class EmulatedRig final : public KernelRig {
+ public:
+  EmulatedRig(cuda::ThreadOrder order, unsigned most_blocks, size_t offset = 8)
+      : host_(cuda::Operations(), &queue_, offset), blocks_{order, nullptr} {
+    queue_.stream = &blocks_;
+    queue_.partials = partials_.data();
+    queue_.most_blocks = most_blocks;
+    queue_.multiply = [](motley_driver_queue&, const cuda::ColumnMajorProduct& product) {
+      MultiplyColumnMajor(product);
+    };
+  }
+  const motley_kernels& table() const override { return host_.table(); }
+  void* queue() const override { return host_.queue(); }
+  void* Store(const void* bytes, size_t size_bytes) override {
+    return host_.Store(bytes, size_bytes);
+  }
+  void Load(const void* stored, void* bytes, size_t size_bytes) const override {
+    host_.Load(stored, bytes, size_bytes);
+  }
+  cuda::Failure& failure() { return queue_.failure; }
+
+ private:
+  motley_driver_queue queue_;
+  HostRig host_;
+  cuda::HostBlocks blocks_;
+  std::vector<double> partials_ = std::vector<double>(cuda::kPartials, double{kNan});
+};
+
+}  // namespace motley::conformance
