@@ -3,8 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdio>
 #include <iterator>
+#include <new>
 
 namespace motley::cuda {
 namespace {
@@ -39,25 +41,28 @@ const char* FindFunctions(void* library, Cublas& cublas) {
 }  // namespace
 
 const Cublas* LoadCublas(char* reason, size_t reason_size) {
-  static Cublas cublas;
-  static bool loaded = false;
-  if (loaded) return &cublas;
+  static std::atomic<const Cublas*> loaded = nullptr;
+  if (const Cublas* cublas = loaded.load(); cublas != nullptr) return cublas;
   void* library = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     std::snprintf(reason, reason_size,
-                  "cuBLAS cannot be loaded (install it, or name its folder in "
-                  "LD_LIBRARY_PATH): %s",
+                  "cuBLAS cannot be loaded (install it, or name its folder in LD_LIBRARY_PATH): %s",
                   dlerror());
     return nullptr;
   }
-  if (const char* missing = FindFunctions(library, cublas); missing != nullptr) {
+  Cublas found{};
+  if (const char* missing = FindFunctions(library, found); missing != nullptr) {
     std::snprintf(reason, reason_size, "%s has no %s: install cuBLAS %d.%d or newer", kFile,
                   missing, CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR);
     dlclose(library);
     return nullptr;
   }
-  loaded = true;
-  return &cublas;
+  // For as long as the program runs, as the library.
+  const Cublas* mine = new (std::nothrow) Cublas(found);
+  const Cublas* before = nullptr;
+  if (loaded.compare_exchange_strong(before, mine)) return mine;
+  delete mine;
+  return before;
 }
 
 }  // namespace motley::cuda

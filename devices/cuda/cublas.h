@@ -21,7 +21,7 @@ struct Cublas {
   decltype(&cublasGetStatusString) status_string;
 };
 
-// Null, and why not; looks again until it is there. One thread at a time.
+// Any thread. Null, and why not; looks again until it is there.
 const Cublas* LoadCublas(char* reason, size_t reason_size);
 
 }  // namespace motley::cuda

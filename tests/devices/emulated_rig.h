@@ -2,11 +2,12 @@
 // The CUDA driver's operations on a queue whose blocks run on the host.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "devices/cuda/launch.cuh"
 #include "devices/cuda/operations.h"
-#include "tests/conformance/kernels_suite.h"
+#include "tests/conformance/kernel_rig.h"
 #include "tests/devices/column_major.h"
 
 namespace motley::conformance {
@@ -36,7 +37,8 @@ class EmulatedRig final : public KernelRig {
   motley_driver_queue queue_;
   HostRig host_;
   cuda::HostBlocks blocks_;
-  std::vector<double> partials_ = std::vector<double>(cuda::kPartials, double{kNan});
+  std::vector<double> partials_ =
+      std::vector<double>(cuda::kPartials, std::numeric_limits<double>::quiet_NaN());
 };
 
 }  // namespace motley::conformance

@@ -3,6 +3,8 @@
 // (tests/devices/thread_block.h), on as few values as make all of its phases necessary.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/devices/emulated_rig.h"
 
 namespace motley::conformance {
