@@ -80,7 +80,6 @@ MOTLEY_DEVICE void Fold(Block& block, unsigned width,
     block.Sync();
   }
   block.ForThreads([&](unsigned t) { values[t] = shared[t]; });
-  block.Sync();
 }
 
 // Combines the values of each team of `lanes` consecutive threads, a power of two up to 32 or the
