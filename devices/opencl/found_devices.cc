@@ -59,8 +59,10 @@ std::string WhyNot(const FoundDevice& device) {
 FoundDevice Describe(cl_platform_id platform, cl_device_id id) {
   FoundDevice device{.platform = platform, .id = id};
   device.name = Text(clGetDeviceInfo, id, CL_DEVICE_NAME);
+  // Some list what they were built with behind two blanks.
+  const std::string version = Text(clGetPlatformInfo, platform, CL_PLATFORM_VERSION);
   device.platform_text = fmt::format("{}, {}", Text(clGetPlatformInfo, platform, CL_PLATFORM_NAME),
-                                     Text(clGetPlatformInfo, platform, CL_PLATFORM_VERSION));
+                                     version.substr(0, version.find("  ")));
   device.version_text = fmt::format("{}, driver {}", Text(clGetDeviceInfo, id, CL_DEVICE_VERSION),
                                     Text(clGetDeviceInfo, id, CL_DRIVER_VERSION));
   device.is_processor =

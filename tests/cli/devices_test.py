@@ -48,9 +48,9 @@ class Devices(ProgramTest):
             label = f"{device['driver']}:{device['index']}"
             with self.subTest(label):
                 both = self.losses("--devices", f"cpu,{label}")
-                self.assertAlmostEqual(both["train"]["loss"], alone["train"]["loss"], delta=1e-4)
+                self.assertAlmostEqual(both["final_loss"], alone["final_loss"], delta=1e-4)
                 only = self.losses("--devices", label)
-                self.assertAlmostEqual(only["train"]["loss"], alone["train"]["loss"], delta=1e-4)
+                self.assertAlmostEqual(only["final_loss"], alone["final_loss"], delta=1e-4)
 
 
 if __name__ == "__main__":
