@@ -19,8 +19,10 @@ PartitionId GroupBegin(uint32_t group, uint32_t groups, uint32_t partitions) {
 
 void AppendRun(PartitionId begin, PartitionId end, Complex coefficient,
                std::vector<CodeEntry>& row) {
+  size_t next = row.size();
+  row.resize(next + (end - begin));  // At once: most rows are one run.
   for (PartitionId partition = begin; partition < end; ++partition) {
-    row.push_back({partition, coefficient});
+    row[next++] = {partition, coefficient};
   }
 }
 

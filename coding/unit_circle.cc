@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "coding/placement.h"
 
@@ -51,8 +52,6 @@ double LogLargestCoefficient(std::span<const Complex> nodes, std::span<const Wor
   return largest;
 }
 
-bool EarlierOnCircle(Complex a, Complex b) { return std::arg(a) < std::arg(b); }
-
 void SetC(CodeForm& form) {
   form.accumulators = form.stragglers + 1;
   form.c.assign(size_t{form.accumulators} * form.workers, 0);
@@ -86,18 +85,22 @@ double LogLargestOnCircle(std::span<const Complex> nodes, std::span<const HeldRu
 double LogWorstWeightOnCircle(std::span<const Complex> nodes, uint32_t stragglers) {
   // |a_i| is the product of the distances from z_i to the missing: worst for the s farthest, which
   // are the neighbours of the point across.
-  std::vector<Complex> around(nodes.begin(), nodes.end());
-  std::sort(around.begin(), around.end(), EarlierOnCircle);
+  std::vector<std::pair<double, Complex>> around;  // By angle.
+  around.reserve(nodes.size());
+  for (const Complex& node : nodes) around.emplace_back(std::arg(node), node);
+  const auto earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
+  std::sort(around.begin(), around.end(), earlier);
   const size_t n = around.size();
   double worst = 0;
   for (const Complex& node : nodes) {
-    const auto across = std::lower_bound(around.begin(), around.end(), -node, EarlierOnCircle);
+    const std::pair<double, Complex> opposite(std::arg(-node), -node);
+    const auto across = std::lower_bound(around.begin(), around.end(), opposite, earlier);
     size_t after = static_cast<size_t>(across - around.begin()) % n;
     size_t before = (after + n - 1) % n;
     LogProduct product;
     for (uint32_t l = 0; l < stragglers; ++l) {
-      const double far_after = std::norm(around[after] - node);
-      const double far_before = std::norm(around[before] - node);
+      const double far_after = std::norm(around[after].second - node);
+      const double far_before = std::norm(around[before].second - node);
       product.Multiply(std::max(far_after, far_before));
       if (far_after >= far_before) {
         after = (after + 1) % n;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kAlmostWhole = 1e-9;  // Of a partition, lost to rounding.
 constexpr double kPrecision = 1e-13;   // Of a bisection, relative.
+constexpr size_t kSurplusPart = 8;
 
 Status CheckWorker(const ShareWorker& worker, size_t index) {
   const CostCurve& curve = worker.curve;
@@ -140,20 +141,20 @@ double ShareTimes::LeastTime(const std::function<bool(double seconds)>& enough) 
   return high;
 }
 
-double ShareTimes::LeastFor(uint64_t partitions) const {
-  return LeastTime([&](double seconds) {
+double ShareTimes::EnoughFor(uint64_t partitions) const {
+  double low = 0;
+  double high = Latest();
+  // Taking one too many away costs about as much as looking at some workers once more.
+  const uint64_t surplus = workers_.size() / kSurplusPart;
+  while (high - low > kPrecision * high) {
+    const double middle = low + (high - low) / 2;
+    if (middle <= low || middle >= high) break;
     uint64_t total = 0;
-    for (WorkerId i = 0; i < workers_.size(); ++i) total += Whole(i, seconds);
-    return total >= partitions;
-  });
-}
-
-double ShareTimes::FluidFor(double partitions) const {
-  return LeastTime([&](double seconds) {
-    double total = 0;
-    for (WorkerId i = 0; i < workers_.size(); ++i) total += Divisible(i, seconds);
-    return total >= partitions;
-  });
+    for (WorkerId i = 0; i < workers_.size(); ++i) total += Whole(i, middle);
+    (total >= partitions ? high : low) = middle;
+    if (total >= partitions && total <= partitions + surplus) break;
+  }
+  return high;
 }
 
 double StepSeconds(const ShareRequest& request, const std::vector<uint32_t>& partitions) {
@@ -170,7 +171,7 @@ Result<BalancedShares> BalanceShares(const ShareRequest& request) {
   MOTLEY_RETURN_IF_ERROR(Check(request));
   const ShareTimes times(request);
   MOTLEY_RETURN_IF_ERROR(CheckRoom(request, times));
-  const double seconds = times.LeastFor(request.partitions);
+  const double seconds = times.EnoughFor(request.partitions);
   BalancedShares shares;
   shares.partitions.reserve(request.workers.size());
   uint64_t total = 0;
@@ -181,8 +182,16 @@ Result<BalancedShares> BalanceShares(const ShareRequest& request) {
   MOTLEY_ASSERT(total >= request.partitions);
   TakeSurplus(times, total - request.partitions, shares.partitions);
   shares.step_seconds = StepSeconds(request, shares.partitions);
-  shares.fluid_seconds = std::min(times.FluidFor(request.partitions), shares.step_seconds);
   return shares;
+}
+
+double FluidSeconds(const ShareRequest& request) {
+  const ShareTimes times(request);
+  return times.LeastTime([&](double seconds) {
+    double total = 0;
+    for (WorkerId i = 0; i < request.workers.size(); ++i) total += times.Divisible(i, seconds);
+    return total >= request.partitions;
+  });
 }
 
 Result<Placement> PlaceBalanced(const ShareRequest& request) {

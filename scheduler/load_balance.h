@@ -35,7 +35,6 @@ struct ShareRequest {
 struct BalancedShares {
   std::vector<uint32_t> partitions;  // By worker: those that it is the first to compute.
   double step_seconds = 0;           // When the last one is done: the least possible.
-  double fluid_seconds = 0;          // The same if work could be divided at will: a lower bound.
 };
 
 // Minimises the time of the slowest share by bisection on the step's time T: worker i manages
@@ -44,6 +43,8 @@ struct BalancedShares {
 // whose overhead alone is too long gets nothing. kInvalidArgument: fewer workers than copies, or
 // numbers out of range; kResource: no room, and for how many partitions.
 Result<BalancedShares> BalanceShares(const ShareRequest& request);
+// The least step time if work could be divided at will: a lower bound. Of sane requests with room.
+double FluidSeconds(const ShareRequest& request);
 // When the last one of such shares is done; infinite when one does not fit.
 double StepSeconds(const ShareRequest& request, const std::vector<uint32_t>& partitions);
 

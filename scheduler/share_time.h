@@ -22,9 +22,9 @@ class ShareTimes {
   uint32_t Whole(WorkerId worker, double seconds) const;
   uint32_t Most(WorkerId worker) const;  // Whatever time it takes.
 
-  // The least time in which all workers together finish so many; at most what they can at all.
-  double LeastFor(uint64_t partitions) const;
-  double FluidFor(double partitions) const;
+  // A time in which all workers together finish so many whole ones, and few more; at most what they
+  // can at all.
+  double EnoughFor(uint64_t partitions) const;
   // The least time for which `enough` holds, as it does for all longer ones; one by which everybody
   // has finished the most that it can where it never does.
   double LeastTime(const std::function<bool(double seconds)>& enough) const;

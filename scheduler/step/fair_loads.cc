@@ -53,13 +53,14 @@ Result<FairLoads> ShareFairly(const SchemeRequest& request, uint32_t copies, dou
   }
   // Once with everybody, then without those that turned out to have nothing to send.
   for (int round = 0; round < 2; ++round) {
-    const auto send = SendSeconds(request.workers, fraction, fair.loads);
-    for (WorkerId w = 0; w < send.size() && !request.by_speed; ++w) {
-      shares.workers[w].fixed_seconds = send[w];
+    if (!request.by_speed) {
+      const auto send = SendSeconds(request.workers, fraction, fair.loads);
+      for (WorkerId w = 0; w < send.size(); ++w) shares.workers[w].fixed_seconds = send[w];
     }
     MOTLEY_ASSIGN_OR_RETURN(BalancedShares balanced, BalanceShares(shares));
     fair.loads = std::move(balanced.partitions);
-    if (std::find(fair.loads.begin(), fair.loads.end(), 0U) == fair.loads.end()) break;
+    const bool all = std::find(fair.loads.begin(), fair.loads.end(), 0U) == fair.loads.end();
+    if (all || request.by_speed) break;
   }
   shares.partitions = request.partitions;
   shares.copies = request.copies;

@@ -66,7 +66,12 @@ bool Decodes(const RowCode& code, const std::vector<bool>& present) {
 }
 
 std::vector<std::vector<WorkerId>> HoldersOf(const RowCode& code) {
+  std::vector<uint32_t> copies(code.partitions, 0);
+  for (const auto& row : code.rows) {
+    for (const PartitionId p : row) ++copies[p];
+  }
   std::vector<std::vector<WorkerId>> holders(code.partitions);
+  for (PartitionId p = 0; p < code.partitions; ++p) holders[p].reserve(copies[p]);
   for (WorkerId w = 0; w < code.rows.size(); ++w) {
     for (const PartitionId p : code.rows[w]) holders[p].push_back(w);
   }

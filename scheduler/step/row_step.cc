@@ -47,7 +47,7 @@ void RowStep::On(const VectorArrived& event) {
   MOTLEY_ASSERT(!worker.pieces.empty());
   MOTLEY_ASSERT(event.entries == worker.pieces.front().count);
   const RowId row = worker.pieces.front().row;
-  worker.pieces.pop_front();
+  worker.pieces.erase(worker.pieces.begin());
   if (!worker.pieces.empty()) Start(event.worker);
   missing_[row] -= event.entries;
   if (missing_[row] > 0) return;
@@ -59,8 +59,7 @@ void RowStep::On(const StepWorkerLost& event) {
   Worker& worker = workers_[event.worker];
   if (!worker.live) return;
   worker.live = false;
-  const std::deque<Piece> pieces = std::move(worker.pieces);
-  worker.pieces.clear();
+  const std::vector<Piece> pieces = std::exchange(worker.pieces, {});
   for (const Piece& piece : pieces) expected_[piece.row] = false;
   // What it made up for goes on where it can; its own row may no longer be needed.
   std::set<RowId> broken = {event.worker};

@@ -9,7 +9,6 @@
 // never ends.
 #pragma once
 
-#include <deque>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -38,8 +37,8 @@ class RowStep final : public StepPolicy {
   };
   struct Worker {
     bool live = true;
-    double free_at = 0;        // As predicted; who is asked to make up for others.
-    std::deque<Piece> pieces;  // The first is under way.
+    double free_at = 0;         // As predicted; who is asked to make up for others.
+    std::vector<Piece> pieces;  // The first is under way; mostly there is no other.
   };
 
   void On(const VectorArrived& event);

@@ -38,7 +38,7 @@ double LossRatio(ShareRequest request, const Placement& placement, WorkerId lost
   const double seconds = StepSeconds(request, After(placement, request.workers.size(), lost));
   request.workers[lost].present = false;
   request.copies = 1;
-  return seconds / BalanceShares(request)->fluid_seconds;
+  return seconds / FluidSeconds(request);
 }
 
 TEST(Placement, PutsEachCopyOnADifferentWorker) {
@@ -191,7 +191,7 @@ TEST(Placement, ServesLargeClusters) {
   const Placement placement = Placed(request);
   ExpectDistinct(placement, request);
   const std::vector<uint32_t> after = After(placement, 10000, 5000);
-  EXPECT_LE(StepSeconds(request, after), 1.1 * BalanceShares(request)->fluid_seconds);
+  EXPECT_LE(StepSeconds(request, after), 1.1 * FluidSeconds(request));
 }
 
 }  // namespace

@@ -180,8 +180,7 @@ TEST(Relocation, AfterAJoinALossIsStillShared) {
     ShareRequest left = request;
     left.workers[lost].present = false;
     left.copies = 1;
-    EXPECT_LE(StepSeconds(request, counts), 1.25 * BalanceShares(left)->fluid_seconds)
-        << "worker " << lost;
+    EXPECT_LE(StepSeconds(request, counts), 1.25 * FluidSeconds(left)) << "worker " << lost;
   }
 }
 
