@@ -10,6 +10,37 @@
 #include "scheduler/step/balance.h"
 
 namespace motley {
+namespace {
+
+// Everybody with what it is the first to hold; nobody where a partition has no holder.
+std::vector<BalanceWorker> FirstHolders(const Holders& copies, const ShareRequest& request) {
+  std::vector<BalanceWorker> view(request.workers.size());
+  for (WorkerId w = 0; w < view.size(); ++w) {
+    view[w].takes = request.workers[w].present;
+    view[w].seconds = SecondsFor(request.workers[w].curve, request.samples_per_partition);
+  }
+  for (PartitionId p = 0; p < copies.size(); ++p) {
+    bool any = false;
+    for (const WorkerId w : copies[p]) {
+      if (w >= view.size()) view.resize(w + 1, BalanceWorker{.takes = false});
+      if (any || !view[w].takes) continue;
+      any = true;
+      view[w].movable.push_back(p);
+      view[w].finish += view[w].seconds;
+    }
+    if (!any) return {};
+  }
+  return view;
+}
+
+double LastOf(const std::vector<BalanceWorker>& view) {
+  if (view.empty()) return std::numeric_limits<double>::infinity();
+  double last = 0;
+  for (const BalanceWorker& worker : view) last = std::max(last, worker.finish);
+  return last;
+}
+
+}  // namespace
 
 ShareRequest RequestFor(const SchedulerOptions& options, const std::vector<WorkerId>& members,
                         const std::vector<double>& speeds) {
@@ -51,28 +82,14 @@ Result<LeasePlan> MakeLeasePlan(const SchedulerOptions& options, const ShareRequ
   return plan;
 }
 
-double EvenedSeconds(const Placement& copies, const ShareRequest& request) {
-  std::vector<BalanceWorker> view(request.workers.size());
-  for (WorkerId w = 0; w < view.size(); ++w) {
-    view[w].takes = request.workers[w].present;
-    view[w].seconds = SecondsFor(request.workers[w].curve, request.samples_per_partition);
-  }
-  for (PartitionId p = 0; p < copies.holders.size(); ++p) {
-    const auto& holders = copies.holders[p];
-    const auto first = std::find_if(holders.begin(), holders.end(),
-                                    [&](WorkerId w) { return w < view.size() && view[w].takes; });
-    if (first == holders.end()) return std::numeric_limits<double>::infinity();
-    view[*first].movable.push_back(p);
-    view[*first].finish += view[*first].seconds;
-  }
-  Placement known = copies;
-  for (auto& holders : known.holders) {
-    std::erase_if(holders, [&](WorkerId w) { return w >= view.size(); });
-  }
-  Balance(view, known.holders);
-  double last = 0;
-  for (const BalanceWorker& worker : view) last = std::max(last, worker.finish);
-  return last;
+double UnaidedSeconds(const Holders& holders, const ShareRequest& request) {
+  return LastOf(FirstHolders(holders, request));
+}
+
+double EvenedSeconds(const Holders& holders, const ShareRequest& request) {
+  std::vector<BalanceWorker> view = FirstHolders(holders, request);
+  Balance(view, holders);
+  return LastOf(view);
 }
 
 }  // namespace motley

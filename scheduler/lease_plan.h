@@ -31,8 +31,12 @@ ShareRequest RequestFor(const SchedulerOptions& options, const std::vector<Worke
 Result<LeasePlan> MakeLeasePlan(const SchedulerOptions& options, const ShareRequest& request,
                                 const Placement& old);
 
-// How long a step takes if holders of copies help each other as well as they can from the
-// beginning; infinite when a partition has no holder.
-double EvenedSeconds(const Placement& copies, const ShareRequest& request);
+// By partition, who holds it.
+using Holders = std::vector<std::vector<WorkerId>>;
+// How long a step takes if the first holder of each partition that is there computes it; infinite
+// when one has none.
+double UnaidedSeconds(const Holders& holders, const ShareRequest& request);
+// The same if holders help each other as well as they can from the beginning: never longer.
+double EvenedSeconds(const Holders& holders, const ShareRequest& request);
 
 }  // namespace motley

@@ -59,8 +59,12 @@ bool LeaseScheduler::PlanAnew() {
       options_.shares != Shares::kEqual && pace_.WorthALook(step_, candidates, speeds);
   if (!plan_void_ && !looks) return true;
   pace_.Looked(candidates, speeds);
-  Result<LeasePlan> fresh =
-      MakeLeasePlan(options_, RequestFor(options_, candidates, speeds), WantedOrThere());
+  const ShareRequest request = RequestFor(options_, candidates, speeds);
+  if (!plan_void_ && !MayCallForAnother(request)) {
+    pace_.Gained(false);
+    return true;
+  }
+  Result<LeasePlan> fresh = MakeLeasePlan(options_, request, WantedOrThere());
   if (!fresh.ok()) {
     End(fresh.status());
     return false;
@@ -71,6 +75,19 @@ bool LeaseScheduler::PlanAnew() {
   return true;
 }
 
+// Not even if nothing had to move: that is known sooner, and soonest where nobody has to be helped.
+bool LeaseScheduler::MayCallForAnother(const ShareRequest& request) const {
+  const Result<BalancedShares> fresh = BalanceShares(request);
+  if (!fresh.ok()) return true;  // Whoever makes the plan says why.
+  ReplanCase numbers;
+  numbers.current_seconds = UnaidedSeconds(copies_, request);
+  numbers.fresh_seconds = fresh->step_seconds;
+  numbers.remaining_steps = options_.steps - step_;
+  if (!WorthReplanning(numbers)) return false;
+  numbers.current_seconds = EvenedSeconds(copies_, request);
+  return WorthReplanning(numbers);
+}
+
 // Steps even out what speeds change as far as copies allow, so only what they cannot is a reason to
 // move data.
 bool LeaseScheduler::CallsForAnother(const LeasePlan& fresh,
@@ -78,16 +95,15 @@ bool LeaseScheduler::CallsForAnother(const LeasePlan& fresh,
   const auto request = [&](double errors) {
     return RequestFor(options_, candidates, steady_.Of(candidates, errors));
   };
-  const Placement there{copies_};
   double total_speed = 0;
   for (const double speed : steady_.Of(candidates)) total_speed += speed;
   ReplanCase numbers;
-  numbers.current_seconds = EvenedSeconds(there, request(0));
+  numbers.current_seconds = EvenedSeconds(copies_, request(0));
   numbers.fresh_seconds = fresh.step_seconds;
   numbers.moved_seconds = fresh.moves * (1.0 * options_.batch / options_.partitions) / total_speed;
   numbers.remaining_steps = options_.steps - step_;
   return WorthReplanning(numbers) && StepSeconds(request(-kSureOfGain), fresh.primary) <
-                                         EvenedSeconds(there, request(kSureOfGain));
+                                         EvenedSeconds(copies_, request(kSureOfGain));
 }
 
 // What the present plan wants first, then what workers hold besides.

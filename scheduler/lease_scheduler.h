@@ -38,12 +38,14 @@ class LeaseScheduler final : public BulkSynchronous {
   // Between steps.
   void WentOn() override;
   bool PlanAnew() override;
+  bool MayCallForAnother(const ShareRequest& request) const;
   bool CallsForAnother(const LeasePlan& fresh, const std::vector<WorkerId>& candidates) const;
   Placement WantedOrThere() const;
   void Adopt(LeasePlan plan);
 
   // A step's beginning and end (lease_step.cc).
   void OpenStepNow() override;
+  void PutPrimariesFirst();
   StepSetting Setting();
   StepWorker Predict(WorkerId worker, double speed);
   void PlaceWithoutCopies();
@@ -95,8 +97,8 @@ class LeaseScheduler final : public BulkSynchronous {
   LeasePlan plan_;
   SteadySpeeds steady_;
   PlanPace pace_;
-  std::vector<std::vector<WorkerId>> copies_;  // By partition: who holds it.
-  bool copies_wanted_ = true;                  // Some are not where the plan wants them.
+  Holders copies_;             // What is there. In a step, those that are to compute it come first.
+  bool copies_wanted_ = true;  // Some are not where the plan wants them.
 
   std::unique_ptr<AdaptiveStep> open_;  // The last step that was opened.
   Time opened_{};

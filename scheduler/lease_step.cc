@@ -36,6 +36,7 @@ void LeaseScheduler::OpenStepNow() {
     watches_[id].takes_part = members_[id].free && !RejectedInStep(id);
   }
   PlaceWithoutCopies();
+  PutPrimariesFirst();
   open_ = std::make_unique<AdaptiveStep>(Setting());
   std::vector<StepCommand> commands;
   open_->Begin(commands);
@@ -44,11 +45,21 @@ void LeaseScheduler::OpenStepNow() {
   SendCopies();
 }
 
+void LeaseScheduler::PutPrimariesFirst() {
+  for (PartitionId p = 0; p < copies_.size(); ++p) {
+    auto& holders = copies_[p];
+    const auto first = std::find(holders.begin(), holders.end(), plan_.placement.holders[p][0]);
+    if (first != holders.end()) std::rotate(holders.begin(), first, first + 1);
+  }
+}
+
 StepSetting LeaseScheduler::Setting() {
   StepSetting setting;
+  if (open_ != nullptr) setting = open_->TakeSetting();  // Most of it is the same again.
   setting.least_pace_seconds = kLeastPaceSeconds;
-  setting.workers.resize(members_.size());
-  for (StepWorker& worker : setting.workers) worker.live = false;
+  StepWorker nobody;
+  nobody.live = false;
+  setting.workers.assign(members_.size(), nobody);
   const std::vector<WorkerId> candidates = members_.Candidates();
   const std::vector<double> speeds = members_.SpeedsOf(candidates);
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -56,11 +67,6 @@ StepSetting LeaseScheduler::Setting() {
     setting.workers[candidates[i]].live = watches_[candidates[i]].takes_part;
   }
   setting.holders = copies_;
-  for (PartitionId p = 0; p < copies_.size(); ++p) {
-    auto& holders = setting.holders[p];
-    const auto first = std::find(holders.begin(), holders.end(), plan_.placement.holders[p][0]);
-    if (first != holders.end()) std::rotate(holders.begin(), first, first + 1);
-  }
   return setting;
 }
 

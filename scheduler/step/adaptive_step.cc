@@ -88,6 +88,7 @@ void AdaptiveStep::ShareOut() {
     plan[w].seconds = known.seconds_per_partition;
     plan[w].finish = known.overhead_seconds + ReadySeconds(known, start_link_);
     plan[w].takes = known.live;
+    plan[w].movable.reserve(2 * setting_.holders.size() / workers_.size());
   }
   for (PartitionId p = 0; p < setting_.holders.size(); ++p) {
     const auto& holders = setting_.holders[p];
@@ -334,12 +335,15 @@ void AdaptiveStep::Decide() {
 }
 
 // Everything is computed and asked for, so that nothing is left to decide.
-bool AdaptiveStep::OnlyAwaits() const {
-  return orphans_.empty() &&
-         std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) {
-           return !worker.live || worker.spent == worker.list.size() ||
-                  (worker.idle() && worker.told);
-         });
+bool AdaptiveStep::OnlyAwaits() {
+  if (!orphans_.empty()) return false;
+  for (size_t looked = 0; looked < workers_.size(); ++looked) {
+    const Worker& worker = workers_[at_work_];
+    const bool done = !worker.live || worker.spent == worker.list.size();
+    if (!done && !(worker.idle() && worker.told)) return false;
+    at_work_ = at_work_ + 1 < workers_.size() ? at_work_ + 1 : 0;
+  }
+  return true;
 }
 
 // An answer to what is asked later than this comes too late.
@@ -357,8 +361,9 @@ bool AdaptiveStep::AnyNearlyDry() const {
 
 // Those that cannot wait: the taker is about to run dry, or the giver to begin them.
 std::vector<BalanceMove> AdaptiveStep::Urgent(const std::vector<BalanceMove>& moves) const {
-  std::vector<double> dry(workers_.size(), -1);
   std::vector<BalanceMove> urgent;
+  if (moves.empty()) return urgent;
+  std::vector<double> dry(workers_.size(), -1);
   for (const BalanceMove& move : moves) {
     const Worker& giver = workers_[move.from];
     const double seconds = workers_[move.to].Seconds(now_);
@@ -376,6 +381,7 @@ std::vector<BalanceMove> AdaptiveStep::Urgent(const std::vector<BalanceMove>& mo
 }
 
 void AdaptiveStep::Ask(const std::vector<BalanceMove>& moves) {
+  if (moves.empty()) return;
   std::vector<std::vector<PartitionId>> asked(workers_.size());
   for (const BalanceMove& move : moves) {
     asked[move.from].push_back(move.partition);

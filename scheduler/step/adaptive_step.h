@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "scheduler/step/balance.h"
@@ -35,6 +36,8 @@ class AdaptiveStep final : public StepPolicy {
   void Join(WorkerId worker, const StepWorker& known, double now, std::vector<StepCommand>& out);
   void AddCopy(PartitionId partition, WorkerId holder);
   void DropCopies(WorkerId holder);
+  // For the next step, after the last call of anything else.
+  StepSetting TakeSetting() { return std::move(setting_); }
 
   // Leased to nobody, because no live worker holds them.
   const std::vector<PartitionId>& orphans() const { return orphans_; }
@@ -84,7 +87,7 @@ class AdaptiveStep final : public StepPolicy {
   void GiveOrphans();
   void Decide();
   double Lead(WorkerId giver, WorkerId taker) const;
-  bool OnlyAwaits() const;
+  bool OnlyAwaits();
   bool AnyNearlyDry() const;
   std::vector<BalanceMove> Urgent(const std::vector<BalanceMove>& moves) const;
   void Ask(const std::vector<BalanceMove>& moves);
@@ -99,6 +102,7 @@ class AdaptiveStep final : public StepPolicy {
   WorkerId slowest_link_ = 0;         // Of the greatest latency.
   double start_link_ = 0;             // For which everybody's parameters occupy it.
   bool link_matters_ = false;         // Some vector occupies it.
+  WorkerId at_work_ = 0;              // It was, when somebody was last looked for who is.
   size_t missing_ = 0;                // Partitions that are not covered.
   size_t leased_ = 0;                 // Entries of live workers that no vector covers yet.
   double now_ = 0;

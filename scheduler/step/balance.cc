@@ -2,10 +2,12 @@
 #include "scheduler/step/balance.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
 #include <queue>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -48,12 +50,13 @@ class Balancing {
 
   // Goes once through all, the latest first. True when anything moved.
   bool Round() {
-    std::priority_queue<std::pair<double, WorkerId>> latest;
     earliest_ = kNever;
+    for (const double done : one_more_) earliest_ = std::min(earliest_, done);
+    std::vector<std::pair<double, WorkerId>> late_ones;
     for (WorkerId w = 0; w < workers_.size(); ++w) {
-      if (!workers_[w].movable.empty()) latest.emplace(Late(w), w);
-      earliest_ = std::min(earliest_, one_more_[w]);
+      if (late_[w] > earliest_ && !workers_[w].movable.empty()) late_ones.emplace_back(Late(w), w);
     }
+    std::priority_queue latest(std::less<std::pair<double, WorkerId>>(), std::move(late_ones));
     bool moved = false;
     while (!latest.empty()) {
       const auto [late, w] = latest.top();
