@@ -2,6 +2,7 @@
 #include "coding/part_sums.h"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "base/assert.h"
@@ -30,7 +31,7 @@ void AddParts(Field field, std::span<const Complex> weights, std::span<const flo
               std::span<float> answer, ParallelFor& parallel) {
   const auto parts = static_cast<uint32_t>(weights.size());
   MOTLEY_ASSERT(answer.size() == PartLength(field, values.size(), parts));
-  parallel.For(answer.size(), kGrain, [&](size_t begin, size_t end) {
+  const auto add = [&](size_t begin, size_t end) {
     for (size_t at = begin; at < end; at += kBlock) {
       for (uint32_t part = 0; part < parts; ++part) {
         const FloatRange range =
@@ -40,7 +41,8 @@ void AddParts(Field field, std::span<const Complex> weights, std::span<const flo
                     answer.subspan(at, range.size));
       }
     }
-  });
+  };
+  parallel.For(answer.size(), kGrain, std::cref(add));  // Short ones are not worth an allocation.
 }
 
 void WriteParts(Field field, std::span<const Complex> weights, uint32_t parts,

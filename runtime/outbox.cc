@@ -58,7 +58,7 @@ void Outbox::Send(Vector& vector, Header header) {
 
 void Outbox::Cancel(StepId step) {
   for (Vector& vector : vectors_) {
-    if (vector.computing || vector.step > step) continue;
+    if (vector.computing || vector.unsent == 0 || vector.step > step) continue;
     for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
   }
 }

@@ -40,7 +40,7 @@ void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form) {
     decoder_->Reset(*form);
   }
   cut_.total = decoder_->answer_length();
-  if (form_ != form) runs_.assign(form->rows.size(), {});
+  if (form_ != form) messages_.assign(form->rows.size(), {});
   form_ = std::move(form);
   row_done_.assign(form_->workers, false);
   step_ = step;
@@ -61,9 +61,16 @@ Result<ApproximateDecoding> RowCollector::CloseApproximately(std::span<float> su
   return decoder_->FinishApproximately(sum);
 }
 
-const RowRuns& RowCollector::RunsOfRow(RowId row) {
-  if (runs_[row].terms.empty()) runs_[row] = RunsOf(*form_, row);
-  return runs_[row];
+wire::AssignT& RowCollector::MessageOf(RowId row) {
+  wire::AssignT& message = messages_[row];
+  if (!message.terms.empty()) return message;
+  RowRuns runs = RunsOf(*form_, row);
+  message.row = row;
+  message.complex_packed = form_->field == Field::kComplexPacked;
+  message.terms = std::move(runs.terms);
+  message.parts = form_->parts;
+  message.other_parts = std::move(runs.other_parts);
+  return message;
 }
 
 double RowCollector::amplification() const { return decoder_->amplification(); }

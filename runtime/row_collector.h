@@ -72,9 +72,9 @@ class RowCollector {
   bool End(WorkerId worker, const wire::PullT& pull);
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
-  const CodeForm& form() const { return *form_; }  // Of the step that was opened last.
-  const RowRuns& RunsOfRow(RowId row);             // Of that form.
-  double amplification() const;                    // Of the last Close.
+  // Of the step that was opened last: what its worker is told, but for step and version.
+  wire::AssignT& MessageOf(RowId row);
+  double amplification() const;  // Of the last Close.
 
  private:
   struct Assignment {
@@ -117,7 +117,7 @@ class RowCollector {
   std::vector<std::vector<float>> spare_;
   std::vector<Event> events_;  // Room for the next.
   std::shared_ptr<const CodeForm> form_;
-  std::vector<RowRuns> runs_;  // By row of form_; empty: not worked out yet.
+  std::vector<wire::AssignT> messages_;  // By row of form_; without terms: not worked out yet.
   std::unique_ptr<StreamDecoder> decoder_;
   std::vector<bool> row_done_;
   StepId step_ = 0;

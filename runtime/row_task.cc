@@ -9,12 +9,15 @@
 
 namespace motley {
 RowTask::RowTask(Loop& loop, std::shared_ptr<Workshop> shop, Row row, ParameterCopy parameters,
-                 std::shared_ptr<std::vector<float>> sum)
+                 std::shared_ptr<std::vector<float>> sum, std::vector<PartitionTerm> room)
     : loop_(loop),
       shop_(std::move(shop)),
       row_(std::move(row)),
       parameters_(std::move(parameters)),
-      sum_(std::move(sum)) {}
+      sum_(std::move(sum)),
+      pieces_(std::move(room)) {
+  pieces_.clear();
+}
 
 void RowTask::Run(Hooks hooks) {
   hooks_ = std::move(hooks);
@@ -29,12 +32,19 @@ void RowTask::Cut() {
   const auto shared = shop_->schedule.SharedRanges(row_.step);
   const std::vector<BatchSchedule::Range>& ranges = *shared;
   uint64_t total = 0;
+  size_t gaps = 0;
   for (const PartitionTerm& term : row_.terms) {
-    for (PartitionId p = term.begin; p < term.end; ++p) total += ranges[p].count;
+    for (PartitionId p = term.begin; p < term.end; ++p) {
+      total += ranges[p].count;
+      gaps += ranges[p].count == 0 ? 1 : 0;
+    }
   }
   const uint64_t wanted = RowPieceSamples(total);
+  pieces_.reserve(std::min<uint64_t>(total, row_.terms.size() + gaps + kPiecesOfRow));
+  chunk_ends_.reserve(kPiecesOfRow);
   uint64_t in_chunk = wanted;  // The first partition starts a chunk.
   for (const PartitionTerm& term : row_.terms) {
+    bool alike = !pieces_.empty() && SameWeights(pieces_.back(), term);  // The last piece.
     for (PartitionId p = term.begin; p < term.end; ++p) {
       if (ranges[p].count == 0) continue;
       const bool begins = in_chunk >= wanted;
@@ -43,11 +53,12 @@ void RowTask::Cut() {
         in_chunk = 0;
       }
       in_chunk += ranges[p].count;
-      if (!begins && pieces_.back().end == p && SameWeights(pieces_.back(), term)) {
+      if (!begins && alike && pieces_.back().end == p) {
         ++pieces_.back().end;
-      } else {
-        pieces_.push_back({p, p + 1, term.coefficient, term.other_parts});
+        continue;
       }
+      pieces_.push_back({p, p + 1, term.coefficient, term.other_parts});
+      alike = true;
     }
   }
   if (!pieces_.empty()) chunk_ends_.push_back(pieces_.size());

@@ -26,13 +26,16 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
     std::function<void(Status)> done;  // The last call; kCancelled after Cancel.
   };
 
-  // `sum`: VectorLength floats, or one part's; set to the row's sum.
+  // `sum`: VectorLength floats, or one part's; set to the row's sum. `room`: what TakeRoom gave.
   RowTask(Loop& loop, std::shared_ptr<Workshop> shop, Row row, ParameterCopy parameters,
-          std::shared_ptr<std::vector<float>> sum);
+          std::shared_ptr<std::vector<float>> sum, std::vector<PartitionTerm> room = {});
 
   void Run(Hooks hooks);  // Hooks never run inside.
   void Cancel();
   void Abandon();  // Cancel, and no hook runs any more.
+
+  // Memory for the next row's task, when this is done.
+  std::vector<PartitionTerm> TakeRoom() { return std::move(pieces_); }
 
   const Row& row() const { return row_; }
   uint64_t samples() const { return samples_; }  // Of chunks that are done,

@@ -33,6 +33,14 @@ std::span<std::byte> ServerJob::OnPayload(PeerId peer, const Header& header) {
   return {};
 }
 
+ServerJob::Incoming& ServerJob::From(PeerId peer) {
+  if (last_incoming_ == nullptr || last_peer_ != peer) {
+    last_incoming_ = &incoming_[peer];
+    last_peer_ = peer;
+  }
+  return *last_incoming_;
+}
+
 std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) {
   if (peers_.Greeting(peer) && header.length > kMaxJoinBytes) {
     peers_.SendAway(peer,
@@ -40,7 +48,7 @@ std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) 
                                                   header.length, kMaxJoinBytes)));
   }
   if (!peers_.Greeting(peer) && !peers_.WorkerOf(peer) && !peers_.Probing(peer)) return {};
-  Bytes& bytes = incoming_[peer].control;
+  Bytes& bytes = From(peer).control;
   bytes.resize(header.length);
   return bytes;
 }
@@ -50,7 +58,7 @@ std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const H
   if (header.row_id >= kFirstList && leases_.used()) {
     return BeginLeaseSlice(peer, worker, header, fenced);
   }
-  std::vector<float>& values = incoming_[peer].slice;
+  std::vector<float>& values = From(peer).slice;
   const Result<bool> wanted = rows().Begin(worker, header, fenced, values);
   if (!wanted.ok()) Complain(peer, wanted.status(), header.step);
   if (!wanted.ok() || !*wanted) return {};
@@ -61,7 +69,7 @@ std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const H
 void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
   if (header.kind == FrameKind::kControl) {
     if (discarded) return;
-    return OnControl(peer, incoming_[peer].control);
+    return OnControl(peer, From(peer).control);
   }
   if (header.length == 0) {  // OnPayload was not asked; it refuses every empty slice.
     OnPayload(peer, header);
@@ -71,10 +79,10 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
   if (!discarded && peers_.Probing(peer)) return probes_.OnSlice(peer, header);
   if (discarded || !worker) return;
   if (options_.measure_links) TimeSlice(peer, *worker, header);
-  if (incoming_[peer].lease_slice.vector != nullptr) {
+  if (From(peer).lease_slice.vector != nullptr) {
     return FinishLeaseSlice(peer, *worker, header.step);
   }
-  Status fine = rows().Finish(*worker, incoming_[peer].slice);
+  Status fine = rows().Finish(*worker, From(peer).slice);
   if (fine.code() == StatusCode::kResource) {
     return End(fine.WithContext(fmt::format("the sums of step {} do not fit", header.step)));
   }
@@ -83,7 +91,7 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
 
 // From the end of the first slice on: when the first one left the worker nobody here knows.
 void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
-  Incoming& incoming = incoming_[peer];
+  Incoming& incoming = From(peer);
   const Time now = env_.loop.Now();
   if (header.offset == 0) {
     incoming.vector_began = now;
@@ -99,7 +107,7 @@ void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
 void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (!worker) return;  // Sent away meanwhile.
-  if (++incoming_[peer].complaints > kMaxComplaints) {
+  if (++From(peer).complaints > kMaxComplaints) {
     return peers_.SendAway(peer, why.WithContext("too many bad messages"));
   }
   SendControl(env_.transport, peer, peers_.HeaderTo(*worker, FrameKind::kControl),
@@ -141,11 +149,11 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
   if (const wire::PullT* pull = control.body.AsPull()) {
     OnPull(peer, worker, *pull);
   } else if (const wire::ErrorT* error = control.body.AsError()) {
-    Status& report = incoming_[peer].report;
+    Status& report = From(peer).report;
     report = StatusOf(*error);
     if (!ended_) observer_.OnNotice(Describe(worker) + " reports: " + report.ToString());
   } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
-    const Status& report = incoming_[peer].report;  // Says more than the farewell.
+    const Status& report = From(peer).report;  // Says more than the farewell.
     const std::string why = report.ok() ? ReasonOf(*leave) : report.ToString();
     peers_.Disconnect(peer, Status::Unavailable(why.empty() ? "it left" : "it left: " + why));
   } else if (const wire::ProgressT* progress = control.body.AsProgress()) {

@@ -59,6 +59,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
               [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); },
               [this](PeerId peer) {
                 incoming_.erase(peer);
+                last_incoming_ = nullptr;
                 probes_.Forget(peer);
               }}),
       pump_(env.loop, std::move(parts.scheduler),
@@ -202,20 +203,13 @@ void ServerJob::Do(const AssignRow& command) {
   if (!peers_.Connected(command.worker)) return;
   const PeerId peer = peers_.PeerOf(command.worker);
   Header header = peers_.HeaderTo(command.worker, FrameKind::kControl);
-  const CodeForm& form = rows().form();
   rows().Assign(command.worker, command.step, command.row);
   Publish(command.worker, command.step);
-  wire::AssignT assign;
+  wire::AssignT& assign = rows().MessageOf(command.row);
   assign.step = command.step;
   assign.version = command.step;
-  assign.row = command.row;
-  assign.complex_packed = form.field == Field::kComplexPacked;
-  const RowRuns& runs = rows().RunsOfRow(command.row);
-  assign.terms = runs.terms;
-  assign.parts = form.parts;
-  assign.other_parts = runs.other_parts;
   header.step = command.step;
-  SendControl(env_.transport, peer, header, std::move(assign));
+  SendControl(env_.transport, peer, header, assign);
   observer_.OnRowAssigned(command.step, command.row, command.worker, env_.loop.Now());
 }
 

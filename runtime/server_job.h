@@ -137,8 +137,11 @@ class ServerJob final : public ServerNode, private Receiver {
     uint32_t complaints = 0;    // Made so far.
     Status report;              // The last error that it told.
   };
+  Incoming& From(PeerId peer);
   std::map<PeerId, Incoming> incoming_;
-  std::vector<bool> introduced_;  // Sent the first Pull of its life.
+  Incoming* last_incoming_ = nullptr;  // Found last, of last_peer_: a message's beginning and end
+  PeerId last_peer_ = 0;               // ask several times for one peer's.
+  std::vector<bool> introduced_;       // Sent the first Pull of its life.
   std::shared_ptr<std::vector<float>> gradient_;
   std::string last_to_leave_;  // Who, and why; empty: nobody.
   Finished finished_;

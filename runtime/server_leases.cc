@@ -81,13 +81,13 @@ std::span<std::byte> ServerJob::BeginLeaseSlice(PeerId peer, WorkerId worker, co
   if (!wanted.ok() || !*wanted) return {};
   transfers_.Began(worker, header, env_.loop.Now());
   const std::span<float> room = slice.room;
-  incoming_[peer].lease_slice = std::move(slice);
+  From(peer).lease_slice = std::move(slice);
   return std::as_writable_bytes(room);
 }
 
 void ServerJob::FinishLeaseSlice(PeerId peer, WorkerId worker, StepId step) {
   const LeaseCollector::Slice slice =
-      std::exchange(incoming_[peer].lease_slice, LeaseCollector::Slice());
+      std::exchange(From(peer).lease_slice, LeaseCollector::Slice());
   if (const Status fine = leases_.Finish(worker, slice); !fine.ok()) {
     OnLeaseFault(peer, fine, step);
   }

@@ -119,7 +119,7 @@ void WorkDesk::Begin(Answer& answer) {
   last_word_ = env_.loop.Now();
   // Its terms go; step, version and number stay.
   running_ = std::make_shared<RowTask>(env_.loop, parts_.shop, std::move(row),
-                                       std::move(parameters), answer.sum);
+                                       std::move(parameters), answer.sum, std::move(room_));
   // Abandoned before this object goes, so no guard is needed.
   running_->Run({[this] { OnProgress(); },
                  [this, &answer](const Status& status) { OnDone(answer, status); }});
@@ -139,6 +139,7 @@ void WorkDesk::OnProgress() {
 
 void WorkDesk::OnDone(Answer& answer, const Status& status) {
   const std::shared_ptr<RowTask> task = std::exchange(running_, nullptr);
+  room_ = task->TakeRoom();
   answer.computing = false;
   const bool cancelled = queue_.front().cancelled || status.code() == StatusCode::kCancelled;
   queue_.pop_front();

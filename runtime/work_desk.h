@@ -65,6 +65,7 @@ class WorkDesk {
   // Whose partitions were all there, where they stay: rows of one plan have the same.
   std::vector<PartitionTerm> held_;
   std::shared_ptr<RowTask> running_;
+  std::vector<PartitionTerm> room_;  // For the next one's pieces.
   bool stopped_ = false;
   Time last_word_{};  // Progress of the running row was told, or it began.
 };

@@ -129,6 +129,7 @@ void CodedScheduler::Adopt(Plan plan) {
   if (plan_.code != nullptr) ++totals_.replans;
   if (!plan.compromise.empty() && plan.compromise != plan_.compromise) Say(plan.compromise);
   plan_ = std::move(plan);
+  ++plan_number_;
   plan_void_ = false;
   pace_.Adopted(step_);
 }

@@ -62,6 +62,9 @@ class CodedScheduler final : public BulkSynchronous {
   void GiveWork(WorkerId worker) override;
   void AssignOwn(WorkerId worker);
   void Assign(WorkerId worker, RowId row, bool as_planned = false);
+  bool IsToDo(WorkerId worker, RowId row) const {
+    return !open_.Arrived(row) && !open_.Pending(worker, row);
+  }
   std::vector<RowId> OwnToDo(WorkerId worker) const;
   void ReplaceAbsent() override;
   std::optional<WorkerId> PickHelper(RowId row) const;
@@ -71,6 +74,7 @@ class CodedScheduler final : public BulkSynchronous {
   void Drop(const Assignment& assignment);
   void CountLate(const Assignment& assignment, bool bound_speed);
   void VoidWork(WorkerId worker) override;
+  void Place(WorkerId worker, RowId row, Assignment& assignment);
   uint32_t MissingPartitions(WorkerId worker, RowId row, const Plan& plan) const;
 
   RowsToReplace rows_to_replace_;
@@ -78,6 +82,13 @@ class CodedScheduler final : public BulkSynchronous {
   OpenStepState open_;
   EarlyEnd early_;
 
+  // By worker: the row of the plan that it was placed all of last.
+  struct Placed {
+    uint64_t plan = 0;
+    RowId row = 0;
+  };
+  std::vector<Placed> placed_;
+  uint64_t plan_number_ = 0;
   std::vector<Duration> answered_;  // By worker: since the assignment of what it ends next; or 0.
   bool went_on_ = false;            // From another policy: workers hold what suited that one.
   Plan plan_;

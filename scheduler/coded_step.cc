@@ -82,16 +82,24 @@ std::vector<RowId> CodedScheduler::OwnToDo(WorkerId worker) const {
   std::vector<RowId> rows;
   if (RejectedInStep(worker)) return rows;
   for (const RowId row : plan_.RowsOf(worker)) {
-    if (!open_.Arrived(row) && !open_.Pending(worker, row)) rows.push_back(row);
+    if (IsToDo(worker, row)) rows.push_back(row);
   }
   return rows;
 }
 
 void CodedScheduler::AssignOwn(WorkerId worker) {
-  for (const RowId row : OwnToDo(worker)) Assign(worker, row, true);
+  if (RejectedInStep(worker)) return;
+  for (const RowId row : plan_.RowsOf(worker)) {
+    if (IsToDo(worker, row)) Assign(worker, row, true);
+  }
 }
 
-void CodedScheduler::Assign(WorkerId id, RowId row, bool as_planned) {
+// What it lacks of the row.
+void CodedScheduler::Place(WorkerId id, RowId row, Assignment& assignment) {
+  placed_.resize(members_.size());
+  Placed& placed = placed_[id];
+  if (placed.plan == plan_number_ && placed.row == row) return;
+  placed = {plan_number_, row};
   Worker& worker = members_[id];
   PlacePartitions place{id, {}};
   for (const CodeEntry& entry : plan_.code->rows[row]) {
@@ -99,15 +107,21 @@ void CodedScheduler::Assign(WorkerId id, RowId row, bool as_planned) {
     worker.holds[entry.partition] = true;
     place.partitions.push_back(entry.partition);
   }
+  assignment.placed = static_cast<uint32_t>(place.partitions.size());
+  worker.stats.placed_partitions += assignment.placed;
+  if (assignment.placed > 0) Do(std::move(place));
+}
+
+void CodedScheduler::Assign(WorkerId id, RowId row, bool as_planned) {
+  Worker& worker = members_[id];
   Assignment assignment;
   assignment.worker = id;
   assignment.row = row;
   assignment.assigned = now_;
   assignment.copy = as_planned && plan_.SeveralRows();
-  const auto placed = static_cast<uint32_t>(place.partitions.size());
+  Place(id, row, assignment);
   assignment.own_samples =
       static_cast<double>(plan_.code->rows[row].size()) * options_.batch / options_.partitions;
-  assignment.placed = placed;
   assignment.samples = assignment.own_samples;
   if (const Assignment* before = open_.LastOf(id); before != nullptr) {
     assignment.placed += before->placed;
@@ -124,10 +138,8 @@ void CodedScheduler::Assign(WorkerId id, RowId row, bool as_planned) {
   ++worker.queued;
   worker.assigned_in = step_;
   assignment.due = now_ + worker.patience;
-  worker.stats.placed_partitions += placed;
   open_.OwnerGone(row);  // Whoever was awaited, somebody has it now.
   open_.Add(assignment);
-  if (placed > 0) Do(std::move(place));
   Do(AssignRow{id, step_, row});
 }
 
@@ -304,6 +316,7 @@ void CodedScheduler::CountLate(const Assignment& assignment, bool bound_speed) {
 
 // The worker is gone or a new process: nothing it was given will be answered.
 void CodedScheduler::VoidWork(WorkerId worker) {
+  if (worker < placed_.size()) placed_[worker] = {};
   for (size_t i = open_.TakeAll(worker).size(); i > 0; --i) ++members_[worker].stats.late;
   if (plan_.code == nullptr) return;
   for (const RowId row : plan_.RowsOf(worker)) {

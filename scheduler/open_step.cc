@@ -25,6 +25,7 @@ void OpenStepState::Open(StepId step, const CodeForm& code) {
   step_ = step;
   rows_.assign(code.rows.size(), Row{});
   pending_.clear();
+  given_.assign(given_.size(), 0);
   // Nothing is to be computed for an empty row, so nobody waits for it.
   for (size_t i = 0; i < rows_.size(); ++i) rows_[i].arrived = code.rows[i].empty();
   not_arrived_ = static_cast<size_t>(
@@ -50,56 +51,67 @@ void OpenStepState::MarkArrived(RowId row) {
 
 void OpenStepState::Add(const Assignment& assignment) {
   if (!assignment.overdue) next_due_ = std::min(next_due_, assignment.due);
-  if (!assignment.copy) ++rows_[assignment.row].attempts;
+  Row& row = rows_[assignment.row];
+  if (!assignment.copy) ++row.attempts;
+  ++row.pending;
+  row.overdue += assignment.overdue ? 1 : 0;
+  if (assignment.worker >= given_.size()) given_.resize(assignment.worker + 1, 0);
+  ++given_[assignment.worker];
   pending_.push_back(assignment);
 }
 
-bool OpenStepState::Pending(WorkerId worker) const {
-  return std::any_of(pending_.begin(), pending_.end(),
-                     [&](const Assignment& a) { return a.worker == worker; });
+void OpenStepState::Count(const Assignment& taken) {
+  Row& row = rows_[taken.row];
+  --row.pending;
+  row.overdue -= taken.overdue ? 1 : 0;
+  --given_[taken.worker];
 }
 
 bool OpenStepState::Pending(WorkerId worker, RowId row) const {
+  if (!Pending(worker) || rows_[row].pending == 0) return false;
   return std::any_of(pending_.begin(), pending_.end(),
                      [&](const Assignment& a) { return a.worker == worker && a.row == row; });
 }
 
 const Assignment* OpenStepState::LastOf(WorkerId worker) const {
+  if (!Pending(worker)) return nullptr;
   const auto at = std::find_if(pending_.rbegin(), pending_.rend(),
                                [&](const Assignment& a) { return a.worker == worker; });
   return at == pending_.rend() ? nullptr : &*at;
 }
 
-bool OpenStepState::InHand(RowId row) const {
-  return std::any_of(pending_.begin(), pending_.end(),
-                     [&](const Assignment& a) { return a.row == row && !a.overdue; });
-}
-
 std::optional<Assignment> OpenStepState::Take(WorkerId worker, RowId row) {
+  if (!Pending(worker)) return std::nullopt;
   const auto at = std::find_if(pending_.begin(), pending_.end(), [&](const Assignment& a) {
     return a.worker == worker && a.row == row;
   });
   if (at == pending_.end()) return std::nullopt;
   const Assignment taken = *at;
   pending_.erase(at);
+  Count(taken);
   Settled(taken.due);
   return taken;
 }
 
 std::vector<Assignment> OpenStepState::TakeAll(WorkerId worker) {
+  if (!Pending(worker)) return {};
   due_known_ = false;
-  return Extract(pending_, [&](const Assignment& a) { return a.worker == worker; });
+  std::vector<Assignment> taken =
+      Extract(pending_, [&](const Assignment& a) { return a.worker == worker; });
+  for (const Assignment& each : taken) Count(each);
+  return taken;
 }
 
 std::vector<Assignment> OpenStepState::TakeOthers(RowId row) {
   std::vector<Assignment> others;
-  for (size_t place = 0; place < pending_.size();) {
+  for (size_t place = 0; rows_[row].pending > 0 && place < pending_.size();) {
     if (pending_[place].row != row) {
       ++place;
       continue;
     }
     others.push_back(pending_[place]);
     pending_.erase(pending_.begin() + static_cast<ptrdiff_t>(place));
+    Count(others.back());
     Settled(others.back().due);
     Shorten(others.back(), place);
   }
@@ -120,6 +132,7 @@ void OpenStepState::Shorten(const Assignment& dropped, size_t place) {
 
 std::vector<Assignment> OpenStepState::TakeEverything() {
   due_known_ = false;
+  for (const Assignment& each : pending_) Count(each);
   return std::exchange(pending_, std::vector<Assignment>());
 }
 
@@ -129,6 +142,7 @@ bool OpenStepState::MarkOverdue(Time now) {
   for (Assignment& assignment : pending_) {
     if (assignment.overdue || assignment.due > now) continue;
     assignment.overdue = true;
+    ++rows_[assignment.row].overdue;
     changed = true;
   }
   for (Row& row : rows_) {

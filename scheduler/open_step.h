@@ -47,12 +47,12 @@ class OpenStepState {
   // How often `row` was given out; copies as planned are once and nothing.
   uint32_t Attempts(RowId row) const { return rows_[row].attempts; }
 
-  bool Pending(WorkerId worker) const;
+  bool Pending(WorkerId worker) const { return worker < given_.size() && given_[worker] > 0; }
   bool Pending(WorkerId worker, RowId row) const;
   // The last that the worker was given and has not answered; null: none.
   const Assignment* LastOf(WorkerId worker) const;
   // Somebody works on the row and is not overdue.
-  bool InHand(RowId row) const;
+  bool InHand(RowId row) const { return rows_[row].pending > rows_[row].overdue; }
   const std::vector<Assignment>& pending() const { return pending_; }
 
   void MarkArrived(RowId row);
@@ -77,9 +77,11 @@ class OpenStepState {
   struct Row {
     bool arrived = false;
     uint32_t attempts = 0;
-    Time owner_due = Time::min();  // min: nobody is awaited for it.
+    uint32_t pending = 0, overdue = 0;  // Assignments; of those, so many.
+    Time owner_due = Time::min();       // min: nobody is awaited for it.
   };
 
+  void Count(const Assignment& taken);
   void Shorten(const Assignment& dropped, size_t place);
   // What was due at this time is awaited no more.
   void Settled(Time due) const { due_known_ = due_known_ && due > next_due_; }
@@ -88,6 +90,7 @@ class OpenStepState {
   std::vector<Row> rows_;
   size_t not_arrived_ = 0;  // Rows.
   std::vector<Assignment> pending_;
+  std::vector<uint32_t> given_;  // By worker: its pending ones.
   // Asked for after every event, and mostly the same.
   mutable Time next_due_ = kNever;
   mutable bool due_known_ = false;

@@ -183,6 +183,7 @@ class ListRun {
 }  // namespace
 
 std::span<const RowId> Plan::RowsOf(WorkerId worker) const {
+  if (worker < members.size() && members[worker] == worker) return rows[worker];  // All are there.
   const auto at = std::lower_bound(members.begin(), members.end(), worker);
   if (at == members.end() || *at != worker) return {};
   return rows[static_cast<size_t>(at - members.begin())];

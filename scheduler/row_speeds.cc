@@ -33,6 +33,9 @@ std::vector<double> SpeedsWithWaits(const std::vector<double>& speeds,
     return std::clamp(speeds[i] * (end - waits[i]), 0.0, most);
   };
   const auto [least, longest] = std::minmax_element(waits.begin(), waits.end());
+  // No end is sooner than without caps and longer waits.
+  const double soonest = *least + samples / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  if (*longest - *least < kLittle * soonest) return speeds;
   const double slowest = *std::min_element(speeds.begin(), speeds.end());
   double low = *least, high = *longest + most / slowest;  // By then everybody has all it can have.
   for (int i = 0; i < kHalvings; ++i) {

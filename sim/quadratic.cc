@@ -98,16 +98,16 @@ void Quadratic::Prepare(StepId step, size_t parameters) {
   const auto shared = schedule_.SharedRanges(step);
   const std::vector<BatchSchedule::Range>& ranges = *shared;
   before_.resize(ranges.size() + 1);
+  Prefix sum;
   for (size_t p = 0; p < ranges.size(); ++p) {
-    Prefix& next = before_[p + 1];
-    next = before_[p];
-    if (ranges[p].count == 0) continue;
     const double samples = ranges[p].count;
-    next.samples += samples;
+    sum.samples += samples;
     for (size_t j = 0; j < kCentres; ++j) {
-      next.centres[j] += samples * centres_[p][j];
-      next.squares[j] += samples * centres_[p][j] * centres_[p][j];
+      const double centres = samples * centres_[p][j];
+      sum.centres[j] += centres;
+      sum.squares[j] += centres * centres_[p][j];
     }
+    before_[p + 1] = sum;
   }
 }
 

@@ -15,14 +15,28 @@ namespace {
 
 using Wide = unsigned __int128;
 
-// How many samples of a partition of `size` have a key below `threshold` / 2^64, where sample r has
-// the key (r + offset / 2^32) / size: the least r with r >= threshold * size - offset.
-uint64_t CountBelow(Wide threshold, uint32_t size, uint32_t offset) {
-  const Wide reach = threshold * size;  // At most 2^64 * 2^32.
-  const Wide start = Wide{offset} << 32;
-  if (reach <= start) return 0;
-  return static_cast<uint64_t>((reach - start + std::numeric_limits<uint64_t>::max()) >> 64);
-}
+// How many samples of a partition have a key below `threshold` / 2^64, where sample r of one of
+// `size` has the key (r + offset / 2^32) / size: the least r with r >= threshold * size - offset.
+// Partitions of one size mostly follow each other.
+class CountBelow {
+ public:
+  explicit CountBelow(Wide threshold) : threshold_(threshold) {}
+
+  uint64_t operator()(uint32_t size, uint32_t offset) {
+    if (size != size_) {
+      const Wide reach = threshold_ * size;  // At most 2^64 * 2^32.
+      size_ = size;
+      whole_ = static_cast<uint64_t>(reach >> 64);
+      rest_ = static_cast<uint64_t>(reach);
+    }
+    return whole_ + (rest_ > uint64_t{offset} << 32 ? 1 : 0);
+  }
+
+ private:
+  const Wide threshold_;
+  uint32_t size_ = 0;
+  uint64_t whole_ = 0, rest_ = 0;  // Of threshold * size.
+};
 
 // What was asked for last on this thread. All that take part in a job ask for the same: the parts
 // of a node, and dozens of nodes in a simulated cluster.
@@ -107,8 +121,9 @@ std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
   const std::vector<uint32_t>& sizes = *sizes_;
   if (taken == samples_) return sizes;
   const auto total = [&](Wide threshold) {
+    CountBelow count(threshold);
     uint64_t sum = 0;
-    for (size_t p = 0; p < sizes.size(); ++p) sum += CountBelow(threshold, sizes[p], offsets[p]);
+    for (size_t p = 0; p < sizes.size(); ++p) sum += count(sizes[p], offsets[p]);
     return sum;
   };
   // Partition p counts within one of threshold * size, so k samples around the even pace bracket
@@ -137,13 +152,15 @@ std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
   }
   std::vector<uint32_t> begins(sizes.size());
   uint64_t rest = taken;
+  CountBelow count(low);
   for (size_t p = 0; p < begins.size(); ++p) {
-    begins[p] = static_cast<uint32_t>(CountBelow(low, sizes[p], offsets[p]));
+    begins[p] = static_cast<uint32_t>(count(sizes[p], offsets[p]));
     rest -= begins[p];
   }
   // Equal keys: the partition with the smaller number comes first.
+  CountBelow next(low + 1);
   for (size_t p = 0; p < begins.size() && rest > 0; ++p) {
-    if (CountBelow(low + 1, sizes[p], offsets[p]) == begins[p]) continue;
+    if (next(sizes[p], offsets[p]) == begins[p]) continue;
     ++begins[p];
     --rest;
   }

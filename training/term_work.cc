@@ -25,6 +25,9 @@ void Clear(Dataset& data) {
 void AddWeighted(std::complex<double> coefficient,
                  std::span<const std::complex<double>> other_parts, std::span<const float> values,
                  std::span<float> sum, ParallelFor& parallel) {
+  if (other_parts.empty()) {
+    return AddParts(Field::kComplexPacked, {&coefficient, 1}, values, sum, parallel);
+  }
   std::vector<std::complex<double>> weights = {coefficient};
   weights.insert(weights.end(), other_parts.begin(), other_parts.end());
   AddParts(Field::kComplexPacked, weights, values, sum, parallel);
