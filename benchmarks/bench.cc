@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 #include "benchmarks/coding_bench.h"
 #include "benchmarks/erasure_bench.h"
@@ -38,6 +39,12 @@ double SecondsOf(const std::function<void()>& call) {
   const auto begin = std::chrono::steady_clock::now();
   call();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double ProcessorSecondsOf(const std::function<void()>& call) {
+  const std::clock_t begin = std::clock();
+  call();
+  return static_cast<double>(std::max<std::clock_t>(std::clock() - begin, 1)) / CLOCKS_PER_SEC;
 }
 
 double MedianSeconds(const BenchOptions& options, const std::function<void()>& call) {

@@ -42,5 +42,7 @@ const std::vector<Bench>& Benches();
 double MedianSeconds(const BenchOptions& options, const std::function<void()>& call);
 // Seconds of one call.
 double SecondsOf(const std::function<void()>& call);
+// The same of the processor, for what runs on one thread: others may use the machine.
+double ProcessorSecondsOf(const std::function<void()>& call);
 
 }  // namespace motley

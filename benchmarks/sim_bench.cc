@@ -2,7 +2,6 @@
 #include "benchmarks/sim_bench.h"
 
 #include <algorithm>
-#include <ctime>
 #include <functional>
 
 #include "base/virtual_loop.h"
@@ -12,13 +11,6 @@
 
 namespace motley {
 namespace {
-
-// Of the processor: everything here runs on one thread, and others may use the machine.
-double ProcessorSecondsOf(const std::function<void()>& call) {
-  const std::clock_t begin = std::clock();
-  call();
-  return static_cast<double>(std::max<std::clock_t>(std::clock() - begin, 1)) / CLOCKS_PER_SEC;
-}
 
 SimOptions Cluster(uint32_t workers, uint64_t steps) {
   SimOptions options;
