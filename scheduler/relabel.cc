@@ -112,6 +112,23 @@ class Matching {
   std::vector<PartitionId> order_;
 };
 
+// By partition, with what belongs to each entry.
+void SortRow(RowId row, CodeForm& code) {
+  const std::vector<CodeEntry> entries = code.rows[row];
+  std::vector<size_t> order(entries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return entries[a].partition < entries[b].partition; });
+  for (size_t i = 0; i < order.size(); ++i) code.rows[row][i] = entries[order[i]];
+  if (code.parts == 1) return;
+  const size_t others = code.parts - 1;
+  const std::vector<Complex> before = code.other_parts[row];
+  for (size_t i = 0; i < order.size(); ++i) {
+    std::copy_n(before.begin() + static_cast<ptrdiff_t>(order[i] * others), others,
+                code.other_parts[row].begin() + static_cast<ptrdiff_t>(i * others));
+  }
+}
+
 }  // namespace
 
 CodeForm RelabelToHeld(const CodeForm& code, const std::vector<const std::vector<bool>*>& held) {
@@ -125,9 +142,8 @@ CodeForm RelabelToHeld(const CodeForm& code, const std::vector<const std::vector
   CodeForm out = code;
   for (auto& row : out.rows) {
     for (CodeEntry& entry : row) entry.partition = label[entry.partition];
-    std::sort(row.begin(), row.end(),
-              [](const CodeEntry& a, const CodeEntry& b) { return a.partition < b.partition; });
   }
+  for (RowId row = 0; row < out.rows.size(); ++row) SortRow(row, out);
   return out;
 }
 

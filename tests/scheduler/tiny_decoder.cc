@@ -4,18 +4,19 @@
 #include <cmath>
 #include <limits>
 
-#include "base/assert.h"
 #include "coding/combine.h"
+#include "coding/part_sums.h"
 
 namespace motley {
 namespace {
 
+constexpr size_t kLength = 4;
 constexpr double kNoLimit = std::numeric_limits<double>::max();
 
 // A gradient of its own for every partition.
 std::vector<float> Gradient(PartitionId partition) {
   const float x = static_cast<float>(partition + 1);
-  return {x, 1 / x};
+  return {x, 1 / x, std::sqrt(x), 3 - x};
 }
 
 }  // namespace
@@ -24,32 +25,43 @@ void TinyDecoder::Open(std::shared_ptr<const CodeForm> code) {
   const std::shared_ptr<const CodeForm> old = std::move(code_);  // Outlives the reset.
   code_ = std::move(code);
   if (decoder_ == nullptr) {
-    decoder_ = std::make_unique<StreamDecoder>(*code_, 2, 2, *parallel_, limits_);
+    decoder_ = std::make_unique<StreamDecoder>(*code_, kLength, kLength, *parallel_, limits_);
   } else {
     decoder_->Reset(*code_);
   }
 }
 
 bool TinyDecoder::Answer(RowId row) {
-  std::vector<float> sum(2, 0);
-  MOTLEY_ASSERT(code_->parts == 1);
-  for (const CodeEntry& entry : code_->rows[row]) {
-    reference::AddWeighted(code_->field, entry.coefficient, Gradient(entry.partition), sum);
+  std::vector<float> sum(decoder_->answer_length(), 0);
+  const std::vector<CodeEntry>& entries = code_->rows[row];
+  std::vector<Complex> weights(code_->parts);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const std::vector<float> gradient = Gradient(entries[i].partition);
+    for (uint32_t part = 0; part < code_->parts; ++part) weights[part] = code_->B(row, i, part);
+    if (code_->parts > 1) {
+      AddParts(code_->field, weights, gradient, sum, *parallel_);
+    } else {
+      reference::AddWeighted(code_->field, weights[0], gradient, sum);
+    }
   }
   const auto outcome = decoder_->AddSlice(row, 0, sum, kNoLimit);
   return outcome.ok() && *outcome == StreamDecoder::Outcome::kAdded;
 }
 
 double TinyDecoder::Error() {
-  std::vector<float> sum(2, 0);
+  std::vector<float> sum(kLength, 0);
   if (!decoder_->Finish(sum).ok()) return std::numeric_limits<double>::infinity();
-  double truth[2] = {0, 0};
+  double truth[kLength] = {};
   for (PartitionId p = 0; p < code_->partitions; ++p) {
     const std::vector<float> gradient = Gradient(p);
-    for (int i = 0; i < 2; ++i) truth[i] += gradient[i];
+    for (size_t i = 0; i < kLength; ++i) truth[i] += gradient[i];
   }
-  const double off = std::hypot(sum[0] - truth[0], sum[1] - truth[1]);
-  return off / std::hypot(truth[0], truth[1]);
+  double off = 0, length = 0;
+  for (size_t i = 0; i < kLength; ++i) {
+    off += (sum[i] - truth[i]) * (sum[i] - truth[i]);
+    length += truth[i] * truth[i];
+  }
+  return std::sqrt(off / length);
 }
 
 }  // namespace motley

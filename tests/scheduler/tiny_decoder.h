@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real stream decoder on vectors of two floats, so that tests of the scheduler decode what they
-// claim to decode.
+// The real stream decoder on vectors of four floats, so that tests of the scheduler decode what
+// they claim to decode.
 #pragma once
 
 #include <memory>
