@@ -49,6 +49,7 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
     double seconds = samples / worker.device.samples_per_second +
                      rows * kPiecesPerRow * LeastPieceSeconds(worker.device);
     seconds *= scripted_slowness * (1 + 3 * worker.device.jitter);
+    if (options.shared_processors > 0) seconds *= 1 + job.workers / options.shared_processors;
     if (worker.device.tail_probability > 0) seconds *= std::max(1.0, worker.device.tail_factor);
     seconds += std::max(LinkSeconds(worker.link.Up(), rows, bytes, options),
                         LinkSeconds(worker.link.Down(), rows, bytes, options));

@@ -27,6 +27,7 @@ constexpr uint64_t kPortDraws = 34;
 constexpr uint64_t kShortDraws = 37;
 constexpr uint64_t kApproximateDraws = 40;
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41;
+constexpr uint64_t kSharedDraws = 42;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -41,6 +42,7 @@ class Generator {
 
   Scenario Make() {
     MakeCluster();
+    ShareProcessors();
     MakeModelAndData();
     BringTrainer();
     MakeJob();
@@ -134,6 +136,14 @@ class Generator {
       worker.link = {.latency_seconds = latency, .bytes_per_second = bandwidth};
       options.cluster.workers.push_back(worker);
     }
+  }
+
+  // In a tenth of the scenarios all workers are processes of one machine: who computes more slows
+  // the others.
+  void ShareProcessors() {
+    SimOptions& options = scenario_.options;
+    Random random(options.seed, Stream::kSimulation, kSharedDraws);
+    if (random.Chance(0.1)) options.shared_processors = static_cast<double>(1 + random.Below(4));
   }
 
   void MakeModelAndData() {
@@ -242,6 +252,10 @@ class Generator {
     job.code = "auto";
     if (random.Chance(0.5)) job.tolerate = 0;
     if (random.Chance(0.5)) job.draw_codes_every = static_cast<uint32_t>(1 + random.Below(6));
+    // The others try codes against each other, for which there must be time. (The linear model
+    // would be done by then: of gradients that are nearly 0 nothing but rounding is left.)
+    const bool longer = random.Chance(0.5) && job.model.name != "linear";
+    if (job.draw_codes_every == 0 && longer) job.steps += 60 + random.Below(100);
   }
 
   // Roughly how long the job takes when nothing happens.
@@ -256,7 +270,8 @@ class Generator {
     const JobOptions& job = options.job;
     // Who leases computes nothing twice, but may wait for it.
     const uint32_t copies = std::max(CopiesOf(job.code, job.tolerate, job.parts), job.tolerate + 1);
-    const double step = job.batch * copies / speed + wait;
+    double step = job.batch * copies / speed + wait;
+    if (options.shared_processors > 0) step *= 1 + job.workers / options.shared_processors;
     return static_cast<double>(options.job.steps) * step;
   }
 
@@ -327,31 +342,6 @@ class Generator {
   Random random_;
   Scenario scenario_;
 };
-
-std::string NameOf(const SimOptions& options) {
-  switch (options.trainer) {
-    case SimTrainer::kBuiltIn: break;
-    case SimTrainer::kSquares: return "the caller's least squares";
-    case SimTrainer::kSquaresOwnData: return "the caller's least squares and samples";
-    case SimTrainer::kCostOnly: return "costs only";
-  }
-  return options.job.model.name;
-}
-
-std::string DescribeFaults(const RandomFaults& faults) {
-  std::string text;
-  const std::pair<const char*, double> kinds[] = {{"kill", faults.kill_every},
-                                                  {"pause", faults.pause_every},
-                                                  {"slow", faults.slow_every},
-                                                  {"partition", faults.partition_every},
-                                                  {"nan", faults.nan_every}};
-  for (const auto& [name, every] : kinds) {
-    if (every > 0) text += fmt::format(", {} every {:.3f} s", name, every);
-  }
-  if (faults.restart > 0) text += fmt::format(", restart {:.2f}", faults.restart);
-  if (faults.replay > 0) text += fmt::format(", replay {:.2f}", faults.replay);
-  return text + fmt::format(", until {:.3f} s", faults.until_seconds);
-}
 
 // What is wrong with a run besides broken invariants.
 void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::string>& wrong) {
@@ -428,46 +418,6 @@ bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
 }  // namespace
 
 Scenario MakeScenario(uint64_t seed) { return Generator(seed).Make(); }
-
-std::string DescribeScenario(const Scenario& scenario) {
-  const SimOptions& options = scenario.options;
-  const JobOptions& job = options.job;
-  const std::string parts =
-      job.code == "short" ? fmt::format(" parts {}", job.parts) : std::string();
-  std::string text = fmt::format(
-      "{} workers, {} tolerate {}{}, {} shares, {} ({} features, {} classes{}), {} samples, batch "
-      "{}, {} steps, {}, slices of {}",
-      job.workers, job.code, job.tolerate, parts,
-      job.shares == Shares::kEqual ? "equal" : "proportional", NameOf(options), job.model.features,
-      job.model.classes, scenario.data.sparse ? ", sparse" : "", scenario.data.rows(), job.batch,
-      job.steps, job.optimizer.name, job.slice_length);
-  if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
-  if (job.step_deadline > Duration::zero()) {
-    text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));
-  }
-  if (options.server_bytes_per_second > 0) {
-    text += fmt::format(", {:.3g} bytes/s at the server", options.server_bytes_per_second);
-  }
-  if (job.draw_codes_every > 0) {
-    text += fmt::format(", another code every {} steps", job.draw_codes_every);
-  }
-  text += DescribeFaults(options.random_faults);
-  for (const Fault& fault : options.faults) text += ", " + FormatFault(fault);
-  if (job.measure_links) text += ", links are measured";
-  if (options.replay != nullptr) {
-    text += fmt::format(", {} steps of {} workers replayed", options.replay->steps(),
-                        options.replay->workers());
-  }
-  const PowerCuts& cuts = options.power_cuts;
-  if (cuts.most > 0) {
-    text += fmt::format(
-        ", checkpoint every {} as {}, {} power cuts every {:.3f} s ({:.1f} inside writes, {:.2f} "
-        "with a full disk, {} bad nodes)",
-        job.checkpoint.every, ToText(job.checkpoint.code), cuts.most, cuts.mean_seconds,
-        cuts.inside_write, cuts.full_disk, cuts.damaged_nodes);
-  }
-  return text;
-}
 
 SeedReport RunSeed(uint64_t seed) {
   SeedReport report;

@@ -61,6 +61,9 @@ Status CheckOptions(const SimOptions& options) {
     return Status::InvalidArgument(
         "a cost-only simulation needs the cluster's gradient_bytes: how long vectors are");
   }
+  if (options.shared_processors < 0) {
+    return Status::InvalidArgument("shared_processors must be a number of processors, or 0");
+  }
   if (!(options.max_virtual_seconds > 0)) {
     return Status::InvalidArgument("max_virtual_seconds must be above 0");
   }
@@ -93,6 +96,10 @@ SimOptions Completed(SimOptions options, const Dataset& data,
                      std::shared_ptr<Quadratic> quadratic) {
   options.job.job_id = Random(options.seed, Stream::kSimulation, kJobDraws).Next32() | 1;
   if (options.job.token.empty()) options.job.token = "simulated";
+  if (options.shared_processors > 0) {
+    options.processors = std::make_shared<SharedProcessors>();
+    options.processors->count = options.shared_processors;
+  }
   if (quadratic != nullptr) return CostOnly(std::move(options), std::move(quadratic));
   if (options.trainer != SimTrainer::kBuiltIn) {
     options.job.foreign = MakeSquaresTrainer(data, /*keeps_account=*/false);

@@ -58,7 +58,8 @@ enum class SimTrainer {
   kCostOnly,
 };
 
-class RecordedTimes;  // recorded_times.h
+class RecordedTimes;      // recorded_times.h
+struct SharedProcessors;  // sim_device.h
 
 struct SimOptions {
   JobOptions job;
@@ -70,6 +71,10 @@ struct SimOptions {
   // caller's trainer they cannot.
   bool calibrated = true;
   ClusterProfile cluster;  // One worker profile per job.workers.
+  // The workers are processes of one machine and share so many processors; 0: each has its own.
+  // `processors` follows from it.
+  double shared_processors = 0;
+  std::shared_ptr<SharedProcessors> processors;
   // What workers take instead of what their profiles model; null: as these say. The first step has
   // the times of recorded step `replay_from`.
   std::shared_ptr<const RecordedTimes> replay;

@@ -15,13 +15,17 @@ constexpr double kLongestSeconds = 1e9;  // Keeps sums of times within their ran
 }  // namespace
 
 Result<std::unique_ptr<SimDevice>> SimDevice::Create(Loop& loop, const DeviceProfile& profile,
-                                                     Random random) {
+                                                     Random random,
+                                                     std::shared_ptr<SharedProcessors> shared) {
   MOTLEY_ASSIGN_OR_RETURN(auto host, MakeInlineDevice(loop));
-  return std::unique_ptr<SimDevice>(new SimDevice(loop, profile, random, std::move(host)));
+  std::unique_ptr<SimDevice> device(new SimDevice(loop, profile, random, std::move(host)));
+  device->shared_ = std::move(shared);
+  return device;
 }
 
 SimDevice::~SimDevice() {
   *destroyed_ = true;
+  Leave();
   if (timer_ != 0) loop_.Cancel(timer_);
 }
 
@@ -56,9 +60,21 @@ void SimDevice::Submit(double units, Work work, Done done) {
   }
 }
 
+// Times as long as alone takes what begins now.
+double SimDevice::Occupy() {
+  occupies_ = true;
+  return std::max(1.0, ++shared_->busy / shared_->count);
+}
+
+void SimDevice::Leave() {
+  if (std::exchange(occupies_, false)) --shared_->busy;
+}
+
 void SimDevice::Begin(Piece piece) {
   busy_ = true;
-  const Time due = std::max(piece.submitted, previous_done_) + piece.modelled;
+  Duration takes = piece.modelled;
+  if (shared_ != nullptr) takes = FromSeconds(ToSeconds(takes) * Occupy());
+  const Time due = std::max(piece.submitted, previous_done_) + takes;
   done_ = std::move(piece.done);
   timer_ = loop_.After(std::max(due - loop_.Now(), Duration::zero()), [this] { Finish(); });
   status_ = piece.work();  // Nobody sees before Finish what it did.
@@ -66,6 +82,7 @@ void SimDevice::Begin(Piece piece) {
 
 void SimDevice::Finish() {
   timer_ = 0;
+  Leave();
   previous_done_ = loop_.Now();
   const auto destroyed = destroyed_;
   std::exchange(done_, nullptr)(std::exchange(status_, Status::Ok()));

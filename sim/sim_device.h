@@ -14,11 +14,20 @@
 
 namespace motley {
 
+// That the devices of several workers have together: as many pieces at a time are computed at full
+// speed, more of them share it evenly (by how many there are when one begins). Loop thread.
+struct SharedProcessors {
+  double count = 1;
+  uint32_t busy = 0;  // Pieces that are being computed.
+};
+
 class SimDevice final : public ForwardingDevice<> {
  public:
-  // `loop` is borrowed. kNotFound when the kernels cannot be loaded.
-  static Result<std::unique_ptr<SimDevice>> Create(Loop& loop, const DeviceProfile& profile,
-                                                   Random random);
+  // `loop` is borrowed. `shared` may be null: it has its own. kNotFound when the kernels cannot be
+  // loaded.
+  static Result<std::unique_ptr<SimDevice>> Create(
+      Loop& loop, const DeviceProfile& profile, Random random,
+      std::shared_ptr<SharedProcessors> shared = nullptr);
   ~SimDevice() override;
 
   // Work submitted from now on takes this many times as long. >= some small positive number.
@@ -53,12 +62,16 @@ class SimDevice final : public ForwardingDevice<> {
   Duration ModelledTime(double units);
   Duration RecordedTime(double units);
   void Begin(Piece piece);
+  double Occupy();
+  void Leave();
   void Finish();
 
   Loop& loop_;
   const DeviceProfile profile_;
   Random random_;
   double slowness_ = 1;
+  std::shared_ptr<SharedProcessors> shared_;
+  bool occupies_ = false;  // One of them.
   Recorded recorded_;
   double replayed_units_ = 0, replayed_seconds_ = 0;
   const std::unique_ptr<Device> host_;  // Kernels, memory and copies.

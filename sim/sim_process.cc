@@ -55,7 +55,8 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   MOTLEY_ASSIGN_OR_RETURN(
       process->device_,
       SimDevice::Create(process->loop_, options.cluster.workers[index].device,
-                        Random(options.seed, Stream::kSimulation, kDeviceDraws, draws)));
+                        Random(options.seed, Stream::kSimulation, kDeviceDraws, draws),
+                        options.processors));
   WorkerOptions node;
   node.server = kSimServerAddress;
   node.token = options.job.token;

@@ -54,6 +54,27 @@ TEST_F(SimDeviceTest, SomePiecesAreOfTheTail) {
   EXPECT_NEAR(slow, 100, 30);
 }
 
+TEST_F(SimDeviceTest, WhoSharesProcessorsWaitsForTheOthers) {
+  const auto shared = std::make_shared<SharedProcessors>();
+  shared->count = 2;
+  std::vector<std::unique_ptr<SimDevice>> devices;
+  std::vector<double> done;
+  for (int i = 0; i < 4; ++i) {
+    auto device =
+        SimDevice::Create(loop_, {.samples_per_second = 100}, Random(1, Stream::kTest), shared);
+    ASSERT_TRUE(device.ok());
+    devices.push_back(*std::move(device));
+    devices.back()->Submit(
+        100, [] { return Status::Ok(); },
+        [&](Status) { done.push_back(ToSeconds(loop_.Now() - Time())); });
+  }
+  ASSERT_TRUE(loop_.RunUntil([&] { return done.size() == 4; }));
+  EXPECT_NEAR(done[1] - done[0], 0, 1e-9) << "two have a processor each";
+  EXPECT_NEAR(done[2] / done[0], 1.5, 1e-9);
+  EXPECT_NEAR(done[3] / done[0], 2, 1e-9);
+  EXPECT_EQ(shared->busy, 0u);
+}
+
 TEST_F(SimDeviceTest, ASlowPhaseMultipliesTheTime) {
   Make({.samples_per_second = 100});
   device_->SetSlowness(4);

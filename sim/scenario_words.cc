@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scenario in words.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "sim/recorded_times.h"
+#include "sim/scenario.h"
+
+namespace motley {
+namespace {
+
+std::string NameOf(const SimOptions& options) {
+  switch (options.trainer) {
+    case SimTrainer::kBuiltIn: break;
+    case SimTrainer::kSquares: return "the caller's least squares";
+    case SimTrainer::kSquaresOwnData: return "the caller's least squares and samples";
+    case SimTrainer::kCostOnly: return "costs only";
+  }
+  return options.job.model.name;
+}
+
+std::string DescribeFaults(const RandomFaults& faults) {
+  std::string text;
+  const std::pair<const char*, double> kinds[] = {{"kill", faults.kill_every},
+                                                  {"pause", faults.pause_every},
+                                                  {"slow", faults.slow_every},
+                                                  {"partition", faults.partition_every},
+                                                  {"nan", faults.nan_every}};
+  for (const auto& [name, every] : kinds) {
+    if (every > 0) text += fmt::format(", {} every {:.3f} s", name, every);
+  }
+  if (faults.restart > 0) text += fmt::format(", restart {:.2f}", faults.restart);
+  if (faults.replay > 0) text += fmt::format(", replay {:.2f}", faults.replay);
+  return text + fmt::format(", until {:.3f} s", faults.until_seconds);
+}
+
+}  // namespace
+
+std::string DescribeScenario(const Scenario& scenario) {
+  const SimOptions& options = scenario.options;
+  const JobOptions& job = options.job;
+  const std::string parts =
+      job.code == "short" ? fmt::format(" parts {}", job.parts) : std::string();
+  std::string text = fmt::format(
+      "{} workers, {} tolerate {}{}, {} shares, {} ({} features, {} classes{}), {} samples, batch "
+      "{}, {} steps, {}, slices of {}",
+      job.workers, job.code, job.tolerate, parts,
+      job.shares == Shares::kEqual ? "equal" : "proportional", NameOf(options), job.model.features,
+      job.model.classes, scenario.data.sparse ? ", sparse" : "", scenario.data.rows(), job.batch,
+      job.steps, job.optimizer.name, job.slice_length);
+  if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
+  if (job.step_deadline > Duration::zero()) {
+    text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));
+  }
+  if (options.server_bytes_per_second > 0) {
+    text += fmt::format(", {:.3g} bytes/s at the server", options.server_bytes_per_second);
+  }
+  if (options.shared_processors > 0) {
+    text += fmt::format(", {} shared processors", options.shared_processors);
+  }
+  if (job.draw_codes_every > 0) {
+    text += fmt::format(", another code every {} steps", job.draw_codes_every);
+  }
+  text += DescribeFaults(options.random_faults);
+  for (const Fault& fault : options.faults) text += ", " + FormatFault(fault);
+  if (job.measure_links) text += ", links are measured";
+  if (options.replay != nullptr) {
+    text += fmt::format(", {} steps of {} workers replayed", options.replay->steps(),
+                        options.replay->workers());
+  }
+  const PowerCuts& cuts = options.power_cuts;
+  if (cuts.most > 0) {
+    text += fmt::format(
+        ", checkpoint every {} as {}, {} power cuts every {:.3f} s ({:.1f} inside writes, {:.2f} "
+        "with a full disk, {} bad nodes)",
+        job.checkpoint.every, ToText(job.checkpoint.code), cuts.most, cuts.mean_seconds,
+        cuts.inside_write, cuts.full_disk, cuts.damaged_nodes);
+  }
+  return text;
+}
+
+}  // namespace motley
