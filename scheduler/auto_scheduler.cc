@@ -13,11 +13,8 @@ namespace motley {
 namespace {
 
 // At the latest after so many steps there is a decision, whoever was not measured by then.
-constexpr uint64_t kFirstDecision = 8;
+constexpr uint64_t kFirstDecision = 16;
 constexpr uint64_t kFewSteps = 10;  // Are left: nothing is worth planning for.
-// Steps between rounds while nothing changes, twice as many each time; after a change there is one
-// as soon as that could show itself.
-constexpr uint64_t kFirstLook = 32, kLastLook = 2048, kLookAfterChange = 4;
 constexpr Duration kFirstTry = std::chrono::milliseconds(1);  // Commands go out first.
 constexpr double kTryPart = 0.25, kRoundPart = 0.02;  // Of the time, within a round and between.
 // Of the campaign's draws.
@@ -41,11 +38,8 @@ Result<std::unique_ptr<BulkSynchronous>> MakePolicy(const Candidate& candidate,
   options.code = scheme->code;
   options.tolerate = scheme->Tolerates(candidate.copies);
   options.most_workers = candidate.workers;
-  MOTLEY_ASSIGN_OR_RETURN(auto made, MakeScheduler(options, rows_to_replace));
-  auto* policy = dynamic_cast<BulkSynchronous*>(made.get());
-  MOTLEY_ASSERT(policy != nullptr);
-  static_cast<void>(made.release());
-  return std::unique_ptr<BulkSynchronous>(policy);
+  if (scheme->parts) options.parts = scheme->Parts(candidate.copies);
+  return MakeBulkSynchronous(options, rows_to_replace);
 }
 
 }  // namespace
@@ -56,7 +50,8 @@ AutoScheduler::AutoScheduler(SchedulerOptions options, RowsToReplace rows_to_rep
       rows_to_replace_(std::move(rows_to_replace)),
       observed_(options_),
       policy_(std::move(first)),
-      current_(std::move(current)),
+      first_(std::move(current)),
+      current_(first_),
       looked_(options_.first_step) {}
 
 void AutoScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
@@ -79,23 +74,34 @@ SchedulerStats AutoScheduler::Stats() const {
   SchedulerStats stats = policy_->Stats();
   stats.code = policy_->options().code;
   stats.choices = choices_;
+  stats.trials = trials_;
   return stats;
 }
 
 // --- Between steps ---
 
 void AutoScheduler::BetweenSteps(Time now, std::vector<Command>& out) {
+  Measure(now);
   NoticeGivenUp();
   if (options_.draw_codes_every > 0) return Draw(out);
+  if (trial_) return GoOnTrying(out);
   if (round_ && round_->done()) return Decide(now, out);
-  if (!round_ && WorthALook() && now >= rest_until_) Begin(now);
+  if (TryPlain(out) || round_ || !WorthALook() || now < rest_until_) return;
+  if (TooShortForCopies()) return StayWithout(out);
+  Begin(now);
+}
+
+uint64_t AutoScheduler::StepsLeft() const {
+  const StepId next = policy_->step() + 1;
+  return options_.steps - std::min(options_.steps, next);
 }
 
 bool AutoScheduler::WorthALook() const {
   const StepId next = policy_->step() + 1;
-  if (options_.shares == Shares::kEqual || next + kFewSteps > options_.steps) return false;
+  if (options_.shares == Shares::kEqual || StepsLeft() < kFewSteps) return false;
   if (!decided_) {
-    return observed_.Known(*policy_) || next >= options_.first_step + kFirstDecision;
+    const bool known = observed_.Known(*policy_) && recent_.count() >= kFewTimes;
+    return known || next >= options_.first_step + kFirstDecision;
   }
   const bool changed = observed_.changes() != changes_seen_;
   return next >= looked_ + (changed ? std::min(kLookAfterChange, look_after_) : look_after_);
@@ -127,23 +133,26 @@ void AutoScheduler::Try(Time now) {
 void AutoScheduler::Decide(Time now, std::vector<Command>& out) {
   const PlanRound round = std::move(*round_);
   round_.reset();
-  looked_ = policy_->step() + 1;
   rest_until_ = now + FromSeconds(round_seconds_ / kRoundPart);
   const bool changed = observed_.changes() != changes_seen_;
+  LookLater();
   if (changed && round.request().workers != policy_->members().Candidates()) {
     look_after_ = kLookAfterChange;  // It was about others.
     return;
   }
   const Result<Ranking> ranking = round.Rank();
-  look_after_ = std::clamp(2 * look_after_, kFirstLook, kLastLook);
   if (!ranking.ok()) return;
-  std::optional<Candidate> best = round.Best(*ranking);
-  if (decided_) best = ReDecide(current_, *ranking, round.request().cluster);
-  if (!best) return;
-  if (*best != current_ && !ChangeTo(*best)) return;
-  if (decided_) look_after_ = kFirstLook;
+  if (BeginTrial(round, *ranking, out)) return;
+  const bool serves = Serves(current_, *ranking);
+  if (serves && decided_) return;
+  if (!serves && !ChangeTo(ranking->schemes.front().candidate)) return;
   decided_ = true;
   Tell(WhyChosen(current_, *ranking, round), out);
+}
+
+void AutoScheduler::LookLater() {
+  looked_ = policy_->step() + 1;
+  look_after_ = std::clamp(2 * look_after_, kFirstLook, kLastLook);
 }
 
 // For the simulator's campaign: any other, whatever the planner thinks of it.
@@ -168,10 +177,12 @@ bool AutoScheduler::ChangeTo(const Candidate& candidate) {
   (*made)->GoOnFrom(*policy_);
   policy_ = std::move(made).value();
   current_ = candidate;
+  recent_ = StepTimes(kRecent);
   return true;
 }
 
 void AutoScheduler::Tell(const std::string& why, std::vector<Command>& out) {
+  told_ = current_;
   choices_.push_back(
       {policy_->step() + 1, policy_->options().code, policy_->options().tolerate, why});
   out.emplace_back(Notify{fmt::format("code: {}; {}", NameOfChoice(current_), why)});

@@ -5,8 +5,10 @@
 //
 // Without knowledge it leases every partition to one worker, with as many copies as must be: that
 // moves no more data than plain shares do, needs no speeds to be right, and shows round trips and
-// what keeps a step from beginning, which rows do not. Candidates are tried one by one while
-// workers compute, each for some milliseconds.
+// what keeps a step from beginning, which rows do not. Candidates are tried one by one on the step
+// model while workers compute, each for some milliseconds. Those that it finds near the best, and
+// plain shares always, then take turns with the code that runs (scheduler/code_trial.h): what was
+// measured decides.
 #pragma once
 
 #include <memory>
@@ -14,8 +16,10 @@
 #include <vector>
 
 #include "scheduler/bulk_synchronous.h"
+#include "scheduler/code_trial.h"
 #include "scheduler/observed_cluster.h"
 #include "scheduler/plan_round.h"
+#include "scheduler/trial_record.h"
 
 namespace motley {
 
@@ -30,6 +34,12 @@ class AutoScheduler final : public Scheduler {
   SchedulerStats Stats() const override;
 
  private:
+  static constexpr size_t kRecent = 16;   // Steps,
+  static constexpr size_t kFewTimes = 4;  // of which fewer say nothing yet.
+  // Steps between rounds while nothing changes, twice as many each time; after a change there is
+  // one as soon as that could show itself.
+  static constexpr uint64_t kFirstLook = 32, kLastLook = 2048, kLookAfterChange = 4;
+
   void BetweenSteps(Time now, std::vector<Command>& out);
   bool WorthALook() const;
   void Begin(Time now);
@@ -37,6 +47,23 @@ class AutoScheduler final : public Scheduler {
   void Decide(Time now, std::vector<Command>& out);
   void Draw(std::vector<Command>& out);
   bool ChangeTo(const Candidate& candidate);
+  uint64_t StepsLeft() const;
+  void LookLater();
+
+  // Trials (auto_trial.cc).
+  void Measure(Time now);
+  bool MayTry(const Candidate& candidate) const;
+  bool TooShortForCopies() const;
+  void StayWithout(std::vector<Command>& out);
+  bool TryPlain(std::vector<Command>& out);
+  double MayLose() const;
+  bool Serves(const Candidate& candidate, const Ranking& ranking) const;
+  std::vector<Candidate> ToTry(const PlanRound& round, const Ranking& ranking) const;
+  bool BeginTrial(const PlanRound& round, const Ranking& ranking, std::vector<Command>& out);
+  void RunTrial(std::vector<Contender> contenders, uint32_t most_turns, std::vector<Command>& out);
+  void GoOnTrying(std::vector<Command>& out);
+  void FollowTrial(std::vector<Command>& out);
+  void Conclude(std::vector<Command>& out);
   void Tell(const std::string& why, std::vector<Command>& out);
   void NoticeGivenUp();
 
@@ -44,6 +71,7 @@ class AutoScheduler final : public Scheduler {
   const RowsToReplace rows_to_replace_;
   ObservedCluster observed_;
   std::unique_ptr<BulkSynchronous> policy_;
+  const Candidate first_;           // What the job began with.
   Candidate current_;               // Of policy_.
   bool decided_ = false;            // It was chosen, and not begun with.
   std::vector<Candidate> without_;  // That proved to be of no use.
@@ -56,6 +84,19 @@ class AutoScheduler final : public Scheduler {
   uint64_t look_after_ = 0;    // Steps from then to the next one, if nothing changes.
   uint64_t changes_seen_ = 0;  // Of the cluster, when the last round began.
   Time rest_until_{};          // Planning is to take a small part of the time.
+
+  std::optional<CodeTrial> trial_;
+  std::vector<WorkerId> tried_with_;  // Who was there when it began.
+  std::vector<std::string> why_;      // By contender: why it would be chosen.
+  TrialRecord record_;
+  uint64_t trials_ = 0;
+  double lost_ = 0;  // By them, in steps.
+  bool tried_plain_ = false;
+  std::optional<Time> applied_;  // The last step was.
+  double step_seconds_ = 0;      // That it took, from the update before it to its own.
+  bool disturbed_ = true;        // By more than the code.
+  StepTimes recent_{kRecent};    // Of the code that runs, up to now and one after the other.
+  Candidate told_;               // The last that people were told of.
 };
 
 // kInvalidArgument when no policy can serve the options.

@@ -134,8 +134,7 @@ void CodedScheduler::Adopt(Plan plan) {
   pace_.Adopted(step_);
 }
 
-Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& options,
-                                                      RowsToReplace rows_to_replace) {
+Status CheckCodedOptions(const SchedulerOptions& options, const RowsToReplace& rows_to_replace) {
   MOTLEY_RETURN_IF_ERROR(CheckBulkOptions(options));
   if (rows_to_replace == nullptr) {
     return Status::InvalidArgument("the scheduler must be told how to judge absent rows");
@@ -147,7 +146,12 @@ Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& op
   request.seed = options.seed;
   request.parts = options.parts;
   // Whether the code can serve at all shows now, not when the workers are there.
-  if (const auto code = BuildCode(options.code, request); !code.ok()) return code.status();
+  return BuildCode(options.code, request).status();
+}
+
+Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& options,
+                                                      RowsToReplace rows_to_replace) {
+  MOTLEY_RETURN_IF_ERROR(CheckCodedOptions(options, rows_to_replace));
   return std::unique_ptr<Scheduler>(
       std::make_unique<CodedScheduler>(options, std::move(rows_to_replace)));
 }

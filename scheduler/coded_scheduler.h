@@ -22,6 +22,9 @@
 
 namespace motley {
 
+// kInvalidArgument when such a policy cannot serve the options.
+Status CheckCodedOptions(const SchedulerOptions& options, const RowsToReplace& rows_to_replace);
+
 class CodedScheduler final : public BulkSynchronous {
  public:
   CodedScheduler(SchedulerOptions options, RowsToReplace rows_to_replace);

@@ -33,6 +33,8 @@ class ObservedCluster {
   bool Known(const BulkSynchronous& policy) const;
   // Grows whenever somebody comes or goes, or has become faster or slower for good.
   uint64_t changes() const { return changes_; }
+  // Of all partitions, the part that was sent to somebody in the step that was opened last.
+  double sent() const { return placed_ / partitions_; }
   // Of the steps that it worked in, the part in which a worker was slow, as estimated.
   double SlowPart(WorkerId worker) const;
 

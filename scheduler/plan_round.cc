@@ -32,17 +32,6 @@ bool HasRoom(const JobScheme& scheme, const Candidate& candidate, const RoundReq
   return sums <= request.most_sums;
 }
 
-const PlannedScheme* Find(const Candidate& candidate, const Ranking& ranking) {
-  const auto at = std::find_if(ranking.schemes.begin(), ranking.schemes.end(),
-                               [&](const PlannedScheme& p) { return p.candidate == candidate; });
-  return at == ranking.schemes.end() || !at->refused.empty() ? nullptr : &*at;
-}
-
-std::string Milliseconds(double seconds) {
-  const double ms = seconds * 1e3;
-  return fmt::format("{:.{}f} ms", ms, ms >= 10 ? 0 : ms >= 1 ? 1 : 2);
-}
-
 // "worker 3, slow in 4 % of its steps"
 std::string MostFeared(const RoundRequest& request) {
   size_t worst = 0;
@@ -102,20 +91,33 @@ Candidate PlanRound::Best(const Ranking& ranking) const {
   return best->candidate;
 }
 
+const PlannedScheme* Foreseen(const Candidate& candidate, const Ranking& ranking) {
+  const auto at = std::find_if(ranking.schemes.begin(), ranking.schemes.end(),
+                               [&](const PlannedScheme& p) { return p.candidate == candidate; });
+  return at == ranking.schemes.end() || !at->refused.empty() ? nullptr : &*at;
+}
+
 std::string NameOfChoice(const Candidate& candidate) {
   const JobScheme* scheme = JobSchemeOf(candidate.scheme);
   const std::string code = scheme != nullptr ? scheme->code : candidate.scheme;
   std::string name =
       candidate.copies == 1 ? code : fmt::format("{}, {} copies", code, candidate.copies);
+  const uint32_t parts = scheme != nullptr && scheme->parts ? scheme->Parts(candidate.copies) : 1;
+  if (parts > 1) name += fmt::format(", answers 1/{} as long", parts);
   if (candidate.workers > 0) {
     name += fmt::format(", {} worker{}", candidate.workers, candidate.workers == 1 ? "" : "s");
   }
   return name;
 }
 
+std::string Milliseconds(double seconds) {
+  const double ms = seconds * 1e3;
+  return fmt::format("{:.{}f} ms", ms, ms >= 10 ? 0 : ms >= 1 ? 1 : 2);
+}
+
 std::string WhyChosen(const Candidate& chosen, const Ranking& ranking, const PlanRound& round) {
-  const PlannedScheme* best = Find(chosen, ranking);
-  if (best == nullptr) return "nothing else serves";
+  const PlannedScheme* best = Foreseen(chosen, ranking);
+  if (best == nullptr) return "copies would save nothing worth their price";
   std::string text = fmt::format("predicted {} a step", Milliseconds(best->cost.expected));
   if (chosen.copies == 1) return text + "; copies would save nothing worth their price";
   if (round.plain() && round.plain()->refused.empty()) {

@@ -46,8 +46,12 @@ class PlanRound {
   size_t next_ = 0;
 };
 
+// Null: it is not in it, or refused.
+const PlannedScheme* Foreseen(const Candidate& candidate, const Ranking& ranking);
 // "adaptive, 2 copies", "none"
 std::string NameOfChoice(const Candidate& candidate);
+// "41 ms", "0.35 ms"
+std::string Milliseconds(double seconds);
 // Why `chosen` of `round`'s ranking: "predicted 41 ms a step, 23 % less than without copies;
 // insures against worker 3, slow in 4 % of its steps".
 std::string WhyChosen(const Candidate& chosen, const Ranking& ranking, const PlanRound& round);

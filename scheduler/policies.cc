@@ -5,6 +5,7 @@
 
 #include "coding/gradient_code.h"
 #include "scheduler/auto_scheduler.h"
+#include "scheduler/coded_scheduler.h"
 #include "scheduler/lease_scheduler.h"
 
 namespace motley {
@@ -30,8 +31,15 @@ const std::vector<JobScheme>& JobSchemes() {
       {"group", "group", false},
       {"adaptive", "adaptive", true},
       {"multi-message", "multi-message", false},
+      {"short", "short", false, true},
   };
   return kSchemes;
+}
+
+// As the scheme of that name in step_schemes.cc.
+uint32_t JobScheme::Tolerates(uint32_t copies) const {
+  if (parts) return copies > 2 ? 1 : 0;
+  return copies - 1;
 }
 
 const JobScheme* JobSchemeOf(std::string_view scheme) {
@@ -55,10 +63,20 @@ std::vector<JobCode> JobCodes() {
 
 Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options,
                                                  RowsToReplace rows_to_replace) {
-  const auto make = options.code == "auto"       ? &MakeAutoScheduler
-                    : options.code == "adaptive" ? &MakeLeaseScheduler
-                                                 : &MakeCodedScheduler;
-  return make(options, std::move(rows_to_replace));
+  if (options.code == "auto") return MakeAutoScheduler(options, std::move(rows_to_replace));
+  MOTLEY_ASSIGN_OR_RETURN(auto made, MakeBulkSynchronous(options, std::move(rows_to_replace)));
+  return std::unique_ptr<Scheduler>(std::move(made));
+}
+
+Result<std::unique_ptr<BulkSynchronous>> MakeBulkSynchronous(const SchedulerOptions& options,
+                                                             RowsToReplace rows_to_replace) {
+  if (options.code == "adaptive") {
+    MOTLEY_RETURN_IF_ERROR(CheckBulkOptions(options));
+    return std::unique_ptr<BulkSynchronous>(std::make_unique<LeaseScheduler>(options));
+  }
+  MOTLEY_RETURN_IF_ERROR(CheckCodedOptions(options, rows_to_replace));
+  return std::unique_ptr<BulkSynchronous>(
+      std::make_unique<CodedScheduler>(options, std::move(rows_to_replace)));
 }
 
 }  // namespace motley

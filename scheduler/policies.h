@@ -13,6 +13,8 @@
 
 namespace motley {
 
+class BulkSynchronous;
+
 struct SchedulingPolicy {
   const char* name;
   const char* summary;  // One line for --help.
@@ -29,8 +31,11 @@ struct JobScheme {
   const char* scheme;
   const char* code;
   bool whole_vectors;  // The server keeps workers' vectors apart until each is whole.
-  // Workers that may be missing from a step, of a candidate with so many copies.
-  uint32_t Tolerates(uint32_t copies) const { return copies - 1; }
+  bool parts = false;  // Copies beyond what may be missing make vectors shorter.
+  // Workers that may be missing from a step, of a candidate with so many copies,
+  uint32_t Tolerates(uint32_t copies) const;
+  // and of how many parts (SchedulerOptions::parts) a gradient then consists.
+  uint32_t Parts(uint32_t copies) const { return copies - Tolerates(copies); }
 };
 const std::vector<JobScheme>& JobSchemes();
 const JobScheme* JobSchemeOf(std::string_view scheme);  // Null: no job can run it.
@@ -48,5 +53,9 @@ std::vector<JobCode> JobCodes();
 // one for gradient codes.
 Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options,
                                                  RowsToReplace rows_to_replace);
+
+// One that others can go on from; not for "auto".
+Result<std::unique_ptr<BulkSynchronous>> MakeBulkSynchronous(const SchedulerOptions& options,
+                                                             RowsToReplace rows_to_replace);
 
 }  // namespace motley

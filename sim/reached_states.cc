@@ -30,6 +30,7 @@ const std::vector<std::string>& ReachedStates::All() {
       "checkpoint passed over",
       "code compromised",
       "code refused",
+      "code tried",
       "decoded with exactly s missing",
       "decoded with nobody missing",
       "paused worker back in time",
@@ -114,6 +115,7 @@ void ReachedStates::Finish(const JobResult& result) {
   Count("decoded with nobody missing", std::exchange(complete_, 0));
   Count("decoded with exactly s missing", std::exchange(exactly_, 0));
   Count("row reassigned", result.scheduler.rows_reassigned);
+  Count("code tried", result.scheduler.trials);
   Count("step restarted", result.scheduler.steps_restarted);
   for (const WorkerStats& worker : result.scheduler.workers) {
     Count("answer late", worker.late);

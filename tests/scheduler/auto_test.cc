@@ -40,17 +40,19 @@ void ExpectDone(const VirtualCluster& cluster, const std::string& what = "") {
   EXPECT_TRUE(cluster.end_status().ok()) << what << cluster.end_status().ToString();
 }
 
-TEST(Auto, SaysOnceWhatItChoseAndStaysWithIt) {
-  VirtualCluster cluster(Options(4, 200), {400, 400, 400, 400}, 1);
+TEST(Auto, SaysWhatItChoseAndStaysWithIt) {
+  VirtualCluster cluster(Options(4, 400), {400, 400, 400, 400}, 1);
   cluster.Run(1000);
   ExpectDone(cluster);
   const SchedulerStats stats = cluster.Stats();
-  ASSERT_THAT(stats.choices, SizeIs(1));
-  EXPECT_EQ(stats.code, stats.choices[0].code);
-  EXPECT_GE(stats.choices[0].step, 3u) << "every worker is measured three times before";
-  EXPECT_LE(stats.choices[0].step, 12u);
+  ASSERT_FALSE(stats.choices.empty());
+  EXPECT_LE(stats.choices.size(), 3u);
+  EXPECT_EQ(stats.code, stats.choices.back().code);
+  EXPECT_GE(stats.choices[0].step, 3u) << "nothing is known before";
+  EXPECT_LE(stats.choices[0].step, 20u);
+  EXPECT_LE(stats.choices.back().step, 300u);
   EXPECT_THAT(cluster.notices(), HasSubstr("code: " + stats.code));
-  EXPECT_THAT(stats.choices[0].why, HasSubstr("predicted"));
+  EXPECT_THAT(cluster.notices(), HasSubstr("predicted"));
 }
 
 TEST(Auto, WhatIsAskedForIsTheLeastThatItTolerates) {
@@ -115,7 +117,8 @@ TEST(Auto, GoingOnFromOneCodeToAnotherLosesNothing) {
     VirtualCluster cluster(options, speeds, seed);
     const auto anybody = [&] { return static_cast<WorkerId>(random.Below(workers)); };
     for (int i = 0; i < 3; ++i) cluster.Pause(random.NextDouble() * 8, anybody(), 1.5);
-    for (int i = 0; i < 2; ++i) cluster.SpoilNext(random.NextDouble() * 8, anybody(), i == 0);
+    const WorkerId spoiler = anybody();  // Several in one step would look like divergence.
+    for (int i = 0; i < 2; ++i) cluster.SpoilNext(random.NextDouble() * 8, spoiler, i == 0);
     const WorkerId victim = anybody();
     cluster.Kill(2, victim);
     if (random.Chance(0.5)) cluster.Restart(4, victim);
@@ -126,7 +129,7 @@ TEST(Auto, GoingOnFromOneCodeToAnotherLosesNothing) {
     EXPECT_EQ(stats.steps_committed, 40u) << "seed " << seed << ": totals go on, too";
     for (const CodeChoice& choice : stats.choices) codes.insert(choice.code);
   }
-  for (const char* code : {"none", "repetition", "heterogeneous", "group", "adaptive"}) {
+  for (const char* code : {"none", "repetition", "heterogeneous", "group", "adaptive", "short"}) {
     EXPECT_TRUE(codes.contains(code)) << code << " was never drawn";
   }
 }
@@ -156,6 +159,30 @@ TEST(RelabelToHeld, WhatIsHeldIsNotSentAgain) {
       }
     }
   }
+}
+
+// Whose coefficients of the other parts must go with them.
+TEST(RelabelToHeld, ShortAnswersStayWhatTheyAre) {
+  CodeRequest request;
+  request.speeds = {1, 2, 3, 2, 2};
+  request.stragglers = 1;
+  request.parts = 3;
+  request.partitions = 40;
+  const CodeForm code = BuildCode("short", request).value();
+  std::vector<std::vector<bool>> held(5, std::vector<bool>(40, false));
+  for (size_t p = 0; p < 40; ++p) held[p * 7 % 5][p] = true;
+  std::vector<const std::vector<bool>*> places;
+  for (const auto& one : held) places.push_back(&one);
+  const CodeForm same = RelabelToHeld(code, places);
+  EXPECT_TRUE(Validate(same).ok()) << Validate(same).ToString();
+  bool moved = false;
+  for (size_t w = 0; w < 5; ++w) {
+    ASSERT_THAT(same.rows[w], SizeIs(code.rows[w].size()));
+    for (size_t i = 0; i < same.rows[w].size(); ++i) {
+      moved |= same.rows[w][i].partition != code.rows[w][i].partition;
+    }
+  }
+  EXPECT_TRUE(moved) << "nothing was renumbered";
 }
 
 TEST(RelabelToHeld, OfTwoHoldersOneIsChosenSoThatAllFit) {

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// How AutoScheduler finds out what codes are worth: by running them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "scheduler/auto_scheduler.h"
+#include "scheduler/policies.h"
+
+namespace motley {
+namespace {
+
+const Candidate kPlain = {"proportional", 1};
+// So far from the best prediction the step model may be wrong about which is better.
+constexpr double kNear = 1.3;
+constexpr size_t kMostContenders = 4;
+constexpr uint32_t kMostTurns = 6;
+constexpr uint64_t kTrialPart = 8;   // Of the steps that are left, trials may take one in so many.
+constexpr uint64_t kFirstSteps = 6;  // That a contender's first turn takes at least.
+// The most promising one is tried against the one that runs while so many are left.
+constexpr uint64_t kLeast = 2, kLeastSteps = 24;
+// What trials may lose altogether, in steps: at first, and of those that were done since.
+constexpr double kMayLose = 8, kMayLosePart = 0.02;
+constexpr double kMovingPart = 0.05;  // Of the time that is left, for data that a trial needs.
+constexpr size_t kFewest = 2;         // Steps that a first comparison needs.
+constexpr double kMuchSent = 0.05;    // Of the data, within a step: it shows in its time.
+
+// In which part of the steps somebody is slow.
+double OftenSlow(const PlannedCluster& cluster) {
+  double nobody = 1;
+  for (const PlannedWorker& worker : cluster.workers) nobody *= 1 - worker.slow_probability;
+  return 1 - nobody;
+}
+
+}  // namespace
+
+void AutoScheduler::Measure(Time now) {
+  const bool first = !applied_;
+  step_seconds_ = first ? 0 : ToSeconds(now - *applied_);
+  applied_ = now;
+  disturbed_ = first || round_ || observed_.sent() > kMuchSent;
+  if (round_) recent_ = StepTimes(kRecent);
+  if (!disturbed_) recent_.Add(step_seconds_);
+}
+
+bool AutoScheduler::MayTry(const Candidate& candidate) const {
+  return record_.MayTry(candidate, policy_->step() + 1, observed_.changes());
+}
+
+// Then whatever would be found is not taken.
+bool AutoScheduler::TooShortForCopies() const {
+  return options_.tolerate == 0 && current_.copies == 1 && recent_.count() >= kFewTimes &&
+         recent_.Mean() < kLeastGainSeconds;
+}
+
+void AutoScheduler::StayWithout(std::vector<Command>& out) {
+  const bool changed = std::exchange(changes_seen_, observed_.changes()) != observed_.changes();
+  LookLater();
+  if (changed) look_after_ = kFirstLook;
+  if (std::exchange(decided_, true) || told_ == current_) return;
+  Tell(fmt::format("{} a step, too short for copies to gain", Milliseconds(recent_.Mean())), out);
+}
+
+// Before anything is planned: what everything else is compared with, and often much better than
+// leases where links are narrow or steps are short.
+bool AutoScheduler::TryPlain(std::vector<Command>& out) {
+  const bool may = options_.tolerate == 0 && !decided_ && current_ != kPlain;
+  if (!may || options_.shares == Shares::kEqual || recent_.count() < kFewest) return false;
+  if (std::exchange(tried_plain_, true)) return false;
+  if (StepsLeft() < kTrialPart * kFirstSteps) return false;
+  std::vector<Contender> contenders(2);
+  contenders[0].candidate = current_;
+  contenders[0].times = recent_;
+  contenders[1].candidate = kPlain;
+  why_.assign(2, "");
+  RunTrial(std::move(contenders), 1, out);
+  return true;
+}
+
+// The model says so, or knows nothing of it: of leases on single copies, with which a job begins.
+bool AutoScheduler::Serves(const Candidate& candidate, const Ranking& ranking) const {
+  const auto at =
+      std::find_if(ranking.schemes.begin(), ranking.schemes.end(),
+                   [&](const PlannedScheme& planned) { return planned.candidate == candidate; });
+  if (at == ranking.schemes.end()) return candidate == first_ && options_.tolerate == 0;
+  return at->refused.empty() && at->exact;
+}
+
+// The one that runs first.
+std::vector<Candidate> AutoScheduler::ToTry(const PlanRound& round, const Ranking& ranking) const {
+  const PlannedCluster& cluster = round.request().cluster;
+  const PlannedScheme& best = ranking.schemes.front();
+  const double left = best.cost.expected * static_cast<double>(StepsLeft());
+  std::vector<Candidate> all = {current_};
+  const auto add = [&](const Candidate& candidate, bool pays = false) {
+    if (!Serves(candidate, ranking) || all.size() == kMostContenders) return;
+    if (std::find(all.begin(), all.end(), candidate) != all.end() || !MayTry(candidate)) return;
+    pays = pays || SwitchSeconds(current_, candidate, cluster) <= kMovingPart * left;
+    if (pays) all.push_back(candidate);
+  };
+  if (Foreseen(current_, ranking) != nullptr) {
+    if (const auto better = ReDecide(current_, ranking, cluster)) add(*better, true);
+  }
+  if (!decided_) add(round.Best(ranking));
+  add(kPlain);
+  for (const PlannedScheme& planned : ranking.schemes) {
+    if (planned.Total() <= kNear * best.Total()) add(planned.candidate);
+  }
+  add(first_);
+  return all;
+}
+
+double AutoScheduler::MayLose() const {
+  const auto done = static_cast<double>(policy_->step() + 1 - options_.first_step);
+  return kMayLose + kMayLosePart * done - lost_;
+}
+
+// False: there is nothing to be tried, or no time for it.
+bool AutoScheduler::BeginTrial(const PlanRound& round, const Ranking& ranking,
+                               std::vector<Command>& out) {
+  if (!Serves(current_, ranking)) return false;  // It cannot go on as it is.
+  std::vector<Candidate> all = ToTry(round, ranking);
+  const uint64_t most = std::max(kLeast, StepsLeft() / kTrialPart / kFirstSteps);
+  if (all.size() > most) all.resize(most);
+  if (all.size() < 2 || StepsLeft() < kLeastSteps || MayLose() <= 0) return false;
+  const double often = OftenSlow(round.request().cluster);
+  std::vector<Contender> contenders;
+  why_.clear();
+  for (const Candidate& candidate : all) {
+    const PlannedScheme* planned = Foreseen(candidate, ranking);
+    // Of single copies that are leased, at most what it is of plain shares.
+    if (planned == nullptr && round.plain()) planned = &*round.plain();
+    Contender& one = contenders.emplace_back();
+    one.candidate = candidate;
+    one.often = often;
+    if (planned != nullptr && planned->cost.undisturbed > 0) {
+      one.insured = std::max(0.0, planned->cost.expected / planned->cost.undisturbed - 1);
+    }
+    why_.push_back(WhyChosen(candidate, ranking, round));
+  }
+  RunTrial(std::move(contenders), kMostTurns, out);
+  return true;
+}
+
+void AutoScheduler::RunTrial(std::vector<Contender> contenders, uint32_t most_turns,
+                             std::vector<Command>& out) {
+  tried_with_ = policy_->members().Candidates();
+  trial_.emplace(std::move(contenders), most_turns, StepsLeft() / 2, MayLose());
+  FollowTrial(out);
+}
+
+void AutoScheduler::GoOnTrying(std::vector<Command>& out) {
+  if (policy_->members().Candidates() != tried_with_) {  // What was measured was of others.
+    const Candidate before = trial_->contenders().front().candidate;
+    lost_ += trial_->lost();
+    trial_.reset();
+    if (current_ != before) ChangeTo(before);
+    looked_ = policy_->step() + 1;
+    look_after_ = kLookAfterChange;
+    return;
+  }
+  if (current_ != trial_->running()) {
+    trial_->Refuse();  // Its answers did not decode.
+  } else {
+    trial_->Step(step_seconds_, !disturbed_);
+  }
+  FollowTrial(out);
+}
+
+void AutoScheduler::FollowTrial(std::vector<Command>& out) {
+  while (!trial_->over() && current_ != trial_->running()) {
+    if (ChangeTo(trial_->running())) break;
+    trial_->Refuse();
+  }
+  if (trial_->over()) Conclude(out);
+}
+
+void AutoScheduler::Conclude(std::vector<Command>& out) {
+  const CodeTrial trial = *std::exchange(trial_, std::nullopt);
+  lost_ += trial.lost();
+  const Contender& winner = trial.winner();
+  if (current_ != winner.candidate) ChangeTo(winner.candidate);
+  const StepId next = policy_->step() + 1;
+  std::string why, others;
+  double measured = 0;
+  for (size_t i = 0; i < trial.contenders().size(); ++i) {
+    const Contender& one = trial.contenders()[i];
+    if (one.candidate == current_) {
+      record_.Won(current_);
+      measured = one.times.Mean();
+      why = why_[i];
+    } else if (one.out || one.times.count() > 0) {
+      ++trials_;
+      record_.Lost(one.candidate, next, observed_.changes());
+      others += fmt::format(
+          "{}{}: {}", others.empty() ? "" : "; ", NameOfChoice(one.candidate),
+          one.times.count() > 0 ? Milliseconds(one.times.Mean()) : std::string("far more"));
+    }
+  }
+  looked_ = next;
+  const bool changed = current_ != trial.contenders().front().candidate;
+  if (changed) look_after_ = kFirstLook;
+  if (!why.empty()) decided_ = true;  // Else nothing was planned yet.
+  const bool told = !choices_.empty() && told_ == current_;
+  if (!changed && !decided_) return;
+  const std::string text = fmt::format("{} a step ({}){}{}", Milliseconds(measured), others,
+                                       why.empty() ? "" : "; ", why);
+  if (!told) return Tell(text, out);
+  out.emplace_back(Notify{fmt::format("code: {}, as before: {}", NameOfChoice(current_), text)});
+}
+
+}  // namespace motley

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/code_trial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kSettling = 1;      // Steps of a turn that show what was before.
+constexpr uint32_t kMostSettling = 8;  // As long as data is sent; then they count all the same.
+constexpr uint32_t kFirstTurn = 4;     // Steps that count; twice as many in each later turn.
+constexpr double kFarLonger = 2;       // Than a turn of the best takes: it is stopped.
+constexpr double kSeenOften = 3;       // Times: then nothing is left to the model.
+constexpr size_t kFewest = 2;          // Steps of each that two are told apart by.
+constexpr double kSure = 2.5;          // Standard errors between two that are told apart.
+constexpr double kAsMuch = 0.03;       // Of a step: not worth to be told apart.
+
+// By which they may differ by chance.
+double Noise(const Contender& a, const Contender& b) {
+  return kSure * std::hypot(a.times.Error(), b.times.Error());
+}
+
+}  // namespace
+
+double Contender::Score() const {
+  const double seen = static_cast<double>(times.count()) * often;
+  return times.Mean() * (1 + insured * std::max(0.0, 1 - seen / kSeenOften));
+}
+
+CodeTrial::CodeTrial(std::vector<Contender> contenders, uint32_t most_turns, uint64_t most_steps,
+                     double most_lost)
+    : contenders_(std::move(contenders)),
+      most_turns_(most_turns),
+      steps_left_(most_steps),
+      most_lost_(most_lost) {
+  MOTLEY_ASSERT(!contenders_.empty() && most_turns > 0);
+  if (contenders_.front().times.count() >= kFewest) Next();  // It ran until now.
+  if (contenders_.size() == 1) over_ = true;
+}
+
+const Candidate& CodeTrial::running() const {
+  return over_ ? winner().candidate : contenders_[now_].candidate;
+}
+
+void CodeTrial::Step(double seconds, bool counts) {
+  if (over_) return;
+  steps_left_ -= std::min<uint64_t>(1, steps_left_);
+  turn_seconds_ += seconds;
+  if (now_ > 0) {
+    others_seconds_ += seconds;
+    others_steps_ += 1;
+  }
+  const bool settles = settling_ < kSettling || (!counts && settling_ < kMostSettling);
+  if (settles) {
+    ++settling_;
+  } else {
+    contenders_[now_].times.Add(seconds);
+    ++counted_;
+  }
+  if (counted_ >= kFirstTurn << turn_ || turn_seconds_ > most_seconds_) EndTurn();
+}
+
+void CodeTrial::Refuse() {
+  if (over_) return;
+  contenders_[now_].out = true;
+  EndTurn();
+}
+
+void CodeTrial::EndTurn() {
+  if (counted_ < kFirstTurn && now_ != Best()) contenders_[now_].out = true;  // Stopped.
+  Judge();
+  Next();
+}
+
+void CodeTrial::Judge() {
+  const Contender& best = contenders_[Best()];
+  for (Contender& other : contenders_) {
+    if (std::min(other.times.count(), best.times.count()) < kFewest) continue;
+    if (other.Score() > best.Score() * (1 + kAsMuch) + Noise(other, best)) other.out = true;
+  }
+}
+
+void CodeTrial::Next() {
+  const auto left = std::count_if(contenders_.begin(), contenders_.end(),
+                                  [](const Contender& one) { return !one.out; });
+  bool round = false;  // Everybody had this turn.
+  do {
+    if (++now_ < contenders_.size()) continue;
+    now_ = 0;
+    ++turn_;
+    round = true;
+  } while (left > 0 && contenders_[now_].out);
+  over_ = left <= 1 || turn_ >= most_turns_ || steps_left_ == 0 || lost() > most_lost_ ||
+          (round && AllAreAlike());
+  if (!over_) Begin();
+}
+
+void CodeTrial::Begin() {
+  settling_ = counted_ = 0;
+  turn_seconds_ = 0;
+  most_seconds_ = kNoLimit;
+  const size_t best = Best();
+  if (best == now_ || contenders_[best].times.count() == 0) return;
+  const uint32_t steps = kSettling + (kFirstTurn << turn_);
+  most_seconds_ = kFarLonger * steps * contenders_[best].times.Mean();
+}
+
+// And known well enough to say so.
+bool CodeTrial::AllAreAlike() const {
+  const Contender& best = contenders_[Best()];
+  const double much = kAsMuch * best.Score();
+  return std::all_of(contenders_.begin(), contenders_.end(), [&](const Contender& one) {
+    return one.out || (one.Score() < best.Score() + much && Noise(one, best) < much);
+  });
+}
+
+// The lowest score of those that were measured and are not out; the first one if there is none.
+size_t CodeTrial::Best() const {
+  size_t best = 0;
+  const auto counts = [this](size_t i) {
+    return !contenders_[i].out && contenders_[i].times.count() > 0;
+  };
+  for (size_t i = 1; i < contenders_.size(); ++i) {
+    if (!counts(i)) continue;
+    if (!counts(best) || contenders_[i].Score() < contenders_[best].Score()) best = i;
+  }
+  return best;
+}
+
+double CodeTrial::lost() const {
+  const double first = contenders_.front().times.Mean();
+  return first > 0 ? std::max(0.0, others_seconds_ / first - others_steps_) : 0;
+}
+
+// Of those that are as good as the best, the one with the fewest copies; of these the first.
+const Contender& CodeTrial::winner() const {
+  size_t winner = Best();
+  const Contender& home = contenders_.front();
+  const double gain = home.Score() - contenders_[winner].Score();
+  const bool by_chance = gain < Noise(home, contenders_[winner]) / kSure;
+  if (!home.out && home.times.count() > 0 && by_chance) winner = 0;
+  const double enough = (1 + kAsMuch) * contenders_[winner].Score();
+  for (size_t i = contenders_.size(); i-- > 0;) {
+    const Contender& other = contenders_[i];
+    if (other.out || other.times.count() == 0 || other.Score() > enough) continue;
+    const uint32_t copies = contenders_[winner].candidate.copies;
+    const bool fewer = other.candidate.copies < copies;
+    if (fewer || (other.candidate.copies == copies && i < winner)) winner = i;
+  }
+  return contenders_[winner];
+}
+
+}  // namespace motley

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Codes that take turns: who wins, what a trial costs, and when one may be tried again.
+#include "scheduler/code_trial.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/random.h"
+#include "scheduler/step_times.h"
+#include "scheduler/trial_record.h"
+
+namespace motley {
+namespace {
+
+const Candidate kPlain = {"proportional", 1};
+const Candidate kLeases = {"adaptive", 2};
+const Candidate kCopies = {"repetition", 2};
+
+std::vector<Contender> Contenders(const std::vector<Candidate>& candidates) {
+  std::vector<Contender> contenders;
+  for (const Candidate& candidate : candidates) contenders.emplace_back().candidate = candidate;
+  return contenders;
+}
+
+// Runs it; `seconds` says what step number n of a candidate takes. Returns steps by scheme.
+std::map<std::string, int> RunAll(CodeTrial& trial,
+                                  const std::function<double(const Candidate&, int)>& seconds) {
+  std::map<std::string, int> steps;
+  for (int n = 0; !trial.over(); ++n) {
+    EXPECT_LT(n, 10000) << "it never ends";
+    if (n == 10000) break;
+    const Candidate running = trial.running();
+    trial.Step(seconds(running, n), true);
+    ++steps[running.scheme];
+  }
+  return steps;
+}
+
+TEST(StepTimes, FewStepsThatAreAlikeAreNotAsSureAsTheyLook) {
+  StepTimes times;
+  for (int i = 0; i < 4; ++i) times.Add(1);
+  EXPECT_EQ(times.Mean(), 1);
+  EXPECT_NEAR(times.Error(), 0.02, 1e-12);
+}
+
+TEST(StepTimes, OneFaultIsNoVerdictOnAllOtherSteps) {
+  StepTimes times;
+  for (int i = 0; i < 9; ++i) times.Add(1);
+  times.Add(1000);
+  EXPECT_NEAR(times.Mean(), 1.5, 1e-12) << "it counts as six";
+  EXPECT_GT(times.Error(), 0.4) << "and is doubted";
+}
+
+TEST(StepTimes, WhatWasLongAgoIsForgotten) {
+  StepTimes times(8);
+  for (int i = 0; i < 20; ++i) times.Add(5);
+  for (int i = 0; i < 8; ++i) times.Add(1);
+  EXPECT_EQ(times.count(), 8u);
+  EXPECT_EQ(times.Mean(), 1);
+}
+
+TEST(CodeTrial, TheFasterOneWinsThroughNoise) {
+  int right = 0;
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    Random random(seed, Stream::kTest);
+    CodeTrial trial(Contenders({kLeases, kPlain, kCopies}), 6, 1000, 1000);
+    RunAll(trial, [&](const Candidate& candidate, int) {
+      const double mean = candidate == kPlain ? 1 : candidate == kLeases ? 1.3 : 1.5;
+      return mean * std::max(0.3, 1 + 0.3 * random.Normal());
+    });
+    right += trial.winner().candidate == kPlain ? 1 : 0;
+  }
+  EXPECT_GE(right, 45);
+}
+
+TEST(CodeTrial, WhoeverTakesFarLongerIsStoppedWithinItsTurn) {
+  CodeTrial trial(Contenders({kPlain, kLeases}), 6, 1000, 1000);
+  const auto steps = RunAll(
+      trial, [](const Candidate& candidate, int) { return candidate == kPlain ? 1.0 : 20.0; });
+  EXPECT_EQ(steps.at("adaptive"), 1) << "one step was enough to see it";
+  EXPECT_EQ(trial.winner().candidate, kPlain);
+}
+
+TEST(CodeTrial, OfThoseThatAreAlikeTheOneWithTheFewestCopiesWins) {
+  CodeTrial trial(Contenders({kLeases, kCopies, kPlain}), 8, 100000, 1000);
+  const auto steps = RunAll(
+      trial, [](const Candidate& candidate, int) { return candidate == kCopies ? 0.99 : 1.0; });
+  EXPECT_EQ(trial.winner().candidate, kPlain);
+  EXPECT_LE(steps.at("adaptive"), 40) << "it is known soon that they are alike";
+}
+
+TEST(CodeTrial, TheOneThatRunsStaysAmongEquals) {
+  CodeTrial trial(Contenders({kCopies, kLeases}), 3, 1000, 1000);
+  RunAll(trial, [](const Candidate& candidate, int) { return candidate == kLeases ? 0.98 : 1.0; });
+  EXPECT_EQ(trial.winner().candidate, kCopies);
+}
+
+// All steps grow longer meanwhile: the later ones of a candidate are no reason to leave it.
+TEST(CodeTrial, LoadThatGrowsMeetsAllOfThem) {
+  CodeTrial trial(Contenders({kLeases, kPlain}), 6, 1000, 1000);
+  RunAll(trial, [](const Candidate& candidate, int n) {
+    return (candidate == kPlain ? 1.0 : 1.25) * (1 + 0.02 * n);
+  });
+  EXPECT_EQ(trial.winner().candidate, kPlain);
+}
+
+// Steps without a straggler are no proof against one that is to be expected in each fiftieth.
+TEST(CodeTrial, WhatIsTooRareToBeSeenIsTakenFromTheModel) {
+  std::vector<Contender> contenders = Contenders({kPlain, kLeases});
+  for (Contender& contender : contenders) contender.often = 0.02;
+  contenders[0].insured = 0.2;
+  CodeTrial trial(contenders, 3, 1000, 1000);
+  RunAll(trial, [](const Candidate& candidate, int) { return candidate == kPlain ? 1.0 : 1.05; });
+  EXPECT_EQ(trial.winner().candidate, kLeases);
+}
+
+TEST(CodeTrial, WhoCannotServeIsLeftOut) {
+  CodeTrial trial(Contenders({kLeases, kPlain}), 3, 1000, 1000);
+  while (trial.running() == kLeases) trial.Step(1, true);
+  trial.Refuse();
+  EXPECT_TRUE(trial.over());
+  EXPECT_EQ(trial.winner().candidate, kLeases);
+}
+
+TEST(CodeTrial, EndsWhenItHasLostEnoughOrHasHadItsSteps) {
+  for (const bool lost : {true, false}) {
+    CodeTrial trial(Contenders({kLeases, kPlain}), 20, lost ? 100000 : 30, lost ? 5 : 1000);
+    Random random(1, Stream::kTest);
+    const auto steps = RunAll(trial, [&](const Candidate& candidate, int) {
+      const double mean = lost && candidate == kPlain ? 1.3 : 1;
+      return mean * std::max(0.1, 1 + 2 * random.Normal());
+    });
+    EXPECT_LE(steps.at("adaptive") + steps.at("proportional"), lost ? 150 : 50);
+    EXPECT_TRUE(!lost || trial.lost() > 5);
+  }
+}
+
+TEST(TrialRecord, PausesGrowAndAreShorterAfterAChange) {
+  TrialRecord record;
+  EXPECT_TRUE(record.MayTry(kPlain, 10, 0));
+  record.Lost(kPlain, 10, 0);
+  EXPECT_FALSE(record.MayTry(kPlain, 100, 0));
+  EXPECT_TRUE(record.MayTry(kPlain, 110, 0));
+  EXPECT_FALSE(record.MayTry(kPlain, 50, 1));
+  EXPECT_TRUE(record.MayTry(kPlain, 60, 1)) << "the cluster is another";
+  EXPECT_TRUE(record.MayTry(kLeases, 11, 0)) << "it was about another";
+  record.Lost(kPlain, 110, 0);
+  EXPECT_FALSE(record.MayTry(kPlain, 220, 0));
+  EXPECT_TRUE(record.MayTry(kPlain, 310, 0));
+  record.Won(kPlain);
+  EXPECT_TRUE(record.MayTry(kPlain, 111, 0));
+}
+
+}  // namespace
+}  // namespace motley

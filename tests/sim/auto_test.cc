@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code that is chosen while the job runs against fixed ones, on the same simulated cluster: it
+// may be little worse than the best of them, and never clearly worse.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "profiles/profile.h"
+#include "sim/sim_cluster.h"
+
+namespace motley {
+namespace {
+
+using testing::IsEmpty;
+
+class AutoTest : public testing::Test {
+ protected:
+  SimOptions Of(const std::string& profile, uint64_t steps) {
+    SimOptions options;
+    auto cluster = LoadClusterProfile(MOTLEY_SOURCE_DIR "/profiles/" + profile + ".toml");
+    EXPECT_TRUE(cluster.ok()) << cluster.status().ToString();
+    options.cluster = std::move(cluster).value();
+    options.trainer = SimTrainer::kCostOnly;
+    options.job.workers = static_cast<uint32_t>(options.cluster.workers.size());
+    options.job.batch = 256;
+    options.job.steps = steps;
+    options.job.tolerate = 0;
+    return options;
+  }
+
+  SimResult Run(SimOptions options, const std::string& code) {
+    options.job.code = code;
+    auto result = Simulate(options, data_, nullptr);
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    if (!result.ok()) return {};
+    EXPECT_TRUE(result->job.status.ok()) << result->job.status.ToString();
+    EXPECT_THAT(result->violations, IsEmpty());
+    return std::move(result).value();
+  }
+
+  const Dataset data_ = MakeSyntheticDataset(2048, 4, 2, 1);
+};
+
+TEST_F(AutoTest, OnSampleClustersItIsNotClearlyWorseThanNoCode) {
+  for (const char* profile : {"edge", "campus", "lab-mixed", "gpu-and-cpus", "uniform-8"}) {
+    const SimOptions options = Of(profile, 150);
+    const double chosen = Run(options, "auto").virtual_seconds;
+    EXPECT_LE(chosen, 1.15 * Run(options, "none").virtual_seconds) << profile;
+  }
+}
+
+// Who computes copies slows all others, which the step model knows nothing of and takes for
+// stragglers: what steps took decides.
+TEST_F(AutoTest, OnSharedProcessorsCopiesAreNotPaidFor) {
+  for (const double processors : {1.0, 2.0}) {
+    SimOptions options = Of("uniform-8", 400);
+    options.shared_processors = processors;
+    for (WorkerProfile& worker : options.cluster.workers) {
+      worker.device.samples_per_second *= 4;
+      worker.device.jitter = 0.3;
+      worker.device.tail_probability = 0.02;
+      worker.device.tail_factor = 8;
+    }
+    const SimResult chosen = Run(options, "auto");
+    const double none = Run(options, "none").virtual_seconds;
+    const double leases = Run(options, "adaptive").virtual_seconds;
+    EXPECT_LE(chosen.virtual_seconds, 1.15 * std::min(none, leases)) << processors;
+    EXPECT_GT(chosen.job.scheduler.trials, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace motley
