@@ -11,7 +11,6 @@ namespace motley {
 namespace {
 
 constexpr uint32_t kMaxBackoff = 6;  // Deadlines grow up to 2^6 times while a row is passed on.
-constexpr StepId kStepsBetweenProbes = 20;
 constexpr Duration kVerdictPatience = std::chrono::seconds(1);
 
 }  // namespace
@@ -59,8 +58,8 @@ Time CodedScheduler::AnswersDue() const {
   return due;
 }
 
-// A worker too slow for a share would never be measured again: now and then it gets the smallest
-// row as well, which shows its speed and delays nobody.
+// A worker too slow for a share would never be measured again: now and then, more rarely each time
+// it disappoints, it gets the smallest row as well, which shows its speed and delays nobody.
 void CodedScheduler::Probe() {
   if (options_.most_workers > 0) return;  // They are not too slow, but too many.
   RowId smallest = 0;
@@ -70,10 +69,15 @@ void CodedScheduler::Probe() {
     if (!open_.InHand(smallest) || rows[row].size() < rows[smallest].size()) smallest = row;
   }
   if (open_.rows() == 0 || !open_.InHand(smallest)) return;
+  habits_.resize(std::max<size_t>(habits_.size(), members_.size()));
   for (WorkerId id = 0; id < members_.size(); ++id) {
     const Worker& worker = members_[id];
+    uint32_t& pause = habits_[id].try_after;
+    if (!plan_.RowsOf(id).empty()) pause = LeaseHabits::kFirstTry;
     if (!worker.live || !worker.free || !plan_.RowsOf(id).empty()) continue;
-    if (step_ >= worker.assigned_in + kStepsBetweenProbes) Assign(id, smallest);
+    if (step_ < worker.assigned_in + pause) continue;
+    pause = std::min(2 * pause, LeaseHabits::kLastTry);
+    Assign(id, smallest);
   }
 }
 

@@ -121,5 +121,40 @@ TEST(CodedSpeeds, AGuessFarTooHighDoesNotStretchDeadlines) {
   }
 }
 
+// A worker that is too slow for any share, for `steps` steps: in which of them it was tried.
+std::vector<int> StepsTried(Script& script, const std::vector<double>& speeds, int steps) {
+  std::vector<int> tried;
+  for (int step = 1; step <= steps; ++step) {
+    for (const std::string& line : script.WholeStep(speeds)) {
+      if (line.starts_with("assign 2 ")) tried.push_back(step);
+    }
+  }
+  return tried;
+}
+
+TEST(CodedSpeeds, WhoIsTooSlowForAShareIsTriedMoreAndMoreRarely) {
+  Script script(Options(3, "none"));
+  script.Start({1000, 1000, 1});
+  const std::vector<int> tried = StepsTried(script, {1000, 1000, 1}, 400);
+  ASSERT_GE(tried.size(), 3u);
+  EXPECT_LE(tried.size(), 6u);
+  for (size_t i = 2; i < tried.size(); ++i) {
+    EXPECT_GT(tried[i] - tried[i - 1], tried[i - 1] - tried[i - 2]);
+  }
+}
+
+TEST(CodedSpeeds, WhoIsFastAgainGetsAShareAgain) {
+  Script script(Options(3, "none"));
+  script.Start({1000, 1000, 1});
+  StepsTried(script, {1000, 1000, 1}, 100);
+  ASSERT_EQ(script.Stats().workers[2].share, 0);
+  int steps = 0;
+  while (steps < 400 && script.Stats().workers[2].share < 0.2) {
+    script.WholeStep({1000, 1000, 1000});
+    ++steps;
+  }
+  EXPECT_LE(steps, 200);
+}
+
 }  // namespace
 }  // namespace motley
