@@ -86,6 +86,7 @@ class AutoScheduler final : public Scheduler {
   Time rest_until_{};          // Planning is to take a small part of the time.
 
   std::optional<CodeTrial> trial_;
+  Candidate before_trial_;
   std::vector<WorkerId> tried_with_;  // Who was there when it began.
   std::vector<std::string> why_;      // By contender: why it would be chosen.
   TrialRecord record_;

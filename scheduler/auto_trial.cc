@@ -71,9 +71,9 @@ bool AutoScheduler::TryPlain(std::vector<Command>& out) {
   if (std::exchange(tried_plain_, true)) return false;
   if (StepsLeft() < kTrialPart * kFirstSteps) return false;
   std::vector<Contender> contenders(2);
-  contenders[0].candidate = current_;
-  contenders[0].times = recent_;
-  contenders[1].candidate = kPlain;
+  contenders[0].candidate = kPlain;  // Undecided, it stays: where steps are short it costs less.
+  contenders[1].candidate = current_;
+  contenders[1].times = recent_;
   why_.assign(2, "");
   RunTrial(std::move(contenders), 1, out);
   return true;
@@ -146,6 +146,7 @@ bool AutoScheduler::BeginTrial(const PlanRound& round, const Ranking& ranking,
 
 void AutoScheduler::RunTrial(std::vector<Contender> contenders, uint32_t most_turns,
                              std::vector<Command>& out) {
+  before_trial_ = current_;
   tried_with_ = policy_->members().Candidates();
   trial_.emplace(std::move(contenders), most_turns, StepsLeft() / 2, MayLose());
   FollowTrial(out);
@@ -153,10 +154,9 @@ void AutoScheduler::RunTrial(std::vector<Contender> contenders, uint32_t most_tu
 
 void AutoScheduler::GoOnTrying(std::vector<Command>& out) {
   if (policy_->members().Candidates() != tried_with_) {  // What was measured was of others.
-    const Candidate before = trial_->contenders().front().candidate;
     lost_ += trial_->lost();
     trial_.reset();
-    if (current_ != before) ChangeTo(before);
+    if (current_ != before_trial_) ChangeTo(before_trial_);
     looked_ = policy_->step() + 1;
     look_after_ = kLookAfterChange;
     return;
@@ -200,7 +200,7 @@ void AutoScheduler::Conclude(std::vector<Command>& out) {
     }
   }
   looked_ = next;
-  const bool changed = current_ != trial.contenders().front().candidate;
+  const bool changed = current_ != before_trial_;
   if (changed) look_after_ = kFirstLook;
   if (!why.empty()) decided_ = true;  // Else nothing was planned yet.
   const bool told = !choices_.empty() && told_ == current_;

@@ -38,7 +38,8 @@ CodeTrial::CodeTrial(std::vector<Contender> contenders, uint32_t most_turns, uin
       steps_left_(most_steps),
       most_lost_(most_lost) {
   MOTLEY_ASSERT(!contenders_.empty() && most_turns > 0);
-  if (contenders_.front().times.count() >= kFewest) Next();  // It ran until now.
+  for (const Contender& one : contenders_) measured_.push_back(one.times.count() >= kFewest);
+  if (measured_.front()) Next();
   if (contenders_.size() == 1) over_ = true;
 }
 
@@ -93,10 +94,14 @@ void CodeTrial::Next() {
     now_ = 0;
     ++turn_;
     round = true;
-  } while (left > 0 && contenders_[now_].out);
+  } while (left > 0 && HasNoTurn(now_));
   over_ = left <= 1 || turn_ >= most_turns_ || steps_left_ == 0 || lost() > most_lost_ ||
           (round && AllAreAlike());
   if (!over_) Begin();
+}
+
+bool CodeTrial::HasNoTurn(size_t contender) const {
+  return contenders_[contender].out || (turn_ == 0 && measured_[contender]);
 }
 
 void CodeTrial::Begin() {

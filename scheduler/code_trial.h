@@ -31,7 +31,8 @@ struct Contender {
 
 class CodeTrial {
  public:
-  // The first is the one that runs, and stays unless another is better by more than chance. Ends
+  // The first stays unless another is better by more than chance. One that has times already, from
+  // just before, needs no first turn. Ends
   // after so many turns of each, and starts no turn after `most_steps` steps or when more than
   // `most_lost` is lost.
   CodeTrial(std::vector<Contender> contenders, uint32_t most_turns, uint64_t most_steps,
@@ -55,6 +56,7 @@ class CodeTrial {
   void Judge();
   void Next();
   void Begin();
+  bool HasNoTurn(size_t contender) const;
   bool AllAreAlike() const;
   size_t Best() const;
 
@@ -63,6 +65,7 @@ class CodeTrial {
   uint64_t steps_left_;
   const double most_lost_;
   double others_seconds_ = 0, others_steps_ = 0;
+  std::vector<bool> measured_;      // By contender, when the trial began.
   uint32_t turn_ = 0;               // Of everybody.
   size_t now_ = 0;                  // Who runs.
   uint32_t settling_ = 0;           // Its steps in this turn that did not count,

@@ -75,8 +75,10 @@ void CodedScheduler::Probe() {
     uint32_t& pause = habits_[id].try_after;
     if (!plan_.RowsOf(id).empty()) pause = LeaseHabits::kFirstTry;
     if (!worker.live || !worker.free || !plan_.RowsOf(id).empty()) continue;
-    if (step_ < worker.assigned_in + pause) continue;
-    pause = std::min(2 * pause, LeaseHabits::kLastTry);
+    // What it did last was not what was thought: that is looked into.
+    const bool surprise = worker.estimator.measurements() > 0 && !worker.estimator.settled();
+    if (step_ < worker.assigned_in + (surprise ? LeaseHabits::kFirstTry : pause)) continue;
+    if (!surprise) pause = std::min(2 * pause, LeaseHabits::kLastTry);
     Assign(id, smallest);
   }
 }

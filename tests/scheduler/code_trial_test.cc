@@ -98,6 +98,17 @@ TEST(CodeTrial, TheOneThatRunsStaysAmongEquals) {
   EXPECT_EQ(trial.winner().candidate, kCopies);
 }
 
+// Undecided, the first stays; and who ran until now need not run again to be compared.
+TEST(CodeTrial, WhoWasMeasuredJustBeforeNeedsNoFirstTurn) {
+  std::vector<Contender> contenders = Contenders({kPlain, kLeases});
+  for (int i = 0; i < 3; ++i) contenders[1].times.Add(1);
+  CodeTrial trial(contenders, 1, 1000, 1000);
+  const auto steps = RunAll(trial, [](const Candidate&, int) { return 1.01; });
+  EXPECT_EQ(steps.count("adaptive"), 0u);
+  EXPECT_EQ(steps.at("proportional"), 5);
+  EXPECT_EQ(trial.winner().candidate, kPlain);
+}
+
 // All steps grow longer meanwhile: the later ones of a candidate are no reason to leave it.
 TEST(CodeTrial, LoadThatGrowsMeetsAllOfThem) {
   CodeTrial trial(Contenders({kLeases, kPlain}), 6, 1000, 1000);
