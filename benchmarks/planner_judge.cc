@@ -101,9 +101,11 @@ Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, const Simu
     MOTLEY_RETURN_IF_ERROR(Run(made, {steps.skipped, steps.counted / kFewer}, seed, tried));
     least = std::min(least, tried.judged.seconds);
   }
-  // As --code auto: of the schemes that it may choose, the one that is planned to be fastest.
+  // Of the schemes that --code auto may choose, the one that is planned to be fastest. Answers of
+  // parts it would try first: what they take is not foreseen well enough.
   const auto choice = std::find_if(all.begin(), all.end(), [](const Tried& tried) {
-    return JobSchemeOf(tried.candidate.scheme) != nullptr;
+    const JobScheme* scheme = JobSchemeOf(tried.candidate.scheme);
+    return scheme != nullptr && !scheme->parts;
   });
   if (choice == all.end()) return Status::NotFound("auto has nothing to choose on this cluster");
   JudgedCase judged;

@@ -204,7 +204,6 @@ void AutoScheduler::Conclude(std::vector<Command>& out) {
   if (changed) look_after_ = kFirstLook;
   if (!why.empty()) decided_ = true;  // Else nothing was planned yet.
   const bool told = !choices_.empty() && told_ == current_;
-  if (!changed && !decided_) return;
   const std::string text = fmt::format("{} a step ({}){}{}", Milliseconds(measured), others,
                                        why.empty() ? "" : "; ", why);
   if (!told) return Tell(text, out);

@@ -120,7 +120,7 @@ class Training(ProgramTest):
         choices = result["choices"]
         self.assertGreaterEqual(len(choices), 1)
         self.assertEqual(choices[-1]["code"], result["code_at_end"])
-        self.assertRegex(done.stderr, r"code: \w+.*; predicted ")
+        self.assertRegex(done.stderr, r"code: \w+.* a step")
 
     def test_adaptive_is_no_gradient_code(self):
         done = self.run_program("codes", "--speeds", "1,1", "--code", "adaptive", expect=2)
