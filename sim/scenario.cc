@@ -393,8 +393,10 @@ bool PlanStayed(const SimResult& run) {
 bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
                      std::vector<std::string>& wrong) {
   const JobOptions& job = scenario.options.job;
+  const uint32_t rows =
+      job.most_workers > 0 ? std::min(job.workers, job.most_workers) : job.workers;
   const bool disjoint = job.code == "none" || job.code == "multi-message" ||
-                        (job.code == "repetition" && job.workers % (job.tolerate + 1) == 0);
+                        (job.code == "repetition" && rows % (job.tolerate + 1) == 0);
   if (!disjoint || job.shares != Shares::kEqual || !PlanStayed(result)) return false;
   // Of earlier lives only what was counted is known, not who was there from the start.
   const RandomFaults& faults = scenario.options.random_faults;
