@@ -67,7 +67,7 @@ Status CheckCode(const JobPlan& plan) {
   const auto form = BuildCode(plan.job.code, request);
   if (form.ok()) return Status::Ok();
   const std::string parts =
-      plan.job.code == "short" ? fmt::format(" `parts` {}", plan.job.parts) : "";
+      HasParts(plan.job.code) ? fmt::format(" `parts` {}", plan.job.parts) : "";
   return form.status().WithContext(
       fmt::format("`code` {} `tolerate` {}{}", plan.job.code, plan.job.tolerate, parts));
 }
@@ -152,10 +152,10 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   // Of auto it is a least: the default asks for nothing.
   const bool unasked = request.code == "auto" && request.open.tolerate;
   job.tolerate = request.code == "none" || unasked ? 0 : request.tolerate;
-  if (request.parts > 0 && request.code != "short") {
+  if (request.parts > 0 && !HasParts(request.code)) {
     return Status::InvalidArgument(
         fmt::format("`parts` {}: the answers of `code` {} are as long as gradients. Leave `parts` "
-                    "out, or use `code` short",
+                    "out, or use `code` short or partial-coded",
                     request.parts, request.code));
   }
   if (request.parts > 0) job.parts = request.parts;

@@ -145,7 +145,7 @@ std::string TrainJson(const TrainReport& report) {
     json["step_seconds"]["max_step"] = job.first_step + (slowest - job.step_seconds.begin());
   }
   if (plan.job.code == "approximate") json["approximate"] = ApproximateJson(job.approximate);
-  if (plan.job.code == "short") json["parts"] = plan.job.parts;
+  if (HasParts(plan.job.code)) json["parts"] = plan.job.parts;
   if (plan.job.code == "auto") json["choices"] = ChoicesJson(job.scheduler.choices);
   if (job.first_step > 0) json["resumed_from"] = job.first_step;
   if (plan.job.checkpoint.every > 0) {

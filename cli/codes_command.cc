@@ -27,7 +27,7 @@ std::vector<double> IdealLoads(std::span<const double> speeds, const CodeForm& f
   const double k = form.partitions;
   std::vector<double> loads(speeds.size(), 0);
   std::vector<bool> full(speeds.size(), false);
-  double left = k * (form.stragglers + form.parts);
+  double left = k * (form.stragglers + std::max(form.parts, form.kept_parts));
   for (bool again = true; again;) {
     again = false;
     double total = 0;
@@ -63,10 +63,10 @@ Result<CodeRequest> MakeRequest(const CodesFlags& flags) {
     return Status::InvalidArgument(fmt::format("at most {} workers", kMostWorkers));
   }
   request.stragglers = flags.code == "none" ? 0 : flags.tolerate;
-  if (flags.parts != 0 && flags.code != "short") {
+  if (flags.parts != 0 && !HasParts(flags.code)) {
     return Status::InvalidArgument(
         fmt::format("--parts {}: the answers of --code {} are as long as gradients. Leave --parts "
-                    "out, or use --code short",
+                    "out, or use --code short or partial-coded",
                     flags.parts, flags.code));
   }
   if (flags.parts != 0) request.parts = flags.parts;

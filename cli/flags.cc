@@ -22,7 +22,8 @@ std::string CodeList(bool coded_only) {
     if (code.coded || !coded_only) text += fmt::format("\n{:>12}: {}", code.name, code.summary);
   }
   text +=
-      "\nA code that tolerates s stragglers computes every sample s + 1 times, short s + m times. "
+      "\nA code that tolerates s stragglers computes every sample s + 1 times, short s + m times, "
+      "partial-coded m to s + m times. "
       "With none, work "
       "of lost workers is given to the others all the same, only later.";
   text += " multi-message stops computing copies as soon as one has come.";
@@ -58,8 +59,9 @@ void AddModelFlags(CLI::App* app, JobFlags& flags) {
 
 CLI::Option* AddParts(CLI::App* app, uint32_t& parts) {
   return app
-      ->add_option("--parts", parts,
-                   "With --code short: answers are 1/M as long as a gradient; default: 2")
+      ->add_option(
+          "--parts", parts,
+          "With --code short or partial-coded: answers are 1/M as long as a gradient; default: 2")
       ->type_name("M")
       ->transform(Within(1U, kMaxParts));
 }

@@ -16,6 +16,7 @@
 #include "cli/report.h"
 #include "cli/timeline.h"
 #include "cli/trace.h"
+#include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 #include "sim/sim_cluster.h"
@@ -155,7 +156,7 @@ std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds
   nlohmann::ordered_json json = {
       {"scheme", plan.job.code},
       {"tolerate", plan.job.tolerate},
-      {"parts", plan.job.code == "short" ? plan.job.parts : 1},
+      {"parts", HasParts(plan.job.code) ? plan.job.parts : 1},
       {"gradient_bytes", gradient_bytes},
       {"shares", plan.job.shares == Shares::kEqual ? "equal" : "proportional"},
       {"seeds", seeds},

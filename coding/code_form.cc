@@ -89,10 +89,14 @@ Status CheckRows(const CodeForm& form) {
 Status CheckC(const CodeForm& form) {
   std::vector<Complex> sums(form.partitions);
   for (uint32_t r = 0; r < form.accumulators; ++r) {
+    double of_row = 0;
+    for (uint32_t part = 0; part < form.parts; ++part) {
+      of_row = std::max(of_row, std::abs(form.V(r, part)));
+    }
     for (uint32_t part = 0; part < form.parts; ++part) {
       std::fill(sums.begin(), sums.end(), Complex(0));
       const Complex wanted = form.V(r, part);
-      double largest = std::abs(wanted);
+      double largest = of_row;
       for (RowId row = 0; row < form.workers; ++row) {
         const Complex c = form.C(r, row);
         if (c == Complex(0)) continue;
@@ -130,9 +134,15 @@ Status CheckNodes(const CodeForm& form) {
   return Status::Ok();
 }
 
-// Each row on s + 1 lists, and each partition in one row.
+// Each row on s + 1 lists, or s + l, and each partition in one row.
 Status CheckLists(const CodeForm& form) {
-  if (form.lists.empty()) return Status::Ok();
+  if (form.lists.empty() && form.kept_parts == 0) return Status::Ok();
+  if (form.lists.empty() || form.kept_parts > kMaxParts) {
+    return Status::InvalidArgument(
+        fmt::format("rows kept for answers in {} parts: it takes lists, and at most {} parts",
+                    form.kept_parts, kMaxParts));
+  }
+  const uint32_t wanted = form.stragglers + std::max(form.kept_parts, 1U);
   std::vector<uint32_t> copies(form.workers, 0);
   for (std::vector<RowId> list : form.lists) {
     std::sort(list.begin(), list.end());
@@ -145,9 +155,9 @@ Status CheckLists(const CodeForm& form) {
   size_t entries = 0;
   for (RowId row = 0; row < form.workers; ++row) {
     entries += form.rows[row].size();
-    if (copies[row] == form.stragglers + 1) continue;
-    return Status::InvalidArgument(fmt::format(
-        "row {} is on {} lists where {} stragglers are borne", row, copies[row], form.stragglers));
+    if (copies[row] == wanted) continue;
+    return Status::InvalidArgument(
+        fmt::format("row {} is on {} lists instead of {}", row, copies[row], wanted));
   }
   if (form.tiling() && entries == form.partitions) return Status::Ok();
   return Status::InvalidArgument("rows on lists overlap or are coded");

@@ -19,6 +19,9 @@
 // with a vector of its own that counts as soon as it is there. Rows then have disjoint supports,
 // and copies are one row on several lists: whoever has it first answers it.
 //
+// Kept rows. With kept_parts = l > 0 workers keep the sums of their rows, copies too. What they
+// answer is another form, with l parts, that follows from who has done what (partial_rows.h).
+//
 // Parts. With m > 1 gradients are cut into m parts (part_sums.h), an answer is as long as one of
 // them, y_i = sum_j sum_u B[i,j,u] g_j[part u], and C B[.,j,u] = V[.,u] for every partition j. The
 // server ends with part u = sum_r X[u,r] A_r, where X C = 0 on the missing rows and X V = I (Ye and
@@ -60,6 +63,7 @@ struct CodeForm {
   // By worker, its rows in the order in which it computes them; empty: row i is worker i's only
   // one.
   std::vector<std::vector<RowId>> lists;
+  uint32_t kept_parts = 0;  // l, with lists; 0: rows are answered.
 
   uint32_t parts = 1;  // m; 1 for the tiling form.
   // B[i,j,u] for u >= 1, entry by entry m - 1 of them; an entry's own coefficient is that of part
@@ -102,7 +106,8 @@ double DecodingResidual(const CodeForm& form, std::span<const Complex> a);
 // Fine when the form is what it claims: sizes, sorted rows, every partition on a row, field, and
 // C B = V for every partition within 1e-9 of the largest term; or every coefficient 1 without C. A
 // row may be empty (a worker too slow for one partition): nobody needs its answer. Lists: disjoint
-// rows without C, each on s + 1 of them, none twice on one. Otherwise kInvalidArgument.
+// rows without C, each on s + 1 of them (s + l, if they are kept), none twice on one. Otherwise
+// kInvalidArgument.
 Status Validate(const CodeForm& form);
 
 }  // namespace motley

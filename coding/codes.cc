@@ -12,6 +12,7 @@
 #include "coding/heterogeneous_code.h"
 #include "coding/multi_message_code.h"
 #include "coding/none_code.h"
+#include "coding/partial_coded_code.h"
 #include "coding/repetition_code.h"
 #include "coding/rs_code.h"
 #include "coding/short_code.h"
@@ -41,7 +42,7 @@ Status CheckRequest(std::string_view name, const CodeRequest& request) {
         fmt::format("{} partitions are too few for {} workers: at least one each",
                     request.partitions, workers));
   }
-  const uint64_t parts = name == "short" ? std::min(request.parts, kMaxParts) : 1;
+  const uint64_t parts = HasParts(name) ? std::min(request.parts, kMaxParts) : 1;
   const uint64_t coefficients = request.partitions * (request.stragglers + parts) * parts;
   if (coefficients > kMostCoefficients) {
     return Status::InvalidArgument(fmt::format(
@@ -76,13 +77,18 @@ const std::vector<GradientCode>& GradientCodes() {
        &BuildApproximateCode, true},
       {"short", "answers 1/m as long as a gradient, for s + m copies; for thin links (Ye and Abbe)",
        &BuildShortCode, true},
+      {"partial-coded",
+       "answers 1/m as long, weighted by who has done what of up to s + m copies (Ramamoorthy)",
+       &BuildPartialCodedCode, true},
   };
   return codes;
 }
 
+bool HasParts(std::string_view code) { return code == "short" || code == "partial-coded"; }
+
 uint32_t CopiesOf(std::string_view code, uint32_t stragglers, uint32_t parts) {
   if (code == "none") return 1;
-  return stragglers + (code == "short" ? parts : 1);
+  return stragglers + (HasParts(code) ? parts : 1);
 }
 
 Result<CodeForm> BuildCode(std::string_view name, const CodeRequest& request) {

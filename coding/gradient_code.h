@@ -19,7 +19,7 @@ struct CodeRequest {
   uint32_t partitions = 0;     // k, fixed by the job; at least one per worker.
   uint64_t seed = 0;           // For the codes that draw coefficients.
   uint32_t messages = 0;       // Per worker and step, of codes that send several; 0: their choice.
-  uint32_t parts = 2;  // m of "short": its answers are 1/m as long. Others have no use for it.
+  uint32_t parts = 2;          // m of codes with parts: answers are 1/m as long as a gradient.
 };
 
 struct GradientCode {
@@ -33,8 +33,11 @@ struct GradientCode {
 // Every code, in the order of --help.
 const std::vector<GradientCode>& GradientCodes();
 
-// How often each partition is computed when nothing is wrong: 1 without a code, s + m for "short",
-// s + 1 for the others.
+// Whether answers of the code are parts of gradients, so that CodeRequest::parts counts.
+bool HasParts(std::string_view code);
+
+// How often each partition is computed when nothing is wrong: 1 without a code, s + m for codes
+// with parts, s + 1 for the others. With lists of rows that is the most.
 uint32_t CopiesOf(std::string_view code, uint32_t stragglers, uint32_t parts);
 
 // Checks the request (speeds, 0 <= s < n, k >= n, k copies <= 2^28) and builds. kNotFound for an

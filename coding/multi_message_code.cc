@@ -17,30 +17,23 @@ namespace {
 constexpr uint32_t kMostMessages = 48;     // Of one worker, where s does not ask for more.
 constexpr uint32_t kMostStragglers = 255;  // Of which each costs every worker a message.
 
-uint32_t ChunkCount(const CodeRequest& request) {
+uint32_t ChunkCount(const CodeRequest& request, uint32_t copies, uint32_t most) {
   const auto workers = static_cast<double>(request.speeds.size());
-  const double copies = request.stragglers + 1.0;
   const double total = std::accumulate(request.speeds.begin(), request.speeds.end(), 0.0);
   const double fastest = *std::max_element(request.speeds.begin(), request.speeds.end());
   const uint32_t messages = request.messages > 0 ? request.messages : kMessagesPerWorker;
-  const double wanted = std::min<double>(workers * std::min(messages, kMostMessages),
-                                         kMostMessages * total / fastest);
+  const double wanted =
+      std::min<double>(workers * std::min(messages, most), most * total / fastest);
   const double chunks = std::max(workers, std::round(wanted / copies));
   return static_cast<uint32_t>(std::min<double>(chunks, request.partitions));
 }
 
 }  // namespace
 
-Result<CodeForm> BuildMultiMessageCode(const CodeRequest& request) {
-  if (request.stragglers > kMostStragglers) {
-    return Status::InvalidArgument(
-        fmt::format("code \"multi-message\" tolerates at most {} stragglers, not {}",
-                    kMostStragglers, request.stragglers));
-  }
-  const uint32_t copies = request.stragglers + 1;
-  const uint32_t chunks = ChunkCount(request);
-  const uint32_t most = std::min(chunks, std::max(kMostMessages, copies));
-  const std::vector<uint32_t> loads = Allocate(request.speeds, uint64_t{chunks} * copies, most);
+CodeForm ListChunks(const CodeRequest& request, uint32_t copies, uint32_t most) {
+  const uint32_t chunks = ChunkCount(request, copies, most);
+  const std::vector<uint32_t> loads =
+      Allocate(request.speeds, uint64_t{chunks} * copies, std::min(chunks, std::max(most, copies)));
   WorkLists lists;
   uint64_t next = 0;
   for (const uint32_t load : loads) {
@@ -50,7 +43,6 @@ Result<CodeForm> BuildMultiMessageCode(const CodeRequest& request) {
     next += load;
   }
   CodeForm form;
-  form.name = "multi-message";
   form.workers = chunks;
   form.partitions = request.partitions;
   form.stragglers = request.stragglers;
@@ -61,6 +53,17 @@ Result<CodeForm> BuildMultiMessageCode(const CodeRequest& request) {
   }
   form.lists = LeastCoveredFirst(lists, request.speeds);
   Finish(form);
+  return form;
+}
+
+Result<CodeForm> BuildMultiMessageCode(const CodeRequest& request) {
+  if (request.stragglers > kMostStragglers) {
+    return Status::InvalidArgument(
+        fmt::format("code \"multi-message\" tolerates at most {} stragglers, not {}",
+                    kMostStragglers, request.stragglers));
+  }
+  CodeForm form = ListChunks(request, request.stragglers + 1, kMostMessages);
+  form.name = "multi-message";
   return form;
 }
 

@@ -18,6 +18,10 @@ namespace motley {
 // would have to send more than eight times as many, and never fewer than workers.
 inline constexpr uint32_t kMessagesPerWorker = 6;
 
+// A CodeForm without a name: each chunk is a row on `copies` lists, of at most `most` chunks each
+// where that can be. The request has passed the checks of BuildCode.
+CodeForm ListChunks(const CodeRequest& request, uint32_t copies, uint32_t most);
+
 // A CodeForm with lists. kInvalidArgument for more stragglers than such lists can serve.
 Result<CodeForm> BuildMultiMessageCode(const CodeRequest& request);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coding/placement.h"
 
+#include <fmt/format.h>
+
 namespace motley {
 
 CodeForm EmptyForm(const char* name, const CodeRequest& request) {
@@ -11,6 +13,20 @@ CodeForm EmptyForm(const char* name, const CodeRequest& request) {
   form.stragglers = request.stragglers;
   form.rows.resize(form.workers);
   return form;
+}
+
+Status CheckParts(const CodeRequest& request) {
+  const size_t workers = request.speeds.size();
+  if (request.parts >= 1 && request.parts <= kMaxParts &&
+      uint64_t{request.stragglers} + request.parts <= workers) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(fmt::format(
+      "answers of 1/{} of a gradient (1/1 to 1/{} are possible) that bear {} stragglers need {} "
+      "copies of the data, and there are {} workers: cut gradients into fewer parts, tolerate "
+      "fewer stragglers, or take more workers",
+      request.parts, kMaxParts, request.stragglers, uint64_t{request.stragglers} + request.parts,
+      workers));
 }
 
 PartitionId GroupBegin(uint32_t group, uint32_t groups, uint32_t partitions) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/status.h"
 #include "coding/code_form.h"
 #include "coding/gradient_code.h"
 
@@ -12,6 +13,10 @@ namespace motley {
 
 // Sizes from the request, empty rows, no C.
 CodeForm EmptyForm(const char* name, const CodeRequest& request);
+
+// Of codes whose answers are 1/m of a gradient: kInvalidArgument, with what to change, unless
+// 1 <= m <= kMaxParts and there are s + m workers.
+Status CheckParts(const CodeRequest& request);
 
 // First partition of a group when k partitions are cut into `groups` runs of nearly equal length:
 // group j is [GroupBegin(j), GroupBegin(j + 1)).

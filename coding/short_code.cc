@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coding/short_code.h"
 
-#include <fmt/format.h>
-
 #include <Eigen/Dense>
 
 #include "coding/allocation.h"
@@ -17,20 +15,6 @@ using Matrix = Eigen::MatrixXcd;
 // t_u: the lower half of the parts from 0 up, the others up to d - 1.
 uint32_t PowerOfPart(const CodeForm& form, uint32_t part) {
   return part < (form.parts + 1) / 2 ? part : form.stragglers + part;
-}
-
-Status CheckParts(const CodeRequest& request) {
-  const size_t workers = request.speeds.size();
-  if (request.parts >= 1 && request.parts <= kMaxParts &&
-      uint64_t{request.stragglers} + request.parts <= workers) {
-    return Status::Ok();
-  }
-  return Status::InvalidArgument(fmt::format(
-      "answers of 1/{} of a gradient (1/1 to 1/{} are possible) that bear {} stragglers need {} "
-      "copies of the data, and there are {} workers: cut gradients into fewer parts, tolerate "
-      "fewer stragglers, or take more workers",
-      request.parts, kMaxParts, request.stragglers, uint64_t{request.stragglers} + request.parts,
-      workers));
 }
 
 // C, V, and the nodes where they tell all.

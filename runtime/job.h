@@ -51,7 +51,7 @@ struct JobOptions {
   // With code "approximate" only, as of SchedulerOptions.
   uint32_t quorum = 0;
   Duration step_deadline{};
-  uint32_t parts = 2;  // Of the code "short": its answers are 1/parts as long as a gradient.
+  uint32_t parts = 2;  // Of codes with parts: answers are 1/parts as long as a gradient.
   Shares shares = Shares::kProportional;
   uint64_t seed = 7;
   // Not 0. Random and never used twice, whatever the seed: it tells this job's frames from those of

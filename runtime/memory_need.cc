@@ -36,6 +36,8 @@ uint64_t SumVectors(const JobOptions& options) {
   if (options.code == "adaptive") return options.workers;  // A vector of each may be arriving.
   // Every row is kept until the step ends, and an audit weighs the parts of its sum.
   if (options.code == "approximate") return uint64_t{options.workers} + 1;
+  // As many sums as parts, and half of one beside them.
+  if (options.code == "partial-coded") return 2;
   // Accumulators of a part's length, and half of one.
   if (options.code == "short") {
     const uint64_t half_parts = 2 * std::max<uint64_t>(options.parts, 1);

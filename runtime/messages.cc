@@ -94,6 +94,13 @@ RowRuns RunsOf(const CodeForm& form, RowId row) {
 
 Result<std::vector<PartitionTerm>> TermsOf(const wire::AssignT& assign, uint32_t partitions) {
   const size_t others = size_t{assign.parts} - 1;
+  if (assign.keep && (assign.parts != 1 || assign.terms.size() != 1 || assign.terms[0].re() != 1 ||
+                      assign.terms[0].im() != 0)) {
+    return Status::DataError(
+        fmt::format("the server wants {} terms in {} parts kept: only a plain sum over one run of "
+                    "partitions can be",
+                    assign.terms.size(), assign.parts));
+  }
   if (assign.parts < 1 || assign.parts > kMaxParts ||
       assign.other_parts.size() != others * assign.terms.size()) {
     return Status::DataError(

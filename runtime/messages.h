@@ -50,7 +50,7 @@ struct RowRuns {
 };
 RowRuns RunsOf(const CodeForm& form, RowId row);
 // The same runs for a trainer. kDataError unless they ascend within `partitions` partitions, there
-// are as many coefficients as parts, and these are finite.
+// are as many coefficients as parts, these are finite, and what is to be kept is one plain run.
 Result<std::vector<PartitionTerm>> TermsOf(const wire::AssignT& assign, uint32_t partitions);
 
 }  // namespace motley

@@ -32,14 +32,7 @@ RowCollector::RowCollector(uint32_t workers, size_t length, size_t slice_length,
 RowCollector::~RowCollector() = default;
 
 void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form) {
-  if (decoder_ == nullptr) {
-    decoder_ = std::make_unique<StreamDecoder>(*form, length_, cut_.length, parallel_,
-                                               DecodeLimits{.keep_rows = keep_rows_});
-    decoder_->SetHome(home_);
-  } else {
-    decoder_->Reset(*form);
-  }
-  cut_.total = decoder_->answer_length();
+  if (form->kept_parts == 0) OpenDecoder(form);
   if (form_ != form) messages_.assign(form->rows.size(), {});
   form_ = std::move(form);
   row_done_.assign(form_->workers, false);
@@ -47,6 +40,18 @@ void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form) {
   ++attempt_;
   open_ = true;
   decodable_ = false;
+}
+
+void RowCollector::OpenDecoder(const std::shared_ptr<const CodeForm>& form) {
+  if (decoder_ == nullptr) {
+    decoder_ = std::make_unique<StreamDecoder>(*form, length_, cut_.length, parallel_,
+                                               DecodeLimits{.keep_rows = keep_rows_});
+    decoder_->SetHome(home_);
+  } else {
+    decoder_->Reset(*form);
+  }
+  decoded_ = form;
+  cut_.total = decoder_->answer_length();
 }
 
 Status RowCollector::Close(std::span<float> sum) {
@@ -69,6 +74,7 @@ wire::AssignT& RowCollector::MessageOf(RowId row) {
   message.complex_packed = form_->field == Field::kComplexPacked;
   message.terms = std::move(runs.terms);
   message.parts = form_->parts;
+  message.keep = Keeping();
   message.other_parts = std::move(runs.other_parts);
   return message;
 }
@@ -76,7 +82,7 @@ wire::AssignT& RowCollector::MessageOf(RowId row) {
 double RowCollector::amplification() const { return decoder_->amplification(); }
 
 std::vector<RowId> RowCollector::RowsToReplace(const std::vector<bool>& absent) const {
-  if (!open_) return {};
+  if (!open_ || Keeping()) return {};
   return decoder_->RowsToReplace(absent);
 }
 
@@ -123,6 +129,12 @@ Result<bool> RowCollector::Begin(WorkerId worker, const Header& header, bool fen
     return false;
   }
   if (assignment->settled) return false;
+  if (Keeping()) {
+    return Refuse(worker, assignment,
+                  Status::DataError(fmt::format("an answer for row {} of step {}, which was to be "
+                                                "kept",
+                                                header.row_id, header.step)));
+  }
   Result<size_t> slice = SliceOf(cut_, header);
   Status fine = slice.ok() ? CheckNorm(header.norm) : slice.status();
   if (fine.ok() && header.version != header.step) {
@@ -156,8 +168,7 @@ Status RowCollector::Finish(WorkerId worker, std::vector<float>& values) {
     assignment.added |= decoder_->spoiled();
     if (!added.ok()) return Refuse(worker, &assignment, std::move(added));
   } else if (!std::exchange(assignment.settled, true)) {
-    events.push_back(
-        RowLate{worker, assignment.step, assignment.row});  // The step ended meanwhile.
+    events.push_back(Late(worker, assignment));  // The step ended meanwhile.
   }
   RaiseAll(events);  // May change everything here.
   events.clear();
@@ -207,34 +218,43 @@ bool RowCollector::End(WorkerId worker, const wire::PullT& pull) {
   seat.assignments.pop_front();
   if (front.settled) return true;
   const bool live = Counts(front) && !row_done_[front.row];
-  if (live && !front.cancelled) {
+  if (live && Keeping() && pull.finished) {
+    raise_(RowArrived{worker, front.step, front.row});
+  } else if (live && !front.cancelled) {
     // What did come is right and stays in the sums: somebody else's answer completes it.
     raise_(RowRejected{
         worker, front.step, front.row, false,
         Status::DataError(fmt::format("{} of {} slices came{}", front.seen_count, cut_.count(),
                                       pull.finished ? "" : ", and then the worker gave it up"))});
   } else if (pull.finished) {
-    raise_(RowLate{worker, front.step, front.row});
+    raise_(Late(worker, front));
   }
   return true;
+}
+
+// About a row of the open step, it would be taken for what that row is by now.
+Event RowCollector::Late(WorkerId worker, const Assignment& assignment) const {
+  if (open_ && assignment.step == step_ && assignment.attempt != attempt_) {
+    return WorkerProgress{worker, 0, Duration::zero()};
+  }
+  return RowLate{worker, assignment.step, assignment.row};
 }
 
 // Counted once per row, however many of its slices come.
 void RowCollector::CountLate(WorkerId worker, const Header& header, Assignment* assignment) {
   if (assignment != nullptr) {
-    if (std::exchange(assignment->settled, true)) return;
-  } else {
-    Seat& seat = seats_[worker];
-    if (seat.stale_counted && seat.stale_step == header.step && seat.stale_row == header.row_id) {
-      return;
-    }
-    seat.stale_counted = true;
-    seat.stale_step = header.step;
-    seat.stale_row = header.row_id;
-    // Said of the open step, it would be taken for this life's own answer.
-    if (open_ && header.step == step_) return;
+    if (!std::exchange(assignment->settled, true)) raise_(Late(worker, *assignment));
+    return;
   }
-  raise_(RowLate{worker, header.step, header.row_id});
+  Seat& seat = seats_[worker];
+  if (seat.stale_counted && seat.stale_step == header.step && seat.stale_row == header.row_id) {
+    return;
+  }
+  seat.stale_counted = true;
+  seat.stale_step = header.step;
+  seat.stale_row = header.row_id;
+  // Said of the open step, it would be taken for this life's own answer.
+  if (!open_ || header.step != step_) raise_(RowLate{worker, header.step, header.row_id});
 }
 
 // A slice of the open step, or of one to come, that is not the worker's next answer.

@@ -3,6 +3,9 @@
 // row is complete and a step decodable. Everything about fencing is here: an answer counts only for
 // the (job, incarnation, step, attempt, row) that it was assigned for. Loop thread only.
 //
+// Rows that workers keep (CodeForm::kept_parts) have arrived, from each of them, with a Pull that
+// says so; nothing is decoded before the step is opened again with the code of the answers.
+//
 // A worker answers its assignments in order, and ends each with exactly one Pull that follows its
 // slices on the wire. So the oldest open assignment of a worker tells what its next slice is about,
 // also when a step was restarted and the same row means something else.
@@ -97,9 +100,12 @@ class RowCollector {
     bool stale_counted = false;
   };
 
+  bool Keeping() const { return form_->kept_parts > 0; }
+  void OpenDecoder(const std::shared_ptr<const CodeForm>& form);
   Assignment* Current(WorkerId worker, const Header& header);
   bool Counts(const Assignment& assignment) const;
   void CountLate(WorkerId worker, const Header& header, Assignment* assignment);
+  Event Late(WorkerId worker, const Assignment& assignment) const;
   Status Refuse(WorkerId worker, Assignment* assignment, Status why);
   Status Misplaced(WorkerId worker, const Header& header);
   Status Add(WorkerId worker, std::vector<float>& values, std::vector<Event>& events);
@@ -117,7 +123,8 @@ class RowCollector {
   std::vector<std::vector<float>> spare_;
   std::vector<Event> events_;  // Room for the next.
   std::shared_ptr<const CodeForm> form_;
-  std::vector<wire::AssignT> messages_;  // By row of form_; without terms: not worked out yet.
+  std::vector<wire::AssignT> messages_;      // By row of form_; without terms: not worked out yet.
+  std::shared_ptr<const CodeForm> decoded_;  // The decoder's form.
   std::unique_ptr<StreamDecoder> decoder_;
   std::vector<bool> row_done_;
   StepId step_ = 0;

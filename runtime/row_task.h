@@ -20,6 +20,7 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
     RowId row = 0;
     std::vector<PartitionTerm> terms;
     uint32_t parts = 1;  // Of each term.
+    bool keep = false;   // Not sent: a plain sum over one run, kept for rows about it.
   };
   struct Hooks {
     std::function<void()> progress;    // More is done, and there is more to do.

@@ -30,7 +30,8 @@ WorkDesk::WorkDesk(Env env, Parts parts, std::function<void(const Status&)> fail
       failed_(std::move(failed)),
       outbox_(env.transport, parts_.peer, VectorLength(parts_.shop->trainer->parameter_count()),
               parts_.slice_length, [this] { Advance(); }),
-      leases_(env, parts_, outbox_, [this](const Status& status) { failed_(status); }) {}
+      leases_(env, parts_, outbox_, [this](const Status& status) { failed_(status); }),
+      kept_(parts_.shop->trainer->parameter_count(), env.device.info().memory_bytes) {}
 
 WorkDesk::~WorkDesk() {
   if (running_) running_->Abandon();
@@ -79,11 +80,16 @@ void WorkDesk::CancelRow(StepId step, RowId row) {
 }
 
 void WorkDesk::Advance() {
-  while (!stopped_ && !running_ && !queue_.empty()) {
+  while (!stopped_ && !running_ && !adding_ && !queue_.empty()) {
     const Queued& next = queue_.front();
     if (next.cancelled) {
       SendPull(next.row, nullptr, false);
       queue_.pop_front();
+      continue;
+    }
+    if (next.row.keep) {
+      if (!Ready(next.row)) break;
+      if (const Status begun = BeginKept(); !begun.ok()) return failed_(begun);
       continue;
     }
     Answer* answer = outbox_.Free();
@@ -112,17 +118,53 @@ bool WorkDesk::Ready(const RowTask::Row& row) {
 
 void WorkDesk::Begin(Answer& answer) {
   RowTask::Row& row = queue_.front().row;
-  ParameterCopy parameters = parts_.parameters.Get(row.version);
   answer.computing = true;
   answer.step = row.step;
   answer.row = row.row;
+  shares_ = kept_.TakeFrom(row);
+  Run(answer.sum, [this, &answer](const Status& status) { OnDone(answer, status); });
+}
+
+void WorkDesk::Run(const std::shared_ptr<std::vector<float>>& sum,
+                   std::function<void(Status)> done) {
+  RowTask::Row& row = queue_.front().row;
+  ParameterCopy parameters = parts_.parameters.Get(row.version);
   last_word_ = env_.loop.Now();
   // Its terms go; step, version and number stay.
   running_ = std::make_shared<RowTask>(env_.loop, parts_.shop, std::move(row),
-                                       std::move(parameters), answer.sum, std::move(room_));
+                                       std::move(parameters), sum, std::move(room_));
   // Abandoned before this object goes, so no guard is needed.
-  running_->Run({[this] { OnProgress(); },
-                 [this, &answer](const Status& status) { OnDone(answer, status); }});
+  running_->Run({[this] { OnProgress(); }, std::move(done)});
+}
+
+// After a restart of the step it may be there already.
+Status WorkDesk::BeginKept() {
+  const RowTask::Row& row = queue_.front().row;
+  const PartitionId begin = row.terms[0].begin;
+  const PartitionId end = row.terms[0].end;
+  if (kept_.Has(row.version, begin, end)) {
+    SendPull(row, nullptr, true);
+    queue_.pop_front();
+    return Status::Ok();
+  }
+  MOTLEY_ASSIGN_OR_RETURN(const KeptSums::Sum room, kept_.Room(row.version));
+  Run(room, [this, begin, end](const Status& status) { OnKept(begin, end, status); });
+  return Status::Ok();
+}
+
+void WorkDesk::OnKept(PartitionId begin, PartitionId end, const Status& status) {
+  const std::shared_ptr<RowTask> task = std::exchange(running_, nullptr);
+  room_ = task->TakeRoom();
+  const bool cancelled = status.code() == StatusCode::kCancelled;
+  queue_.pop_front();
+  if (!status.ok() && !cancelled) return failed_(status);  // May destroy this.
+  if (status.ok()) {
+    kept_.Keep(begin, end, task->sum());
+  } else {
+    kept_.GiveBack(task->sum());
+  }
+  SendPull(task->row(), task.get(), status.ok());
+  Advance();
 }
 
 void WorkDesk::OnProgress() {
@@ -140,12 +182,24 @@ void WorkDesk::OnProgress() {
 void WorkDesk::OnDone(Answer& answer, const Status& status) {
   const std::shared_ptr<RowTask> task = std::exchange(running_, nullptr);
   room_ = task->TakeRoom();
+  std::vector<KeptSums::Share> shares = std::exchange(shares_, {});
+  if (!status.ok() || shares.empty() || queue_.front().cancelled) {
+    return EndRow(answer, *task, status);
+  }
+  adding_ = true;
+  KeptSums::Add(env_.device, std::move(shares), answer.sum, alive_.Guard([this, &answer, task] {
+    adding_ = false;
+    if (!stopped_) EndRow(answer, *task, Status::Ok());
+  }));
+}
+
+void WorkDesk::EndRow(Answer& answer, const RowTask& task, const Status& status) {
   answer.computing = false;
   const bool cancelled = queue_.front().cancelled || status.code() == StatusCode::kCancelled;
   queue_.pop_front();
   if (!status.ok() && !cancelled) return failed_(status);  // May destroy this.
-  if (!cancelled) Send(answer, task->row());
-  SendPull(task->row(), task.get(), !cancelled);
+  if (!cancelled) Send(answer, task.row());
+  SendPull(task.row(), &task, !cancelled);
   Advance();
 }
 

@@ -3,7 +3,8 @@
 // the answers. Loop thread only.
 //
 // Every assignment ends with exactly one Pull, in order, behind its slices (both are bulk): the
-// server tells by it which slices belong to what. Leases are worked off by a LeaseDesk.
+// server tells by it which slices belong to what. Rows that are to be kept end with it alone, and
+// rows about the same partitions are put together from them. Leases are worked off by a LeaseDesk.
 #pragma once
 
 #include <deque>
@@ -11,6 +12,8 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/alive.h"
+#include "runtime/kept_sums.h"
 #include "runtime/lease_desk.h"
 #include "runtime/outbox.h"
 #include "runtime/row_task.h"
@@ -51,8 +54,12 @@ class WorkDesk {
 
   bool Ready(const RowTask::Row& row);
   void Begin(Answer& answer);
+  Status BeginKept();
+  void OnKept(PartitionId begin, PartitionId end, const Status& status);
+  void Run(const std::shared_ptr<std::vector<float>>& sum, std::function<void(Status)> done);
   void OnProgress();
   void OnDone(Answer& answer, const Status& status);
+  void EndRow(Answer& answer, const RowTask& task, const Status& status);
   void Send(Answer& answer, const RowTask::Row& row);
   void SendPull(const RowTask::Row& row, const RowTask* task, bool finished);
 
@@ -66,8 +73,12 @@ class WorkDesk {
   std::vector<PartitionTerm> held_;
   std::shared_ptr<RowTask> running_;
   std::vector<PartitionTerm> room_;  // For the next one's pieces.
+  KeptSums kept_;
+  std::vector<KeptSums::Share> shares_;  // Of the row that is running, to be added when it is done,
+  bool adding_ = false;                  // which is being done.
   bool stopped_ = false;
   Time last_word_{};  // Progress of the running row was told, or it began.
+  Alive alive_;
 };
 
 }  // namespace motley

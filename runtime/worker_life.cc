@@ -234,8 +234,8 @@ void WorkerLife::OnAssign(const wire::AssignT& assign) {
   const auto partitions = static_cast<uint32_t>(shop_->schedule.partition_sizes().size());
   auto terms = TermsOf(assign, partitions);
   if (!terms.ok()) return Fail(terms.status());
-  Status fine = desk_->Assign(
-      {assign.step, assign.version, assign.row, std::move(terms).value(), assign.parts});
+  Status fine = desk_->Assign({assign.step, assign.version, assign.row, std::move(terms).value(),
+                               assign.parts, assign.keep});
   if (!fine.ok()) Fail(std::move(fine));
 }
 

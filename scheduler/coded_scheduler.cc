@@ -12,6 +12,7 @@
 namespace motley {
 namespace {
 
+constexpr size_t kAnswersRemembered = 64;
 constexpr double kMuchFaster = 1.5;  // Than one that takes part: it is worth sending it the data.
 
 }  // namespace
@@ -19,7 +20,8 @@ constexpr double kMuchFaster = 1.5;  // Than one that takes part: it is worth se
 CodedScheduler::CodedScheduler(SchedulerOptions options, RowsToReplace rows_to_replace)
     : BulkSynchronous(std::move(options)),
       rows_to_replace_(std::move(rows_to_replace)),
-      early_(options_) {}
+      early_(options_),
+      answer_seconds_(kAnswersRemembered) {}
 
 void CodedScheduler::OnOther(const Event& event) {
   std::visit(
@@ -85,8 +87,9 @@ std::vector<double> CodedScheduler::Speeds(const std::vector<WorkerId>& ids, dou
                          options_.batch);
 }
 
-// Which partition is which does not matter to a code.
+// Which partition is which does not matter to a code; what is kept are runs of neighbours.
 void CodedScheduler::KeepPlaces(Plan& plan) const {
+  if (plan.code->kept_parts > 0) return;
   std::vector<const std::vector<bool>*> held;
   for (const WorkerId id : plan.members) held.push_back(&members_[id].holds);
   plan.code = std::make_shared<const CodeForm>(RelabelToHeld(*plan.code, held));

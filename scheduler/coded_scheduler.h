@@ -7,11 +7,17 @@
 // the step opens. Rows whose workers are all overdue or gone are given to whoever is free next, the
 // first answer wins and the others drop the row, and the step is late but never given up while a
 // worker lives.
+//
+// Where rows are kept (CodeForm::kept_parts) a step has two halves. First everybody works off its
+// list, and a row counts as arrived when those who have done it solve for it. Once all rows have,
+// or none is in good hands any more, the step is opened anew with the code of the answers, whose
+// rows are then assigned, awaited and replaced like any others (coded_kept.cc).
 #pragma once
 
 #include <optional>
 #include <vector>
 
+#include "coding/partial_rows.h"
 #include "scheduler/bulk_synchronous.h"
 #include "scheduler/deadline.h"
 #include "scheduler/early_end.h"
@@ -66,7 +72,7 @@ class CodedScheduler final : public BulkSynchronous {
   void AssignOwn(WorkerId worker);
   void Assign(WorkerId worker, RowId row, bool as_planned = false);
   bool IsToDo(WorkerId worker, RowId row) const {
-    return !open_.Arrived(row) && !open_.Pending(worker, row);
+    return !open_.Arrived(row) && !open_.Pending(worker, row) && !Kept(worker, row);
   }
   std::vector<RowId> OwnToDo(WorkerId worker) const;
   void ReplaceAbsent() override;
@@ -78,6 +84,21 @@ class CodedScheduler final : public BulkSynchronous {
   void CountLate(const Assignment& assignment, bool bound_speed);
   void VoidWork(WorkerId worker) override;
   void Place(WorkerId worker, RowId row, Assignment& assignment);
+  double SamplesToCompute(WorkerId worker, RowId row) const;
+  double ExpectedSeconds(const Assignment& assignment) const;
+
+  // Kept rows (coded_kept.cc).
+  const Plan& Work() const { return answers_ ? *answers_ : plan_; }  // Of the open step.
+  bool Keeping() const { return !answers_ && plan_.code != nullptr && plan_.code->kept_parts > 0; }
+  std::optional<WorkerId> OwnerOf(WorkerId worker) const;
+  bool Kept(WorkerId worker, RowId row) const;
+  size_t PartitionsNotKept(WorkerId worker, RowId answer) const;
+  void RowKept(const RowArrived& event);
+  void ForgetKept(WorkerId worker);
+  void HandOutKept();
+  void AskWhenEnough();
+  void AskForAnswers();
+  void AnswerCame(const Assignment& done);
   uint32_t MissingPartitions(WorkerId worker, RowId row, const Plan& plan) const;
 
   RowsToReplace rows_to_replace_;
@@ -100,6 +121,11 @@ class CodedScheduler final : public BulkSynchronous {
   bool recheck_ = false;  // Rows are absent since the step opened; judge them at the next tick.
   bool starved_ = false;  // A row must be replaced and nobody was free.
   Time verdict_due_ = kNever;  // Everything arrived; by then it should have decoded.
+
+  PartialRows kept_;             // Of the open step, by member of the plan.
+  std::optional<Plan> answers_;  // Of what they have done, once they are asked.
+  DeadlineModel answer_deadlines_;
+  RobustWindow answer_seconds_;  // That answers took beside computing.
 };
 
 }  // namespace motley

@@ -21,6 +21,8 @@ bool CodedScheduler::Open(StepId step, RowId row) const {
 
 void CodedScheduler::OpenStepNow() {
   verdict_due_ = kNever;
+  answers_.reset();
+  if (plan_.code->kept_parts > 0) kept_.Open(plan_.code);
   open_.Open(step_, *plan_.code);
   early_.Open(plan_.code, now_);
   Do(OpenStep{step_, plan_.code});
@@ -87,7 +89,7 @@ void CodedScheduler::Probe() {
 std::vector<RowId> CodedScheduler::OwnToDo(WorkerId worker) const {
   std::vector<RowId> rows;
   if (RejectedInStep(worker)) return rows;
-  for (const RowId row : plan_.RowsOf(worker)) {
+  for (const RowId row : Work().RowsOf(worker)) {
     if (IsToDo(worker, row)) rows.push_back(row);
   }
   return rows;
@@ -95,7 +97,7 @@ std::vector<RowId> CodedScheduler::OwnToDo(WorkerId worker) const {
 
 void CodedScheduler::AssignOwn(WorkerId worker) {
   if (RejectedInStep(worker)) return;
-  for (const RowId row : plan_.RowsOf(worker)) {
+  for (const RowId row : Work().RowsOf(worker)) {
     if (IsToDo(worker, row)) Assign(worker, row, true);
   }
 }
@@ -103,12 +105,14 @@ void CodedScheduler::AssignOwn(WorkerId worker) {
 // What it lacks of the row.
 void CodedScheduler::Place(WorkerId id, RowId row, Assignment& assignment) {
   placed_.resize(members_.size());
-  Placed& placed = placed_[id];
-  if (placed.plan == plan_number_ && placed.row == row) return;
-  placed = {plan_number_, row};
+  if (!answers_) {  // Whose rows have the same numbers.
+    Placed& placed = placed_[id];
+    if (placed.plan == plan_number_ && placed.row == row) return;
+    placed = {plan_number_, row};
+  }
   Worker& worker = members_[id];
   PlacePartitions place{id, {}};
-  for (const CodeEntry& entry : plan_.code->rows[row]) {
+  for (const CodeEntry& entry : Work().code->rows[row]) {
     if (worker.holds[entry.partition]) continue;
     worker.holds[entry.partition] = true;
     place.partitions.push_back(entry.partition);
@@ -124,20 +128,18 @@ void CodedScheduler::Assign(WorkerId id, RowId row, bool as_planned) {
   assignment.worker = id;
   assignment.row = row;
   assignment.assigned = now_;
-  assignment.copy = as_planned && plan_.SeveralRows();
+  assignment.copy = as_planned && Work().SeveralRows();
   Place(id, row, assignment);
-  assignment.own_samples =
-      static_cast<double>(plan_.code->rows[row].size()) * options_.batch / options_.partitions;
+  assignment.own_samples = SamplesToCompute(id, row);
   assignment.samples = assignment.own_samples;
   if (const Assignment* before = open_.LastOf(id); before != nullptr) {
     assignment.placed += before->placed;
     assignment.samples += before->samples;
   }
-  // What was measured, not the bound: waiting longer for one that answers nothing gains nothing.
-  const double speed = worker.estimator.samples_per_second();
-  assignment.expected_seconds = speed > 0 ? assignment.samples / speed : 0;
+  assignment.expected_seconds = ExpectedSeconds(assignment);
   assignment.guessed = !worker.estimator.settled();
-  worker.patience = deadlines_.Limit(assignment.expected_seconds, assignment.placed) *
+  const DeadlineModel& deadlines = answers_ ? answer_deadlines_ : deadlines_;
+  worker.patience = deadlines.Limit(assignment.expected_seconds, assignment.placed) *
                     (1 << std::min(open_.Attempts(row), kMaxBackoff));
   worker.waiting_since = now_;
   worker.free = false;
@@ -147,6 +149,19 @@ void CodedScheduler::Assign(WorkerId id, RowId row, bool as_planned) {
   open_.OwnerGone(row);  // Whoever was awaited, somebody has it now.
   open_.Add(assignment);
   Do(AssignRow{id, step_, row});
+}
+
+double CodedScheduler::SamplesToCompute(WorkerId worker, RowId row) const {
+  const double each = static_cast<double>(options_.batch) / options_.partitions;
+  if (!answers_) return static_cast<double>(plan_.code->rows[row].size()) * each;
+  return static_cast<double>(PartitionsNotKept(worker, row)) * each;
+}
+
+double CodedScheduler::ExpectedSeconds(const Assignment& assignment) const {
+  // What was measured, not the bound: waiting longer for one that answers nothing gains nothing.
+  const double speed = members_[assignment.worker].estimator.samples_per_second();
+  const double compute = speed > 0 ? assignment.samples / speed : 0;
+  return answers_ ? compute + answer_seconds_.Limit(0) : compute;
 }
 
 // A worker is free while a step is open: its own rows first, unless those are in good hands and
@@ -187,6 +202,10 @@ void CodedScheduler::Spoke(WorkerId id) {
 void CodedScheduler::ReplaceAbsent() {
   starved_ = false;
   recheck_ = false;
+  if (Keeping()) {
+    HandOutKept();
+    return AskWhenEnough();
+  }
   // Where a step can do without rows, nobody computes another's; but it cannot do without any.
   if (GoOnWithout() || (early_.wanted() && (early_.any() || !open_.NothingInHand()))) return;
   const std::vector<bool> absent = open_.Absent();
@@ -205,7 +224,7 @@ void CodedScheduler::ReplaceAbsent() {
       starved_ = true;
       continue;
     }
-    const auto own = plan_.RowsOf(*helper);
+    const auto own = Work().RowsOf(*helper);
     const bool owner = std::find(own.begin(), own.end(), row) != own.end();
     if (open_.Attempts(row) > 0 || !owner) ++totals_.rows_reassigned;
     Assign(*helper, row);
@@ -224,8 +243,8 @@ std::optional<WorkerId> CodedScheduler::PickHelper(RowId row) const {
       best = id;
       continue;
     }
-    const uint32_t missing = MissingPartitions(id, row, plan_);
-    const uint32_t best_missing = MissingPartitions(*best, row, plan_);
+    const uint32_t missing = MissingPartitions(id, row, Work());
+    const uint32_t best_missing = MissingPartitions(*best, row, Work());
     const bool faster = worker.speed() > members_[*best].speed();
     if (missing < best_missing || (missing == best_missing && faster)) best = id;
   }
@@ -243,12 +262,16 @@ uint32_t CodedScheduler::MissingPartitions(WorkerId worker, RowId row, const Pla
 void CodedScheduler::On(const RowArrived& event) {
   if (!members_.Live(event.worker)) return;
   Hear(event.worker);
-  if (!Open(event.step, event.row) || open_.Arrived(event.row)) return;
+  if (!Open(event.step, event.row)) return;
+  if (Keeping()) return RowKept(event);
+  if (open_.Arrived(event.row)) return;
   ++members_[event.worker].stats.steps_in_time;
   open_.MarkArrived(event.row);
   // Against a wrong guess, the answer says nothing about answers to come; transfers it does show.
   const auto done = open_.Take(event.worker, event.row);
-  if (done && (!done->guessed || done->placed > 0)) {
+  if (done && answers_) {
+    AnswerCame(*done);
+  } else if (done && (!done->guessed || done->placed > 0)) {
     deadlines_.AddArrival(now_ - done->assigned, done->expected_seconds, done->placed);
   }
   answered_.resize(members_.size());
@@ -263,7 +286,7 @@ void CodedScheduler::On(const RowArrived& event) {
 }
 
 void CodedScheduler::Drop(const Assignment& assignment) {
-  if (!plan_.SeveralRows()) {
+  if (!Work().SeveralRows()) {
     CountLate(assignment, true);
     return Cancel(assignment.worker);
   }
@@ -315,8 +338,10 @@ void CodedScheduler::CountLate(const Assignment& assignment, bool bound_speed) {
   Worker& worker = members_[assignment.worker];
   ++worker.stats.late;
   const double elapsed = ToSeconds(now_ - assignment.assigned);
-  // It has not finished, so it is no faster than this; its next measurement says more.
-  if (!bound_speed || !assignment.overdue || assignment.placed > 0 || elapsed <= 0) return;
+  // It has not finished, so it is no faster than this; its next measurement says more. Answers of
+  // what is kept say nothing of computing.
+  if (!bound_speed || answers_ || !assignment.overdue || assignment.placed > 0 || elapsed <= 0)
+    return;
   worker.speed_bound = assignment.samples / elapsed;
 }
 
@@ -325,7 +350,8 @@ void CodedScheduler::VoidWork(WorkerId worker) {
   if (worker < placed_.size()) placed_[worker] = {};
   for (size_t i = open_.TakeAll(worker).size(); i > 0; --i) ++members_[worker].stats.late;
   if (plan_.code == nullptr) return;
-  for (const RowId row : plan_.RowsOf(worker)) {
+  if (plan_.code->kept_parts > 0) ForgetKept(worker);
+  for (const RowId row : Work().RowsOf(worker)) {
     if (row < open_.rows()) open_.OwnerGone(row);
   }
 }
@@ -336,7 +362,7 @@ void CodedScheduler::On(const RowRejected& event) {
   const bool open = Open(event.step, event.row);
   const bool taken = open && open_.Take(event.worker, event.row).has_value();
   // One bad step of a worker is one refusal, however many rows it was given.
-  if (open && plan_.SeveralRows() && !taken && !event.touched) return;
+  if (open && Work().SeveralRows() && !taken && !event.touched) return;
   CountRefused(event.worker);
   if (!open) return;
   if (!event.touched) {  // Else all begins again.

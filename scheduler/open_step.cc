@@ -49,6 +49,12 @@ void OpenStepState::MarkArrived(RowId row) {
   if (rows_[row].owner_due != Time::min()) due_known_ = false;
 }
 
+void OpenStepState::Unarrive(RowId row) {
+  if (!std::exchange(rows_[row].arrived, false)) return;
+  ++not_arrived_;
+  due_known_ = false;
+}
+
 void OpenStepState::Add(const Assignment& assignment) {
   if (!assignment.overdue) next_due_ = std::min(next_due_, assignment.due);
   Row& row = rows_[assignment.row];

@@ -56,6 +56,7 @@ class OpenStepState {
   const std::vector<Assignment>& pending() const { return pending_; }
 
   void MarkArrived(RowId row);
+  void Unarrive(RowId row);  // What came of it is lost.
   // Removes and returns what the worker was given: one row, or all of them.
   std::optional<Assignment> Take(WorkerId worker, RowId row);
   std::vector<Assignment> TakeAll(WorkerId worker);

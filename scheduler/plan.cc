@@ -101,8 +101,9 @@ std::string Compromise(const SchedulerOptions& options, const PlanAttempt& used,
   if (refusal.ok()) {
     const std::string left =
         fmt::format("with {} worker{} left in the plan", members, members == 1 ? "" : "s");
-    if (used.stragglers == asked && used.code == "short" && code.parts < options.parts) {
-      return fmt::format("{}, answers are 1/{} of a gradient instead of 1/{}", left, code.parts,
+    const uint32_t parts = std::max(code.parts, code.kept_parts);
+    if (used.stragglers == asked && HasParts(used.code) && parts < options.parts) {
+      return fmt::format("{}, answers are 1/{} of a gradient instead of 1/{}", left, parts,
                          options.parts);
     }
     if (used.stragglers == asked) return "";
@@ -118,7 +119,7 @@ double RowSeconds(const CodeForm& code, const std::vector<double>& speeds, size_
   return static_cast<double>(code.rows[row].size()) * samples_per_partition / speeds[row];
 }
 
-// Lists worked off, every row by whoever is done first.
+// Lists worked off, every row by whoever is done first; kept ones by as many as it takes.
 class ListRun {
  public:
   ListRun(const CodeForm& code, const std::vector<double>& speeds, double samples_per_partition)
@@ -127,7 +128,7 @@ class ListRun {
         samples_(samples_per_partition),
         place_(code.lists.size(), 0),
         turn_(code.lists.size(), 0),
-        done_(code.workers, false),
+        wanted_(code.workers, std::max(code.kept_parts, 1U)),
         holders_(code.workers) {
     for (WorkerId worker = 0; worker < code.lists.size(); ++worker) {
       for (const RowId row : code.lists[worker]) holders_[row].push_back(worker);
@@ -141,8 +142,9 @@ class ListRun {
       const auto [time, worker, turn] = due_.top();
       due_.pop();
       if (turn != turn_[worker]) continue;
-      const RowId row = code_.lists[worker][place_[worker]];
-      done_[row] = true;
+      const RowId row = code_.lists[worker][place_[worker]++];
+      Begin(worker, time);
+      if (--wanted_[row] > 0) continue;
       last = time;
       for (const WorkerId other : holders_[row]) {
         const auto& list = code_.lists[other];
@@ -163,7 +165,7 @@ class ListRun {
   void Begin(WorkerId worker, double now) {
     const auto& list = code_.lists[worker];
     size_t& place = place_[worker];
-    while (place < list.size() && done_[list[place]]) ++place;
+    while (place < list.size() && wanted_[list[place]] == 0) ++place;
     const uint32_t turn = ++turn_[worker];
     if (place == list.size()) return;
     const auto partitions = static_cast<double>(code_.rows[list[place]].size());
@@ -175,7 +177,7 @@ class ListRun {
   double samples_;
   std::vector<size_t> place_;  // By worker, of its list.
   std::vector<uint32_t> turn_;
-  std::vector<bool> done_;  // By row.
+  std::vector<uint32_t> wanted_;  // By row: times that it is still to be done.
   std::vector<std::vector<WorkerId>> holders_;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };

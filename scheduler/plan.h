@@ -56,7 +56,7 @@ Result<Plan> MakePlanOf(const PlanAttempt& attempt, const SchedulerOptions& opti
 
 // When the slowest answer that is needed arrives: the earliest time at which the rows that are
 // ready decode, counting compute only. Of workers with lists nobody begins what another has done,
-// and whoever is at it stops.
+// and whoever is at it stops; kept rows are done when kept_parts have done them.
 double PredictStepSeconds(const CodeForm& code, const std::vector<double>& speeds,
                           double samples_per_partition);
 

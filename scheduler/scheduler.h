@@ -32,7 +32,7 @@ struct SchedulerOptions {
   // time.
   uint32_t quorum = 0;
   Duration step_deadline{};
-  uint32_t parts = 2;     // m of "short".
+  uint32_t parts = 2;  // m of codes with parts.
   Shares shares = Shares::kProportional;
   uint32_t batch = 1;       // Samples per step; a partition counts batch / partitions of them.
   uint64_t steps = 1;       // The job ends after this many.

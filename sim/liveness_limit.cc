@@ -40,7 +40,9 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
   double rows = job.workers;
   uint32_t copies = std::max(CopiesOf(job.code, job.tolerate, job.parts), job.tolerate + 1);
   if (job.code == "auto") copies = std::max(copies, kMostCopiesOfAuto);
-  if (job.code == "multi-message" || job.code == "auto") rows *= kMessagesPerWorker;
+  const bool lists = job.code == "multi-message" || job.code == "auto";
+  if (lists) rows *= kMessagesPerWorker;
+  if (job.code == "partial-coded") rows *= kMessagesPerWorker + 1;  // The answer is one more.
   const double samples = static_cast<double>(job.batch) * copies;
   const double bytes = static_cast<double>(data.size_bytes()) +
                        rows * (static_cast<double>(vector_length) * 8 + kFrameBytes);

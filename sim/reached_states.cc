@@ -24,6 +24,8 @@ bool SameRows(const CodeForm& a, const CodeForm& b) {
 const std::vector<std::string>& ReachedStates::All() {
   static const std::vector<std::string> all = {
       "answer late",
+      "answers for what was kept",
+      "answers for what nobody kept",
       "approximate step",
       "answer not finite refused",
       "checkpoint not written, training went on",
@@ -67,7 +69,16 @@ void ReachedStates::OnWorkerLost(WorkerId, const Status&) {
 
 void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
   const std::shared_ptr<const CodeForm> before = form_.get();
-  if (form_.Open(form) && before != nullptr && !SameRows(form, *before)) {
+  // The second half of a step in which rows were kept is no other plan.
+  const bool answers = before != nullptr && before->name == form.name &&
+                       (before->kept_parts > 0 || form.kept_parts > 0);
+  if (answers && form.kept_parts == 0) {
+    const uint32_t parts = before->kept_parts;
+    const bool enough =
+        std::all_of(kept_.begin(), kept_.end(), [&](uint32_t times) { return times >= parts; });
+    Count(enough ? "answers for what was kept" : "answers for what nobody kept");
+  }
+  if (form_.Open(form) && before != nullptr && !answers && !SameRows(form, *before)) {
     Count(lost_since_plan_ ? "replanned after a loss" : "replanned for speed");
     lost_since_plan_ = false;
   }
@@ -77,14 +88,18 @@ void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
   }
   if (form.rows.empty()) return;  // Leases.
   const bool meant = form.name == code_ && (code_ == "none" || form.stragglers == tolerate_);
-  if (code_ != "auto" && !meant) {
+  if (code_ != "auto" && !meant && !answers) {
     Count("code compromised");
   }
   if (form.owners() == 1 && step > 0) Count("one worker left");
   arrived_.assign(form.workers, false);
+  kept_.assign(form.kept_parts > 0 ? form.workers : 0, 0);
 }
 
-void ReachedStates::OnRowArrived(StepId, RowId row, WorkerId, Time) { arrived_.at(row) = true; }
+void ReachedStates::OnRowArrived(StepId, RowId row, WorkerId, Time) {
+  arrived_.at(row) = true;
+  if (!kept_.empty()) ++kept_.at(row);
+}
 
 void ReachedStates::OnVectorArrived(StepId, WorkerId worker, std::span<const PartitionId>, Time) {
   if (!sent_.insert(worker).second) Count("second vector of a worker in a step");

@@ -49,7 +49,8 @@ class ReachedStates final : public JobObserver {
   const uint32_t workers_;
   KeptForm form_;
   std::vector<bool> arrived_;
-  std::set<WorkerId> sent_;  // A vector, in this step of leases.
+  std::vector<uint32_t> kept_;  // By row that is kept: how often it is.
+  std::set<WorkerId> sent_;     // A vector, in this step of leases.
   uint32_t joins_ = 0;
   uint64_t complete_ = 0;  // Steps decoded with nobody missing,
   uint64_t exactly_ = 0;   // and with as many as the code tolerates.

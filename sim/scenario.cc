@@ -28,6 +28,7 @@ constexpr uint64_t kShortDraws = 37;
 constexpr uint64_t kApproximateDraws = 40;
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41;
 constexpr uint64_t kSharedDraws = 42;
+constexpr uint64_t kKeptDraws = 43;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -50,6 +51,7 @@ class Generator {
     SendSeveralInstead();
     ApproximateInstead();
     ShortenInstead();
+    KeepInstead();
     ChooseInstead();
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
@@ -243,12 +245,24 @@ class Generator {
     job.parts = static_cast<uint32_t>(1 + random.Below(3));
   }
 
+  // In an eighth of those that are left.
+  void KeepInstead() {
+    JobOptions& job = scenario_.options.job;
+    Random random(scenario_.options.seed, Stream::kSimulation, kKeptDraws);
+    const bool taken = job.code == "adaptive" || job.code == "multi-message" ||
+                       job.code == "approximate" || job.code == "short";
+    if (taken || !random.Chance(0.125)) return;
+    job.code = "partial-coded";
+    job.parts = static_cast<uint32_t>(1 + random.Below(3));
+  }
+
   // In a fifth of them, half of which change to another code every few steps, so that one policy
   // goes on from another in every state of its workers.
   void ChooseInstead() {
     Random random(scenario_.options.seed, Stream::kSimulation, kAutoDraws);
     JobOptions& job = scenario_.options.job;
-    if (!random.Chance(0.2) || job.code == "approximate" || job.code == "short") return;
+    const bool taken = job.code == "approximate" || HasParts(job.code);
+    if (!random.Chance(0.2) || taken) return;
     job.code = "auto";
     if (random.Chance(0.5)) job.tolerate = 0;
     if (random.Chance(0.5)) job.draw_codes_every = static_cast<uint32_t>(1 + random.Below(6));

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "coding/gradient_code.h"
 #include "sim/recorded_times.h"
 #include "sim/scenario.h"
 
@@ -41,7 +42,7 @@ std::string DescribeScenario(const Scenario& scenario) {
   const SimOptions& options = scenario.options;
   const JobOptions& job = options.job;
   const std::string parts =
-      job.code == "short" ? fmt::format(" parts {}", job.parts) : std::string();
+      HasParts(job.code) ? fmt::format(" parts {}", job.parts) : std::string();
   std::string text = fmt::format(
       "{} workers, {} tolerate {}{}, {} shares, {} ({} features, {} classes{}), {} samples, batch "
       "{}, {} steps, {}, slices of {}",

@@ -57,7 +57,7 @@ typedef struct motley_job_options {
   uint32_t tolerate;         /**< Workers that may be missing without delay; of auto a least. */
   const char* code;          /**< auto (default: chosen while it runs), none, repetition, cyclic,
                                  heterogeneous, group, rs, graph, multi-message, approximate,
-                                 short, adaptive */
+                                 short, partial-coded, adaptive */
   const char* shares;        /**< proportional (default), equal */
   const char* worker_speeds; /**< All-in-one: emulated speeds, "1,1,0.5". */
   const char* sample_time;   /**< Modelled time of a sample at speed 1, "2ms". */
@@ -96,9 +96,8 @@ typedef struct motley_job_options {
   /** "50ms": then, with what came, at least one answer; NULL: when the others are overdue. */
   const char* step_deadline;
   uint32_t quorum; /**< Or with so many answers; 0: all but `tolerate`, which are exact. */
-  /** With the code short: answers are 1/parts as long as a gradient, for tolerate + parts copies of
-      the data. 0: 2. */
-  uint32_t parts;
+  /** Of short and partial-coded: answers are 1/parts of a gradient, for tolerate + parts copies. */
+  uint32_t parts; /**< 0: 2. */
   /** All-in-one, server: at the end a profile of the cluster as the run found it is written here
       ("lab.toml"), and what each step took ("lab.trace.csv"), for `motley simulate`. A failure ends
       no job: see the report's recording.error. */
@@ -139,7 +138,8 @@ MOTLEY_API motley_status motley_job_set_trainer(motley_job* job, const motley_tr
  * What happens in a job. Numbers never change; unknown ones are to be ignored. With the code
  * adaptive, which has no rows, `row` is the worker: assigned when it is first given work, arrived
  * with each vector of its. With multi-message a worker is given several rows at once, which it
- * answers in that order.
+ * answers in that order; with partial-coded it keeps them, each has arrived when it is done, and
+ * the step is opened again, with an answer of each for rows.
  */
 enum {
   MOTLEY_EVENT_LISTENING = 1,     /**< text: the address, and a blank and the token if made up */

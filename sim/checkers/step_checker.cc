@@ -21,6 +21,11 @@ bool ExactByLeastSquares(const CodeForm& form, const std::vector<bool>& arrived)
 
 }  // namespace
 
+// What its life before kept is gone: it may do it again.
+void StepChecker::OnWorkerJoined(WorkerId worker, const std::string&) {
+  std::erase_if(kept_, [&](const auto& done) { return done.second == worker; });
+}
+
 void StepChecker::OnStepOpened(StepId step, const CodeForm& form, Time) {
   if (step != next_) {
     violations_.Add(fmt::format("I1: step {} was opened at version {}", step, next_));
@@ -34,6 +39,7 @@ void StepChecker::OnStepOpened(StepId step, const CodeForm& form, Time) {
   arrived_.assign(form.workers, false);
   assigned_rows_.assign(form.workers, false);
   assigned_.clear();
+  kept_.clear();
 }
 
 void StepChecker::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time) {
@@ -53,11 +59,13 @@ void StepChecker::OnRowArrived(StepId step, RowId row, WorkerId worker, Time) {
         fmt::format("I3: row {} of step {} from worker {} counted though late", row, step, worker));
     return;
   }
-  if (arrived_[row]) {
+  const std::pair<RowId, WorkerId> answer(row, worker);
+  const bool twice = form_->kept_parts > 0 && std::count(kept_.begin(), kept_.end(), answer) > 0;
+  if (form_->kept_parts > 0) kept_.push_back(answer);  // From each who has it.
+  if (twice || (arrived_[row] && form_->kept_parts == 0)) {
     violations_.Add(
         fmt::format("I3: row {} of step {} counted twice, now from worker {}", row, step, worker));
   }
-  const std::pair<RowId, WorkerId> answer(row, worker);
   if (std::find(assigned_.begin(), assigned_.end(), answer) == assigned_.end()) {
     violations_.Add(fmt::format("I3: row {} of step {} came from worker {}, who was not asked", row,
                                 step, worker));
@@ -81,7 +89,11 @@ void StepChecker::OnStepDecoded(StepId step, std::span<const float>, std::span<c
   }
   state_ = State::kDecoded;
   if (form_->rows.empty()) return;  // Leases: the TilingChecker's.
-  if (approximate_) return;         // The CoverageChecker's.
+  if (form_->kept_parts > 0) {
+    violations_.Add(fmt::format("I2: step {} was committed before anybody answered", step));
+    return;
+  }
+  if (approximate_) return;  // The CoverageChecker's.
   const auto solved = Solve(*form_, whole_rows_ ? arrived_ : assigned_rows_);
   if (!solved.ok() && !ExactByLeastSquares(*form_, arrived_)) {
     violations_.Add(fmt::format("I2: step {} was committed with too few answers: {}", step,

@@ -4,6 +4,7 @@
 // I3: a row counts at most once per step, while the step is open, from somebody who was asked.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@ class StepChecker final : public JobObserver {
   StepChecker(Violations& violations, bool whole_rows, StepId first_step = 0)
       : violations_(violations), whole_rows_(whole_rows), next_(first_step) {}
 
+  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
   void OnCommand(const Command& command, Time) override { form_.See(command); }
   void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
   void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
@@ -43,6 +45,7 @@ class StepChecker final : public JobObserver {
   std::vector<bool> arrived_;
   std::vector<bool> assigned_rows_;
   std::vector<std::pair<RowId, WorkerId>> assigned_;  // One each, and few more.
+  std::vector<std::pair<RowId, WorkerId>> kept_;      // Said to be done, where rows are kept.
 };
 
 }  // namespace motley

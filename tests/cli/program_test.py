@@ -57,6 +57,10 @@ class Training(ProgramTest):
     def test_faults_change_nothing_with_answers_of_half_the_length(self):
         self.assertEqual(self.check_disturbed("short", "--parts", 2)["parts"], 2)
 
+    def test_faults_change_nothing_with_partial_coded(self):
+        result = self.check_disturbed("partial-coded", "--parts", 2)
+        self.assertEqual((result["code"], result["parts"]), ("partial-coded", 2))
+
     def test_faults_change_nothing_with_multi_message(self):
         result = self.check_disturbed("multi-message", "--workers", 4, "--fault",
                                       "slow:0@step=8,5x")

@@ -46,7 +46,7 @@ TEST(Codes, AnUnknownNameIsAnsweredWithTheNamesThereAre) {
   EXPECT_THAT(form.status().message(), HasSubstr("\"cyclical\""));
   EXPECT_THAT(form.status().message(),
               HasSubstr("none, repetition, cyclic, heterogeneous, group, rs, graph, multi-message, "
-                        "approximate, short"));
+                        "approximate, short, partial-coded"));
 }
 
 TEST(Codes, RequestsThatMakeNoSenseAreRefusedWithTheReason) {

@@ -39,6 +39,8 @@ TEST(Memory, ToleratingMoreAndAdamNeedMoreVectors) {
   // One and a half vectors of sums, and a quarter for the noise floor.
   JobOptions short_answers = JobWorld::Options(4, "short");
   EXPECT_EQ(ServerVectors(short_answers), ServerVectors(plain) + 1);
+  JobOptions kept = JobWorld::Options(4, "partial-coded");
+  EXPECT_EQ(ServerVectors(kept), ServerVectors(plain) + 1) << "workers keep, the server does not";
   JobOptions adam = plain;
   adam.optimizer.name = "adam";
   EXPECT_EQ(ServerVectors(adam), ServerVectors(plain) + 2);

@@ -114,6 +114,23 @@ TEST(Rows, TravelWithTheCoefficientsOfAllParts) {
   EXPECT_EQ(TermsOf(assign, 3).code(), StatusCode::kDataError);
 }
 
+TEST(Rows, ToBeKeptAreOnePlainRun) {
+  wire::AssignT assign;
+  assign.keep = true;
+  assign.terms = {wire::Term(1, 3, 1, 0)};
+  EXPECT_TRUE(TermsOf(assign, 4).ok());
+  assign.terms = {wire::Term(1, 3, 2, 0)};
+  EXPECT_EQ(TermsOf(assign, 4).code(), StatusCode::kDataError);
+  assign.terms = {wire::Term(0, 1, 1, 0), wire::Term(2, 3, 1, 0)};
+  EXPECT_EQ(TermsOf(assign, 4).code(), StatusCode::kDataError);
+  assign.terms.clear();
+  EXPECT_EQ(TermsOf(assign, 4).code(), StatusCode::kDataError);
+  assign.terms = {wire::Term(1, 3, 1, 0)};
+  assign.parts = 2;
+  assign.other_parts = {wire::Weight(1, 0)};
+  EXPECT_EQ(TermsOf(assign, 4).code(), StatusCode::kDataError);
+}
+
 TEST(Errors, KeepTheirCodeAndBoundTheirText) {
   const Status why = Status::Permission(std::string(5000, 'x'));
   const Status back = StatusOf(ErrorMessage(why, 3));

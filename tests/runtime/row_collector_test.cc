@@ -294,5 +294,46 @@ TEST_F(Collector, WorkEndsInTheOrderItWasGiven) {
   EXPECT_TRUE(End(0, 0, 1, false));
 }
 
+// Who keeps a row says so by its Pull; the answers follow under a code of their own.
+TEST_F(Collector, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
+  const auto kept = Form("partial-coded", 3, 1);
+  rows.Open(0, kept);
+  EXPECT_TRUE(rows.RowsToReplace(std::vector<bool>(kept->workers, true)).empty());
+  for (const WorkerId worker : {0, 1}) rows.Assign(worker, 0, 2);
+  EXPECT_TRUE(End(0, 0, 2));
+  EXPECT_TRUE(End(1, 0, 2));
+  const auto arrived = Of<RowArrived>();
+  ASSERT_EQ(arrived.size(), 2u);
+  EXPECT_EQ(arrived[0].worker, 0u);
+  EXPECT_EQ(arrived[1].worker, 1u);
+  EXPECT_EQ(arrived[1].row, 2u);
+  EXPECT_FALSE(rows.decodable());
+}
+
+TEST_F(Collector, AVectorForARowThatIsKeptIsRefused) {
+  rows.Open(0, Form("partial-coded", 3, 1));
+  rows.Assign(0, 0, 2);
+  EXPECT_FALSE(Slice(0, 0, 2, 0, 1));
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_FALSE(Of<RowRejected>()[0].touched);
+}
+
+// The same number means another row once the step was opened again.
+TEST_F(Collector, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
+  rows.Open(0, Form("partial-coded", 3, 1));
+  for (const WorkerId worker : {0, 1}) rows.Assign(worker, 0, 1);
+  rows.CancelRow(0, 0, 1);
+  rows.Open(0, Form("none", 3, 0));
+  rows.Assign(0, 0, 1);
+  EXPECT_TRUE(End(0, 0, 1));
+  EXPECT_TRUE(End(1, 0, 1, false));
+  EXPECT_TRUE(Of<RowLate>().empty());
+  EXPECT_TRUE(Of<RowRejected>().empty());
+  ASSERT_EQ(Of<WorkerProgress>().size(), 1u);
+  EXPECT_EQ(Of<WorkerProgress>()[0].samples, 0u);
+  Row(0, 0, 1, 5);
+  ASSERT_EQ(Of<RowArrived>().size(), 1u);
+}
+
 }  // namespace
 }  // namespace motley

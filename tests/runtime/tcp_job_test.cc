@@ -149,9 +149,11 @@ class TcpJob : public testing::Test {
 };
 
 // Of a worker that is late on a busy machine less may come, and of who helps it more.
-TEST_F(TcpJob, AnswersInPartsTakeThatPartOfTheBytes) {
+class TcpJobInParts : public TcpJob, public testing::WithParamInterface<const char*> {};
+
+TEST_P(TcpJobInParts, AnswersTakeThatPartOfTheBytes) {
   JobOptions options = TwoWorkers();
-  options.code = "short";
+  options.code = GetParam();
   options.tolerate = 0;
   options.parts = 2;
   options.audit_fraction = 1;
@@ -174,6 +176,8 @@ TEST_F(TcpJob, AnswersInPartsTakeThatPartOfTheBytes) {
   };
   EXPECT_GE(std::count_if(counted.answers.begin(), counted.answers.end(), is_half), 20);
 }
+
+INSTANTIATE_TEST_SUITE_P(Codes, TcpJobInParts, testing::Values("short", "partial-coded"));
 
 TEST_F(TcpJob, EqualsASerialLoop) {
   const JobOptions options = TwoWorkers();

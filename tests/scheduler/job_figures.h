@@ -21,6 +21,7 @@ inline SchedulerOptions JobOf(uint32_t workers, const std::string& code, uint64_
   options.tolerate = tolerate;
   options.batch = workers * 64;
   options.steps = steps;
+  options.parts = std::max(tolerate + 1, std::min(workers, tolerate + 2)) - tolerate;
   return options;
 }
 

@@ -22,16 +22,18 @@ std::vector<float> Gradient(PartitionId partition) {
 }  // namespace
 
 void TinyDecoder::Open(std::shared_ptr<const CodeForm> code) {
-  const std::shared_ptr<const CodeForm> old = std::move(code_);  // Outlives the reset.
   code_ = std::move(code);
+  if (Keeping()) return;
   if (decoder_ == nullptr) {
     decoder_ = std::make_unique<StreamDecoder>(*code_, kLength, kLength, *parallel_, limits_);
   } else {
     decoder_->Reset(*code_);
   }
+  decoded_ = code_;  // The one before outlives the reset.
 }
 
 bool TinyDecoder::Answer(RowId row) {
+  if (Keeping()) return false;
   std::vector<float> sum(decoder_->answer_length(), 0);
   const std::vector<CodeEntry>& entries = code_->rows[row];
   std::vector<Complex> weights(code_->parts);

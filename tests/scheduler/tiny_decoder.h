@@ -17,12 +17,14 @@ class TinyDecoder {
   explicit TinyDecoder(DecodeLimits limits = {})
       : limits_(limits), parallel_(MakeSerialParallelFor()) {}
 
+  // Where rows are kept, nothing is decoded before the next Open.
   void Open(std::shared_ptr<const CodeForm> code);
   const CodeForm& code() const { return *code_; }
-  // Adds the true answer of a row; false when it was there or not needed.
+  // Adds the true answer of a row; false when it was there or not needed, or nothing is decoded.
   bool Answer(RowId row);
-  bool Answered(RowId row) const { return decoder_->RowComplete(row); }
-  bool Decodable() const { return decoder_->Decodable(); }
+  bool Answered(RowId row) const { return Keeping() || decoder_->RowComplete(row); }
+  bool Decodable() const { return !Keeping() && decoder_->Decodable(); }
+  bool Keeping() const { return code_->kept_parts > 0; }
   std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const {
     return decoder_->RowsToReplace(absent);
   }
@@ -33,6 +35,7 @@ class TinyDecoder {
   DecodeLimits limits_;
   std::unique_ptr<ParallelFor> parallel_;
   std::shared_ptr<const CodeForm> code_;
+  std::shared_ptr<const CodeForm> decoded_;  // The decoder's.
   std::unique_ptr<StreamDecoder> decoder_;
 };
 

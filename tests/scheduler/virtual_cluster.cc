@@ -87,6 +87,7 @@ void VirtualCluster::Birth(WorkerId worker) {
   ++fake.life;
   fake.queue.clear();
   fake.list = {};
+  fake.kept_in.reset();
   fake.paused_until = Time{};
   FromWorker(worker, [this, worker] {
     VoidLeases(worker);
@@ -137,6 +138,15 @@ void VirtualCluster::FromWorker(WorkerId worker, Task task) {
   });
 }
 
+// What it kept of the step is not computed again.
+uint64_t VirtualCluster::SamplesOf(Fake& fake, const Job& job) const {
+  if (std::exchange(fake.kept_in, job.step) != job.step) fake.kept.clear();
+  const auto kept = std::count_if(job.partitions.begin(), job.partitions.end(),
+                                  [&](PartitionId p) { return fake.kept.contains(p); });
+  const uint64_t left = job.partitions.size() - static_cast<uint64_t>(kept);
+  return left == 0 ? 0 : std::max<uint64_t>(1, left * options_.batch / options_.partitions);
+}
+
 void VirtualCluster::StartJob(WorkerId worker) {
   SkipCancelled(worker);
   Fake& fake = fakes_[worker];
@@ -159,7 +169,8 @@ void VirtualCluster::FinishJob(WorkerId worker, uint64_t number) {
   Job job = fake.queue.front();
   fake.queue.pop_front();
   ++fake.job_number;
-  job.spoiled = fake.spoil.has_value();
+  job.spoiled = fake.spoil.has_value() && !job.keep;
+  if (job.keep) fake.kept.insert(job.partitions.begin(), job.partitions.end());
   FromWorker(worker, [this, worker, job] { Answer(worker, job); });
   const Duration took = loop_.Now() - fake.job_started;
   FromWorker(worker, [this, worker, job, took] { Tell(WorkerFree{worker, job.samples, took, 0}); });
@@ -169,6 +180,11 @@ void VirtualCluster::FinishJob(WorkerId worker, uint64_t number) {
 void VirtualCluster::Answer(WorkerId worker, const Job& job) {
   if (ended_) return;
   if (!open_ || *open_ != job.step || committing_) return Tell(RowLate{worker, job.step, job.row});
+  if (job.keep) {  // The runtime tells as well for which opening of the step it was.
+    if (!decoder_.Keeping()) return Tell(WorkerProgress{worker, 0, Duration::zero()});
+    return Tell(RowArrived{worker, job.step, job.row});
+  }
+  if (decoder_.Keeping()) return Tell(WorkerProgress{worker, 0, Duration::zero()});
   if (job.spoiled) {
     const bool touched = *fakes_[worker].spoil;
     fakes_[worker].spoil.reset();
@@ -270,11 +286,12 @@ void VirtualCluster::Do(const AssignRow& command) {
   for (const CodeEntry& entry : row) {
     if (!fakes_[command.worker].placed[entry.partition]) Violate("a row whose data is not there");
   }
-  const uint64_t samples = std::max<uint64_t>(1, row.size() * options_.batch / options_.partitions);
-  const Job job{command.step, command.row, samples};
-  const bool lists = !code.lists.empty();
+  Job job{command.step, command.row, 0, {}, decoder_.Keeping()};
+  for (const CodeEntry& entry : row) job.partitions.push_back(entry.partition);
+  const bool lists = code.name == "multi-message" || code.name == "partial-coded";
   ToWorker(command.worker, [this, worker = command.worker, job, lists](Fake& fake) {
     fake.queue.push_back(job);
+    fake.queue.back().samples = SamplesOf(fake, job);
     if (fake.queue.size() > 1 && !lists) Violate(fmt::format("worker {} has a queue", worker));
     if (fake.queue.size() == 1) StartJob(worker);
   });

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ class VirtualCluster {
     StepId step;
     RowId row;
     uint64_t samples;
+    std::vector<PartitionId> partitions;
+    bool keep = false;
     bool spoiled = false;
     bool cancelled = false;
   };
@@ -89,6 +92,8 @@ class VirtualCluster {
     uint64_t job_number = 0;    // Cancelled ones do not finish.
     std::optional<bool> spoil;  // Touched?
     std::optional<StepId> refused_in;
+    std::optional<StepId> kept_in;
+    std::set<PartitionId> kept;  // Computed in that step for rows that are kept.
     // What the server may believe.
     bool server_live = false;
     uint64_t server_life = 0;
@@ -101,6 +106,7 @@ class VirtualCluster {
   // Delivers after the network's delay and not during a pause, unless the worker died.
   void ToWorker(WorkerId worker, std::function<void(Fake&)> task);
   void FromWorker(WorkerId worker, Task task);
+  uint64_t SamplesOf(Fake& fake, const Job& job) const;
   void StartJob(WorkerId worker);
   void FinishJob(WorkerId worker, uint64_t number);
   void Answer(WorkerId worker, const Job& job);

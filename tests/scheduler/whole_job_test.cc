@@ -16,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr const char* kCodes[] = {"none",          "repetition", "cyclic",
-                                  "heterogeneous", "rs",         "multi-message"};
+constexpr const char* kCodes[] = {"none", "repetition",    "cyclic",       "heterogeneous",
+                                  "rs",   "multi-message", "partial-coded"};
 
 void ExpectSound(const VirtualCluster& cluster, const std::string& what) {
   EXPECT_THAT(cluster.violations(), IsEmpty()) << what;

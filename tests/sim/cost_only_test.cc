@@ -66,7 +66,8 @@ TEST_F(CostOnlyTest, EveryStepEndsWhenOneOfRealArithmeticWould) {
   // Slices: three, one, and two of which the second has the loss alone.
   for (const uint32_t features : {1500u, 300u, 1023u}) {
     const Dataset data = MakeSyntheticDataset(200, features, 0, 5);
-    for (const char* code : {"none", "repetition", "cyclic", "heterogeneous", "rs", "short"}) {
+    for (const char* code :
+         {"none", "repetition", "cyclic", "heterogeneous", "rs", "short", "partial-coded"}) {
       SimOptions options = Cluster(code, 1);
       options.job.slice_length = 512;
       options.socket_buffer_bytes = 4096;

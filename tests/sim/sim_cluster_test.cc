@@ -140,7 +140,8 @@ TEST_F(SimulateTest, ThreeSpoiltAnswersSendAWorkerAway) {
 
 TEST_F(SimulateTest, ATrainerOfTheCallersGivesASerialRunsParametersUnderFaultsWithEveryCode) {
   const Dataset data = MakeSyntheticDataset(400, 6, 0, 3);
-  for (const char* code : {"none", "repetition", "cyclic", "heterogeneous", "rs", "short"}) {
+  for (const char* code :
+       {"none", "repetition", "cyclic", "heterogeneous", "rs", "short", "partial-coded"}) {
     for (const SimTrainer trainer : {SimTrainer::kSquares, SimTrainer::kSquaresOwnData}) {
       SimOptions options = Options(code, 1, {1000, 1000, 500, 250}, data);
       options.trainer = trainer;
