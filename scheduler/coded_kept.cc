@@ -74,10 +74,8 @@ void CodedScheduler::AskForAnswers() {
     awake.push_back(worker.live && worker.ready && !worker.Overdue(now_) && !RejectedInStep(id));
   }
   for (const Assignment& left : open_.TakeEverything()) {
-    if (left.overdue) {
-      CountLate(left, true);
-      awake[*OwnerOf(left.worker)] = false;
-    }
+    if (left.overdue) CountLate(left, true);
+    if (const auto owner = OwnerOf(left.worker); owner && left.overdue) awake[*owner] = false;
     Do(CancelRow{left.worker, step_, left.row});
   }
   Result<CodeForm> code = kept_.Answers(awake);

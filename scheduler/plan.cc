@@ -51,9 +51,9 @@ std::optional<std::vector<size_t>> MembersWithWork(const CodeForm& code) {
 }
 
 // Messages per worker where each has enough samples; one per copy is the least.
-uint32_t MessagesThatPay(const SchedulerOptions& options, uint32_t stragglers, size_t members) {
-  const double samples = options.batch * (stragglers + 1.0) / static_cast<double>(members);
-  const double most = std::max(samples / kSamplesPerMessage, stragglers + 1.0);
+uint32_t MessagesThatPay(const SchedulerOptions& options, double copies, size_t members) {
+  const double samples = options.batch * copies / static_cast<double>(members);
+  const double most = std::max(samples / kSamplesPerMessage, copies);
   return static_cast<uint32_t>(std::min<double>(most, kMessagesPerWorker));
 }
 
@@ -64,10 +64,11 @@ Result<Plan> Build(const SchedulerOptions& options, const PlanAttempt& attempt, 
     request.stragglers = attempt.stragglers;
     request.partitions = options.partitions;
     request.seed = options.seed;
-    request.messages = MessagesThatPay(options, attempt.stragglers, plan.members.size());
     // With few members left answers get longer before fewer may be missing.
     const size_t others = plan.members.size() - attempt.stragglers;
     request.parts = static_cast<uint32_t>(std::min<size_t>(options.parts, others));
+    const uint32_t copies = CopiesOf(attempt.code, attempt.stragglers, request.parts);
+    request.messages = MessagesThatPay(options, copies, plan.members.size());
     MOTLEY_ASSIGN_OR_RETURN(CodeForm code, BuildCode(attempt.code, request));
     const auto busy = MembersWithWork(code);
     if (!busy || busy->size() <= attempt.stragglers || busy->empty()) {

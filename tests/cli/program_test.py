@@ -61,6 +61,19 @@ class Training(ProgramTest):
         result = self.check_disturbed("partial-coded", "--parts", 2)
         self.assertEqual((result["code"], result["parts"]), ("partial-coded", 2))
 
+    def test_answers_in_parts_go_on_from_a_checkpoint_on_the_same_curve(self):
+        first = ["11" if before == "--steps" else word for before, word in zip(["", *JOB], JOB)]
+        for code in ("short", "partial-coded"):
+            folder = self.folder / code
+            self.run_json("train", "--data", self.data, *first, "--code", code, "--checkpoint",
+                          folder)
+            result = self.run_json("train", "--data", self.data, *JOB, "--code", code, "--resume",
+                                   folder)
+            self.assertEqual(result["resumed_from"], 11)
+            for what in ("batch_loss", "final_loss"):
+                expected = self.undisturbed[what]
+                self.assertLess(abs(result[what] - expected), DIFFERENCE * expected, what)
+
     def test_faults_change_nothing_with_multi_message(self):
         result = self.check_disturbed("multi-message", "--workers", 4, "--fault",
                                       "slow:0@step=8,5x")

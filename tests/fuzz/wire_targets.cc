@@ -105,6 +105,7 @@ void Control(std::string_view input) {
   if (const wire::AssignT* assign = control->body.AsAssign()) {
     const auto terms = TermsOf(*assign, kPartitions);
     if (terms.ok()) {
+      MOTLEY_ASSERT(!assign->keep || terms->size() == 1);
       for (const PartitionTerm& term : *terms) {
         MOTLEY_ASSERT(term.begin < term.end && term.end <= kPartitions);
         MOTLEY_ASSERT(term.other_parts.size() + 1 == assign->parts);
