@@ -23,10 +23,8 @@ std::string CodeList(bool coded_only) {
   }
   text +=
       "\nA code that tolerates s stragglers computes every sample s + 1 times, short s + m times, "
-      "partial-coded m to s + m times. "
-      "With none, work "
-      "of lost workers is given to the others all the same, only later.";
-  text += " multi-message stops computing copies as soon as one has come.";
+      "partial-coded m to s + m times. With none, work of lost workers is given to the others all "
+      "the same, only later. multi-message stops computing copies as soon as one has come.";
   return coded_only ? text : text + " adaptive computes each once, and keeps its data s + 1 times.";
 }
 

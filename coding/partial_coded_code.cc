@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "coding/multi_message_code.h"
-#include "coding/partial_code.h"
+#include "coding/partial_rows.h"
 #include "coding/placement.h"
 
 namespace motley {
@@ -17,7 +17,7 @@ bool HoldersSolve(const CodeForm& form, const PartialCode& code) {
     for (const RowId row : form.lists[worker]) holders[row].push_back(worker);
   }
   return std::all_of(holders.begin(), holders.end(),
-                     [&](const auto& those) { return SolvesChunk(code, those); });
+                     [&](const auto& those) { return SolvesChunk(code, those, kAnswerLimits); });
 }
 
 }  // namespace

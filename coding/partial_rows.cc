@@ -104,7 +104,8 @@ Result<CodeForm> PartialRows::Answers(const std::vector<bool>& awake) const {
   for (RowId row = 0; row < form_->workers; ++row) {
     for (const WorkerId worker : WhoAnswers(row, awake)) lists[worker].push_back(row);
   }
-  MOTLEY_ASSIGN_OR_RETURN(const PartialPlan plan, PlanPartial(code_, form_->workers, lists));
+  MOTLEY_ASSIGN_OR_RETURN(const PartialPlan plan,
+                          PlanPartial(code_, form_->workers, lists, kAnswerLimits));
   if (!(plan.squared_error < kExact)) {
     return Status::Internal(fmt::format("answers that leave an error of {:.3g}: please report this",
                                         plan.squared_error));

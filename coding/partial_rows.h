@@ -20,6 +20,11 @@
 
 namespace motley {
 
+// Of weights of answers: at most 2.5, so that sums are exact to 1e-5 of those of gradients whose
+// parts are alike, also behind the noise floor of answers in parts (noise_floor.h), which grows
+// with their square. Holders that would need larger ones count as fewer, and others are waited for.
+inline constexpr DecodeLimits kAnswerLimits{.tolerance = 2.5 * 0x1p-23};
+
 class PartialRows {
  public:
   // A step begins, or begins again: nothing is done. The form's rows are kept.
@@ -37,7 +42,9 @@ class PartialRows {
   Result<CodeForm> Answers(const std::vector<bool>& awake) const;
 
  private:
-  bool Solves(const std::vector<WorkerId>& workers) const { return SolvesChunk(code_, workers); }
+  bool Solves(const std::vector<WorkerId>& workers) const {
+    return SolvesChunk(code_, workers, kAnswerLimits);
+  }
   std::vector<WorkerId> WhoAnswers(RowId row, const std::vector<bool>& awake) const;
 
   std::shared_ptr<const CodeForm> form_;

@@ -164,6 +164,7 @@ Drawn DrawJob(uint64_t seed, Random& random) {
   drawn.options = JobOf(workers, kCodes[random.Below(std::size(kCodes))], 40 + random.Below(40));
   drawn.options.tolerate = static_cast<uint32_t>(random.Below(std::min(workers, 3u)));
   drawn.options.shares = random.Chance(0.2) ? Shares::kEqual : Shares::kProportional;
+  drawn.options.parts = std::min(2U, workers - drawn.options.tolerate);
   drawn.options.seed = seed;
   for (uint32_t i = 0; i < workers; ++i) drawn.speeds.push_back(100 + 900 * random.NextDouble());
   return drawn;
