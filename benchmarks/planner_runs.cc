@@ -87,6 +87,8 @@ SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint6
 }  // namespace
 
 std::optional<JobCodeChoice> JobCodeOf(const Candidate& candidate) {
+  // Jobs learned it last, and auto does not choose it: what that costs is not judged yet.
+  if (candidate.scheme == "partial-coded") return std::nullopt;
   JobCodeChoice choice;
   choice.code = candidate.scheme == "proportional" ? "none" : candidate.scheme;
   choice.tolerate = candidate.copies - 1;
