@@ -48,7 +48,7 @@ class EventStream final : public JobObserver {
   Sink sink_;
   const Loop* clock_;
   Time last_{};
-  Time start_{};  // Behind what Now() reads.
+  Time start_{};                // Behind what Now() reads.
   double error_ = 0;            // Of the sum that is told next.
   std::set<WorkerId> leasing_;  // Leased to in this step, since their last vector.
 };

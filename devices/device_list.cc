@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "devices/driver_modules.h"
 #include "devices/host_device.h"
+#include "devices/kept_signals.h"
 #include "devices/modules.h"
 
 namespace motley {
@@ -73,6 +75,20 @@ void AppendDevices(const DriverModule& module, std::vector<ListedDevice>& list) 
   }
 }
 
+// Of the drivers that are `needed` only; the others are named.
+std::vector<ListedDevice> List(const std::function<bool(std::string_view driver)>& needed) {
+  std::vector<ListedDevice> list = {TheCpu()};
+  for (const std::string_view name : DriverNames()) {
+    if (!needed(name)) {
+      list.push_back({.driver = std::string(name), .reason = "it was not looked for"});
+      continue;
+    }
+    const KeptSignals kept;
+    AppendDevices(LoadDriverModule(name, ModuleFolders()), list);
+  }
+  return list;
+}
+
 std::vector<std::string_view> Split(std::string_view text) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -128,16 +144,17 @@ Result<std::vector<ListedDevice>> Matching(const std::vector<ListedDevice>& list
 std::string ListedDevice::Label() const { return fmt::format("{}:{}", driver, index); }
 
 std::vector<ListedDevice> ListDevices() {
-  std::vector<ListedDevice> list = {TheCpu()};
-  for (const DriverModule& module : LoadDriverModules(ModuleFolders())) {
-    AppendDevices(module, list);
-  }
-  return list;
+  return List([](std::string_view) { return true; });
 }
 
 Result<std::vector<ListedDevice>> ChooseDevices(const std::string& choice) {
-  if (choice.empty() || choice == "cpu") return ChooseDevices({TheCpu()}, "cpu");
-  return ChooseDevices(ListDevices(), choice);
+  const std::string chosen = choice.empty() ? "cpu" : choice;
+  const auto named = [words = Split(chosen)](std::string_view driver) {
+    return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+      return word.substr(0, word.find(':')) == driver;
+    });
+  };
+  return ChooseDevices(List(named), chosen);
 }
 
 Result<std::vector<ListedDevice>> ChooseDevices(const std::vector<ListedDevice>& list,

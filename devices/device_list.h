@@ -31,7 +31,8 @@ struct ListedDevice {
 };
 
 // What there is, the host's processor first; a driver that found nothing has one entry with the
-// reason. Asks the machine anew each time. One thread at a time.
+// reason. Asks the machine anew each time. One thread at a time, while no other changes what
+// signals do.
 std::vector<ListedDevice> ListDevices();
 
 // The devices that `choice` names of this machine's, without a look at drivers that it does not

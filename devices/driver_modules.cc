@@ -9,11 +9,13 @@
 #include "devices/modules.h"
 
 namespace motley {
-namespace {
 
-constexpr std::string_view kDrivers[] = {"cuda", "opencl"};
+std::span<const std::string_view> DriverNames() {
+  static constexpr std::string_view kDrivers[] = {"cuda", "opencl"};
+  return kDrivers;
+}
 
-DriverModule Load(std::string_view name, const std::vector<std::string>& folders) {
+DriverModule LoadDriverModule(std::string_view name, const std::vector<std::string>& folders) {
   DriverModule loaded{.name = std::string(name)};
   const Module module = LoadModule(fmt::format("motley-{}.so", name), folders);
   if (module.library == nullptr) {
@@ -34,14 +36,6 @@ DriverModule Load(std::string_view name, const std::vector<std::string>& folders
   }
   loaded.driver = driver;
   return loaded;
-}
-
-}  // namespace
-
-std::vector<DriverModule> LoadDriverModules(const std::vector<std::string>& folders) {
-  std::vector<DriverModule> modules;
-  for (const std::string_view name : kDrivers) modules.push_back(Load(name, folders));
-  return modules;
 }
 
 }  // namespace motley

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/loop.h"
@@ -18,9 +20,11 @@ struct DriverModule {
   const motley_driver* driver = nullptr;  // Null when it cannot be loaded.
   std::string reason;                     // Why not.
 };
-// motley-opencl.so and motley-cuda.so, each from the first folder that has it, loaded until the
-// program ends.
-std::vector<DriverModule> LoadDriverModules(const std::vector<std::string>& folders);
+// Those that there can be: "cuda", "opencl".
+std::span<const std::string_view> DriverNames();
+
+// motley-NAME.so from the first folder that has it, loaded until the program ends.
+DriverModule LoadDriverModule(std::string_view name, const std::vector<std::string>& folders);
 
 // A device of a driver, from its last find; with a thread of its own and `kernels_folder`, where
 // compiled kernels are kept between runs (empty: nowhere). `loop` must outlive it. kUnavailable

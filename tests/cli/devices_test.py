@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a machine computes with is listed, chosen, and works together in one step."""
 
+import signal
 import unittest
 
-from program import ProgramTest
+from program import PATIENCE_S, ProgramTest, children_of, ignores_interrupt
 
 FIELDS = ("driver", "index", "name", "platform", "kind", "memory_bytes", "units", "usable",
           "reason")
@@ -51,6 +52,21 @@ class Devices(ProgramTest):
                 self.assertAlmostEqual(both["final_loss"], alone["final_loss"], delta=1e-4)
                 only = self.losses("--devices", label)
                 self.assertAlmostEqual(only["final_loss"], alone["final_loss"], delta=1e-4)
+
+    def test_drivers_leave_it_to_the_program_what_signals_do(self):
+        listed = self.run_json("devices")
+        usable = [d for d in listed if d["kind"] not in ("cpu", "none") and d["usable"]]
+        if not usable:
+            self.skipTest("; ".join(f"{d['driver']}: {d['reason']}" for d in listed[1:]))
+        for device in usable:
+            with self.subTest(device["name"]):
+                process = self.start_training("--devices", f"{device['driver']}:{device['index']}")
+                self.wait_for_steps(process)
+                workers = children_of(process.pid)
+                self.assertEqual([ignores_interrupt(worker) for worker in workers], [True] * 3)
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=PATIENCE_S)
+                self.assertEqual(process.returncode, 130)
 
 
 if __name__ == "__main__":

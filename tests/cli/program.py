@@ -46,7 +46,7 @@ def alive(pid):
 
 
 def ignores_interrupt(pid):
-    """The first thing a worker does is to tie itself to its parent; then it ignores Ctrl-C."""
+    """As a worker does as soon as it runs: its parent decides what Ctrl-C means."""
     return has_signal(pid, "SigIgn:", signal.SIGINT)
 
 
@@ -99,16 +99,22 @@ class ProgramTest(unittest.TestCase):
     def run_json(self, *arguments):
         return json.loads(self.run_program(*arguments, "--json").stdout)
 
-    def start_training(self, steps=100000, hangup=signal.SIG_DFL):
+    def start_training(self, *arguments, steps=100000, hangup=signal.SIG_DFL):
         """A run of three workers in the background, too long to end by itself. `hangup`: what
         whoever starts it does with SIGHUP."""
         process = subprocess.Popen(
             [PROGRAM, "train", "--data", str(self.data), "--steps", str(steps),
-             "--worker-speeds", "1,1,1"],
+             "--worker-speeds", "1,1,1", *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup))
         self.addCleanup(self.end, process)
         return process
+
+    def wait_for_steps(self, process):
+        for line in process.stderr:
+            if line.startswith("step "):
+                return
+        self.fail("training ended without a step")
 
     def end(self, process):
         if process.poll() is None:

@@ -120,7 +120,7 @@ class Training(ProgramTest):
         self.assertLess(result["max_decode_error"], DIFFERENCE)  # Of what was said to be summed.
         self.assertLess(result["final_loss"], 0.5 * math.log(4))
         done = self.run_program("train", "--data", self.data, *JOB, "--code", "approximate",
-                                "--quorum", 2)
+                                "--tolerate", 0, "--quorum", 2)
         self.assertRegex(done.stdout, r"approximate: \d+ of 30 steps, error [\d.]+ mean [\d.]+ max")
 
     def test_faults_change_nothing_with_the_code_that_is_chosen(self):
@@ -273,9 +273,7 @@ class Processes(ProgramTest):
     def test_interrupted_training_ends_with_its_paused_worker(self):
         process = self.start_training(steps=300)
         pids = self.workers_of(process)
-        for line in process.stderr:
-            if line.startswith("step "):
-                break
+        self.wait_for_steps(process)
         os.kill(pids[1], signal.SIGSTOP)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=PATIENCE_S)
@@ -332,6 +330,7 @@ class Processes(ProgramTest):
     def test_killed_parent_leaves_no_stopped_worker(self):
         process = self.start_training()
         pids = self.workers_of(process)
+        self.wait_for_steps(process)  # Only now all are tied to their parent for sure.
         os.kill(pids[1], signal.SIGSTOP)
         process.send_signal(signal.SIGKILL)
         self.expect_gone(pids)

@@ -92,10 +92,9 @@ class DriverModules : public ::testing::Test {
   }
   ~DriverModules() override { fs::remove_all(folder_); }
   std::string ReasonOf(const std::string& name) const {
-    for (const DriverModule& module : LoadDriverModules({folder_.string()})) {
-      if (module.name == name) return module.driver == nullptr ? module.reason : "";
-    }
-    return "not in the list";
+    const DriverModule module = LoadDriverModule(name, {folder_.string()});
+    EXPECT_EQ(module.name, name);
+    return module.driver == nullptr ? module.reason : "";
   }
   fs::path folder_;
 };
