@@ -12,6 +12,7 @@
 #include "base/loop.h"
 #include "base/status.h"
 #include "devices/device_list.h"
+#include "devices/watched_device.h"
 #include "runtime/fault_plan.h"
 #include "runtime/uv_loop.h"
 #include "training/callback_trainer.h"
@@ -27,6 +28,7 @@ struct LocalWorkersOptions {
   std::vector<ListedDevice> devices;  // At least one; workers take turns with them.
   std::vector<double> speeds;         // One per worker, emulated; empty: as fast as they can.
   Duration sample_time{};             // Of a sample at speed 1, with `speeds`.
+  Patience patience;                  // With devices of drivers, of threads; processes ask anew.
   uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();  // Of samples, per worker.
 };
 

@@ -13,6 +13,7 @@
 #include "api/observers.h"
 #include "api/resume.h"
 #include "api/server_run.h"
+#include "api/worker_environment.h"
 #include "devices/cpu/cpu_device.h"
 #include "training/index_source.h"
 #include "training/readers.h"
@@ -68,6 +69,7 @@ Status TrainingRun::OpenDevice() {
   auto chosen = ChooseDevices(parts_.request.devices);
   if (!chosen.ok()) return chosen.status().WithContext("`devices`");
   worker_devices_ = *std::move(chosen);
+  MOTLEY_ASSIGN_OR_RETURN(patience_, PatienceFromEnvironment());
   return Status::Ok();
 }
 
@@ -124,6 +126,7 @@ LocalWorkersOptions TrainingRun::WorkersOptions(const std::string& address) cons
     options.threads = emulation_ ? 1 : std::max(1U, Cores() / plan_.job.workers);
   }
   options.devices = worker_devices_;
+  options.patience = patience_;
   options.speeds = plan_.speeds;
   if (emulation_) options.sample_time = emulation_->sample_time;
   // What the server holds is taken already; the workers share half of what is left.

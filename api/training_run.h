@@ -69,6 +69,7 @@ class TrainingRun {
   std::optional<Emulation> emulation_;
   std::unique_ptr<Device> device_;
   std::vector<ListedDevice> worker_devices_;
+  Patience patience_;
   std::unique_ptr<RunRecording> recording_;  // Null: none is wanted.
   Status recorded_;
   std::optional<Evaluation> train_;

@@ -20,6 +20,7 @@ constexpr char kDevice[] = "MOTLEY_WORKER_DEVICE";
 constexpr char kSampleTime[] = "MOTLEY_WORKER_SAMPLE_NS";
 constexpr char kSpeed[] = "MOTLEY_WORKER_SPEED";
 constexpr char kMemory[] = "MOTLEY_WORKER_MEMORY";
+constexpr char kDeviceTimeout[] = "MOTLEY_DEVICE_TIMEOUT";
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -89,5 +90,21 @@ Result<WorkerEnvironment> ReadWorkerEnvironment() {
 }
 
 std::string TokenFromEnvironment() { return Variable(kToken); }
+
+Result<Patience> PatienceFromEnvironment() {
+  Patience patience;
+  if (Variable(kDeviceTimeout).empty()) return patience;
+  constexpr double kMostSeconds = 1e6;
+  double seconds = 0;
+  MOTLEY_RETURN_IF_ERROR(TakeNumber(kDeviceTimeout, seconds));
+  if (!(seconds > 0 && seconds <= kMostSeconds)) {
+    return Status::InvalidArgument(fmt::format(
+        "the environment variable {} must be a number of seconds up to {:g}: how long work may be "
+        "on a device",
+        kDeviceTimeout, kMostSeconds));
+  }
+  patience.first = patience.least = FromSeconds(seconds);
+  return patience;
+}
 
 }  // namespace motley

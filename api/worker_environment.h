@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "base/time.h"
+#include "devices/watched_device.h"
 
 namespace motley {
 
@@ -30,5 +31,8 @@ std::vector<std::string> EnvironmentFor(const WorkerEnvironment& worker);
 Result<WorkerEnvironment> ReadWorkerEnvironment();
 // MOTLEY_TOKEN, or empty.
 std::string TokenFromEnvironment();
+// MOTLEY_DEVICE_TIMEOUT, in seconds, is how long work may be on a device before it counts as lost
+// (more where it took long before). kInvalidArgument: no such number.
+Result<Patience> PatienceFromEnvironment();
 
 }  // namespace motley

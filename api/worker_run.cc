@@ -14,6 +14,7 @@
 #include "api/fresh_ids.h"
 #include "api/line_input.h"
 #include "api/local_workers.h"
+#include "api/worker_device.h"
 #include "api/worker_environment.h"
 #include "devices/device_list.h"
 #include "training/readers.h"
@@ -71,8 +72,7 @@ class WorkerProcess {
  private:
   // A device and the worker that it is, in the order they must be taken down.
   struct Seat {
-    std::unique_ptr<Device> device;
-    std::unique_ptr<PacedDevice> paced;
+    std::unique_ptr<WorkerDevice> device;
     std::unique_ptr<Transport> transport;
     std::unique_ptr<WorkerNode> node;
     bool left = false;
@@ -87,23 +87,23 @@ class WorkerProcess {
     std::from_chars(line.data() + kSpeed.size(), line.data() + line.size(), speed);
     if (!(speed > 0 && std::isfinite(speed))) return;
     for (const auto& seat : seats_) {
-      if (seat->paced) seat->paced->SetSpeed(speed);
+      if (PacedDevice* paced = seat->device->paced()) paced->SetSpeed(speed);
     }
   }
 
   Status OpenSeat(const WorkerTask& task, const ListedDevice& listed, size_t seats,
                   const std::shared_ptr<const ForeignTrainer>& foreign) {
     auto seat = std::make_unique<Seat>();
-    MOTLEY_ASSIGN_OR_RETURN(seat->device, listed.make(loop_, task.threads));
-    if (task.pace) seat->paced = MakePacedDevice(loop_, *seat->device, *task.pace);
+    WorkerDeviceOptions options{.threads = task.threads, .pace = task.pace};
+    options.patience = foreign == nullptr ? std::optional(task.patience) : std::nullopt;
+    MOTLEY_ASSIGN_OR_RETURN(seat->device, WorkerDevice::Open(loop_, listed, options));
     seat->transport = MakeTcpTransport(loop_.handle());
     WorkerOptions node = task.node;
     node.incarnation = FreshIncarnation();
     node.foreign = foreign;
     if (node.name.empty()) node.name = WorkerName(node.index_hint, listed);
     if (seats > 1) node.memory_bytes /= seats;
-    Device& device = seat->paced ? static_cast<Device&>(*seat->paced) : *seat->device;
-    seat->node = WorkerNode::Create(Env{loop_, *seat->transport, device}, node);
+    seat->node = WorkerNode::Create(Env{loop_, *seat->transport, seat->device->front()}, node);
     seat->node->SetAnswerFilter([this](StepId, std::span<float> vector) {
       if (std::exchange(spoil_next_, false) && !vector.empty()) {
         vector[0] = std::numeric_limits<float>::quiet_NaN();
@@ -145,6 +145,7 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   task.node.name = request.name;
   task.devices = request.devices;
   task.threads = request.threads;
+  MOTLEY_ASSIGN_OR_RETURN(task.patience, PatienceFromEnvironment());
   uint64_t memory = request.memory_bytes;
   if (request.server.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(const WorkerEnvironment told, ReadWorkerEnvironment());

@@ -9,6 +9,7 @@
 #include "api/stop_switch.h"
 #include "base/status.h"
 #include "devices/paced_device.h"
+#include "devices/watched_device.h"
 #include "runtime/worker_node.h"
 #include "training/callback_trainer.h"
 
@@ -20,6 +21,7 @@ struct WorkerTask {
   std::string devices;  // What computes, each as a worker of its own.
   uint32_t threads = 0;
   std::optional<Pace> pace;  // Emulated.
+  Patience patience;         // With devices of drivers.
   // An all-in-one job started this process: it leaves when its input closes.
   // Lines of its input are "speed 0.2" (from the next piece of work on) and "nan" (the next answer
   // is spoilt).

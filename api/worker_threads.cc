@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "api/fresh_ids.h"
-#include "api/held_device.h"
 #include "api/local_workers.h"
-#include "devices/paced_device.h"
+#include "api/worker_device.h"
 #include "runtime/alive.h"
 #include "runtime/worker_node.h"
 
@@ -17,9 +16,7 @@ namespace {
 
 // One worker, in the order its parts must be taken down.
 struct Member {
-  std::unique_ptr<Device> device;
-  std::unique_ptr<PacedDevice> paced;  // With emulated speeds.
-  std::unique_ptr<HeldDevice> held;
+  std::unique_ptr<WorkerDevice> device;
   std::unique_ptr<Transport> transport;
   std::unique_ptr<WorkerNode> node;  // Null once it has ended.
   double speed = 1;
@@ -70,14 +67,13 @@ Status ThreadWorkers::Start(WorkerId worker, InprocNetwork& network,
                             const std::shared_ptr<const ForeignTrainer>& foreign) {
   auto member = std::make_unique<Member>();
   const ListedDevice& listed = options_.devices[worker % options_.devices.size()];
-  MOTLEY_ASSIGN_OR_RETURN(member->device, listed.make(loop_, options_.threads));
+  WorkerDeviceOptions device{.threads = options_.threads, .holdable = true};
   if (!options_.speeds.empty()) {
     member->speed = options_.speeds[worker];
-    member->paced =
-        MakePacedDevice(loop_, *member->device, Pace{options_.sample_time, member->speed});
+    device.pace = Pace{options_.sample_time, member->speed};
   }
-  Device& inner = member->paced ? static_cast<Device&>(*member->paced) : *member->device;
-  member->held = std::make_unique<HeldDevice>(loop_, inner);
+  device.patience = foreign == nullptr ? std::optional(options_.patience) : std::nullopt;
+  MOTLEY_ASSIGN_OR_RETURN(member->device, WorkerDevice::Open(loop_, listed, device));
   member->transport = network.MakeTransport();
   WorkerOptions options;
   options.server = options_.server;
@@ -87,7 +83,8 @@ Status ThreadWorkers::Start(WorkerId worker, InprocNetwork& network,
   options.incarnation = FreshIncarnation();
   options.foreign = foreign;
   options.memory_bytes = options_.memory_bytes;
-  member->node = WorkerNode::Create(Env{loop_, *member->transport, *member->held}, options);
+  member->node =
+      WorkerNode::Create(Env{loop_, *member->transport, member->device->front()}, options);
   member->node->SetAnswerFilter([spoil = &member->spoil_next](StepId, std::span<float> vector) {
     if (std::exchange(*spoil, false) && !vector.empty()) {
       vector[0] = std::numeric_limits<float>::quiet_NaN();
@@ -123,10 +120,10 @@ void ThreadWorkers::Strike(const Fault& fault) {
   if (member.node == nullptr) return;
   switch (fault.kind) {
     case Fault::Kind::kKill: Drop(fault.worker); break;
-    case Fault::Kind::kPause: member.held->Hold(fault.duration); break;
+    case Fault::Kind::kPause: member.device->held()->Hold(fault.duration); break;
     case Fault::Kind::kSlow:
       member.speed /= fault.factor;
-      if (member.paced) member.paced->SetSpeed(member.speed);
+      if (member.device->paced() != nullptr) member.device->paced()->SetSpeed(member.speed);
       break;
     case Fault::Kind::kNan: member.spoil_next = true; break;
   }
@@ -142,7 +139,7 @@ void ThreadWorkers::Shutdown(Duration grace, Task done) {
   leaving_ = true;
   left_ = std::move(done);
   if (drop_timer_ != 0) loop_.Cancel(std::exchange(drop_timer_, 0));
-  for (const auto& member : members_) member->held->Release();
+  for (const auto& member : members_) member->device->held()->Release();
   if (running() == 0) return loop_.Post(std::exchange(left_, nullptr));
   drop_timer_ = loop_.After(grace, [this] {
     drop_timer_ = 0;

@@ -73,7 +73,10 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   worker->add_option("--threads", flags.threads)->transform(Within(1U, 256U));
   worker->add_option("--devices", flags.devices,
                      "What computes, each as a worker of its own: cpu,opencl,cuda:0");
-  worker->footer("The job's token comes in the environment variable MOTLEY_TOKEN.");
+  worker->footer(
+      "The job's token comes in the environment variable MOTLEY_TOKEN. A device on which work "
+      "takes\n"
+      "longer than MOTLEY_DEVICE_TIMEOUT seconds (default: 120) is given up.");
   return worker;
 }
 

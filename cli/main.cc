@@ -10,6 +10,7 @@
 
 #include "cli/command_line.h"
 #include "cli/exit_code.h"
+#include "devices/stuck_devices.h"
 
 namespace {
 
@@ -21,13 +22,20 @@ void OpenMissingStreams() {
   }
 }
 
+// An orderly end would wait for drivers that wait for their hardware.
+int EndOfProgram(int code) {
+  if (!motley::AnyDeviceStuck()) return code;
+  fflush(nullptr);
+  _exit(code);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   OpenMissingStreams();
   signal(SIGPIPE, SIG_IGN);  // A closed peer or reader is an error value, not the end.
   try {
-    return motley::RunCommandLine(argc, argv);
+    return EndOfProgram(motley::RunCommandLine(argc, argv));
   } catch (const std::bad_alloc&) {
     // Words that take no memory.
     fputs("motley: not enough memory: use fewer workers, a smaller model or less data\n", stderr);

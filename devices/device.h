@@ -72,6 +72,13 @@ class Device {
   virtual void Submit(double units, Work work, Done done) = 0;
   // For host-side arithmetic that goes with this device (encode, decode, reductions).
   virtual ParallelFor& parallel() = 0;
+
+  // For devices whose work may never come back. Loop thread, when nothing more is submitted.
+  // Waits until no work is in progress; false when it still is after `limit` of real time.
+  virtual bool Rest(Duration /*limit*/) { return true; }
+  // Nothing is reported from now on, not even to the loop, which may go. The device may then never
+  // be destroyed (stuck_devices.h).
+  virtual void Abandon() {}
 };
 
 }  // namespace motley

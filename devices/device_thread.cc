@@ -55,10 +55,31 @@ void DeviceThread::Drive() {
     if (stopping_) return;
     Item item = std::move(waiting_.front());
     waiting_.pop_front();
+    working_ = true;
     lock.unlock();
     Status status = run_(std::move(item.work));
+    lock.lock();
+    // What `item` keeps may belong to a loop that is gone: it stays where it is.
+    changed_.wait(lock, [this] { return !abandoned_; });
     reporter_.Post(std::move(item.done), std::move(status));
+    working_ = false;
+    lock.unlock();
+    changed_.notify_one();
   }
+}
+
+bool DeviceThread::Rest(Duration limit) {
+  std::deque<Item> dropped;  // Goes after the lock: what it keeps may come here.
+  std::unique_lock lock(mutex_);
+  dropped.swap(waiting_);
+  return changed_.wait_for(lock, limit, [this] { return !working_; });
+}
+
+void DeviceThread::Abandon() {
+  reporter_.Close();
+  const std::lock_guard lock(mutex_);
+  abandoned_ = true;
+  thread_.detach();
 }
 
 }  // namespace motley

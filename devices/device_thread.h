@@ -42,6 +42,10 @@ class DeviceThread {
 
   void Submit(Device::Work work, Device::Done done);
 
+  // As Device says.
+  bool Rest(Duration limit);
+  void Abandon();
+
  private:
   struct Item {
     Device::Work work;
@@ -54,7 +58,9 @@ class DeviceThread {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Item> waiting_;  // Guarded by mutex_; whoever submits bounds it.
-  bool stopping_ = false;     // Guarded by mutex_.
+  bool stopping_ = false;     // Guarded by mutex_, as are these.
+  bool working_ = false;
+  bool abandoned_ = false;
   std::thread thread_;
 };
 

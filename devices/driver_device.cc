@@ -68,6 +68,8 @@ class DriverDevice final : public Device {
   void Submit(double, Work work, Done done) override {
     thread_.Submit(std::move(work), std::move(done));
   }
+  bool Rest(Duration limit) override { return thread_.Rest(limit); }
+  void Abandon() override { thread_.Abandon(); }
 
  private:
   // What failed, which the queue knows.

@@ -24,6 +24,8 @@ class ForwardingDevice : public Base {
     return inner_.CopyOut(from, offset, to);
   }
   ParallelFor& parallel() override { return inner_.parallel(); }
+  bool Rest(Duration limit) override { return inner_.Rest(limit); }
+  void Abandon() override { inner_.Abandon(); }
 
  protected:
   Device& inner_;

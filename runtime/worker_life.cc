@@ -19,6 +19,20 @@ constexpr Duration kLongestRetry = std::chrono::seconds(2);
 constexpr Duration kAcceptLimit = std::chrono::seconds(15);
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
 
+// What people are told of a device that their job goes on without.
+Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
+  if (device.kind == DeviceKind::kCpu) return why.WithContext(what);
+  const char* advice = "see what its driver and the system's log say of it";
+  if (why.code() == StatusCode::kResource) {
+    advice = "close what else uses its memory, take a smaller model or batch";
+  }
+  const bool named = why.message().find(device.name) != std::string::npos;
+  const std::string with = named ? std::string() : " with " + device.name;
+  return Status(why.code(),
+                fmt::format("{}{}: {} (the device is given up: {}, or leave it out of `devices`)",
+                            what, with, why.message(), advice));
+}
+
 }  // namespace
 
 std::unique_ptr<WorkerNode> WorkerNode::Create(Env env, const WorkerOptions& options) {
@@ -142,7 +156,9 @@ Status WorkerLife::SetUp(const wire::AcceptT& accept) {
   desk_ = std::make_unique<WorkDesk>(
       env_,
       WorkDesk::Parts{shop_, *parameters_, *partitions_, peer_, OwnHeader(), accept.slice_length},
-      [this](const Status& status) { Fail(status.WithContext("cannot compute")); });
+      [this](const Status& status) {
+        Fail(GivenUp(env_.device.info(), "cannot compute", status));
+      });
   desk_->SetAnswerFilter(filter_);
   return Status::Ok();
 }
@@ -150,7 +166,8 @@ Status WorkerLife::SetUp(const wire::AcceptT& accept) {
 void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
   if (state_ != State::kWorking) return;
   if (!samples_per_second.ok()) {
-    return Fail(samples_per_second.status().WithContext("cannot measure the device's speed"));
+    return Fail(
+        GivenUp(env_.device.info(), "cannot measure the speed", samples_per_second.status()));
   }
   desk_->Introduce(*samples_per_second);
 }

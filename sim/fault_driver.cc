@@ -31,7 +31,8 @@ FaultDriver::FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptio
               {faults.pause_every, &FaultDriver::StrikePause},
               {faults.slow_every, &FaultDriver::StrikeSlow},
               {faults.partition_every, &FaultDriver::StrikePartition},
-              {faults.nan_every, &FaultDriver::StrikeNan}};
+              {faults.nan_every, &FaultDriver::StrikeNan},
+              {faults.break_every, &FaultDriver::StrikeBreak}};
   for (const Fault& fault : options.faults) {
     if (fault.kind != Fault::Kind::kNan) continue;
     spoilt_steps_.insert(fault.step);
@@ -65,7 +66,7 @@ void FaultDriver::Arm(Source& source) {
 std::vector<WorkerId> FaultDriver::Targets() const {
   std::vector<WorkerId> targets;
   for (WorkerId w = 0; w < workers_.size(); ++w) {
-    if (workers_[w]->alive() && !lost_[w]) targets.push_back(w);
+    if (workers_[w]->alive() && !workers_[w]->broken() && !lost_[w]) targets.push_back(w);
   }
   return targets;
 }
@@ -126,6 +127,17 @@ void FaultDriver::StrikeNan() {
   if (!spoilt_steps_.insert(next).second) return;
   ++spoilt_[picked_];
   process->PoisonStep(next);
+}
+
+void FaultDriver::StrikeBreak() {
+  if (Targets().size() < 2) return;
+  WorkerProcess* process = Pick();
+  ++broken_;
+  // Its worker is missed until the device counts as lost.
+  quiet_from_ = std::max(quiet_from_, world_.Now() + kSimPatience.first);
+  if (random_.Chance(0.5)) return process->HangDevice();
+  process->FailDevice(random_.Chance(0.5) ? Status::Resource("no memory for a buffer")
+                                          : Status::Unavailable("the device fell off the bus"));
 }
 
 void FaultDriver::Kill(WorkerId worker) {

@@ -38,6 +38,7 @@ class FaultDriver final : public JobObserver {
   uint32_t LiveWorkers() const;
   uint64_t back_from_pause() const { return back_; }
   uint64_t restarts() const { return restarts_; }
+  uint64_t broken_devices() const { return broken_; }
   uint64_t LastDraw() { return random_.Next64(); }
 
  private:
@@ -60,6 +61,7 @@ class FaultDriver final : public JobObserver {
   void StrikeSlow();
   void StrikePartition();
   void StrikeNan();
+  void StrikeBreak();
   void Kill(WorkerId worker);
   void Restart(WorkerId worker);
   void Pause(WorkerId worker, Duration duration);
@@ -84,6 +86,7 @@ class FaultDriver final : public JobObserver {
   Time quiet_from_{};
   uint64_t back_ = 0;
   uint64_t restarts_ = 0;
+  uint64_t broken_ = 0;
 };
 
 }  // namespace motley

@@ -6,6 +6,7 @@
 #include "coding/gradient_code.h"
 #include "coding/multi_message_code.h"
 #include "sim/recorded_times.h"
+#include "sim/sim_process.h"
 
 namespace motley {
 namespace {
@@ -35,6 +36,9 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
   for (const Fault& fault : options.faults) {
     scripted_slowness *= std::max(1.0, fault.factor);
     longest_fault = std::max(longest_fault, ToSeconds(fault.duration));
+  }
+  if (options.random_faults.break_every > 0) {
+    longest_fault = std::max(longest_fault, ToSeconds(kSimPatience.first));
   }
   const JobOptions& job = options.job;
   double rows = job.workers;

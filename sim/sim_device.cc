@@ -82,7 +82,9 @@ void SimDevice::Begin(Piece piece) {
 
 void SimDevice::Finish() {
   timer_ = 0;
+  if (hung_) return;  // It goes on to occupy what it has.
   Leave();
+  if (!failure_.ok()) status_ = failure_;
   previous_done_ = loop_.Now();
   const auto destroyed = destroyed_;
   std::exchange(done_, nullptr)(std::exchange(status_, Status::Ok()));

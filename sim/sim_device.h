@@ -39,6 +39,11 @@ class SimDevice final : public ForwardingDevice<> {
     recorded_ = std::move(recorded);
     replayed_units_ = replayed_seconds_ = 0;
   }
+  // What it computes, and what comes after, is never reported.
+  void Hang() { hung_ = true; }
+  // What is reported next, and from then on, failed with `why`.
+  void Fail(Status why) { failure_ = std::move(why); }
+  bool broken() const { return hung_ || !failure_.ok(); }
   // A fresh draw, to compare two runs.
   uint64_t LastDraw() { return random_.Next64(); }
 
@@ -74,6 +79,8 @@ class SimDevice final : public ForwardingDevice<> {
   bool occupies_ = false;  // One of them.
   Recorded recorded_;
   double replayed_units_ = 0, replayed_seconds_ = 0;
+  bool hung_ = false;
+  Status failure_;
   const std::unique_ptr<Device> host_;  // Kernels, memory and copies.
   std::deque<Piece> waiting_;
   bool busy_ = false;

@@ -65,8 +65,12 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   Random random(options.seed, Stream::kSimulation, kIncarnationDraws, draws);
   node.incarnation = random.Next64() | 2;  // Never 0, nor is its predecessor.
   if (options.bring_trainer) node.foreign = options.bring_trainer();
-  process->node_ =
-      WorkerNode::Create({process->loop_, *process->transport_, *process->device_}, node);
+  Device* device = process->device_.get();
+  if (options.random_faults.break_every > 0) {
+    process->watched_ = std::make_unique<WatchedDevice>(process->loop_, *device, kSimPatience);
+    device = process->watched_.get();
+  }
+  process->node_ = WorkerNode::Create({process->loop_, *process->transport_, *device}, node);
   process->node_->SetAnswerFilter(
       [raw = process.get()](StepId step, std::span<float> vector) { raw->Filter(step, vector); });
   return process;
@@ -82,6 +86,7 @@ void WorkerProcess::Kill(bool lose_in_flight) {
   transport_->Die(lose_in_flight);
   loop_.Kill();
   node_.reset();
+  watched_.reset();
   device_.reset();
 }
 
@@ -111,6 +116,7 @@ void WorkerProcess::TearDown(Violations& violations) {
   transport_->Close();
   CheckReturned(who, *transport_, violations);
   node_.reset();
+  watched_.reset();
   device_.reset();
 }
 

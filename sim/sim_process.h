@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "devices/watched_device.h"
 #include "runtime/server_node.h"
 #include "runtime/worker_node.h"
 #include "sim/checkers/violations.h"
@@ -18,6 +19,9 @@
 
 namespace motley {
 
+// With devices that may break: longer than what works ever takes, mostly.
+inline constexpr Patience kSimPatience{.first = std::chrono::seconds(5),
+                                       .least = std::chrono::seconds(5)};
 inline constexpr const char* kSimServerAddress = "server:1";
 
 class WorkerProcess {
@@ -41,6 +45,10 @@ class WorkerProcess {
   void SetRandomSlowness(double factor);
   // What was recorded of a step that opens now: null, 0: nothing of it, so as it was.
   void Replay(SimDevice::Recorded recorded, double bytes_per_second);
+  // What becomes of its device, for good.
+  void HangDevice() { device_->Hang(); }
+  void FailDevice(Status why) { device_->Fail(std::move(why)); }
+  bool broken() const { return device_ != nullptr && device_->broken(); }
   void Clog(Time until) { transport_->Clog(until); }
   // Its first answer for this step will not be finite.
   void PoisonStep(StepId step) { poisoned_steps_.insert(step); }
@@ -61,6 +69,7 @@ class WorkerProcess {
   NodeLoop loop_;
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<SimDevice> device_;
+  std::unique_ptr<WatchedDevice> watched_;  // Where devices may break.
   std::unique_ptr<WorkerNode> node_;
   std::optional<Status> ended_;
   bool killed_ = false;

@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a machine computes with is listed, chosen, and works together in one step."""
 
+import json
+import os
+import pathlib
 import signal
 import unittest
+from unittest import mock
 
 from program import PATIENCE_S, ProgramTest, children_of, ignores_interrupt
 
@@ -67,6 +71,65 @@ class Devices(ProgramTest):
                 process.send_signal(signal.SIGINT)
                 process.communicate(timeout=PATIENCE_S)
                 self.assertEqual(process.returncode, 130)
+
+
+class DeviceFailures(ProgramTest):
+    """A device gives up in the middle of a job, which goes on without it. (tests/devices/mock_module.cc)"""
+
+    def trouble(self, which, timeout_s=""):
+        modules = pathlib.Path(os.environ["MOTLEY_PROGRAM"]).parent / "tests" / "mock_modules"
+        changes = {"MOTLEY_MODULE_DIR": str(modules), "MOTLEY_MOCK": which,
+                   "MOTLEY_DEVICE_TIMEOUT": str(timeout_s)}
+        return mock.patch.dict(os.environ, changes)
+
+    def train(self, devices, workers=3, expect=0):
+        return self.run_program("train", "--data", self.data, "--model", "mlp:32", "--code", "none",
+                                "--workers", workers, "--steps", 300, "--devices", devices,
+                                "--json", expect=expect)
+
+    def test_jobs_go_on_without_the_device_and_say_what_became_of_it(self):
+        with self.trouble("nothing"):
+            undisturbed = json.loads(self.train("cpu,opencl").stdout)
+        self.assertEqual([w["lost"] for w in undisturbed["workers"]], [False] * 3)
+        for which, words in (("build", ["cannot measure the speed", "mock 0", "line 1: what"]),
+                             ("memory", ["mock 0", "the mock fell off", "smaller model"]),
+                             ("lost", ["mock 0", "the mock fell off", "system's log"])):
+            with self.subTest(which), self.trouble(which):
+                done = self.train("cpu,opencl")
+                report = json.loads(done.stdout)
+                self.assertEqual([w["lost"] for w in report["workers"]], [False, True, False])
+                self.assertEqual(report["steps"], 300)
+                self.assertEqual(report["discarded_steps"], 0)
+                self.assertLess(report["max_decode_error"], 1e-5)
+                self.assertAlmostEqual(report["final_loss"], undisturbed["final_loss"], delta=1e-4)
+                for word in ["worker 1", "given up", "--devices", *words]:
+                    self.assertIn(word, done.stderr)
+
+    def test_a_job_with_no_other_device_says_why_it_ends(self):
+        for which, word in (("build", "line 1: what"), ("lost", "fell off"),
+                            ("hang", "not come back")):
+            with self.subTest(which), self.trouble(which, 2):
+                self.assertIn(word, self.train("opencl", workers=1, expect=4).stderr)
+
+    def test_a_device_that_hangs_is_given_up(self):
+        with self.trouble("hang", 2):
+            process = self.start_training("--devices", "cpu,opencl")
+            said = []
+            for line in process.stderr:
+                said.append(line)
+                if "lost: it left" in line:
+                    break
+            self.assertIn("has not come back", said[-1])
+            self.assertIn("mock 0", said[-1])
+            self.wait_for_steps(process)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=PATIENCE_S)
+            self.assertEqual(process.returncode, 130)
+
+    def test_a_job_ends_in_time_while_a_device_hangs(self):
+        with self.trouble("hang"):
+            report = json.loads(self.train("cpu,opencl").stdout)
+        self.assertEqual(report["steps"], 300)
 
 
 if __name__ == "__main__":

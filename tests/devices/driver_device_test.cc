@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
+#include "devices/broken_device.h"
 #include "devices/driver_modules.h"
+#include "devices/stuck_devices.h"
 #include "tests/devices/mock_driver.h"
 #include "tests/devices/thread_loop.h"
 
@@ -82,6 +85,70 @@ TEST_F(DriverDevice, MemoryMayOutliveTheDevice) {
   EXPECT_EQ(MockDriver::Get().open_queues, 1u);
   buffer.reset();
   EXPECT_EQ(MockDriver::Get().open_queues, 0u);
+}
+
+TEST_F(DriverDevice, OneThatHangsCanBeAbandonedAndNothingIsReported) {
+  // As after a job: the device stays, the loop goes.
+  auto loop = std::make_unique<ThreadLoop>();
+  auto device = std::move(OpenDriverDevice(*loop, MockDriver::Get().table(), 0, "")).value();
+  EXPECT_TRUE(device->Rest(Duration::zero()));
+  MockDriver::Get().hangs = true;
+  bool told = false;
+  std::atomic<bool> begun = false;
+  device->Submit(
+      1,
+      [&] {
+        begun = true;
+        begun.notify_all();
+        return Status::Ok();
+      },
+      [&](const Status&) { told = true; });
+  begun.wait(false);
+  EXPECT_FALSE(device->Rest(std::chrono::milliseconds(1)));
+  device->Abandon();
+  loop->RunAll();
+  loop.reset();
+  KeepForever(std::shared_ptr<Device>(std::move(device)));
+  EXPECT_TRUE(AnyDeviceStuck());
+  MockDriver::Get().hangs = false;
+  MockDriver::Get().hangs.notify_all();
+  EXPECT_FALSE(told);
+  // It has its queue for good.
+  MockDriver::Get().open_queues = 0;
+}
+
+TEST_F(DriverDevice, OneThatIsSlowComesToRest) {
+  const auto device = Open().value();
+  MockDriver::Get().hangs = true;
+  std::atomic<bool> begun = false;
+  device->Submit(
+      1,
+      [&] {
+        begun = true;
+        begun.notify_all();
+        return Status::Ok();
+      },
+      [](const Status&) {});
+  begun.wait(false);
+  MockDriver::Get().hangs = false;
+  MockDriver::Get().hangs.notify_all();
+  EXPECT_TRUE(device->Rest(std::chrono::hours(1)));
+}
+
+TEST(BrokenDevice, SaysWhyToWhateverItIsAskedFor) {
+  ThreadLoop loop;
+  const auto device = MakeBrokenDevice(loop, {.name = "a card"}, Status::Unavailable("line 1: ?"));
+  Status told;
+  device->Submit(
+      1,
+      [] {
+        ADD_FAILURE() << "nothing can run on it";
+        return Status::Ok();
+      },
+      [&](const Status& status) { told = status; });
+  loop.RunAll();
+  EXPECT_THAT(told.ToString(), HasSubstr("line 1: ?"));
+  EXPECT_FALSE(device->Allocate(1).ok());
 }
 
 class DriverModules : public ::testing::Test {

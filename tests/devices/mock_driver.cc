@@ -109,6 +109,7 @@ int CopyOut(motley_driver_queue* queue, void* to, const void* from, size_t size_
 }
 
 int Finish(motley_driver_queue*, char* error, size_t error_size) {
+  MockDriver::Get().hangs.wait(true);
   const int code = MockDriver::Get().fails.exchange(MOTLEY_DRIVER_OK);
   if (code != MOTLEY_DRIVER_OK) Say("the mock fell off", error, error_size);
   return code;
@@ -141,6 +142,7 @@ void MockDriver::Reset() {
   no_kernels = false;
   memory_bytes = 1ull << 32;
   fails = MOTLEY_DRIVER_OK;
+  hangs = false;
   allocations = copied_in_bytes = 0;
 }
 

@@ -24,6 +24,7 @@ struct MockDriver {
   std::atomic<bool> no_kernels{false};             // open fails.
   std::atomic<uint64_t> memory_bytes{1ull << 32};  // More than so much at once is refused.
   std::atomic<int> fails{MOTLEY_DRIVER_OK};        // The next finish tells this, once.
+  std::atomic<bool> hangs{false};                  // finish waits as long as this is so.
 
   // What happened.
   std::atomic<uint32_t> open_queues{0};

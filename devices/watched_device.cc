@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/watched_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace motley {
+namespace {
+
+// A pause of the whole process, during which nothing can come back, passes for one look at most.
+constexpr int kLooks = 8;
+constexpr Duration kLongest = std::chrono::hours(24);
+
+}  // namespace
+
+WatchedDevice::WatchedDevice(Loop& loop, Device& inner, Patience patience)
+    : ForwardingDevice(inner), loop_(loop), patience_(patience) {}
+
+WatchedDevice::~WatchedDevice() {
+  *destroyed_ = true;
+  if (timer_ != 0) loop_.Cancel(timer_);
+}
+
+void WatchedDevice::Submit(double units, Work work, Done done) {
+  if (lost_) {
+    return loop_.Post([done = std::move(done), why = why_, destroyed = destroyed_] {
+      if (!*destroyed) done(why);
+    });
+  }
+  if (pieces_.empty()) {
+    begun_ = loop_.Now();
+    looks_ = 0;
+  }
+  const auto piece = std::make_shared<Piece>(units, std::move(done));
+  pieces_.push_back(piece);
+  if (timer_ == 0) Watch();
+  inner_.Submit(units, std::move(work), [this, piece, destroyed = destroyed_](Status status) {
+    if (!*destroyed && !lost_) OnDone(std::move(status));
+  });
+}
+
+void WatchedDevice::OnDone(Status status) {
+  const std::shared_ptr<Piece> piece = std::move(pieces_.front());
+  pieces_.pop_front();
+  const Time now = loop_.Now();
+  longest_ = std::max(longest_, now - begun_);
+  any_done_ = true;
+  begun_ = now;
+  looks_ = 0;
+  piece->done(std::move(status));
+}
+
+Duration WatchedDevice::Limit() const {
+  if (!any_done_) return patience_.first;
+  const double longest = std::min(patience_.times * ToSeconds(longest_), ToSeconds(kLongest));
+  return std::max(patience_.least, FromSeconds(longest));
+}
+
+void WatchedDevice::Watch() {
+  timer_ = loop_.After(Limit() / kLooks, [this] {
+    timer_ = 0;
+    Look();
+  });
+}
+
+// Not a timer per piece: one that is set anew as long as there is work costs next to nothing.
+void WatchedDevice::Look() {
+  if (pieces_.empty()) return;
+  ++looks_;
+  if (looks_ > kLooks) return Lose();
+  Watch();
+}
+
+void WatchedDevice::Lose() {
+  lost_ = true;
+  const double seconds = ToSeconds(loop_.Now() - begun_);
+  why_ = Status::Unavailable(fmt::format(
+      "work on {:g} samples has not come back for {:.3g} s ({}): its kernel hangs, or its driver",
+      pieces_.front()->units, seconds,
+      any_done_ ? fmt::format("the longest before took {:.3g} s", ToSeconds(longest_))
+                : "nothing came back before"));
+  const auto destroyed = destroyed_;
+  // Their owners go with the work, if that ever comes back.
+  for (const auto& piece : std::exchange(pieces_, {})) {
+    if (!*destroyed) piece->done(why_);
+  }
+}
+
+}  // namespace motley

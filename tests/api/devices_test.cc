@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices that fail: a worker process with several, and workers that are threads. The driver is
+// tests/devices/mock_module.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "tests/api/api_world.h"
+
+namespace motley {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kModules[] = MOTLEY_BINARY_DIR "/tests/mock_modules";
+
+// `motley worker`: what it says, and how it ended.
+class Worker {
+ public:
+  Worker(const std::string& listening, const std::string& devices, const std::string& trouble) {
+    const size_t space = listening.find(' ');
+    const std::string command = "MOTLEY_MODULE_DIR=" + std::string(kModules) +
+                                " MOTLEY_MOCK=" + trouble + " MOTLEY_DEVICE_TIMEOUT=2" +
+                                " MOTLEY_TOKEN=" + listening.substr(space + 1) + " " +
+                                MotleyProgram() + " worker --devices " + devices + " --server " +
+                                listening.substr(0, space) + " 2>&1";
+    pipe_ = popen(command.c_str(), "r");
+  }
+  // Waits for its end.
+  int Finish(std::string& said) {
+    std::array<char, 1024> line{};
+    while (fgets(line.data(), line.size(), pipe_) != nullptr) said += line.data();
+    return WEXITSTATUS(pclose(pipe_));
+  }
+
+ private:
+  FILE* pipe_ = nullptr;
+};
+
+class ApiDevices : public testing::TestWithParam<const char*> {
+ protected:
+  void TearDown() override {
+    for (const char* name : {"MOTLEY_MODULE_DIR", "MOTLEY_MOCK", "MOTLEY_DEVICE_TIMEOUT"}) {
+      unsetenv(name);
+    }
+  }
+};
+
+TEST_P(ApiDevices, AWorkerOfSeveralGoesOnWithTheOthers) {
+  motley_job_options options = SmallJob();
+  options.role = MOTLEY_SERVER;
+  options.listen = "127.0.0.1:0";
+  options.code = "none";
+  options.steps = 1'000'000;
+  TestJob job(options);
+  std::optional<Worker> worker, spare;
+  std::string listening, lost;
+  bool begun = false;
+  uint64_t steps_after = 0;
+  job.OnEvent([&](const motley_event& event) {
+    begun |= event.kind == MOTLEY_EVENT_STEP_OPENED;
+    if (event.kind == MOTLEY_EVENT_LISTENING) {
+      listening = event.text;
+      worker.emplace(listening, "cpu,opencl", GetParam());
+    }
+    if (event.kind == MOTLEY_EVENT_WORKER_LOST && lost.empty()) {
+      lost = event.text;
+      // Before the first step the server waits for another in its place.
+      if (!begun) spare.emplace(listening, "cpu", "nothing");
+    }
+    if (event.kind == MOTLEY_EVENT_STEP_APPLIED && !lost.empty() && ++steps_after == 20) {
+      motley_job_stop(job.get());
+    }
+  });
+  EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
+  EXPECT_EQ(steps_after, 20U);
+  EXPECT_THAT(lost, HasSubstr("mock 0"));
+  std::string said;
+  EXPECT_NE(worker->Finish(said), 0) << said;
+  EXPECT_THAT(said, HasSubstr("mock 0"));
+  if (spare) spare->Finish(said);
+}
+
+TEST_P(ApiDevices, OfThreadsTheOthersGoOn) {
+  setenv("MOTLEY_MODULE_DIR", kModules, 1);
+  setenv("MOTLEY_MOCK", GetParam(), 1);
+  setenv("MOTLEY_DEVICE_TIMEOUT", "2", 1);
+  motley_job_options options = SmallJob();
+  options.devices = "cpu,opencl";
+  options.code = "none";
+  options.steps = 1'000'000;
+  TestJob job(options);
+  std::string lost;
+  uint64_t steps_after = 0;
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind == MOTLEY_EVENT_WORKER_LOST && lost.empty()) lost = event.text;
+    if (event.kind == MOTLEY_EVENT_STEP_APPLIED && !lost.empty() && ++steps_after == 20) {
+      motley_job_stop(job.get());
+    }
+  });
+  EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
+  EXPECT_EQ(steps_after, 20U);
+  EXPECT_THAT(lost, HasSubstr("mock 0"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ApiDevices, testing::Values("build", "memory", "lost", "hang"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace motley

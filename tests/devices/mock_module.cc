@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mock driver as a module that programs load in the place of motley-opencl.so. What goes wrong
+// comes in MOTLEY_MOCK, each time that devices are looked for: "build" (kernels do not compile),
+// and after some pieces of work "memory" (it is full), "lost" and "hang".
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+#include "tests/devices/mock_driver.h"
+
+namespace motley {
+namespace {
+
+constexpr int kGoodPieces = 20;
+
+std::string_view Trouble() {
+  const char* const trouble = std::getenv("MOTLEY_MOCK");
+  return trouble != nullptr ? trouble : "";
+}
+
+std::atomic<int> pieces = 0;
+
+bool Now(std::string_view trouble) { return pieces > kGoodPieces && Trouble() == trouble; }
+
+size_t Find(char* reason, size_t reason_size) {
+  MockDriver& mock = MockDriver::Get();
+  pieces = 0;
+  mock.no_kernels = Trouble() == "build";
+  return mock.table().find(reason, reason_size);
+}
+
+int CopyIn(motley_driver_queue* queue, void* to, const void* from, size_t size_bytes) {
+  MockDriver& mock = MockDriver::Get();
+  if (Now("memory")) mock.fails = MOTLEY_DRIVER_NO_MEMORY;
+  return Now("memory") ? MOTLEY_DRIVER_NO_MEMORY
+                       : mock.table().copy_in(queue, to, from, size_bytes);
+}
+
+int Finish(motley_driver_queue* queue, char* error, size_t error_size) {
+  MockDriver& mock = MockDriver::Get();
+  ++pieces;
+  if (Now("lost")) mock.fails = MOTLEY_DRIVER_LOST;
+  if (Now("hang")) mock.hangs = true;
+  return mock.table().finish(queue, error, error_size);
+}
+
+const motley_driver* Table() {
+  static const motley_driver table = [] {
+    motley_driver made = MockDriver::Get().table();
+    made.find = Find;
+    made.copy_in = CopyIn;
+    made.finish = Finish;
+    return made;
+  }();
+  return &table;
+}
+
+}  // namespace
+}  // namespace motley
+
+extern "C" __attribute__((visibility("default"))) const motley_driver* motley_driver_get(
+    uint32_t version) {
+  return version == MOTLEY_DRIVER_VERSION ? motley::Table() : nullptr;
+}
