@@ -134,9 +134,10 @@ WorkLists LeastCoveredFirst(const WorkLists& placement, std::span<const double> 
     const auto [time, worker] = free.top();
     free.pop();
     if (left[worker].empty()) continue;
-    const auto next =
-        std::min_element(left[worker].begin(), left[worker].end(),
-                         [&](PartitionId a, PartitionId b) { return started[a] < started[b]; });
+    auto next = left[worker].begin();
+    for (auto it = next; it != left[worker].end() && started[*next] > 0; ++it) {
+      if (started[*it] < started[*next]) next = it;
+    }
     ++started[*next];
     order[worker].push_back(*next);
     left[worker].erase(next);

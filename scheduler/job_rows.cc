@@ -40,8 +40,8 @@ RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t worke
 StepScheme OneRowEach(const Plan& plan, const SchemeRequest& request) {
   RowCode rows = OverAll(RowCodeOf(plan.code), plan.members, request.workers.size());
   StepScheme scheme;
-  scheme.setting = {request.workers, HoldersOf(rows)};
-  scheme.policy = [setting = std::make_shared<const StepSetting>(scheme.setting),
+  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(rows)});
+  scheme.policy = [setting = scheme.setting,
                    code = std::make_shared<const RowCode>(std::move(rows))] {
     return std::make_unique<RowStep>(setting, code);
   };
@@ -51,20 +51,21 @@ StepScheme OneRowEach(const Plan& plan, const SchemeRequest& request) {
 StepScheme RowsInLists(const Plan& plan, const SchemeRequest& request) {
   const uint32_t rows = plan.code->workers;
   EachLists each{rows, 1, WorkLists(request.workers.size()), true};
-  StepScheme scheme;
-  scheme.setting.workers = request.workers;
-  scheme.setting.holders.resize(rows);
+  StepSetting setting{request.workers, {}};
+  setting.holders.resize(rows);
   const double size = 1.0 * request.partitions / rows;
-  for (StepWorker& worker : scheme.setting.workers) {
+  for (StepWorker& worker : setting.workers) {
     worker.seconds_per_partition *= size;
     worker.piece_knee /= size;
     worker.least_piece /= size;
   }
   for (size_t i = 0; i < plan.members.size(); ++i) {
-    for (const RowId row : plan.rows[i]) scheme.setting.holders[row].push_back(plan.members[i]);
+    for (const RowId row : plan.rows[i]) setting.holders[row].push_back(plan.members[i]);
     each.chunks[plan.members[i]] = plan.rows[i];
   }
-  scheme.policy = [setting = std::make_shared<const StepSetting>(scheme.setting),
+  StepScheme scheme;
+  scheme.setting = std::make_shared<StepSetting>(std::move(setting));
+  scheme.policy = [setting = scheme.setting,
                    lists = std::make_shared<const EachLists>(std::move(each))] {
     return std::make_unique<EachStep>(setting, lists);
   };

@@ -28,7 +28,6 @@ bool CallsForAnother(const Plan& plan, const Plan& fresh, const SchemeRequest& r
   numbers.current_seconds = PredictStepSeconds(*plan.code, of_members, per_partition);
   numbers.fresh_seconds = PredictStepSeconds(*fresh.code, fresh.speeds, per_partition);
   numbers.remaining_steps = 1;
-  numbers.transfer_seconds = 0;
   return WorthReplanning(numbers);
 }
 
@@ -68,7 +67,7 @@ Result<LearnedScheme> LearnShares(std::string_view scheme, SchemeRequest request
     Random random(seed, Stream::kSimulation, kDraws, static_cast<uint64_t>(step));
     model.truth = DrawUsual(cluster, random);
     const auto policy = learned.scheme.policy();
-    StepOutcome outcome = RunStepModel(learned.scheme.setting, *policy, model);
+    StepOutcome outcome = RunStepModel(*learned.scheme.setting, *policy, model);
     learned.events += outcome.events;
     model.late = std::move(outcome.late);
     for (size_t w = 0; w < habits.size(); ++w) {

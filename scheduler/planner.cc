@@ -58,9 +58,9 @@ CostRuns RunsOfMany(const CostRuns& runs) {
 // Whether every piece of work fits into its worker's memory, in words if not.
 std::string NoRoom(const StepScheme& scheme, const PlannedCluster& cluster,
                    const Candidate& candidate, bool leases) {
-  const double samples = cluster.samples / static_cast<double>(scheme.setting.holders.size());
+  const double samples = cluster.samples / static_cast<double>(scheme.setting->holders.size());
   std::vector<double> held(cluster.workers.size(), 0);
-  for (const auto& holders : scheme.setting.holders) {
+  for (const auto& holders : scheme.setting->holders) {
     for (const WorkerId w : holders) held[w] += samples;
   }
   for (size_t w = 0; w < held.size(); ++w) {

@@ -31,10 +31,10 @@ double Odds(double probability) { return probability / std::max(1 - probability,
 class Costing {
  public:
   Costing(const StepScheme& scheme, const PlannedCluster& truth, const CostRuns& runs)
-      : scheme_(scheme), truth_(truth), runs_(runs), setting_(scheme.setting) {
-    setting_.workers = StepWorkersOf(truth, static_cast<uint32_t>(scheme.setting.holders.size()));
+      : scheme_(scheme), truth_(truth), runs_(runs), partitions_(scheme.setting->holders.size()) {
+    setting_.workers = StepWorkersOf(truth, static_cast<uint32_t>(partitions_));
     for (size_t w = 0; w < setting_.workers.size(); ++w) {
-      setting_.workers[w].live = scheme.setting.workers[w].live;
+      setting_.workers[w].live = scheme.setting->workers[w].live;
     }
     for (const PlannedWorker& worker : truth.workers) {
       none_slow_ *= 1 - worker.slow_probability;
@@ -59,7 +59,8 @@ class Costing {
   const StepScheme& scheme_;
   const PlannedCluster& truth_;
   const CostRuns& runs_;
-  StepSetting setting_;
+  const size_t partitions_;
+  StepSetting setting_;  // The truth; who holds what only the policy needs to know.
   double none_slow_ = 1, none_lost_ = 1, odds_ = 0;
   std::vector<bool> late_;  // In undisturbed steps, of those before.
   SchemeCost cost_;
@@ -133,7 +134,7 @@ Costing::Mean Costing::Measure(Kind kind, uint32_t count) {
     mean.seconds += outcome.seconds;
     if (kind == Kind::kUndisturbed && i == 0) {
       cost_.work = static_cast<double>(outcome.partitions) /
-                   static_cast<double>(std::max<size_t>(setting_.holders.size(), 1));
+                   static_cast<double>(std::max<size_t>(partitions_, 1));
       cost_.link = outcome.link_seconds / outcome.seconds;
     }
   }

@@ -33,7 +33,7 @@ struct SchemeCost {
   uint64_t events = 0;       // Of all runs.
 };
 
-// `truth` is what the cluster truly is; scheme.setting says what the policy believes. Where a lost
+// `truth` is what the cluster truly is; *scheme.setting says what the policy believes. Where a lost
 // worker had the only copy of something the step starts over, after the loss was noticed and that
 // part of the data was sent to somebody else.
 SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, const CostRuns& runs);

@@ -51,8 +51,8 @@ Result<CodeRequest> CodeRequestOf(const SchemeRequest& request, double fraction)
 
 StepScheme RowScheme(const SchemeRequest& request, RowCode rows) {
   StepScheme scheme;
-  scheme.setting = {request.workers, HoldersOf(rows)};
-  scheme.policy = [setting = std::make_shared<const StepSetting>(scheme.setting),
+  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(rows)});
+  scheme.policy = [setting = scheme.setting,
                    code = std::make_shared<const RowCode>(std::move(rows))] {
     return std::make_unique<RowStep>(setting, code);
   };
@@ -117,11 +117,10 @@ Result<StepScheme> Adaptive(const SchemeRequest& request) {
   shares.partitions = std::move(fair.loads);
   MOTLEY_ASSIGN_OR_RETURN(Placement placement, PlaceCopies(fair.request, shares));
   StepScheme scheme;
-  scheme.setting = {request.workers, std::move(placement.holders)};
-  if (request.by_speed) scheme.setting = AsLearned(std::move(scheme.setting));
-  scheme.policy = [setting = std::make_shared<const StepSetting>(scheme.setting)] {
-    return std::make_unique<AdaptiveStep>(*setting);
-  };
+  StepSetting setting{request.workers, std::move(placement.holders)};
+  if (request.by_speed) setting = AsLearned(std::move(setting));
+  scheme.setting = std::make_shared<StepSetting>(std::move(setting));
+  scheme.policy = [setting = scheme.setting] { return std::make_unique<AdaptiveStep>(*setting); };
   return scheme;
 }
 
@@ -181,9 +180,10 @@ Result<StepScheme> MultiMessage(const SchemeRequest& request) {
   for (StepWorker& worker : chunks.workers) worker.seconds_per_partition *= size;
   MOTLEY_ASSIGN_OR_RETURN(WorkLists lists, OrderedLists(chunks, 1));
   StepScheme scheme;
-  scheme.setting = {request.workers, HoldersOf(lists, request.partitions, size)};
+  scheme.setting = std::make_shared<StepSetting>(
+      StepSetting{request.workers, HoldersOf(lists, request.partitions, size)});
   EachLists each{request.partitions, size, std::move(lists)};
-  scheme.policy = [setting = std::make_shared<const StepSetting>(scheme.setting),
+  scheme.policy = [setting = scheme.setting,
                    lists = std::make_shared<const EachLists>(std::move(each))] {
     return std::make_unique<EachStep>(setting, lists);
   };
@@ -194,8 +194,9 @@ Result<StepScheme> PartialCoded(const SchemeRequest& request) {
   const uint32_t parts = std::max(request.copies, 2U) - 1;
   MOTLEY_ASSIGN_OR_RETURN(WorkLists lists, OrderedLists(request, 1.0 / parts));
   StepScheme scheme;
-  scheme.setting = {request.workers, HoldersOf(lists, request.partitions, 1)};
-  scheme.policy = [setting = std::make_shared<const StepSetting>(scheme.setting),
+  scheme.setting = std::make_shared<StepSetting>(
+      StepSetting{request.workers, HoldersOf(lists, request.partitions, 1)});
+  scheme.policy = [setting = scheme.setting,
                    lists = std::make_shared<const WorkLists>(std::move(lists)),
                    parts] { return std::make_unique<PartialStep>(setting, lists, parts); };
   return scheme;
@@ -212,9 +213,8 @@ Result<StepScheme> Approximate(const SchemeRequest& request) {
   const auto shared = std::make_shared<const CodeForm>(std::move(form));
   const auto rows = std::make_shared<const RowCode>(RowCodeOf(shared));
   StepScheme scheme;
-  scheme.setting = {request.workers, HoldersOf(*rows)};
-  scheme.policy = [setting = std::make_shared<const StepSetting>(scheme.setting), shared, rows,
-                   limits] {
+  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(*rows)});
+  scheme.policy = [setting = scheme.setting, shared, rows, limits] {
     return std::make_unique<ApproximateStep>(setting, shared, rows, limits);
   };
   return scheme;

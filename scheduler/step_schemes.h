@@ -27,7 +27,7 @@ struct SchemeRequest {
 };
 
 struct StepScheme {
-  StepSetting setting;
+  std::shared_ptr<const StepSetting> setting;  // Shared with the policies.
   // A fresh policy for one step over `setting`; any thread.
   std::function<std::unique_ptr<StepPolicy>()> policy;
 };

@@ -27,7 +27,7 @@ StepOutcome EqualWorkersStep::Run(const std::vector<double>& task_seconds) const
     model.truth[i].slowdown = task_seconds[i] / of_.task_seconds;
   }
   const auto policy = scheme_.policy();
-  return RunStepModel(scheme_.setting, *policy, model);
+  return RunStepModel(*scheme_.setting, *policy, model);
 }
 
 }  // namespace motley

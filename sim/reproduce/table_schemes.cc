@@ -52,7 +52,7 @@ Result<TableScheme> MakeTableScheme(const std::string& name, const TableSchemeOp
     }
     model.seed = random.Next64();
     const auto policy = made.policy();
-    return RunStepModel(made.setting, *policy, model).seconds;
+    return RunStepModel(*made.setting, *policy, model).seconds;
   };
   return scheme;
 }

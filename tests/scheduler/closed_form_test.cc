@@ -47,7 +47,7 @@ double OnTheModel(const StepScheme& scheme, const std::vector<double>& slowdowns
   }
   options.notice_seconds = 1e9;  // Nobody makes up for the dead.
   const auto policy = scheme.policy();
-  const double seconds = RunStepModel(scheme.setting, *policy, options).seconds;
+  const double seconds = RunStepModel(*scheme.setting, *policy, options).seconds;
   return seconds < 1e9 ? seconds : kNever;
 }
 

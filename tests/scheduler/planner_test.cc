@@ -153,7 +153,7 @@ TEST(Planner, RowsOfWhoIsFarOffAreShorter) {
   const Result<LearnedScheme> learned = LearnShares("proportional", request, cluster, 1);
   ASSERT_TRUE(learned.ok());
   std::vector<int> loads(4, 0);
-  for (const auto& holders : learned->scheme.setting.holders) ++loads[holders.at(0)];
+  for (const auto& holders : learned->scheme.setting->holders) ++loads[holders.at(0)];
   EXPECT_NEAR(loads[3], 256 * (1 - 3 * 0.6 / 4) / 4, 12);
   EXPECT_NEAR(loads[0], loads[1], 2);
 }

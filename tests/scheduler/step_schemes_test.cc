@@ -207,8 +207,8 @@ Checked RunScheme(const char* name, const World& world) {
   EXPECT_TRUE(scheme.ok()) << name << ": " << scheme.status().ToString();
   if (!scheme.ok()) return {};
   const auto policy = scheme->policy();
-  const StepOutcome outcome = RunStepModel(scheme->setting, *policy, world.truth);
-  return {outcome.seconds, HeldByTheLiving(scheme->setting, world)};
+  const StepOutcome outcome = RunStepModel(*scheme->setting, *policy, world.truth);
+  return {outcome.seconds, HeldByTheLiving(*scheme->setting, world)};
 }
 
 TEST(StepSchemes, NoneDeadlocksWhileEveryPartitionIsHeld) {
