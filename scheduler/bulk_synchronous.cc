@@ -240,6 +240,7 @@ void BulkSynchronous::LeaveOutTheSilent() {
     const Duration silence = worker.Silence(now_);
     const bool missed_steps = worker.silent_steps >= kSilentSteps && worker.Overdue(now_);
     if (!missed_steps && silence < worker.patience * kSilentPatience) continue;
+    if (silence < worker.patience + SendingForAnother(id)) continue;
     worker.left_out = true;
     plan_void_ = true;
     Say(fmt::format("worker {} has said nothing for {:.1f} s; going on without it until it does",

@@ -58,6 +58,9 @@ class BulkSynchronous : public Scheduler {
   virtual void Spoke(WorkerId /*worker*/) {}         // It said something that is handled here.
   virtual void Ended(const WorkerFree& /*work*/) {}  // Before it counts as free.
   virtual void WentOn() {}                           // From another policy; members hold data.
+  // What sending its part of the data to others takes, as far as that is known: before it is left
+  // out for its silence, it is waited for as long.
+  virtual Duration SendingForAnother(WorkerId /*worker*/) const { return {}; }
   virtual Time StepDue() const = 0;  // When TickInStep is wanted; silence of all apart.
   // Until when silence of everybody is normal.
   virtual Time AnswersDue() const = 0;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "coding/gradient_code.h"
@@ -58,7 +59,7 @@ bool CodedScheduler::PlanAnew() {
     End(plan.status());
     return false;
   }
-  if (went_on_) KeepPlaces(*plan);
+  if (went_on_ || plan_.code != nullptr) KeepPlaces(*plan);
   if (plan_void_ || pace_.Gained(SpeedsCallForAnother(*plan))) Adopt(std::move(plan).value());
   return true;
 }
@@ -108,14 +109,18 @@ bool CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {
   const std::vector<double> speeds = Speeds(plan_.members);
   double total_speed = 0;
   for (const double speed : speeds) total_speed += speed;
-  uint64_t moved = 0;
+  uint64_t moved = 0, most = 0;
   for (const WorkerId member : fresh.members) {
-    for (const RowId row : fresh.RowsOf(member)) moved += MissingPartitions(member, row, fresh);
+    uint64_t missing = 0;
+    for (const RowId row : fresh.RowsOf(member)) missing += MissingPartitions(member, row, fresh);
+    moved += missing;
+    most = std::max(most, missing);
   }
   ReplanCase numbers;
   numbers.current_seconds = PredictStepSeconds(*plan_.code, speeds, per_partition);
   numbers.fresh_seconds = fresh.step_seconds;
   numbers.moved_seconds = static_cast<double>(moved) * per_partition / total_speed;
+  numbers.transfer_seconds = deadlines_.TransferSeconds(most);
   numbers.remaining_steps = options_.steps - step_;
   return WorthReplanning(numbers) && SureToGain(fresh);
 }

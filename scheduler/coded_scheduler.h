@@ -46,6 +46,7 @@ class CodedScheduler final : public BulkSynchronous {
 
   // Between steps.
   void WentOn() override { went_on_ = true; }
+  Duration SendingForAnother(WorkerId worker) const override;
   bool PlanAnew() override;
   bool WorthALook(const std::vector<WorkerId>& candidates, const std::vector<double>& speeds) const;
   bool SpeedsCallForAnother(const Plan& fresh) const;
@@ -77,6 +78,7 @@ class CodedScheduler final : public BulkSynchronous {
   std::vector<RowId> OwnToDo(WorkerId worker) const;
   void ReplaceAbsent() override;
   std::optional<WorkerId> PickHelper(RowId row) const;
+  Time WorthSendingFrom(WorkerId helper, RowId row) const;
   void CancelAll() override;
   void CancelThose(const std::vector<Assignment>& assignments);
   void GiveUpOnCode();
@@ -114,12 +116,14 @@ class CodedScheduler final : public BulkSynchronous {
   std::vector<Placed> placed_;
   uint64_t plan_number_ = 0;
   std::vector<Duration> answered_;  // By worker: since the assignment of what it ends next; or 0.
+  bool sent_data_ = false;          // In the open step, to somebody: answers of all wait for that.
   bool went_on_ = false;            // From another policy: workers hold what suited that one.
   Plan plan_;
   SteadySpeeds steady_;
   PlanPace pace_;
   bool recheck_ = false;  // Rows are absent since the step opened; judge them at the next tick.
   bool starved_ = false;  // A row must be replaced and nobody was free.
+  Time replace_due_ = kNever;  // Of a row whose data would have to be sent: see WorthSendingFrom.
   Time verdict_due_ = kNever;  // Everything arrived; by then it should have decoded.
 
   PartialRows kept_;             // Of the open step, by member of the plan.

@@ -20,7 +20,8 @@ bool CodedScheduler::Open(StepId step, RowId row) const {
 }
 
 void CodedScheduler::OpenStepNow() {
-  verdict_due_ = kNever;
+  verdict_due_ = replace_due_ = kNever;
+  sent_data_ = false;
   answers_.reset();
   if (plan_.code->kept_parts > 0) kept_.Open(plan_.code);
   open_.Open(step_, *plan_.code);
@@ -45,12 +46,12 @@ void CodedScheduler::OpenStepNow() {
 }
 
 Time CodedScheduler::StepDue() const {
-  return recheck_ ? now_ : std::min({open_.NextDue(), verdict_due_, early_.Due()});
+  return recheck_ ? now_ : std::min({open_.NextDue(), verdict_due_, replace_due_, early_.Due()});
 }
 
 void CodedScheduler::TickInStep() {
   if (now_ >= verdict_due_) return GiveUpOnCode();
-  if (open_.MarkOverdue(now_) || recheck_) ReplaceAbsent();
+  if (open_.MarkOverdue(now_) || recheck_ || now_ >= replace_due_) ReplaceAbsent();
   if (phase_ == Phase::kRunning) GoOnWithout();
 }
 
@@ -119,7 +120,9 @@ void CodedScheduler::Place(WorkerId id, RowId row, Assignment& assignment) {
   }
   assignment.placed = static_cast<uint32_t>(place.partitions.size());
   worker.stats.placed_partitions += assignment.placed;
-  if (assignment.placed > 0) Do(std::move(place));
+  if (place.partitions.empty()) return;
+  sent_data_ = true;
+  Do(std::move(place));
 }
 
 void CodedScheduler::Assign(WorkerId id, RowId row, bool as_planned) {
@@ -202,6 +205,7 @@ void CodedScheduler::Spoke(WorkerId id) {
 void CodedScheduler::ReplaceAbsent() {
   starved_ = false;
   recheck_ = false;
+  replace_due_ = kNever;
   if (Keeping()) {
     HandOutKept();
     return AskWhenEnough();
@@ -222,6 +226,10 @@ void CodedScheduler::ReplaceAbsent() {
     const auto helper = PickHelper(row);
     if (!helper) {
       starved_ = true;
+      continue;
+    }
+    if (const Time from = WorthSendingFrom(*helper, row); from > now_) {
+      replace_due_ = std::min(replace_due_, from);
       continue;
     }
     const auto own = Work().RowsOf(*helper);
@@ -251,6 +259,33 @@ std::optional<WorkerId> CodedScheduler::PickHelper(RowId row) const {
   return best;
 }
 
+// Whoever is late with the row may be as good as done: it is waited for as long as sending the data
+// to another would take. So a wrong guess costs twice what the right one would have, at most.
+Time CodedScheduler::WorthSendingFrom(WorkerId helper, RowId row) const {
+  const uint32_t missing = MissingPartitions(helper, row, Work());
+  if (missing == 0) return Time::min();
+  const Duration sending = FromSeconds(deadlines_.TransferSeconds(missing));
+  Time from = Time::min();
+  for (const Assignment& late : open_.pending()) {
+    if (late.row == row) from = std::max(from, late.due + sending);
+  }
+  // Of owners that are still busy with the step before.
+  for (const WorkerId id : Work().members) {
+    const Worker& worker = members_[id];
+    if (!worker.live || worker.free || open_.Pending(id)) continue;
+    const std::span<const RowId> own = Work().RowsOf(id);
+    if (std::find(own.begin(), own.end(), row) == own.end()) continue;
+    from = std::max(from, worker.waiting_since + worker.patience + sending);
+  }
+  return from;
+}
+
+Duration CodedScheduler::SendingForAnother(WorkerId worker) const {
+  size_t partitions = 0;
+  for (const RowId row : plan_.RowsOf(worker)) partitions += plan_.code->rows[row].size();
+  return FromSeconds(deadlines_.TransferSeconds(partitions));
+}
+
 uint32_t CodedScheduler::MissingPartitions(WorkerId worker, RowId row, const Plan& plan) const {
   uint32_t missing = 0;
   for (const CodeEntry& entry : plan.code->rows[row]) {
@@ -271,11 +306,11 @@ void CodedScheduler::On(const RowArrived& event) {
   const auto done = open_.Take(event.worker, event.row);
   if (done && answers_) {
     AnswerCame(*done);
-  } else if (done && (!done->guessed || done->placed > 0)) {
+  } else if (done && (done->placed > 0 || !(done->guessed || sent_data_))) {
     deadlines_.AddArrival(now_ - done->assigned, done->expected_seconds, done->placed);
   }
   answered_.resize(members_.size());
-  const bool alone = done && done->placed == 0 && members_[event.worker].queued == 1;
+  const bool alone = done && !sent_data_ && members_[event.worker].queued == 1;
   answered_[event.worker] = alone ? now_ - done->assigned : Duration::zero();
   // Whoever else was given the row may stop and be of use elsewhere.
   for (const Assignment& other : open_.TakeOthers(event.row)) Drop(other);

@@ -48,6 +48,12 @@ class DeadlineModel {
   // generous while little is known: of transfers, several times the slowest one that was seen.
   Duration Limit(double expected_seconds, uint32_t placed) const;
 
+  bool KnowsTransfers() const { return transfers_.count() > 0; }
+  // What sending so many partitions to a worker usually takes; 0 while nothing is known.
+  double TransferSeconds(size_t partitions) const {
+    return static_cast<double>(partitions) * transfers_.Limit(0);
+  }
+
  private:
   RobustWindow ratios_;     // Elapsed / expected, of answers that needed no transfer.
   RobustWindow transfers_;  // Extra seconds per partition that had to be sent.

@@ -33,13 +33,35 @@ Duration LeaseScheduler::AnswerLimit(WorkerId worker) const {
          (1 << std::min(habits.fenced, kMostBackoff));
 }
 
+// What sending what it owes to another takes, where nobody else has that.
+Duration LeaseScheduler::SendingOwed(WorkerId worker) const {
+  if (plan_.copies > 1) return {};
+  return FromSeconds(deadlines_.TransferSeconds(open_->Owes(worker)));
+}
+
+Duration LeaseScheduler::SendingForAnother(WorkerId worker) const {
+  if (plan_.copies > 1 || worker >= plan_.primary.size()) return {};
+  return FromSeconds(deadlines_.TransferSeconds(plan_.primary[worker]));
+}
+
+// Its data may be on their way as long as others' were, or until somebody's have come.
+bool LeaseScheduler::WaitsForData(WorkerId id) {
+  if (watches_[id].placed == 0) return false;
+  Worker& worker = members_[id];
+  const Duration before = worker.patience;
+  SetPatience(id);
+  if (!deadlines_.KnowsTransfers()) worker.patience = std::max(worker.patience, 2 * before);
+  return !worker.Overdue(now_);
+}
+
 // When its silence is no longer normal.
 Time LeaseScheduler::Due(WorkerId id) const {
   const LeaseWatch& watch = watches_[id];
   if (!watch.takes_part || watch.helpless) return kNever;
   const Worker& worker = members_[id];
   if (!watch.asks.empty()) {
-    return std::max(worker.waiting_since, watch.asks.front().at) + AnswerLimit(id);
+    const Time since = std::max(worker.waiting_since, watch.asks.front().at);
+    return since + AnswerLimit(id) + SendingOwed(id);
   }
   return open_->Owes(id) > 0 ? worker.waiting_since + worker.patience : kNever;
 }
@@ -100,8 +122,8 @@ WorkerId LeaseScheduler::LongestStuck() const {
     if (!TakesPart(id) || owes == 0) continue;
     const double others = rate - (SecondsOf(id) > 0 ? 1 / SecondsOf(id) : 0);
     if (open_->Uncomputed(id) == 0 || others <= 0) return kNobody;
-    const Time due =
-        watches_[id].moved + members_[id].patience + FromSeconds(kStuck * owes / others);
+    const Time due = watches_[id].moved + members_[id].patience + SendingOwed(id) +
+                     FromSeconds(kStuck * owes / others);
     if (now_ < due) return kNobody;
     if (longest == kNobody || watches_[id].moved < watches_[longest].moved) longest = id;
   }
@@ -138,7 +160,7 @@ void LeaseScheduler::TickInStep() {
 
 void LeaseScheduler::JudgeSilence() {
   for (WorkerId id = 0; id < watches_.size(); ++id) {
-    if (now_ >= Due(id)) WhenSilent(id);
+    if (now_ >= Due(id) && !WaitsForData(id)) WhenSilent(id);
   }
   silence_due_ = kNever;
   for (WorkerId id = 0; id < watches_.size(); ++id) {

@@ -37,6 +37,7 @@ class LeaseScheduler final : public BulkSynchronous {
 
   // Between steps.
   void WentOn() override;
+  Duration SendingForAnother(WorkerId worker) const override;
   bool PlanAnew() override;
   bool MayCallForAnother(const ShareRequest& request) const;
   bool CallsForAnother(const LeasePlan& fresh, const std::vector<WorkerId>& candidates) const;
@@ -81,6 +82,8 @@ class LeaseScheduler final : public BulkSynchronous {
   Time Due(WorkerId worker) const;
   WorkerId LongestStuck() const;
   Duration AnswerLimit(WorkerId worker) const;
+  Duration SendingOwed(WorkerId worker) const;
+  bool WaitsForData(WorkerId worker);
   bool OthersAreAwake(WorkerId worker) const;
   bool MayComeBack(WorkerId worker) const;
   void JudgeAnew();
@@ -106,6 +109,7 @@ class LeaseScheduler final : public BulkSynchronous {
   Time last_word_{};          // Of anybody, in it.
   std::vector<bool> leased_;  // Partitions that were, in it.
   bool some_helpless_ = false;
+  bool sent_data_ = false;     // In it, to somebody: what messages of all took says nothing.
   Time silence_due_ = kNever;  // Not after anybody's Due.
   Time answers_due_{};         // By when everybody should have said something.
 };

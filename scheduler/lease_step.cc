@@ -28,7 +28,7 @@ void LeaseScheduler::OpenStepNow() {
   watches_.assign(members_.size(), LeaseWatch{});
   opened_ = told_ = last_word_ = now_;
   leased_.assign(options_.partitions, false);
-  some_helpless_ = false;
+  some_helpless_ = sent_data_ = false;
   silence_due_ = kNever;
   answers_due_ = now_;
   Do(OpenLeases{step_});
@@ -125,6 +125,7 @@ void LeaseScheduler::Place(WorkerId worker, std::vector<PartitionId> partitions)
     members_[worker].holds[p] = true;
     copies_[p].push_back(worker);
   }
+  sent_data_ = true;
   members_[worker].stats.placed_partitions += partitions.size();
   Do(PlacePartitions{worker, std::move(partitions)});
 }
@@ -274,10 +275,10 @@ void LeaseScheduler::On(const LeaseProgress& event) {
       const double elapsed = ToSeconds(now_ - watch.moved);
       double expected = 2 * habits.latency + more * SecondsOf(event.worker);
       if (watch.done == 0) expected += habits.overhead;
-      if (members_[event.worker].estimator.settled()) {
+      if (members_[event.worker].estimator.settled() && (watch.placed > 0 || !sent_data_)) {
         deadlines_.AddArrival(now_ - watch.moved, expected, watch.placed);
       }
-      if (watch.done == 0 && watch.placed == 0 && watch.since == opened_) {
+      if (watch.done == 0 && !sent_data_ && watch.since == opened_) {
         habits.SawOverhead(elapsed - ToSeconds(event.compute) - habits.latency);
       }
       watch.chunk = std::max(watch.chunk, more);

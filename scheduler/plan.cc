@@ -266,7 +266,7 @@ bool WorthReplanning(const ReplanCase& numbers) {
   if (!std::isfinite(numbers.current_seconds)) return std::isfinite(numbers.fresh_seconds);
   const double gain = numbers.current_seconds - numbers.fresh_seconds;
   if (!(gain > kWorthwhileGain * numbers.current_seconds)) return false;
-  const double cost = numbers.transfer_seconds.value_or(kMoveCost * numbers.moved_seconds);
+  const double cost = std::max(kMoveCost * numbers.moved_seconds, numbers.transfer_seconds);
   return gain * static_cast<double>(numbers.remaining_steps) > cost;
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,8 +66,8 @@ struct ReplanCase {
   double fresh_seconds = 0;
   double moved_seconds = 0;  // What computing the moved partitions once takes the whole cluster.
   uint64_t remaining_steps = 0;
-  // What the transfers take, where links are known; else a multiple of moved_seconds stands for it.
-  std::optional<double> transfer_seconds;
+  // What the transfers take, as far as links are known; at least a multiple of moved_seconds.
+  double transfer_seconds = 0;
 };
 bool WorthReplanning(const ReplanCase& numbers);
 

@@ -48,7 +48,7 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
   if (lists) rows *= kMessagesPerWorker;
   if (job.code == "partial-coded") rows *= kMessagesPerWorker + 1;  // The answer is one more.
   const double samples = static_cast<double>(job.batch) * copies;
-  const double bytes = static_cast<double>(data.size_bytes()) +
+  const double bytes = std::max(static_cast<double>(data.size_bytes()), options.data_bytes) +
                        rows * (static_cast<double>(vector_length) * 8 + kFrameBytes);
   double slowest = 0;
   for (const WorkerProfile& worker : options.cluster.workers) {

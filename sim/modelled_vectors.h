@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost-only: vectors of a few floats in the place of a model's, which take as long on links as
-// those would, slice by slice; with answers of a part's length, together. Pure.
+// those would, slice by slice; with answers of a part's length, together. So may samples be. Pure.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,18 @@ class ModelledVectors {
   // `parts`: of the answers that are expected; with so few floats, others may look alike.
   ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length, uint32_t parts = 1);
 
+  // Samples count for so many times their bytes, > 0.
+  void LengthenSamples(double times) { sample_times_ = times; }
+
   size_t parameter_count() const { return parameters_; }  // That are really there.
   uint32_t slice_length() const { return static_cast<uint32_t>(cut_.length); }
   size_t modelled_length() const { return modelled_vector_; }  // Floats, with the loss.
 
   // What the payload of this frame counts for on a link.
   size_t PayloadBytes(const Header& header) const {
+    if (header.kind == FrameKind::kPartition) {
+      return static_cast<size_t>(sample_times_ * static_cast<double>(header.length));
+    }
     const bool vector =
         header.kind == FrameKind::kGradient || header.kind == FrameKind::kParameters;
     if (modelled_vector_ == 0 || !vector || header.length == 0) return header.length;
@@ -43,6 +49,7 @@ class ModelledVectors {
   size_t modelled_vector_ = 0;
   size_t modelled_parameters_ = 0;
   uint32_t parts_ = 1;
+  double sample_times_ = 1;
 };
 
 }  // namespace motley

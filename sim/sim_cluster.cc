@@ -79,10 +79,13 @@ std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset&
       BatchSchedule(options.job.seed, PartitionSizes(data.rows(), *partitions), options.job.batch));
 }
 
-SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
+SimOptions CostOnly(SimOptions options, const Dataset& data, std::shared_ptr<Quadratic> quadratic) {
   options.vectors = ModelledVectors(options.cluster.gradient_bytes,
                                     std::max(1u, options.job.slice_length), options.job.parts);
   options.job.slice_length = options.vectors.slice_length();
+  if (options.data_bytes > 0) {
+    options.vectors.LengthenSamples(options.data_bytes / static_cast<double>(data.size_bytes()));
+  }
   // What suits the job's model may not suit this one.
   options.job.optimizer = {.name = "sgd", .learning_rate = 0.1, .l2 = 0};
   options.job.foreign = MakeQuadraticTrainer(std::move(quadratic),
@@ -100,7 +103,7 @@ SimOptions Completed(SimOptions options, const Dataset& data,
     options.processors = std::make_shared<SharedProcessors>();
     options.processors->count = options.shared_processors;
   }
-  if (quadratic != nullptr) return CostOnly(std::move(options), std::move(quadratic));
+  if (quadratic != nullptr) return CostOnly(std::move(options), data, std::move(quadratic));
   if (options.trainer != SimTrainer::kBuiltIn) {
     options.job.foreign = MakeSquaresTrainer(data, /*keeps_account=*/false);
     options.bring_trainer = [&data] { return MakeSquaresTrainer(data, /*keeps_account=*/true); };
@@ -158,19 +161,19 @@ class Simulation {
   SimResult Run() {
     StartAll();
     const Time limit(FromSecondsSafe(options_.max_virtual_seconds));
-    const bool ended = RunTo(limit, [this] { return server_->result().has_value() || PowerOff(); });
+    const bool ended = RunTo(limit, [this] { return Over() || PowerOff(); });
     const Time end = world_.Now();
     if (PowerOff()) {
       PullThePlug();
       return Collect(true, end);
     }
-    if (!ended) {
-      liveness_->StillRunning(end, LiveWorkers());
-      faults_->Stop();
-      server_->Stop("the simulated time is over");
+    if (!ended) liveness_->StillRunning(end, LiveWorkers());
+    faults_->Stop();
+    if (!server_->result()) {
+      server_->Stop(ended ? "as many steps as were asked for are done"
+                          : "the simulated time is over");
       RunTo(end + kGoodbyeLimit, [this] { return server_->result().has_value(); });
     }
-    faults_->Stop();
     const QueueLimits limits = LimitQueues(options_.job, data_, gradients_->vector_length());
     CheckQueue(limits.server, "the server", server_->max_queued_bytes(), violations_);
     for (WorkerId w = 0; w < workers_.size(); ++w) {
@@ -199,6 +202,13 @@ class Simulation {
   bool RunTo(Time limit, const std::function<bool()>& done) {
     world_.RunUntil([&] { return done() || world_.Now() > limit; });
     return done();
+  }
+
+  // By itself, or as far as anybody wants to see it.
+  bool Over() const {
+    const bool enough =
+        options_.stop_after_steps > 0 && steps_->applied() >= options_.stop_after_steps;
+    return enough || server_->result().has_value();
   }
 
   bool PowerOff() const {

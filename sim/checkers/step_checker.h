@@ -32,6 +32,7 @@ class StepChecker final : public JobObserver {
                      std::span<const float> parameters, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
+  StepId applied() const { return next_; }  // Steps, with those before this run.
 
  private:
   enum class State { kClosed, kOpen, kDecoded };

@@ -58,6 +58,24 @@ TEST(CodedAbsence, AnOverdueRowGoesToTheOneWhoIsFree) {
   EXPECT_THAT(script.Arrive(1, 1), ElementsAre("cancel 0 step 8", "commit 8"));
 }
 
+TEST(CodedAbsence, AnOverdueRowIsWaitedForAsLongAsSendingItsDataTakes) {
+  Script script(Options(2));
+  script.Start({100, 100});
+  script.Advance(12.6);  // Of which data take twelve: two seconds for each partition.
+  for (const WorkerId id : {0, 1}) {
+    script.Arrive(id, id);
+    script.Free(id, 60, 0.6);
+  }
+  script.Applied();
+  for (int i = 0; i < 10; ++i) script.WholeStep({100, 100});
+  script.Advance(0.6);
+  script.Arrive(0, 0);
+  script.Free(0, 60, 0.6);
+  EXPECT_THAT(script.TickAtDeadline(), IsEmpty()) << "overdue";
+  EXPECT_THAT(script.PassTime(11.9), IsEmpty());
+  EXPECT_THAT(script.PassTime(0.2), ElementsAre("place 0 x6", "assign 0 step 11 row 1"));
+}
+
 TEST(CodedAbsence, AnOverdueRowWaitsForTheFirstWhoIsFree) {
   Steady steady(Options(3), {100, 100, 100});
   Script& script = steady.script;

@@ -232,8 +232,8 @@ TEST(CodedStart, AWorkerThatJoinsLaterGetsAShareOfTheNextStep) {
   script.Join(2);
   EXPECT_THAT(script.Ready(2, 100), IsEmpty());
   EXPECT_THAT(script.WholeStep({100, 100, 100}),
-              ElementsAre("open 1", "assign 0 step 1 row 0", "place 1 x2", "assign 1 step 1 row 1",
-                          "place 2 x4", "assign 2 step 1 row 2"));
+              ElementsAre("open 1", "assign 0 step 1 row 0", "assign 1 step 1 row 1", "place 2 x4",
+                          "assign 2 step 1 row 2"));
   EXPECT_THAT(script.notices(), HasSubstr("worker 2 joined"));
   EXPECT_EQ(script.Stats().replans, 1u);
 }

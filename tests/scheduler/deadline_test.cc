@@ -40,6 +40,15 @@ TEST(Deadline, IsGenerousWhileLittleIsKnown) {
   EXPECT_GT(model.Limit(0.1, 5), model.Limit(0.1, 0));
 }
 
+TEST(Deadline, SaysWhatSendingDataTakesOnceItWasSeen) {
+  DeadlineModel model;
+  EXPECT_FALSE(model.KnowsTransfers());
+  EXPECT_EQ(model.TransferSeconds(5), 0);
+  for (const double seconds : {3.0, 5.0, 9.0}) model.AddArrival(FromSeconds(seconds), 1, 2);
+  EXPECT_TRUE(model.KnowsTransfers());
+  EXPECT_NEAR(model.TransferSeconds(5), 10, 1e-6) << "two seconds each, mostly";
+}
+
 TEST(Deadline, IsTightAroundSteadyArrivalsButNeverBelowTheFloor) {
   DeadlineModel model;
   Feed(model, 1.0, 0.0, 30);

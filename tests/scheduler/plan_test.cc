@@ -176,6 +176,8 @@ TEST(Plan, NewPlansNeedAGainThatPaysTheTransfersBack) {
   EXPECT_FALSE(WorthReplanning(numbers)) << "the job ends before it pays";
   numbers.remaining_steps = 50;
   EXPECT_TRUE(WorthReplanning(numbers));
+  numbers.transfer_seconds = 20;
+  EXPECT_FALSE(WorthReplanning(numbers)) << "ten seconds are gained, and twenty go for data";
   numbers.current_seconds = std::numeric_limits<double>::infinity();
   numbers.remaining_steps = 1;
   EXPECT_TRUE(WorthReplanning(numbers)) << "as it is it does not run at all";

@@ -84,5 +84,16 @@ TEST(ModelledVectorsTest, OtherFramesCostWhatTheyHave) {
   EXPECT_EQ(ModelledVectors().PayloadBytes(header), 77u);
 }
 
+TEST(ModelledVectorsTest, SamplesMayStandForMore) {
+  ModelledVectors vectors(1 << 20, 1u << 18);
+  vectors.LengthenSamples(1000);
+  Header header;
+  header.length = 77;
+  header.kind = FrameKind::kPartition;
+  EXPECT_EQ(vectors.PayloadBytes(header), 77'000u);
+  header.kind = FrameKind::kControl;
+  EXPECT_EQ(vectors.PayloadBytes(header), 77u);
+}
+
 }  // namespace
 }  // namespace motley
