@@ -117,6 +117,7 @@ void AutoScheduler::Begin(Time now) {
   request.most_sums = options_.most_sums;
   request.without = without_;
   changes_seen_ = observed_.changes();
+  before_round_ = recent_;
   round_.emplace(std::move(request));
   round_seconds_ = 0;
   try_due_ = now + kFirstTry;

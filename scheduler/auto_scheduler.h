@@ -59,6 +59,8 @@ class AutoScheduler final : public Scheduler {
   double MayLose() const;
   bool Serves(const Candidate& candidate, const Ranking& ranking) const;
   std::vector<Candidate> ToTry(const PlanRound& round, const Ranking& ranking) const;
+  Contender Contending(const Candidate& candidate, const PlanRound& round,
+                       const Ranking& ranking) const;
   bool BeginTrial(const PlanRound& round, const Ranking& ranking, std::vector<Command>& out);
   void RunTrial(std::vector<Contender> contenders, uint32_t most_turns, std::vector<Command>& out);
   void GoOnTrying(std::vector<Command>& out);
@@ -96,7 +98,8 @@ class AutoScheduler final : public Scheduler {
   std::optional<Time> applied_;  // The last step was.
   double step_seconds_ = 0;      // That it took, from the update before it to its own.
   bool disturbed_ = true;        // By more than the code.
-  StepTimes recent_{kRecent};    // Of the code that runs, up to now and one after the other.
+  StepTimes recent_{kRecent};    // Of the code that runs, up to now and one after the other;
+  StepTimes before_round_;       // and when the round began, which is in the way of steps.
   Candidate told_;               // The last that people were told of.
 };
 

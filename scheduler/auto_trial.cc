@@ -94,22 +94,44 @@ std::vector<Candidate> AutoScheduler::ToTry(const PlanRound& round, const Rankin
   const PlannedScheme& best = ranking.schemes.front();
   const double left = best.cost.expected * static_cast<double>(StepsLeft());
   std::vector<Candidate> all = {current_};
+  double moving = 0;  // For all of them.
   const auto add = [&](const Candidate& candidate, bool pays = false) {
     if (!Serves(candidate, ranking) || all.size() == kMostContenders) return;
     if (std::find(all.begin(), all.end(), candidate) != all.end() || !MayTry(candidate)) return;
-    pays = pays || SwitchSeconds(current_, candidate, cluster) <= kMovingPart * left;
-    if (pays) all.push_back(candidate);
+    const double more = SwitchSeconds(current_, candidate, cluster);
+    if (!pays && moving + more > kMovingPart * left) return;
+    moving += more;
+    all.push_back(candidate);
   };
+  Contender running = Contending(current_, round, ranking);
+  running.times = before_round_;
+  const double measured = running.times.count() >= kFewTimes ? running.Score() : 0;
   if (Foreseen(current_, ranking) != nullptr) {
-    if (const auto better = ReDecide(current_, ranking, cluster)) add(*better, true);
+    if (const auto better = ReDecide(current_, ranking, cluster, measured)) add(*better, true);
   }
   if (!decided_) add(round.Best(ranking));
   add(kPlain);
+  // Where what runs is far from the best prediction, that was found wrong.
+  const double near = std::max(kNear * best.Total(), measured);
   for (const PlannedScheme& planned : ranking.schemes) {
-    if (planned.Total() <= kNear * best.Total()) add(planned.candidate);
+    if (planned.Total() <= near) add(planned.candidate);
   }
   add(first_);
   return all;
+}
+
+Contender AutoScheduler::Contending(const Candidate& candidate, const PlanRound& round,
+                                    const Ranking& ranking) const {
+  const PlannedScheme* planned = Foreseen(candidate, ranking);
+  // Of single copies that are leased, at most what it is of plain shares.
+  if (planned == nullptr && round.plain()) planned = &*round.plain();
+  Contender one;
+  one.candidate = candidate;
+  one.often = OftenSlow(round.request().cluster);
+  if (planned != nullptr && planned->cost.undisturbed > 0) {
+    one.insured = std::max(0.0, planned->cost.expected / planned->cost.undisturbed - 1);
+  }
+  return one;
 }
 
 double AutoScheduler::MayLose() const {
@@ -125,19 +147,10 @@ bool AutoScheduler::BeginTrial(const PlanRound& round, const Ranking& ranking,
   const uint64_t most = std::max(kLeast, StepsLeft() / kTrialPart / kFirstSteps);
   if (all.size() > most) all.resize(most);
   if (all.size() < 2 || StepsLeft() < kLeastSteps || MayLose() <= 0) return false;
-  const double often = OftenSlow(round.request().cluster);
   std::vector<Contender> contenders;
   why_.clear();
   for (const Candidate& candidate : all) {
-    const PlannedScheme* planned = Foreseen(candidate, ranking);
-    // Of single copies that are leased, at most what it is of plain shares.
-    if (planned == nullptr && round.plain()) planned = &*round.plain();
-    Contender& one = contenders.emplace_back();
-    one.candidate = candidate;
-    one.often = often;
-    if (planned != nullptr && planned->cost.undisturbed > 0) {
-      one.insured = std::max(0.0, planned->cost.expected / planned->cost.undisturbed - 1);
-    }
+    contenders.push_back(Contending(candidate, round, ranking));
     why_.push_back(WhyChosen(candidate, ranking, round));
   }
   RunTrial(std::move(contenders), kMostTurns, out);

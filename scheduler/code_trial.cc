@@ -50,13 +50,17 @@ const Candidate& CodeTrial::running() const {
 void CodeTrial::Step(double seconds, bool counts) {
   if (over_) return;
   steps_left_ -= std::min<uint64_t>(1, steps_left_);
+  // What sending data takes was weighed before, and comes once.
+  if (!counts && settling_ < kMostSettling) {
+    ++settling_;
+    return;
+  }
   turn_seconds_ += seconds;
   if (now_ > 0) {
     others_seconds_ += seconds;
     others_steps_ += 1;
   }
-  const bool settles = settling_ < kSettling || (!counts && settling_ < kMostSettling);
-  if (settles) {
+  if (settling_ < kSettling) {
     ++settling_;
   } else {
     contenders_[now_].times.Add(seconds);

@@ -247,23 +247,24 @@ double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCl
 }
 
 std::optional<Candidate> ReDecide(const Candidate& current, const Ranking& ranking,
-                                  const PlannedCluster& cluster) {
+                                  const PlannedCluster& cluster, double measured) {
   const auto running = std::find_if(
       ranking.schemes.begin(), ranking.schemes.end(), [&](const PlannedScheme& planned) {
         return planned.candidate == current && planned.refused.empty();
       });
   // It cannot go on as it is.
   if (running == ranking.schemes.end()) return ranking.schemes.front().candidate;
+  double now = running->cost.expected;
+  if (measured > 0) now = std::min(now, measured);
   std::optional<Candidate> best;
   double most = 0;
   for (const PlannedScheme& planned : ranking.schemes) {
     if (Rank(planned) != 0) break;
-    const double gain = running->cost.expected - planned.cost.expected;
+    const double gain = now - planned.cost.expected;
     const double moving = SwitchSeconds(current, planned.candidate, cluster);
     const double gained = gain * static_cast<double>(cluster.remaining_steps) - kPayBack * moving;
     const bool copies = planned.candidate.copies > current.copies;
-    const double least =
-        std::max(kHysteresis * running->cost.expected, copies ? kLeastGainSeconds : 0);
+    const double least = std::max(kHysteresis * now, copies ? kLeastGainSeconds : 0);
     if (gain < least || gained <= most) continue;
     best = planned.candidate;
     most = gained;

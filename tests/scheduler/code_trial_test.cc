@@ -165,5 +165,17 @@ TEST(TrialRecord, PausesGrowAndAreShorterAfterAChange) {
   EXPECT_TRUE(record.MayTry(kPlain, 111, 0));
 }
 
+TEST(CodeTrial, WhatSendingDataTakesIsNoVerdictOnAContender) {
+  CodeTrial trial(Contenders({kPlain, kLeases}), 2, 100, 8);
+  for (int n = 0; !trial.over() && n < 1000; ++n) {
+    const bool leases = trial.running() == kLeases;
+    const bool sends = leases && n < 8;
+    trial.Step(sends ? 50 : leases ? 0.5 : 1, !sends);
+  }
+  EXPECT_TRUE(trial.over());
+  EXPECT_EQ(trial.winner().candidate, kLeases);
+  EXPECT_EQ(trial.lost(), 0);
+}
+
 }  // namespace
 }  // namespace motley

@@ -260,6 +260,15 @@ TEST(ReDecide, ChangesOnlyForAGainThatPaysBack) {
   EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.5), cluster), (Candidate{"adaptive", 2}));
 }
 
+TEST(ReDecide, WhatWasMeasuredBoundsWhatTheModelSaysOfTheOneThatRuns) {
+  PlannedCluster cluster;
+  cluster.remaining_steps = 1000;
+  const Candidate now = {"proportional", 1}, copies = {"adaptive", 2};
+  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.8), cluster), copies);
+  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.8), cluster, 0.85), std::nullopt);
+  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.8), cluster, 2), copies);
+}
+
 TEST(ReDecide, MoreCopiesHaveToGainMoreThanMessagesMayCost) {
   PlannedCluster cluster;
   cluster.remaining_steps = 1000;
