@@ -60,7 +60,7 @@ PlannerCase MakePlannerCase(uint64_t seed, uint64_t index) {
   worker.curve.overhead_seconds = made.step_seconds * LogUniform(random, 1e-4, 1e-2);
   made.truth.samples = 8192;
   made.truth.notice_seconds = made.latency_seconds;
-  made.truth.data_seconds = LogUniform(random, 1, 100);
+  made.truth.data_seconds = made.step_seconds * LogUniform(random, 0.1, 100);
   made.truth.remaining_steps = static_cast<uint64_t>(LogUniform(random, 1e3, 1e5));
   double rate = 0;
   for (uint32_t w = 0; w < n; ++w) {

@@ -2,6 +2,7 @@
 #include "benchmarks/planner_judge.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -23,23 +24,28 @@ struct Tried {
   JudgedScheme judged;
 };
 
-// Of a job with as many steps as the case says.
-double PerStep(const SimulatedJob& job, const SimulatedSteps& steps, double placing,
-               const PlannerCase& made) {
+// Of a job with as many steps as the case says, without what sending all samples once takes.
+double PerStep(const SimulatedJob& job, const SimulatedSteps& steps, const PlannerCase& made) {
   const auto all = static_cast<double>(made.truth.remaining_steps);
-  return (job.learning + job.step * (all - steps.skipped) + placing) / all;
+  const double start = std::min(job.first, made.truth.data_seconds);
+  return (job.learning - start + job.step * (all - steps.skipped)) / all;
 }
 
-// What a job without copies has already, it need not be sent.
-double PlacingSeconds(const Candidate& candidate, const PlannerCase& made) {
-  if (candidate.workers > 0) return SwitchSeconds(kPlain, candidate, made.truth);
-  return made.truth.data_seconds * (candidate.copies - 1);
+// The same. Trials come at intervals that double: those to come take as much for each doubling of
+// the steps as those of the last one that was seen took.
+double PerStepOfAuto(const SimulatedJob& job, const SimulatedSteps& steps,
+                     const PlannerCase& made) {
+  const auto all = static_cast<double>(made.truth.remaining_steps);
+  const double seen = steps.skipped + steps.counted;
+  const double rest = job.settled * (all - seen) + job.trying * std::log2(all / seen);
+  const double start = std::min(job.first, made.truth.data_seconds);
+  return (job.learning - start + job.step * steps.counted + rest) / all;
 }
 
 Status Run(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed, Tried& tried) {
   MOTLEY_ASSIGN_OR_RETURN(const SimulatedJob job,
                           RunOnTruth(made, *JobCodeOf(tried.candidate), steps, seed));
-  tried.judged.seconds = PerStep(job, steps, PlacingSeconds(tried.candidate, made), made);
+  tried.judged.seconds = PerStep(job, steps, made);
   return Status::Ok();
 }
 
@@ -66,26 +72,19 @@ Result<std::vector<Tried>> Predict(const PlannerCase& made) {
 
 Candidate CandidateOf(const CodeChoice& choice) {
   for (const JobScheme& scheme : JobSchemes()) {
-    if (choice.code == scheme.code) return {scheme.scheme, choice.tolerate + 1};
+    if (choice.code == scheme.code)
+      return {scheme.scheme, choice.tolerate + (scheme.parts ? 2 : 1)};
   }
   return {choice.code, choice.tolerate + 1};
 }
 
-// It begins with leases on single copies, and pays for every change. Whether rows are those of
-// fewer workers the choices do not tell: where they may be, all data count as moved.
 Status RunAuto(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed,
                JudgedCase& judged) {
   MOTLEY_ASSIGN_OR_RETURN(SimulatedJob job, RunOnTruth(made, {"auto", 0, 2}, steps, seed));
-  Candidate now = {"adaptive", 1};
-  double moving = 0;
-  for (const CodeChoice& choice : job.choices) {
-    const Candidate next = CandidateOf(choice);
-    const bool fewer = next.scheme == kPlain.scheme && !FewerWorkers(made.truth).empty();
-    moving += fewer ? made.truth.data_seconds : SwitchSeconds(now, next, made.truth);
-    now = next;
-  }
-  judged.chosen = ShortNameOf(now);
-  judged.chosen_seconds = PerStep(job, steps, moving, made);
+  const Candidate chosen =
+      job.choices.empty() ? Candidate{"adaptive", 1} : CandidateOf(job.choices.back());
+  judged.chosen = ShortNameOf(chosen);
+  judged.chosen_seconds = PerStepOfAuto(job, steps, made);
   judged.choices = std::move(job.choices);
   return Status::Ok();
 }

@@ -17,8 +17,8 @@ enum class JudgeWhat {
   kAuto,     // A job with --code auto, which knows nothing at first.
 };
 
-// One that jobs can run. Seconds per step, with what placing its copies takes and what it lost
-// while it learned, spread over the steps that the job has.
+// One that jobs can run. Seconds per step, with what sending its copies and all that it moves takes
+// and what it lost while it learned, spread over the steps that the job has.
 struct JudgedScheme {
   std::string name;     // "adaptive 2"
   double profiled = 0;  // As the planner predicts it from the profile,
@@ -29,7 +29,7 @@ struct JudgedScheme {
 
 struct JudgedCase {
   std::string chosen, best;
-  double chosen_seconds = 0;   // Per step, with what it took to change to it from no copies.
+  double chosen_seconds = 0;   // Per step, with what it took to change to it.
   double best_seconds = 0;     // Of the fixed scheme that turned out best.
   double uncoded_seconds = 0;  // Of proportional shares.
   // Of all that were run, also what nobody can fix: rows of fewer workers than there are.

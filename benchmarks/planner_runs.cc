@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "base/random.h"
 #include "fmt/core.h"
@@ -75,13 +78,57 @@ SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint6
   options.random_faults.until_seconds = kLong;
   options.job.workers = static_cast<uint32_t>(made.truth.workers.size());
   options.job.batch = static_cast<uint32_t>(made.truth.samples);
-  options.job.steps = steps.skipped + steps.counted;
+  options.job.steps = made.truth.remaining_steps;
+  options.stop_after_steps = steps.skipped + steps.counted;
+  options.data_bytes = made.truth.data_seconds * options.server_bytes_per_second;
   options.job.audit_fraction = 0;
   const double slices = std::clamp(made.gradient_bytes / kSliceBytes, kLeastSlices, kMostSlices);
   const auto pairs = static_cast<uint32_t>(made.gradient_bytes / slices / (2 * sizeof(float)));
   options.job.slice_length = 2 * pairs + 2;
-  options.faults = FaultsOf(made, options.job.steps, seed);
+  options.faults = FaultsOf(made, options.stop_after_steps, seed);
   return options;
+}
+
+// Which code every step had, and whether data were sent for it.
+class StepWatch final : public JobObserver {
+ public:
+  explicit StepWatch(uint32_t partitions) : partitions_(partitions) {}
+
+  void OnStepOpened(StepId step, const CodeForm& form, Time) override {
+    codes_.resize(step + 1);
+    codes_[step] = form.rows.empty() ? "adaptive" : form.name;
+    sent_.resize(step + 1, 0);
+  }
+  void OnCommand(const Command& command, Time) override {
+    const auto* place = std::get_if<PlacePartitions>(&command);
+    if (place != nullptr && !sent_.empty()) sent_.back() += place->partitions.size();
+  }
+  bool Undisturbed(StepId step, const std::string& code) const {
+    return codes_[step] == code && sent_[step] < kMuchSent * partitions_;
+  }
+
+ private:
+  static constexpr double kMuchSent = 0.05;  // Of all.
+
+  const uint32_t partitions_;
+  std::vector<std::string> codes_;
+  std::vector<size_t> sent_;
+};
+
+// Trials become rarer as a job goes on.
+void SettledSteps(const std::vector<double>& seconds, const StepWatch& watch, uint32_t skipped,
+                  SimulatedJob& job) {
+  const std::string last = job.choices.empty() ? "adaptive" : job.choices.back().code;
+  double sum = 0, count = 0;
+  for (StepId step = skipped; step < seconds.size(); ++step) {
+    if (!watch.Undisturbed(step, last)) continue;
+    sum += seconds[step];
+    count += 1;
+  }
+  job.settled = count > 0 ? sum / count : job.step;
+  for (StepId step = seconds.size() / 2; step < seconds.size(); ++step) {
+    if (!watch.Undisturbed(step, last)) job.trying += seconds[step] - job.settled;
+  }
 }
 
 }  // namespace
@@ -111,15 +158,21 @@ Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const JobCodeChoice& wh
   options.job.parts = what.parts;
   options.job.most_workers = what.workers;
   const Dataset data = MakeSyntheticDataset(options.job.batch, kFeatures, 0, 1);
-  MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, nullptr));
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions,
+                          PartitionCount(options.job.batch, options.job.workers));
+  StepWatch watch(partitions);
+  MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, &watch));
   if (!result.violations.empty()) return Status::Internal(result.violations.front());
-  MOTLEY_RETURN_IF_ERROR(result.job.status);
-  const auto& seconds = result.job.step_seconds;
+  std::vector<double>& seconds = result.job.step_seconds;
+  if (seconds.size() < options.stop_after_steps) return result.job.status;
+  seconds.resize(options.stop_after_steps);
   const auto first = seconds.begin() + steps.skipped;
   SimulatedJob job;
+  job.first = seconds.front();
   job.learning = std::accumulate(seconds.begin(), first, 0.0);
   job.step = std::accumulate(first, seconds.end(), 0.0) / steps.counted;
   job.choices = std::move(result.job.scheduler.choices);
+  SettledSteps(seconds, watch, steps.skipped, job);
   return job;
 }
 

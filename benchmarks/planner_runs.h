@@ -15,7 +15,7 @@
 
 namespace motley {
 
-// How many steps a job runs.
+// How much is seen of a job, which means to run as many steps as its case says.
 struct SimulatedSteps {
   uint32_t skipped = 60;  // At first, while speeds and links are learned.
   uint32_t counted = 240;
@@ -32,13 +32,17 @@ struct JobCodeChoice {
 std::optional<JobCodeChoice> JobCodeOf(const Candidate& candidate);
 
 struct SimulatedJob {
-  double learning = 0;              // Seconds of all steps that were skipped.
-  double step = 0;                  // Mean seconds of the others.
+  double first = 0;                 // Seconds of the first step, for which data are sent,
+  double learning = 0;              // and of all steps that were skipped.
+  double step = 0;                  // Mean seconds of the others,
+  double settled = 0;               // of those of them that the last choice worked off undisturbed,
+  double trying = 0;                // and what those of the later half took beyond that.
   std::vector<CodeChoice> choices;  // Of `auto`.
 };
 
 // From a cold start on the truth, with its stragglers and losses: the same ones at the same steps
-// for every code of a case and seed. kInternal when an invariant of the simulator broke.
+// for every code of a case and seed. All samples together take the server's link data_seconds.
+// kInternal when an invariant of the simulator broke.
 Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const JobCodeChoice& what,
                                 const SimulatedSteps& steps, uint64_t seed);
 
