@@ -16,7 +16,7 @@ EachStep::EachStep(std::shared_ptr<const StepSetting> setting,
   counted_.assign(missing_, false);
   awarded_.assign(missing_, 0);
   MOTLEY_ASSERT(!lists_->skips || lists_->size == 1);
-  if (lists_->skips) dropped_.assign(live_.size(), std::vector<bool>(missing_, false));
+  if (lists_->skips) dropped_.resize(live_.size());
 }
 
 void EachStep::Begin(std::vector<StepCommand>& out) {
@@ -37,13 +37,14 @@ void EachStep::Begin(std::vector<StepCommand>& out) {
 void EachStep::OnEvent(const StepEvent& event, double, std::vector<StepCommand>& out) {
   if (const auto* lost = std::get_if<StepWorkerLost>(&event)) live_[lost->worker] = false;
   if (const auto* released = std::get_if<ListReleased>(&event); released && lists_->skips) {
-    for (const PartitionId p : released->partitions) dropped_[released->worker][p] = true;
+    auto& dropped = dropped_[released->worker];
+    dropped.insert(dropped.end(), released->partitions.begin(), released->partitions.end());
   }
   const auto* arrived = std::get_if<VectorArrived>(&event);
   if (arrived == nullptr || !live_[arrived->worker]) return;
   const auto& chunks = lists_->chunks[arrived->worker];
   uint32_t& next = next_[arrived->worker];
-  while (lists_->skips && next < chunks.size() && dropped_[arrived->worker][chunks[next]]) ++next;
+  while (lists_->skips && next < chunks.size() && Dropped(arrived->worker, chunks[next])) ++next;
   MOTLEY_ASSERT(next < chunks.size());
   const PartitionId chunk = chunks[next++];
   if (counted_[chunk]) return;
@@ -51,6 +52,11 @@ void EachStep::OnEvent(const StepEvent& event, double, std::vector<StepCommand>&
   awarded_[chunk] = arrived->worker;
   if (--missing_ == 0) return out.push_back(StepEnough{});
   if (lists_->skips) Skip(chunk, out);
+}
+
+bool EachStep::Dropped(WorkerId worker, PartitionId chunk) const {
+  const auto& dropped = dropped_[worker];
+  return std::find(dropped.begin(), dropped.end(), chunk) != dropped.end();
 }
 
 void EachStep::Skip(PartitionId chunk, std::vector<StepCommand>& out) const {

@@ -38,14 +38,15 @@ class EachStep final : public StepPolicy {
   const std::vector<WorkerId>& awarded() const { return awarded_; }
 
  private:
+  bool Dropped(WorkerId worker, PartitionId chunk) const;
   void Skip(PartitionId chunk, std::vector<StepCommand>& out) const;
 
   std::shared_ptr<const StepSetting> setting_;
   std::shared_ptr<const EachLists> lists_;
   std::vector<uint32_t> next_;  // By worker, the place in its list of the next vector.
   std::vector<bool> live_;
-  std::vector<std::vector<bool>> dropped_;  // By worker and chunk; empty: nobody skips.
-  std::vector<bool> counted_;               // By chunk.
+  std::vector<std::vector<PartitionId>> dropped_;  // By worker; empty: nobody skips.
+  std::vector<bool> counted_;                      // By chunk.
   std::vector<WorkerId> awarded_;
   size_t missing_;
 };
