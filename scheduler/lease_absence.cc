@@ -51,7 +51,7 @@ bool LeaseScheduler::WaitsForData(WorkerId id) {
   const Duration before = worker.patience;
   SetPatience(id);
   if (!deadlines_.KnowsTransfers()) worker.patience = std::max(worker.patience, 2 * before);
-  return !worker.Overdue(now_);
+  return now_ < Due(id);
 }
 
 // When its silence is no longer normal.
@@ -61,7 +61,8 @@ Time LeaseScheduler::Due(WorkerId id) const {
   const Worker& worker = members_[id];
   if (!watch.asks.empty()) {
     const Time since = std::max(worker.waiting_since, watch.asks.front().at);
-    return since + AnswerLimit(id) + SendingOwed(id);
+    const Time due = since + AnswerLimit(id) + SendingOwed(id);
+    return watch.placed > 0 ? std::max(due, worker.waiting_since + worker.patience) : due;
   }
   return open_->Owes(id) > 0 ? worker.waiting_since + worker.patience : kNever;
 }

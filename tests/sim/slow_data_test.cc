@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "sim/sim_cluster.h"
 
 namespace motley {
@@ -40,9 +42,9 @@ SimOptions Cluster(const char* code, uint32_t tolerate) {
   return options;
 }
 
-uint64_t Placed(const char* code, uint32_t tolerate) {
+uint64_t Placed(const SimOptions& options) {
   const Dataset data = MakeSyntheticDataset(960, 4, 0, 5);
-  const SimOptions options = Cluster(code, tolerate);
+  const std::string& code = options.job.code;
   const auto result = Simulate(options, data, nullptr);
   EXPECT_TRUE(result.ok()) << result.status().ToString();
   if (!result.ok()) return 0;
@@ -56,14 +58,29 @@ uint64_t Placed(const char* code, uint32_t tolerate) {
 }
 
 TEST(SlowData, AreSentOnceAndASecondTimeOnlyForBetterShares) {
-  EXPECT_LE(Placed("none", 0), 1.5 * kPartitions);
-  EXPECT_LE(Placed("repetition", 1), 3 * kPartitions);
-  EXPECT_LE(Placed("heterogeneous", 1), 3 * kPartitions);
+  EXPECT_LE(Placed(Cluster("none", 0)), 1.5 * kPartitions);
+  EXPECT_LE(Placed(Cluster("repetition", 1)), 3 * kPartitions);
+  EXPECT_LE(Placed(Cluster("heterogeneous", 1)), 3 * kPartitions);
 }
 
 TEST(SlowData, OfLeasesAreSentOnceAndCopiesAsOftenAsPlansChange) {
-  EXPECT_LE(Placed("adaptive", 0), 1.1 * kPartitions);
-  EXPECT_LE(Placed("adaptive", 1), 3.2 * kPartitions);
+  EXPECT_LE(Placed(Cluster("adaptive", 0)), 1.1 * kPartitions);
+  EXPECT_LE(Placed(Cluster("adaptive", 1)), 3.2 * kPartitions);
+}
+
+TEST(SlowData, FaultsMeanwhileDoNotStopAJob) {
+  for (const char* code : {"none", "adaptive", "auto"}) {
+    SimOptions options = Cluster(code, 0);
+    options.random_faults = {.kill_every = 30,
+                             .restart = 1,
+                             .pause_every = 10,
+                             .slow_every = 5,
+                             .partition_every = 10,
+                             .until_seconds = 120};
+    for (options.seed = 1; options.seed <= 6; ++options.seed) {
+      EXPECT_GE(Placed(options), kPartitions) << code << ", seed " << options.seed;
+    }
+  }
 }
 
 }  // namespace
