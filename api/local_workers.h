@@ -25,7 +25,7 @@ struct LocalWorkersOptions {
   std::string token;
   uint32_t workers = 1;
   uint32_t threads = 1;               // Per worker.
-  std::vector<ListedDevice> devices;  // At least one; workers take turns with them.
+  std::vector<ListedDevice> devices;  // One per worker.
   std::vector<double> speeds;         // One per worker, emulated; empty: as fast as they can.
   Duration sample_time{};             // Of a sample at speed 1, with `speeds`.
   Patience patience;                  // With devices of drivers, of threads; processes ask anew.
@@ -47,6 +47,11 @@ class LocalWorkers {
   // once when none is left. Exited is no longer called. A second call replaces `grace` and `done`.
   virtual void Shutdown(Duration grace, Task done) = 0;
 };
+
+// Who computes on what: workers take turns with devices that were named. Of the default ones (the
+// processor first) each but the processor has one worker, and the others share that.
+std::vector<ListedDevice> DevicesOfWorkers(const std::vector<ListedDevice>& devices, bool named,
+                                           uint32_t workers);
 
 // "worker-2", with its device unless that is the processor: "worker-2 opencl:0".
 std::string WorkerName(int32_t index, const ListedDevice& device);

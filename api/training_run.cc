@@ -66,11 +66,31 @@ Status TrainingRun::OpenData() {
 
 Status TrainingRun::OpenDevice() {
   MOTLEY_ASSIGN_OR_RETURN(device_, MakeCpuDevice(parts_.loop, CpuDeviceOptions{}));
-  auto chosen = ChooseDevices(parts_.request.devices);
-  if (!chosen.ok()) return chosen.status().WithContext("`devices`");
-  worker_devices_ = *std::move(chosen);
   MOTLEY_ASSIGN_OR_RETURN(patience_, PatienceFromEnvironment());
+  const JobRequest& request = parts_.request;
+  // Emulated speeds are the processor's, and a trainer of the caller's computes on it.
+  const bool free = request.role == MOTLEY_ALL_IN_ONE && plan_.speeds.empty() && !parts_.foreign;
+  if (request.devices.empty() && free) {
+    worker_devices_ = DevicesOfWorkers(DefaultDevices(), /*named=*/false, plan_.job.workers);
+    return Status::Ok();
+  }
+  const auto chosen = ChooseDevices(request.devices);
+  if (!chosen.ok()) return chosen.status().WithContext("`devices`");
+  worker_devices_ = DevicesOfWorkers(*chosen, /*named=*/true, plan_.job.workers);
   return Status::Ok();
+}
+
+// What was found without being asked for is said.
+void TrainingRun::TellDevices() const {
+  if (!parts_.request.devices.empty()) return;
+  std::string found;
+  for (const ListedDevice& device : worker_devices_) {
+    if (device.is_processor) continue;
+    found += fmt::format("{}{} ({})", found.empty() ? "" : ", ", device.Label(), device.name);
+  }
+  if (found.empty()) return;
+  parts_.events.OnNotice(fmt::format(
+      "workers compute on {}, and the others on the processor; `devices` says otherwise", found));
 }
 
 Status TrainingRun::Emulate() {
@@ -175,6 +195,7 @@ Result<JobResult> TrainingRun::Train() {
   plan_.job.resume = nullptr;  // The server has it; it is as large as the model.
   parts_.metrics.Expect(plan_.job.steps, plan_.steps_per_epoch, plan_.job.workers);
   Introduce();
+  TellDevices();
   if (threads) {
     return server.Run([&](const std::string& address, LocalWorkers::Exited exited) {
       return StartWorkerThreads(loop, network, parts_.foreign, WorkersOptions(address),

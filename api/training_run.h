@@ -53,6 +53,7 @@ class TrainingRun {
   Status OpenDevice();
   Status Emulate();
   void Introduce() const;
+  void TellDevices() const;
   Result<JobResult> Train();
   Status Record();
   void EndRecording();

@@ -106,7 +106,7 @@ std::vector<std::string> ProcessWorkers::Environment(WorkerId worker) const {
   told.token = options_.token;
   told.index = static_cast<int32_t>(worker);
   told.threads = options_.threads;
-  told.device = options_.devices[worker % options_.devices.size()].Label();
+  told.device = options_.devices[worker].Label();
   told.memory_bytes = options_.memory_bytes;
   if (!options_.speeds.empty()) {
     told.sample_time = options_.sample_time;

@@ -38,6 +38,13 @@ class TiedToParent {
   int before_ = 0;
 };
 
+// Unasked, a process is one worker, which is what servers count: on the first device that is not
+// the processor, if there is one.
+Result<std::vector<ListedDevice>> DevicesOf(const WorkerTask& task, bool built_in) {
+  if (!task.devices.empty() || !built_in) return ChooseDevices(task.devices);
+  return DevicesOfWorkers(DefaultDevices(), /*named=*/false, 1);
+}
+
 // Everything that a worker process is made of, in the order it must be taken down.
 class WorkerProcess {
  public:
@@ -45,7 +52,8 @@ class WorkerProcess {
   ~WorkerProcess() { stop_.Listen(nullptr); }
 
   Status Open(const WorkerTask& task, const std::shared_ptr<const ForeignTrainer>& foreign) {
-    MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> devices, ChooseDevices(task.devices));
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> devices,
+                            DevicesOf(task, foreign == nullptr));
     for (const ListedDevice& device : devices) {
       MOTLEY_RETURN_IF_ERROR(OpenSeat(task, device, devices.size(), foreign));
     }

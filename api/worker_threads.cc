@@ -66,7 +66,7 @@ Status ThreadWorkers::StartAll(InprocNetwork& network,
 Status ThreadWorkers::Start(WorkerId worker, InprocNetwork& network,
                             const std::shared_ptr<const ForeignTrainer>& foreign) {
   auto member = std::make_unique<Member>();
-  const ListedDevice& listed = options_.devices[worker % options_.devices.size()];
+  const ListedDevice& listed = options_.devices[worker];
   WorkerDeviceOptions device{.threads = options_.threads, .holdable = true};
   if (!options_.speeds.empty()) {
     member->speed = options_.speeds[worker];

@@ -226,8 +226,15 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   train
       ->add_option("--devices", flags.devices,
                    "What the workers compute with, in turn, as motley devices lists it: "
-                   "cpu,opencl,cuda:0. Default: the processor")
+                   "cpu,opencl,cuda:0. Default: one on each graphics card, the others on the "
+                   "processor")
       ->type_name("LIST")
+      ->group("Workers");
+  train
+      ->add_option("--threads", flags.threads,
+                   "Threads of each worker on the processor; default: its part of the cores")
+      ->type_name("N")
+      ->transform(Within(1U, 256U))
       ->group("Workers");
   AddValue(train, "--listen", flags.listen, "[tcp://]HOST:PORT",
            "Where workers connect; port 0: any. With tcp:// not through shared memory")

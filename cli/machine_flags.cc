@@ -60,6 +60,12 @@ CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
   CLI::App* devices =
       app.add_subcommand("devices", "List what this machine computes with, and why not");
   devices->add_flag("--json", flags.json, "The result as one JSON array");
+  CLI::Option* check = devices->add_flag(
+      "--check", flags.check,
+      "Compare every kernel with float64 arithmetic, here and now; exit code 1 when one is wrong");
+  devices->add_option("--devices", flags.devices, "What to check; default: all that can be used")
+      ->type_name("LIST")
+      ->needs(check);
   devices->footer(
       "Example: train with the processor and a graphics card\n"
       "  motley train --data digits.csv.gz --devices cpu,cuda:0");
@@ -72,7 +78,8 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   worker->add_option("--name", flags.name, "How the server calls it");
   worker->add_option("--threads", flags.threads)->transform(Within(1U, 256U));
   worker->add_option("--devices", flags.devices,
-                     "What computes, each as a worker of its own: cpu,opencl,cuda:0");
+                     "What computes, each as a worker of its own: cpu,opencl,cuda:0. Default: the "
+                     "first graphics card, or the processor");
   worker->footer(
       "The job's token comes in the environment variable MOTLEY_TOKEN. A device on which work "
       "takes\n"

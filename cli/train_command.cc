@@ -100,6 +100,7 @@ motley_status TrainRun::CreateJob() {
   options.label = flags_.label.c_str();
   options.split = flags_.split;
   options.memory_bytes = flags_.memory_bytes;
+  options.threads = flags_.threads;
   options.listen = flags_.listen.c_str();
   options.worker_command = worker.data();
   if (!flags_.devices.empty()) options.devices = flags_.devices.c_str();

@@ -2,6 +2,7 @@
 // `motley train`: trains a model on local workers, one process each.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "cli/job_flags.h"
@@ -15,7 +16,8 @@ struct TrainFlags {
   double split = 0;           // Part that trains; 0: not given.
   uint64_t memory_bytes = 0;  // Of samples, per process; 0: chosen.
   std::string listen = "127.0.0.1:0";
-  std::string devices;  // "cpu,opencl:0"; empty: the processor.
+  std::string devices;   // "cpu,opencl:0"; empty: the processor.
+  uint32_t threads = 0;  // Of each worker; 0: its part of the cores.
   std::string out;
   std::string record_profile;  // TOML file; empty: none.
   std::string checkpoint;      // Folder; empty: none.

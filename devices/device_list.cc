@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "devices/accelerators.h"
 #include "devices/cpu/cpu_device.h"
 #include "devices/driver_modules.h"
 #include "devices/host_device.h"
@@ -27,7 +28,8 @@ ListedDevice TheCpu() {
                       .name = "cpu",
                       .kind = DeviceKind::kCpu,
                       .memory_bytes = HostMemoryBytes(),
-                      .units = CpuThreads()};
+                      .units = CpuThreads(),
+                      .is_processor = true};
   for (const KernelModule& module : CpuKernelModules()) {
     if (module.kernels != nullptr) {
       device.platform = fmt::format("kernels {}", module.name);
@@ -68,6 +70,7 @@ void AppendDevices(const DriverModule& module, std::vector<ListedDevice>& list) 
                     .kind = static_cast<DeviceKind>(found.kind),
                     .memory_bytes = found.memory_bytes,
                     .units = found.units,
+                    .is_processor = found.is_processor != 0,
                     .reason = found.reason,
                     .make = [driver = module.driver, index](Loop& loop, uint32_t) {
                       return OpenDriverDevice(loop, *driver, index, KernelsFolder());
@@ -145,6 +148,23 @@ std::string ListedDevice::Label() const { return fmt::format("{}:{}", driver, in
 
 std::vector<ListedDevice> ListDevices() {
   return List([](std::string_view) { return true; });
+}
+
+std::vector<ListedDevice> DefaultDevices(const std::vector<ListedDevice>& list) {
+  std::vector<ListedDevice> taken;
+  for (const ListedDevice& device : list) {
+    const bool again = device.driver != "cpu" && device.is_processor;
+    const bool twice = std::any_of(taken.begin(), taken.end(), [&device](const auto& other) {
+      return other.name == device.name && other.driver != device.driver;
+    });
+    if (device.usable() && !again && !twice) taken.push_back(device);
+  }
+  return taken;
+}
+
+std::vector<ListedDevice> DefaultDevices() {
+  const bool look = AnyAccelerator();
+  return DefaultDevices(List([look](std::string_view) { return look; }));
 }
 
 Result<std::vector<ListedDevice>> ChooseDevices(const std::string& choice) {

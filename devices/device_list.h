@@ -21,12 +21,14 @@ struct ListedDevice {
   std::string platform;
   DeviceKind kind = DeviceKind::kCpu;
   uint64_t memory_bytes = 0;
-  uint32_t units = 0;  // Threads, compute units, multiprocessors.
-  std::string reason;  // Why it cannot be used; empty when it can.
+  uint32_t units = 0;         // Threads, compute units, multiprocessors.
+  bool is_processor = false;  // The host's, which drivers may have once more.
+  std::string reason;         // Why it cannot be used; empty when it can.
   // With at most so many of the host's threads where the device is the host's processor (0: all).
   // `loop` must outlive the device. Null without a device.
   std::function<Result<std::unique_ptr<Device>>(Loop& loop, uint32_t threads)> make;
 
+  bool usable() const { return make && reason.empty(); }
   std::string Label() const;  // "opencl:1"
 };
 
@@ -34,6 +36,13 @@ struct ListedDevice {
 // reason. Asks the machine anew each time. One thread at a time, while no other changes what
 // signals do.
 std::vector<ListedDevice> ListDevices();
+
+// Those of `list` that are used when nobody names any, in its order: all that can be used, but not
+// the host's processor once more, nor what a driver before lists under the same name: a card that
+// CUDA has is OpenCL's, too.
+std::vector<ListedDevice> DefaultDevices(const std::vector<ListedDevice>& list);
+// The same of this machine, where drivers are only asked if AnyAccelerator.
+std::vector<ListedDevice> DefaultDevices();
 
 // The devices that `choice` names of this machine's, without a look at drivers that it does not
 // need. Empty: the host's processor.

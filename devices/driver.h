@@ -21,12 +21,13 @@
 extern "C" {
 #endif
 
-#define MOTLEY_DRIVER_VERSION 1
+#define MOTLEY_DRIVER_VERSION 2
 
 typedef struct motley_driver_device {
   char name[128];     /* "NVIDIA H100 80GB HBM3" */
   char platform[128]; /* "CUDA 13.0", "Portable Computing Language, OpenCL 3.0" */
   int kind;           /* DeviceKind: 2 CUDA, 4 OpenCL */
+  int is_processor;   /* The host's, once more. */
   uint32_t units;     /* Multiprocessors, compute units. */
   uint64_t memory_bytes;
   char reason[256]; /* Why it cannot be used; empty when it can. */

@@ -46,6 +46,7 @@ void Describe(size_t index, motley_driver_device* device) {
   Tell(found.platform_text, device->platform, sizeof(device->platform));
   Tell(found.reason, device->reason, sizeof(device->reason));
   device->kind = kOpenClKind;
+  device->is_processor = found.is_processor ? 1 : 0;
   device->units = found.units;
   device->memory_bytes = found.memory_bytes;
 }

@@ -102,7 +102,7 @@ typedef struct motley_job_options {
       ("lab.toml"), and what each step took ("lab.trace.csv"), for `motley simulate`. A failure ends
       no job: see the report's recording.error. */
   const char* record_profile;
-  const char* devices; /**< Of workers, in turn: "cpu,opencl,cuda:0" (`motley devices`). */
+  const char* devices; /**< Of workers, in turn: "cpu,cuda:0". NULL: cards first, one each. */
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */

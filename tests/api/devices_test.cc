@@ -11,11 +11,13 @@
 #include <optional>
 #include <string>
 
+#include "api/local_workers.h"
 #include "tests/api/api_world.h"
 
 namespace motley {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr char kModules[] = MOTLEY_BINARY_DIR "/tests/mock_modules";
@@ -107,6 +109,22 @@ TEST_P(ApiDevices, OfThreadsTheOthersGoOn) {
   EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
   EXPECT_EQ(steps_after, 20U);
   EXPECT_THAT(lost, HasSubstr("mock 0"));
+}
+
+TEST(DevicesOfWorkers, TakeTurnsWhenNamedAndLeaveTheRestToTheProcessorElse) {
+  const std::vector<ListedDevice> devices = {
+      {.driver = "cpu"}, {.driver = "cuda"}, {.driver = "cuda", .index = 1}};
+  const auto labels = [&](bool named, uint32_t workers) {
+    std::vector<std::string> all;
+    for (const ListedDevice& device : DevicesOfWorkers(devices, named, workers)) {
+      all.push_back(device.Label());
+    }
+    return all;
+  };
+  EXPECT_THAT(labels(true, 4), ElementsAre("cpu:0", "cuda:0", "cuda:1", "cpu:0"));
+  EXPECT_THAT(labels(false, 1), ElementsAre("cuda:0"));
+  EXPECT_THAT(labels(false, 2), ElementsAre("cuda:0", "cuda:1"));
+  EXPECT_THAT(labels(false, 4), ElementsAre("cuda:0", "cuda:1", "cpu:0", "cpu:0"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ApiDevices, testing::Values("build", "memory", "lost", "hang"),

@@ -12,7 +12,7 @@ from unittest import mock
 from program import PATIENCE_S, ProgramTest, children_of, ignores_interrupt
 
 FIELDS = ("driver", "index", "name", "platform", "kind", "memory_bytes", "units", "usable",
-          "reason")
+          "default", "reason")
 
 
 class Devices(ProgramTest):
@@ -29,6 +29,7 @@ class Devices(ProgramTest):
             self.assertEqual(device["usable"], device["reason"] == "")
         self.assertEqual(devices[0]["driver"], "cpu")
         self.assertTrue(devices[0]["usable"])
+        self.assertTrue(devices[0]["default"])
         self.assertEqual({device["driver"] for device in devices}, {"cpu", "cuda", "opencl"})
         text = self.run_program("devices").stdout
         self.assertIn("cpu:0", text)
@@ -56,6 +57,24 @@ class Devices(ProgramTest):
                 self.assertAlmostEqual(both["final_loss"], alone["final_loss"], delta=1e-4)
                 only = self.losses("--devices", label)
                 self.assertAlmostEqual(only["final_loss"], alone["final_loss"], delta=1e-4)
+
+    def test_every_kernel_is_checked_against_float64(self):
+        usable = [f"{d['driver']}:{d['index']}" for d in self.run_json("devices") if d["usable"]]
+        # Some seconds of one core for each device.
+        done = self.run_program("devices", "--check", "--json", patience_s=10 * PATIENCE_S)
+        checked = json.loads(done.stdout)
+        self.assertEqual([device["device"] for device in checked], usable)
+        for device in checked:
+            self.assertTrue(device["ok"], device)
+            self.assertIn("gemm", [kernel["kernel"] for kernel in device["kernels"]])
+            for kernel in device["kernels"]:
+                self.assertLessEqual(kernel["worst_error"], kernel["tolerance"])
+        text = self.run_program("devices", "--check", "--devices", "cpu",
+                                patience_s=10 * PATIENCE_S).stdout
+        for word in ("cpu:0", "worst error", "softmax_cross_entropy: gradient"):
+            self.assertIn(word, text)
+        self.assertIn("--devices", self.run_program("devices", "--devices", "cpu", expect=2).stderr)
+        self.run_program("devices", "--check", "--devices", "tpu", expect=2)
 
     def test_drivers_leave_it_to_the_program_what_signals_do(self):
         listed = self.run_json("devices")
@@ -110,6 +129,13 @@ class DeviceFailures(ProgramTest):
                             ("hang", "not come back")):
             with self.subTest(which), self.trouble(which, 2):
                 self.assertIn(word, self.train("opencl", workers=1, expect=4).stderr)
+
+    def test_a_check_that_fails_ends_with_one(self):
+        for which, word in (("wrong", "axpy is wrong at"), ("build", "line 1: what is this")):
+            with self.subTest(which), self.trouble(which):
+                said = self.run_program("devices", "--check", "--devices", "opencl", expect=1,
+                                        patience_s=10 * PATIENCE_S).stdout
+                self.assertIn(word, said)
 
     def test_a_device_that_hangs_is_given_up(self):
         with self.trouble("hang", 2):

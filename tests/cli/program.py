@@ -89,10 +89,10 @@ class ProgramTest(unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
-    def run_program(self, *arguments, expect=0):
+    def run_program(self, *arguments, expect=0, patience_s=PATIENCE_S):
         """The finished process; its exit code is checked."""
         done = subprocess.run([PROGRAM, *map(str, arguments)], text=True, capture_output=True,
-                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+                              timeout=patience_s, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, expect, f"{arguments}\n{done.stdout}\n{done.stderr}")
         return done
 

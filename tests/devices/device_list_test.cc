@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "devices/accelerators.h"
 #include "tests/devices/thread_loop.h"
 
 namespace motley {
@@ -59,6 +64,60 @@ TEST(ChooseDevices, RefusalsSayWhy) {
   for (const char* choice : {"", ",", "cpu,", ":0", "cpu:", "cpu:x", "cpu:-1", "cpu:99999999999"}) {
     EXPECT_EQ(ChooseDevices(Machine(), choice).code(), StatusCode::kInvalidArgument) << choice;
   }
+}
+
+std::vector<std::string> Defaults(const std::vector<ListedDevice>& list) {
+  std::vector<std::string> labels;
+  for (const ListedDevice& device : DefaultDevices(list)) labels.push_back(device.Label());
+  return labels;
+}
+
+ListedDevice Named(const std::string& driver, uint32_t index, const std::string& name,
+                   bool is_processor = false) {
+  ListedDevice device = Listed(driver, index);
+  device.name = name;
+  device.is_processor = is_processor;
+  return device;
+}
+
+TEST(DefaultDevices, AreAllThatWorkEachOnce) {
+  const ListedDevice cpu = Named("cpu", 0, "a processor", true);
+  EXPECT_THAT(Defaults({cpu, {.driver = "cuda", .reason = "none"}}), ElementsAre("cpu:0"));
+  // The processor has an OpenCL driver of its own; two cards are equal, and OpenCL has them, too.
+  EXPECT_THAT(Defaults({cpu, Named("cuda", 0, "Card"), Named("cuda", 1, "Card"),
+                        Named("opencl", 0, "Card"), Named("opencl", 1, "Card"),
+                        Named("opencl", 2, "pthread", true), Named("opencl", 3, "Other")}),
+              ElementsAre("cpu:0", "cuda:0", "cuda:1", "opencl:3"));
+  // A driver that cannot use a card leaves it to the others.
+  ListedDevice old = Named("cuda", 0, "Card");
+  old.reason = "too old";
+  EXPECT_THAT(Defaults({cpu, old, Named("opencl", 0, "Card")}), ElementsAre("cpu:0", "opencl:0"));
+}
+
+TEST(AnyAccelerator, IsSeenByItsNodesOrOnTheBus) {
+  namespace fs = std::filesystem;
+  std::string pattern = (fs::temp_directory_path() / "motley_dev_XXXXXX").string();
+  const fs::path root = mkdtemp(pattern.data());
+  const auto any = [&] { return AnyAccelerator(root / "dev", root / "pci"); };
+  EXPECT_FALSE(any());
+  fs::create_directories(root / "dev");
+  const auto plug = [&](const char* place, const char* kind) {
+    fs::create_directories(root / "pci" / place);
+    std::ofstream(root / "pci" / place / "class") << kind << "\n";
+  };
+  plug("0000:00:01.0", "0x020000");
+  std::ofstream(root / "dev" / "null");
+  EXPECT_FALSE(any());
+  plug("0000:00:02.0", "0x030200");
+  EXPECT_TRUE(any());
+  fs::remove_all(root / "pci" / "0000:00:02.0");
+  EXPECT_FALSE(any());
+  plug("0000:00:03.0", "0x120000");
+  EXPECT_TRUE(any());
+  fs::remove_all(root / "pci");
+  std::ofstream(root / "dev" / "kfd");
+  EXPECT_TRUE(any());
+  fs::remove_all(root);
 }
 
 TEST(ListDevices, TheProcessorComesFirstAndEveryDriverIsNamed) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mock driver as a module that programs load in the place of motley-opencl.so. What goes wrong
 // comes in MOTLEY_MOCK, each time that devices are looked for: "build" (kernels do not compile),
-// and after some pieces of work "memory" (it is full), "lost" and "hang".
+// "wrong" (one is a little off), and after some pieces of work "memory" (it is full), "lost" and
+// "hang".
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
@@ -36,6 +37,18 @@ int CopyIn(motley_driver_queue* queue, void* to, const void* from, size_t size_b
                        : mock.table().copy_in(queue, to, from, size_bytes);
 }
 
+// Kernels of which one is a little off.
+const motley_kernels* Kernels(motley_driver_queue* queue) {
+  static const motley_kernels* right = nullptr;
+  static motley_kernels wrong;
+  right = MockDriver::Get().table().kernels(queue);
+  wrong = *right;
+  wrong.axpy = [](void* q, size_t count, float alpha, const float* x, float* y) {
+    right->axpy(q, count, alpha * 1.0001f, x, y);
+  };
+  return Trouble() == "wrong" ? &wrong : right;
+}
+
 int Finish(motley_driver_queue* queue, char* error, size_t error_size) {
   MockDriver& mock = MockDriver::Get();
   ++pieces;
@@ -50,6 +63,7 @@ const motley_driver* Table() {
     made.find = Find;
     made.copy_in = CopyIn;
     made.finish = Finish;
+    made.kernels = Kernels;
     return made;
   }();
   return &table;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/device_checks.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "api/device_call.h"
+#include "cli/table.h"
+#include "devices/check/device_check.h"
+#include "fmt/core.h"
+#include "nlohmann/json.hpp"
+#include "runtime/uv_loop.h"
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kSeed = 1;  // What fails here fails again.
+
+Status Check(const ListedDevice& listed, std::vector<check::CheckedKernel>& kernels) {
+  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
+  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, listed.make(*loop, 0));
+  return CallOnDevice(*loop, *device, [&] {
+    return check::CheckDevice(
+        *device, kSeed, /*large=*/true,
+        [&kernels](const check::CheckedKernel& kernel) { kernels.push_back(kernel); });
+  });
+}
+
+// JSON knows no infinity: null, as for what is no number.
+nlohmann::ordered_json ToJson(const check::CheckedKernel& kernel) {
+  return {{"kernel", kernel.kernel},
+          {"worst_error", kernel.worst},
+          {"tolerance", kernel.tolerance},
+          {"where", kernel.where},
+          {"ok", kernel.ok()}};
+}
+
+}  // namespace
+
+bool CheckedDevice::ok() const {
+  return status.ok() &&
+         std::all_of(kernels.begin(), kernels.end(), [](const auto& k) { return k.ok(); });
+}
+
+std::vector<CheckedDevice> CheckDevices(const std::vector<ListedDevice>& devices) {
+  std::vector<CheckedDevice> checked;
+  for (const ListedDevice& device : devices) {
+    CheckedDevice& one = checked.emplace_back(device.Label(), device.name);
+    one.status = Check(device, one.kernels);
+  }
+  return checked;
+}
+
+std::string ChecksText(const std::vector<CheckedDevice>& devices) {
+  std::string text;
+  for (const CheckedDevice& device : devices) {
+    text += fmt::format("{}{} ({})\n", text.empty() ? "" : "\n", device.label, device.name);
+    Table table({"kernel", "worst error", "tolerance", "ok"});
+    for (const check::CheckedKernel& kernel : device.kernels) {
+      table.Add({kernel.kernel, fmt::format("{:.2g}", kernel.worst),
+                 fmt::format("{:.2g}", kernel.tolerance), kernel.ok() ? "yes" : "NO"});
+    }
+    text += table.Format();
+    for (const check::CheckedKernel& kernel : device.kernels) {
+      if (!kernel.ok()) text += fmt::format("{} is wrong at {}\n", kernel.kernel, kernel.where);
+    }
+    if (!device.status.ok()) text += fmt::format("it failed: {}\n", device.status.ToString());
+  }
+  return text;
+}
+
+std::string ChecksJson(const std::vector<CheckedDevice>& devices) {
+  auto list = nlohmann::ordered_json::array();
+  for (const CheckedDevice& device : devices) {
+    auto kernels = nlohmann::ordered_json::array();
+    for (const check::CheckedKernel& kernel : device.kernels) kernels.push_back(ToJson(kernel));
+    list.push_back({{"device", device.label},
+                    {"name", device.name},
+                    {"ok", device.ok()},
+                    {"error", device.status.ok() ? "" : device.status.ToString()},
+                    {"kernels", std::move(kernels)}});
+  }
+  return list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace motley

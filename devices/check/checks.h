@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks by the files that they are in.
+#pragma once
+
+#include "devices/check/kernel_checks.h"
+
+namespace motley::check {
+
+// product_checks.cc
+void CheckGemm(CheckRun& run);
+void CheckCsrTimesDense(CheckRun& run);
+void CheckCsrTransposedTimesDense(CheckRun& run);
+// pointwise_checks.cc
+void CheckAddBias(CheckRun& run);
+void CheckAddColumnSums(CheckRun& run);
+void CheckRelu(CheckRun& run);
+void CheckReluBackward(CheckRun& run);
+void CheckAxpy(CheckRun& run);
+void CheckFill(CheckRun& run);
+void CheckScale(CheckRun& run);
+void CheckSumOfSquares(CheckRun& run);
+// loss_checks.cc
+void CheckSoftmaxGradient(CheckRun& run);
+void CheckSoftmaxLoss(CheckRun& run);
+void CheckLogisticGradient(CheckRun& run);
+void CheckLogisticLoss(CheckRun& run);
+void CheckSquaredGradient(CheckRun& run);
+void CheckSquaredLoss(CheckRun& run);
+// optimizer_checks.cc
+void CheckSgd(CheckRun& run);
+void CheckMomentum(CheckRun& run);
+void CheckNesterov(CheckRun& run);
+void CheckAdam(CheckRun& run);
+
+}  // namespace motley::check

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "devices/check/checks.h"
+
+namespace motley::check {
+namespace {
+
+std::vector<std::pair<size_t, size_t>> Matrices(const CheckRun& run) {
+  std::vector<std::pair<size_t, size_t>> shapes = {{0, 3},   {3, 0},    {1, 1},     {7, 10},
+                                                   {600, 3}, {33, 300}, {2000, 129}};
+  if (run.large) shapes.emplace_back(2100, 2003);
+  return shapes;
+}
+
+// `each(i)`: a wanted value, and what its error is relative to.
+template <typename Each>
+void Compare(CheckRun& run, const std::vector<float>& got, Each each) {
+  run.meter.At(fmt::format("{} values", got.size()));
+  for (size_t i = 0; i < got.size(); ++i) {
+    const auto [want, magnitude] = each(i);
+    run.meter.Add(got[i], want, magnitude);
+  }
+}
+
+using Wanted = std::pair<double, double>;
+
+}  // namespace
+
+void CheckAddBias(CheckRun& run) {
+  for (const auto& [rows, columns] : Matrices(run)) {
+    const auto bias = run.Values(columns);
+    const auto x = run.Values(rows * columns);
+    const auto x_stored = run.Store(x);
+    run.table().add_bias(run.queue(), rows, columns, run.Store(bias), x_stored);
+    Compare(run, x_stored.Read(), [&, columns = columns](size_t i) -> Wanted {
+      const double b = bias[i % columns];
+      return {x[i] + b, std::abs(x[i]) + std::abs(b)};
+    });
+  }
+}
+
+void CheckAddColumnSums(CheckRun& run) {
+  for (const auto& [rows, columns] : Matrices(run)) {
+    const auto x = run.Values(rows * columns);
+    const auto sum = run.Values(columns);
+    const auto sum_stored = run.Store(sum);
+    run.table().add_column_sums(run.queue(), rows, columns, -0.5f, run.Store(x), sum_stored);
+    const auto got = sum_stored.Read();
+    run.meter.At(fmt::format("{} x {}", rows, columns));
+    for (size_t c = 0; c < columns; ++c) {
+      double want = sum[c];
+      double magnitude = std::abs(want);
+      for (size_t r = 0; r < rows; ++r) {
+        want += -0.5 * x[r * columns + c];
+        magnitude += std::abs(0.5 * x[r * columns + c]);
+      }
+      run.meter.Add(got[c], want, magnitude);
+    }
+  }
+}
+
+void CheckRelu(CheckRun& run) {
+  for (const size_t count : run.Counts()) {
+    const auto x = run.Values(count);
+    const auto stored = run.Store(x);
+    run.table().relu(run.queue(), count, stored);
+    Compare(run, stored.Read(), [&](size_t i) -> Wanted { return {std::max(x[i], 0.0f), 1}; });
+  }
+}
+
+void CheckReluBackward(CheckRun& run) {
+  for (const size_t count : run.Counts()) {
+    auto activation = run.Values(count);
+    for (float& value : activation) value = std::max(value, 0.0f);
+    const auto delta = run.Values(count);
+    const auto stored = run.Store(delta);
+    run.table().relu_backward(run.queue(), count, run.Store(activation), stored);
+    Compare(run, stored.Read(), [&](size_t i) -> Wanted {
+      return {activation[i] > 0 ? delta[i] : 0.0f, 1};
+    });
+  }
+}
+
+void CheckAxpy(CheckRun& run) {
+  for (const size_t count : run.Counts()) {
+    const auto x = run.Values(count);
+    const auto y = run.Values(count);
+    const auto stored = run.Store(y);
+    run.table().axpy(run.queue(), count, 0.75f, run.Store(x), stored);
+    Compare(run, stored.Read(), [&](size_t i) -> Wanted {
+      return {y[i] + 0.75 * x[i], std::abs(y[i]) + std::abs(0.75 * x[i])};
+    });
+  }
+}
+
+void CheckFill(CheckRun& run) {
+  for (const size_t count : run.Counts()) {
+    const auto stored = run.Store(run.Values(count));
+    run.table().fill(run.queue(), count, -3.5f, stored);
+    Compare(run, stored.Read(), [](size_t) -> Wanted { return {-3.5, 1}; });
+  }
+}
+
+void CheckScale(CheckRun& run) {
+  for (const size_t count : run.Counts()) {
+    const auto x = run.Values(count);
+    const auto stored = run.Store(x);
+    run.table().scale(run.queue(), count, 0.7f, stored);
+    Compare(run, stored.Read(), [&](size_t i) -> Wanted {
+      const double want = double{0.7f} * x[i];
+      return {want, std::abs(want)};
+    });
+  }
+}
+
+void CheckSumOfSquares(CheckRun& run) {
+  for (const size_t count : run.Counts()) {
+    const auto x = run.Values(count, 0, 1e15);
+    long double want = 0;  // Else the error would be this sum's.
+    for (const float value : x) want += double{value} * value;
+    const Operand<double> sum(run.rig, {-1.0});
+    run.table().sum_of_squares(run.queue(), count, run.Store(x), sum);
+    run.meter.At(fmt::format("{} values", count));
+    run.meter.Add(sum.Read()[0], static_cast<double>(want), static_cast<double>(want));
+  }
+}
+
+}  // namespace motley::check

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// That no kernel is left out of the checks, and that each of them can fail.
+#include "devices/check/kernel_checks.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "devices/check/device_check.h"
+#include "devices/cpu/cpu_device.h"
+#include "devices/driver_modules.h"
+#include "tests/conformance/kernel_rig.h"
+#include "tests/devices/mock_driver.h"
+#include "tests/devices/thread_loop.h"
+
+namespace motley::check {
+namespace {
+
+#define SPOILT(kernel)                                                     \
+  {                                                                        \
+#kernel, [](motley_kernels & table) { table.kernel = [](auto...) {}; } \
+  }
+constexpr std::pair<std::string_view, void (*)(motley_kernels&)> kSpoilt[] = {
+    SPOILT(gemm),
+    SPOILT(csr_times_dense),
+    SPOILT(csr_transposed_times_dense),
+    SPOILT(add_bias),
+    SPOILT(add_column_sums),
+    SPOILT(relu),
+    SPOILT(relu_backward),
+    SPOILT(softmax_cross_entropy),
+    SPOILT(logistic_loss),
+    SPOILT(squared_loss),
+    SPOILT(axpy),
+    SPOILT(fill),
+    SPOILT(scale),
+    SPOILT(sum_of_squares),
+    SPOILT(sgd),
+    SPOILT(momentum),
+    SPOILT(adam),
+};
+#undef SPOILT
+
+// What follows the table's name is kernels only.
+constexpr size_t kKernels =
+    (sizeof(motley_kernels) - offsetof(motley_kernels, gemm)) / sizeof(void (*)());
+static_assert(std::size(kSpoilt) == kKernels, "a kernel without a check: see devices/check");
+
+const motley_kernels& Baseline() {
+  for (const KernelModule& module : CpuKernelModules()) {
+    if (module.name == "baseline") return *module.kernels;
+  }
+  MOTLEY_ASSERT(false);
+}
+
+TEST(KernelChecks, AKernelThatDoesNothingFailsItsOwnChecksAndNoOther) {
+  std::set<std::string_view> checked;
+  for (const KernelCheck& check : KernelChecks()) checked.insert(check.kernel);
+  for (const auto& [name, spoil] : kSpoilt) {
+    EXPECT_TRUE(checked.contains(name)) << name;
+    motley_kernels table = Baseline();
+    spoil(table);
+    conformance::HostRig rig(table, nullptr);
+    for (const KernelCheck& check : KernelChecks()) {
+      const CheckedKernel result = RunCheck(check, rig, 3, /*large=*/false);
+      EXPECT_EQ(result.ok(), check.kernel != name) << result.kernel << " without " << name;
+      EXPECT_EQ(result.where.empty(), result.worst == 0);
+    }
+  }
+}
+
+TEST(KernelChecks, OneWrongValueInManyIsFoundAndSaidWhere) {
+  motley_kernels table = Baseline();
+  table.fill = [](void* queue, size_t count, float value, float* x) {
+    Baseline().fill(queue, count, value, x);
+    if (count > 100000) x[77777] += 0.01f;
+  };
+  conformance::HostRig rig(table, nullptr);
+  for (const KernelCheck& check : KernelChecks()) {
+    if (check.kernel != "fill") continue;
+    const CheckedKernel result = RunCheck(check, rig, 3, /*large=*/false);
+    EXPECT_FALSE(result.ok());
+    EXPECT_EQ(result.where, "100001 values");
+  }
+}
+
+TEST(KernelChecks, DevicesThatFailSaySo) {
+  MockDriver::Get().Reset();
+  ThreadLoop loop;
+  const auto device = OpenDriverDevice(loop, MockDriver::Get().table(), 0, "").value();
+  const auto run = [&] {
+    std::optional<Status> ended;
+    size_t told = 0;
+    device->Submit(
+        1,
+        [&] {
+          return CheckDevice(*device, 3, /*large=*/false, [&](const CheckedKernel& kernel) {
+            EXPECT_TRUE(kernel.ok()) << kernel.kernel;
+            ++told;
+          });
+        },
+        [&](Status status) { ended = std::move(status); });
+    loop.RunUntil([&] { return ended.has_value(); });
+    return std::pair(*ended, told);
+  };
+  const auto [fine, all] = run();
+  EXPECT_TRUE(fine.ok()) << fine.ToString();
+  EXPECT_EQ(all, KernelChecks().size());
+  MockDriver::Get().memory_bytes = 1000;
+  const auto [full, few] = run();
+  EXPECT_EQ(full.code(), StatusCode::kResource);
+  EXPECT_LT(few, KernelChecks().size());
+  MockDriver::Get().memory_bytes = 1ull << 32;
+}
+
+}  // namespace
+}  // namespace motley::check
