@@ -30,6 +30,10 @@ void Axpy(void* queue, size_t count, float alpha, const float* x, float* y) {
       [=] MOTLEY_DEVICE(size_t, float from, float& to) { to += alpha * from; }, x, y);
 }
 
+void Multiply(void* queue, size_t count, const float* a, const float* b, float* y) {
+  Pointwise(queue, "multiply", count, [=] MOTLEY_DEVICE(size_t i) { y[i] = a[i] * b[i]; });
+}
+
 // Its values are written where they are, because Pointwise would read them first.
 void Fill(void* queue, size_t count, float value, float* x) {
   Pointwise(queue, "fill", count, [=] MOTLEY_DEVICE(size_t i) { x[i] = value; });

@@ -94,6 +94,15 @@ struct Logistic {
   }
 };
 
+struct Hinge {
+  MOTLEY_DEVICE double operator()(float label, float& x) const {
+    const double y = label > 0.5f ? 1 : -1;
+    const double missing = 1 - y * x;  // Of the margin; NaN stays.
+    x = static_cast<float>(missing <= 0 ? 0 : missing == missing ? -y : missing);
+    return missing <= 0 ? 0 : missing;
+  }
+};
+
 struct Squared {
   MOTLEY_DEVICE double operator()(float label, float& x) const {
     x -= label;
@@ -127,6 +136,10 @@ void SoftmaxCrossEntropy(void* queue, size_t rows, size_t columns, const float* 
 
 void LogisticLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
   AddScalarLoss<Logistic>(queue, "logistic_loss", rows, label, x, loss);
+}
+
+void HingeLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
+  AddScalarLoss<Hinge>(queue, "hinge_loss", rows, label, x, loss);
 }
 
 void SquaredLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {

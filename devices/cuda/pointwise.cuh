@@ -71,4 +71,11 @@ inline MOTLEY_DEVICE size_t Modulo(size_t i, size_t size) {
   return i % size;
 }
 
+// Takes the last of the numbers that `i` counts through off it, which has `size` values.
+inline MOTLEY_DEVICE size_t TakeLast(size_t& i, size_t size) {
+  const size_t last = Modulo(i, size);
+  i = ((i | size) >> 32) == 0 ? static_cast<uint32_t>(i) / static_cast<uint32_t>(size) : i / size;
+  return last;
+}
+
 }  // namespace motley::cuda

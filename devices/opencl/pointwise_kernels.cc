@@ -14,6 +14,15 @@ void AddBias(void* queue, size_t rows, size_t columns, const float* bias, float*
               q.Find(x, count));
 }
 
+void ScaleRows(void* queue, size_t rows, size_t columns, const float* factor, const float* x,
+               float* y) {
+  Queue& q = QueueOf(queue);
+  const size_t count = rows * columns;
+  if (count == 0) return;
+  LaunchItems(q, KernelName::kScaleRows, count, cl_ulong{columns}, q.Find(factor, rows),
+              q.Find(x, count), q.Find(y, count));
+}
+
 void Relu(void* queue, size_t count, float* x) {
   Queue& q = QueueOf(queue);
   LaunchItems(q, KernelName::kRelu, count, q.Find(x, count));
@@ -27,6 +36,12 @@ void ReluBackward(void* queue, size_t count, const float* activation, float* del
 void Axpy(void* queue, size_t count, float alpha, const float* x, float* y) {
   Queue& q = QueueOf(queue);
   LaunchItems(q, KernelName::kAxpy, count, alpha, q.Find(x, count), q.Find(y, count));
+}
+
+void Multiply(void* queue, size_t count, const float* a, const float* b, float* y) {
+  Queue& q = QueueOf(queue);
+  LaunchItems(q, KernelName::kMultiply, count, q.Find(a, count), q.Find(b, count),
+              q.Find(y, count));
 }
 
 void Fill(void* queue, size_t count, float value, float* x) {

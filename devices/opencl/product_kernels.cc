@@ -33,7 +33,7 @@ void MultiplyVector(Queue& queue, bool transpose, size_t rows, size_t depth, flo
                     const Place& a, const Place& x, float beta, const Place& c) {
   if (transpose) return SumRows(queue, depth, rows, alpha, a, &x, beta, c);
   LaunchGroups(queue, KernelName::kRowSums, std::min(rows, kMostGroups), 1, cl_ulong{rows},
-               cl_ulong{depth}, a, x, alpha, beta, c);
+               cl_ulong{depth}, a, cl_int{1}, x, alpha, beta, c);
 }
 
 // A part of the depth: what p says, with op(a) and op(b) beginning at `begin`.

@@ -26,6 +26,14 @@ void SumGroups(Queue& queue, KernelName name, size_t groups, bool add, double* o
                queue.Find(out, 1));
 }
 
+void AddScalarLoss(void* queue, KernelName name, size_t rows, const float* label, float* x,
+                   double* loss) {
+  Queue& q = QueueOf(queue);
+  if (rows == 0) return;
+  SumGroups(q, name, std::min(kMostGroups, Parts(rows, q.group_items())), true, loss,
+            cl_ulong{rows}, q.Find(label, rows), q.Find(x, rows));
+}
+
 }  // namespace
 
 void SumRows(Queue& queue, size_t rows, size_t columns, float alpha, const Place& x,
@@ -67,17 +75,15 @@ void SoftmaxCrossEntropy(void* queue, size_t rows, size_t columns, const float* 
 }
 
 void LogisticLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
-  Queue& q = QueueOf(queue);
-  if (rows == 0) return;
-  SumGroups(q, KernelName::kLogisticLoss, std::min(kMostGroups, Parts(rows, q.group_items())), true,
-            loss, cl_ulong{rows}, q.Find(label, rows), q.Find(x, rows));
+  AddScalarLoss(queue, KernelName::kLogisticLoss, rows, label, x, loss);
+}
+
+void HingeLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
+  AddScalarLoss(queue, KernelName::kHingeLoss, rows, label, x, loss);
 }
 
 void SquaredLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
-  Queue& q = QueueOf(queue);
-  if (rows == 0) return;
-  SumGroups(q, KernelName::kSquaredLoss, std::min(kMostGroups, Parts(rows, q.group_items())), true,
-            loss, cl_ulong{rows}, q.Find(label, rows), q.Find(x, rows));
+  AddScalarLoss(queue, KernelName::kSquaredLoss, rows, label, x, loss);
 }
 
 }  // namespace motley::opencl

@@ -20,6 +20,8 @@ class Battery {
     Dense();
     Sparse();
     Pointwise();
+    Images();
+    Rows();
     return std::move(bits_);
   }
 
@@ -75,6 +77,33 @@ class Battery {
     for (const auto* values : {&x, &sums, &y, &m, &v}) Keep(*values);
     Keep(loss);
     Keep(squares);
+  }
+
+  void Images() {
+    const motley_window window{17, 15, 6, 3, 3, 1, 1, 17, 15}, pool{17, 15, 6, 2, 2, 2, 0, 8, 7};
+    constexpr size_t kRows = 90, kValues = kRows * 17 * 15 * 6, kPooled = kRows * 8 * 7 * 6;
+    const auto images = Random(kValues), patches = Random(kValues * 9), out = Random(kPooled);
+    table_.col2im(queue_, &window, kRows, patches, images);
+    table_.im2col(queue_, &window, kRows, images, patches);
+    table_.max_pool(queue_, &pool, kRows, images, out);
+    const auto delta = Random(kValues);
+    table_.max_pool_backward(queue_, &pool, kRows, images, out, delta);
+    for (const auto* values : {&images, &patches, &out, &delta}) Keep(*values);
+  }
+  void Rows() {
+    constexpr size_t kRows = 900, kColumns = 131;
+    const auto x = Random(kRows * kColumns), out = Random(kRows * kColumns), sums = Random(kRows);
+    const auto gain = Random(kColumns), inverse = Random(kRows);
+    const Operand<double> loss(rig_, {0.0});
+    table_.add_row_sums(queue_, kRows, kColumns, 0.5f, x, sums);
+    table_.scale_rows(queue_, kRows, kColumns, sums, x, x);
+    table_.layer_norm(queue_, kRows, kColumns, 1e-5f, gain, gain, x, inverse, out);
+    table_.layer_norm_backward(queue_, kRows, kColumns, gain, inverse, x, out);
+    table_.multiply(queue_, kRows * kColumns, x, out, out);
+    for (const auto* values : {&x, &out, &sums, &inverse}) Keep(*values);
+    table_.hinge_loss(queue_, kRows * kColumns, x, out, loss);
+    Keep(out);
+    Keep(loss);
   }
 
   KernelRig& rig_;

@@ -5,6 +5,7 @@
 #include "tests/conformance/driver_suite.h"
 #include "tests/conformance/kernel_battery.h"
 #include "tests/conformance/kernels_suite.h"
+#include "tests/conformance/layer_kernels_suite.h"
 #include "tests/conformance/pointwise_kernels_suite.h"
 
 namespace motley::conformance {

@@ -6,6 +6,7 @@
 
 #include "tests/conformance/kernel_battery.h"
 #include "tests/conformance/kernels_suite.h"
+#include "tests/conformance/layer_kernels_suite.h"
 #include "tests/conformance/pointwise_kernels_suite.h"
 #include "tests/devices/emulated_rig.h"
 

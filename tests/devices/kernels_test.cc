@@ -6,6 +6,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "tests/conformance/kernel_battery.h"
 #include "tests/conformance/kernels_suite.h"
+#include "tests/conformance/layer_kernels_suite.h"
 #include "tests/conformance/pointwise_kernels_suite.h"
 
 namespace motley::conformance {

@@ -10,6 +10,7 @@
 
 #include "tests/conformance/driver_rig.h"
 #include "tests/conformance/driver_suite.h"
+#include "tests/conformance/layer_kernels_suite.h"
 #include "tests/conformance/pointwise_kernels_suite.h"
 
 namespace motley::conformance {

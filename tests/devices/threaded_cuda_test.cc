@@ -68,5 +68,29 @@ TEST_F(ThreadedCudaTest, SparseProducts) {
   }
 }
 
+TEST_F(ThreadedCudaTest, RowsOfATeamEach) {
+  for (const auto& [rows, columns] : {std::pair<size_t, size_t>{700, 1}, {90, 40}, {5, 3000}}) {
+    const auto x = Ones(rows * columns), out = Ones(rows * columns), gain = Ones(columns);
+    const auto sums = Ones(rows), inverse = Ones(rows);
+    table().add_row_sums(queue_, rows, columns, 1, x, sums);
+    EXPECT_EQ(sums.Read()[rows - 1], 1.0f + static_cast<float>(columns));
+    table().layer_norm(queue_, rows, columns, 1, gain, gain, x, inverse, out);
+    EXPECT_EQ(out.Read(), std::vector<float>(rows * columns, 1.0f));
+    table().layer_norm_backward(queue_, rows, columns, gain, inverse, x, out);
+    EXPECT_EQ(out.Read(), std::vector<float>(rows * columns, 0.0f));
+  }
+}
+
+TEST_F(ThreadedCudaTest, WindowsOverImages) {
+  const motley_window window{8, 8, 3, 3, 3, 1, 1, 8, 8}, pool{8, 8, 3, 2, 2, 2, 0, 4, 4};
+  const auto images = Ones(5 * 192), patches = Ones(5 * 192 * 9), out = Ones(5 * 48);
+  table().im2col(queue_, &window, 5, images, patches);
+  table().col2im(queue_, &window, 5, patches, images);
+  EXPECT_EQ(images.Read()[0], 5.0f);  // A corner is seen by four windows.
+  table().max_pool(queue_, &pool, 5, images, out);
+  EXPECT_EQ(out.Read(), std::vector<float>(5 * 48, 10.0f));
+  table().max_pool_backward(queue_, &pool, 5, images, out, images);
+}
+
 }  // namespace
 }  // namespace motley::conformance

@@ -54,6 +54,12 @@ void Axpy(void* queue, size_t count, float alpha, const float* x, float* y) {
   });
 }
 
+void Multiply(void* queue, size_t count, const float* a, const float* b, float* y) {
+  ForBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) y[i] = a[i] * b[i];
+  });
+}
+
 void Fill(void* queue, size_t count, float value, float* x) {
   ForBlocks(queue, count, kWorthwhile,
             [=](size_t begin, size_t end) { std::fill(x + begin, x + end, value); });

@@ -94,6 +94,19 @@ void LogisticLoss(void* queue, size_t rows, const float* label, float* x, double
   });
 }
 
+void HingeLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
+  *loss += SumOverBlocks(queue, rows, kWorthwhile, [=](size_t begin, size_t end) {
+    double sum = 0;
+    for (size_t row = begin; row < end; ++row) {
+      const double y = label[row] > 0.5f ? 1 : -1;
+      const double missing = 1 - y * x[row];  // Of the margin; NaN stays.
+      sum += missing <= 0 ? 0 : missing;
+      x[row] = static_cast<float>(missing <= 0 ? 0 : missing == missing ? -y : missing);
+    }
+    return sum;
+  });
+}
+
 void SquaredLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
   *loss += SumOverBlocks(queue, rows, kWorthwhile, [=](size_t begin, size_t end) {
     double sum = 0;

@@ -34,6 +34,19 @@ KERNEL logistic_loss(ulong rows, INPUT(label), FLOATS(x), DOUBLES(partial)) {
   if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;
 }
 
+KERNEL hinge_loss(ulong rows, INPUT(label), FLOATS(x), DOUBLES(partial)) {
+  __local double share[GROUP];
+  double sum = 0;
+  for (ulong row = get_global_id(0); row < rows; row += get_global_size(0)) {
+    const double y = label[label_at + row] > 0.5f ? 1 : -1;
+    const double missing = 1 - y * x[x_at + row]; /* Of the margin; NaN stays. */
+    sum += missing <= 0 ? 0 : missing;
+    x[x_at + row] = (float)(missing <= 0 ? 0 : missing == missing ? -y : missing);
+  }
+  sum = group_sum(sum, share);
+  if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;
+}
+
 KERNEL squared_loss(ulong rows, INPUT(label), FLOATS(x), DOUBLES(partial)) {
   __local double share[GROUP];
   double sum = 0;

@@ -21,6 +21,16 @@ KERNEL axpy(ulong count, float alpha, INPUT(x), FLOATS(y)) {
   if (i < count) y[y_at + i] += alpha * x[x_at + i];
 }
 
+KERNEL multiply(ulong count, INPUT(a), INPUT(b), FLOATS(y)) {
+  const ulong i = get_global_id(0);
+  if (i < count) y[y_at + i] = a[a_at + i] * b[b_at + i];
+}
+
+KERNEL scale_rows(ulong count, ulong columns, INPUT(factor), INPUT(x), FLOATS(y)) {
+  const ulong i = get_global_id(0);
+  if (i < count) y[y_at + i] = factor[factor_at + i / columns] * x[x_at + i];
+}
+
 KERNEL fill(ulong count, float value, FLOATS(x)) {
   const ulong i = get_global_id(0);
   if (i < count) x[x_at + i] = value;

@@ -30,13 +30,15 @@ KERNEL finish_columns(ulong columns, ulong blocks, DOUBLES(partial), float alpha
   c[c_at + column] = combine(alpha, sum, beta, beta == 0 ? 0 : c[c_at + column]);
 }
 
-/* c[r] = alpha * a[r, :] x + beta * c[r]; a group per row. */
-KERNEL row_sums(ulong rows, ulong columns, INPUT(a), INPUT(x), float alpha, float beta, FLOATS(c)) {
+/* c[r] = alpha * a[r, :] x + beta * c[r], where x is all 1 unless `weighted`; a group per row. */
+KERNEL row_sums(ulong rows, ulong columns, INPUT(a), int weighted, INPUT(x), float alpha,
+                float beta, FLOATS(c)) {
   __local double share[GROUP];
   for (ulong row = get_group_id(0); row < rows; row += get_num_groups(0)) {
     double sum = 0;
     for (ulong k = get_local_id(0); k < columns; k += GROUP) {
-      sum += (double)a[a_at + row * columns + k] * x[x_at + k];
+      const double value = a[a_at + row * columns + k];
+      sum += weighted ? value * x[x_at + k] : value;
     }
     sum = group_sum(sum, share);
     if (get_local_id(0) == 0) {
