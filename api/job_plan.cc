@@ -9,6 +9,7 @@
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "scheduler/policies.h"
+#include "training/architecture.h"
 
 namespace motley {
 namespace {
@@ -38,8 +39,7 @@ Status CheckNames(const JobRequest& request) {
   MOTLEY_RETURN_IF_ERROR(CheckChoice("`code`", request.code, codes));
   MOTLEY_RETURN_IF_ERROR(CheckChoice("`shares`", request.shares, {"proportional", "equal"}));
   if (!request.model.empty()) {
-    const std::string model = request.model.substr(0, request.model.find(':'));
-    MOTLEY_RETURN_IF_ERROR(CheckChoice("`model`", model, {"softmax", "logistic", "linear", "mlp"}));
+    MOTLEY_RETURN_IF_ERROR(CheckChoice("`model`", WordOf(request.model), ModelWords()));
   }
   return CheckChoice("`optimizer`", request.optimizer.name, {"sgd", "momentum", "nag", "adam"});
 }

@@ -5,28 +5,18 @@
 
 #include "fmt/core.h"
 #include "training/data_view.h"
-#include "training/readers.h"
+#include "training/model_data.h"
 
 namespace motley {
-namespace {
-
-ReadOptions OptionsFor(const std::string& label, const std::string& model) {
-  ReadOptions options;
-  options.label = label;
-  options.regression = model == "linear";
-  return options;
-}
-
-}  // namespace
-
 Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::string& label,
                                          const std::string& model, double split, uint64_t seed,
                                          uint64_t memory_bytes, const Unwanted& unwanted,
                                          Features features) {
-  ReadOptions options = OptionsFor(label, model);
+  ReadOptions options;
+  options.label = label;
   options.memory_bytes = memory_bytes;
   options.unwanted = unwanted;
-  MOTLEY_ASSIGN_OR_RETURN(OpenedData read, OpenTrainingData(spec, options));
+  MOTLEY_ASSIGN_OR_RETURN(OpenedData read, OpenDataFor(model, spec, options));
   if (read.test != nullptr && split != 0 && split != kAllTrain) {
     return Status::InvalidArgument(fmt::format(
         "`split` {}: {} brings test samples of its own. Leave `split` out", split, spec));
@@ -56,7 +46,9 @@ Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::str
 Result<std::shared_ptr<const DataSource>> ReadForModel(const std::string& path,
                                                        const std::string& label,
                                                        const SavedModel& model) {
-  const ReadOptions options = OptionsFor(label, model.spec.name);
+  ReadOptions options;
+  options.label = label;
+  options.regression = model.spec.classes == 0;
   MOTLEY_ASSIGN_OR_RETURN(std::shared_ptr<const DataSource> data,
                           OpenLabelled(path, options, model.class_labels, model.spec.features));
   return std::shared_ptr<const DataSource>(

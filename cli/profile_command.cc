@@ -30,7 +30,7 @@
 #include "runtime/uv_loop.h"
 #include "training/calibration.h"
 #include "training/file_io.h"
-#include "training/readers.h"
+#include "training/model_data.h"
 #include "training/size_ladder.h"
 #include "training/trainer.h"
 
@@ -42,7 +42,7 @@ constexpr double kLadderPart = 0.8;        // Of the time; the rest is the link'
 constexpr double kLeastLinkSeconds = 0.5;  // A link elsewhere is no loopback.
 constexpr double kWorthSaying = 0.5;       // Error of the curve, relative.
 constexpr int kDigits = 4;                 // Of what was measured.
-constexpr double kFlopsPerWeight = 6;      // And sample: two forwards, four backwards.
+constexpr double kFlopsPerProduct = 6;     // Of a forward pass: two there, four backwards.
 
 // What is measured with.
 struct Workload {
@@ -53,14 +53,13 @@ struct Workload {
 
 Result<Workload> PrepareWorkload(const ProfileFlags& flags) {
   Workload work;
-  ModelSpec spec = {.name = flags.model, .features = flags.features, .classes = flags.classes};
-  if (flags.model == "linear") spec.classes = 0;
-  if (flags.model == "logistic") spec.classes = 2;
+  ModelSpec spec = {.name = flags.model,
+                    .features = flags.features,
+                    .classes = ClassesFor(flags.model, flags.classes)};
   if (!flags.data.empty()) {
     ReadOptions options;
     options.label = flags.label;
-    options.regression = flags.model == "linear";
-    MOTLEY_ASSIGN_OR_RETURN(const OpenedData data, OpenTrainingData(flags.data, options));
+    MOTLEY_ASSIGN_OR_RETURN(const OpenedData data, OpenDataFor(flags.model, flags.data, options));
     const DataShape shape = data.train->shape();
     if (shape.rows == 0) {
       return Status::DataError(fmt::format("'{}' has no samples to measure with", flags.data));
@@ -78,15 +77,9 @@ Result<Workload> PrepareWorkload(const ProfileFlags& flags) {
   return work;
 }
 
-// Weights that a sample meets: of a sparse one, only the first layer's rows that it has.
 double FlopsPerSample(const Workload& work) {
-  double weights = 0;
-  for (const ParameterRange& range : work.model->ranges()) {
-    const bool first = range.offset == 0 && range.shape.size() == 2;
-    const double rows = first && work.samples.sparse ? work.entries : 0;
-    weights += rows > 0 ? rows * range.shape[1] : static_cast<double>(range.count);
-  }
-  return kFlopsPerWeight * weights;
+  const double entries = work.samples.sparse ? work.entries : work.samples.features;
+  return kFlopsPerProduct * work.model->multiply_adds(entries);
 }
 
 std::string HostName() {

@@ -20,6 +20,7 @@
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 #include "sim/sim_cluster.h"
+#include "training/model_data.h"
 
 namespace motley {
 namespace {
@@ -233,9 +234,9 @@ Result<Simulation> Prepare(const SimulateFlags& flags) {
   if (sim.replay) MOTLEY_RETURN_IF_ERROR(CheckReplay(*sim.replay, workers));
   MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(request, static_cast<uint32_t>(workers)));
   JobOptions& job = sim.plan.job;
-  sim.data = MakeSyntheticDataset(kSamples, kFeatures, job.model.name == "logistic" ? 2 : kClasses,
-                                  job.seed);
-  if (job.model.name == "linear") sim.data.classes = 0;  // The class numbers as real numbers.
+  const uint32_t classes = ClassesFor(job.model.name, kClasses);
+  sim.data = MakeSyntheticDataset(kSamples, kFeatures, classes == 0 ? kClasses : classes, job.seed);
+  sim.data.classes = classes;  // Without classes: their numbers as real numbers.
   job.model.features = sim.data.features;
   job.model.classes = sim.data.classes;
   MOTLEY_RETURN_IF_ERROR(FitToData(request, sim.data.rows(), sim.plan));

@@ -4,34 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cmath>
 
 #include "base/suggest.h"
+#include "training/layer_words.h"
 
 namespace motley {
 namespace {
 
-constexpr uint32_t kMaxWidth = 1u << 20;
-constexpr size_t kMaxHidden = 64;
-
-Result<std::vector<uint32_t>> ParseWidths(std::string_view text) {
-  std::vector<uint32_t> widths;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    uint32_t width = 0;
-    const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, width);
-    if (error != std::errc() || stop != text.data() + end || width < 1 || width > kMaxWidth ||
-        widths.size() == kMaxHidden) {
-      return Status::InvalidArgument(
-          fmt::format("mlp:{}: write the widths of at most {} hidden layers, each from 1 to {}, as "
-                      "in mlp:256,128",
-                      text, kMaxHidden, kMaxWidth));
-    }
-    widths.push_back(width);
-    at = end + 1;
-  }
-  return widths;
-}
+constexpr uint32_t kKernel = 3;   // Of convolutions, whose outputs are as large as their inputs.
+constexpr uint32_t kPooling = 2;  // Behind each.
 
 Status NeedsClasses(const ModelSpec& spec, uint32_t least, uint32_t most) {
   if (spec.classes == 0) {
@@ -48,58 +30,180 @@ Status NeedsClasses(const ModelSpec& spec, uint32_t least, uint32_t most) {
   return Status::Ok();
 }
 
+Status TooLarge(const ModelSpec& spec) {
+  return Status::InvalidArgument(
+      fmt::format("{} on {} features and {} classes has more than {} parameters", spec.name,
+                  spec.features, spec.classes, kMaxParameters));
+}
+
 Status CheckSize(const ModelSpec& spec, const Architecture& plan) {
-  uint64_t inputs = spec.features;
   uint64_t total = 0;
-  for (size_t i = 0; i <= plan.hidden.size(); ++i) {
-    const uint64_t outputs = i < plan.hidden.size() ? plan.hidden[i] : plan.outputs;
-    const bool fits = inputs + 1 <= kMaxParameters / outputs;
-    if (fits) total += (inputs + 1) * outputs;
-    if (!fits || total > kMaxParameters) {
-      return Status::InvalidArgument(
-          fmt::format("{} on {} features and {} classes has more than {} parameters", spec.name,
-                      spec.features, spec.classes, kMaxParameters));
-    }
-    inputs = outputs;
+  const auto add = [&total](uint64_t rows, uint64_t columns) {
+    const bool fits = rows <= kMaxParameters / columns;
+    if (fits) total += rows * columns;
+    return fits && total <= kMaxParameters;
+  };
+  if (plan.factors > 0 && !add(uint64_t{spec.features} + 1, uint64_t{plan.factors} + 1)) {
+    return TooLarge(spec);
+  }
+  for (const LayerPlan& layer : plan.layers) {
+    const motley_window& window = layer.window;
+    const bool fits =
+        layer.kind == LayerPlan::Kind::kConvolution
+            ? add(uint64_t{window.kernel_height} * window.kernel_width * window.channels + 1,
+                  layer.channels)
+            : add(uint64_t{layer.inputs} + (layer.norm ? 3 : 1), layer.outputs);
+    if (!fits) return TooLarge(spec);
   }
   return Status::Ok();
 }
 
+// The images that samples are.
+struct Image {
+  uint32_t height = 0, width = 0, channels = 0;
+};
+
+// `side` when values are side * side.
+uint32_t SideOf(uint32_t values) {
+  const auto side = static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(values))));
+  return uint64_t{side} * side == values ? side : 0;
+}
+
+Result<Image> ImageOf(const ModelSpec& spec, const CnnWords& words) {
+  if (words.height > 0) {
+    const uint64_t values = uint64_t{words.height} * words.width * words.channels;  // Below 2^61.
+    if (values == spec.features) return Image{words.height, words.width, words.channels};
+    return Status::InvalidArgument(
+        fmt::format("{} takes images of {} values, but the data has {} features", spec.name, values,
+                    spec.features));
+  }
+  if (const uint32_t side = SideOf(spec.features); side > 0) return Image{side, side, 1};
+  const uint32_t side = spec.features % 3 == 0 ? SideOf(spec.features / 3) : 0;
+  if (side > 0) return Image{side, side, 3};
+  return Status::InvalidArgument(fmt::format(
+      "{}: {} features are no square image of 1 or 3 channels; say height x width x channels, as "
+      "in cnn@28x28x1:16,32",
+      spec.name, spec.features));
+}
+
+Result<LayerPlan> PlanConvolution(const ModelSpec& spec, Image& image, uint32_t channels) {
+  if (image.height < kPooling || image.width < kPooling) {
+    return Status::InvalidArgument(
+        fmt::format("{}: each convolution halves the image, and nothing is left of it for the last "
+                    "one; leave some out",
+                    spec.name));
+  }
+  LayerPlan layer{.kind = LayerPlan::Kind::kConvolution, .channels = channels};
+  const Image half{image.height / kPooling, image.width / kPooling, channels};
+  const uint64_t pixels = uint64_t{image.height} * image.width;
+  const uint64_t patches = uint64_t{kKernel} * kKernel * image.channels;
+  if (pixels > kMaxValues / std::max<uint64_t>(channels, patches)) {
+    return Status::InvalidArgument(
+        fmt::format("{}: a layer makes more than {} values of one sample", spec.name, kMaxValues));
+  }
+  layer.inputs = static_cast<uint32_t>(pixels * image.channels);
+  layer.outputs = half.height * half.width * channels;
+  layer.window = {image.height, image.width,  image.channels, kKernel, kKernel, 1,
+                  kKernel / 2,  image.height, image.width};
+  layer.pooling = {image.height, image.width, channels,    kPooling,  kPooling,
+                   kPooling,     0,           half.height, half.width};
+  image = half;
+  return layer;
+}
+
+// Behind what `plan` has, from `inputs` values to the outputs.
+void AddDense(uint32_t inputs, const std::vector<LayerWord>& words, Architecture& plan) {
+  for (const LayerWord& word : words) {
+    plan.layers.push_back({.inputs = inputs, .outputs = word.width, .norm = word.norm});
+    inputs = word.width;
+  }
+  plan.layers.push_back({.inputs = inputs, .outputs = plan.outputs});
+}
+
+Result<Architecture> PlanCnn(const ModelSpec& spec) {
+  MOTLEY_ASSIGN_OR_RETURN(const CnnWords words, ParseCnn(spec.name));
+  MOTLEY_ASSIGN_OR_RETURN(Image image, ImageOf(spec, words));
+  Architecture plan{.outputs = spec.classes, .loss = Loss::kSoftmax};
+  for (const LayerWord& word : words.convolutions) {
+    MOTLEY_ASSIGN_OR_RETURN(LayerPlan layer, PlanConvolution(spec, image, word.width));
+    plan.layers.push_back(layer);
+  }
+  AddDense(plan.layers.back().outputs, words.dense, plan);
+  return plan;
+}
+
+Result<Architecture> PlanFactorization(const ModelSpec& spec) {
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t factors, ParseFactors(spec.name));
+  if (spec.classes != 0 && spec.classes != 2) {
+    return Status::InvalidArgument(
+        fmt::format("{} fits real numbers or 2 classes, but the data has {}; softmax takes any "
+                    "number",
+                    spec.name, spec.classes));
+  }
+  return Architecture{.factors = factors,
+                      .outputs = 1,
+                      .loss = spec.classes == 0 ? Loss::kSquared : Loss::kLogistic};
+}
+
+Result<Architecture> PlanSingle(const ModelSpec& spec, uint32_t outputs, Loss loss) {
+  Architecture plan{.outputs = outputs, .loss = loss};
+  AddDense(spec.features, {}, plan);
+  return plan;
+}
+
 Result<Architecture> PlanByName(const ModelSpec& spec) {
-  constexpr std::string_view kMlp = "mlp:";
   constexpr uint32_t kAny = UINT32_MAX;
   if (spec.name == "linear") {
-    if (spec.classes == 0) return Architecture{.outputs = 1, .loss = Loss::kSquared};
+    if (spec.classes == 0) return PlanSingle(spec, 1, Loss::kSquared);
     return Status::InvalidArgument(
         fmt::format("linear predicts real numbers, but the labels are read as {} classes; softmax "
                     "fits them",
                     spec.classes));
   }
-  if (spec.name == "logistic") {
+  if (spec.name == "logistic" || spec.name == "hinge") {
     MOTLEY_RETURN_IF_ERROR(NeedsClasses(spec, 2, 2));
-    return Architecture{.outputs = 1, .loss = Loss::kLogistic};
+    return PlanSingle(spec, 1, spec.name == "hinge" ? Loss::kHinge : Loss::kLogistic);
   }
   if (spec.name == "softmax") {
     MOTLEY_RETURN_IF_ERROR(NeedsClasses(spec, 2, kAny));
-    return Architecture{.outputs = spec.classes, .loss = Loss::kSoftmax};
+    return PlanSingle(spec, spec.classes, Loss::kSoftmax);
   }
-  if (spec.name.starts_with(kMlp)) {
+  if (spec.name.starts_with("mlp:")) {
     MOTLEY_RETURN_IF_ERROR(NeedsClasses(spec, 2, kAny));
-    MOTLEY_ASSIGN_OR_RETURN(std::vector<uint32_t> hidden,
-                            ParseWidths(std::string_view(spec.name).substr(kMlp.size())));
-    return Architecture{
-        .hidden = std::move(hidden), .outputs = spec.classes, .loss = Loss::kSoftmax};
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<LayerWord> words, ParseMlp(spec.name));
+    Architecture plan{.outputs = spec.classes, .loss = Loss::kSoftmax};
+    AddDense(spec.features, words, plan);
+    return plan;
   }
-  return CheckChoice("model", spec.name, {"softmax", "logistic", "linear", "mlp:WIDTH,..."});
+  if (spec.name.starts_with("cnn:") || spec.name.starts_with("cnn@")) {
+    MOTLEY_RETURN_IF_ERROR(NeedsClasses(spec, 2, kAny));
+    return PlanCnn(spec);
+  }
+  if (spec.name.starts_with("factorization:")) return PlanFactorization(spec);
+  return CheckChoice("model", spec.name,
+                     {"softmax", "logistic", "hinge", "linear", "mlp:WIDTH,...", "cnn:CHANNELS,...",
+                      "factorization:FACTORS"});
 }
 
 }  // namespace
 
 Result<Architecture> PlanModel(const ModelSpec& spec) {
+  if (spec.features == 0) {
+    return Status::InvalidArgument("a model needs at least one feature");
+  }
   MOTLEY_ASSIGN_OR_RETURN(Architecture plan, PlanByName(spec));
-  if (spec.features == 0) return Status::InvalidArgument("a model needs at least one feature");
   MOTLEY_RETURN_IF_ERROR(CheckSize(spec, plan));
   return plan;
+}
+
+const std::vector<std::string>& ModelWords() {
+  static const std::vector<std::string> words = {"softmax", "logistic", "hinge",        "linear",
+                                                 "mlp",     "cnn",      "factorization"};
+  return words;
+}
+
+std::string_view WordOf(std::string_view model) {
+  return model.substr(0, model.find_first_of(":@"));
 }
 
 }  // namespace motley

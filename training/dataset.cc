@@ -74,6 +74,24 @@ void Append(const Dataset& from, std::span<const uint32_t> rows, Dataset& to) {
   }
 }
 
+Dataset Densify(const Dataset& sparse) {
+  Dataset to;
+  to.features = sparse.features;
+  to.classes = sparse.classes;
+  to.label = sparse.label;
+  if (!sparse.sparse) {
+    to.dense = sparse.dense;
+    return to;
+  }
+  to.dense.assign(sparse.rows() * sparse.features, 0.0f);
+  for (size_t row = 0; row < sparse.rows(); ++row) {
+    for (uint64_t e = sparse.row_begin[row]; e < sparse.row_begin[row + 1]; ++e) {
+      to.dense[row * sparse.features + sparse.column[e]] = sparse.value[e];
+    }
+  }
+  return to;
+}
+
 Result<Split> SplitDataset(const Dataset& data, double fraction, uint64_t seed) {
   MOTLEY_ASSIGN_OR_RETURN(const SplitRows rows, CutRows(data.rows(), fraction, seed));
   return Split{Select(data, rows.train), Select(data, rows.test)};

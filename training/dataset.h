@@ -36,6 +36,8 @@ Dataset Select(const Dataset& from, std::span<const uint32_t> rows);
 Dataset SelectRange(const Dataset& from, size_t begin, size_t end);
 // Appends the samples `rows` of `from` to `to`, which has the same features and kind.
 void Append(const Dataset& from, std::span<const uint32_t> rows, Dataset& to);
+// The same samples, with the zeros between the values of sparse ones.
+Dataset Densify(const Dataset& sparse);
 
 // The largest magnitude of any feature; 0 without samples.
 float LargestMagnitude(const Dataset& data);

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/device_memory.h"
 
+#include <algorithm>
 #include <span>
 
+#include "base/assert.h"
+
 namespace motley {
+
+DeviceBatch DeviceBatch::Rows(size_t begin, size_t count, size_t features) const {
+  if (begin == 0 && count >= rows) return *this;
+  MOTLEY_ASSERT(dense != nullptr && begin <= rows);
+  return {.rows = std::min(count, rows - begin),
+          .dense = dense + begin * features,
+          .label = label + begin};
+}
 
 Result<Buffer*> DeviceMemory::Piece(size_t number, size_t size_bytes) {
   if (pieces_.size() <= number) pieces_.resize(number + 1);
@@ -36,6 +47,7 @@ Result<DeviceBatch> BatchMemory::Place(const Dataset& samples) {
     MOTLEY_ASSIGN_OR_RETURN(batch.dense, Copy(1, samples.dense));
     return batch;
   }
+  batch.entries = samples.value.size();
   batch.sparse = {.rows = samples.rows(), .columns = samples.features};
   MOTLEY_ASSIGN_OR_RETURN(batch.sparse.row_begin, Copy(2, samples.row_begin));
   MOTLEY_ASSIGN_OR_RETURN(batch.sparse.column, Copy(3, samples.column));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <vector>
 
 #include "base/status.h"
@@ -17,11 +18,15 @@ struct DeviceBatch {
   size_t rows = 0;
   const float* dense = nullptr;
   motley_csr sparse{};
+  size_t entries = 0;  // Of `sparse`.
   const float* label = nullptr;
+
+  // Some of its rows, at most `count` of them; only of dense samples.
+  DeviceBatch Rows(size_t begin, size_t count, size_t features) const;
 };
 
 // Numbered pieces of a device's memory, kept from call to call. Each grows to the most that was
-// asked of it; what was in it is then lost.
+// asked of it; what was in it is then lost. A Buffer stays valid as long as this does.
 class DeviceMemory {
  public:
   explicit DeviceMemory(Device& device) : device_(device) {}
@@ -33,7 +38,7 @@ class DeviceMemory {
 
  private:
   Device& device_;
-  std::vector<Buffer> pieces_;
+  std::deque<Buffer> pieces_;  // Stay where they are when there are more.
 };
 
 // Puts batches where kernels can read them. Where the device shares the host's memory that is where

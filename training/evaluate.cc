@@ -28,6 +28,13 @@ RowResult LogisticRow(float score, float label) {
   return {.loss = loss, .correct = std::isfinite(score) && (score > 0) == positive};
 }
 
+RowResult HingeRow(float score, float label) {
+  const bool positive = label > 0.5f;
+  const double margin = positive ? score : -score;
+  return {.loss = std::max(1 - margin, 0.0),
+          .correct = std::isfinite(score) && (score > 0) == positive};
+}
+
 RowResult SoftmaxRow(std::span<const float> scores, float label) {
   const auto best = std::max_element(scores.begin(), scores.end());
   double sum = 0;
@@ -37,6 +44,16 @@ RowResult SoftmaxRow(std::span<const float> scores, float label) {
       std::all_of(scores.begin(), scores.end(), [](float score) { return std::isfinite(score); });
   return {.loss = std::log(sum) + *best - scores[wanted],
           .correct = finite && static_cast<size_t>(best - scores.begin()) == wanted};
+}
+
+RowResult ResultOf(Loss loss, std::span<const float> scores, float label) {
+  switch (loss) {
+    case Loss::kSquared: return SquaredRow(scores[0], label);
+    case Loss::kLogistic: return LogisticRow(scores[0], label);
+    case Loss::kHinge: return HingeRow(scores[0], label);
+    case Loss::kSoftmax: break;
+  }
+  return SoftmaxRow(scores, label);
 }
 
 }  // namespace
@@ -60,10 +77,7 @@ Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const 
     MOTLEY_RETURN_IF_ERROR(session.Forward(parameters, 0, block, outputs));
     for (size_t row = 0; row < block.rows(); ++row) {
       const auto scores = std::span<const float>(outputs).subspan(row * columns, columns);
-      const float label = block.label[row];
-      const RowResult result = shape.classes == 0 ? SquaredRow(scores[0], label)
-                               : columns == 1     ? LogisticRow(scores[0], label)
-                                                  : SoftmaxRow(scores, label);
+      const RowResult result = ResultOf(model.loss(), scores, block.label[row]);
       loss += result.loss;
       correct += result.correct ? 1 : 0;
     }

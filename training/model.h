@@ -16,12 +16,18 @@
 
 namespace motley {
 
-// What a model is: "softmax", "logistic", "linear", "mlp:256,128", and the shape of its data.
+// What a model is, and the shape of its data. Names: "softmax", "logistic", "hinge" (a linear
+// support vector machine), "linear", "mlp:256,norm,128" (hidden layers; norm: layer normalisation
+// before the activation), "cnn:16,32/128" (convolutions of 3 x 3, each with a ReLU and pooling of
+// 2 x 2, then hidden layers; "cnn@28x28x1:16,32" where images are not square),
+// "factorization:16" (a factorisation machine).
 struct ModelSpec {
   std::string name;
   uint32_t features = 0;
-  uint32_t classes = 0;  // 0: regression (only linear).
+  uint32_t classes = 0;  // 0: regression (linear, factorization).
 };
+
+enum class Loss { kSquared, kLogistic, kHinge, kSoftmax };
 
 // A named range of the parameter vector, row-major: "layer0.weight" [inputs, outputs] (so that a
 // sparse sample reads and changes whole rows; outputs = input * weight + bias), "layer0.bias".
@@ -35,14 +41,15 @@ struct ParameterRange {
 class Model {
  public:
   // kInvalidArgument for an unknown name or one that does not fit the data (logistic needs 2
-  // classes, linear none); says what would.
+  // classes, linear none, cnn images); says what would.
   static Result<std::unique_ptr<Model>> Create(const ModelSpec& spec);
   virtual ~Model() = default;
 
   virtual const ModelSpec& spec() const = 0;
   virtual size_t parameter_count() const = 0;
   virtual const std::vector<ParameterRange>& ranges() const = 0;
-  // Softmax, logistic and linear start at 0; an MLP draws from N(0, 2 / inputs) (He et al. 2015).
+  // What has no hidden layer starts at 0; else weights are drawn from N(0, 2 / inputs) (He et al.
+  // 2015), factors of a factorisation machine from N(0, 0.01).
   virtual void Initialize(uint64_t seed, std::span<float> parameters) const = 0;
 
   // On the thread of the workspace's device, whose memory all pointers are in; `parameters` and
@@ -53,10 +60,17 @@ class Model {
                              const DeviceBatch& batch, float weight, float* gradient,
                              double* loss) const = 0;
   // The same rules. Where in the workspace the outputs are: for each row class scores [rows,
-  // classes], or one value (logistic: the score of class 1; linear: the prediction).
+  // classes], or one value (logistic, hinge: the score of class 1; of real numbers: the
+  // prediction).
   virtual Result<const Buffer*> Forward(DeviceMemory& workspace, const float* parameters,
                                         const DeviceBatch& batch) const = 0;
   virtual uint32_t outputs() const = 0;
+  virtual Loss loss() const = 0;
+  // Whether batches may be sparse. (A ModelSession makes them dense where they may not.)
+  virtual bool takes_sparse() const = 0;
+  // Of one sample with so many values that are not 0, forwards; what depends on the parameters
+  // alone is left out.
+  virtual double multiply_adds(double entries) const = 0;
 
   // One sum, one pass of a ModelSession (model_session.h) made for it, from and to the host's
   // memory; adds weight * (sum of losses) to `loss`. Whoever does more of them keeps a session.

@@ -45,6 +45,12 @@ Status ModelSession::CheckBatch(const Dataset& batch) const {
                                              spec.features, batch.features));
 }
 
+Result<DeviceBatch> ModelSession::Place(const Dataset& batch) {
+  if (!batch.sparse || model_.takes_sparse()) return batches_.Place(batch);
+  dense_ = Densify(batch);
+  return batches_.Place(dense_);
+}
+
 Status ModelSession::Begin(std::span<const float> parameters, std::optional<uint64_t> version,
                            std::span<float> gradient) {
   MOTLEY_RETURN_IF_ERROR(PlaceParameters(parameters, version));
@@ -74,7 +80,7 @@ Status ModelSession::Add(const Dataset& batch, double weight) {
   }
   if (batch.rows() == 0) return Status::Ok();
   if (weights_.size() == kLosses) MOTLEY_RETURN_IF_ERROR(CollectLosses());
-  MOTLEY_ASSIGN_OR_RETURN(const DeviceBatch placed, batches_.Place(batch));
+  MOTLEY_ASSIGN_OR_RETURN(const DeviceBatch placed, Place(batch));
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const losses, memory_.Piece(kLoss, kLosses * sizeof(double)));
   double* const loss = static_cast<double*>(losses->data()) + weights_.size();
   weights_.push_back(weight);
@@ -116,7 +122,7 @@ Status ModelSession::Forward(std::span<const float> parameters, std::optional<ui
   MOTLEY_RETURN_IF_ERROR(PlaceParameters(parameters, version));
   MOTLEY_RETURN_IF_ERROR(CheckBatch(batch));
   if (batch.rows() == 0) return Status::Ok();
-  MOTLEY_ASSIGN_OR_RETURN(const DeviceBatch placed, batches_.Place(batch));
+  MOTLEY_ASSIGN_OR_RETURN(const DeviceBatch placed, Place(batch));
   MOTLEY_ASSIGN_OR_RETURN(const Buffer* const results,
                           model_.Forward(workspace_, parameters_, placed));
   outputs.resize(batch.rows() * model_.outputs());

@@ -40,6 +40,8 @@ class ModelSession {
 
  private:
   Status CheckBatch(const Dataset& batch) const;
+  // On the device, until the next call; dense where the model takes nothing else.
+  Result<DeviceBatch> Place(const Dataset& batch);
   Status PlaceParameters(std::span<const float> parameters, std::optional<uint64_t> version);
   Status CollectLosses();
   Status ClearLosses();
@@ -49,6 +51,7 @@ class ModelSession {
   DeviceMemory memory_;     // Parameters, gradient, losses.
   DeviceMemory workspace_;  // The model's.
   BatchMemory batches_;
+  Dataset dense_;  // A sparse batch, for a model that takes none.
 
   // Of the sum that is being made, in the device's memory.
   const float* parameters_ = nullptr;

@@ -130,7 +130,7 @@ TEST_P(ModelSuite, EmptyBatchChangesNothing) {
 TEST_P(ModelSuite, SparseAndDenseAgree) {
   const Dataset batch = Samples(50);
   const Gradient mine = Compute(batch);
-  const Gradient dense = Compute(ToDense(batch));
+  const Gradient dense = Compute(Densify(batch));
   ExpectNear(mine.values, dense.values, 1e-5);
   EXPECT_NEAR(mine.loss, dense.loss, 1e-6 * dense.loss);
 }

@@ -27,8 +27,8 @@ TEST(Dataset, SelectTakesRowsInTheGivenOrder) {
   for (const bool sparse : {false, true}) {
     const Dataset data = MakeSamples(5, 3, sparse, 10, 1);
     const Dataset picked = Select(data, std::vector<uint32_t>{7, 2, 7});
-    const Dataset dense = ToDense(data);
-    const Dataset picked_dense = ToDense(picked);
+    const Dataset dense = Densify(data);
+    const Dataset picked_dense = Densify(picked);
     ASSERT_EQ(picked.rows(), 3u);
     const size_t from[] = {7, 2, 7};
     for (size_t row = 0; row < 3; ++row) {

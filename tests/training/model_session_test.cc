@@ -48,13 +48,15 @@ class ModelSessionTest : public testing::Test {
 };
 
 TEST_F(ModelSessionTest, AnyMemoryGivesTheSumOfTheHosts) {
-  for (const char* name : {"softmax", "mlp:9,5"}) {
+  for (const char* name :
+       {"softmax", "mlp:9,5", "mlp:9,norm,5", "cnn@4x3x1:3/5,norm", "factorization:3"}) {
+    const uint32_t classes = std::string_view(name).starts_with("fact") ? 2 : 4;
     for (const bool sparse : {false, true}) {
-      const auto model = MakeModel({name, 12, 4});
+      const auto model = MakeModel({name, 12, classes});
       const std::vector<float> parameters = Parameters(*model);
       std::vector<Dataset> batches;  // More than the losses that stay on a device at once.
       for (uint64_t i = 0; i < 70; ++i) {
-        batches.push_back(MakeSamples(12, 4, sparse, 1 + i * 3 % 11, i));
+        batches.push_back(MakeSamples(12, classes, sparse, 1 + i * 3 % 11, i));
       }
       ModelSession here(*rig_.device, *model);
       ModelSession there(*device_, *model);
@@ -92,6 +94,22 @@ TEST_F(ModelSessionTest, ParametersGoInOncePerVersionAndNothingIsAllocatedAnew) 
   EXPECT_GE(copied(std::nullopt), size_bytes);
   EXPECT_GE(copied(2), size_bytes);
   EXPECT_EQ(mock.allocations, allocations);
+}
+
+TEST_F(ModelSessionTest, NoModelAllocatesAnewForBatchesThatAreNoLarger) {
+  for (const char* name : {"hinge", "mlp:9,norm", "cnn:3,4/5,norm", "factorization:3"}) {
+    for (const bool sparse : {false, true}) {
+      const auto model = MakeModel({name, 16, 2});
+      const std::vector<float> parameters = Parameters(*model);
+      const std::vector<Dataset> batches = {MakeSamples(16, 2, sparse, 40, 1),
+                                            Select(MakeSamples(16, 2, sparse, 40, 1), Iota(0, 9))};
+      ModelSession session(*device_, *model);
+      Run(session, *model, parameters, batches);
+      const uint64_t allocations = MockDriver::Get().allocations;
+      Run(session, *model, parameters, batches);
+      EXPECT_EQ(MockDriver::Get().allocations, allocations) << name;
+    }
+  }
 }
 
 TEST_F(ModelSessionTest, ASumThatWasDroppedLeavesNoTrace) {

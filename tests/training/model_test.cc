@@ -16,7 +16,17 @@ std::vector<ModelCase> Cases() {
                                                                 {"softmax", 40, 10},
                                                                 {"mlp:8", 12, 2},
                                                                 {"mlp:16,7,5", 21, 4},
-                                                                {"mlp:1", 1, 2}}) {
+                                                                {"mlp:1", 1, 2},
+                                                                {"hinge", 9, 2},
+                                                                {"mlp:8,norm", 12, 2},
+                                                                {"mlp:16,norm,7,5,norm", 21, 4},
+                                                                {"cnn:3", 16, 2},
+                                                                {"cnn:4,5/7,norm", 36, 3},
+                                                                {"cnn:2,3,4/6", 192, 10},
+                                                                {"cnn@5x7x2:3,4", 70, 3},
+                                                                {"factorization:1", 1, 0},
+                                                                {"factorization:5", 12, 0},
+                                                                {"factorization:3", 9, 2}}) {
     for (const bool sparse : {false, true}) cases.push_back({spec, sparse});
   }
   return cases;
@@ -42,6 +52,83 @@ TEST(Model, MlpStartsWithVarianceTwoOverInputsAndZeroBias) {
     const bool bias = range.shape.size() == 1;
     const double wanted = bias ? 0 : 2.0 / range.shape[0];
     EXPECT_NEAR(squares / static_cast<double>(range.count), wanted, 0.15 * wanted) << range.name;
+  }
+}
+
+TEST(Model, HiddenLayersOfEveryKindStartAsPublished) {
+  const auto variance = [](const Model& model, const std::vector<float>& parameters,
+                           const std::string& name) {
+    for (const ParameterRange& range : model.ranges()) {
+      if (range.name != name) continue;
+      double squares = 0;
+      for (size_t i = range.offset; i < range.offset + range.count; ++i) {
+        squares += double{parameters[i]} * parameters[i];
+      }
+      return squares / static_cast<double>(range.count);
+    }
+    ADD_FAILURE() << "no " << name;
+    return 0.0;
+  };
+  const auto start = [](const Model& model) {
+    std::vector<float> parameters(model.parameter_count());
+    model.Initialize(1, parameters);
+    return parameters;
+  };
+  const auto cnn = MakeModel({"cnn:64,32/300,norm", 64, 10});
+  const std::vector<float> of_cnn = start(*cnn);
+  EXPECT_NEAR(variance(*cnn, of_cnn, "conv0.weight"), 2.0 / 9, 0.15 * 2 / 9);
+  EXPECT_NEAR(variance(*cnn, of_cnn, "conv1.weight"), 2.0 / (9 * 64), 0.15 * 2 / (9 * 64));
+  EXPECT_NEAR(variance(*cnn, of_cnn, "layer0.weight"), 2.0 / 128, 0.15 * 2 / 128);
+  EXPECT_EQ(variance(*cnn, of_cnn, "layer0.gain"), 1);
+  for (const char* name : {"conv0.bias", "conv1.bias", "layer0.bias", "layer0.shift"}) {
+    EXPECT_EQ(variance(*cnn, of_cnn, name), 0) << name;
+  }
+  const auto machine = MakeModel({"factorization:30", 50, 0});
+  const std::vector<float> of_machine = start(*machine);
+  EXPECT_EQ(variance(*machine, of_machine, "linear.weight"), 0);
+  EXPECT_EQ(variance(*machine, of_machine, "linear.bias"), 0);
+  EXPECT_NEAR(variance(*machine, of_machine, "factors"), 0.01, 0.0015);
+}
+
+TEST(Model, RangesOfImagesAndFactorsSayTheirShapes) {
+  using testing::ElementsAre;
+  const auto cnn = MakeModel({"cnn@4x6x2:3", 48, 5});
+  EXPECT_THAT(cnn->ranges()[0].shape, ElementsAre(3, 3, 2, 3));
+  EXPECT_THAT(cnn->ranges()[2].shape, ElementsAre(2 * 3 * 3, 5));
+  EXPECT_EQ(cnn->parameter_count(), 9u * 2 * 3 + 3 + 18 * 5 + 5);
+  const auto machine = MakeModel({"factorization:4", 9, 2});
+  EXPECT_THAT(machine->ranges()[2].shape, ElementsAre(9, 4));
+}
+
+TEST(Model, CostsAreThoseOfItsProducts) {
+  EXPECT_EQ(MakeModel({"softmax", 20, 3})->multiply_adds(7), 8 * 3);
+  EXPECT_EQ(MakeModel({"mlp:10", 20, 3})->multiply_adds(20), 21 * 10 + 11 * 3);
+  // Every weight of a convolution is used at each pixel.
+  EXPECT_EQ(MakeModel({"cnn:5", 16, 3})->multiply_adds(16), 16 * 10 * 5 + 21 * 3);
+  EXPECT_EQ(MakeModel({"factorization:8", 1000, 0})->multiply_adds(2), 2 * (8 + 2) + 8);
+}
+
+TEST(Model, MoreRowsThanAreDoneAtOnceChangeNothing) {
+  // 48 x 48 x 27 values of patches: some 67 rows at once.
+  TestRig rig;
+  const auto model = MakeModel({"cnn:2,3", 48 * 48 * 3, 2});
+  const Dataset batch = MakeSamples(48 * 48 * 3, 2, false, 150, 3);
+  std::vector<float> parameters(model->parameter_count());
+  model->Initialize(2, parameters);
+  std::vector<float> whole(parameters.size()), parts(parameters.size());
+  double loss = 0, loss_of_parts = 0;
+  ASSERT_TRUE(model->AddGradient(*rig.device, parameters, batch, 1, whole, loss).ok());
+  std::vector<float> outputs, row;
+  ASSERT_TRUE(model->Forward(*rig.device, parameters, batch, outputs).ok());
+  for (uint32_t i = 0; i < 150; i += 50) {
+    const Dataset part = Select(batch, Iota(i, i + 50));
+    ASSERT_TRUE(model->AddGradient(*rig.device, parameters, part, 1, parts, loss_of_parts).ok());
+    ASSERT_TRUE(model->Forward(*rig.device, parameters, part, row).ok());
+    EXPECT_TRUE(std::equal(row.begin(), row.end(), outputs.begin() + 2 * i)) << i;
+  }
+  EXPECT_NEAR(loss_of_parts, loss, 1e-6 * loss);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    ASSERT_NEAR(parts[i], whole[i], 1e-4 * (1 + std::abs(whole[i]))) << i;
   }
 }
 
@@ -77,10 +164,31 @@ TEST(Model, BadWidthsAreRefused) {
   }
 }
 
+TEST(Model, ImagesAndFactorsThatDoNotFitAreRefused) {
+  using testing::HasSubstr;
+  EXPECT_THAT(CreateError({"cnn:4", 65, 2}), HasSubstr("cnn@28x28x1:16,32"));
+  EXPECT_THAT(CreateError({"cnn@5x7x1:4", 36, 2}), HasSubstr("35 values"));
+  EXPECT_THAT(CreateError({"cnn:4,4,4", 16, 2}), HasSubstr("nothing is left"));
+  EXPECT_THAT(CreateError({"cnn:1048576", 1 << 20, 2}), HasSubstr("values of one sample"));
+  EXPECT_THAT(CreateError({"cnn:4", 16, 0}), HasSubstr("linear"));
+  EXPECT_THAT(CreateError({"hinge", 4, 3}), HasSubstr("softmax"));
+  EXPECT_THAT(CreateError({"factorization:4", 16, 3}), HasSubstr("real numbers or 2 classes"));
+  EXPECT_THAT(CreateError({"factorisation:4", 16, 2}), HasSubstr("factorization"));
+  for (const char* name :
+       {"cnn", "cnn:", "cnn:0", "cnn:4/", "cnn:4/5/6", "cnn@4x4:3", "cnn@4x4x1", "cnn:4,norm",
+        "cnn@0x4x4:3", "factorization", "factorization:", "factorization:0", "factorization:2,3",
+        "mlp:norm", "mlp:norm,8", "mlp:8,norm,norm", "mlp:8,norm8", "hinge:2"}) {
+    EXPECT_EQ(Model::Create({name, 16, 2}).code(), StatusCode::kInvalidArgument) << name;
+  }
+}
+
 TEST(Model, SizesBeyondMemoryAreRefusedBeforeAllocation) {
   const uint32_t most = UINT32_MAX;
   EXPECT_EQ(Model::Create({"softmax", most, most}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Model::Create({"mlp:1048576,1048576", 4, 2}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Model::Create({"factorization:1048576", most, 2}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Model::Create({"cnn@1048576x1048576x1048576:1", most, 2}).code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST(Evaluate, CountsAndAveragesOverBlocks) {
@@ -109,8 +217,10 @@ TEST(Evaluate, CountsAndAveragesOverBlocks) {
 TEST(Evaluate, LossesAgreeWithTrainingForEveryModel) {
   TestRig rig;
   for (const ModelSpec& spec :
-       {ModelSpec{"linear", 5, 0}, ModelSpec{"logistic", 5, 2}, ModelSpec{"mlp:6", 5, 3}}) {
-    const Dataset data = MakeSamples(5, spec.classes, true, 100, 4);
+       {ModelSpec{"linear", 9, 0}, ModelSpec{"logistic", 9, 2}, ModelSpec{"hinge", 9, 2},
+        ModelSpec{"mlp:6,norm", 9, 3}, ModelSpec{"cnn:3", 9, 3}, ModelSpec{"factorization:2", 9, 0},
+        ModelSpec{"factorization:2", 9, 2}}) {
+    const Dataset data = MakeSamples(9, spec.classes, true, 100, 4);
     const auto model = MakeModel(spec);
     std::vector<float> parameters(model->parameter_count(), 0.3f);
     std::vector<float> gradient(model->parameter_count());
@@ -120,6 +230,17 @@ TEST(Evaluate, LossesAgreeWithTrainingForEveryModel) {
     ASSERT_TRUE(evaluation.ok());
     EXPECT_NEAR(evaluation->loss, loss / 100, 1e-5 * loss / 100) << spec.name;
   }
+}
+
+TEST(Evaluate, HingeCountsPositiveScoresAsClassOne) {
+  TestRig rig;
+  Dataset data = MakeSamples(1, 2, false, 4, 1);
+  data.dense = {-1, -2, 3, 0.25};
+  data.label = {0, 1, 1, 1};
+  const auto model = MakeModel({"hinge", 1, 2});
+  const auto evaluation = Evaluate(*model, *rig.device, std::vector<float>{1, 0}, data);
+  EXPECT_EQ(evaluation->accuracy, 0.75);
+  EXPECT_EQ(evaluation->loss, (0 + 3 + 0 + 0.75) / 4);
 }
 
 TEST(Evaluate, LogisticCountsPositiveScoresAsClassOne) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "tests/training/plain_models.h"
+
 namespace motley::reference {
 namespace {
 
@@ -45,6 +47,7 @@ double Loss(const ModelSpec& spec, double label, Vector& out) {
 
 double Sample(const ModelSpec& spec, std::span<const double> w, const Vector& x, double label,
               std::span<double> gradient) {
+  if (IsPlainModel(spec)) return PlainLoss(spec, w, x, label, gradient);
   const std::vector<size_t> widths = Widths(spec);
   std::vector<Vector> values = {x};
   std::vector<size_t> offsets;

@@ -38,23 +38,6 @@ inline std::vector<uint32_t> Iota(size_t begin, size_t end) {
   return rows;
 }
 
-// The same samples without their sparsity.
-inline Dataset ToDense(const Dataset& from) {
-  Dataset to = from;
-  to.sparse = false;
-  to.row_begin = {0};
-  to.column.clear();
-  to.value.clear();
-  if (!from.sparse) return to;
-  to.dense.assign(from.rows() * from.features, 0);
-  for (size_t row = 0; row < from.rows(); ++row) {
-    for (uint64_t e = from.row_begin[row]; e < from.row_begin[row + 1]; ++e) {
-      to.dense[row * from.features + from.column[e]] = from.value[e];
-    }
-  }
-  return to;
-}
-
 // Samples whose labels depend on the features, so that there is something to learn. About a third
 // of the values are there when sparse.
 inline Dataset MakeSamples(uint32_t features, uint32_t classes, bool sparse, size_t rows,

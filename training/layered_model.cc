@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/layered_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/random.h"
+#include "training/layer.h"
+
+namespace motley {
+namespace {
+
+// What one layer keeps of some rows at a time, where it is more than a row of values: enough to
+// keep a device busy, and bounded.
+constexpr size_t kMostValues = size_t{1} << 22;
+
+class LayeredModel final : public Model {
+ public:
+  LayeredModel(const ModelSpec& spec, const Architecture& plan)
+      : spec_(spec), loss_(plan.loss), outputs_(plan.outputs) {
+    size_t dense = 0;
+    for (const LayerPlan& layer : plan.layers) {
+      const bool convolves = layer.kind == LayerPlan::Kind::kConvolution;
+      images_ |= convolves;
+      layers_.push_back(
+          convolves
+              ? MakeConvolution(layer, fmt::format("conv{}", layers_.size()), parameter_count_)
+              : MakeDenseLayer(layer, fmt::format("layer{}", dense++), parameter_count_));
+      layers_.back()->AppendRanges(ranges_);
+      parameter_count_ += layers_.back()->parameter_count();
+    }
+  }
+
+  const ModelSpec& spec() const override { return spec_; }
+  size_t parameter_count() const override { return parameter_count_; }
+  const std::vector<ParameterRange>& ranges() const override { return ranges_; }
+  uint32_t outputs() const override { return outputs_; }
+  Loss loss() const override { return loss_; }
+  bool takes_sparse() const override { return !images_; }
+  double multiply_adds(double entries) const override {
+    double sum = 0;
+    for (const auto& layer : layers_) {
+      sum += layer->multiply_adds(entries);
+      entries = static_cast<double>(layer->outputs());
+    }
+    return sum;
+  }
+
+  void Initialize(uint64_t seed, std::span<float> parameters) const override {
+    MOTLEY_ASSERT(parameters.size() == parameter_count_);
+    std::fill(parameters.begin(), parameters.end(), 0.0f);
+    if (layers_.size() == 1) return;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      Random random(seed, Stream::kInitialize, i);
+      layers_[i]->Initialize(random, parameters);
+    }
+  }
+
+  Status AddGradient(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
+                     float weight, float* gradient, double* loss) const override {
+    for (size_t begin = 0; begin < batch.rows; begin += RowsAtOnce(batch)) {
+      const DeviceBatch part = batch.Rows(begin, RowsAtOnce(batch), spec_.features);
+      MOTLEY_ASSIGN_OR_RETURN(float* const last,
+                              workspace.Floats(layers_.size() - 1, part.rows * outputs_));
+      MOTLEY_ASSIGN_OR_RETURN(const std::vector<float*> outputs,
+                              RunForward(workspace, parameters, part, last));
+      LossGradient(loss_, workspace.device(), part, outputs_, last, loss);
+      MOTLEY_RETURN_IF_ERROR(RunBackward(workspace, parameters, part, outputs, weight, gradient));
+    }
+    return Status::Ok();
+  }
+
+  Result<const Buffer*> Forward(DeviceMemory& workspace, const float* parameters,
+                                const DeviceBatch& batch) const override {
+    MOTLEY_ASSIGN_OR_RETURN(
+        const Buffer* const outputs,
+        workspace.Piece(layers_.size() - 1, batch.rows * outputs_ * sizeof(float)));
+    for (size_t begin = 0; begin < batch.rows; begin += RowsAtOnce(batch)) {
+      const DeviceBatch part = batch.Rows(begin, RowsAtOnce(batch), spec_.features);
+      float* const last = outputs->floats() + begin * outputs_;
+      MOTLEY_RETURN_IF_ERROR(RunForward(workspace, parameters, part, last).status());
+    }
+    return outputs;
+  }
+
+ private:
+  // Of a batch: all of them unless layers make much of each.
+  size_t RowsAtOnce(const DeviceBatch& batch) const {
+    if (!images_) return batch.rows;
+    size_t values = 1;
+    for (const auto& layer : layers_) values = std::max(values, layer->most_values());
+    return std::max<size_t>(1, kMostValues / values);
+  }
+
+  // Pieces of the workspace: each layer's outputs; two that take turns with what goes back; those
+  // of the layers.
+  LayerRoom RoomOf(DeviceMemory& workspace, size_t i) const {
+    const size_t shared = layers_.size() + 2;
+    return {workspace, shared + LayerRoom::kShared + i * LayerRoom::kOwn, shared};
+  }
+
+  // What enters layer i: the samples, or what the layer before left.
+  static LayerInput Input(size_t i, const DeviceBatch& batch, std::span<float* const> outputs) {
+    if (i > 0) return {.rows = batch.rows, .dense = outputs[i - 1]};
+    return {.rows = batch.rows, .dense = batch.dense, .sparse = batch.sparse};
+  }
+
+  // What each layer left, after its ReLU; the last of them at `last`.
+  Result<std::vector<float*>> RunForward(DeviceMemory& workspace, const float* parameters,
+                                         const DeviceBatch& batch, float* last) const {
+    Device& device = workspace.device();
+    std::vector<float*> outputs;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const bool hidden = i + 1 < layers_.size();
+      const size_t count = batch.rows * layers_[i]->outputs();
+      float* out = last;
+      if (hidden) {
+        MOTLEY_ASSIGN_OR_RETURN(out, workspace.Floats(i, count));
+      }
+      MOTLEY_RETURN_IF_ERROR(
+          layers_[i]->Forward(RoomOf(workspace, i), parameters, Input(i, batch, outputs), out));
+      if (hidden) device.kernels().relu(device.queue(), count, out);
+      outputs.push_back(out);
+    }
+    return outputs;
+  }
+
+  // From the last layer, whose outputs now hold d(loss)/d(outputs), to the first.
+  Status RunBackward(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
+                     std::span<float* const> outputs, float weight, float* gradient) const {
+    Device& device = workspace.device();
+    float* delta = outputs.back();
+    for (size_t i = layers_.size(); i-- > 0;) {
+      float* below = nullptr;
+      const size_t count = batch.rows * layers_[i]->inputs();
+      if (i > 0) {
+        MOTLEY_ASSIGN_OR_RETURN(below, workspace.Floats(layers_.size() + i % 2, count));
+      }
+      MOTLEY_RETURN_IF_ERROR(layers_[i]->Backward(RoomOf(workspace, i), parameters,
+                                                  Input(i, batch, outputs), delta, weight, gradient,
+                                                  below));
+      if (i > 0) device.kernels().relu_backward(device.queue(), count, outputs[i - 1], below);
+      delta = below;
+    }
+    return Status::Ok();
+  }
+
+  ModelSpec spec_;
+  Loss loss_;
+  uint32_t outputs_;
+  bool images_ = false;
+  std::vector<std::unique_ptr<Layer>> layers_;
+  std::vector<ParameterRange> ranges_;
+  size_t parameter_count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> MakeLayeredModel(const ModelSpec& spec, const Architecture& plan) {
+  return std::make_unique<LayeredModel>(spec, plan);
+}
+
+void LossGradient(Loss loss, Device& device, const DeviceBatch& batch, uint32_t columns,
+                  float* outputs, double* sum) {
+  const motley_kernels& kernels = device.kernels();
+  void* queue = device.queue();
+  switch (loss) {
+    case Loss::kSquared: kernels.squared_loss(queue, batch.rows, batch.label, outputs, sum); break;
+    case Loss::kLogistic:
+      kernels.logistic_loss(queue, batch.rows, batch.label, outputs, sum);
+      break;
+    case Loss::kHinge: kernels.hinge_loss(queue, batch.rows, batch.label, outputs, sum); break;
+    case Loss::kSoftmax:
+      kernels.softmax_cross_entropy(queue, batch.rows, columns, batch.label, outputs, sum);
+      break;
+  }
+}
+
+}  // namespace motley
