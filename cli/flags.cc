@@ -30,8 +30,7 @@ std::string CodeList(bool coded_only) {
 
 void AddModelFlags(CLI::App* app, JobFlags& flags) {
   const char* group = "Model";
-  AddValue(app, "--model", flags.model, "NAME", "softmax, logistic, linear or mlp:256,128")
-      ->group(group);
+  AddValue(app, "--model", flags.model, "NAME", kModelHelp)->group(group);
   AddValue(app, "--optimizer", flags.optimizer, "NAME", "sgd, momentum, nag or adam")->group(group);
   AddValue(app, "--lr", flags.learning_rate, "RATE", "Learning rate")
       ->check(Fits<double>([](double rate) { return rate != 0; }, "a learning rate above 0"))

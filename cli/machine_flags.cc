@@ -11,7 +11,7 @@ namespace motley {
 CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags) {
   CLI::App* profile =
       app.add_subcommand("profile", "Measure how fast this machine is, for a cluster file");
-  AddValue(profile, "--model", flags.model, "NAME", "softmax, logistic, linear or mlp:256,128");
+  AddValue(profile, "--model", flags.model, "NAME", kModelHelp);
   CLI::Option* data =
       profile->add_option("--data", flags.data, "Samples to measure with, as for motley train")
           ->type_name("PATH");

@@ -30,6 +30,7 @@ constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41;
 constexpr uint64_t kSharedDraws = 42;
 constexpr uint64_t kKeptDraws = 43;
 constexpr uint64_t kBreakDraws = 44;
+constexpr uint64_t kPictureDraws = 45;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -163,6 +164,12 @@ class Generator {
     if (random_.Chance(0.3)) Thin(scenario_.data);
     job.model.features = features;
     job.model.classes = classes;
+    // Half of the perceptrons on what could be a picture look at it as one.
+    Random random(scenario_.options.seed, Stream::kSimulation, kPictureDraws);
+    const bool square = features == 4 || features == 9 || features == 16;
+    if (kind == 3 && square && random.Chance(0.5)) {
+      job.model.name = fmt::format("cnn:{}", 1 + random.Below(3));
+    }
   }
 
   // Least squares is what the linear model does, too: in half of its scenarios the caller does it.

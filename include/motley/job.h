@@ -43,7 +43,7 @@ typedef struct motley_job_options {
   uint64_t memory_bytes; /**< Samples kept in memory per process; more go to a file. 0: chosen. */
 
   /* The model and how it learns. */
-  const char* model;     /**< "softmax" (default), "mlp:256,128", ...; NULL with a trainer. */
+  const char* model;     /**< "softmax" (default), "cnn:16,32", ...; NULL with a trainer. */
   const char* optimizer; /**< sgd (default), momentum, nag, adam */
   double learning_rate;  /**< 0: 0.1 */
   double l2;

@@ -259,6 +259,22 @@ TEST(SyntheticDataset, SoftmaxLearnsIt) {
   EXPECT_LT(result.job.batch_loss.back(), 0.2);
 }
 
+TEST_F(SimulateTest, EveryKindOfModelIsTrainedThroughFaultsAsIfAlone) {
+  for (const char* name : {"cnn:4,6/8", "mlp:12,norm,6", "factorization:3", "hinge"}) {
+    const bool machine = std::string_view(name) == "factorization:3";
+    const uint32_t classes = machine ? 0 : std::string_view(name) == "hinge" ? 2 : 4;
+    const Dataset data = MakeSyntheticDataset(300, 16, classes, 3);
+    SimOptions options = Options("heterogeneous", 1, {1000, 1000, 500, 250}, data);
+    options.job.model.name = name;
+    options.job.steps = 60;
+    if (machine) options.job.optimizer.learning_rate /= 10;
+    options.faults = {*ParseFault("kill:2@step=10"), *ParseFault("pause:1@step=5,2s")};
+    const SimResult result = RunJob(options, data);
+    EXPECT_LT(result.serial_difference, 1e-4) << name;
+    EXPECT_LT(result.job.batch_loss.back(), 0.5 * result.job.batch_loss.front()) << name;
+  }
+}
+
 TEST(SyntheticDataset, WithoutClassesTheLabelsFollowALine) {
   const Dataset data = MakeSyntheticDataset(600, 10, 0, 4);
   SimOptions options = Options("none", 0, {1000, 1000}, data);
