@@ -23,11 +23,10 @@ inline constexpr uint32_t kMostCount = 1U << 30;
 inline constexpr const char* kModelHelp =
     "softmax, logistic, hinge (linear SVM), linear (regression), or"
     "\n  mlp:256,norm,128: hidden layers; norm: layer normalisation"
-    "\n  cnn:16,32/128: convolutions of 3 x 3 with pooling, behind the slash hidden layers; "
-    "samples "
-    "are square images of 1 or 3 channels (last), or cnn@28x28x1:16,32"
-    "\n  factorization:16: a factorisation machine with 16 factors, for two classes or for ratings "
-    "(with one-hot users and items, as in a LIBSVM file: matrix factorisation with biases)";
+    "\n  cnn:16,32/128: convolutions of 3 x 3 with pooling, then hidden layers;"
+    "\n    on square images of 1 or 3 channels (last), or cnn@28x28x1:16,32"
+    "\n  factorization:16: a factorisation machine, for 2 classes or ratings; on"
+    "\n    one-hot users and items it is matrix factorisation with biases";
 
 // One value that may be given once.
 template <typename T>

@@ -16,9 +16,9 @@ FIELDS = ("driver", "index", "name", "platform", "kind", "memory_bytes", "units"
 
 
 class Devices(ProgramTest):
-    def losses(self, *arguments):
-        report = self.run_json("train", "--data", self.data, "--model", "mlp:32", "--workers", 2,
-                               "--steps", 60, "--code", "none", *arguments)
+    def losses(self, *arguments, model="mlp:32", steps=60):
+        report = self.run_json("train", "--data", self.data, "--model", model, "--workers", 2,
+                               "--steps", steps, "--code", "none", *arguments)
         self.assertLess(report["max_decode_error"], 1e-5)
         return report
 
@@ -75,6 +75,20 @@ class Devices(ProgramTest):
             self.assertIn(word, text)
         self.assertIn("--devices", self.run_program("devices", "--devices", "cpu", expect=2).stderr)
         self.run_program("devices", "--check", "--devices", "tpu", expect=2)
+
+    def test_every_kind_of_model_makes_the_same_sums_on_two_devices(self):
+        listed = self.run_json("devices")
+        usable = [d for d in listed if d["kind"] not in ("cpu", "none") and d["usable"]]
+        if not usable:
+            self.skipTest("; ".join(f"{d['driver']}: {d['reason']}" for d in listed[1:]))
+        for model in ("cnn@3x4x1:6/8,norm", "factorization:4"):
+            how = {"model": model, "steps": 30}
+            alone = self.losses("--lr", "0.02", **how)
+            for device in usable:
+                label = f"{device['driver']}:{device['index']}"
+                with self.subTest(f"{model} on {label}"):
+                    both = self.losses("--lr", "0.02", "--devices", f"cpu,{label}", **how)
+                    self.assertAlmostEqual(both["final_loss"], alone["final_loss"], delta=1e-4)
 
     def test_drivers_leave_it_to_the_program_what_signals_do(self):
         listed = self.run_json("devices")

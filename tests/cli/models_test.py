@@ -6,7 +6,7 @@ import pathlib
 import random
 import unittest
 
-from program import ProgramTest
+from program import ProgramTest, write_samples
 
 DIGITS = pathlib.Path(__file__).parents[2] / "examples/data/digits.csv.gz"
 
@@ -49,8 +49,8 @@ class Models(ProgramTest):
         return result, again
 
     def test_a_cnn_reads_digits(self):
-        result, again = self.learned(DIGITS, "cnn:8,16/32", "--optimizer", "adam", "--lr", "0.004",
-                                     "--epochs", 12)
+        result, again = self.learned(DIGITS, "cnn:8,16/32", "--optimizer", "adam", "--lr", "0.008",
+                                     "--batch", 64, "--epochs", 15)
         self.assertGreater(result["test_accuracy"], 0.95)
         self.assertGreater(again["accuracy"], 0.95)
 
@@ -96,13 +96,15 @@ class Models(ProgramTest):
                          "--epochs", 10)[0]["test_accuracy"], 0.93)
 
     def test_what_does_not_fit_is_refused_with_what_would(self):
-        for words, model in ((["12 features", "cnn@28x28x1"], "cnn:8"),
-                             (["12 features", "50 values"], "cnn@5x5x2:8"),
+        data = self.folder / "five.csv"
+        write_samples(data, features=5)
+        for words, model in ((["5 features", "cnn@28x28x1"], "cnn:8"),
+                             (["5 features", "50 values"], "cnn@5x5x2:8"),
                              (["cnn@28x28x1:16,32"], "cnn:8,x"), (["2 classes"], "hinge"),
-                             (["factorization:16"], "factorization"),
+                             (["factorization:FACTORS"], "factorization"),
                              (["factorization"], "factorisation:3"), (["norm"], "mlp:norm")):
             with self.subTest(model):
-                done = self.run_program("train", "--data", self.data, "--model", model, expect=2)
+                done = self.run_program("train", "--data", data, "--model", model, expect=2)
                 for word in words:
                     self.assertIn(word, done.stderr)
 
