@@ -2,6 +2,8 @@
 // Windows over images. Work is cut into lines of images, and every value is one thread's.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include "devices/cpu/kernels/operations.h"
 #include "devices/cpu/kernels/ranges.h"
@@ -18,33 +20,55 @@ const float* LineOf(const motley_window& w, const float* images, size_t row, siz
   return images + (row * w.height + y) * w.width * w.channels;
 }
 
-// What the windows of one line see of one line of the image, null where that is padding: a piece
-// of each patch.
-void CopyLine(const motley_window& w, const float* line, float* patches) {
-  const size_t channels = w.channels;
-  for (size_t ox = 0; ox < w.out_width; ++ox, patches += PatchSize(w)) {
-    const auto first = static_cast<ptrdiff_t>(ox * w.stride) - static_cast<ptrdiff_t>(w.padding);
-    const auto width = static_cast<ptrdiff_t>(w.width);
-    const auto kernel = static_cast<ptrdiff_t>(w.kernel_width);
-    ptrdiff_t begin = std::clamp<ptrdiff_t>(-first, 0, kernel);
-    ptrdiff_t end = std::clamp<ptrdiff_t>(width - first, begin, kernel);
-    if (line == nullptr) begin = end = kernel;
-    float* const inside = patches + begin * static_cast<ptrdiff_t>(channels);
-    const size_t count = static_cast<size_t>(end - begin) * channels;
-    std::fill(patches, inside, 0.0f);
-    if (count > 0) std::copy_n(line + (first + begin) * w.channels, count, inside);
-    std::fill(inside + count, patches + w.kernel_width * channels, 0.0f);
+// What each window of a line sees of one line of the image: run(begin, end, x), where columns
+// [begin, end) of the window lie inside the image, the first of them at its column x.
+template <typename Run>
+void ForWindows(const motley_window& w, const Run& run) {
+  const auto width = static_cast<ptrdiff_t>(w.width);
+  const auto kernel = static_cast<ptrdiff_t>(w.kernel_width);
+  auto first = -static_cast<ptrdiff_t>(w.padding);
+  for (size_t ox = 0; ox < w.out_width; ++ox, first += w.stride) {
+    const ptrdiff_t begin = std::clamp<ptrdiff_t>(-first, 0, kernel);
+    const ptrdiff_t end = std::clamp<ptrdiff_t>(width - first, begin, kernel);
+    run(ox, static_cast<size_t>(begin), static_cast<size_t>(end),
+        static_cast<size_t>(first + begin));
   }
 }
 
-// Adds to one pixel what the windows of line `oy` saw of it in line `ky` of theirs.
-void AddToPixel(const motley_window& w, const float* patches, size_t x, size_t ky, float* pixel) {
-  for (size_t kx = 0; kx < w.kernel_width && kx <= x + w.padding; ++kx) {
-    const size_t ox = (x + w.padding - kx) / w.stride;
-    if (ox * w.stride + kx != x + w.padding || ox >= w.out_width) continue;
-    const float* from = patches + ox * PatchSize(w) + (ky * w.kernel_width + kx) * w.channels;
-    for (size_t c = 0; c < w.channels; ++c) pixel[c] += from[c];
+// A window of 3 on one channel is not worth a call.
+void CopyValues(const float* from, size_t count, float* to) {
+  constexpr size_t kFew = 3;
+  if (count == kFew) {
+    std::memcpy(to, from, kFew * sizeof(float));
+  } else {
+    std::copy_n(from, count, to);
   }
+}
+
+// A piece of each patch, of one line of the image; null where that is padding.
+void CopyLine(const motley_window& w, const float* line, float* patches) {
+  const size_t channels = w.channels, count = w.kernel_width * channels;
+  ForWindows(w, [&](size_t ox, size_t begin, size_t end, size_t x) {
+    float* const to = patches + ox * PatchSize(w);
+    if (line == nullptr || begin == end) {
+      std::fill_n(to, count, 0.0f);
+      return;
+    }
+    if (begin > 0) std::fill_n(to, begin * channels, 0.0f);
+    CopyValues(line + x * channels, (end - begin) * channels, to + begin * channels);
+    if (end < w.kernel_width) std::fill(to + end * channels, to + count, 0.0f);
+  });
+}
+
+void AddLine(const motley_window& w, const float* patches, float* line) {
+  const size_t channels = w.channels;
+  ForWindows(w, [&](size_t ox, size_t begin, size_t end, size_t x) {
+    const float* from = patches + ox * PatchSize(w) + begin * channels;
+    const size_t count = (end - begin) * channels;
+    if (count == 0) return;
+    float* const to = line + x * channels;
+    for (size_t i = 0; i < count; ++i) to[i] += from[i];
+  });
 }
 
 // Whether `value` is larger than the largest before it; a NaN is, and stays.
@@ -62,17 +86,33 @@ void PoolLine(const motley_window& w, const float* lines, float* out) {
   }
 }
 
+// Every value of the windows gets its delta, or 0.
 void PoolLineBackward(const motley_window& w, const float* lines, const float* delta,
                       float* lines_delta) {
+  constexpr size_t kMost = 32;  // Channels at a time.
   const size_t channels = w.channels;
-  for (size_t i = 0; i < w.out_width * channels; ++i) {
-    const size_t first = i / channels * w.stride * channels + i % channels;
-    size_t winner = first;
-    for (size_t k = 1; k < size_t{w.stride} * w.stride; ++k) {
-      const size_t at = first + (k / w.stride * w.width + k % w.stride) * channels;
-      if (IsLarger(lines[at], lines[winner])) winner = at;
+  const uint32_t places = w.stride * w.stride;
+  for (size_t ox = 0; ox < w.out_width; ++ox) {
+    for (size_t first = 0; first < channels; first += kMost) {
+      const size_t count = std::min(kMost, channels - first);
+      const size_t at = ox * w.stride * channels + first;
+      float largest[kMost];
+      uint32_t winner[kMost] = {};
+      std::copy_n(lines + at, count, largest);
+      for (uint32_t k = 1; k < places; ++k) {
+        const float* from = lines + at + (k / w.stride * w.width + k % w.stride) * channels;
+        for (size_t c = 0; c < count; ++c) {
+          const bool larger = IsLarger(from[c], largest[c]);
+          largest[c] = larger ? from[c] : largest[c];
+          winner[c] = larger ? k : winner[c];
+        }
+      }
+      const float* slopes = delta + ox * channels + first;
+      for (uint32_t k = 0; k < places; ++k) {
+        float* const to = lines_delta + at + (k / w.stride * w.width + k % w.stride) * channels;
+        for (size_t c = 0; c < count; ++c) to[c] = winner[c] == k ? slopes[c] : 0.0f;
+      }
     }
-    lines_delta[winner] = delta[i];
   }
 }
 
@@ -110,9 +150,7 @@ void Col2im(void* queue, const motley_window* window, size_t rows, const float* 
         const size_t oy = (y - ky) / w.stride;
         if (oy * w.stride + ky != y || oy >= w.out_height) continue;
         const float* seen = patches + (row * w.out_height + oy) * line_size;
-        for (size_t x = 0; x < w.width; ++x) {
-          AddToPixel(w, seen, x, ky, images + (line * w.width + x) * w.channels);
-        }
+        AddLine(w, seen + ky * w.kernel_width * w.channels, images + line * w.width * w.channels);
       }
     }
   });
@@ -137,9 +175,11 @@ void MaxPoolBackward(void* queue, const motley_window* window, size_t rows, cons
   const motley_window w = *window;
   const size_t size = size_t{w.height} * w.width * w.channels;
   const size_t line_size = size_t{w.out_width} * w.channels;
-  Fill(queue, rows * size, 0, images_delta);
+  // Windows leave the last lines and columns out.
+  const bool all = w.height == w.out_height * w.stride && w.width == w.out_width * w.stride;
+  if (!all) Fill(queue, rows * size, 0, images_delta);
   if (line_size == 0) return;
-  const size_t cost = line_size * w.stride * w.stride;
+  const size_t cost = 4 * line_size * w.stride * w.stride;
   ForBlocks(queue, rows * w.out_height, WorthwhileGrain(1, cost), [=](size_t begin, size_t end) {
     for (size_t line = begin; line < end; ++line) {
       const float* lines = LineOf(w, images, line / w.out_height, line % w.out_height * w.stride);
