@@ -12,9 +12,9 @@
 namespace motley {
 namespace {
 
-// What one layer keeps of some rows at a time, where it is more than a row of values: enough to
-// keep a device busy, and bounded.
-constexpr size_t kMostValues = size_t{1} << 22;
+// What one layer of images keeps of some rows at a time: what a processor's caches hold, or what
+// keeps a device with memory of its own busy.
+constexpr size_t kMostValuesOfHost = size_t{1} << 20, kMostValuesElsewhere = size_t{1} << 24;
 
 class LayeredModel final : public Model {
  public:
@@ -60,8 +60,8 @@ class LayeredModel final : public Model {
 
   Status AddGradient(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
                      float weight, float* gradient, double* loss) const override {
-    for (size_t begin = 0; begin < batch.rows; begin += RowsAtOnce(batch)) {
-      const DeviceBatch part = batch.Rows(begin, RowsAtOnce(batch), spec_.features);
+    for (size_t begin = 0; begin < batch.rows; begin += RowsAtOnce(workspace, batch)) {
+      const DeviceBatch part = batch.Rows(begin, RowsAtOnce(workspace, batch), spec_.features);
       MOTLEY_ASSIGN_OR_RETURN(float* const last,
                               workspace.Floats(layers_.size() - 1, part.rows * outputs_));
       MOTLEY_ASSIGN_OR_RETURN(const std::vector<float*> outputs,
@@ -77,8 +77,8 @@ class LayeredModel final : public Model {
     MOTLEY_ASSIGN_OR_RETURN(
         const Buffer* const outputs,
         workspace.Piece(layers_.size() - 1, batch.rows * outputs_ * sizeof(float)));
-    for (size_t begin = 0; begin < batch.rows; begin += RowsAtOnce(batch)) {
-      const DeviceBatch part = batch.Rows(begin, RowsAtOnce(batch), spec_.features);
+    for (size_t begin = 0; begin < batch.rows; begin += RowsAtOnce(workspace, batch)) {
+      const DeviceBatch part = batch.Rows(begin, RowsAtOnce(workspace, batch), spec_.features);
       float* const last = outputs->floats() + begin * outputs_;
       MOTLEY_RETURN_IF_ERROR(RunForward(workspace, parameters, part, last).status());
     }
@@ -87,11 +87,12 @@ class LayeredModel final : public Model {
 
  private:
   // Of a batch: all of them unless layers make much of each.
-  size_t RowsAtOnce(const DeviceBatch& batch) const {
+  size_t RowsAtOnce(const DeviceMemory& workspace, const DeviceBatch& batch) const {
     if (!images_) return batch.rows;
     size_t values = 1;
     for (const auto& layer : layers_) values = std::max(values, layer->most_values());
-    return std::max<size_t>(1, kMostValues / values);
+    const bool here = workspace.device().host_accessible();
+    return std::max<size_t>(1, (here ? kMostValuesOfHost : kMostValuesElsewhere) / values);
   }
 
   // Pieces of the workspace: each layer's outputs; two that take turns with what goes back; those

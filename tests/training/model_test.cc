@@ -109,7 +109,7 @@ TEST(Model, CostsAreThoseOfItsProducts) {
 }
 
 TEST(Model, MoreRowsThanAreDoneAtOnceChangeNothing) {
-  // 48 x 48 x 27 values of patches: some 67 rows at once.
+  // 48 x 48 x 27 values of patches: some 16 rows at once.
   TestRig rig;
   const auto model = MakeModel({"cnn:2,3", 48 * 48 * 3, 2});
   const Dataset batch = MakeSamples(48 * 48 * 3, 2, false, 150, 3);
