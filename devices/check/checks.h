@@ -19,6 +19,17 @@ void CheckAxpy(CheckRun& run);
 void CheckFill(CheckRun& run);
 void CheckScale(CheckRun& run);
 void CheckSumOfSquares(CheckRun& run);
+// layer_checks.cc
+void CheckAddRowSums(CheckRun& run);
+void CheckScaleRows(CheckRun& run);
+void CheckMultiply(CheckRun& run);
+void CheckIm2col(CheckRun& run);
+void CheckCol2im(CheckRun& run);
+void CheckMaxPool(CheckRun& run);
+void CheckMaxPoolBackward(CheckRun& run);
+void CheckLayerNorm(CheckRun& run);
+void CheckLayerNormBackward(CheckRun& run);
+void CheckHinge(CheckRun& run);
 // loss_checks.cc
 void CheckSoftmaxGradient(CheckRun& run);
 void CheckSoftmaxLoss(CheckRun& run);

@@ -9,6 +9,11 @@
 
 namespace motley::conformance {
 
+// Within 1e-5 of the sum of magnitudes.
+inline bool Close(float got, double want, double magnitude) {
+  return std::abs(got - want) <= 1e-5 * magnitude;
+}
+
 // kernel, stride, padding: of both directions, unless `kernel_width` is another.
 inline motley_window MakeWindow(uint32_t height, uint32_t width, uint32_t channels, uint32_t kernel,
                                 uint32_t stride, uint32_t padding, uint32_t kernel_width = 0) {
