@@ -310,8 +310,11 @@ void CodedScheduler::On(const RowArrived& event) {
     deadlines_.AddArrival(now_ - done->assigned, done->expected_seconds, done->placed);
   }
   answered_.resize(members_.size());
-  const bool alone = done && !sent_data_ && members_[event.worker].queued == 1;
-  answered_[event.worker] = alone ? now_ - done->assigned : Duration::zero();
+  // Of a list, the first row alone began when it was assigned.
+  const bool alone = members_[event.worker].queued == 1 || Work().SeveralRows();
+  const bool first = done && done->samples == done->own_samples;
+  const bool says = alone && first && !sent_data_;
+  answered_[event.worker] = says ? now_ - done->assigned : Duration::zero();
   // Whoever else was given the row may stop and be of use elsewhere.
   for (const Assignment& other : open_.TakeOthers(event.row)) Drop(other);
   early_.RowArrived(event.row);

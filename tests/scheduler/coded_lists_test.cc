@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "scheduler/bulk_synchronous.h"
+#include "scheduler/policies.h"
 #include "tests/scheduler/script.h"
 
 namespace motley {
@@ -190,6 +192,39 @@ TEST(CodedLists, ARestartedStepBeginsWhenTheOldRowsHaveEnded) {
   for (int i = 0; i < 5; ++i) EXPECT_THAT(script.Free(0), IsEmpty()) << i;
   EXPECT_THAT(script.Free(0), Not(IsEmpty()));
   EXPECT_EQ(script.Stats().steps_restarted, 1u);
+}
+
+// Its first answer shows what parameters and a vector take; before the others it computed more.
+TEST(CodedLists, WhatAnswersTakeBesidesComputingIsLearnedFromTheFirst) {
+  auto made = MakeBulkSynchronous(Options(2),
+                                  [](const std::vector<bool>&) { return std::vector<RowId>(); });
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  Time now(std::chrono::hours(1));
+  const auto send = [&](const Event& event) {
+    std::vector<Command> commands;
+    (*made)->OnEvent(event, now, commands);
+  };
+  for (const WorkerId worker : {0U, 1U}) send(WorkerJoined{worker, 1});
+  for (const WorkerId worker : {0U, 1U}) send(WorkerFree{worker, 0, Duration::zero(), 100});
+  for (StepId step = 0; step < 4; ++step) {
+    now += FromSeconds(0.03);
+    for (size_t turn = 0; turn < 3; ++turn) {
+      now += FromSeconds(0.2);
+      send(RowArrived{0, step, kFirstList[turn]});
+      send(RowArrived{1, step, kSecondList[turn]});
+      for (const WorkerId worker : {0U, 1U}) send(WorkerFree{worker, 20, FromSeconds(0.2), 0});
+    }
+    send(StepDecodable{step});
+    for (int dropped = 0; dropped < 3; ++dropped) {
+      for (const WorkerId worker : {0U, 1U}) send(WorkerFree{worker, 0, Duration::zero(), 0});
+    }
+    send(StepApplied{step});
+  }
+  ASSERT_EQ((*made)->habits().size(), 2u);
+  for (const LeaseHabits& habits : (*made)->habits()) {
+    EXPECT_GT(habits.waits, 0u);
+    EXPECT_NEAR(habits.wait, 0.03, 1e-6);
+  }
 }
 
 }  // namespace
