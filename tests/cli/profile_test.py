@@ -23,6 +23,9 @@ class Profile(ProgramTest):
             [PROGRAM, "profile", "--seconds", str(seconds), *map(str, arguments)], text=True,
             capture_output=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
             env=self.environment)
+        if expect == 0 and done.returncode and "--seconds is too short" in done.stderr:
+            self.assertLess(seconds, 100, done.stderr)  # Others held the machine meanwhile.
+            return self.profile(*arguments, seconds=10 * seconds)
         self.assertEqual(done.returncode, expect, f"{arguments}\n{done.stdout}\n{done.stderr}")
         return done
 

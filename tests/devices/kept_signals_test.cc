@@ -19,6 +19,7 @@ Handler HandlerOf(int number) {
 
 TEST(KeptSignals, WhatALibraryCatchesMeanwhileIsAsBefore) {
   signal(SIGINT, SIG_IGN);
+  for (const int number : {SIGHUP, SIGTERM}) signal(number, SIG_DFL);  // Whatever nohup did.
   std::optional<KeptSignals> kept(std::in_place);
   for (const int number : {SIGINT, SIGHUP, SIGTERM, SIGFPE}) signal(number, Nothing);
   kept.reset();
