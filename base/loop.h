@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
+#include "base/function.h"
 #include "base/time.h"
 
 namespace motley {
 
-using Task = std::function<void()>;
+using Task = Function<void()>;
 using TimerId = uint64_t;
 
 // The one thread that owns all state, and the only clock. UvLoop in production, VirtualLoop in the

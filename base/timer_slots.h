@@ -4,8 +4,8 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
@@ -13,7 +13,7 @@
 
 namespace motley {
 
-template <typename T>  // A default one is empty; two can be swapped.
+template <typename T>  // A default one is empty.
 class TimerSlots {
  public:
   TimerId Add(T&& item) {
@@ -27,7 +27,7 @@ class TimerSlots {
     const TimerId id = next_++ << kSlotBits | place;
     Slot& slot = slots_[place];
     slot.id = id;
-    std::ranges::swap(slot.item, item);  // What was there is empty.
+    slot.item = std::move(item);
     return id;
   }
 
@@ -41,13 +41,11 @@ class TimerSlots {
 
   // Takes it out; an empty one when it is not there. The caller destroys it.
   T Take(TimerId id) {
-    T item{};
-    if (!Has(id)) return item;
+    if (!Has(id)) return T{};
     const auto place = static_cast<uint32_t>(id & (kSlots - 1));
     slots_[place].id = 0;
     free_.push_back(place);
-    std::ranges::swap(item, slots_[place].item);
-    return item;
+    return std::move(slots_[place].item);
   }
 
   // Of all that wait, in the order they were added.

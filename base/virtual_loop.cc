@@ -17,7 +17,7 @@ TimerId VirtualLoop::AfterFor(Owner* owner, Duration delay, Task&& task) {
   MOTLEY_ASSERT(delay >= Duration::zero() && task);
   if (delay == Duration::zero()) {
     Waiting& waiting = at_once_.push();
-    waiting.task.swap(task);  // What was dropped is empty.
+    waiting.task = std::move(task);
     waiting.owner = owner;
     ++at_once_pending_;
     return first_at_once_ + at_once_.size() - 1;
@@ -40,8 +40,7 @@ bool VirtualLoop::Drop(TimerId id) {
 
 bool VirtualLoop::DropAtOnce(TimerId id) {
   if (id < first_at_once_ || id - first_at_once_ >= at_once_.size()) return false;
-  Task cancelled;
-  cancelled.swap(at_once_[id - first_at_once_].task);
+  const Task cancelled = std::move(at_once_[id - first_at_once_].task);
   if (!cancelled) return false;
   --at_once_pending_;
   return true;
@@ -76,25 +75,29 @@ VirtualLoop::Queue VirtualLoop::Next() {
   return at_once_.empty() ? Queue::kNothing : Queue::kAtOnce;
 }
 
+VirtualLoop::Waiting VirtualLoop::TakeAtOnce(TimerId& id) {
+  Waiting waiting = std::move(at_once_.front());
+  at_once_.drop_front();
+  --at_once_pending_;
+  id = first_at_once_++;
+  return waiting;
+}
+
+VirtualLoop::Waiting VirtualLoop::TakeTimer(TimerId& id) {
+  const Due due = due_.front();
+  MOTLEY_ASSERT(due.time >= now_);
+  now_ = due.time;
+  id = due.id;
+  std::pop_heap(due_.begin(), due_.end(), std::greater<>());
+  due_.pop_back();
+  return tasks_.Take(id);
+}
+
 bool VirtualLoop::RunOne() {
   const Queue queue = Next();
   if (queue == Queue::kNothing) return false;
-  Waiting waiting;
   TimerId id = 0;
-  if (queue == Queue::kAtOnce) {
-    swap(waiting, at_once_.front());
-    at_once_.drop_front();
-    --at_once_pending_;
-    id = first_at_once_++;
-  } else {
-    const Due due = due_.front();
-    MOTLEY_ASSERT(due.time >= now_);
-    now_ = due.time;
-    id = due.id;
-    waiting = tasks_.Take(id);
-    std::pop_heap(due_.begin(), due_.end(), std::greater<>());
-    due_.pop_back();
-  }
+  Waiting waiting = queue == Queue::kAtOnce ? TakeAtOnce(id) : TakeTimer(id);
   ++tasks_run_;
   if (waiting.owner != nullptr) {
     waiting.owner->OnDue(id, waiting.task);

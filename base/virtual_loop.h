@@ -57,10 +57,6 @@ class VirtualLoop final : public Loop {
   struct Waiting {
     Task task;  // Empty when it was cancelled, of those due at once.
     Owner* owner = nullptr;
-    friend void swap(Waiting& a, Waiting& b) noexcept {
-      a.task.swap(b.task);
-      std::swap(a.owner, b.owner);
-    }
   };
   struct Due {
     Time time;
@@ -72,6 +68,8 @@ class VirtualLoop final : public Loop {
   // Where the next task is that was not cancelled: the first there.
   enum class Queue { kNothing, kTimers, kAtOnce };
   Queue Next();
+  Waiting TakeTimer(TimerId& id);
+  Waiting TakeAtOnce(TimerId& id);
   bool DropAtOnce(TimerId id);
   void DropCancelled();
 

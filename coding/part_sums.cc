@@ -2,7 +2,6 @@
 #include "coding/part_sums.h"
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "base/assert.h"
@@ -42,7 +41,8 @@ void AddParts(Field field, std::span<const Complex> weights, std::span<const flo
       }
     }
   };
-  parallel.For(answer.size(), kGrain, std::cref(add));  // Short ones are not worth an allocation.
+  if (answer.size() <= kGrain) return add(0, answer.size());
+  parallel.For(answer.size(), kGrain, add);
 }
 
 void WriteParts(Field field, std::span<const Complex> weights, uint32_t parts,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/function.h"
 #include "base/loop.h"
 #include "base/parallel.h"
 #include "base/status.h"
@@ -51,8 +52,8 @@ class Buffer {
 class Device {
  public:
   // Runs on the device's thread; may use kernels(), copies and parallel() of this device.
-  using Work = std::function<Status()>;
-  using Done = std::function<void(Status)>;
+  using Work = Function<Status()>;
+  using Done = Function<void(Status), 64>;  // With room for a trainer's account of its work.
 
   virtual ~Device() = default;  // Waits for the work in progress; pending Done are not called.
 

@@ -13,17 +13,20 @@ EventPump::~EventPump() { Stop(); }
 
 void EventPump::Raise(Event event) {
   if (stopped_) return;
-  events_.push_back(std::move(event));
-  if (std::exchange(pumping_, true)) return;
-  while (!events_.empty() && !stopped_) {
-    commands_.clear();
-    scheduler_->OnEvent(events_.pop_front(), loop_.Now(), commands_);
-    for (const Command& command : commands_) {
-      if (!stopped_) execute_(command);
-    }
-  }
+  if (pumping_) return events_.push_back(std::move(event));
+  pumping_ = true;
+  Handle(event);
+  while (!events_.empty() && !stopped_) Handle(events_.pop_front());
   pumping_ = false;
   if (!stopped_) SetTimer();
+}
+
+void EventPump::Handle(const Event& event) {
+  commands_.clear();
+  scheduler_->OnEvent(event, loop_.Now(), commands_);
+  for (const Command& command : commands_) {
+    if (!stopped_) execute_(command);
+  }
 }
 
 void EventPump::SetTimer() {

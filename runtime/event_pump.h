@@ -30,12 +30,13 @@ class EventPump {
   SchedulerStats Stats() const { return scheduler_->Stats(); }
 
  private:
+  void Handle(const Event& event);
   void SetTimer();
 
   Loop& loop_;
   std::unique_ptr<Scheduler> scheduler_;
   Execute execute_;
-  Fifo<Event> events_;
+  Fifo<Event> events_;             // Raised while another is dealt with.
   std::vector<Command> commands_;  // Of the event that is being dealt with.
   TimerId timer_ = 0;
   Time timer_due_ = kNever;

@@ -15,9 +15,9 @@ constexpr size_t kMaxErrorText = 1024;  // Bytes of a peer's words, before we re
 
 }  // namespace
 
-SendId SendBytes(Transport& transport, PeerId peer, Header header,
-                 std::shared_ptr<const Bytes> bytes, Priority priority, Transport::Done done) {
-  const BytesView piece(*bytes);
+SendId SendBytes(Transport& transport, PeerId peer, Header header, Bytes bytes, Priority priority,
+                 Transport::Done done) {
+  const BytesView piece(bytes);  // Their place stays the same when their owner changes.
   const std::span<const BytesView> pieces(&piece, 1);
   if (!done) {
     return transport.Send(peer, header, pieces, priority,

@@ -3,7 +3,6 @@
 // polite goodbye, and rows of a code as runs of partitions. Loop thread only.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,16 +15,15 @@
 namespace motley {
 
 // Sends bytes that live until they have left.
-SendId SendBytes(Transport& transport, PeerId peer, Header header,
-                 std::shared_ptr<const Bytes> bytes, Priority priority, Transport::Done done);
+SendId SendBytes(Transport& transport, PeerId peer, Header header, Bytes bytes, Priority priority,
+                 Transport::Done done);
 
 // Sends one control message. kBulk keeps it behind the slices that were sent before it.
 template <typename Message>
 void SendControl(Transport& transport, PeerId peer, Header header, const Message& message,
                  Priority priority = Priority::kControl, Transport::Done done = nullptr) {
   header.kind = FrameKind::kControl;
-  SendBytes(transport, peer, header, std::make_shared<const Bytes>(EncodeControl(message)),
-            priority, std::move(done));
+  SendBytes(transport, peer, header, EncodeControl(message), priority, std::move(done));
 }
 
 // An Error about `step`, with the words of `why`.

@@ -66,16 +66,21 @@ Result<ApproximateDecoding> RowCollector::CloseApproximately(std::span<float> su
   return decoder_->FinishApproximately(sum);
 }
 
-wire::AssignT& RowCollector::MessageOf(RowId row) {
-  wire::AssignT& message = messages_[row];
-  if (!message.terms.empty()) return message;
+// From step to step a row's message differs by no more than the step.
+const Bytes& RowCollector::MessageOf(RowId row) {
+  Bytes& message = messages_[row];
+  if (!message.empty() && SetStep(message, step_)) return message;
   RowRuns runs = RunsOf(*form_, row);
-  message.row = row;
-  message.complex_packed = form_->field == Field::kComplexPacked;
-  message.terms = std::move(runs.terms);
-  message.parts = form_->parts;
-  message.keep = Keeping();
-  message.other_parts = std::move(runs.other_parts);
+  wire::AssignT assign;
+  assign.step = step_;
+  assign.version = step_;
+  assign.row = row;
+  assign.complex_packed = form_->field == Field::kComplexPacked;
+  assign.terms = std::move(runs.terms);
+  assign.parts = form_->parts;
+  assign.keep = Keeping();
+  assign.other_parts = std::move(runs.other_parts);
+  message = EncodeControl(assign);
   return message;
 }
 
@@ -88,21 +93,21 @@ std::vector<RowId> RowCollector::RowsToReplace(const std::vector<bool>& absent) 
 
 void RowCollector::Assign(WorkerId worker, StepId step, RowId row) {
   MOTLEY_ASSERT(open_ && step == step_ && row < form_->rows.size());
-  Assignment assignment;
-  assignment.step = step;
-  assignment.row = row;
-  assignment.attempt = attempt_;
-  assignment.seen.assign(cut_.count(), false);
-  seats_[worker].assignments.push_back(std::move(assignment));
+  Assignment& assignment = seats_[worker].assignments.push();
+  std::vector<bool> seen = std::move(assignment.seen);  // Its memory is used again.
+  seen.assign(cut_.count(), false);
+  assignment = Assignment{step, row, attempt_, std::move(seen)};
 }
 
 void RowCollector::Cancel(WorkerId worker, StepId step) {
-  for (Assignment& each : seats_[worker].assignments) each.cancelled |= each.step <= step;
+  Fifo<Assignment>& all = seats_[worker].assignments;
+  for (size_t i = 0; i < all.size(); ++i) all[i].cancelled |= all[i].step <= step;
 }
 
 void RowCollector::CancelRow(WorkerId worker, StepId step, RowId row) {
-  for (Assignment& each : seats_[worker].assignments) {
-    each.cancelled |= each.step == step && each.row == row;
+  Fifo<Assignment>& all = seats_[worker].assignments;
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].cancelled |= all[i].step == step && all[i].row == row;
   }
 }
 
@@ -205,17 +210,19 @@ Status RowCollector::Add(WorkerId worker, std::vector<float>& values, std::vecto
   return Status::Ok();
 }
 
-void RowCollector::RaiseAll(const std::vector<Event>& events) {
-  for (const Event& event : events) raise_(event);
+void RowCollector::RaiseAll(std::vector<Event>& events) {
+  for (Event& event : events) raise_(std::move(event));
 }
 
 bool RowCollector::End(WorkerId worker, const wire::PullT& pull) {
   Seat& seat = seats_[worker];
   if (seat.assignments.empty()) return false;
-  const Assignment& ending = seat.assignments.front();
+  Assignment& ending = seat.assignments.front();
   if (ending.step != pull.step || ending.row != pull.row) return false;
-  const Assignment front = std::move(seat.assignments.front());
-  seat.assignments.pop_front();
+  Assignment front;
+  std::swap(front, ending);
+  std::swap(front.seen, ending.seen);  // Its memory stays for another.
+  seat.assignments.drop_front();
   if (front.settled) return true;
   const bool live = Counts(front) && !row_done_[front.row];
   if (live && Keeping() && pull.finished) {

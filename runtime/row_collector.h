@@ -11,12 +11,12 @@
 // also when a step was restarted and the same row means something else.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/fifo.h"
 #include "base/ids.h"
 #include "coding/stream_decoder.h"
 #include "runtime/messages.h"
@@ -75,8 +75,8 @@ class RowCollector {
   bool End(WorkerId worker, const wire::PullT& pull);
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
-  // Of the step that was opened last: what its worker is told, but for step and version.
-  wire::AssignT& MessageOf(RowId row);
+  // Of the step that was opened last: the Assign that its worker is told.
+  const Bytes& MessageOf(RowId row);
   double amplification() const;  // Of the last Close.
 
  private:
@@ -91,7 +91,7 @@ class RowCollector {
     bool settled = false;  // Arrived, late or refused: the scheduler knows.
   };
   struct Seat {
-    std::deque<Assignment> assignments;
+    Fifo<Assignment> assignments;
     size_t slice = 0;  // That is arriving.
     double norm = 0;   // That its header declared.
     bool receiving = false;
@@ -109,7 +109,7 @@ class RowCollector {
   Status Refuse(WorkerId worker, Assignment* assignment, Status why);
   Status Misplaced(WorkerId worker, const Header& header);
   Status Add(WorkerId worker, std::vector<float>& values, std::vector<Event>& events);
-  void RaiseAll(const std::vector<Event>& events);
+  void RaiseAll(std::vector<Event>& events);
 
   const size_t length_;  // Of the sum.
   Slicing cut_;          // Of answers to the open step.
@@ -123,7 +123,7 @@ class RowCollector {
   std::vector<std::vector<float>> spare_;
   std::vector<Event> events_;  // Room for the next.
   std::shared_ptr<const CodeForm> form_;
-  std::vector<wire::AssignT> messages_;      // By row of form_; without terms: not worked out yet.
+  std::vector<Bytes> messages_;              // By row of form_; empty: not worked out yet.
   std::shared_ptr<const CodeForm> decoded_;  // The decoder's form.
   std::unique_ptr<StreamDecoder> decoder_;
   std::vector<bool> row_done_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "scheduler/step/pieces.h"
 #include "training/term_work.h"
 
 namespace motley {
@@ -23,7 +22,7 @@ void RowTask::Run(Hooks hooks) {
   hooks_ = std::move(hooks);
   std::fill(sum_->begin(), sum_->end(), 0.0f);
   Cut();
-  if (!chunk_ends_.empty()) return Next();
+  if (chunks_ > 0) return Next();
   loop_.Post([self = shared_from_this()] { self->Finish(Status::Ok()); });
 }
 
@@ -32,16 +31,10 @@ void RowTask::Cut() {
   const auto shared = shop_->schedule.SharedRanges(row_.step);
   const std::vector<BatchSchedule::Range>& ranges = *shared;
   uint64_t total = 0;
-  size_t gaps = 0;
   for (const PartitionTerm& term : row_.terms) {
-    for (PartitionId p = term.begin; p < term.end; ++p) {
-      total += ranges[p].count;
-      gaps += ranges[p].count == 0 ? 1 : 0;
-    }
+    total += BatchSchedule::Count(ranges, term.begin, term.end);
   }
   const uint64_t wanted = RowPieceSamples(total);
-  pieces_.reserve(std::min<uint64_t>(total, row_.terms.size() + gaps + kPiecesOfRow));
-  chunk_ends_.reserve(kPiecesOfRow);
   uint64_t in_chunk = wanted;  // The first partition starts a chunk.
   for (const PartitionTerm& term : row_.terms) {
     bool alike = !pieces_.empty() && SameWeights(pieces_.back(), term);  // The last piece.
@@ -49,7 +42,7 @@ void RowTask::Cut() {
       if (ranges[p].count == 0) continue;
       const bool begins = in_chunk >= wanted;
       if (begins) {
-        if (!pieces_.empty()) chunk_ends_.push_back(pieces_.size());
+        if (!pieces_.empty()) chunk_ends_[chunks_++] = pieces_.size();
         in_chunk = 0;
       }
       in_chunk += ranges[p].count;
@@ -61,7 +54,7 @@ void RowTask::Cut() {
       alike = true;
     }
   }
-  if (!pieces_.empty()) chunk_ends_.push_back(pieces_.size());
+  if (!pieces_.empty()) chunk_ends_[chunks_++] = pieces_.size();
 }
 
 void RowTask::Next() {
@@ -92,7 +85,7 @@ void RowTask::OnChunk(Result<Trainer::Outcome> outcome) {
   }
   if (*cancel_) return Finish(Status::Cancelled("the row is not needed any more"));
   if (!outcome.ok()) return Finish(outcome.status());
-  if (++next_chunk_ == chunk_ends_.size()) return Finish(Status::Ok());
+  if (++next_chunk_ == chunks_) return Finish(Status::Ok());
   if (hooks_.progress) hooks_.progress();
   Next();
 }

@@ -3,12 +3,14 @@
 // soon and its progress seen. Loop thread only.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "runtime/workshop.h"
+#include "scheduler/step/pieces.h"
 
 namespace motley {
 
@@ -59,7 +61,8 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
   Hooks hooks_;
   std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<PartitionTerm> pieces_;  // The row's terms without what is empty, cut into chunks
-  std::vector<size_t> chunk_ends_;     // that end before these.
+  std::array<size_t, kPiecesOfRow> chunk_ends_{};  // that end before these.
+  size_t chunks_ = 0;
   size_t next_chunk_ = 0;
   uint64_t samples_ = 0;
   uint64_t in_chunk_ = 0;

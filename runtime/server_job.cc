@@ -205,11 +205,9 @@ void ServerJob::Do(const AssignRow& command) {
   Header header = peers_.HeaderTo(command.worker, FrameKind::kControl);
   rows().Assign(command.worker, command.step, command.row);
   Publish(command.worker, command.step);
-  wire::AssignT& assign = rows().MessageOf(command.row);
-  assign.step = command.step;
-  assign.version = command.step;
   header.step = command.step;
-  SendControl(env_.transport, peer, header, assign);
+  SendBytes(env_.transport, peer, header, rows().MessageOf(command.row), Priority::kControl,
+            nullptr);
   observer_.OnRowAssigned(command.step, command.row, command.worker, env_.loop.Now());
 }
 

@@ -3,9 +3,9 @@
 // scheduler what happens. Loop thread only.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/alive.h"
@@ -138,7 +138,7 @@ class ServerJob final : public ServerNode, private Receiver {
     Status report;              // The last error that it told.
   };
   Incoming& From(PeerId peer);
-  std::map<PeerId, Incoming> incoming_;
+  std::unordered_map<PeerId, Incoming> incoming_;  // Only looked up.
   Incoming* last_incoming_ = nullptr;  // Found last, of last_peer_: a message's beginning and end
   PeerId last_peer_ = 0;               // ask several times for one peer's.
   std::vector<bool> introduced_;       // Sent the first Pull of its life.

@@ -101,6 +101,10 @@ void Quadratic::Prepare(StepId step, size_t parameters) {
   Prefix sum;
   for (size_t p = 0; p < ranges.size(); ++p) {
     const double samples = ranges[p].count;
+    if (samples == 0) {  // As most are of a small batch.
+      before_[p + 1] = sum;
+      continue;
+    }
     sum.samples += samples;
     for (size_t j = 0; j < kCentres; ++j) {
       const double centres = samples * centres_[p][j];

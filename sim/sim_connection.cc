@@ -17,7 +17,7 @@ void SimConnection::SetEnd(int side, SimTransport* owner, PeerId id) {
 
 void SimConnection::Send(int side, SendId id, const Header& header,
                          std::span<const BytesView> pieces, Priority priority,
-                         Transport::Done done) {
+                         Transport::Done&& done) {
   End& from = ends_[side];
   Outgoing& message = from.waiting[static_cast<size_t>(priority)].push();
   message.id = id;
@@ -129,8 +129,7 @@ void SimConnection::EnterFront(int side, Fifo<Outgoing>& queue) {
     }
   }
   Replay(side, header);
-  Transport::Done done;
-  done.swap(queue.front().done);
+  const Transport::Done done = std::move(queue.front().done);
   queue.drop_front();
   from.queued_bytes -= header.length;
   --from.owner->open_sends_;
@@ -165,28 +164,29 @@ bool SimConnection::DeliverFront(int side) {
   End& to = ends_[1 - side];
   if (to.owner == nullptr || lane.frames.empty()) return false;
   Frame& front = lane.frames.front();
-  const Time ready = std::max(front.begun ? front.tail : front.head, link_->clogged_until);
-  if (ready > to.loop->Now()) return false;
-  if (front.kind == Frame::Kind::kMessage && !front.begun) {
-    if (side == 0 && PassesPort(front.header)) {
-      front.tail =
-          std::max(front.tail, port_->Pass(port_->in_free, to.loop->Now(), front.wire_bytes));
-    }
-    BeginMessage(to, front);
-    return true;
-  }
-  if (front.kind == Frame::Kind::kMessage) {
+  const Time now = to.loop->Now();
+  if (link_->clogged_until > now || (front.begun ? front.tail : front.head) > now) return false;
+  if (front.kind != Frame::Kind::kMessage) {
+    TakeSignal(side);
+  } else if (front.begun) {
     EndMessage(side);
-    return true;
+  } else {
+    if (side == 0 && PassesPort(front.header)) {
+      front.tail = std::max(front.tail, port_->Pass(port_->in_free, now, front.wire_bytes));
+    }
+    BeginMessage(to, front);  // Which may change all that is here.
   }
-  const bool hello = front.kind == Frame::Kind::kHello;
-  lane.frames.drop_front();
+  return true;
+}
+
+void SimConnection::TakeSignal(int side) {
+  const bool hello = lanes_[side].frames.front().kind == Frame::Kind::kHello;
+  lanes_[side].frames.drop_front();
   if (hello) {
     OnHello(1 - side);
   } else {
     Lose(1 - side);
   }
-  return true;
 }
 
 void SimConnection::BeginMessage(End& to, Frame& frame) {

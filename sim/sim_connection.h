@@ -25,7 +25,7 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
   void Open() { PushSignal(0, Frame::Kind::kHello); }
 
   void Send(int side, SendId id, const Header& header, std::span<const BytesView> pieces,
-            Priority priority, Transport::Done done);
+            Priority priority, Transport::Done&& done);
   // Takes back message `id`; false when it is not there or some of it is in the socket buffer.
   bool Cancel(int side, SendId id);
   size_t queued_bytes(int side) const { return ends_[side].queued_bytes; }
@@ -84,6 +84,7 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
   void Replay(int side, const Header& header);
   void Deliver(int side);
   bool DeliverFront(int side);
+  void TakeSignal(int side);
   void BeginMessage(End& to, Frame& frame);
   void EndMessage(int side);
   void OnHello(int side);

@@ -48,8 +48,10 @@ struct Recent {
   std::vector<uint32_t> offsets;    // Of this epoch.
   std::optional<uint64_t> reached;  // So many samples of it the step's batch ends after,
   std::vector<uint32_t> ends;       // at these ranks: the next one begins there.
+  std::vector<uint32_t> begins;     // Room.
   std::optional<StepId> step;
-  std::shared_ptr<const std::vector<BatchSchedule::Range>> ranges;  // Of this step.
+  std::shared_ptr<std::vector<BatchSchedule::Range>> ranges;  // Of this step,
+  std::shared_ptr<std::vector<BatchSchedule::Range>> former;  // and of the one before.
 
   bool Knows(uint64_t of_seed, uint32_t of_batch,
              const std::shared_ptr<const std::vector<uint32_t>>& of_sizes) const {
@@ -96,14 +98,20 @@ std::shared_ptr<const std::vector<BatchSchedule::Range>> BatchSchedule::SharedRa
   }
   const uint64_t taken = step % steps_per_epoch() * batch_;
   const uint64_t end = taken + batch_size(step);
-  const std::vector<uint32_t> begins =
-      recent.reached == taken ? std::move(recent.ends) : Begins(recent.offsets, taken);
-  const std::vector<uint32_t> ends = Begins(recent.offsets, end);
-  auto ranges = std::make_shared<std::vector<Range>>(sizes_->size());
-  for (size_t p = 0; p < ranges->size(); ++p) (*ranges)[p] = {begins[p], ends[p] - begins[p]};
+  if (recent.reached != taken) FindBegins(recent.offsets, taken, recent.ends);
+  std::swap(recent.begins, recent.ends);
+  FindBegins(recent.offsets, end, recent.ends);
+  std::swap(recent.ranges, recent.former);
+  if (recent.ranges == nullptr || recent.ranges.use_count() > 1) {  // Somebody has it still.
+    recent.ranges = std::make_shared<std::vector<Range>>(sizes_->size());
+  }
+  uint32_t before = 0;
+  for (size_t p = 0; p < sizes_->size(); ++p) {
+    const uint32_t count = recent.ends[p] - recent.begins[p];
+    (*recent.ranges)[p] = {recent.begins[p], count, before};
+    before += count;
+  }
   recent.reached = end;
-  recent.ends = ends;
-  recent.ranges = std::move(ranges);
   recent.step = step;
   return recent.ranges;
 }
@@ -116,10 +124,11 @@ std::vector<uint32_t> BatchSchedule::Offsets(uint64_t epoch) const {
   return offsets;
 }
 
-std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
-                                            uint64_t taken) const {
+void BatchSchedule::FindBegins(std::span<const uint32_t> offsets, uint64_t taken,
+                               std::vector<uint32_t>& begins) const {
   const std::vector<uint32_t>& sizes = *sizes_;
-  if (taken == samples_) return sizes;
+  begins = sizes;
+  if (taken == samples_) return;
   const auto total = [&](Wide threshold) {
     CountBelow count(threshold);
     uint64_t sum = 0;
@@ -150,7 +159,6 @@ std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
       middle -= std::min(middle, per_sample * (sum - taken));
     }
   }
-  std::vector<uint32_t> begins(sizes.size());
   uint64_t rest = taken;
   CountBelow count(low);
   for (size_t p = 0; p < begins.size(); ++p) {
@@ -165,7 +173,6 @@ std::vector<uint32_t> BatchSchedule::Begins(std::span<const uint32_t> offsets,
     --rest;
   }
   MOTLEY_ASSERT(rest == 0);
-  return begins;
 }
 
 std::vector<uint32_t> BatchSchedule::Order(uint64_t epoch, PartitionId partition) const {

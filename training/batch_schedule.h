@@ -27,7 +27,13 @@ class BatchSchedule {
   struct Range {
     uint32_t begin = 0;  // First rank in the epoch's order of the partition.
     uint32_t count = 0;
+    uint32_t before = 0;  // Of the batch, in the partitions before this one.
+    uint32_t end() const { return before + count; }
   };
+  // Of the batch, in partitions [first, last), of which there is one.
+  static uint32_t Count(std::span<const Range> ranges, PartitionId first, PartitionId last) {
+    return ranges[last - 1].end() - ranges[first].before;
+  }
 
   uint64_t samples() const { return samples_; }  // N
   uint64_t steps_per_epoch() const;
@@ -37,7 +43,8 @@ class BatchSchedule {
 
   // What each partition contributes to the batch of `step`; one range per partition. O(k log).
   std::vector<Range> Ranges(StepId step) const { return *SharedRanges(step); }
-  // The same. All who ask on a thread for the last step's ranges of equal schedules share them.
+  // The same. All who ask on a thread for the last step's ranges of equal schedules share them, and
+  // let them go on that thread: memory that nobody has any more is used again.
   std::shared_ptr<const std::vector<Range>> SharedRanges(StepId step) const;
   // The order of a partition's samples in an epoch: a permutation of 0..size-1.
   std::vector<uint32_t> Order(uint64_t epoch, PartitionId partition) const;
@@ -45,7 +52,8 @@ class BatchSchedule {
  private:
   std::vector<uint32_t> Offsets(uint64_t epoch) const;  // u_p * 2^32
   // First rank of each partition after `taken` samples of an epoch.
-  std::vector<uint32_t> Begins(std::span<const uint32_t> offsets, uint64_t taken) const;
+  void FindBegins(std::span<const uint32_t> offsets, uint64_t taken,
+                  std::vector<uint32_t>& begins) const;
   uint64_t seed_;
   std::shared_ptr<const std::vector<uint32_t>> sizes_;  // Of equal ones, the same where it can be.
   uint32_t batch_;

@@ -27,7 +27,8 @@ uint64_t QueuedTrainer::Samples(StepId step, std::span<const PartitionTerm> term
   const std::vector<BatchSchedule::Range>& ranges = Ranges(step);
   uint64_t samples = 0;
   for (const PartitionTerm& term : terms) {
-    for (size_t p = term.begin; p < term.end && p < ranges.size(); ++p) samples += ranges[p].count;
+    const auto end = static_cast<PartitionId>(std::min<size_t>(term.end, ranges.size()));
+    if (term.begin < end) samples += BatchSchedule::Count(ranges, term.begin, end);
   }
   return samples;
 }

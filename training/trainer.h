@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/function.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "devices/device.h"
@@ -51,7 +52,7 @@ class Trainer {
     uint64_t samples = 0;  // Computed in this call.
     Duration compute{};    // Time they took on the device.
   };
-  using Done = std::function<void(Result<Outcome>)>;
+  using Done = Function<void(Result<Outcome>), 2 * sizeof(void*)>;  // A task and what keeps it.
 
   virtual ~Trainer() = default;
 

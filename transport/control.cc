@@ -43,6 +43,12 @@ Result<wire::ControlT> DecodeAligned(BytesView bytes) {
 
 }  // namespace
 
+bool SetStep(Bytes& assign, StepId step) {
+  void* body = wire::GetMutableControl(assign.data())->mutable_body();
+  auto* message = static_cast<wire::Assign*>(body);
+  return message->mutate_step(step) && message->mutate_version(step);
+}
+
 Result<wire::ControlT> DecodeControl(BytesView bytes) {
   if (bytes.size() > kMaxControlBytes) {
     return Status::DataError(fmt::format("a control message of {} bytes, of which {} are allowed",

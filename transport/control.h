@@ -23,6 +23,10 @@ Bytes EncodeControl(const T& message) {
   return Bytes(data, data + builder.GetSize());
 }
 
+// Gives an encoded Assign, of ours, another step and that version. False, with the bytes of no use
+// any more, when they have no room: those of step 0 do not.
+bool SetStep(Bytes& assign, StepId step);
+
 // Verifies before it reads (size, depth and table counts bounded). kDataError when the bytes are
 // not a control message; an unknown member of the union decodes as type NONE.
 Result<wire::ControlT> DecodeControl(BytesView bytes);

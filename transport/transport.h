@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 
 #include "base/bytes.h"
+#include "base/function.h"
 #include "base/status.h"
 #include "transport/header.h"
 
@@ -45,7 +45,7 @@ class Transport {
   // Cancel, kUnavailable when the peer is lost or the transport closes, kInvalidArgument when the
   // pieces exceed MaxPayload of the header's kind. Pieces may be reused then. Never runs inside
   // Send (unless the transport is closed), but may inside Cancel, Disconnect and Close.
-  using Done = std::function<void(Status)>;
+  using Done = Function<void(Status)>;
 
   virtual ~Transport() = default;
 

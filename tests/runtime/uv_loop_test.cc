@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -142,7 +143,7 @@ TEST(UvLoop, CancelledTimersNeverRun) {
 TEST(UvLoop, ChainOfZeroDelaysStarvesNobody) {
   const auto loop = MakeLoop();
   bool stopped = false;
-  Task again = [&] {
+  std::function<void()> again = [&] {
     if (!stopped) loop->After(Duration::zero(), again);
   };
   again();

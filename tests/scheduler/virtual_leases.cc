@@ -118,9 +118,9 @@ void VirtualCluster::CheckCoverage() {
 
 void VirtualCluster::FromList(WorkerId worker, uint64_t life, double seconds, Task task) {
   const uint64_t as = fakes_[worker].life;
-  loop_.After(FromSeconds(seconds), [this, worker, life, as, task = std::move(task)] {
+  loop_.After(FromSeconds(seconds), [this, worker, life, as, task = std::move(task)]() mutable {
     if (fakes_[worker].life != as) return;
-    FromWorker(worker, [this, worker, life, task] {
+    FromWorker(worker, [this, worker, life, task = std::move(task)] {
       const LeaseMirror& mirror = fakes_[worker].mirror;
       if (ended_) return;
       if (leasing_ && !committing_ && mirror.open && mirror.life == life) return task();

@@ -26,6 +26,7 @@ void ExpectEpochVisitsEverySampleOnce(const BatchSchedule& schedule, uint64_t ep
     uint64_t total = 0;
     for (size_t p = 0; p < sizes.size(); ++p) {
       ASSERT_EQ(ranges[p].begin, reached[p]) << "step " << step << " partition " << p;
+      ASSERT_EQ(ranges[p].before, total) << "step " << step << " partition " << p;
       reached[p] += ranges[p].count;
       total += ranges[p].count;
     }
@@ -77,6 +78,33 @@ TEST(BatchSchedule, OrderIsAPermutationThatChangesWithEpochPartitionAndSeed) {
   Sizes all(100);
   std::iota(all.begin(), all.end(), 0u);
   EXPECT_EQ(order, all);
+}
+
+TEST(BatchSchedule, RunsOfPartitionsAreCounted) {
+  const auto ranges = BatchSchedule(7, {30, 50, 0, 20}, 16).Ranges(2);
+  for (PartitionId first = 0; first < 4; ++first) {
+    uint32_t sum = 0;
+    for (PartitionId last = first + 1; last <= 4; ++last) {
+      sum += ranges[last - 1].count;
+      EXPECT_EQ(BatchSchedule::Count(ranges, first, last), sum) << first << " to " << last;
+    }
+  }
+}
+
+TEST(BatchSchedule, SharedRangesStayWhileTheyAreHeld) {
+  const BatchSchedule schedule(7, {30, 50, 20}, 16);
+  std::vector<std::shared_ptr<const std::vector<BatchSchedule::Range>>> held;
+  for (StepId step = 0; step < 20; ++step) {
+    const auto shared = schedule.SharedRanges(step);
+    if (step % 3 == 0) held.push_back(shared);  // Others may be used again.
+  }
+  for (size_t i = 0; i < held.size(); ++i) {
+    const auto again = BatchSchedule(7, {30, 50, 20}, 16).Ranges(3 * i);
+    for (size_t p = 0; p < again.size(); ++p) {
+      EXPECT_EQ((*held[i])[p].begin, again[p].begin) << "step " << 3 * i;
+      EXPECT_EQ((*held[i])[p].count, again[p].count) << "step " << 3 * i;
+    }
+  }
 }
 
 TEST(BatchSchedule, DependsOnSeedSizesAndBatchAlone) {

@@ -32,6 +32,23 @@ TEST(Control, AssignSurvivesTheRoundTrip) {
   EXPECT_EQ(control.value().body.AsJoin(), nullptr);
 }
 
+TEST(Control, AnAssignGetsAnotherStepInPlace) {
+  Bytes bytes = EncodeControl(SomeAssign());
+  wire::AssignT later = SomeAssign();
+  later.step = later.version = 1u << 20;
+  ASSERT_TRUE(SetStep(bytes, later.step));
+  EXPECT_EQ(bytes, EncodeControl(later));
+}
+
+TEST(Control, AnAssignOfStepZeroHasNoRoomForAnother) {
+  wire::AssignT assign = SomeAssign();
+  assign.step = assign.version = 0;
+  Bytes bytes = EncodeControl(assign);
+  EXPECT_TRUE(SetStep(bytes, 0));
+  EXPECT_EQ(bytes, EncodeControl(assign));
+  EXPECT_FALSE(SetStep(bytes, 1));
+}
+
 TEST(Control, JoinSurvivesTheRoundTrip) {
   wire::JoinT join;
   join.protocol = kProtocolVersion;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <vector>
 
 #include "transport/checksum.h"
@@ -76,7 +77,7 @@ TEST(TaskQueue, InnerRunLeavesNothingToTheOuterOne) {
 TEST(TaskQueue, TasksAddedByATaskWaitForTheNextRun) {
   TaskQueue queue;
   int runs = 0;
-  Task again = [&] {
+  std::function<void()> again = [&] {
     ++runs;
     queue.Add(again);
   };
