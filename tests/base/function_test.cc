@@ -111,6 +111,34 @@ TEST(Function, FreesWhatItHeldWhenItGetsAnother) {
   EXPECT_EQ(living, 0);
 }
 
+TEST(Function, StaysWhatItIsWhenItIsMovedOntoItself) {
+  int living = 0;
+  Function<int()> function = [held = Counted(living)] { return 5; };
+  Function<int()>& same = function;
+  function = std::move(same);
+  ASSERT_TRUE(function);
+  EXPECT_EQ(function(), 5);
+  EXPECT_EQ(living, 1);
+}
+
+TEST(Function, MayBeSetAgainByWhatGoes) {
+  // Replaced first, then freed: whoever is told of the end may already use what came instead.
+  int seen = 0;
+  Function<int()> function;
+  struct Again {
+    Function<int()>& function;
+    int& seen;
+    void operator()(const char*) const {
+      seen = function();
+      function = [] { return 3; };
+    }
+  };
+  function = [last = std::unique_ptr<const char, Again>("", {function, seen})] { return 1; };
+  function = [] { return 2; };
+  EXPECT_EQ(seen, 2);
+  EXPECT_EQ(function(), 3);
+}
+
 TEST(Function, MayBeReplacedByWhatItHolds) {
   struct Node {
     Function<int()> next;
