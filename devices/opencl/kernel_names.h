@@ -6,80 +6,52 @@
 
 namespace motley::opencl {
 
-enum class KernelName {
-  kAddBias,
-  kScaleRows,
-  kRelu,
-  kReluBackward,
-  kAxpy,
-  kMultiply,
-  kFill,
-  kScale,
-  kSgd,
-  kMomentum,
-  kAdam,
-  kSquareSums,
-  kLogisticLoss,
-  kHingeLoss,
-  kSquaredLoss,
-  kSoftmaxOfItems,
-  kSoftmaxOfGroups,
-  kFinishSum,
-  kColumnSums,
-  kFinishColumns,
-  kRowSums,
-  kCsrTimesDense,
-  kCsrCount,
-  kCsrStarts,
-  kCsrPlace,
-  kCsrGather,
-  kIm2col,
-  kCol2im,
-  kMaxPool,
-  kMaxPoolBackward,
-  kLayerNorm,
-  kLayerNormBackward,
-  // On processors only.
-  kPackPanels,
-  kMultiplyTiles,
-};
+// kPackPanels and on: on processors only.
+// clang-format off
+#define MOTLEY_FOR_EACH_CL_KERNEL(DO) \
+  DO(kAddBias, add_bias) \
+  DO(kScaleRows, scale_rows) \
+  DO(kRelu, relu) \
+  DO(kReluBackward, relu_backward) \
+  DO(kAxpy, axpy) \
+  DO(kMultiply, multiply) \
+  DO(kFill, fill) \
+  DO(kScale, scale) \
+  DO(kSgd, sgd) \
+  DO(kMomentum, momentum) \
+  DO(kAdam, adam) \
+  DO(kSquareSums, square_sums) \
+  DO(kLogisticLoss, logistic_loss) \
+  DO(kHingeLoss, hinge_loss) \
+  DO(kSquaredLoss, squared_loss) \
+  DO(kSoftmaxOfItems, softmax_of_items) \
+  DO(kSoftmaxOfGroups, softmax_of_groups) \
+  DO(kFinishSum, finish_sum) \
+  DO(kColumnSums, column_sums) \
+  DO(kFinishColumns, finish_columns) \
+  DO(kRowSums, row_sums) \
+  DO(kCsrTimesDense, csr_times_dense) \
+  DO(kCsrCount, csr_count) \
+  DO(kCsrStarts, csr_starts) \
+  DO(kCsrPlace, csr_place) \
+  DO(kCsrGather, csr_gather) \
+  DO(kIm2col, im2col) \
+  DO(kCol2im, col2im) \
+  DO(kMaxPool, max_pool) \
+  DO(kMaxPoolBackward, max_pool_backward) \
+  DO(kLayerNorm, layer_norm) \
+  DO(kLayerNormBackward, layer_norm_backward) \
+  DO(kPackPanels, pack_panels) \
+  DO(kMultiplyTiles, multiply_tiles)
+// clang-format on
 
-inline constexpr const char* kKernelNames[] = {
-    "add_bias",
-    "scale_rows",
-    "relu",
-    "relu_backward",
-    "axpy",
-    "multiply",
-    "fill",
-    "scale",
-    "sgd",
-    "momentum",
-    "adam",
-    "square_sums",
-    "logistic_loss",
-    "hinge_loss",
-    "squared_loss",
-    "softmax_of_items",
-    "softmax_of_groups",
-    "finish_sum",
-    "column_sums",
-    "finish_columns",
-    "row_sums",
-    "csr_times_dense",
-    "csr_count",
-    "csr_starts",
-    "csr_place",
-    "csr_gather",
-    "im2col",
-    "col2im",
-    "max_pool",
-    "max_pool_backward",
-    "layer_norm",
-    "layer_norm_backward",
-    "pack_panels",
-    "multiply_tiles",
-};
+#define MOTLEY_CL_KERNEL(name, function) name,
+enum class KernelName { MOTLEY_FOR_EACH_CL_KERNEL(MOTLEY_CL_KERNEL) };
+#undef MOTLEY_CL_KERNEL
+
+#define MOTLEY_CL_KERNEL(name, function) #function,
+inline constexpr const char* kKernelNames[] = {MOTLEY_FOR_EACH_CL_KERNEL(MOTLEY_CL_KERNEL)};
+#undef MOTLEY_CL_KERNEL
 
 // Written by CMake from the files of kernels/.
 extern const std::string_view kKernelSource;

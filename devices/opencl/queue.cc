@@ -14,7 +14,6 @@ namespace motley::opencl {
 namespace {
 
 constexpr size_t kMostRunning = 256;
-static_assert(std::size(kKernelNames) == static_cast<size_t>(KernelName::kMultiplyTiles) + 1);
 
 std::string_view NameOf(Scratch which) {
   switch (which) {
@@ -138,26 +137,29 @@ void Queue::Collect(size_t count) {
   running_.erase(running_.begin(), running_.begin() + static_cast<ptrdiff_t>(count));
 }
 
-int Queue::CopyIn(void* to, const void* from, size_t size_bytes) {
-  const Place place = FindBytes(to, size_bytes, 1);
+template <typename Enqueue>
+int Queue::Copy(const char* what, const void* ours, size_t size_bytes, const Enqueue& enqueue) {
+  const Place place = FindBytes(ours, size_bytes, 1);
   if (failed() || size_bytes == 0) return code();
   cl_event event = nullptr;
-  const cl_int result = clEnqueueWriteBuffer(commands_.get(), place.buffer, CL_TRUE, place.first,
-                                             size_bytes, from, 0, nullptr, &event);
-  Enqueued("copy to the device", result, event);
+  const cl_int result = enqueue(place, &event);
+  Enqueued(what, result, event);
   Collect(running_.size());
   return code();
 }
 
+int Queue::CopyIn(void* to, const void* from, size_t size_bytes) {
+  return Copy("copy to the device", to, size_bytes, [&](const Place& place, cl_event* event) {
+    return clEnqueueWriteBuffer(commands_.get(), place.buffer, CL_TRUE, place.first, size_bytes,
+                                from, 0, nullptr, event);
+  });
+}
+
 int Queue::CopyOut(void* to, const void* from, size_t size_bytes) {
-  const Place place = FindBytes(from, size_bytes, 1);
-  if (failed() || size_bytes == 0) return code();
-  cl_event event = nullptr;
-  const cl_int result = clEnqueueReadBuffer(commands_.get(), place.buffer, CL_TRUE, place.first,
-                                            size_bytes, to, 0, nullptr, &event);
-  Enqueued("copy from the device", result, event);
-  Collect(running_.size());
-  return code();
+  return Copy("copy from the device", from, size_bytes, [&](const Place& place, cl_event* event) {
+    return clEnqueueReadBuffer(commands_.get(), place.buffer, CL_TRUE, place.first, size_bytes, to,
+                               0, nullptr, event);
+  });
 }
 
 int Queue::Finish(std::string& error) {

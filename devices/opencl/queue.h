@@ -90,6 +90,9 @@ class Queue {
   Status Start(const FoundDevice& device);
   Status Compile(const std::string& cache_folder);
   Place FindBytes(const void* data, size_t count, size_t element_bytes);
+  // `enqueue(place, event)` enqueues a copy that waits for its end; `ours` is the device's side.
+  template <typename Enqueue>
+  int Copy(const char* what, const void* ours, size_t size_bytes, const Enqueue& enqueue);
   // Where an allocation ends; the queue has failed when none ends there.
   Place FindEnd(const void* data);
   // Asks the oldest `count` commands, which have run, how they ended.

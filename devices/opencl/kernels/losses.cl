@@ -20,44 +20,43 @@ KERNEL square_sums(ulong count, INPUT(x), DOUBLES(partial)) {
   if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;
 }
 
-KERNEL logistic_loss(ulong rows, INPUT(label), FLOATS(x), DOUBLES(partial)) {
-  __local double share[GROUP];
-  double sum = 0;
-  for (ulong row = get_global_id(0); row < rows; row += get_global_size(0)) {
-    const double y = label[label_at + row] > 0.5f ? 1 : -1;
-    const double margin = y * x[x_at + row];
-    const double small = exp(-fabs(margin));
-    sum += log1p(small) + (margin < 0 ? -margin : 0);
-    x[x_at + row] = (float)(-y * (margin < 0 ? 1 : small) / (1 + small));
-  }
-  sum = group_sum(sum, share);
-  if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;
+/* Losses of a single output: they return a row's loss and leave d(loss)/d(output). */
+
+double logistic(float label, __global float *output) {
+  const double y = label > 0.5f ? 1 : -1;
+  const double margin = y * *output;
+  const double small = exp(-fabs(margin));
+  *output = (float)(-y * (margin < 0 ? 1 : small) / (1 + small));
+  return log1p(small) + (margin < 0 ? -margin : 0);
 }
 
-KERNEL hinge_loss(ulong rows, INPUT(label), FLOATS(x), DOUBLES(partial)) {
-  __local double share[GROUP];
-  double sum = 0;
-  for (ulong row = get_global_id(0); row < rows; row += get_global_size(0)) {
-    const double y = label[label_at + row] > 0.5f ? 1 : -1;
-    const double missing = 1 - y * x[x_at + row]; /* Of the margin; NaN stays. */
-    sum += missing <= 0 ? 0 : missing;
-    x[x_at + row] = (float)(missing <= 0 ? 0 : missing == missing ? -y : missing);
-  }
-  sum = group_sum(sum, share);
-  if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;
+double hinge(float label, __global float *output) {
+  const double y = label > 0.5f ? 1 : -1;
+  const double missing = 1 - y * *output; /* Of the margin; NaN stays. */
+  *output = (float)(missing <= 0 ? 0 : missing == missing ? -y : missing);
+  return missing <= 0 ? 0 : missing;
 }
 
-KERNEL squared_loss(ulong rows, INPUT(label), FLOATS(x), DOUBLES(partial)) {
-  __local double share[GROUP];
-  double sum = 0;
-  for (ulong row = get_global_id(0); row < rows; row += get_global_size(0)) {
-    const float difference = x[x_at + row] - label[label_at + row];
-    x[x_at + row] = difference;
-    sum += 0.5 * difference * difference;
-  }
-  sum = group_sum(sum, share);
-  if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;
+double squared(float label, __global float *output) {
+  const float difference = *output - label;
+  *output = difference;
+  return 0.5 * difference * difference;
 }
+
+#define LOSS_KERNEL(loss)                                                                 \
+  KERNEL loss##_loss(ulong rows, INPUT(label), FLOATS(x), DOUBLES(partial)) {             \
+    __local double share[GROUP];                                                          \
+    double sum = 0;                                                                       \
+    for (ulong row = get_global_id(0); row < rows; row += get_global_size(0)) {           \
+      sum += loss(label[label_at + row], x + x_at + row);                                 \
+    }                                                                                     \
+    sum = group_sum(sum, share);                                                          \
+    if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;                \
+  }
+
+LOSS_KERNEL(logistic)
+LOSS_KERNEL(hinge)
+LOSS_KERNEL(squared)
 
 /* Rows short enough for an item each. */
 KERNEL softmax_of_items(ulong rows, ulong columns, INPUT(label), FLOATS(x), DOUBLES(partial)) {
