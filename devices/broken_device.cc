@@ -22,8 +22,10 @@ class BrokenDevice final : public Device {
   bool host_accessible() const override { return false; }
   ParallelFor& parallel() override { return *parallel_; }
   Result<Buffer> Allocate(size_t) override { return why_; }
-  Status CopyIn(const Buffer&, size_t, BytesView) override { return why_; }
-  Status CopyOut(const Buffer&, size_t, std::span<std::byte>) override { return why_; }
+  Status CopyInAfter(Moment, const Buffer&, size_t, BytesView) override { return why_; }
+  Status CopyOutAfter(Moment, const Buffer&, size_t, size_t, const TakePiece&) override {
+    return why_;
+  }
   void Submit(double, Work, Done done) override { reporter_.Post(std::move(done), why_); }
 
  private:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
 #include <utility>
 
 #include "devices/device.h"
@@ -23,6 +24,12 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
   if (data_ != nullptr && free_) free_(data_);
+}
+
+Status Device::CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) {
+  return CopyOutAfter(kNow, from, offset, to.size(), [to](size_t at, BytesView piece) {
+    std::memcpy(to.data() + at, piece.data(), piece.size());
+  });
 }
 
 }  // namespace motley

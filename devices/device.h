@@ -49,6 +49,14 @@ class Buffer {
   std::function<void(void*)> free_;
 };
 
+// A moment in the order of a queue's calls.
+using Moment = uint64_t;
+inline constexpr Moment kNow = UINT64_MAX;  // After everything.
+
+// `offset`: of the piece in what is copied, a multiple of 8, as is the address. The bytes are there
+// for the time of the call.
+using TakePiece = std::function<void(size_t offset, BytesView piece)>;
+
 class Device {
  public:
   // Runs on the device's thread; may use kernels(), copies and parallel() of this device.
@@ -64,9 +72,21 @@ class Device {
 
   // Any thread. 64-byte aligned, not zeroed. kResource when there is not enough.
   virtual Result<Buffer> Allocate(size_t size_bytes) = 0;
-  // Inside Work only. Blocking; ranges must lie inside the buffer.
-  virtual Status CopyIn(const Buffer& to, size_t offset, BytesView from) = 0;
-  virtual Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) = 0;
+  // Inside Work only, as are copies. After all kernels and copies that were called until now. Some
+  // sixty are told apart; who names an older one may wait for more.
+  virtual Moment Mark() { return kNow; }
+  // Copies wait for what was called before `after`, and for nothing called since: kernels that run
+  // beside them must not touch the range. It must lie inside the buffer. `from` may change when
+  // CopyInAfter returns, and what is called later finds it there.
+  virtual Status CopyInAfter(Moment after, const Buffer& to, size_t offset, BytesView from) = 0;
+  // Hands over all bytes, piece by piece, before it returns.
+  virtual Status CopyOutAfter(Moment after, const Buffer& from, size_t offset, size_t size_bytes,
+                              const TakePiece& take) = 0;
+  // In the order called.
+  Status CopyIn(const Buffer& to, size_t offset, BytesView from) {
+    return CopyInAfter(kNow, to, offset, from);
+  }
+  Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to);
 
   // Loop thread. Work runs in the order submitted; `done` runs exactly once, on the loop thread.
   // `units`: how much work it is, in samples; emulated and simulated devices take their time by it.

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define MOTLEY_DRIVER_VERSION 2
+#define MOTLEY_DRIVER_VERSION 3
 
 typedef struct motley_driver_device {
   char name[128];     /* "NVIDIA H100 80GB HBM3" */
@@ -41,6 +41,15 @@ enum {
 };
 
 typedef struct motley_driver_queue motley_driver_queue; /* The driver's own. */
+
+/* A moment in the order of a queue's calls: what motley_driver.mark returned, or after everything
+ * that was called. */
+#define MOTLEY_DRIVER_NOW UINT64_MAX
+
+/* Takes bytes [offset, offset + size_bytes) of what is copied out, which are there for the time of
+ * the call, at an address and with an offset that are multiples of 8. */
+typedef void (*motley_take_piece)(void* context, size_t offset, const void* bytes,
+                                  size_t size_bytes);
 
 typedef struct motley_driver {
   uint32_t version;     /* MOTLEY_DRIVER_VERSION */
@@ -68,10 +77,18 @@ typedef struct motley_driver {
   void* (*allocate)(motley_driver_queue* queue, size_t size_bytes);
   void (*free)(motley_driver_queue* queue, void* memory);
 
-  /* One thread at a time: copies, kernels, finish. `from` of copy_in may change once it returned;
-   * copy_out has waited for everything called before, and returns with the bytes there. */
-  int (*copy_in)(motley_driver_queue* queue, void* to, const void* from, size_t size_bytes);
-  int (*copy_out)(motley_driver_queue* queue, void* to, const void* from, size_t size_bytes);
+  /* One thread at a time: marks, copies, kernels, finish. */
+  /* This moment in the order of calls. At least the last 64 are told apart; a copy that names an
+   * older one may wait for more. */
+  uint64_t (*mark)(motley_driver_queue* queue);
+  /* Copies wait for what was called before `after`, not for kernels called since: these may run
+   * beside them, and must not touch the same memory. What is called later sees what was copied in.
+   * `from` may change once copy_in returned; copy_out returns when `take` had all pieces, in order.
+   */
+  int (*copy_in)(motley_driver_queue* queue, uint64_t after, void* to, const void* from,
+                 size_t size_bytes);
+  int (*copy_out)(motley_driver_queue* queue, uint64_t after, const void* from, size_t size_bytes,
+                  motley_take_piece take, void* context);
   /* Waits until everything called has run; not MOTLEY_DRIVER_OK: `error` says what failed first
    * (copies included), and it is forgotten. */
   int (*finish)(motley_driver_queue* queue, char* error, size_t error_size);

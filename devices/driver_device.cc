@@ -53,17 +53,23 @@ class DriverDevice final : public Device {
     return Buffer(memory, size_bytes,
                   [queue = queue_](void* data) { queue->driver().free(queue->get(), data); });
   }
-  Status CopyIn(const Buffer& to, size_t offset, BytesView from) override {
+  Moment Mark() override { return queue_->driver().mark(queue_->get()); }
+  Status CopyInAfter(Moment after, const Buffer& to, size_t offset, BytesView from) override {
     MOTLEY_RETURN_IF_ERROR(CheckRange(to, offset, from.size()));
     if (from.empty()) return Status::Ok();
     auto* const place = static_cast<std::byte*>(to.data()) + offset;
-    return Told(queue_->driver().copy_in(queue_->get(), place, from.data(), from.size()));
+    return Told(queue_->driver().copy_in(queue_->get(), after, place, from.data(), from.size()));
   }
-  Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) override {
-    MOTLEY_RETURN_IF_ERROR(CheckRange(from, offset, to.size()));
-    if (to.empty()) return Status::Ok();
+  Status CopyOutAfter(Moment after, const Buffer& from, size_t offset, size_t size_bytes,
+                      const TakePiece& take) override {
+    MOTLEY_RETURN_IF_ERROR(CheckRange(from, offset, size_bytes));
+    if (size_bytes == 0) return Status::Ok();
     const auto* const place = static_cast<const std::byte*>(from.data()) + offset;
-    return Told(queue_->driver().copy_out(queue_->get(), to.data(), place, to.size()));
+    const auto hand_over = [](void* to, size_t at, const void* bytes, size_t size) {
+      (*static_cast<const TakePiece*>(to))(at, {static_cast<const std::byte*>(bytes), size});
+    };
+    return Told(queue_->driver().copy_out(queue_->get(), after, place, size_bytes, hand_over,
+                                          const_cast<TakePiece*>(&take)));
   }
   void Submit(double, Work work, Done done) override {
     thread_.Submit(std::move(work), std::move(done));

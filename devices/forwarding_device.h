@@ -17,11 +17,13 @@ class ForwardingDevice : public Base {
   void* queue() const override { return inner_.queue(); }
   bool host_accessible() const override { return inner_.host_accessible(); }
   Result<Buffer> Allocate(size_t size_bytes) override { return inner_.Allocate(size_bytes); }
-  Status CopyIn(const Buffer& to, size_t offset, BytesView from) override {
-    return inner_.CopyIn(to, offset, from);
+  Moment Mark() override { return inner_.Mark(); }
+  Status CopyInAfter(Moment after, const Buffer& to, size_t offset, BytesView from) override {
+    return inner_.CopyInAfter(after, to, offset, from);
   }
-  Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) override {
-    return inner_.CopyOut(from, offset, to);
+  Status CopyOutAfter(Moment after, const Buffer& from, size_t offset, size_t size_bytes,
+                      const TakePiece& take) override {
+    return inner_.CopyOutAfter(after, from, offset, size_bytes, take);
   }
   ParallelFor& parallel() override { return inner_.parallel(); }
   bool Rest(Duration limit) override { return inner_.Rest(limit); }

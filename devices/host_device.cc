@@ -51,16 +51,17 @@ Result<Buffer> HostDevice::Allocate(size_t size_bytes) {
   return Buffer(data, size_bytes, [](void* memory) { std::free(memory); });
 }
 
-Status HostDevice::CopyIn(const Buffer& to, size_t offset, BytesView from) {
+Status HostDevice::CopyInAfter(Moment, const Buffer& to, size_t offset, BytesView from) {
   MOTLEY_RETURN_IF_ERROR(CheckRange(to, offset, from.size()));
   if (!from.empty())
     std::memcpy(static_cast<std::byte*>(to.data()) + offset, from.data(), from.size());
   return Status::Ok();
 }
 
-Status HostDevice::CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) {
-  MOTLEY_RETURN_IF_ERROR(CheckRange(from, offset, to.size()));
-  if (!to.empty()) std::memcpy(to.data(), static_cast<std::byte*>(from.data()) + offset, to.size());
+Status HostDevice::CopyOutAfter(Moment, const Buffer& from, size_t offset, size_t size_bytes,
+                                const TakePiece& take) {
+  MOTLEY_RETURN_IF_ERROR(CheckRange(from, offset, size_bytes));
+  if (size_bytes > 0) take(0, {static_cast<std::byte*>(from.data()) + offset, size_bytes});
   return Status::Ok();
 }
 

@@ -19,8 +19,9 @@ class HostDevice : public Device {
   bool host_accessible() const override { return true; }
 
   Result<Buffer> Allocate(size_t size_bytes) override;
-  Status CopyIn(const Buffer& to, size_t offset, BytesView from) override;
-  Status CopyOut(const Buffer& from, size_t offset, std::span<std::byte> to) override;
+  Status CopyInAfter(Moment after, const Buffer& to, size_t offset, BytesView from) override;
+  Status CopyOutAfter(Moment after, const Buffer& from, size_t offset, size_t size_bytes,
+                      const TakePiece& take) override;
 
  protected:
   HostDevice(DeviceInfo info, const motley_kernels& kernels);

@@ -22,6 +22,7 @@ Result<Buffer*> DeviceMemory::Piece(size_t number, size_t size_bytes) {
   if (piece.data() == nullptr || piece.size_bytes() < size_bytes) {
     piece = Buffer();  // First, so that both need not fit.
     MOTLEY_ASSIGN_OR_RETURN(piece, device_.Allocate(size_bytes));
+    ++grown_;
   }
   return &piece;
 }
@@ -35,8 +36,11 @@ template <typename T>
 Result<const T*> BatchMemory::Copy(size_t number, const std::vector<T>& values) {
   Device& device = memory_.device();
   if (device.host_accessible()) return values.data();
+  const size_t grown = memory_.grown();
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const piece, memory_.Piece(number, values.size() * sizeof(T)));
-  MOTLEY_RETURN_IF_ERROR(device.CopyIn(*piece, 0, std::as_bytes(std::span(values))));
+  // Memory that is new may be what something still running has just freed.
+  const Moment after = memory_.grown() == grown ? used_ : kNow;
+  MOTLEY_RETURN_IF_ERROR(device.CopyInAfter(after, *piece, 0, std::as_bytes(std::span(values))));
   return static_cast<const T*>(piece->data());
 }
 

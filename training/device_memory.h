@@ -35,9 +35,12 @@ class DeviceMemory {
   // kResource when the device has not so much.
   Result<Buffer*> Piece(size_t number, size_t size_bytes);
   Result<float*> Floats(size_t number, size_t count);
+  // How often a piece grew.
+  size_t grown() const { return grown_; }
 
  private:
   Device& device_;
+  size_t grown_ = 0;
   std::deque<Buffer> pieces_;  // Stay where they are when there are more.
 };
 
@@ -47,12 +50,15 @@ class BatchMemory {
  public:
   explicit BatchMemory(Device& device) : memory_(device) {}
   Result<DeviceBatch> Place(const Dataset& samples);
+  // All kernels that use the batch were called: the next one waits for them alone.
+  void Used() { used_ = memory_.device().Mark(); }
 
  private:
   template <typename T>
   Result<const T*> Copy(size_t number, const std::vector<T>& values);
 
   DeviceMemory memory_;
+  Moment used_ = kNow;
 };
 
 }  // namespace motley

@@ -50,15 +50,18 @@ class FactorizationMachine final : public Model {
   }
 
   Status AddGradient(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
-                     float weight, float* gradient, double* loss) const override {
+                     float weight, float* gradient, double* loss,
+                     ParameterTurns& turns) const override {
     Device& device = workspace.device();
     const motley_kernels& kernels = device.kernels();
     void* queue = device.queue();
+    MOTLEY_RETURN_IF_ERROR(turns.BeforeReading(0, parameter_count()));
     MOTLEY_ASSIGN_OR_RETURN(const Buffer* const outputs, Forward(workspace, parameters, batch));
     float* const delta = outputs->floats();
     LossGradient(loss_, device, batch, 1, delta, loss);
     AddTransposedProduct(device, batch, 1, weight, delta, gradient);
     kernels.add_column_sums(queue, batch.rows, 1, weight, delta, gradient + features_);
+    turns.AfterAdding(0, features_ + 1);
     // factor_i: delta x_i (sum - factor_i x_i), added up over the rows.
     float* const sum = gradient + features_ + 1;
     MOTLEY_ASSIGN_OR_RETURN(float* const sums, workspace.Floats(kSums, batch.rows * factors_));
@@ -72,6 +75,7 @@ class FactorizationMachine final : public Model {
                             workspace.Floats(kFactorScratch, features_ * factors_));
     kernels.scale_rows(queue, features_, factors_, own, parameters + features_ + 1, scratch);
     kernels.axpy(queue, features_ * factors_, -weight, scratch, sum);
+    turns.AfterAdding(features_ + 1, parameter_count());
     return Status::Ok();
   }
 

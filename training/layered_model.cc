@@ -29,6 +29,7 @@ class LayeredModel final : public Model {
               ? MakeConvolution(layer, fmt::format("conv{}", layers_.size()), parameter_count_)
               : MakeDenseLayer(layer, fmt::format("layer{}", dense++), parameter_count_));
       layers_.back()->AppendRanges(ranges_);
+      begins_.push_back(parameter_count_);
       parameter_count_ += layers_.back()->parameter_count();
     }
   }
@@ -59,15 +60,20 @@ class LayeredModel final : public Model {
   }
 
   Status AddGradient(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
-                     float weight, float* gradient, double* loss) const override {
+                     float weight, float* gradient, double* loss,
+                     ParameterTurns& turns) const override {
     for (size_t begin = 0; begin < batch.rows; begin += RowsAtOnce(workspace, batch)) {
       const DeviceBatch part = batch.Rows(begin, RowsAtOnce(workspace, batch), spec_.features);
+      const bool first_part = begin == 0;
+      const bool last_part = begin + part.rows == batch.rows;
       MOTLEY_ASSIGN_OR_RETURN(float* const last,
                               workspace.Floats(layers_.size() - 1, part.rows * outputs_));
-      MOTLEY_ASSIGN_OR_RETURN(const std::vector<float*> outputs,
-                              RunForward(workspace, parameters, part, last));
+      MOTLEY_ASSIGN_OR_RETURN(
+          const std::vector<float*> outputs,
+          RunForward(workspace, parameters, part, last, first_part ? &turns : nullptr));
       LossGradient(loss_, workspace.device(), part, outputs_, last, loss);
-      MOTLEY_RETURN_IF_ERROR(RunBackward(workspace, parameters, part, outputs, weight, gradient));
+      MOTLEY_RETURN_IF_ERROR(RunBackward(workspace, parameters, part, outputs, weight, gradient,
+                                         last_part ? &turns : nullptr));
     }
     return Status::Ok();
   }
@@ -80,7 +86,7 @@ class LayeredModel final : public Model {
     for (size_t begin = 0; begin < batch.rows; begin += RowsAtOnce(workspace, batch)) {
       const DeviceBatch part = batch.Rows(begin, RowsAtOnce(workspace, batch), spec_.features);
       float* const last = outputs->floats() + begin * outputs_;
-      MOTLEY_RETURN_IF_ERROR(RunForward(workspace, parameters, part, last).status());
+      MOTLEY_RETURN_IF_ERROR(RunForward(workspace, parameters, part, last, nullptr).status());
     }
     return outputs;
   }
@@ -108,9 +114,12 @@ class LayeredModel final : public Model {
     return {.rows = batch.rows, .dense = batch.dense, .sparse = batch.sparse};
   }
 
-  // What each layer left, after its ReLU; the last of them at `last`.
+  size_t EndOf(size_t i) const { return begins_[i] + layers_[i]->parameter_count(); }
+
+  // What each layer left, after its ReLU; the last of them at `last`. `turns` may be null.
   Result<std::vector<float*>> RunForward(DeviceMemory& workspace, const float* parameters,
-                                         const DeviceBatch& batch, float* last) const {
+                                         const DeviceBatch& batch, float* last,
+                                         ParameterTurns* turns) const {
     Device& device = workspace.device();
     std::vector<float*> outputs;
     for (size_t i = 0; i < layers_.size(); ++i) {
@@ -120,6 +129,7 @@ class LayeredModel final : public Model {
       if (hidden) {
         MOTLEY_ASSIGN_OR_RETURN(out, workspace.Floats(i, count));
       }
+      if (turns != nullptr) MOTLEY_RETURN_IF_ERROR(turns->BeforeReading(begins_[i], EndOf(i)));
       MOTLEY_RETURN_IF_ERROR(
           layers_[i]->Forward(RoomOf(workspace, i), parameters, Input(i, batch, outputs), out));
       if (hidden) device.kernels().relu(device.queue(), count, out);
@@ -130,7 +140,8 @@ class LayeredModel final : public Model {
 
   // From the last layer, whose outputs now hold d(loss)/d(outputs), to the first.
   Status RunBackward(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
-                     std::span<float* const> outputs, float weight, float* gradient) const {
+                     std::span<float* const> outputs, float weight, float* gradient,
+                     ParameterTurns* turns) const {
     Device& device = workspace.device();
     float* delta = outputs.back();
     for (size_t i = layers_.size(); i-- > 0;) {
@@ -142,6 +153,7 @@ class LayeredModel final : public Model {
       MOTLEY_RETURN_IF_ERROR(layers_[i]->Backward(RoomOf(workspace, i), parameters,
                                                   Input(i, batch, outputs), delta, weight, gradient,
                                                   below));
+      if (turns != nullptr) turns->AfterAdding(begins_[i], EndOf(i));
       if (i > 0) device.kernels().relu_backward(device.queue(), count, outputs[i - 1], below);
       delta = below;
     }
@@ -153,6 +165,7 @@ class LayeredModel final : public Model {
   uint32_t outputs_;
   bool images_ = false;
   std::vector<std::unique_ptr<Layer>> layers_;
+  std::vector<size_t> begins_;  // Of each layer's parameters.
   std::vector<ParameterRange> ranges_;
   size_t parameter_count_ = 0;
 };

@@ -38,6 +38,17 @@ struct ParameterRange {
   size_t count = 0;
 };
 
+// Told how far a model is in its parameters, so that copies of some run beside computing with
+// others.
+class ParameterTurns {
+ public:
+  virtual ~ParameterTurns() = default;
+  // Kernels that read parameters [begin, end) are about to be called; ranges come in order.
+  virtual Status BeforeReading(size_t begin, size_t end) = 0;
+  // All kernels of a batch that change gradient [begin, end) were called; in any order.
+  virtual void AfterAdding(size_t begin, size_t end) = 0;
+};
+
 class Model {
  public:
   // kInvalidArgument for an unknown name or one that does not fit the data (logistic needs 2
@@ -55,13 +66,13 @@ class Model {
   // On the thread of the workspace's device, whose memory all pointers are in; `parameters` and
   // `gradient` have parameter_count() floats, the batch has rows and is of the model's shape. Adds
   // weight * (sum over the samples of the loss gradient) to `gradient`, and the sum of losses to
-  // *loss. kResource: the device has not enough memory.
+  // *loss. `turns` is told of all parameters. kResource: the device has not enough memory.
   virtual Status AddGradient(DeviceMemory& workspace, const float* parameters,
-                             const DeviceBatch& batch, float weight, float* gradient,
-                             double* loss) const = 0;
-  // The same rules. Where in the workspace the outputs are: for each row class scores [rows,
-  // classes], or one value (logistic, hinge: the score of class 1; of real numbers: the
-  // prediction).
+                             const DeviceBatch& batch, float weight, float* gradient, double* loss,
+                             ParameterTurns& turns) const = 0;
+  // The same rules, all parameters being there. Where in the workspace the outputs are: for each
+  // row class scores [rows, classes], or one value (logistic, hinge: the score of class 1; of real
+  // numbers: the prediction).
   virtual Result<const Buffer*> Forward(DeviceMemory& workspace, const float* parameters,
                                         const DeviceBatch& batch) const = 0;
   virtual uint32_t outputs() const = 0;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/assert.h"
@@ -17,9 +18,13 @@ constexpr size_t kParameters = 0, kGradient = 1, kLoss = 2;  // Pieces of memory
 }  // namespace
 
 ModelSession::ModelSession(Device& device, const Model& model)
-    : device_(device), model_(model), memory_(device), workspace_(device), batches_(device) {}
+    : device_(device),
+      model_(model),
+      memory_(device),
+      workspace_(device),
+      batches_{BatchMemory(device), BatchMemory(device)} {}
 
-Status ModelSession::PlaceParameters(std::span<const float> parameters,
+Status ModelSession::BeginParameters(std::span<const float> parameters,
                                      std::optional<uint64_t> version) {
   if (parameters.size() != model_.parameter_count()) {
     return Status::InvalidArgument(fmt::format("{} has {} parameters, not {}", model_.spec().name,
@@ -29,13 +34,32 @@ Status ModelSession::PlaceParameters(std::span<const float> parameters,
     parameters_ = parameters.data();
     return Status::Ok();
   }
-  MOTLEY_ASSIGN_OR_RETURN(Buffer* const piece, memory_.Piece(kParameters, parameters.size_bytes()));
-  parameters_ = piece->floats();
+  MOTLEY_ASSIGN_OR_RETURN(place_, memory_.Piece(kParameters, parameters.size_bytes()));
+  parameters_ = place_->floats();
+  host_parameters_ = parameters;
   if (version && version == version_) return Status::Ok();
-  version_.reset();
-  MOTLEY_RETURN_IF_ERROR(device_.CopyIn(*piece, 0, std::as_bytes(parameters)));
   version_ = version;
+  placed_ = 0;
+  placeable_ = device_.Mark();
   return Status::Ok();
+}
+
+Status ModelSession::BeforeReading(size_t, size_t end) {
+  if (device_.host_accessible() || end <= placed_) return Status::Ok();
+  const std::span<const float> range = host_parameters_.subspan(placed_, end - placed_);
+  MOTLEY_RETURN_IF_ERROR(
+      device_.CopyInAfter(placeable_, *place_, placed_ * sizeof(float), std::as_bytes(range)));
+  placed_ = end;
+  return Status::Ok();
+}
+
+void ModelSession::AfterAdding(size_t begin, size_t end) {
+  if (device_.host_accessible() || begin == end) return;
+  const auto same = [&](const Added& added) { return added.begin == begin; };
+  auto it = std::find_if(added_.begin(), added_.end(), same);
+  if (it == added_.end()) it = added_.insert(it, {begin, end, kNow});
+  MOTLEY_ASSERT(it->end == end);
+  it->moment = device_.Mark();
 }
 
 Status ModelSession::CheckBatch(const Dataset& batch) const {
@@ -46,14 +70,15 @@ Status ModelSession::CheckBatch(const Dataset& batch) const {
 }
 
 Result<DeviceBatch> ModelSession::Place(const Dataset& batch) {
-  if (!batch.sparse || model_.takes_sparse()) return batches_.Place(batch);
+  turn_ = 1 - turn_;
+  if (!batch.sparse || model_.takes_sparse()) return batches_[turn_].Place(batch);
   dense_ = Densify(batch);
-  return batches_.Place(dense_);
+  return batches_[turn_].Place(dense_);
 }
 
 Status ModelSession::Begin(std::span<const float> parameters, std::optional<uint64_t> version,
                            std::span<float> gradient) {
-  MOTLEY_RETURN_IF_ERROR(PlaceParameters(parameters, version));
+  MOTLEY_RETURN_IF_ERROR(BeginParameters(parameters, version));
   if (gradient.size() != model_.parameter_count()) {
     return Status::InvalidArgument(fmt::format("{} with {} parameters cannot fill a gradient of {}",
                                                model_.spec().name, model_.parameter_count(),
@@ -61,6 +86,7 @@ Status ModelSession::Begin(std::span<const float> parameters, std::optional<uint
   }
   sum_ = gradient;
   loss_ = 0;
+  added_.clear();
   if (device_.host_accessible()) {
     gradient_ = gradient.data();
   } else {
@@ -84,20 +110,34 @@ Status ModelSession::Add(const Dataset& batch, double weight) {
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const losses, memory_.Piece(kLoss, kLosses * sizeof(double)));
   double* const loss = static_cast<double*>(losses->data()) + weights_.size();
   weights_.push_back(weight);
-  return model_.AddGradient(workspace_, parameters_, placed, static_cast<float>(weight), gradient_,
-                            loss);
+  MOTLEY_RETURN_IF_ERROR(model_.AddGradient(workspace_, parameters_, placed,
+                                            static_cast<float>(weight), gradient_, loss, *this));
+  batches_[turn_].Used();
+  return Status::Ok();
 }
 
 Status ModelSession::Finish(double& loss) {
+  if (!device_.host_accessible()) MOTLEY_RETURN_IF_ERROR(TakeGradient());
   MOTLEY_RETURN_IF_ERROR(CollectLosses());
   loss += loss_;
-  if (device_.host_accessible()) return Status::Ok();
+  return Status::Ok();
+}
+
+Status ModelSession::TakeGradient() {
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const piece, memory_.Piece(kGradient, sum_.size_bytes()));
-  taken_.resize(sum_.size());
-  MOTLEY_RETURN_IF_ERROR(device_.CopyOut(*piece, 0, std::as_writable_bytes(std::span(taken_))));
-  device_.parallel().For(sum_.size(), 1 << 16, [this](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) sum_[i] += taken_[i];
-  });
+  std::sort(added_.begin(), added_.end(),
+            [](const Added& a, const Added& b) { return a.moment < b.moment; });
+  for (const Added& added : added_) {
+    const auto add = [&](size_t offset, BytesView bytes) {
+      const auto* const values = reinterpret_cast<const float*>(bytes.data());
+      float* const to = sum_.data() + added.begin + offset / sizeof(float);
+      device_.parallel().For(bytes.size() / sizeof(float), 1 << 16, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) to[i] += values[i];
+      });
+    };
+    MOTLEY_RETURN_IF_ERROR(device_.CopyOutAfter(added.moment, *piece, added.begin * sizeof(float),
+                                                (added.end - added.begin) * sizeof(float), add));
+  }
   return Status::Ok();
 }
 
@@ -119,9 +159,10 @@ Status ModelSession::CollectLosses() {
 Status ModelSession::Forward(std::span<const float> parameters, std::optional<uint64_t> version,
                              const Dataset& batch, std::vector<float>& outputs) {
   outputs.clear();
-  MOTLEY_RETURN_IF_ERROR(PlaceParameters(parameters, version));
+  MOTLEY_RETURN_IF_ERROR(BeginParameters(parameters, version));
   MOTLEY_RETURN_IF_ERROR(CheckBatch(batch));
   if (batch.rows() == 0) return Status::Ok();
+  MOTLEY_RETURN_IF_ERROR(BeforeReading(0, parameters.size()));
   MOTLEY_ASSIGN_OR_RETURN(const DeviceBatch placed, Place(batch));
   MOTLEY_ASSIGN_OR_RETURN(const Buffer* const results,
                           model_.Forward(workspace_, parameters_, placed));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model at work on one device, between the host's memory and the device's. Where the device
 // shares the host's memory nothing is copied; elsewhere parameters go in once per version, samples
-// as they come, and a sum comes back when it is finished.
+// as they come, and a sum comes back when it is finished. Copies run beside kernels: the next
+// samples go in while a batch is computed, a layer's parameters while the layers before compute,
+// and a layer's gradient comes out while those of the layers before are still made.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,7 @@ namespace motley {
 // On the device's thread, one thread at a time. `device` and `model` are borrowed. Keeps its memory
 // on the device from call to call. kInvalidArgument: sizes or samples of another model; kResource:
 // the device has not enough memory.
-class ModelSession {
+class ModelSession final : ParameterTurns {
  public:
   ModelSession(Device& device, const Model& model);
 
@@ -42,7 +44,12 @@ class ModelSession {
   Status CheckBatch(const Dataset& batch) const;
   // On the device, until the next call; dense where the model takes nothing else.
   Result<DeviceBatch> Place(const Dataset& batch);
-  Status PlaceParameters(std::span<const float> parameters, std::optional<uint64_t> version);
+  // Makes room; BeforeReading copies.
+  Status BeginParameters(std::span<const float> parameters, std::optional<uint64_t> version);
+  Status BeforeReading(size_t begin, size_t end) override;
+  void AfterAdding(size_t begin, size_t end) override;
+  // sum_ += the device's gradient, in the order in which it became complete.
+  Status TakeGradient();
   Status CollectLosses();
   Status ClearLosses();
 
@@ -50,7 +57,8 @@ class ModelSession {
   const Model& model_;
   DeviceMemory memory_;     // Parameters, gradient, losses.
   DeviceMemory workspace_;  // The model's.
-  BatchMemory batches_;
+  BatchMemory batches_[2];  // Take turns: one is filled while kernels use the other.
+  size_t turn_ = 0;
   Dataset dense_;  // A sparse batch, for a model that takes none.
 
   // Of the sum that is being made, in the device's memory.
@@ -59,9 +67,17 @@ class ModelSession {
   std::vector<double> weights_;  // One per loss that is still on the device.
   double loss_ = 0;              // Weighted losses that are here.
 
-  std::optional<uint64_t> version_;  // Of the parameters on the device.
-  std::span<float> sum_;             // The host's.
-  std::vector<float> taken_;         // From the device, to be added to sum_.
+  std::optional<uint64_t> version_;         // Of the parameters on the device.
+  std::span<const float> host_parameters_;  // While there are some to be copied.
+  size_t placed_ = 0;                       // So many of them are there.
+  Buffer* place_ = nullptr;                 // Theirs.
+  Moment placeable_ = kNow;                 // Kernels before it may use other ones.
+  std::span<float> sum_;                    // The host's.
+  struct Added {
+    size_t begin, end;
+    Moment moment;
+  };
+  std::vector<Added> added_;  // Ranges of the gradient, and when they were complete.
 };
 
 }  // namespace motley

@@ -26,6 +26,7 @@ bool CheckCublas(const Cublas& cublas, Failure& failure, const char* doing, cubl
 Queue::~Queue() {
   const OnDevice here(device);
   if (own_stream_ != nullptr) cudaStreamSynchronize(own_stream_);
+  staging_.Close();
   if (handle_ != nullptr) cublas_->destroy(handle_);
   cudaFree(workspace_);
   cudaFree(partials);
@@ -90,16 +91,22 @@ void Queue::Multiply(motley_driver_queue& queue, const ColumnMajorProduct& produ
   CheckCublas(*self.cublas_, self.failure, "gemm", status);
 }
 
-int Queue::CopyIn(void* to, const void* from, size_t size_bytes) {
+uint64_t Queue::Mark() {
   const OnDevice here(device);
-  if (failure.failed()) return failure.code();
-  return staging_.CopyIn(to, from, size_bytes, failure) ? MOTLEY_DRIVER_OK : failure.code();
+  return staging_.Mark(failure);
 }
 
-int Queue::CopyOut(void* to, const void* from, size_t size_bytes) {
+int Queue::CopyIn(uint64_t after, void* to, const void* from, size_t size_bytes) {
   const OnDevice here(device);
-  if (failure.failed()) return failure.code();
-  return staging_.CopyOut(to, from, size_bytes, failure) ? MOTLEY_DRIVER_OK : failure.code();
+  if (!failure.failed()) staging_.CopyIn(after, to, from, size_bytes, failure);
+  return failure.code();
+}
+
+int Queue::CopyOut(uint64_t after, const void* from, size_t size_bytes, motley_take_piece take,
+                   void* context) {
+  const OnDevice here(device);
+  if (!failure.failed()) staging_.CopyOut(after, from, size_bytes, take, context, failure);
+  return failure.code();
 }
 
 int Queue::Finish(char* error, size_t error_size) {

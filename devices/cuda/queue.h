@@ -26,8 +26,10 @@ class Queue final : public motley_driver_queue {
 
   void* Allocate(size_t size_bytes) { return memory_.Allocate(size_bytes); }
   void Free(void* memory) { memory_.Free(memory); }
-  int CopyIn(void* to, const void* from, size_t size_bytes);
-  int CopyOut(void* to, const void* from, size_t size_bytes);
+  uint64_t Mark();
+  int CopyIn(uint64_t after, void* to, const void* from, size_t size_bytes);
+  int CopyOut(uint64_t after, const void* from, size_t size_bytes, motley_take_piece take,
+              void* context);
   int Finish(char* error, size_t error_size);
 
  private:

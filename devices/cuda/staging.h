@@ -1,47 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between host and device through pinned pieces: the device fetches a piece while the host
-// fills the next, and the host's own memory may be any.
+// Copies between host and device through pinned pieces, on a stream of their own: the device
+// fetches a piece while the host fills the next, kernels run meanwhile, and the host's own memory
+// may be any.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "devices/cuda/failure.h"
+#include "devices/driver.h"
 
 namespace motley::cuda {
 
 // Waits for what was recorded. Looks for a moment, then sleeps: the core belongs to others.
 cudaError_t WaitFor(cudaEvent_t event);
 
-// One thread at a time, on the stream's device.
+// One thread at a time, on the stream's device. Moments are motley_driver's.
 class Staging {
  public:
   Staging() = default;
   Staging(const Staging&) = delete;
-  // The stream's copies have ended.
-  ~Staging();
+  ~Staging() { Close(); }
 
+  // `stream` is the kernels'.
   bool Open(cudaStream_t stream, Failure& failure);
+  // Waits for copies. Before the kernels' stream goes.
+  void Close();
+
+  uint64_t Mark(Failure& failure);
   // `from` may change when it returns.
-  bool CopyIn(void* to, const void* from, size_t size_bytes, Failure& failure);
-  // The bytes are there when it returns.
-  bool CopyOut(void* to, const void* from, size_t size_bytes, Failure& failure);
-  // Waits for everything on the stream.
+  bool CopyIn(uint64_t after, void* to, const void* from, size_t size_bytes, Failure& failure);
+  // `take` had all bytes when it returns.
+  bool CopyOut(uint64_t after, const void* from, size_t size_bytes, motley_take_piece take,
+               void* context, Failure& failure);
+  // Waits for everything on the kernels' stream.
   bool Wait(Failure& failure);
 
  private:
   static constexpr size_t kPieces = 3;
   static constexpr size_t kPieceBytes = size_t{2} << 20;
+  static constexpr size_t kMarks = 64;
 
   struct Piece {
     void* memory = nullptr;      // Pinned.
     cudaEvent_t used = nullptr;  // After the last copy to or from it.
   };
 
+  bool MakeEvent(cudaEvent_t& event, Failure& failure) const;
+  bool Record(const char* doing, cudaEvent_t event, cudaStream_t stream, Failure& failure) const;
+  bool RecordMark(const char* doing, Failure& failure);
+  // Copies wait for that moment.
+  bool After(uint64_t moment, const char* doing, Failure& failure);
+
   cudaStream_t stream_ = nullptr;
+  cudaStream_t copies_ = nullptr;
   Piece pieces_[kPieces];
   size_t next_ = 0;  // Of pieces_, in turn.
+  cudaEvent_t marks_[kMarks] = {};
+  uint64_t marked_ = 0;  // The last moment, in marks_[marked_ % kMarks].
+  cudaEvent_t finished_ = nullptr;
 };
 
 }  // namespace motley::cuda

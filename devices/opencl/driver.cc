@@ -97,10 +97,13 @@ const motley_driver kDriver{
     .allocate = [](motley_driver_queue* queue,
                    size_t size_bytes) { return Of(queue).memory().Allocate(size_bytes); },
     .free = [](motley_driver_queue* queue, void* memory) { Of(queue).memory().Free(memory); },
-    .copy_in = [](motley_driver_queue* queue, void* to, const void* from,
-                  size_t size_bytes) { return Of(queue).CopyIn(to, from, size_bytes); },
-    .copy_out = [](motley_driver_queue* queue, void* to, const void* from,
-                   size_t size_bytes) { return Of(queue).CopyOut(to, from, size_bytes); },
+    .mark = [](motley_driver_queue* queue) { return Of(queue).Mark(); },
+    .copy_in = [](motley_driver_queue* queue, uint64_t after, void* to, const void* from,
+                  size_t size_bytes) { return Of(queue).CopyIn(after, to, from, size_bytes); },
+    .copy_out =
+        [](motley_driver_queue* queue, uint64_t after, const void* from, size_t size_bytes,
+           motley_take_piece take,
+           void* context) { return Of(queue).CopyOut(after, from, size_bytes, take, context); },
     .finish = Finish,
 };
 

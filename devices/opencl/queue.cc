@@ -51,6 +51,7 @@ Status Queue::Start(const FoundDevice& device) {
     return Status::Unavailable(fmt::format("its driver makes no context: {}", ErrorName(code)));
   }
   MOTLEY_ASSIGN_OR_RETURN(commands_, MakeCommands(context_.get(), device));
+  MOTLEY_ASSIGN_OR_RETURN(copies_, MakeCommands(context_.get(), device));
   MOTLEY_ASSIGN_OR_RETURN(Commands touching, MakeCommands(context_.get(), device));
   memory_ = std::make_unique<Memory>(device, context_.get(), std::move(touching));
   running_.reserve(kMostRunning);
@@ -126,40 +127,17 @@ void Queue::Enqueued(const char* what, cl_int code, cl_event raw) {
   running_.push_back({what, std::move(event)});
 }
 
+void Queue::CheckEnd(const char* what, cl_event event) {
+  cl_int status = CL_COMPLETE;
+  const cl_int code =
+      clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, nullptr);
+  if (code != CL_SUCCESS) Fail(code, what);
+  if (status < 0) Fail(status, what);
+}
+
 void Queue::Collect(size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    cl_int status = CL_COMPLETE;
-    const cl_int code = clGetEventInfo(running_[i].event.get(), CL_EVENT_COMMAND_EXECUTION_STATUS,
-                                       sizeof(status), &status, nullptr);
-    if (code != CL_SUCCESS) Fail(code, running_[i].what);
-    if (status < 0) Fail(status, running_[i].what);
-  }
+  for (size_t i = 0; i < count; ++i) CheckEnd(running_[i].what, running_[i].event.get());
   running_.erase(running_.begin(), running_.begin() + static_cast<ptrdiff_t>(count));
-}
-
-template <typename Enqueue>
-int Queue::Copy(const char* what, const void* ours, size_t size_bytes, const Enqueue& enqueue) {
-  const Place place = FindBytes(ours, size_bytes, 1);
-  if (failed() || size_bytes == 0) return code();
-  cl_event event = nullptr;
-  const cl_int result = enqueue(place, &event);
-  Enqueued(what, result, event);
-  Collect(running_.size());
-  return code();
-}
-
-int Queue::CopyIn(void* to, const void* from, size_t size_bytes) {
-  return Copy("copy to the device", to, size_bytes, [&](const Place& place, cl_event* event) {
-    return clEnqueueWriteBuffer(commands_.get(), place.buffer, CL_TRUE, place.first, size_bytes,
-                                from, 0, nullptr, event);
-  });
-}
-
-int Queue::CopyOut(void* to, const void* from, size_t size_bytes) {
-  return Copy("copy from the device", from, size_bytes, [&](const Place& place, cl_event* event) {
-    return clEnqueueReadBuffer(commands_.get(), place.buffer, CL_TRUE, place.first, size_bytes, to,
-                               0, nullptr, event);
-  });
 }
 
 int Queue::Finish(std::string& error) {

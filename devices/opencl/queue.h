@@ -3,12 +3,15 @@
 // failed first. One thread at a time, except memory().
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/status.h"
+#include "devices/driver.h"
 #include "devices/opencl/kernel_names.h"
 #include "devices/opencl/memory.h"
 
@@ -71,12 +74,22 @@ class Queue {
   // that failed later in their events.
   void Enqueued(const char* what, cl_int code, cl_event event);
 
-  int CopyIn(void* to, const void* from, size_t size_bytes);
+  // In the order called.
+  int CopyIn(void* to, const void* from, size_t size_bytes) {
+    return CopyIn(MOTLEY_DRIVER_NOW, to, from, size_bytes);
+  }
   int CopyOut(void* to, const void* from, size_t size_bytes);
+  // As motley_driver's.
+  uint64_t Mark();
+  int CopyIn(uint64_t after, void* to, const void* from, size_t size_bytes);
+  int CopyOut(uint64_t after, const void* from, size_t size_bytes, motley_take_piece take,
+              void* context);
   // Waits, and forgets the failure it returns.
   int Finish(std::string& error);
 
  private:
+  static constexpr size_t kMarks = 64;
+
   struct Command {
     const char* what;
     Event event;
@@ -90,17 +103,30 @@ class Queue {
   Status Start(const FoundDevice& device);
   Status Compile(const std::string& cache_folder);
   Place FindBytes(const void* data, size_t count, size_t element_bytes);
-  // `enqueue(place, event)` enqueues a copy that waits for its end; `ours` is the device's side.
-  template <typename Enqueue>
-  int Copy(const char* what, const void* ours, size_t size_bytes, const Enqueue& enqueue);
   // Where an allocation ends; the queue has failed when none ends there.
   Place FindEnd(const void* data);
   // Asks the oldest `count` commands, which have run, how they ended.
   void Collect(size_t count);
+  // The queue has failed when the command has.
+  void CheckEnd(const char* what, cl_event event);
+  // Where a copy goes and what it waits for: an event, or null.
+  struct Turn {
+    cl_command_queue commands;
+    cl_event after;
+    cl_uint count() const { return after == nullptr ? 0 : 1; }
+    const cl_event* events() const { return after == nullptr ? nullptr : &after; }
+  };
+  Turn TurnAfter(uint64_t moment);
+  // Into staging_[i % 2].
+  Event ReadPiece(const Turn& turn, const Place& from, size_t i, size_t size_bytes);
 
   FoundDevice device_;
   Context context_;
   Commands commands_;
+  Commands copies_;  // Of copies that do not wait for all kernels.
+  std::array<Event, kMarks> marks_;
+  uint64_t marked_ = 0;  // The last moment, in marks_[marked_ % kMarks].
+  Bytes staging_[2];     // Of what is copied out.
   std::unique_ptr<Memory> memory_;
   Program program_;
   std::vector<Kernel> kernels_;

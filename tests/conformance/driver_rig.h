@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <ostream>
@@ -93,6 +94,18 @@ class DriverQueue {
   const motley_driver& driver() const { return driver_; }
   motley_driver_queue* get() const { return queue_; }
   const motley_kernels& kernels() const { return *driver_.kernels(queue_); }
+  // In the order called, of any driver's queue.
+  static int In(const motley_driver& driver, motley_driver_queue* queue, void* to, const void* from,
+                size_t size_bytes) {
+    return driver.copy_in(queue, MOTLEY_DRIVER_NOW, to, from, size_bytes);
+  }
+  static int Out(const motley_driver& driver, motley_driver_queue* queue, void* to,
+                 const void* from, size_t size_bytes, uint64_t after = MOTLEY_DRIVER_NOW) {
+    const auto take = [](void* context, size_t offset, const void* bytes, size_t size) {
+      std::memcpy(static_cast<std::byte*>(context) + offset, bytes, size);
+    };
+    return driver.copy_out(queue, after, from, size_bytes, take, to);
+  }
   // What became of everything called before.
   std::pair<int, std::string> Finish() const {
     char error[4096] = "";
@@ -120,11 +133,13 @@ class DriverRig final : public KernelRig {
     MOTLEY_ASSERT(block != nullptr);
     memory_.push_back(block);
     void* data = static_cast<std::byte*>(block) + kOffset;
-    EXPECT_EQ(queue_.driver().copy_in(queue_.get(), data, bytes, size_bytes), MOTLEY_DRIVER_OK);
+    EXPECT_EQ(DriverQueue::In(queue_.driver(), queue_.get(), data, bytes, size_bytes),
+              MOTLEY_DRIVER_OK);
     return data;
   }
   void Load(const void* stored, void* bytes, size_t size_bytes) const override {
-    EXPECT_EQ(queue_.driver().copy_out(queue_.get(), bytes, stored, size_bytes), MOTLEY_DRIVER_OK);
+    EXPECT_EQ(DriverQueue::Out(queue_.driver(), queue_.get(), bytes, stored, size_bytes),
+              MOTLEY_DRIVER_OK);
   }
 
  private:

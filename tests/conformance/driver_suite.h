@@ -40,10 +40,10 @@ class DriverSuite : public ::testing::TestWithParam<DriverCase> {
   }
 
   static int In(const DriverQueue& queue, void* to, const void* from, size_t size_bytes) {
-    return queue.driver().copy_in(queue.get(), to, from, size_bytes);
+    return DriverQueue::In(queue.driver(), queue.get(), to, from, size_bytes);
   }
   static int Out(const DriverQueue& queue, void* to, const void* from, size_t size_bytes) {
-    return queue.driver().copy_out(queue.get(), to, from, size_bytes);
+    return DriverQueue::Out(queue.driver(), queue.get(), to, from, size_bytes);
   }
   // Different at every place and for every seed.
   static std::vector<std::byte> Bytes(size_t count, uint64_t seed) {
@@ -115,6 +115,58 @@ TEST_P(DriverSuite, KernelsAndCopiesRunInTheOrderCalled) {
     ASSERT_EQ(Out(queue, got.data(), x.data(), kCount * sizeof(float)), MOTLEY_DRIVER_OK);
     ASSERT_EQ(std::count(got.begin(), got.end(), 8.0f), kCount) << round;
   }
+}
+
+// Two halves of a buffer take turns, as batches do: what is copied into one half need not wait for
+// kernels that use the other, but kernels must wait for it, and it for those that used its half.
+TEST_P(DriverSuite, CopiesBesideKernelsKeepTheOrderThatMarksSay) {
+  const DriverQueue queue(GetParam());
+  constexpr size_t kCount = size_t{1} << 16, kRounds = 150;  // More than marks are told apart.
+  const Held halves(queue, 2 * kCount * sizeof(float));
+  const Held sum(queue, kCount * sizeof(float));
+  ASSERT_TRUE(halves.ok() && sum.ok());
+  const motley_kernels& kernels = queue.kernels();
+  kernels.fill(queue.get(), kCount, 0, sum.floats());
+  uint64_t used[2] = {queue.driver().mark(queue.get()), 0};
+  used[1] = used[0];
+  std::vector<float> values(kCount);
+  float want = 0;
+  for (size_t round = 0; round < kRounds; ++round) {
+    std::fill(values.begin(), values.end(), static_cast<float>(round + 1));
+    float* const half = halves.floats() + round % 2 * kCount;
+    ASSERT_EQ(queue.driver().copy_in(queue.get(), used[round % 2], half, values.data(),
+                                     kCount * sizeof(float)),
+              MOTLEY_DRIVER_OK);
+    for (int i = 0; i < 3; ++i) kernels.axpy(queue.get(), kCount, 1, half, sum.floats());
+    used[round % 2] = queue.driver().mark(queue.get());
+    want += 3 * static_cast<float>(round + 1);
+  }
+  const uint64_t summed = used[(kRounds - 1) % 2];
+  kernels.fill(queue.get(), 2 * kCount, -1, halves.floats());
+  ASSERT_EQ(DriverQueue::Out(queue.driver(), queue.get(), values.data(), sum.data(),
+                             kCount * sizeof(float), summed),
+            MOTLEY_DRIVER_OK);
+  EXPECT_EQ(std::count(values.begin(), values.end(), want), kCount);
+  ASSERT_EQ(Out(queue, values.data(), halves.data(), kCount * sizeof(float)), MOTLEY_DRIVER_OK);
+  EXPECT_EQ(std::count(values.begin(), values.end(), -1.0f), kCount);
+}
+
+TEST_P(DriverSuite, PiecesThatAreHandedOverComeInOrderAndWhole) {
+  const DriverQueue queue(GetParam());
+  const auto bytes = Bytes((size_t{9} << 20) + 7, 3);
+  const Held held(queue, bytes.size());
+  ASSERT_EQ(In(queue, held.data(), bytes.data(), bytes.size()), MOTLEY_DRIVER_OK);
+  std::vector<std::byte> got;
+  const auto take = [](void* context, size_t offset, const void* piece, size_t size) {
+    auto& to = *static_cast<std::vector<std::byte>*>(context);
+    EXPECT_EQ(offset, to.size());
+    to.insert(to.end(), static_cast<const std::byte*>(piece),
+              static_cast<const std::byte*>(piece) + size);
+  };
+  ASSERT_EQ(queue.driver().copy_out(queue.get(), MOTLEY_DRIVER_NOW, held.data(), bytes.size(), take,
+                                    &got),
+            MOTLEY_DRIVER_OK);
+  EXPECT_TRUE(got == bytes);
 }
 
 TEST_P(DriverSuite, MemoryIsAlignedAndNeverNullForNothing) {

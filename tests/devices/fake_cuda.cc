@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "devices/cuda/cublas.h"
 #include "devices/cuda/launch.cuh"
@@ -27,6 +28,7 @@ cudaError_t Fails(cudaError_t error) {
 struct FakeStream {
   cuda::HostBlocks blocks;  // First: the driver's kernels find it by the stream's address.
   int device;
+  bool hasty;
   struct Work {
     std::function<void()> run;
     bool frees;  // Happens on a lost device too, so that tests can count.
@@ -38,6 +40,7 @@ struct FakeStream {
   void Add(std::function<void()> run, bool frees = false) {
     waiting.push_back({std::move(run), frees});
     ++submitted;
+    if (hasty) RunTo(submitted);
   }
   void RunTo(size_t ticket) {
     for (; executed < ticket; ++executed) {
@@ -120,6 +123,7 @@ void FakeCuda::Reset() {
   count_error = cudaSuccess;
   devices.assign(2, FakeDevice{});
   has_cublas = true;
+  hasty = false;
   cublas_status = CUBLAS_STATUS_SUCCESS;
   planned_.clear();
   lost_ = cudaSuccess;
@@ -215,6 +219,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   EXPECT_EQ(flags, unsigned{cudaStreamNonBlocking});
   auto* made = new FakeStream{};
   made->device = current_device;
+  made->hasty = std::exchange(fake.hasty, false);
   made->blocks.later = [made, &fake](std::function<void()> launch) {
     const std::lock_guard now(fake.mutex);
     made->Add(std::move(launch));
@@ -258,6 +263,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   MOTLEY_FAKE_CALL;
   Of(event)->stream = Of(stream);
   Of(event)->ticket = Of(stream)->submitted;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  MOTLEY_FAKE_CALL;
+  CurrentOf(stream)->Add(
+      [of = Of(event)->stream, ticket = Of(event)->ticket] { of->RunTo(ticket); });
   return cudaSuccess;
 }
 

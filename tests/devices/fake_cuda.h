@@ -36,6 +36,9 @@ class FakeCuda {
   std::vector<FakeDevice> devices;
   bool has_cublas = true;
   int cublas_status = 0;  // Of the next products.
+  // The next stream's work runs at once instead of as late as it may, and other streams' only as
+  // far as it waits for them. Once.
+  bool hasty = false;
   // Memory, streams, events, pools and handles that are there now, and that ever were.
   int alive = 0;
   int made = 0;

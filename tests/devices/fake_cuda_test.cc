@@ -67,7 +67,13 @@ class FakeCudaTest : public ::testing::Test {
     return {code, error};
   }
   static int CopyIn(motley_driver_queue* queue, void* to, float value) {
-    return Driver().copy_in(queue, to, &value, sizeof(value));
+    return CopyIn(queue, to, &value, sizeof(value));
+  }
+  static int CopyIn(motley_driver_queue* queue, void* to, const void* from, size_t size_bytes) {
+    return DriverQueue::In(Driver(), queue, to, from, size_bytes);
+  }
+  static int CopyOut(motley_driver_queue* queue, void* to, const void* from, size_t size_bytes) {
+    return DriverQueue::Out(Driver(), queue, to, from, size_bytes);
   }
 
   FakeCuda& fake_ = FakeCuda::Get();
@@ -150,7 +156,7 @@ TEST_F(FakeCudaTest, TheFirstFailureIsToldOnceAndTheQueueGoesOn) {
                               "copy_in failed: cudaErrorMemoryAllocation, as planned"));
   EXPECT_THAT(Finish(queue), ::testing::Pair(MOTLEY_DRIVER_OK, ""));
   float got = 0;
-  EXPECT_EQ(Driver().copy_out(queue, &got, x, sizeof(got)), MOTLEY_DRIVER_OK);
+  EXPECT_EQ(CopyOut(queue, &got, x, sizeof(got)), MOTLEY_DRIVER_OK);
   EXPECT_EQ(got, 1);
   Driver().free(queue, x);
   Driver().close(queue);
@@ -178,7 +184,7 @@ TEST_F(FakeCudaTest, ALostDeviceIsToldEachTimeAndCanBeClosed) {
     auto* x = static_cast<float*>(Driver().allocate(queue, sizeof(float)));
     fake_.FailAt(function, cudaErrorIllegalAddress, 0, true);
     float got = 0;
-    EXPECT_EQ(Driver().copy_out(queue, &got, x, sizeof(got)), MOTLEY_DRIVER_LOST);
+    EXPECT_EQ(CopyOut(queue, &got, x, sizeof(got)), MOTLEY_DRIVER_LOST);
     EXPECT_THAT(Finish(queue),
                 ::testing::Pair(MOTLEY_DRIVER_LOST,
                                 AllOf(HasSubstr("copy_out failed: cudaErrorIllegalAddress"),
@@ -215,10 +221,10 @@ TEST_F(FakeCudaTest, OnlyBuffersAreAllocatedOnceAQueueIsOpen) {
   std::vector<float> values(kCount, 1.0f);
   const int made = fake_.made;
   for (int i = 0; i < 3; ++i) {
-    Driver().copy_in(queue, x, values.data(), kCount * sizeof(float));
+    CopyIn(queue, x, values.data(), kCount * sizeof(float));
     Driver().kernels(queue)->gemm(queue, 0, 1, 10, 20, 10000, 1, x, x + 100000, 0, x + 1000000);
     Driver().kernels(queue)->add_column_sums(queue, 100, 50, 1, x, x + 10000);
-    Driver().copy_out(queue, values.data(), x, kCount * sizeof(float));
+    CopyOut(queue, values.data(), x, kCount * sizeof(float));
     EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
     EXPECT_EQ(Finish(queue).first, MOTLEY_DRIVER_OK);
   }
@@ -233,8 +239,8 @@ TEST_F(FakeCudaTest, DescriptorsMayGoBeforeTheirKernelRuns) {
   auto* memory = static_cast<std::byte*>(Driver().allocate(queue, 4096));
   const uint64_t row_begin[] = {0, 1};
   const uint32_t column[] = {0};
-  Driver().copy_in(queue, memory, row_begin, sizeof(row_begin));
-  Driver().copy_in(queue, memory + 64, column, sizeof(column));
+  CopyIn(queue, memory, row_begin, sizeof(row_begin));
+  CopyIn(queue, memory + 64, column, sizeof(column));
   auto* values = reinterpret_cast<float*>(memory + 128);
   CopyIn(queue, values, 3);
   CopyIn(queue, values + 1, 5);
@@ -245,7 +251,7 @@ TEST_F(FakeCudaTest, DescriptorsMayGoBeforeTheirKernelRuns) {
     a = motley_csr{};
   }
   float got = 0;
-  EXPECT_EQ(Driver().copy_out(queue, &got, values + 2, sizeof(got)), MOTLEY_DRIVER_OK);
+  EXPECT_EQ(CopyOut(queue, &got, values + 2, sizeof(got)), MOTLEY_DRIVER_OK);
   EXPECT_EQ(got, 15);
   Driver().free(queue, memory);
   Driver().close(queue);

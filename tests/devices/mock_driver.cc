@@ -94,17 +94,23 @@ void CheckOwn(motley_driver_queue* queue, const void* data, size_t size_bytes) {
   MOTLEY_ASSERT(offset + size_bytes <= found->second);
 }
 
-int CopyIn(motley_driver_queue* queue, void* to, const void* from, size_t size_bytes) {
+uint64_t Mark(motley_driver_queue*) { return ++MockDriver::Get().marks; }
+
+int CopyIn(motley_driver_queue* queue, uint64_t, void* to, const void* from, size_t size_bytes) {
   CheckOwn(queue, to, size_bytes);
   MockDriver::Get().copied_in_bytes += size_bytes;
   std::memcpy(to, from, size_bytes);
   return MOTLEY_DRIVER_OK;
 }
 
-int CopyOut(motley_driver_queue* queue, void* to, const void* from, size_t size_bytes) {
+// In two pieces, as devices may.
+int CopyOut(motley_driver_queue* queue, uint64_t, const void* from, size_t size_bytes,
+            motley_take_piece take, void* context) {
   CheckOwn(queue, from, size_bytes);
   if (MockDriver::Get().fails != MOTLEY_DRIVER_OK) return MockDriver::Get().fails;
-  std::memcpy(to, from, size_bytes);
+  const size_t first = size_bytes / 16 * 8;
+  take(context, 0, from, first);
+  take(context, first, static_cast<const char*>(from) + first, size_bytes - first);
   return MOTLEY_DRIVER_OK;
 }
 
@@ -125,6 +131,7 @@ constexpr motley_driver kTable = {.version = MOTLEY_DRIVER_VERSION,
                                   .kernels = Kernels,
                                   .allocate = Allocate,
                                   .free = Free,
+                                  .mark = Mark,
                                   .copy_in = CopyIn,
                                   .copy_out = CopyOut,
                                   .finish = Finish};
@@ -143,7 +150,7 @@ void MockDriver::Reset() {
   memory_bytes = 1ull << 32;
   fails = MOTLEY_DRIVER_OK;
   hangs = false;
-  allocations = copied_in_bytes = 0;
+  allocations = copied_in_bytes = marks = 0;
 }
 
 const motley_driver& MockDriver::table() const { return kTable; }

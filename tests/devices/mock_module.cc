@@ -30,11 +30,12 @@ size_t Find(char* reason, size_t reason_size) {
   return mock.table().find(reason, reason_size);
 }
 
-int CopyIn(motley_driver_queue* queue, void* to, const void* from, size_t size_bytes) {
+int CopyIn(motley_driver_queue* queue, uint64_t after, void* to, const void* from,
+           size_t size_bytes) {
   MockDriver& mock = MockDriver::Get();
   if (Now("memory")) mock.fails = MOTLEY_DRIVER_NO_MEMORY;
   return Now("memory") ? MOTLEY_DRIVER_NO_MEMORY
-                       : mock.table().copy_in(queue, to, from, size_bytes);
+                       : mock.table().copy_in(queue, after, to, from, size_bytes);
 }
 
 // Kernels of which one is a little off.

@@ -5,16 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "devices/driver_modules.h"
+#include "devices/forwarding_device.h"
 #include "tests/devices/mock_driver.h"
-#include "tests/training/test_data.h"
+#include "tests/training/session_checks.h"
 
 namespace motley {
 namespace {
-
-struct Sum {
-  std::vector<float> gradient;
-  double loss = 0;
-};
 
 class ModelSessionTest : public testing::Test {
  protected:
@@ -24,23 +20,7 @@ class ModelSessionTest : public testing::Test {
     MOTLEY_ASSERT(opened.ok());
     device_ = *std::move(opened);
   }
-  std::vector<float> Parameters(const Model& model) {
-    std::vector<float> parameters(model.parameter_count());
-    for (float& value : parameters) value = static_cast<float>(0.4 * random_.Normal());
-    return parameters;
-  }
-  static Sum Run(ModelSession& session, const Model& model, std::span<const float> parameters,
-                 std::span<const Dataset> batches, std::optional<uint64_t> version = 1) {
-    Sum sum{std::vector<float>(model.parameter_count(), 0.5f), 1};
-    EXPECT_TRUE(session.Begin(parameters, version, sum.gradient).ok());
-    double weight = 1;
-    for (const Dataset& batch : batches) {
-      EXPECT_TRUE(session.Add(batch, weight).ok());
-      weight = -weight / 2;
-    }
-    EXPECT_TRUE(session.Finish(sum.loss).ok());
-    return sum;
-  }
+  std::vector<float> Parameters(const Model& model) { return RandomParameters(model, random_); }
 
   Random random_{3, Stream::kTest};
   TestRig rig_;
@@ -48,30 +28,7 @@ class ModelSessionTest : public testing::Test {
 };
 
 TEST_F(ModelSessionTest, AnyMemoryGivesTheSumOfTheHosts) {
-  for (const char* name :
-       {"softmax", "mlp:9,5", "mlp:9,norm,5", "cnn@4x3x1:3/5,norm", "factorization:3"}) {
-    const uint32_t classes = std::string_view(name).starts_with("fact") ? 2 : 4;
-    for (const bool sparse : {false, true}) {
-      const auto model = MakeModel({name, 12, classes});
-      const std::vector<float> parameters = Parameters(*model);
-      std::vector<Dataset> batches;  // More than the losses that stay on a device at once.
-      for (uint64_t i = 0; i < 70; ++i) {
-        batches.push_back(MakeSamples(12, classes, sparse, 1 + i * 3 % 11, i));
-      }
-      ModelSession here(*rig_.device, *model);
-      ModelSession there(*device_, *model);
-      const Sum want = Run(here, *model, parameters, batches);
-      const Sum got = Run(there, *model, parameters, batches);
-      EXPECT_NEAR(got.loss, want.loss, 1e-12 * std::abs(want.loss));
-      for (size_t i = 0; i < want.gradient.size(); ++i) {
-        ASSERT_NEAR(got.gradient[i], want.gradient[i], 1e-5) << name << " " << i;
-      }
-      std::vector<float> scores_here, scores_there;
-      ASSERT_TRUE(here.Forward(parameters, 1, batches[5], scores_here).ok());
-      ASSERT_TRUE(there.Forward(parameters, 1, batches[5], scores_there).ok());
-      EXPECT_EQ(scores_here, scores_there);
-    }
-  }
+  ExpectTheSumsOfTheHost(*rig_.device, *device_, random_);
 }
 
 TEST_F(ModelSessionTest, ParametersGoInOncePerVersionAndNothingIsAllocatedAnew) {
@@ -79,12 +36,12 @@ TEST_F(ModelSessionTest, ParametersGoInOncePerVersionAndNothingIsAllocatedAnew) 
   const std::vector<float> parameters = Parameters(*model);
   const std::vector<Dataset> batches = {MakeSamples(20, 4, false, 8, 1)};
   ModelSession session(*device_, *model);
-  Run(session, *model, parameters, batches, 1);
+  for (int i = 0; i < 2; ++i) RunSession(session, *model, parameters, batches, 1);
   MockDriver& mock = MockDriver::Get();
   const uint64_t allocations = mock.allocations;
   const auto copied = [&](std::optional<uint64_t> version) {
     const uint64_t before = mock.copied_in_bytes;
-    Run(session, *model, parameters, batches, version);
+    RunSession(session, *model, parameters, batches, version);
     return mock.copied_in_bytes - before;
   };
   const size_t size_bytes = parameters.size() * sizeof(float);
@@ -104,10 +61,81 @@ TEST_F(ModelSessionTest, NoModelAllocatesAnewForBatchesThatAreNoLarger) {
       const std::vector<Dataset> batches = {MakeSamples(16, 2, sparse, 40, 1),
                                             Select(MakeSamples(16, 2, sparse, 40, 1), Iota(0, 9))};
       ModelSession session(*device_, *model);
-      Run(session, *model, parameters, batches);
+      RunSession(session, *model, parameters, batches);
       const uint64_t allocations = MockDriver::Get().allocations;
-      Run(session, *model, parameters, batches);
+      RunSession(session, *model, parameters, batches);
       EXPECT_EQ(MockDriver::Get().allocations, allocations) << name;
+    }
+  }
+}
+
+// Writes down which copies wait for what.
+class CopyLog final : public ForwardingDevice<> {
+ public:
+  struct Copy {
+    Moment after;
+    size_t offset;
+    size_t size_bytes;
+    Moment marked;  // The last moment when it was called.
+  };
+
+  using ForwardingDevice::ForwardingDevice;
+  Moment Mark() override { return marked_ = inner_.Mark(); }
+  Status CopyInAfter(Moment after, const Buffer& to, size_t offset, BytesView from) override {
+    in.push_back({after, offset, from.size(), marked_});
+    return inner_.CopyInAfter(after, to, offset, from);
+  }
+  Status CopyOutAfter(Moment after, const Buffer& from, size_t offset, size_t size_bytes,
+                      const TakePiece& take) override {
+    out.push_back({after, offset, size_bytes, marked_});
+    return inner_.CopyOutAfter(after, from, offset, size_bytes, take);
+  }
+  void Submit(double units, Work work, Done done) override {
+    inner_.Submit(units, std::move(work), std::move(done));
+  }
+
+  std::vector<Copy> in, out;
+
+ private:
+  Moment marked_ = 0;
+};
+
+TEST_F(ModelSessionTest, CopiesWaitForNoMoreThanTheyMust) {
+  const auto model = MakeModel({"mlp:50,40", 60, 3});
+  const std::vector<float> parameters = Parameters(*model);
+  const std::vector<Dataset> batches(5, MakeSamples(60, 3, false, 8, 1));
+  CopyLog log(*device_);
+  ModelSession session(log, *model);
+  RunSession(session, *model, parameters, batches, 1);
+  log.in.clear();
+  log.out.clear();
+  RunSession(session, *model, parameters, batches, 2);
+  const size_t layers[] = {61 * 50 * 4, 51 * 40 * 4, 41 * 3 * 4};
+  const size_t samples = 8 * 60 * 4;
+  size_t placed = 0, batch = 0;
+  Moment before = 0;
+  for (const CopyLog::Copy& copy : log.in) {
+    if (placed < 3 && copy.size_bytes == layers[placed]) ++placed;
+    if (copy.size_bytes != samples) continue;
+    // What the batch before last used is free when that one is done.
+    EXPECT_NE(copy.after, kNow);
+    if (batch >= 1) {
+      EXPECT_LT(copy.after, copy.marked) << "batch " << batch;
+    }
+    if (batch >= 2) {
+      EXPECT_GT(copy.after, before) << "batch " << batch;
+    }
+    before = copy.after;
+    ++batch;
+  }
+  EXPECT_EQ(placed, 3U) << "each layer's parameters by themselves";
+  EXPECT_EQ(batch, batches.size());
+  ASSERT_GE(log.out.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(log.out[i].size_bytes, layers[2 - i]);
+    EXPECT_LT(log.out[i].after, log.out[i].marked);
+    if (i > 0) {
+      EXPECT_GT(log.out[i].after, log.out[i - 1].after);
     }
   }
 }
@@ -117,11 +145,11 @@ TEST_F(ModelSessionTest, ASumThatWasDroppedLeavesNoTrace) {
   const std::vector<float> parameters = Parameters(*model);
   const std::vector<Dataset> batches = {MakeSamples(6, 3, false, 20, 1)};
   ModelSession session(*device_, *model);
-  const Sum want = Run(session, *model, parameters, batches);
+  const SessionSum want = RunSession(session, *model, parameters, batches);
   std::vector<float> dropped(model->parameter_count());
   ASSERT_TRUE(session.Begin(parameters, 1, dropped).ok());
   ASSERT_TRUE(session.Add(MakeSamples(6, 3, false, 50, 2), 3).ok());
-  const Sum got = Run(session, *model, parameters, batches);
+  const SessionSum got = RunSession(session, *model, parameters, batches);
   EXPECT_EQ(got.gradient, want.gradient);
   EXPECT_EQ(got.loss, want.loss);
   for (const float value : dropped) EXPECT_EQ(value, 0);

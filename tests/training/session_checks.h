@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sums of a ModelSession must be, on any device.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string_view>
+
+#include "tests/training/test_data.h"
+#include "training/model_session.h"
+
+namespace motley {
+
+struct SessionSum {
+  std::vector<float> gradient;
+  double loss = 0;
+};
+
+inline std::vector<float> RandomParameters(const Model& model, Random& random) {
+  std::vector<float> parameters(model.parameter_count());
+  for (float& value : parameters) value = static_cast<float>(0.4 * random.Normal());
+  return parameters;
+}
+
+// Batches with the weights 1, -1/2, 1/4, ... added to what is not 0 at first.
+inline SessionSum RunSession(ModelSession& session, const Model& model,
+                             std::span<const float> parameters, std::span<const Dataset> batches,
+                             std::optional<uint64_t> version = 1) {
+  SessionSum sum{std::vector<float>(model.parameter_count(), 0.5f), 1};
+  EXPECT_TRUE(session.Begin(parameters, version, sum.gradient).ok());
+  double weight = 1;
+  for (const Dataset& batch : batches) {
+    EXPECT_TRUE(session.Add(batch, weight).ok());
+    weight = -weight / 2;
+  }
+  EXPECT_TRUE(session.Finish(sum.loss).ok());
+  return sum;
+}
+
+// Of every kind of model and data, with batches of unlike sizes, new parameters, and both few
+// batches and more than losses stay on a device.
+inline void ExpectTheSumsOfTheHost(Device& host, Device& device, Random& random) {
+  for (const char* name :
+       {"softmax", "mlp:9,5", "mlp:9,norm,5", "cnn@4x3x1:3/5,norm", "factorization:3"}) {
+    const uint32_t classes = std::string_view(name).starts_with("fact") ? 2 : 4;
+    for (const bool sparse : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name << (sparse ? ", sparse" : ", dense"));
+      const auto model = MakeModel({name, 12, classes});
+      ModelSession here(host, *model);
+      ModelSession there(device, *model);
+      for (uint64_t version = 1; version <= 2; ++version) {
+        const std::vector<float> parameters = RandomParameters(*model, random);
+        std::vector<Dataset> batches;
+        for (uint64_t i = 0; i < (version == 1 ? 70 : 3); ++i) {
+          batches.push_back(MakeSamples(12, classes, sparse, 1 + i * 3 % 11, i + version));
+        }
+        const SessionSum want = RunSession(here, *model, parameters, batches, version);
+        const SessionSum got = RunSession(there, *model, parameters, batches, version);
+        EXPECT_NEAR(got.loss, want.loss, 1e-6 * (1 + std::abs(want.loss)));
+        for (size_t i = 0; i < want.gradient.size(); ++i) {
+          ASSERT_NEAR(got.gradient[i], want.gradient[i], 1e-5) << i;
+        }
+        std::vector<float> scores_here, scores_there;
+        ASSERT_TRUE(here.Forward(parameters, version, batches[2], scores_here).ok());
+        ASSERT_TRUE(there.Forward(parameters, version, batches[2], scores_there).ok());
+        ASSERT_EQ(scores_here.size(), scores_there.size());
+        for (size_t i = 0; i < scores_here.size(); ++i) {
+          EXPECT_NEAR(scores_there[i], scores_here[i], 1e-5) << i;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace motley
