@@ -9,6 +9,7 @@
 #include "benchmarks/erasure_bench.h"
 #include "benchmarks/kernels_bench.h"
 #include "benchmarks/opencl_bench.h"
+#include "benchmarks/overlap_bench.h"
 #include "benchmarks/planner_bench.h"
 #include "benchmarks/sim_bench.h"
 #include "benchmarks/transport_bench.h"
@@ -27,6 +28,7 @@ const std::vector<Bench>& Benches() {
 #ifdef MOTLEY_HAS_OPENCL
       {"kernels.opencl", "matrix product of each OpenCL device", BenchOpenCl},
 #endif
+      {"devices.overlap", "gradients, copies beside kernels", BenchOverlap},
       {"planner.growth", "plans of clusters of more and more workers", BenchPlanner},
       {"transport.tcp", "messages over loopback TCP", BenchTcp},
       {"transport.nearby", "messages by shared memory", BenchNearby},

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Benchmarks of copies that run beside kernels, for the list in bench.cc.
+#pragma once
+
+#include <vector>
+
+#include "benchmarks/bench.h"
+
+namespace motley {
+
+// Nothing where no device with memory of its own can be used.
+Result<std::vector<BenchLine>> BenchOverlap(const BenchOptions& options);
+
+}  // namespace motley
