@@ -24,8 +24,10 @@ constexpr uint64_t kLeast = 2, kLeastSteps = 24;
 // What trials may lose altogether, in steps: at first, and of those that were done since.
 constexpr double kMayLose = 8, kMayLosePart = 0.02;
 constexpr double kMovingPart = 0.05;  // Of the time that is left, for data that a trial needs.
-constexpr size_t kFewest = 2;         // Steps that a first comparison needs.
-constexpr double kMuchSent = 0.05;    // Of the data, within a step: it shows in its time.
+// Steps' worth of data: of those that need more, one is tried at a time, the most promising one.
+constexpr double kMuchMoving = 10;
+constexpr size_t kFewest = 2;       // Steps that a first comparison needs.
+constexpr double kMuchSent = 0.05;  // Of the data, within a step: it shows in its time.
 
 // In which part of the steps somebody is slow.
 double OftenSlow(const PlannedCluster& cluster) {
@@ -40,7 +42,8 @@ void AutoScheduler::Measure(Time now) {
   const bool first = !applied_;
   step_seconds_ = first ? 0 : ToSeconds(now - *applied_);
   applied_ = now;
-  disturbed_ = first || round_ || observed_.sent() > kMuchSent;
+  const bool data = policy_->DataInTheWay() || policy_->WaitsForCopies();
+  disturbed_ = first || round_ || data || observed_.sent() > kMuchSent;
   if (round_) recent_ = StepTimes(kRecent);
   if (!disturbed_) recent_.Add(step_seconds_);
 }
@@ -95,11 +98,14 @@ std::vector<Candidate> AutoScheduler::ToTry(const PlanRound& round, const Rankin
   const double left = best.cost.expected * static_cast<double>(StepsLeft());
   std::vector<Candidate> all = {current_};
   double moving = 0;  // For all of them.
+  bool moves_much = false;
   const auto add = [&](const Candidate& candidate, bool pays = false) {
     if (!Serves(candidate, ranking) || all.size() == kMostContenders) return;
     if (std::find(all.begin(), all.end(), candidate) != all.end() || !MayTry(candidate)) return;
     const double more = SwitchSeconds(current_, candidate, cluster);
     if (!pays && moving + more > kMovingPart * left) return;
+    const bool much = more > kMuchMoving * best.cost.expected;
+    if (much && std::exchange(moves_much, true)) return;
     moving += more;
     all.push_back(candidate);
   };
@@ -128,7 +134,9 @@ Contender AutoScheduler::Contending(const Candidate& candidate, const PlanRound&
   Contender one;
   one.candidate = candidate;
   one.often = OftenSlow(round.request().cluster);
+  one.moving = SwitchSeconds(current_, candidate, round.request().cluster);
   if (planned != nullptr && planned->cost.undisturbed > 0) {
+    one.foreseen = planned->cost.expected;
     one.insured = std::max(0.0, planned->cost.expected / planned->cost.undisturbed - 1);
   }
   return one;

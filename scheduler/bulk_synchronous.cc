@@ -90,6 +90,10 @@ void BulkSynchronous::OnEvent(const Event& event, Time now, std::vector<Command>
         }
       },
       event);
+  // After the policy: what it just learned may have waited for them.
+  if (const auto* row = std::get_if<RowArrived>(&event)) data_.Answered(row->worker, row->step);
+  if (const auto* late = std::get_if<RowLate>(&event)) data_.Answered(late->worker, late->step);
+  if (const auto* sum = std::get_if<LeaseVector>(&event)) data_.Answered(sum->worker, sum->step);
   out_ = nullptr;
 }
 
@@ -98,6 +102,8 @@ void BulkSynchronous::GoOnFrom(BulkSynchronous& before) {
   members_ = std::move(before.members_);
   habits_ = std::move(before.habits_);
   link_ = std::move(before.link_);
+  data_ = std::move(before.data_);
+  deadlines_.GoOnFrom(before.deadlines_);
   phase_ = before.phase_;
   now_ = before.now_;
   step_ = before.step_;
@@ -132,8 +138,7 @@ void BulkSynchronous::On(const WorkerJoined& event) {
   if (event.worker < not_coming_.size()) not_coming_[event.worker] = false;
   if (joined == Membership::Joined::kAgain) {
     Say(fmt::format("worker {} started again; what it was doing is lost", event.worker));
-    VoidWork(event.worker);
-    plan_void_ = true;
+    Void(event.worker);
     if (phase_ == Phase::kRunning) ReplaceAbsent();
   }
 }
@@ -143,6 +148,7 @@ void BulkSynchronous::On(const WorkerFree& event) {
   Worker& worker = members_[event.worker];
   const bool first = !worker.ready;
   Ended(event);
+  if (event.samples > 0 && worker.queued == 1) data_.Began(event.worker, worker.assigned_in);
   members_.Free(event, now_);
   if (phase_ == Phase::kStarting) return TryStart();
   wait_.Restart(now_);
@@ -150,6 +156,13 @@ void BulkSynchronous::On(const WorkerFree& event) {
   TakeBack(event.worker);
   plan_void_ = plan_void_ || first;
   if (phase_ == Phase::kRunning && worker.free) GiveWork(event.worker);
+}
+
+// It is gone, with what it held.
+void BulkSynchronous::Void(WorkerId worker) {
+  data_.Gone(worker);
+  VoidWork(worker);
+  plan_void_ = true;
 }
 
 // One that was left out for its silence speaks.
@@ -171,8 +184,7 @@ void BulkSynchronous::On(const WorkerProgress& event) {
 void BulkSynchronous::On(const WorkerLost& event) {
   if (!members_.Live(event.worker)) return;
   members_.Lose(event.worker);
-  VoidWork(event.worker);
-  plan_void_ = true;
+  Void(event.worker);
   Say(fmt::format("worker {} lost: {}; {}", event.worker, event.why.ToString(), LiveWords()));
   if (phase_ == Phase::kStarting) return TryStart();
   if (phase_ != Phase::kRunning) return;
@@ -229,6 +241,7 @@ void BulkSynchronous::NextStep() {
 void BulkSynchronous::Open() {
   phase_ = Phase::kRunning;
   wait_.Restart(now_);
+  data_in_the_way_ = data_.InTheWay(step_);
   for (WorkerId id = 0; id < members_.size(); ++id) members_[id].heard = false;
   OpenStepNow();
 }
@@ -285,6 +298,15 @@ void BulkSynchronous::Commit(bool approximately) {
 }
 
 void BulkSynchronous::Cancel(WorkerId worker) { Do(CancelWork{worker, step_}); }
+
+void BulkSynchronous::SendData(WorkerId worker, std::vector<PartitionId> partitions,
+                               DataWatch::Why why) {
+  for (const PartitionId p : partitions) members_[worker].holds[p] = true;
+  members_[worker].stats.placed_partitions += partitions.size();
+  data_.Sent(worker, static_cast<uint32_t>(partitions.size()), step_, why);
+  data_in_the_way_ = data_in_the_way_ || why != DataWatch::Why::kFew;
+  Do(PlacePartitions{worker, std::move(partitions)});
+}
 
 void BulkSynchronous::Restart() {
   ++totals_.steps_restarted;
@@ -347,8 +369,7 @@ void BulkSynchronous::AfterRejection(const RowRejected& event) {
                                       members_[id].refused, event.why.ToString()));
     Do(DropWorker{id, why});
     members_.Lose(id);
-    VoidWork(id);
-    plan_void_ = true;
+    Void(id);
     Say(fmt::format("worker {} sent away: {}; {}", id, why.ToString(), LiveWords()));
   } else {
     Say(fmt::format("step {}: the answer of worker {} was refused: {}", step_, id,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/data_watch.h"
 #include "scheduler/deadline.h"
 #include "scheduler/lease_watch.h"
 #include "scheduler/long_wait.h"
@@ -35,6 +36,14 @@ class BulkSynchronous : public Scheduler {
   const std::vector<LeaseHabits>& habits() const { return habits_; }  // By worker; may be shorter.
   const VectorWatch& link() const { return link_; }
   StepId step() const { return step_; }  // Open, or to be opened next.
+  // In the open step: what messages of all take shows what data take.
+  bool DataInTheWay() const { return data_in_the_way_; }
+  // The same of one worker's.
+  bool WaitsForData(WorkerId worker) const {
+    return data_in_the_way_ || data_.OnTheirWay(worker) > 0;
+  }
+  // Copies that are wanted are not all there: it does not show yet what they are worth.
+  virtual bool WaitsForCopies() const { return false; }
 
  protected:
   enum class Phase {
@@ -76,6 +85,7 @@ class BulkSynchronous : public Scheduler {
   bool OnlyRejectedAreLeft() const;
   void Commit(bool approximately = false);
   void Cancel(WorkerId worker);
+  void SendData(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
   void End(Status status);
   void Say(std::string text);
   template <typename T>
@@ -87,6 +97,8 @@ class BulkSynchronous : public Scheduler {
   Membership members_;
   std::vector<LeaseHabits> habits_;  // By worker, as far as leases showed them.
   VectorWatch link_;
+  DataWatch data_;
+  DeadlineModel deadlines_;  // From an assignment, or a report, to the next word of a worker.
   Phase phase_ = Phase::kStarting;
   Time now_{};
   StepId step_ = 0;        // Open, or to be opened next.
@@ -94,6 +106,8 @@ class BulkSynchronous : public Scheduler {
   SchedulerStats totals_;  // Without the workers.
 
  private:
+  void Void(WorkerId worker);
+
   void On(const WorkerJoined& event);
   void On(const WorkerFree& event);
   void On(const WorkerProgress& event);
@@ -128,6 +142,7 @@ class BulkSynchronous : public Scheduler {
   RobustWindow step_seconds_;     // Of the last steps.
   Time step_since_{};             // The open step's beginning, the first one.
   Time long_step_due_ = kNever;
+  bool data_in_the_way_ = false;
   std::vector<WorkerId> rejected_;       // Senders of refused answers in this step, each time.
   std::vector<Command>* out_ = nullptr;  // Of the event being handled.
 };

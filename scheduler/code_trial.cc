@@ -10,18 +10,29 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kSettling = 1;      // Steps of a turn that show what was before.
-constexpr uint32_t kMostSettling = 8;  // As long as data is sent; then they count all the same.
-constexpr uint32_t kFirstTurn = 4;     // Steps that count; twice as many in each later turn.
-constexpr double kFarLonger = 2;       // Than a turn of the best takes: it is stopped.
-constexpr double kSeenOften = 3;       // Times: then nothing is left to the model.
-constexpr size_t kFewest = 2;          // Steps of each that two are told apart by.
-constexpr double kSure = 2.5;          // Standard errors between two that are told apart.
-constexpr double kAsMuch = 0.03;       // Of a step: not worth to be told apart.
+constexpr uint32_t kSettling = 1;  // Steps of a turn that show what was before.
+// While data are sent, so many do not count, and more only as long as no more is lost than so many
+// steps and so many times what was foreseen.
+constexpr double kMostSettling = 8, kFarMoreMoving = 2;
+constexpr uint32_t kFirstTurn = 4;  // Steps that count; twice as many in each later turn.
+constexpr double kFarLonger = 2;    // Than a turn of the best takes: it is stopped.
+constexpr double kSeenOften = 3;    // Times: then nothing is left to the model.
+constexpr size_t kFewest = 2;       // Steps of each that two are told apart by.
+constexpr double kSure = 2.5;       // Standard errors between two that are told apart.
+// The same, where the better one was foreseen to be, by so much: that needs less proof.
+constexpr double kSureAsForeseen = 1, kForeseen = 0.9;
+constexpr double kAsMuch = 0.03;  // Of a step: not worth to be told apart.
+
+double Error(const Contender& a, const Contender& b) {
+  return std::hypot(a.times.Error(), b.times.Error());
+}
 
 // By which they may differ by chance.
-double Noise(const Contender& a, const Contender& b) {
-  return kSure * std::hypot(a.times.Error(), b.times.Error());
+double Noise(const Contender& a, const Contender& b) { return kSure * Error(a, b); }
+
+double NoiseAbove(const Contender& best, const Contender& other) {
+  const bool as_foreseen = best.foreseen > 0 && best.foreseen < kForeseen * other.foreseen;
+  return as_foreseen ? kSureAsForeseen * Error(best, other) : Noise(best, other);
 }
 
 }  // namespace
@@ -51,8 +62,9 @@ void CodeTrial::Step(double seconds, bool counts) {
   if (over_) return;
   steps_left_ -= std::min<uint64_t>(1, steps_left_);
   // What sending data takes was weighed before, and comes once.
-  if (!counts && settling_ < kMostSettling) {
-    ++settling_;
+  if (!counts && MayWait()) {
+    waited_ += 1;
+    waited_seconds_ += seconds;
     return;
   }
   turn_seconds_ += seconds;
@@ -67,6 +79,14 @@ void CodeTrial::Step(double seconds, bool counts) {
     ++counted_;
   }
   if (counted_ >= kFirstTurn << turn_ || turn_seconds_ > most_seconds_) EndTurn();
+}
+
+bool CodeTrial::MayWait() const {
+  if (waited_ < kMostSettling) return true;
+  const double usual = contenders_[Best()].times.Mean();
+  if (usual == 0 || steps_left_ == 0) return false;
+  const double lost = waited_seconds_ - waited_ * usual;
+  return lost < kMostSettling * usual + kFarMoreMoving * contenders_[now_].moving;
 }
 
 void CodeTrial::Refuse() {
@@ -85,7 +105,7 @@ void CodeTrial::Judge() {
   const Contender& best = contenders_[Best()];
   for (Contender& other : contenders_) {
     if (std::min(other.times.count(), best.times.count()) < kFewest) continue;
-    if (other.Score() > best.Score() * (1 + kAsMuch) + Noise(other, best)) other.out = true;
+    if (other.Score() > best.Score() * (1 + kAsMuch) + NoiseAbove(best, other)) other.out = true;
   }
 }
 
@@ -110,7 +130,7 @@ bool CodeTrial::HasNoTurn(size_t contender) const {
 
 void CodeTrial::Begin() {
   settling_ = counted_ = 0;
-  turn_seconds_ = 0;
+  waited_ = waited_seconds_ = turn_seconds_ = 0;
   most_seconds_ = kNoLimit;
   const size_t best = Best();
   if (best == now_ || contenders_[best].times.count() == 0) return;
@@ -150,7 +170,7 @@ const Contender& CodeTrial::winner() const {
   size_t winner = Best();
   const Contender& home = contenders_.front();
   const double gain = home.Score() - contenders_[winner].Score();
-  const bool by_chance = gain < Noise(home, contenders_[winner]) / kSure;
+  const bool by_chance = gain < Error(home, contenders_[winner]);
   if (!home.out && home.times.count() > 0 && by_chance) winner = 0;
   const double enough = (1 + kAsMuch) * contenders_[winner].Score();
   for (size_t i = contenders_.size(); i-- > 0;) {

@@ -25,6 +25,8 @@ struct Contender {
   double often = 0;
   StepTimes times{256};
   bool out = false;
+  double foreseen = 0;  // Seconds a step; 0: nothing is.
+  double moving = 0;    // Seconds that sending the data that it lacks takes, as foreseen.
 
   double Score() const;  // Seconds a step, with what is too rare to have been measured.
 };
@@ -40,7 +42,8 @@ class CodeTrial {
 
   // The one to run next; when over, the winner.
   const Candidate& running() const;
-  // A step of it took so long. `counts`: nothing but the code had a part in that.
+  // A step of it took so long. `counts`: nothing but the code had a part in that. Steps that do not
+  // count are waited out, while they take little longer than was foreseen.
   void Step(double seconds, bool counts);
   void Refuse();  // It cannot serve.
   bool over() const { return over_; }
@@ -52,6 +55,7 @@ class CodeTrial {
  private:
   static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
+  bool MayWait() const;
   void EndTurn();
   void Judge();
   void Next();
@@ -72,6 +76,8 @@ class CodeTrial {
   uint32_t counted_ = 0;            // and that did,
   double turn_seconds_ = 0;         // both together,
   double most_seconds_ = kNoLimit;  // and what they may take.
+  double waited_ = 0;               // Its steps in this turn while data were sent,
+  double waited_seconds_ = 0;       // and what they took.
   bool over_ = false;
 };
 

@@ -104,7 +104,6 @@ class CodedScheduler final : public BulkSynchronous {
   uint32_t MissingPartitions(WorkerId worker, RowId row, const Plan& plan) const;
 
   RowsToReplace rows_to_replace_;
-  DeadlineModel deadlines_;
   OpenStepState open_;
   EarlyEnd early_;
 
@@ -116,7 +115,6 @@ class CodedScheduler final : public BulkSynchronous {
   std::vector<Placed> placed_;
   uint64_t plan_number_ = 0;
   std::vector<Duration> answered_;  // By worker: since the assignment of what it ends next; or 0.
-  bool sent_data_ = false;          // In the open step, to somebody: answers of all wait for that.
   bool went_on_ = false;            // From another policy: workers hold what suited that one.
   Plan plan_;
   SteadySpeeds steady_;

@@ -21,7 +21,6 @@ bool CodedScheduler::Open(StepId step, RowId row) const {
 
 void CodedScheduler::OpenStepNow() {
   verdict_due_ = replace_due_ = kNever;
-  sent_data_ = false;
   answers_.reset();
   if (plan_.code->kept_parts > 0) kept_.Open(plan_.code);
   open_.Open(step_, *plan_.code);
@@ -111,18 +110,12 @@ void CodedScheduler::Place(WorkerId id, RowId row, Assignment& assignment) {
     if (placed.plan == plan_number_ && placed.row == row) return;
     placed = {plan_number_, row};
   }
-  Worker& worker = members_[id];
-  PlacePartitions place{id, {}};
+  std::vector<PartitionId> missing;
   for (const CodeEntry& entry : Work().code->rows[row]) {
-    if (worker.holds[entry.partition]) continue;
-    worker.holds[entry.partition] = true;
-    place.partitions.push_back(entry.partition);
+    if (!members_[id].holds[entry.partition]) missing.push_back(entry.partition);
   }
-  assignment.placed = static_cast<uint32_t>(place.partitions.size());
-  worker.stats.placed_partitions += assignment.placed;
-  if (place.partitions.empty()) return;
-  sent_data_ = true;
-  Do(std::move(place));
+  assignment.placed = static_cast<uint32_t>(missing.size());
+  if (!missing.empty()) SendData(id, std::move(missing), DataWatch::Why::kNeeded);
 }
 
 void CodedScheduler::Assign(WorkerId id, RowId row, bool as_planned) {
@@ -302,18 +295,19 @@ void CodedScheduler::On(const RowArrived& event) {
   if (open_.Arrived(event.row)) return;
   ++members_[event.worker].stats.steps_in_time;
   open_.MarkArrived(event.row);
+  const bool waits = WaitsForData(event.worker);
   // Against a wrong guess, the answer says nothing about answers to come; transfers it does show.
   const auto done = open_.Take(event.worker, event.row);
   if (done && answers_) {
     AnswerCame(*done);
-  } else if (done && (done->placed > 0 || !(done->guessed || sent_data_))) {
+  } else if (done && (done->placed > 0 || !(done->guessed || waits))) {
     deadlines_.AddArrival(now_ - done->assigned, done->expected_seconds, done->placed);
   }
   answered_.resize(members_.size());
   // Of a list, the first row alone began when it was assigned.
   const bool alone = members_[event.worker].queued == 1 || Work().SeveralRows();
   const bool first = done && done->samples == done->own_samples;
-  const bool says = alone && first && !sent_data_;
+  const bool says = alone && first && !waits;
   answered_[event.worker] = says ? now_ - done->assigned : Duration::zero();
   // Whoever else was given the row may stop and be of use elsewhere.
   for (const Assignment& other : open_.TakeOthers(event.row)) Drop(other);
@@ -378,8 +372,8 @@ void CodedScheduler::CountLate(const Assignment& assignment, bool bound_speed) {
   const double elapsed = ToSeconds(now_ - assignment.assigned);
   // It has not finished, so it is no faster than this; its next measurement says more. Answers of
   // what is kept say nothing of computing.
-  if (!bound_speed || answers_ || !assignment.overdue || assignment.placed > 0 || elapsed <= 0)
-    return;
+  const bool data = assignment.placed > 0 || WaitsForData(assignment.worker);
+  if (!bound_speed || answers_ || !assignment.overdue || data || elapsed <= 0) return;
   worker.speed_bound = assignment.samples / elapsed;
 }
 

@@ -50,7 +50,7 @@ double RobustWindow::Limit(double k) const {
   return limit_;
 }
 
-DeadlineModel::DeadlineModel() : ratios_(kWindow), transfers_(kWindow) {}
+DeadlineModel::DeadlineModel() : ratios_(kWindow), transfers_(kWindow), begun_(kWindow) {}
 
 void DeadlineModel::AddArrival(Duration elapsed, double expected_seconds, uint32_t placed) {
   if (expected_seconds <= 0) return;
@@ -62,6 +62,11 @@ void DeadlineModel::AddArrival(Duration elapsed, double expected_seconds, uint32
   }
 }
 
+void DeadlineModel::AddBegun(Duration elapsed, double expected_seconds, uint32_t placed) {
+  if (expected_seconds <= 0 || placed == 0) return;
+  begun_.Add(std::max(0.0, ToSeconds(elapsed) - expected_seconds) / placed);
+}
+
 Duration DeadlineModel::Limit(double expected_seconds, uint32_t placed) const {
   double seconds = 0;
   if (ratios_.count() < kEnough || expected_seconds <= 0) {
@@ -70,12 +75,13 @@ Duration DeadlineModel::Limit(double expected_seconds, uint32_t placed) const {
     seconds = std::max(ratios_.Limit(kDeviations) * expected_seconds,
                        kFloorFactor * expected_seconds + kFloorSeconds);
   }
-  if (placed > 0 && transfers_.count() == 0) {
+  const RobustWindow& transfers = Transfers();
+  if (placed > 0 && transfers.count() == 0) {
     seconds += kColdTransferSeconds;
-  } else if (placed > 0 && transfers_.count() < kEnough) {
-    seconds += kFloorSeconds + kColdFactor * placed * transfers_.Most();
+  } else if (placed > 0 && transfers.count() < kEnough) {
+    seconds += kFloorSeconds + kColdFactor * placed * transfers.Most();
   } else if (placed > 0) {
-    seconds += kFloorFactor * placed * transfers_.Limit(kDeviations);
+    seconds += kFloorFactor * placed * transfers.Limit(kDeviations);
   }
   return FromSeconds(std::min(seconds, kMaxSeconds));
 }

@@ -48,15 +48,27 @@ class DeadlineModel {
   // generous while little is known: of transfers, several times the slowest one that was seen.
   Duration Limit(double expected_seconds, uint32_t placed) const;
 
-  bool KnowsTransfers() const { return transfers_.count() > 0; }
+  // What `before` knows of transfers, which are the links' and not a policy's.
+  void GoOnFrom(const DeadlineModel& before) {
+    transfers_ = before.transfers_;
+    begun_ = before.begun_;
+  }
+  // The first word of one that was sent so many, of which not all may have come: counts as long as
+  // no arrival of all is known.
+  void AddBegun(Duration elapsed, double expected_seconds, uint32_t placed);
+
+  bool KnowsTransfers() const { return Transfers().count() > 0; }
   // What sending so many partitions to a worker usually takes; 0 while nothing is known.
   double TransferSeconds(size_t partitions) const {
-    return static_cast<double>(partitions) * transfers_.Limit(0);
+    return static_cast<double>(partitions) * Transfers().Limit(0);
   }
 
  private:
+  const RobustWindow& Transfers() const { return transfers_.count() > 0 ? transfers_ : begun_; }
+
   RobustWindow ratios_;     // Elapsed / expected, of answers that needed no transfer.
-  RobustWindow transfers_;  // Extra seconds per partition that had to be sent.
+  RobustWindow transfers_;  // Extra seconds per partition that had to be sent,
+  RobustWindow begun_;      // and until something was done of the first of them.
 };
 
 }  // namespace motley

@@ -29,13 +29,18 @@ bool LeaseScheduler::TakesPart(WorkerId worker) const {
 Duration LeaseScheduler::AnswerLimit(WorkerId worker) const {
   const LeaseHabits& habits = habits_[worker];
   const double round_trip = habits.round_trips > 0 ? 2 * habits.latency : 0;
-  return answers_.Limit(round_trip, watches_[worker].placed) *
+  return answers_.Limit(round_trip, OnTheirWay(worker)) *
          (1 << std::min(habits.fenced, kMostBackoff));
+}
+
+// Whatever it is asked comes behind them.
+uint32_t LeaseScheduler::OnTheirWay(WorkerId worker) const {
+  return std::max(watches_[worker].placed, data_.OnTheirWay(worker));
 }
 
 // What sending what it owes to another takes, where nobody else has that.
 Duration LeaseScheduler::SendingOwed(WorkerId worker) const {
-  if (plan_.copies > 1) return {};
+  if (plan_.copies > 1 && !copies_wanted_) return {};
   return FromSeconds(deadlines_.TransferSeconds(open_->Owes(worker)));
 }
 
@@ -45,8 +50,8 @@ Duration LeaseScheduler::SendingForAnother(WorkerId worker) const {
 }
 
 // Its data may be on their way as long as others' were, or until somebody's have come.
-bool LeaseScheduler::WaitsForData(WorkerId id) {
-  if (watches_[id].placed == 0) return false;
+bool LeaseScheduler::MayWaitForData(WorkerId id) {
+  if (OnTheirWay(id) == 0) return false;
   Worker& worker = members_[id];
   const Duration before = worker.patience;
   SetPatience(id);
@@ -62,7 +67,7 @@ Time LeaseScheduler::Due(WorkerId id) const {
   if (!watch.asks.empty()) {
     const Time since = std::max(worker.waiting_since, watch.asks.front().at);
     const Time due = since + AnswerLimit(id) + SendingOwed(id);
-    return watch.placed > 0 ? std::max(due, worker.waiting_since + worker.patience) : due;
+    return OnTheirWay(id) > 0 ? std::max(due, worker.waiting_since + worker.patience) : due;
   }
   return open_->Owes(id) > 0 ? worker.waiting_since + worker.patience : kNever;
 }
@@ -161,7 +166,7 @@ void LeaseScheduler::TickInStep() {
 
 void LeaseScheduler::JudgeSilence() {
   for (WorkerId id = 0; id < watches_.size(); ++id) {
-    if (now_ >= Due(id) && !WaitsForData(id)) WhenSilent(id);
+    if (now_ >= Due(id) && !MayWaitForData(id)) WhenSilent(id);
   }
   silence_due_ = kNever;
   for (WorkerId id = 0; id < watches_.size(); ++id) {
@@ -261,7 +266,7 @@ void LeaseScheduler::PlaceStranded() {
   for (WorkerId w = 0; w < taken.size(); ++w) {
     if (taken[w].empty()) continue;
     watches_[w].placed += static_cast<uint32_t>(taken[w].size());
-    Place(w, std::move(taken[w]));
+    Place(w, std::move(taken[w]), DataWatch::Why::kNeeded);
   }
   if (any) Tell(StepTick{});
 }

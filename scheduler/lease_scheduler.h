@@ -37,6 +37,7 @@ class LeaseScheduler final : public BulkSynchronous {
 
   // Between steps.
   void WentOn() override;
+  bool WaitsForCopies() const override { return copies_wanted_; }
   Duration SendingForAnother(WorkerId worker) const override;
   bool PlanAnew() override;
   bool MayCallForAnother(const ShareRequest& request) const;
@@ -51,6 +52,7 @@ class LeaseScheduler final : public BulkSynchronous {
   StepWorker Predict(WorkerId worker, double speed);
   void PlaceWithoutCopies();
   void SendCopies();
+  double CopiesPerStep() const;
   void CancelAll() override;
   void CloseStep();
   void Measure(WorkerId worker);
@@ -65,7 +67,9 @@ class LeaseScheduler final : public BulkSynchronous {
   void Carry(RevokeList& command);
   void Carry(SendVector& command);
   void Carry(StepEnough& command);
-  void Place(WorkerId worker, std::vector<PartitionId> partitions);
+  void Place(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
+  bool WaitedForData(WorkerId worker) const;
+  uint32_t OnTheirWay(WorkerId worker) const;
   void SetPatience(WorkerId worker);
 
   // Who is silent, comes back or is gone (lease_absence.cc).
@@ -83,7 +87,7 @@ class LeaseScheduler final : public BulkSynchronous {
   WorkerId LongestStuck() const;
   Duration AnswerLimit(WorkerId worker) const;
   Duration SendingOwed(WorkerId worker) const;
-  bool WaitsForData(WorkerId worker);
+  bool MayWaitForData(WorkerId worker);
   bool OthersAreAwake(WorkerId worker) const;
   bool MayComeBack(WorkerId worker) const;
   void JudgeAnew();
@@ -93,8 +97,7 @@ class LeaseScheduler final : public BulkSynchronous {
   void PlaceStranded();
   WorkerId TakerOf(PartitionId stranded, const std::vector<size_t>& more) const;
 
-  DeadlineModel deadlines_;  // From one report of a worker to the next.
-  DeadlineModel answers_;    // From a RevokeLease to its answer.
+  DeadlineModel answers_;  // From a RevokeLease to its answer.
   std::vector<LeaseWatch> watches_;
 
   LeasePlan plan_;
@@ -109,7 +112,6 @@ class LeaseScheduler final : public BulkSynchronous {
   Time last_word_{};          // Of anybody, in it.
   std::vector<bool> leased_;  // Partitions that were, in it.
   bool some_helpless_ = false;
-  bool sent_data_ = false;     // In it, to somebody: what messages of all took says nothing.
   Time silence_due_ = kNever;  // Not after anybody's Due.
   Time answers_due_{};         // By when everybody should have said something.
 };

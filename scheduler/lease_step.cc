@@ -10,8 +10,10 @@
 namespace motley {
 namespace {
 
-// Copies that no lease waits for, of each worker and step: they are in the way of what is urgent.
-constexpr size_t kCopiesPerStep = 4;
+// Copies that no lease waits for pass the links in the time of so many steps, in each step,
+constexpr double kCopiesSteps = 2;
+// and are so many of each worker while nothing is known of what they take.
+constexpr double kCopiesPerStep = 4;
 // Without progress for this many times what one report takes, a speed is proven wrong.
 constexpr double kSlow = 1.25;
 constexpr double kFaster = 1.3;  // So many times faster than was thought is no noise.
@@ -28,12 +30,13 @@ void LeaseScheduler::OpenStepNow() {
   watches_.assign(members_.size(), LeaseWatch{});
   opened_ = told_ = last_word_ = now_;
   leased_.assign(options_.partitions, false);
-  some_helpless_ = sent_data_ = false;
+  some_helpless_ = false;
   silence_due_ = kNever;
   answers_due_ = now_;
   Do(OpenLeases{step_});
   for (const WorkerId id : members_.Candidates()) {
     watches_[id].takes_part = members_[id].free && !RejectedInStep(id);
+    watches_[id].data = data_.OnTheirWay(id);
   }
   PlaceWithoutCopies();
   PutPrimariesFirst();
@@ -96,38 +99,54 @@ void LeaseScheduler::PlaceWithoutCopies() {
     if (copies_[p].empty() && TakesPart(primary)) missing[primary].push_back(p);
   }
   for (WorkerId w = 0; w < missing.size(); ++w) {
-    watches_[w].placed += static_cast<uint32_t>(missing[w].size());
-    if (!missing[w].empty()) Place(w, std::move(missing[w]));
+    watches_[w].placed = watches_[w].first = static_cast<uint32_t>(missing[w].size());
+    if (!missing[w].empty()) Place(w, std::move(missing[w]), DataWatch::Why::kNeeded);
   }
+}
+
+// Of each worker, on average. Fewer would hardly be in the way of steps, and late where it matters.
+double LeaseScheduler::CopiesPerStep() const {
+  const double each = deadlines_.TransferSeconds(1);
+  return each > 0 ? kCopiesSteps * plan_.step_seconds / each : kCopiesPerStep;
 }
 
 // What the plan wants besides is of use from the next step on; whoever computes it first, first.
 void LeaseScheduler::SendCopies() {
   if (!copies_wanted_ || phase_ != Phase::kRunning) return;
   copies_wanted_ = false;
+  const double each = CopiesPerStep();
+  double left = std::max(1.0, each * static_cast<double>(members_.Candidates().size()));
   std::vector<std::vector<PartitionId>> sent(members_.size());
-  for (PartitionId p = 0; p < copies_.size(); ++p) {
-    const auto& wanted = plan_.placement.holders[p];
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      const WorkerId w = wanted[i];
-      if (members_.Live(w) && members_[w].holds[p]) continue;
-      copies_wanted_ = true;
-      if (TakesPart(w) && (i == 0 || sent[w].size() < kCopiesPerStep)) sent[w].push_back(p);
+  const auto send = [&](PartitionId p, WorkerId w) {
+    if (members_.Live(w) && members_[w].holds[p]) return;
+    copies_wanted_ = true;
+    if (!TakesPart(w) || left < 1 || static_cast<double>(sent[w].size()) >= std::max(1.0, each)) {
+      return;
     }
+    sent[w].push_back(p);
+    left -= 1;
+  };
+  const auto& placement = plan_.placement.holders;
+  for (PartitionId p = 0; p < copies_.size(); ++p) send(p, placement[p].front());
+  for (PartitionId p = 0; p < copies_.size(); ++p) {
+    for (size_t i = 1; i < placement[p].size(); ++i) send(p, placement[p][i]);
   }
+  const bool few = deadlines_.KnowsTransfers();
   for (WorkerId w = 0; w < sent.size(); ++w) {
-    if (!sent[w].empty()) Place(w, std::move(sent[w]));
+    if (sent[w].empty()) continue;
+    Place(w, std::move(sent[w]), few ? DataWatch::Why::kFew : DataWatch::Why::kCopies);
   }
 }
 
-void LeaseScheduler::Place(WorkerId worker, std::vector<PartitionId> partitions) {
-  for (const PartitionId p : partitions) {
-    members_[worker].holds[p] = true;
-    copies_[p].push_back(worker);
-  }
-  sent_data_ = true;
-  members_[worker].stats.placed_partitions += partitions.size();
-  Do(PlacePartitions{worker, std::move(partitions)});
+void LeaseScheduler::Place(WorkerId worker, std::vector<PartitionId> partitions,
+                           DataWatch::Why why) {
+  for (const PartitionId p : partitions) copies_[p].push_back(worker);
+  SendData(worker, std::move(partitions), why);
+}
+
+// Then what its messages took shows that, and neither its link nor its work.
+bool LeaseScheduler::WaitedForData(WorkerId worker) const {
+  return DataInTheWay() || watches_[worker].data;
 }
 
 void LeaseScheduler::CancelAll() {
@@ -183,7 +202,8 @@ void LeaseScheduler::Measure(WorkerId id) {
     habits.try_after = std::min(2 * habits.try_after, LeaseHabits::kLastTry);
   }
   const double seconds = ToSeconds(now_ - watch.since) - habits.overhead;
-  if (open_->Owes(id) == 0 || watch.placed > 0 || seconds < kSlow * habits.chunk * SecondsOf(id)) {
+  if (open_->Owes(id) == 0 || OnTheirWay(id) > 0 ||
+      seconds < kSlow * habits.chunk * SecondsOf(id)) {
     return;
   }
   // It has not finished one, and not for the first time: then it is far from it.
@@ -221,7 +241,7 @@ void LeaseScheduler::Carry(ExtendList& command) {
     leased_[p] = true;
   }
   watch.placed += static_cast<uint32_t>(missing.size());
-  if (!missing.empty()) Place(id, std::move(missing));
+  if (!missing.empty()) Place(id, std::move(missing), DataWatch::Why::kNeeded);
   if (watch.since == Time{}) watch.since = now_;
   if (open_->Uncomputed(id) == command.partitions.size()) watch.moved = now_;
   if (worker.free) worker.waiting_since = now_;
@@ -256,7 +276,7 @@ void LeaseScheduler::SetPatience(WorkerId id) {
     expected += habits.message;
   }
   Worker& worker = members_[id];
-  worker.patience = deadlines_.Limit(expected, watch.placed);
+  worker.patience = deadlines_.Limit(expected, OnTheirWay(id));
   if (open_->Owes(id) == 0) return;
   silence_due_ = std::min(silence_due_, Due(id));
   answers_due_ = std::max(answers_due_, worker.waiting_since + worker.patience);
@@ -275,10 +295,17 @@ void LeaseScheduler::On(const LeaseProgress& event) {
       const double elapsed = ToSeconds(now_ - watch.moved);
       double expected = 2 * habits.latency + more * SecondsOf(event.worker);
       if (watch.done == 0) expected += habits.overhead;
-      if (members_[event.worker].estimator.settled() && (watch.placed > 0 || !sent_data_)) {
-        deadlines_.AddArrival(now_ - watch.moved, expected, watch.placed);
+      const bool settled = members_[event.worker].estimator.settled();
+      if (settled && watch.placed > 0) {
+        deadlines_.AddBegun(now_ - watch.moved, expected, watch.placed);
+      } else if (settled && !WaitedForData(event.worker)) {
+        deadlines_.AddArrival(now_ - watch.moved, expected, 0);
       }
-      if (watch.done == 0 && !sent_data_ && watch.since == opened_) {
+      if (watch.first > 0 && event.done >= watch.first) {
+        const uint32_t all = std::exchange(watch.first, 0);
+        deadlines_.AddArrival(now_ - opened_, ToSeconds(event.compute), all);
+      }
+      if (watch.done == 0 && !WaitedForData(event.worker) && watch.since == opened_) {
         habits.SawOverhead(elapsed - ToSeconds(event.compute) - habits.latency);
       }
       watch.chunk = std::max(watch.chunk, more);
@@ -302,7 +329,9 @@ void LeaseScheduler::On(const LeaseReleased& event) {
     const LeaseWatch::Ask ask = asks.front();
     asks.pop_front();
     if (habits.round_trips > 0) answers_.AddArrival(now_ - ask.at, 2 * habits.latency, 0);
-    habits.SawRoundTrip(ToSeconds(now_ - ask.at));
+    if (habits.round_trips == 0 || !WaitedForData(event.worker)) {
+      habits.SawRoundTrip(ToSeconds(now_ - ask.at));
+    }
     habits.fenced = 0;
     if (!ask.ping) Tell(ListReleased{event.worker, event.partitions});
   }
@@ -315,7 +344,8 @@ void LeaseScheduler::On(const LeaseVector& event) {
   if (InStep(event.worker, event.step)) {
     const LeaseWatch& watch = watches_[event.worker];
     LeaseHabits& habits = habits_[event.worker];
-    if (watch.told != Time{} && open_->Uncomputed(event.worker) == 0) {
+    const bool says = habits.vectors == 0 || !WaitedForData(event.worker);
+    if (says && watch.told != Time{} && open_->Uncomputed(event.worker) == 0) {
       // From when it had computed all and knew that it was to send; both are known here later.
       const double told = ToSeconds(watch.told - opened_) + 2 * habits.latency;
       habits.SawVector(Elapsed() - std::max(told, ToSeconds(watch.moved - opened_)));

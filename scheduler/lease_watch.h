@@ -52,6 +52,8 @@ struct LeaseWatch {
   Duration compute{};     // Of those.
   uint32_t chunk = 0;     // Most partitions between two reports.
   uint32_t placed = 0;    // Partitions sent because a lease needed them.
+  uint32_t first = 0;     // Of those, the ones of its first lease, until all of that is done.
+  bool data = false;      // When the step opened, some were still on their way to it.
   Time since{};           // Its first lease.
   Time moved{};           // It was given something to begin with, or got on.
   Time told{};            // To send its vector.

@@ -147,6 +147,7 @@ void ObservedCluster::On(const RowArrived& event) {
   if (seen.rows == 0 || seen.expected == 0) return;
   if (seen.placed) return SawData(seen);
   if (seen.rows > 1) return;  // It did something else meanwhile.
+  if (policy_->WaitsForData(event.worker)) return;
   const double elapsed = ToSeconds(now_ - seen.since);
   const auto& habits = policy_->habits();
   const double wait = event.worker < habits.size() ? habits[event.worker].Wait() : elapsed;
@@ -163,7 +164,8 @@ void ObservedCluster::On(const WorkerFree& event) {
   if (event.samples > 0 && event.compute > Duration::zero() && seen.speed > 0) {
     const double took = ToSeconds(event.compute) * seen.speed / static_cast<double>(event.samples);
     Count(event.worker, std::max(took, seen.late));
-  } else if (seen.expected > 0 && elapsed > kSlow * seen.expected) {
+  } else if (!policy_->WaitsForData(event.worker) && seen.expected > 0 &&
+             elapsed > kSlow * seen.expected) {
     Count(event.worker, elapsed / seen.expected);  // It was stopped before it had done anything.
   }
 }
@@ -196,7 +198,7 @@ void ObservedCluster::On(const CancelWork& command) {
   Seen& seen = Of(command.worker);
   if (!leasing_ || committed_ || !seen.leased || seen.speed == 0) return;
   seen.leased = false;
-  if (seen.placed) return;
+  if (seen.placed || policy_->WaitsForData(command.worker)) return;
   const double usual = (seen.samples + samples_ / partitions_) / seen.speed;
   Count(command.worker, std::max(kSlow, ToSeconds(now_ - seen.since) / usual));
 }

@@ -177,5 +177,44 @@ TEST(CodeTrial, WhatSendingDataTakesIsNoVerdictOnAContender) {
   EXPECT_EQ(trial.lost(), 0);
 }
 
+TEST(CodeTrial, DataThatTakeAsLongAsForeseenAreWaitedFor) {
+  for (const double foreseen : {100.0, 10.0}) {
+    std::vector<Contender> contenders = Contenders({kPlain, kLeases});
+    contenders[1].moving = foreseen;
+    CodeTrial trial(std::move(contenders), 2, 1000, 1000);
+    int sent = 0;
+    for (int n = 0; !trial.over() && n < 1000; ++n) {
+      const bool leases = trial.running() == kLeases;
+      const bool sends = leases && sent < 100;
+      if (sends) ++sent;
+      trial.Step(sends ? 2.5 : leases ? 0.5 : 1, !sends);
+    }
+    const bool right = foreseen > 75;  // Of 150 that are lost.
+    EXPECT_EQ(trial.winner().candidate, right ? kLeases : kPlain) << foreseen;
+    EXPECT_EQ(sent == 100, right) << foreseen;
+  }
+}
+
+// What the model says and few steps show is believed sooner than what few steps show against it.
+TEST(CodeTrial, WhatWasForeseenNeedsLessProof) {
+  std::map<double, int> steps;
+  for (const double foreseen : {0.6, 1.6}) {
+    for (uint64_t seed = 1; seed <= 50; ++seed) {
+      Random random(seed, Stream::kTest);
+      std::vector<Contender> contenders = Contenders({kPlain, kLeases});
+      contenders[0].foreseen = 1;
+      contenders[1].foreseen = foreseen;
+      CodeTrial trial(std::move(contenders), 6, 1000, 1000);
+      for (const auto& [scheme, count] : RunAll(trial, [&](const Candidate&candidate, int) {
+             return candidate == kLeases ? 0.8 : random.Chance(0.2) ? 3 : 0.8;
+           })) {
+        steps[foreseen] += count;
+      }
+      EXPECT_EQ(trial.winner().candidate, kLeases) << foreseen << ", seed " << seed;
+    }
+  }
+  EXPECT_LT(1.5 * steps[0.6], steps[1.6]);
+}
+
 }  // namespace
 }  // namespace motley

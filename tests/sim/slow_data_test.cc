@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "sim/sim_cluster.h"
 
@@ -42,19 +44,32 @@ SimOptions Cluster(const char* code, uint32_t tolerate) {
   return options;
 }
 
-uint64_t Placed(const SimOptions& options) {
+JobResult Run(const SimOptions& options) {
   const Dataset data = MakeSyntheticDataset(960, 4, 0, 5);
   const std::string& code = options.job.code;
   const auto result = Simulate(options, data, nullptr);
   EXPECT_TRUE(result.ok()) << result.status().ToString();
-  if (!result.ok()) return 0;
+  if (!result.ok()) return {};
   EXPECT_THAT(result->violations, IsEmpty()) << code;
   EXPECT_EQ(result->job.steps, options.stop_after_steps) << code;
+  return result->job;
+}
+
+uint64_t Placed(const SimOptions& options) {
   uint64_t placed = 0;
-  for (const WorkerStats& worker : result->job.scheduler.workers) {
+  for (const WorkerStats& worker : Run(options).scheduler.workers) {
     placed += worker.placed_partitions;
   }
   return placed;
+}
+
+// The median of the last `steps`.
+double UsualSeconds(const SimOptions& options, size_t steps) {
+  std::vector<double> seconds = Run(options).step_seconds;
+  if (seconds.size() < steps) return 0;
+  seconds.erase(seconds.begin(), seconds.end() - static_cast<ptrdiff_t>(steps));
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[steps / 2];
 }
 
 TEST(SlowData, AreSentOnceAndASecondTimeOnlyForBetterShares) {
@@ -66,6 +81,50 @@ TEST(SlowData, AreSentOnceAndASecondTimeOnlyForBetterShares) {
 TEST(SlowData, OfLeasesAreSentOnceAndCopiesAsOftenAsPlansChange) {
   EXPECT_LE(Placed(Cluster("adaptive", 0)), 1.1 * kPartitions);
   EXPECT_LE(Placed(Cluster("adaptive", 1)), 3.2 * kPartitions);
+}
+
+// Many workers with `speed` samples a second and more, of which somebody is slow now and then; data
+// that all together take `data_seconds` to be sent, four times as long as one worker's link takes.
+SimOptions ManyWorkers(uint32_t workers, double speed, double data_seconds, double slow) {
+  SimOptions options = Cluster("auto", 0);
+  options.job.workers = workers;
+  options.job.batch = 960;
+  options.job.partitions = 16 * workers;
+  options.job.steps = 20'000;
+  options.server_bytes_per_second = 1e8;
+  options.data_bytes = data_seconds * options.server_bytes_per_second;
+  options.cluster.workers.clear();
+  for (uint32_t w = 0; w < workers; ++w) {
+    WorkerProfile worker;
+    worker.device = {.samples_per_second = speed * (1 + 0.04 * w),
+                     .jitter = 0.02,
+                     .tail_probability = slow,
+                     .tail_factor = 5};
+    worker.link = {.latency_seconds = 2e-4, .bytes_per_second = 4 * 1e8 / workers};
+    options.cluster.workers.push_back(worker);
+  }
+  return options;
+}
+
+// Whoever waits for copies of the data is not silent, and nobody is sent what it held.
+TEST(SlowData, CopiesAreSentOnceWhileStepsGoOn) {
+  SimOptions options = ManyWorkers(29, 5, 185, 0.005);
+  options.stop_after_steps = 80;
+  EXPECT_LE(Placed(options), 2.3 * options.job.partitions);
+}
+
+// Answers that waited for data of an earlier step look as if their workers' links were slow.
+TEST(SlowData, TrialsLeaveSharesAsTheyWere) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    SimOptions options = ManyWorkers(18, 1200, 3, 0.002);
+    options.seed = seed;
+    options.stop_after_steps = 160;
+    options.job.code = "none";
+    const double plain = UsualSeconds(options, 60);
+    options.job.code = "auto";
+    EXPECT_LE(UsualSeconds(options, 60), 1.1 * plain) << "seed " << seed;
+    EXPECT_LE(Placed(options), 2.8 * options.job.partitions) << "seed " << seed;
+  }
 }
 
 TEST(SlowData, FaultsMeanwhileDoNotStopAJob) {
