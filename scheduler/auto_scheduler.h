@@ -90,6 +90,7 @@ class AutoScheduler final : public Scheduler {
   std::optional<CodeTrial> trial_;
   Candidate before_trial_;
   std::vector<WorkerId> tried_with_;  // Who was there when it began.
+  uint32_t without_some_ = 0;         // Steps in a row while others are there.
   std::vector<std::string> why_;      // By contender: why it would be chosen.
   TrialRecord record_;
   uint64_t trials_ = 0;
@@ -97,6 +98,7 @@ class AutoScheduler final : public Scheduler {
   bool tried_plain_ = false;
   std::optional<Time> applied_;  // The last step was.
   double step_seconds_ = 0;      // That it took, from the update before it to its own.
+  bool data_arrives_ = false;    // Much of it, since it was sent.
   bool disturbed_ = true;        // By more than the code.
   StepTimes recent_{kRecent};    // Of the code that runs, up to now and one after the other;
   StepTimes before_round_;       // and when the round began, which is in the way of steps.

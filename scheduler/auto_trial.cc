@@ -26,8 +26,9 @@ constexpr double kMayLose = 8, kMayLosePart = 0.02;
 constexpr double kMovingPart = 0.05;  // Of the time that is left, for data that a trial needs.
 // Steps' worth of data: of those that need more, one is tried at a time, the most promising one.
 constexpr double kMuchMoving = 10;
-constexpr size_t kFewest = 2;       // Steps that a first comparison needs.
-constexpr double kMuchSent = 0.05;  // Of the data, within a step: it shows in its time.
+constexpr uint32_t kMostAbsent = 32;  // Steps for which a trial waits for somebody to come back.
+constexpr size_t kFewest = 2;         // Steps that a first comparison needs.
+constexpr double kMuchSent = 0.05;    // Of the data, within a step: it shows in its time.
 
 // In which part of the steps somebody is slow.
 double OftenSlow(const PlannedCluster& cluster) {
@@ -42,8 +43,9 @@ void AutoScheduler::Measure(Time now) {
   const bool first = !applied_;
   step_seconds_ = first ? 0 : ToSeconds(now - *applied_);
   applied_ = now;
-  const bool data = policy_->DataInTheWay() || policy_->WaitsForCopies();
-  disturbed_ = first || round_ || data || observed_.sent() > kMuchSent;
+  // A row that is sent to another since its worker is slow is no such thing, but what that costs.
+  data_arrives_ = observed_.sent() > kMuchSent || (data_arrives_ && policy_->DataInTheWay());
+  disturbed_ = first || round_ || data_arrives_ || policy_->WaitsForCopies();
   if (round_) recent_ = StepTimes(kRecent);
   if (!disturbed_) recent_.Add(step_seconds_);
 }
@@ -169,12 +171,14 @@ void AutoScheduler::RunTrial(std::vector<Contender> contenders, uint32_t most_tu
                              std::vector<Command>& out) {
   before_trial_ = current_;
   tried_with_ = policy_->members().Candidates();
+  without_some_ = 0;
   trial_.emplace(std::move(contenders), most_turns, StepsLeft() / 2, MayLose());
   FollowTrial(out);
 }
 
 void AutoScheduler::GoOnTrying(std::vector<Command>& out) {
-  if (policy_->members().Candidates() != tried_with_) {  // What was measured was of others.
+  if (policy_->members().Candidates() != tried_with_) {  // What is measured is of others.
+    if (++without_some_ < kMostAbsent) return;
     lost_ += trial_->lost();
     trial_.reset();
     if (current_ != before_trial_) ChangeTo(before_trial_);
@@ -182,6 +186,7 @@ void AutoScheduler::GoOnTrying(std::vector<Command>& out) {
     look_after_ = kLookAfterChange;
     return;
   }
+  without_some_ = 0;
   if (current_ != trial_->running()) {
     trial_->Refuse();  // Its answers did not decode.
   } else {

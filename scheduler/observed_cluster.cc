@@ -134,11 +134,12 @@ void ObservedCluster::SawData(const Seen& seen) {
 
 void ObservedCluster::On(const AssignRow& command) {
   Seen& seen = Of(command.worker);
-  ++seen.rows;
-  seen.since = now_;
-  seen.late = 0;
+  if (seen.rows++ == 0) {  // Else it is the next one of a list.
+    seen.since = now_;
+    seen.late = seen.expected = 0;
+  }
   const double part = static_cast<double>(code_->rows[command.row].size()) / partitions_;
-  seen.expected = seen.speed > 0 ? part * samples_ / seen.speed : 0;
+  if (seen.speed > 0) seen.expected += part * samples_ / seen.speed;
 }
 
 void ObservedCluster::On(const RowArrived& event) {

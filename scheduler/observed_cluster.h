@@ -44,8 +44,8 @@ class ObservedCluster {
     double speed = 0;   // Samples per second, when it opened.
     uint32_t rows = 0;  // Assigned, and not ended.
     bool placed = false;
-    Time since{};         // Its row was assigned, or its first lease given.
-    double expected = 0;  // Seconds of computing that row.
+    Time since{};         // Its first row was assigned, or its first lease given.
+    double expected = 0;  // Seconds of computing all rows since.
     double late = 0;      // How many times as long as expected its answer took; 0: not seen.
     bool leased = false;
     double samples = 0;  // Of its leases that are done,

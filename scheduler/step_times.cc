@@ -38,6 +38,11 @@ std::vector<double> StepTimes::Capped() const {
 
 double StepTimes::Mean() const { return MeanOf(Capped()); }
 
+double StepTimes::Median() const {
+  const std::vector<double> values = Capped();
+  return values.empty() ? 0 : values[(values.size() - 1) / 2];
+}
+
 double StepTimes::Error() const {
   const std::vector<double> values = Capped();
   if (values.empty()) return 0;

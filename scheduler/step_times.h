@@ -17,6 +17,7 @@ class StepTimes {
   // Of which none counts as more than six times the median: a fault now and then is no verdict on
   // all other steps. 0 without any.
   double Mean() const;
+  double Median() const;
   // Its standard error. Few steps that are alike by chance are not as sure as they look: at least
   // as if single ones scattered by 4 %.
   double Error() const;

@@ -22,6 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 SchedulerOptions Options(uint32_t workers, uint64_t steps, uint32_t tolerate = 0) {
@@ -53,6 +54,7 @@ TEST(Auto, SaysWhatItChoseAndStaysWithIt) {
   EXPECT_LE(stats.choices.back().step, 350u);
   EXPECT_THAT(cluster.notices(), HasSubstr("code: " + stats.code));
   EXPECT_THAT(cluster.notices(), HasSubstr("predicted"));
+  EXPECT_THAT(cluster.notices(), Not(HasSubstr("slow in"))) << "nobody is";
 }
 
 TEST(Auto, WhatIsAskedForIsTheLeastThatItTolerates) {
