@@ -126,14 +126,16 @@ WorkLists LeastCoveredFirst(const WorkLists& placement, std::span<const double> 
   MOTLEY_ASSERT(speeds.size() == placement.size());
   using Free = std::pair<double, WorkerId>;  // When a worker can start its next chunk.
   std::priority_queue<Free, std::vector<Free>, std::greater<>> free;
-  for (WorkerId worker = 0; worker < placement.size(); ++worker) free.emplace(0, worker);
+  WorkLists order(placement.size());
+  for (WorkerId worker = 0; worker < placement.size(); ++worker) {
+    order[worker].reserve(placement[worker].size());
+    if (!placement[worker].empty()) free.emplace(0, worker);
+  }
   std::vector<uint32_t> started(ChunkCount(placement), 0);
   WorkLists left = placement;
-  WorkLists order(placement.size());
   while (!free.empty()) {
     const auto [time, worker] = free.top();
     free.pop();
-    if (left[worker].empty()) continue;
     auto next = left[worker].begin();
     for (auto it = next; it != left[worker].end() && started[*next] > 0; ++it) {
       if (started[*it] < started[*next]) next = it;
@@ -141,7 +143,7 @@ WorkLists LeastCoveredFirst(const WorkLists& placement, std::span<const double> 
     ++started[*next];
     order[worker].push_back(*next);
     left[worker].erase(next);
-    free.emplace(time + 1 / speeds[worker], worker);
+    if (!left[worker].empty()) free.emplace(time + 1 / speeds[worker], worker);
   }
   return order;
 }

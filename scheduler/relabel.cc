@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/assert.h"
@@ -44,11 +45,25 @@ std::vector<Kind> KindsOf(const CodeForm& code) {
 class Matching {
  public:
   Matching(const CodeForm& code, const std::vector<const std::vector<bool>*>& held)
-      : held_(held), kinds_(KindsOf(code)), order_(code.partitions) {
+      : held_(held),
+        kinds_(KindsOf(code)),
+        kinds_of_(held.size()),
+        holders_(code.partitions),
+        order_(code.partitions),
+        overlaps_(kinds_.size(), 0) {
+    for (size_t k = 0; k < kinds_.size(); ++k) {
+      for (const uint32_t owner : kinds_[k].owners) kinds_of_[owner].push_back(k);
+    }
+    for (uint32_t owner = 0; owner < held.size(); ++owner) {
+      for (PartitionId p = 0; p < code.partitions; ++p) {
+        if ((*held[owner])[p]) holders_[p].push_back(owner);
+      }
+    }
     std::iota(order_.begin(), order_.end(), PartitionId{0});
     // Those with the fewest holders have the least choice.
-    std::stable_sort(order_.begin(), order_.end(),
-                     [this](PartitionId a, PartitionId b) { return Holders(a) < Holders(b); });
+    std::stable_sort(order_.begin(), order_.end(), [this](PartitionId a, PartitionId b) {
+      return holders_[a].size() < holders_[b].size();
+    });
   }
 
   const std::vector<Kind>& Run() {
@@ -69,23 +84,26 @@ class Matching {
   }
 
  private:
-  size_t Holders(PartitionId p) const {
-    return static_cast<size_t>(std::count_if(
-        held_.begin(), held_.end(), [p](const std::vector<bool>* one) { return (*one)[p]; }));
-  }
   size_t Overlap(const Kind& kind, PartitionId p) const {
     return static_cast<size_t>(std::count_if(kind.owners.begin(), kind.owners.end(),
                                              [&](uint32_t owner) { return (*held_[owner])[p]; }));
   }
 
-  // With room, and most of `p` held; of those the one with most room.
-  size_t Best(PartitionId p) const {
+  // With room, and most of `p` held; of those the one with most room, and of these the first. Only
+  // those of its holders are looked at.
+  size_t Best(PartitionId p) {
+    met_.clear();
+    for (const uint32_t owner : holders_[p]) {
+      for (const size_t k : kinds_of_[owner]) {
+        if (overlaps_[k]++ == 0) met_.push_back(k);
+      }
+    }
     size_t best = kNone, most = 0, room = 0;
-    for (size_t k = 0; k < kinds_.size(); ++k) {
-      const size_t overlap = Overlap(kinds_[k], p);
+    for (const size_t k : met_) {
+      const size_t overlap = std::exchange(overlaps_[k], 0);
       const size_t open = kinds_[k].columns.size() - kinds_[k].takes.size();
-      if (open == 0 || overlap == 0 || overlap < most || (overlap == most && open <= room))
-        continue;
+      if (open == 0 || std::tie(overlap, open) < std::tie(most, room)) continue;
+      if (overlap == most && open == room && k > best) continue;
       best = k, most = overlap, room = open;
     }
     return best;
@@ -109,7 +127,11 @@ class Matching {
 
   const std::vector<const std::vector<bool>*>& held_;
   std::vector<Kind> kinds_;
+  std::vector<std::vector<size_t>> kinds_of_;   // By owner.
+  std::vector<std::vector<uint32_t>> holders_;  // By partition.
   std::vector<PartitionId> order_;
+  std::vector<size_t> overlaps_;  // By kind; zeros between calls of Best.
+  std::vector<size_t> met_;       // Room for those that are not.
 };
 
 // By partition, with what belongs to each entry.
