@@ -29,7 +29,7 @@ void RowTask::Run(Hooks hooks) {
 // Whole partitions, in order, until a chunk has enough samples; those without any are left out.
 void RowTask::Cut() {
   const auto shared = shop_->schedule.SharedRanges(row_.step);
-  const std::vector<BatchSchedule::Range>& ranges = *shared;
+  const std::span<const BatchSchedule::Range> ranges = *shared;
   uint64_t total = 0;
   for (const PartitionTerm& term : row_.terms) {
     total += BatchSchedule::Count(ranges, term.begin, term.end);
@@ -38,19 +38,25 @@ void RowTask::Cut() {
   uint64_t in_chunk = wanted;  // The first partition starts a chunk.
   for (const PartitionTerm& term : row_.terms) {
     bool alike = !pieces_.empty() && SameWeights(pieces_.back(), term);  // The last piece.
-    for (PartitionId p = term.begin; p < term.end; ++p) {
-      if (ranges[p].count == 0) continue;
+    for (PartitionId p = term.begin; p < term.end;) {
+      if (ranges[p].count == 0) {
+        ++p;
+        continue;
+      }
       const bool begins = in_chunk >= wanted;
       if (begins) {
         if (!pieces_.empty()) chunk_ends_[chunks_++] = pieces_.size();
         in_chunk = 0;
       }
-      in_chunk += ranges[p].count;
-      if (!begins && alike && pieces_.back().end == p) {
-        ++pieces_.back().end;
-        continue;
+      const PartitionId from = p;
+      do {
+        in_chunk += ranges[p++].count;
+      } while (p < term.end && ranges[p].count > 0 && in_chunk < wanted);
+      if (!begins && alike && pieces_.back().end == from) {
+        pieces_.back().end = p;
+      } else {
+        pieces_.push_back({from, p, term.coefficient, term.other_parts});
       }
-      pieces_.push_back({p, p + 1, term.coefficient, term.other_parts});
       alike = true;
     }
   }
@@ -71,8 +77,10 @@ void RowTask::Next() {
     if (self->hooks_.progress) self->hooks_.progress();
   };
   // The callback keeps all that the device reads and writes.
-  shop_->trainer->Accumulate(work, cancel_,
-                             [self = shared_from_this()](Result<Trainer::Outcome> outcome) {
+  auto self = shared_from_this();
+  std::shared_ptr<std::atomic<bool>> cancel(self, &cancel_);
+  shop_->trainer->Accumulate(work, std::move(cancel),
+                             [self = std::move(self)](Result<Trainer::Outcome> outcome) {
                                self->OnChunk(std::move(outcome));
                              });
 }
@@ -83,7 +91,7 @@ void RowTask::OnChunk(Result<Trainer::Outcome> outcome) {
     samples_ += outcome->samples;
     compute_ += outcome->compute;
   }
-  if (*cancel_) return Finish(Status::Cancelled("the row is not needed any more"));
+  if (cancel_) return Finish(Status::Cancelled("the row is not needed any more"));
   if (!outcome.ok()) return Finish(outcome.status());
   if (++next_chunk_ == chunks_) return Finish(Status::Ok());
   if (hooks_.progress) hooks_.progress();
@@ -92,14 +100,14 @@ void RowTask::OnChunk(Result<Trainer::Outcome> outcome) {
 
 void RowTask::Finish(Status status) {
   const Hooks hooks = std::exchange(hooks_, Hooks());
-  if (*cancel_) status = Status::Cancelled("the row is not needed any more");
+  if (cancel_) status = Status::Cancelled("the row is not needed any more");
   if (hooks.done) hooks.done(std::move(status));
 }
 
-void RowTask::Cancel() { *cancel_ = true; }
+void RowTask::Cancel() { cancel_ = true; }
 
 void RowTask::Abandon() {
-  *cancel_ = true;
+  cancel_ = true;
   hooks_ = Hooks();
 }
 

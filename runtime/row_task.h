@@ -59,7 +59,7 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
   ParameterCopy parameters_;
   std::shared_ptr<std::vector<float>> sum_;
   Hooks hooks_;
-  std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
+  std::atomic<bool> cancel_ = false;
   std::vector<PartitionTerm> pieces_;  // The row's terms without what is empty, cut into chunks
   std::array<size_t, kPiecesOfRow> chunk_ends_{};  // that end before these.
   size_t chunks_ = 0;

@@ -115,8 +115,11 @@ void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
 }
 
 void ServerJob::OnControl(PeerId peer, BytesView bytes) {
-  Result<wire::ControlT> control = DecodeControl(bytes);
+  const Result<const wire::Control*> verified = VerifyControl(bytes);
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
+  if (worker && verified.ok() && OnFrequent(peer, *worker, **verified)) return;
+  Result<wire::ControlT> control =
+      verified.ok() ? UnpackControl(**verified) : Result<wire::ControlT>(verified.status());
   if (peers_.Probing(peer)) {
     OnProbeControl(peer, control);
   } else if (!control.ok()) {
@@ -145,10 +148,24 @@ void ServerJob::OnProbeControl(PeerId peer, const Result<wire::ControlT>& contro
   if (!fine.ok()) peers_.SendAway(peer, fine);
 }
 
+// Those that come several times in each step, without memory of their own.
+bool ServerJob::OnFrequent(PeerId peer, WorkerId worker, const wire::Control& control) {
+  if (const wire::Pull* pull = control.body_as_Pull()) {
+    wire::PullT values;
+    pull->UnPackTo(&values);
+    OnPull(peer, worker, values);
+    return true;
+  }
+  if (const wire::Progress* progress = control.body_as_Progress()) {
+    pump_.Raise(WorkerProgress{worker, std::min<uint64_t>(progress->samples(), options_.batch),
+                               Duration(std::min(progress->compute_ns(), kMaxComputeNs))});
+    return true;
+  }
+  return false;
+}
+
 void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control) {
-  if (const wire::PullT* pull = control.body.AsPull()) {
-    OnPull(peer, worker, *pull);
-  } else if (const wire::ErrorT* error = control.body.AsError()) {
+  if (const wire::ErrorT* error = control.body.AsError()) {
     Status& report = From(peer).report;
     report = StatusOf(*error);
     if (!ended_) observer_.OnNotice(Describe(worker) + " reports: " + report.ToString());
@@ -156,9 +173,6 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
     const Status& report = From(peer).report;  // Says more than the farewell.
     const std::string why = report.ok() ? ReasonOf(*leave) : report.ToString();
     peers_.Disconnect(peer, Status::Unavailable(why.empty() ? "it left" : "it left: " + why));
-  } else if (const wire::ProgressT* progress = control.body.AsProgress()) {
-    pump_.Raise(WorkerProgress{worker, std::min<uint64_t>(progress->samples, options_.batch),
-                               Duration(std::min(progress->compute_ns, kMaxComputeNs))});
   } else if (const wire::ProbeT* probe = control.body.AsProbe()) {
     links_.OnAnswer(worker, *probe);
   } else if (!OnLeaseControl(peer, worker, control) && control.body.type != wire::Body::NONE) {

@@ -56,6 +56,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void OnControl(PeerId peer, BytesView bytes);
   void OnGreeting(PeerId peer, const wire::ControlT& control);
   void OnProbeControl(PeerId peer, const Result<wire::ControlT>& control);
+  bool OnFrequent(PeerId peer, WorkerId worker, const wire::Control& control);
   void OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
   void OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull);
   void TimeSlice(PeerId peer, WorkerId worker, const Header& header);

@@ -202,15 +202,28 @@ void WorkerLife::OnPayloadDone(PeerId peer, const Header& header, bool discarded
   if (discarded || header.length == 0 || peer != peer_) return;
   if (state_ == State::kLeaving || state_ == State::kFinished) return;
   if (header.kind == FrameKind::kControl) {
-    auto control = DecodeControl(control_);
-    if (!control.ok()) return Fail(control.status());
-    return OnControl(*control);
+    return OnControl();
   }
   if (Status fine = FinishBulk(header); !fine.ok()) return Fail(std::move(fine));
   desk_->Advance();
 }
 
-void WorkerLife::OnControl(const wire::ControlT& control) {
+void WorkerLife::OnControl() {
+  const auto verified = VerifyControl(control_);
+  if (!verified.ok()) return Fail(verified.status());
+  if (const wire::Assign* assign = (*verified)->body_as_Assign()) {
+    if (state_ != State::kWorking) return;
+    assign_.terms.clear();  // One comes in each step: its memory stays.
+    assign_.other_parts.clear();
+    assign->UnPackTo(&assign_);
+    return OnAssign(assign_);
+  }
+  const auto control = UnpackControl(**verified);
+  if (!control.ok()) return Fail(control.status());
+  OnOther(*control);
+}
+
+void WorkerLife::OnOther(const wire::ControlT& control) {
   if (const wire::AcceptT* accept = control.body.AsAccept()) return OnAccept(*accept);
   if (const wire::LeaveT* leave = control.body.AsLeave()) return OnLeave(*leave);
   if (const wire::ErrorT* error = control.body.AsError()) {
@@ -219,7 +232,6 @@ void WorkerLife::OnControl(const wire::ControlT& control) {
   }
   if (state_ != State::kWorking) return;
   if (const wire::ProbeT* probe = control.body.AsProbe()) return Answer(*probe);
-  if (const wire::AssignT* assign = control.body.AsAssign()) return OnAssign(*assign);
   if (const wire::CancelT* cancel = control.body.AsCancel()) return desk_->Cancel(cancel->step);
   if (const wire::CancelRowT* row = control.body.AsCancelRow()) {
     return desk_->CancelRow(row->step, row->row);

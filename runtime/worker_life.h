@@ -40,7 +40,8 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
   Result<std::span<std::byte>> BeginBulk(const Header& header);
   Status FinishBulk(const Header& header);
-  void OnControl(const wire::ControlT& control);
+  void OnControl();  // What control_ holds.
+  void OnOther(const wire::ControlT& control);
   void Answer(const wire::ProbeT& probe);
   void OnPlace(const wire::PlaceT& place);
   void OnAssign(const wire::AssignT& assign);
@@ -64,7 +65,8 @@ class WorkerLife final : public WorkerNode, private Receiver {
   uint64_t retries_ = 0;
   PeerId peer_ = 0;  // 0: none.
   TimerId timer_ = 0;
-  Bytes control_;      // The control message that is arriving.
+  Bytes control_;  // The control message that is arriving.
+  wire::AssignT assign_;
   Status last_error_;  // That the server told.
   uint32_t job_ = 0;
   // Made when the server accepts.

@@ -65,7 +65,7 @@ class QuadraticTrainer final : public QueuedTrainer {
     const double loss =
         quadratic_->Add(work.step, work.parameters, term.begin, term.end, coefficient, gradient_)
             .loss;
-    scratch_.assign(VectorLength(gradient_.size()), 0.0f);
+    if (!plain) scratch_.assign(VectorLength(gradient_.size()), 0.0f);
     const std::span<float> sum = plain ? work.sum : std::span<float>(scratch_);
     for (size_t j = 0; j < gradient_.size(); ++j) sum[j] += static_cast<float>(gradient_[j]);
     sum[gradient_.size()] += static_cast<float>(coefficient * loss);

@@ -8,6 +8,11 @@
 #include "base/assert.h"
 
 namespace motley {
+namespace {
+
+constexpr size_t kMostKeptBytes = 4096;  // Of a payload whose memory another may use again.
+
+}  // namespace
 
 void SimConnection::SetEnd(int side, SimTransport* owner, PeerId id) {
   ends_[side].owner = owner;
@@ -122,7 +127,6 @@ void SimConnection::EnterFront(int side, Fifo<Outgoing>& queue) {
   Replay(side, header);
   if (Frame* frame = Push(side, Frame::Kind::kMessage, WireBytes(header), PassesPort(header))) {
     frame->header = header;
-    frame->payload = from.owner->network_.TakeBuffer();
     frame->payload.assign(message.piece.begin(), message.piece.end());
     for (const BytesView piece : message.more) {
       frame->payload.insert(frame->payload.end(), piece.begin(), piece.end());
@@ -206,7 +210,7 @@ void SimConnection::EndMessage(int side) {
   if (!frame.into.empty() && to.owner->receiver_ != nullptr) {
     std::memcpy(frame.into.data(), frame.payload.data(), frame.payload.size());
   }
-  to.owner->network_.GiveBuffer(std::exchange(frame.payload, Bytes()));
+  if (frame.payload.capacity() > kMostKeptBytes) frame.payload = Bytes();
   lane.buffered -= frame.wire_bytes;
   lane.frames.drop_front();
   SchedulePump(side);

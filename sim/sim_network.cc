@@ -8,25 +8,6 @@
 #include "sim/sim_connection.h"
 
 namespace motley {
-namespace {
-
-constexpr size_t kMostBuffers = 1024;
-constexpr size_t kMostBufferBytes = 4096;
-
-}  // namespace
-
-Bytes SimNetwork::TakeBuffer() {
-  if (buffers_.empty()) return {};
-  Bytes buffer = std::move(buffers_.back());
-  buffers_.pop_back();
-  return buffer;
-}
-
-void SimNetwork::GiveBuffer(Bytes buffer) {
-  if (buffers_.size() < kMostBuffers && buffer.capacity() <= kMostBufferBytes) {
-    buffers_.push_back(std::move(buffer));
-  }
-}
 
 std::unique_ptr<SimTransport> SimNetwork::MakeTransport(NodeLoop& loop,
                                                         const SimLinkOptions& link) {

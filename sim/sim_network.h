@@ -61,16 +61,11 @@ class SimNetwork {
 
  private:
   friend class SimTransport;
-  friend class SimConnection;
-  // Payloads come and go; their memory stays.
-  Bytes TakeBuffer();
-  void GiveBuffer(Bytes buffer);
 
   uint64_t seed_;
   uint64_t next_link_ = 0;
   uint32_t next_port_ = 1;
   std::map<std::string, SimTransport*> listeners_;
-  std::vector<Bytes> buffers_;
 };
 
 // Where a listening end's machine is plugged in: vectors of all connections pass it one slice after

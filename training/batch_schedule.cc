@@ -105,10 +105,13 @@ std::shared_ptr<const std::vector<BatchSchedule::Range>> BatchSchedule::SharedRa
   if (recent.ranges == nullptr || recent.ranges.use_count() > 1) {  // Somebody has it still.
     recent.ranges = std::make_shared<std::vector<Range>>(sizes_->size());
   }
+  const uint32_t* begins = recent.begins.data();
+  const uint32_t* ends = recent.ends.data();
   uint32_t before = 0;
-  for (size_t p = 0; p < sizes_->size(); ++p) {
-    const uint32_t count = recent.ends[p] - recent.begins[p];
-    (*recent.ranges)[p] = {recent.begins[p], count, before};
+  for (Range& range : *recent.ranges) {
+    const uint32_t begin = *begins++;
+    const uint32_t count = *ends++ - begin;
+    range = {begin, count, before};
     before += count;
   }
   recent.reached = end;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "base/assert.h"
 #include "transport/header.h"
 
 namespace motley {
@@ -22,23 +23,8 @@ bool Misaligned(const wire::Control& control) {
   return reinterpret_cast<uintptr_t>(assign->terms()->Data()) % alignof(wire::Term) != 0;
 }
 
-Result<wire::ControlT> DecodeAligned(BytesView bytes) {
-  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(),
-                                 kMaxDepth, kMaxTables);
-  if (!wire::VerifyControlBuffer(verifier) || Misaligned(*wire::GetControl(bytes.data()))) {
-    return Status::DataError(
-        fmt::format("{} bytes that should be a control message are not one", bytes.size()));
-  }
-  wire::ControlT control;
-  wire::GetControl(bytes.data())->UnPackTo(&control);
-  if (control.body.value == nullptr) {
-    if (control.body.type > wire::Body::NONE && control.body.type <= wire::Body::MAX) {
-      return Status::DataError(fmt::format("a control message of type {} has no body",
-                                           wire::EnumNameBody(control.body.type)));
-    }
-    control.body.type = wire::Body::NONE;  // A member that only newer peers know.
-  }
-  return control;
+bool Aligned(BytesView bytes) {
+  return reinterpret_cast<uintptr_t>(bytes.data()) % alignof(std::max_align_t) == 0;
 }
 
 }  // namespace
@@ -49,16 +35,40 @@ bool SetStep(Bytes& assign, StepId step) {
   return message->mutate_step(step) && message->mutate_version(step);
 }
 
-Result<wire::ControlT> DecodeControl(BytesView bytes) {
+Result<const wire::Control*> VerifyControl(BytesView bytes) {
   if (bytes.size() > kMaxControlBytes) {
     return Status::DataError(fmt::format("a control message of {} bytes, of which {} are allowed",
                                          bytes.size(), kMaxControlBytes));
   }
-  if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(std::max_align_t) == 0) {
-    return DecodeAligned(bytes);
+  MOTLEY_ASSERT(Aligned(bytes));
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(),
+                                 kMaxDepth, kMaxTables);
+  if (!wire::VerifyControlBuffer(verifier) || Misaligned(*wire::GetControl(bytes.data()))) {
+    return Status::DataError(
+        fmt::format("{} bytes that should be a control message are not one", bytes.size()));
   }
-  const Bytes aligned(bytes.begin(), bytes.end());  // FlatBuffers reads scalars in place.
-  return DecodeAligned(aligned);
+  return wire::GetControl(bytes.data());
+}
+
+Result<wire::ControlT> UnpackControl(const wire::Control& verified) {
+  wire::ControlT control;
+  verified.UnPackTo(&control);
+  if (control.body.value == nullptr) {
+    if (control.body.type > wire::Body::NONE && control.body.type <= wire::Body::MAX) {
+      return Status::DataError(fmt::format("a control message of type {} has no body",
+                                           wire::EnumNameBody(control.body.type)));
+    }
+    control.body.type = wire::Body::NONE;  // A member that only newer peers know.
+  }
+  return control;
+}
+
+Result<wire::ControlT> DecodeControl(BytesView bytes) {
+  // FlatBuffers reads scalars in place.
+  const bool copied = !Aligned(bytes) && bytes.size() <= kMaxControlBytes;
+  const Bytes aligned = copied ? Bytes(bytes.begin(), bytes.end()) : Bytes();
+  MOTLEY_ASSIGN_OR_RETURN(const wire::Control* verified, VerifyControl(copied ? aligned : bytes));
+  return UnpackControl(*verified);
 }
 
 }  // namespace motley

@@ -31,4 +31,10 @@ bool SetStep(Bytes& assign, StepId step);
 // not a control message; an unknown member of the union decodes as type NONE.
 Result<wire::ControlT> DecodeControl(BytesView bytes);
 
+// The same in two parts, for messages so many that unpacking them all into memory of their own
+// tells. What is verified is read in place, so its bytes stay; they are aligned as memory from the
+// heap is (DecodeControl copies those that are not).
+Result<const wire::Control*> VerifyControl(BytesView bytes);
+Result<wire::ControlT> UnpackControl(const wire::Control& verified);
+
 }  // namespace motley

@@ -49,6 +49,24 @@ TEST(Control, AnAssignOfStepZeroHasNoRoomForAnother) {
   EXPECT_FALSE(SetStep(bytes, 1));
 }
 
+TEST(Control, WhatIsVerifiedIsReadInPlace) {
+  wire::PullT pull;
+  pull.step = 7;
+  pull.samples = 128;
+  const Bytes bytes = EncodeControl(pull);
+  const auto verified = VerifyControl(bytes);
+  ASSERT_TRUE(verified.ok()) << verified.status().ToString();
+  const wire::Pull* read = (*verified)->body_as_Pull();
+  ASSERT_NE(read, nullptr);
+  EXPECT_EQ(read->step(), 7u);
+  EXPECT_EQ(read->samples(), 128u);
+  EXPECT_EQ((*verified)->body_as_Assign(), nullptr);
+  const auto unpacked = UnpackControl(**verified);
+  ASSERT_TRUE(unpacked.ok());
+  EXPECT_EQ(unpacked->body.AsPull()->samples, 128u);
+  EXPECT_EQ(VerifyControl(Bytes(64)).code(), StatusCode::kDataError);
+}
+
 TEST(Control, JoinSurvivesTheRoundTrip) {
   wire::JoinT join;
   join.protocol = kProtocolVersion;
