@@ -100,11 +100,9 @@ Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, const Simu
     MOTLEY_RETURN_IF_ERROR(Run(made, {steps.skipped, steps.counted / kFewer}, seed, tried));
     least = std::min(least, tried.judged.seconds);
   }
-  // Of the schemes that --code auto may choose, the one that is planned to be fastest. Answers of
-  // parts it would try first: what they take is not foreseen well enough.
+  // Of the schemes that --code auto may choose, the one that is planned to be fastest.
   const auto choice = std::find_if(all.begin(), all.end(), [](const Tried& tried) {
-    const JobScheme* scheme = JobSchemeOf(tried.candidate.scheme);
-    return scheme != nullptr && !scheme->parts;
+    return JobSchemeOf(tried.candidate.scheme) != nullptr;
   });
   if (choice == all.end()) return Status::NotFound("auto has nothing to choose on this cluster");
   JudgedCase judged;
