@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define MOTLEY_KERNELS_VERSION 3
+#define MOTLEY_KERNELS_VERSION 4
 
 /* A sparse matrix: row r has entries [row_begin[r], row_begin[r+1]); columns ascend within a row.
  */
@@ -41,6 +41,9 @@ typedef struct motley_window {
   uint32_t stride, padding;
   uint32_t out_height, out_width;
 } motley_window;
+
+/* Numbers of 16 bits: IEEE 754's binary16; the upper half of a float (bfloat16). */
+enum { MOTLEY_FP16 = 1, MOTLEY_BF16 = 2 };
 
 typedef struct motley_kernels {
   uint32_t version;     /* MOTLEY_KERNELS_VERSION */
@@ -121,6 +124,8 @@ typedef struct motley_kernels {
   void (*multiply)(void* queue, size_t count, const float* a, const float* b, float* y);
   void (*fill)(void* queue, size_t count, float value, float* x);
   void (*scale)(void* queue, size_t count, float alpha, float* x);
+  /* y = the numbers of `format` (MOTLEY_FP16, MOTLEY_BF16) whose bits are x, exactly. */
+  void (*widen)(void* queue, size_t count, int format, const uint16_t* x, float* y);
   /* *sum = sum of squares (double, device memory); not finite when any value is not. */
   void (*sum_of_squares)(void* queue, size_t count, const float* x, double* sum);
 

@@ -18,6 +18,8 @@ void CheckReluBackward(CheckRun& run);
 void CheckAxpy(CheckRun& run);
 void CheckFill(CheckRun& run);
 void CheckScale(CheckRun& run);
+void CheckWidenFp16(CheckRun& run);
+void CheckWidenBf16(CheckRun& run);
 void CheckSumOfSquares(CheckRun& run);
 // layer_checks.cc
 void CheckAddRowSums(CheckRun& run);

@@ -39,6 +39,8 @@ constexpr KernelCheck kChecks[] = {
     {"multiply", "", 1.2e-7, CheckMultiply},
     {"fill", "", 0, CheckFill},
     {"scale", "", 1.2e-7, CheckScale},
+    {"widen", "fp16", 0, CheckWidenFp16},
+    {"widen", "bf16", 0, CheckWidenBf16},
     {"sum_of_squares", "", 1e-12, CheckSumOfSquares},
     {"sgd", "", 1e-6, CheckSgd},
     {"momentum", "heavy ball", 1e-6, CheckMomentum},

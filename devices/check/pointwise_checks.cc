@@ -29,6 +29,34 @@ void Compare(CheckRun& run, const std::vector<float>& got, Each each) {
 
 using Wanted = std::pair<double, double>;
 
+// IEEE 754: 1 bit of sign, an exponent, and `fraction` bits below it.
+double Meaning(uint16_t bits, int fraction) {
+  const int ones = bits & ((1 << fraction) - 1);
+  const int exponent = (bits & 0x7fff) >> fraction;
+  const int bias = (1 << (14 - fraction)) - 1;
+  const int whole = exponent > 0 ? 1 << fraction : 0;
+  const double magnitude = std::ldexp(whole + ones, std::max(exponent, 1) - bias - fraction);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+// All numbers there are, but the infinite ones and what is none, which have no error.
+void CheckWiden(CheckRun& run, int format, int fraction) {
+  const int infinite = 0x7fff >> fraction << fraction;
+  for (const size_t count : run.Counts()) {
+    std::vector<uint16_t> x(count);
+    for (size_t i = 0; i < count; ++i) {
+      const auto bits = static_cast<uint16_t>(i * 40'503 + 1);
+      x[i] = (bits & infinite) == infinite ? static_cast<uint16_t>(bits ^ infinite) : bits;
+    }
+    const auto stored = run.Store(run.Values(count));
+    run.table().widen(run.queue(), count, format, Operand<uint16_t>(run.rig, x), stored);
+    Compare(run, stored.Read(), [&](size_t i) -> Wanted {
+      const double want = Meaning(x[i], fraction);
+      return {want, std::abs(want)};
+    });
+  }
+}
+
 }  // namespace
 
 void CheckAddBias(CheckRun& run) {
@@ -117,6 +145,10 @@ void CheckScale(CheckRun& run) {
     });
   }
 }
+
+void CheckWidenFp16(CheckRun& run) { CheckWiden(run, MOTLEY_FP16, 10); }
+
+void CheckWidenBf16(CheckRun& run) { CheckWiden(run, MOTLEY_BF16, 7); }
 
 void CheckSumOfSquares(CheckRun& run) {
   for (const size_t count : run.Counts()) {

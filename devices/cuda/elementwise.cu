@@ -2,6 +2,7 @@
 // Comparisons are written so that NaN stays NaN.
 #include "devices/cuda/operations.h"
 #include "devices/cuda/pointwise.cuh"
+#include "devices/half.h"
 
 namespace motley::cuda {
 
@@ -42,6 +43,17 @@ void Fill(void* queue, size_t count, float value, float* x) {
 void Scale(void* queue, size_t count, float alpha, float* x) {
   Pointwise(
       queue, "scale", count, [=] MOTLEY_DEVICE(size_t, float& value) { value *= alpha; }, x);
+}
+
+void Widen(void* queue, size_t count, int format, const uint16_t* x, float* y) {
+  if (format == MOTLEY_FP16) {
+    return Pointwise(
+        queue, "widen", count,
+        [=] MOTLEY_DEVICE(size_t i, uint16_t half) { y[i] = FloatOfFp16(half); }, x);
+  }
+  Pointwise(
+      queue, "widen", count,
+      [=] MOTLEY_DEVICE(size_t i, uint16_t half) { y[i] = FloatOfBf16(half); }, x);
 }
 
 }  // namespace motley::cuda

@@ -54,6 +54,12 @@ void Scale(void* queue, size_t count, float alpha, float* x) {
   LaunchItems(q, KernelName::kScale, count, alpha, q.Find(x, count));
 }
 
+void Widen(void* queue, size_t count, int format, const uint16_t* x, float* y) {
+  Queue& q = QueueOf(queue);
+  LaunchItems(q, KernelName::kWiden, count, cl_int{format == MOTLEY_FP16}, q.Find(x, count),
+              q.Find(y, count));
+}
+
 void Sgd(void* queue, size_t count, float lr, const float* g, float* w) {
   Queue& q = QueueOf(queue);
   LaunchItems(q, KernelName::kSgd, count, lr, q.Find(g, count), q.Find(w, count));

@@ -19,6 +19,21 @@ TEST_P(KernelsSuite, ReluKeepsPositiveValuesAndNan) {
   EXPECT_EQ(got[4], 0.0f);
 }
 
+TEST_P(KernelsSuite, WideningKeepsWhatIsNotFinite) {
+  const std::pair<int, std::vector<uint16_t>> cases[] = {
+      {MOTLEY_FP16, {0x7c00, 0xfc00, 0x7c01, 0xfe00, 0x8000}},
+      {MOTLEY_BF16, {0x7f80, 0xff80, 0x7f81, 0xffc0, 0x8000}}};
+  for (const auto& [format, bits] : cases) {
+    const auto y = Store(std::vector<float>(5, 1.0f));
+    table().widen(queue_, 5, format, Operand<uint16_t>(*rig_, bits), y);
+    const auto got = y.Read();
+    EXPECT_EQ(got[0], HUGE_VALF);
+    EXPECT_EQ(got[1], -HUGE_VALF);
+    EXPECT_TRUE(std::isnan(got[2]) && std::isnan(got[3]));
+    EXPECT_TRUE(got[4] == 0 && std::signbit(got[4]));
+  }
+}
+
 TEST_P(KernelsSuite, SumOfSquaresShowsWhatIsNotFinite) {
   for (const size_t count : {1, 7, 33, 100001}) {
     auto x = Values(count);

@@ -6,6 +6,7 @@
 
 #include "devices/cpu/kernels/operations.h"
 #include "devices/cpu/kernels/ranges.h"
+#include "devices/half.h"
 
 namespace motley::cpu {
 
@@ -68,6 +69,17 @@ void Fill(void* queue, size_t count, float value, float* x) {
 void Scale(void* queue, size_t count, float alpha, float* x) {
   ForBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) x[i] *= alpha;
+  });
+}
+
+void Widen(void* queue, size_t count, int format, const uint16_t* x, float* y) {
+  if (format == MOTLEY_FP16) {
+    return ForBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) y[i] = FloatOfFp16(x[i]);
+    });
+  }
+  ForBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) y[i] = FloatOfBf16(x[i]);
   });
 }
 

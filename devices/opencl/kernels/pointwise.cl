@@ -41,6 +41,13 @@ KERNEL scale(ulong count, float alpha, FLOATS(x)) {
   if (i < count) x[x_at + i] *= alpha;
 }
 
+KERNEL widen(ulong count, int fp16, __global const ushort *x, ulong x_at, FLOATS(y)) {
+  const ulong i = get_global_id(0);
+  if (i >= count) return;
+  y[y_at + i] = fp16 ? vload_half(x_at + i, (__global const half *)x)
+                     : as_float((uint)x[x_at + i] << 16);
+}
+
 KERNEL sgd(ulong count, float lr, INPUT(g), FLOATS(w)) {
   const ulong i = get_global_id(0);
   if (i < count) w[w_at + i] -= lr * g[g_at + i];
