@@ -41,6 +41,9 @@ Status CheckNames(const JobRequest& request) {
   if (!request.model.empty()) {
     MOTLEY_RETURN_IF_ERROR(CheckChoice("`model`", WordOf(request.model), ModelWords()));
   }
+  if (!request.storage.empty()) {
+    MOTLEY_RETURN_IF_ERROR(CheckChoice("`storage`", request.storage, {"float32", "fp16", "bf16"}));
+  }
   return CheckChoice("`optimizer`", request.optimizer.name, {"sgd", "momentum", "nag", "adam"});
 }
 
@@ -146,6 +149,9 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
                                                job.workers, most_workers));
   }
   job.model.name = request.model.empty() ? "softmax" : request.model;
+  if (!request.storage.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(job.meaning.storage, ParseStorage(request.storage));
+  }
   job.optimizer = request.optimizer;
   job.batch = request.batch;
   job.code = request.code;

@@ -113,6 +113,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.data, request.data);
   TakeText(given.label, request.label);
   request.split = given.split;
+  TakeText(given.storage, request.storage);
   request.sample_count = given.sample_count;
   request.memory_bytes = given.memory_bytes;
   TakeText(given.model, request.model);

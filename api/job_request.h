@@ -19,7 +19,8 @@ struct JobRequest {
 
   std::string data;  // "PATH" or "PATH:test=FILE"; empty: none.
   std::string label;
-  double split = 0;  // 0: not given.
+  double split = 0;     // 0: not given.
+  std::string storage;  // "bf16"; empty: not given.
   uint64_t sample_count = 0;
   uint64_t memory_bytes = 0;
 

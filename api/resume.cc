@@ -70,6 +70,8 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   MOTLEY_RETURN_IF_ERROR(Same("batch", open.batch, was.batch, request.batch));
   MOTLEY_RETURN_IF_ERROR(Same("seed", open.seed, saved.seed, request.seed));
   MOTLEY_RETURN_IF_ERROR(TakeUpSplit(was, request.split));
+  MOTLEY_RETURN_IF_ERROR(Same("storage", request.storage.empty(),
+                              std::string(NameOf(was.meaning.storage)), request.storage));
   if (open.learning_rate) request.optimizer.learning_rate = was.optimizer.learning_rate;
   if (open.l2) request.optimizer.l2 = was.optimizer.l2;
   if (open.steps) request.steps = was.steps;

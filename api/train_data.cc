@@ -11,7 +11,7 @@ namespace motley {
 Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::string& label,
                                          const std::string& model, double split, uint64_t seed,
                                          uint64_t memory_bytes, const Unwanted& unwanted,
-                                         Features features) {
+                                         Features features, Storage storage) {
   ReadOptions options;
   options.label = label;
   options.memory_bytes = memory_bytes;
@@ -20,6 +20,11 @@ Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::str
   if (read.test != nullptr && split != 0 && split != kAllTrain) {
     return Status::InvalidArgument(fmt::format(
         "`split` {}: {} brings test samples of its own. Leave `split` out", split, spec));
+  }
+  if (read.train->shape().sparse && storage != Storage::kFloat32) {
+    return Status::InvalidArgument(fmt::format(
+        "`storage` {}: it is for dense samples, and those of {} are sparse. Leave `storage` out",
+        NameOf(storage), spec));
   }
   PreparedData data;
   data.class_labels = std::move(read.class_labels);
@@ -39,7 +44,8 @@ Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::str
   }
   data.test = std::make_shared<const DataView>(read.test != nullptr ? read.test : all,
                                                std::move(test_rows), data.input_scale);
-  data.train = std::make_shared<const DataView>(all, std::move(train_rows), data.input_scale);
+  data.train =
+      std::make_shared<const DataView>(all, std::move(train_rows), data.input_scale, storage);
   return data;
 }
 

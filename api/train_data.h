@@ -31,13 +31,15 @@ enum class Features { kScaled, kAsTheyAre };
 // one learning rate suits pixels of any depth (training on raw 0..16 pixels at the default rate is
 // chaotic: rounding in the order of sums grows to 1e-3 of the loss within 60 steps).
 // Samples beyond `memory_bytes` (0: half of what is available) go to a file without a name in the
-// folder for temporary files. kInvalidArgument for a split of data that has its own test samples;
-// kCancelled when it is unwanted.
+// folder for temporary files. Those that train are rounded to `storage`. kInvalidArgument for a
+// split of data that has its own test samples, and for sparse ones of 16 bits; kCancelled when it
+// is unwanted.
 Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::string& label,
                                          const std::string& model, double split, uint64_t seed,
                                          uint64_t memory_bytes = 0,
                                          const Unwanted& unwanted = nullptr,
-                                         Features features = Features::kScaled);
+                                         Features features = Features::kScaled,
+                                         Storage storage = Storage::kFloat32);
 
 // The samples to predict: a file, or a folder in MNIST's layout (its test samples), with the labels
 // that the model knows, scaled as its training data were.

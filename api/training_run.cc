@@ -42,6 +42,12 @@ Status TrainingRun::OpenData() {
     return Status::InvalidArgument(
         "`sample_count` is for trainers, which know their samples. Give `data`, or set a trainer");
   }
+  const Storage storage = plan_.job.meaning.storage;
+  if (request.data.empty() && storage != Storage::kFloat32) {
+    return Status::InvalidArgument(fmt::format(
+        "`storage` {}: nothing is sent of samples that the trainer knows. Leave `storage` out",
+        NameOf(storage)));
+  }
   if (request.data.empty()) {
     samples_ = std::make_shared<IndexSource>(request.sample_count);
     return FitToData(request, request.sample_count, plan_);
@@ -53,7 +59,7 @@ Status TrainingRun::OpenData() {
       data_, PrepareTrainingData(
                  request.data, request.label, own ? "linear" : plan_.job.model.name, split,
                  request.seed, request.memory_bytes, [this] { return stopped(); },
-                 own ? Features::kAsTheyAre : Features::kScaled));
+                 own ? Features::kAsTheyAre : Features::kScaled, storage));
   samples_ = data_.train;
   const DataShape shape = samples_->shape();
   plan_.job.model.features = shape.features;
@@ -165,7 +171,8 @@ Result<JobResult> TrainingRun::Train() {
   plan_.job.job_id = FreshJobId();
   plan_.job.token = request.token.empty() ? FreshToken() : request.token;
   plan_.job.foreign = ForServer(request, parts_.foreign);
-  plan_.job.meaning = {data_.class_labels, data_.input_scale, request.split};
+  plan_.job.meaning = {data_.class_labels, data_.input_scale, request.split,
+                       plan_.job.meaning.storage};
   CheckpointOptions& checkpoint = plan_.job.checkpoint;
   checkpoint.run = plan_.job.resume != nullptr ? plan_.job.resume->run : FreshIncarnation();
   std::unique_ptr<CheckpointFolder> folder;

@@ -43,6 +43,7 @@ constexpr std::array kWords = {
     FlagWord{"step_deadline", "--step-deadline"},
     FlagWord{"steps", "--steps"},
     FlagWord{"threads", "--threads"},
+    FlagWord{"storage", "--storage"},
     FlagWord{"tolerate", "--tolerate"},
     FlagWord{"worker_speeds", "--worker-speeds"},
     FlagWord{"workers", "--workers"},

@@ -219,6 +219,12 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
       ->type_name("SIZE")
       ->transform(Size())
       ->group(group);
+  train
+      ->add_option("--storage", flags.storage,
+                   "float32, fp16 or bf16: dense features are rounded to that, sent and kept so, "
+                   "in half of the memory; default: float32")
+      ->type_name("KIND")
+      ->group(group);
   AddModelFlags(train, flags.job);
   AddClusterFlags(train, flags.job);
   AddCheckpointFlags(train, flags);

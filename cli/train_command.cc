@@ -99,6 +99,7 @@ motley_status TrainRun::CreateJob() {
   options.data = flags_.data.c_str();
   options.label = flags_.label.c_str();
   options.split = flags_.split;
+  if (!flags_.storage.empty()) options.storage = flags_.storage.c_str();
   options.memory_bytes = flags_.memory_bytes;
   options.threads = flags_.threads;
   options.listen = flags_.listen.c_str();

@@ -14,6 +14,7 @@ struct TrainFlags {
   std::string data;           // "PATH" or "PATH:test=FILE".
   std::string label;          // Column of a CSV file; empty: the last.
   double split = 0;           // Part that trains; 0: not given.
+  std::string storage;        // "bf16"; empty: not given.
   uint64_t memory_bytes = 0;  // Of samples, per process; 0: chosen.
   std::string listen = "127.0.0.1:0";
   std::string devices;   // "cpu,opencl:0"; empty: the processor.

@@ -31,7 +31,8 @@ Result<uint32_t> PartitionCount(uint64_t samples, uint32_t workers) {
 Result<uint32_t> PartitionCount(const DataShape& data, uint32_t workers) {
   MOTLEY_ASSIGN_OR_RETURN(const uint32_t smooth, PartitionCount(data.rows, workers));
   if (CallerOwned(data)) return smooth;
-  const uint64_t bytes = BlockBytes(data.rows, data.features, data.sparse, data.entries);
+  const uint64_t bytes =
+      BlockBytes(data.rows, data.features, data.sparse, data.entries, data.storage);
   const uint64_t small = bytes / kPartitionBytes + 1;
   return static_cast<uint32_t>(std::min(std::max<uint64_t>(smooth, small), data.rows));
 }
@@ -39,7 +40,8 @@ Result<uint32_t> PartitionCount(const DataShape& data, uint32_t workers) {
 uint64_t LargestPartitionBytes(const DataShape& data, uint32_t partitions) {
   if (CallerOwned(data)) return 0;
   const auto share = [partitions](uint64_t all) { return (all + partitions - 1) / partitions; };
-  return BlockBytes(share(data.rows), data.features, data.sparse, share(data.entries));
+  return BlockBytes(share(data.rows), data.features, data.sparse, share(data.entries),
+                    data.storage);
 }
 
 }  // namespace motley

@@ -25,6 +25,7 @@ struct DataMeaning {
   std::vector<double> class_labels;
   float input_scale = 1;  // Features were multiplied by it.
   double split = 0;       // Part of the samples that trains; 0: as the data came.
+  Storage storage = Storage::kFloat32;
 };
 
 struct CheckpointOptions {

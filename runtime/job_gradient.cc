@@ -61,6 +61,7 @@ class ForeignGradient final : public JobGradient {
     const bool theirs = CallerOwned(data.shape());
     if (!theirs) {
       MOTLEY_ASSIGN_OR_RETURN(batch, data.Gather(rows));
+      Widen(batch);
     }
     const std::vector<uint64_t> samples(rows.begin(), rows.end());
     static const std::function<void(uint64_t)> kNobody = [](uint64_t) {};

@@ -91,8 +91,8 @@ Result<std::shared_ptr<const Bytes>> PartitionFeed::Block(PartitionId partition)
     MOTLEY_ASSIGN_OR_RETURN(const Dataset samples,
                             data_.Range(begins_[partition], begins_[partition + 1]));
     // Sparse samples may be unevenly full, so that this was not known before.
-    MOTLEY_RETURN_IF_ERROR(CheckBlockBytes(
-        BlockBytes(samples.rows(), samples.features, samples.sparse, samples.value.size())));
+    MOTLEY_RETURN_IF_ERROR(CheckBlockBytes(BlockBytes(
+        samples.rows(), samples.features, samples.sparse, samples.value.size(), samples.storage)));
     return EncodeBlock(samples, 0, samples.rows());
   });
   if (!read.ok()) return read.status().WithContext(fmt::format("partition {}", partition));

@@ -159,6 +159,9 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
     return Differs("features scaled by", fmt::format("{}", was.meaning.input_scale),
                    fmt::format("{}", now.meaning.input_scale));
   }
+  if (was.meaning.storage != now.meaning.storage) {
+    return Differs("storage", NameOf(was.meaning.storage), NameOf(now.meaning.storage));
+  }
   const bool known = was.fingerprint != 0 && now.fingerprint != 0;
   const bool same_labels = was.meaning.class_labels == now.meaning.class_labels;
   if (same_labels && (!known || was.fingerprint == now.fingerprint)) return Status::Ok();

@@ -45,6 +45,14 @@ class Fields {
     TakeIf(
         name, "true or false", [](const Json& value) { return value.is_boolean(); }, out);
   }
+  void Take(const char* name, Storage& out) const {
+    const auto fits = [](const Json& value) {
+      return value.is_string() && ParseStorage(value.get<std::string>()).ok();
+    };
+    if (const Json* found = Find(name, "a kind of numbers", fits)) {
+      out = *ParseStorage(found->get<std::string>());
+    }
+  }
   bool Has(const char* name) const { return json_.contains(name); }
   template <std::unsigned_integral T>
   void Take(const char* name, T& out) const {
@@ -127,6 +135,7 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   data.Take("class_labels", about.meaning.class_labels);
   data.Take("input_scale", about.meaning.input_scale);
   data.Take("split", about.meaning.split);
+  if (data.Has("storage")) data.Take("storage", about.meaning.storage);
   fields.Take("batch", about.batch);
   fields.Take("partitions", about.partitions);
   fields.Take("steps", about.steps);
@@ -176,6 +185,9 @@ std::string ToJson(const JobDescription& about) {
                  {"max_amplification", Finite(history.max_amplification)},
                  {"first_loss", history.first_loss + dropped},
                  {"batch_loss", losses}}}};
+  if (about.meaning.storage != Storage::kFloat32) {
+    json["data"]["storage"] = NameOf(about.meaning.storage);
+  }
   if (history.approximate.steps > 0) {
     json["history"]["approximate"] = {{"steps", history.approximate.steps},
                                       {"error_sum", Finite(history.approximate.error_sum)},

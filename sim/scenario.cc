@@ -31,6 +31,7 @@ constexpr uint64_t kSharedDraws = 42;
 constexpr uint64_t kKeptDraws = 43;
 constexpr uint64_t kBreakDraws = 44;
 constexpr uint64_t kPictureDraws = 45;
+constexpr uint64_t kStorageDraws = 46;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -48,6 +49,7 @@ class Generator {
     ShareProcessors();
     MakeModelAndData();
     BringTrainer();
+    RoundSamples();
     MakeJob();
     LeaseInstead();
     SendSeveralInstead();
@@ -179,6 +181,15 @@ class Generator {
     Random random(options.seed, Stream::kSimulation, kTrainerDraws);
     if (!random.Chance(0.5)) return;
     options.trainer = random.Chance(0.5) ? SimTrainer::kSquares : SimTrainer::kSquaresOwnData;
+  }
+
+  // In a quarter of the scenarios whose dense samples are sent.
+  void RoundSamples() {
+    Random random(scenario_.options.seed, Stream::kSimulation, kStorageDraws);
+    const bool sent = scenario_.options.trainer != SimTrainer::kSquaresOwnData;
+    if (!random.Chance(0.25) || !sent || scenario_.data.sparse) return;
+    const Storage storage = random.Chance(0.5) ? Storage::kFp16 : Storage::kBf16;
+    MOTLEY_ASSERT(Narrow(scenario_.data, storage).ok());
   }
 
   // Keeps the larger values only, as a sparse matrix; some rows may become empty.

@@ -35,6 +35,11 @@ std::string DescribeFaults(const RandomFaults& faults) {
   return text + fmt::format(", until {:.3f} s", faults.until_seconds);
 }
 
+std::string DataWords(const Dataset& data) {
+  if (data.sparse) return ", sparse";
+  return data.storage == Storage::kFloat32 ? "" : fmt::format(", {}", NameOf(data.storage));
+}
+
 }  // namespace
 
 std::string DescribeScenario(const Scenario& scenario) {
@@ -47,8 +52,8 @@ std::string DescribeScenario(const Scenario& scenario) {
       "{}, {} steps, {}, slices of {}",
       job.workers, job.code, job.tolerate, parts,
       job.shares == Shares::kEqual ? "equal" : "proportional", NameOf(options), job.model.features,
-      job.model.classes, scenario.data.sparse ? ", sparse" : "", scenario.data.rows(), job.batch,
-      job.steps, job.optimizer.name, job.slice_length);
+      job.model.classes, DataWords(scenario.data), scenario.data.rows(), job.batch, job.steps,
+      job.optimizer.name, job.slice_length);
   if (job.quorum > 0) text += fmt::format(", quorum {}", job.quorum);
   if (job.step_deadline > Duration::zero()) {
     text += fmt::format(", step deadline {:.4f} s", ToSeconds(job.step_deadline));

@@ -3,6 +3,7 @@
 // each row (uint32), all columns (uint32) and all values. Little-endian, nothing between.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -15,7 +16,8 @@ namespace {
 struct BlockHeader {
   uint32_t features = 0;
   uint32_t classes = 0;
-  uint32_t sparse = 0;
+  uint16_t sparse = 0;
+  uint16_t storage = 0;  // Of dense rows.
   uint32_t rows = 0;
   uint64_t entries = 0;  // Of sparse rows; 0 when dense.
 };
@@ -77,17 +79,24 @@ Status GetSparseRows(ByteReader& reader, const BlockHeader& header, Dataset& dat
 
 Status GetDenseRows(ByteReader& reader, const BlockHeader& header, Dataset& data) {
   // 2^32 * 2^32 still fits.
-  if (!GetArray(reader, uint64_t{header.rows} * header.features, data.dense)) {
-    return Broken("ends too early");
+  const uint64_t values = uint64_t{header.rows} * header.features;
+  data.storage = static_cast<Storage>(header.storage);
+  if (data.storage == Storage::kFloat32) {
+    if (!GetArray(reader, values, data.dense)) return Broken("ends too early");
+    return CheckFinite(data.dense);
   }
-  return CheckFinite(data.dense);
+  if (!GetArray(reader, values, data.narrow)) return Broken("ends too early");
+  const auto finite = [&](uint16_t bits) { return IsFinite(bits, data.storage); };
+  if (std::all_of(data.narrow.begin(), data.narrow.end(), finite)) return Status::Ok();
+  return Broken("has a value that is not a finite number");
 }
 
 }  // namespace
 
-uint64_t BlockBytes(uint64_t rows, uint32_t features, bool sparse, uint64_t entries) {
+uint64_t BlockBytes(uint64_t rows, uint32_t features, bool sparse, uint64_t entries,
+                    Storage storage) {
   const uint64_t values = sparse ? rows * sizeof(uint32_t) + entries * 2 * sizeof(float)
-                                 : rows * features * sizeof(float);
+                                 : rows * features * BytesOf(storage);
   return sizeof(BlockHeader) + rows * sizeof(float) + values;
 }
 
@@ -99,7 +108,8 @@ Bytes EncodeBlock(const Dataset& data, size_t begin, size_t end) {
   ByteWriter writer;
   writer.Put(BlockHeader{.features = data.features,
                          .classes = data.classes,
-                         .sparse = data.sparse ? 1u : 0u,
+                         .sparse = static_cast<uint16_t>(data.sparse ? 1 : 0),
+                         .storage = static_cast<uint16_t>(data.storage),
                          .rows = static_cast<uint32_t>(end - begin),
                          .entries = last - first});
   writer.Append(Slice(data.label, begin, end));
@@ -109,8 +119,10 @@ Bytes EncodeBlock(const Dataset& data, size_t begin, size_t end) {
     }
     writer.Append(Slice(data.column, first, last));
     writer.Append(Slice(data.value, first, last));
-  } else {
+  } else if (data.storage == Storage::kFloat32) {
     writer.Append(Slice(data.dense, begin * data.features, end * data.features));
+  } else {
+    writer.Append(Slice(data.narrow, begin * data.features, end * data.features));
   }
   return writer.Take();
 }
@@ -124,6 +136,10 @@ Result<Dataset> DecodeBlock(BytesView bytes, uint32_t features, uint32_t classes
     return Broken(fmt::format("has {} {} features and {} classes where the job has {} {} and {}",
                               header.features, header.sparse != 0 ? "sparse" : "dense",
                               header.classes, features, sparse ? "sparse" : "dense", classes));
+  }
+  constexpr auto kLast = static_cast<uint16_t>(Storage::kBf16);
+  if (header.storage > kLast || (sparse && header.storage != 0)) {
+    return Broken(fmt::format("has features of an unknown kind, {}", header.storage));
   }
   Dataset data;
   data.features = features;

@@ -87,7 +87,7 @@ struct ModelRuns {
 
 }  // namespace
 
-Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries) {
+Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries, Storage storage) {
   Dataset data;
   data.features = spec.features;
   data.classes = spec.classes;
@@ -111,6 +111,7 @@ Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries) {
     for (float& value : data.dense) {
       value = static_cast<float>(random.Next32()) * 0x1.0p-32f + 0.25f;
     }
+    MOTLEY_ASSERT(Narrow(data, storage).ok());
   }
   return data;
 }

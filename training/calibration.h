@@ -12,8 +12,10 @@
 
 namespace motley {
 
-// Made-up samples of the model's shape: dense, or with `entries` values per row when `sparse`.
-Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries);
+// Made-up samples of the model's shape: dense, of that storage, or with `entries` values per row
+// when `sparse`.
+Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries,
+                      Storage storage = Storage::kFloat32);
 
 // Loop thread; all but `samples` is borrowed until `done`, which runs once on the loop thread. Runs
 // grow until one lasts long enough to be told from noise; of a few of that size the fastest counts:

@@ -59,6 +59,16 @@ std::vector<uint64_t> BeginsOf(const std::vector<uint32_t>& sizes) {
   return begins;
 }
 
+// Callers take samples as float32, whatever they were kept as.
+Status AppendFloats(const DataSource& block, std::span<const uint32_t> rows, Dataset& to) {
+  if (block.shape().storage == Storage::kFloat32) return block.AppendTo(to, rows);
+  MOTLEY_ASSIGN_OR_RETURN(Dataset samples, block.Gather(rows));
+  Widen(samples);
+  to.label.insert(to.label.end(), samples.label.begin(), samples.label.end());
+  to.dense.insert(to.dense.end(), samples.dense.begin(), samples.dense.end());
+  return Status::Ok();
+}
+
 // On the device's thread.
 class CallWorker {
  public:
@@ -103,7 +113,7 @@ class CallWorker {
       batch_.features = shape.features;
       batch_.classes = shape.classes;
       batch_.sparse = shape.sparse;
-      MOTLEY_RETURN_IF_ERROR(slice.block->AppendTo(batch_, rows));
+      MOTLEY_RETURN_IF_ERROR(AppendFloats(*slice.block, rows, batch_));
     }
     return Status::Ok();
   }

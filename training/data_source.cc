@@ -22,6 +22,7 @@ DataShape MemorySource::shape() const {
           .features = data_->features,
           .classes = data_->classes,
           .sparse = data_->sparse,
+          .storage = data_->storage,
           .entries = data_->value.size()};
 }
 

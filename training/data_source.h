@@ -17,6 +17,7 @@ struct DataShape {
   uint32_t features = 0;
   uint32_t classes = 0;  // 0: labels are real numbers.
   bool sparse = false;
+  Storage storage = Storage::kFloat32;  // Of dense samples.
   uint64_t entries = 0;  // Of sparse samples: values that they have at most; 0: not known.
 };
 

@@ -18,31 +18,35 @@ constexpr size_t kBlockRows = 1024;
 }  // namespace
 
 DataView::DataView(std::shared_ptr<const DataSource> base,
-                   std::optional<std::vector<uint32_t>> rows, float factor)
-    : base_(std::move(base)), rows_(std::move(rows)), factor_(factor) {}
+                   std::optional<std::vector<uint32_t>> rows, float factor, Storage storage)
+    : base_(std::move(base)), rows_(std::move(rows)), factor_(factor), storage_(storage) {}
 
 DataShape DataView::shape() const {
   DataShape shape = base_->shape();
   if (rows_) shape.rows = rows_->size();
+  shape.storage = storage_;
   return shape;
 }
 
 Result<Dataset> DataView::Range(size_t begin, size_t end) const {
-  if (!rows_) return Scaled(base_->Range(begin, end));
+  if (!rows_) return Finished(base_->Range(begin, end));
   MOTLEY_ASSERT(begin <= end && end <= rows_->size());
-  return Scaled(base_->Gather(std::span<const uint32_t>(*rows_).subspan(begin, end - begin)));
+  return Finished(base_->Gather(std::span<const uint32_t>(*rows_).subspan(begin, end - begin)));
 }
 
 Result<Dataset> DataView::Gather(std::span<const uint32_t> rows) const {
-  if (!rows_) return Scaled(base_->Gather(rows));
+  if (!rows_) return Finished(base_->Gather(rows));
   std::vector<uint32_t> inner;
   inner.reserve(rows.size());
   for (const uint32_t row : rows) inner.push_back(rows_->at(row));
-  return Scaled(base_->Gather(inner));
+  return Finished(base_->Gather(inner));
 }
 
-Result<Dataset> DataView::Scaled(Result<Dataset> data) const {
+Result<Dataset> DataView::Finished(Result<Dataset> data) const {
   if (data.ok() && factor_ != 1) ScaleFeatures(*data, factor_);
+  if (data.ok() && storage_ != Storage::kFloat32) {
+    MOTLEY_RETURN_IF_ERROR(Narrow(*data, storage_));
+  }
   return data;
 }
 

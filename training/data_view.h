@@ -13,9 +13,10 @@ namespace motley {
 class DataView final : public DataSource {
  public:
   // The samples `rows` of `base` in that order (all of them, when not given), every feature
-  // multiplied by `factor` on its way out.
+  // multiplied by `factor` and rounded to `storage` on its way out. kInvalidArgument of what
+  // reads: a feature is too large for it; it is float32 where samples are sparse.
   DataView(std::shared_ptr<const DataSource> base, std::optional<std::vector<uint32_t>> rows,
-           float factor);
+           float factor, Storage storage = Storage::kFloat32);
 
   DataShape shape() const override;
   Result<Dataset> Range(size_t begin, size_t end) const override;
@@ -23,11 +24,12 @@ class DataView final : public DataSource {
   uint64_t memory_bytes() const override { return base_->memory_bytes(); }
 
  private:
-  Result<Dataset> Scaled(Result<Dataset> data) const;
+  Result<Dataset> Finished(Result<Dataset> data) const;
 
   std::shared_ptr<const DataSource> base_;
   std::optional<std::vector<uint32_t>> rows_;
   float factor_;
+  Storage storage_;
 };
 
 // The largest magnitude among the features of the samples `rows` of `source` (all of them, when not

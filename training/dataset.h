@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "training/storage.h"
 
 namespace motley {
 
@@ -17,8 +18,10 @@ struct Dataset {
   uint32_t features = 0;
   uint32_t classes = 0;  // Labels are 0..classes-1; 0 classes: labels are real numbers.
   bool sparse = false;
+  Storage storage = Storage::kFloat32;  // Of dense features.
 
-  std::vector<float> dense;  // rows x features, row-major, when not sparse.
+  std::vector<float> dense;      // rows x features, row-major, when not sparse.
+  std::vector<uint16_t> narrow;  // In its place when they have 16 bits.
   // When sparse: row r has entries [row_begin[r], row_begin[r+1]), columns ascending.
   std::vector<uint64_t> row_begin{0};
   std::vector<uint32_t> column;
@@ -36,10 +39,15 @@ Dataset Select(const Dataset& from, std::span<const uint32_t> rows);
 Dataset SelectRange(const Dataset& from, size_t begin, size_t end);
 // Appends the samples `rows` of `from` to `to`, which has the same features and kind.
 void Append(const Dataset& from, std::span<const uint32_t> rows, Dataset& to);
+// Rounds dense features to `storage`. kInvalidArgument: one is too large for it; they are then
+// lost.
+Status Narrow(Dataset& data, Storage storage);
+// Back to float32, exactly.
+void Widen(Dataset& data);
 // The same samples, with the zeros between the values of sparse ones.
 Dataset Densify(const Dataset& sparse);
 
-// The largest magnitude of any feature; 0 without samples.
+// The largest magnitude of any feature; 0 without samples. This and ScaleFeatures: of float32 ones.
 float LargestMagnitude(const Dataset& data);
 // Multiplies every feature (not the labels) by `factor`.
 void ScaleFeatures(Dataset& data, float factor);
@@ -48,7 +56,8 @@ void ScaleFeatures(Dataset& data, float factor);
 // (kDataError); a block of another shape than `features`/`classes`/`sparse` is one too.
 Bytes EncodeBlock(const Dataset& data, size_t begin, size_t end);
 // Bytes of a block of `rows` samples that have `entries` values (sparse) or `features` each.
-uint64_t BlockBytes(uint64_t rows, uint32_t features, bool sparse, uint64_t entries);
+uint64_t BlockBytes(uint64_t rows, uint32_t features, bool sparse, uint64_t entries,
+                    Storage storage = Storage::kFloat32);
 Result<Dataset> DecodeBlock(BytesView bytes, uint32_t features, uint32_t classes, bool sparse);
 
 // Shuffles by `seed` and cuts: the first `fraction` (in (0, 1)) of the samples trains.

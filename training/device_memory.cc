@@ -44,11 +44,22 @@ Result<const T*> BatchMemory::Copy(size_t number, const std::vector<T>& values) 
   return static_cast<const T*>(piece->data());
 }
 
+Result<const float*> BatchMemory::Widened(const Dataset& samples) {
+  const size_t count = samples.narrow.size();
+  MOTLEY_ASSIGN_OR_RETURN(const uint16_t* const narrow, Copy(5, samples.narrow));
+  MOTLEY_ASSIGN_OR_RETURN(float* const wide, memory_.Floats(1, count));
+  Device& device = memory_.device();
+  device.kernels().widen(device.queue(), count, static_cast<int>(samples.storage), narrow, wide);
+  return static_cast<const float*>(wide);
+}
+
 Result<DeviceBatch> BatchMemory::Place(const Dataset& samples) {
   DeviceBatch batch{.rows = samples.rows()};
   MOTLEY_ASSIGN_OR_RETURN(batch.label, Copy(0, samples.label));
   if (!samples.sparse) {
-    MOTLEY_ASSIGN_OR_RETURN(batch.dense, Copy(1, samples.dense));
+    MOTLEY_ASSIGN_OR_RETURN(batch.dense, samples.storage == Storage::kFloat32
+                                             ? Copy(1, samples.dense)
+                                             : Widened(samples));
     return batch;
   }
   batch.entries = samples.value.size();

@@ -56,6 +56,8 @@ class BatchMemory {
  private:
   template <typename T>
   Result<const T*> Copy(size_t number, const std::vector<T>& values);
+  // As float32, which takes room of the device whether or not it shares the host's memory.
+  Result<const float*> Widened(const Dataset& samples);
 
   DeviceMemory memory_;
   Moment used_ = kNow;

@@ -42,15 +42,17 @@ class ModelTrainer final : public QueuedTrainer {
   void Calibrate(std::function<void(Result<double>)> done) override {
     bool sparse = model_.spec().features > kMostDenseFeatures;
     size_t entries = kUsualEntries;
+    Storage storage = Storage::kFloat32;
     if (!store_.empty()) {
       const DataSource& block = *store_.begin()->second;
       const auto example = block.Range(0, std::min(kExampleRows, block.shape().rows));
       if (!example.ok()) return loop().Post([done, why = example.status()] { done(why); });
       sparse = example->sparse;
+      storage = example->storage;
       if (example->rows() > 0) entries = example->column.size() / example->rows();
     }
     CalibrateModel(loop(), device(), model_,
-                   MakeUpSamples(model_.spec(), sparse, static_cast<uint32_t>(entries)),
+                   MakeUpSamples(model_.spec(), sparse, static_cast<uint32_t>(entries), storage),
                    std::move(done));
   }
 

@@ -28,24 +28,31 @@ Result<uint64_t> MoveOut(std::vector<T>& values, SpillFile& file) {
 }  // namespace
 
 Status StoredSource::Add(RawSamples& block, std::vector<float> labels, MemoryBudget& budget) {
-  Block added;
-  added.first = shape_.rows;
-  added.data.features = block.features;
-  added.data.sparse = shape_.sparse = block.sparse;
-  shape_.entries += block.value.size();
-  const uint64_t needed = block.feature_bytes();
-  added.data.dense = std::exchange(block.dense, {});
-  added.data.row_begin = std::exchange(block.row_begin, {0});
-  added.data.column = std::exchange(block.column, {});
-  added.data.value = std::exchange(block.value, {});
-  added.data.label = std::move(labels);
+  const uint64_t bytes = block.feature_bytes();
+  Dataset data{.features = block.features, .sparse = block.sparse};
+  data.dense = std::exchange(block.dense, {});
+  data.row_begin = std::exchange(block.row_begin, {0});
+  data.column = std::exchange(block.column, {});
+  data.value = std::exchange(block.value, {});
+  data.label = std::move(labels);
   block.first += block.label.size();
   block.label.clear();
   block.line.clear();
+  return Keep(std::move(data), bytes, budget);
+}
+
+Status StoredSource::Keep(Dataset data, uint64_t bytes, MemoryBudget& budget) {
+  Block added;
+  added.first = shape_.rows;
+  added.data = std::move(data);
+  shape_.sparse = added.data.sparse;
+  shape_.storage = added.data.storage;
+  shape_.entries += added.data.value.size();
   shape_.rows += added.data.label.size();
-  if (needed <= budget.left) {
-    budget.left -= needed;
+  if (bytes <= budget.left) {
+    budget.left -= bytes;
     added.data.dense.shrink_to_fit();
+    added.data.narrow.shrink_to_fit();
     added.data.column.shrink_to_fit();
     added.data.value.shrink_to_fit();
   } else {
@@ -54,11 +61,13 @@ Status StoredSource::Add(RawSamples& block, std::vector<float> labels, MemoryBud
       MOTLEY_ASSIGN_OR_RETURN(budget.file, SpillFile::Create());
     }
     added.file = budget.file;
-    if (block.sparse) {
+    if (shape_.sparse) {
       MOTLEY_ASSIGN_OR_RETURN(added.offset, MoveOut(added.data.column, *added.file));
       MOTLEY_ASSIGN_OR_RETURN(added.values, MoveOut(added.data.value, *added.file));
-    } else {
+    } else if (shape_.storage == Storage::kFloat32) {
       MOTLEY_ASSIGN_OR_RETURN(added.offset, MoveOut(added.data.dense, *added.file));
+    } else {
+      MOTLEY_ASSIGN_OR_RETURN(added.offset, MoveOut(added.data.narrow, *added.file));
     }
   }
   added.data.row_begin.shrink_to_fit();
@@ -83,11 +92,19 @@ const StoredSource::Block& StoredSource::Find(uint64_t row) const {
   return *(after - 1);
 }
 
-Dataset StoredSource::Empty() const {
+Dataset StoredSource::Empty(size_t rows) const {
   Dataset to;
   to.features = shape_.features;
   to.classes = shape_.classes;
   to.sparse = shape_.sparse;
+  to.storage = shape_.storage;
+  to.label.reserve(rows);
+  if (shape_.sparse) return to;
+  if (shape_.storage == Storage::kFloat32) {
+    to.dense.reserve(rows * shape_.features);
+  } else {
+    to.narrow.reserve(rows * shape_.features);
+  }
   return to;
 }
 
@@ -96,8 +113,11 @@ Status StoredSource::AppendFromFile(const Block& block, size_t begin, size_t end
   to.label.insert(to.label.end(), data.label.begin() + static_cast<ptrdiff_t>(begin),
                   data.label.begin() + static_cast<ptrdiff_t>(end));
   if (!data.sparse) {
-    return ReadArray(*block.file, block.offset, begin * data.features,
-                     (end - begin) * data.features, to.dense);
+    const auto read = [&](auto& features) {
+      return ReadArray(*block.file, block.offset, begin * data.features,
+                       (end - begin) * data.features, features);
+    };
+    return data.storage == Storage::kFloat32 ? read(to.dense) : read(to.narrow);
   }
   const uint64_t first = data.row_begin[begin];
   const uint64_t count = data.row_begin[end] - first;
@@ -124,9 +144,7 @@ Status StoredSource::AppendRows(const Block& block, size_t begin, size_t end, Da
 
 Result<Dataset> StoredSource::Range(size_t begin, size_t end) const {
   MOTLEY_ASSERT(begin <= end && end <= shape_.rows);
-  Dataset to = Empty();
-  to.label.reserve(end - begin);
-  if (!shape_.sparse) to.dense.reserve((end - begin) * shape_.features);
+  Dataset to = Empty(end - begin);
   while (begin < end) {
     const Block& block = Find(begin);
     const size_t stop = std::min<size_t>(end, block.first + block.data.label.size());
@@ -137,9 +155,7 @@ Result<Dataset> StoredSource::Range(size_t begin, size_t end) const {
 }
 
 Result<Dataset> StoredSource::Gather(std::span<const uint32_t> rows) const {
-  Dataset to = Empty();
-  to.label.reserve(rows.size());
-  if (!shape_.sparse) to.dense.reserve(rows.size() * shape_.features);
+  Dataset to = Empty(rows.size());
   MOTLEY_RETURN_IF_ERROR(AppendTo(to, rows));
   return to;
 }
@@ -167,17 +183,13 @@ uint64_t StoredSource::memory_bytes() const {
 }
 
 Result<std::shared_ptr<const DataSource>> Spill(Dataset data) {
-  RawSamples block;
-  block.features = data.features;
-  block.sparse = data.sparse;
-  block.dense = std::move(data.dense);
-  block.row_begin = std::move(data.row_begin);
-  block.column = std::move(data.column);
-  block.value = std::move(data.value);
   MemoryBudget none;
+  const uint32_t features = data.features;
+  const uint32_t classes = data.classes;
+  const uint64_t bytes = data.size_bytes();
   auto source = std::make_shared<StoredSource>();
-  MOTLEY_RETURN_IF_ERROR(source->Add(block, std::move(data.label), none));
-  source->Finish(data.features, data.classes, {});
+  MOTLEY_RETURN_IF_ERROR(source->Keep(std::move(data), bytes, none));
+  source->Finish(features, classes, {});
   return std::shared_ptr<const DataSource>(std::move(source));
 }
 

@@ -45,8 +45,12 @@ class StoredSource final : public DataSource {
     uint64_t offset = 0;              // Dense rows; or the columns, with the values at:
     uint64_t values = 0;
   };
+  friend Result<std::shared_ptr<const DataSource>> Spill(Dataset data);
+  // Keeps the samples of `data`, which need `bytes` for their features.
+  Status Keep(Dataset data, uint64_t bytes, MemoryBudget& budget);
   const Block& Find(uint64_t row) const;
-  Dataset Empty() const;
+  // With room for so many samples.
+  Dataset Empty(size_t rows) const;
   Status AppendRows(const Block& block, size_t begin, size_t end, Dataset& to) const;
   static Status AppendFromFile(const Block& block, size_t begin, size_t end, Dataset& to);
 

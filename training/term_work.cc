@@ -14,6 +14,7 @@ constexpr size_t kGatherRows = 1024;
 
 void Clear(Dataset& data) {
   data.dense.clear();
+  data.narrow.clear();
   data.row_begin.resize(1);
   data.column.clear();
   data.value.clear();
@@ -84,9 +85,11 @@ Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight
   for (const PartitionSlice& slice : term.slices) {
     const DataShape shape = slice.block->shape();
     MOTLEY_ASSERT(batch_.rows() == 0 || batch_.sparse == shape.sparse);
+    if (batch_.rows() > 0 && batch_.storage != shape.storage) MOTLEY_RETURN_IF_ERROR(flush());
     batch_.features = shape.features;
     batch_.classes = shape.classes;
     batch_.sparse = shape.sparse;
+    batch_.storage = shape.storage;
     std::span<const uint32_t> rows = orders_.Rows(epoch, slice);
     while (!rows.empty()) {
       const size_t taken = std::min(rows.size(), kGatherRows - batch_.rows());

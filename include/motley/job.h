@@ -92,8 +92,7 @@ typedef struct motley_job_options {
       taken when it is given here, and the newer goes aside, if it cannot be restored. */
   uint64_t resume_step;
   uint64_t given; /**< MOTLEY_GIVEN_...: meant, though they have the value of the default. */
-  /* When a step of code approximate ends though it is not exact. */
-  /** "50ms": then, with what came, at least one answer; NULL: when the others are overdue. */
+  /** Of approximate: "50ms" ends a step with one answer or more; NULL: when others are overdue. */
   const char* step_deadline;
   uint32_t quorum; /**< Or with so many answers; 0: all but `tolerate`, which are exact. */
   /** Of short and partial-coded: answers are 1/parts of a gradient, for tolerate + parts copies. */
@@ -103,6 +102,7 @@ typedef struct motley_job_options {
       no job: see the report's recording.error. */
   const char* record_profile;
   const char* devices; /**< Of workers, in turn: "cpu,cuda:0". NULL: cards first, one each. */
+  const char* storage; /**< Dense samples are rounded to, sent, kept as: float32, fp16, bf16. */
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
@@ -112,7 +112,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
   {                                                                                                \
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
-        NULL, 0, 0, NULL, 0, 0, NULL, NULL                                                         \
+        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL                                                   \
   }
 
 /**

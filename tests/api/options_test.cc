@@ -108,6 +108,7 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
       o.step_deadline = text;
     });
   }
+  refused("`storage`", [](auto& o) { o.storage = "int8"; });
   refused("`split`", [](auto& o) { o.split = 1.5; });
   refused("`memory_bytes`", [](auto& o) { o.memory_bytes = static_cast<uint64_t>(-1); });
   refused("`code`", [](auto& o) { o.code = "cyclical"; });

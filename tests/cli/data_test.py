@@ -54,7 +54,61 @@ def write_clouds(folder, rows, features, classes=4, seed=3):
     return f"{folder / 'X.npy'}:labels={folder / 'Y.npy'}"
 
 
+def fp16(value):
+    return struct.unpack("<e", struct.pack("<e", value))[0]
+
+
+def bf16(value):
+    bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    bits += 0x7fff + (bits >> 16 & 1)
+    return struct.unpack("<f", struct.pack("<I", bits & 0xffff0000))[0]
+
+
 class Data(ProgramTest):
+    def test_storage_of_16_bits_trains_as_on_rounded_features_in_half_the_memory(self):
+        draw = random.Random(5)
+        rows, features = 600, 200
+        values = array.array("f", (draw.uniform(-1, 1) * 2.0 ** -draw.randrange(20)
+                                   for _ in range(rows * features)))
+
+        def data(kind, rounded):
+            folder = self.folder / kind
+            folder.mkdir()
+            write_npy(folder / "X.npy", "<f4", (rows, features),
+                      [array.array("f", map(rounded, values)).tobytes()])
+            labels = array.array("q", (int(values[row * features] > 0) for row in range(rows)))
+            write_npy(folder / "Y.npy", "<i8", (rows,), [labels.tobytes()])
+            return f"{folder / 'X.npy'}:labels={folder / 'Y.npy'}"
+
+        def train(data, *more, steps=30):
+            return self.run_json("train", "--data", data, "--model", "mlp:8", "--workers", 2,
+                                 "--shares", "equal", "--code", "none", "--steps", steps, *more)
+
+        exact = data("float32", lambda value: value)
+        whole = train(exact)
+        losses = {whole["final_loss"]}
+        for kind, rounded in (("fp16", fp16), ("bf16", bf16)):
+            folder = self.folder / f"{kind}-checkpoints"
+            narrow = train(exact, "--storage", kind)
+            self.assertEqual(narrow["final_loss"], train(data(kind, rounded))["final_loss"])
+            losses.add(narrow["final_loss"])
+            for mine, all_of_it in zip(narrow["workers"], whole["workers"]):
+                self.assertLess(mine["held_bytes"], 0.52 * all_of_it["held_bytes"])
+            # The checkpoint knows it.
+            train(exact, "--storage", kind, "--checkpoint", folder, steps=20)
+            rest = train(exact, "--resume", folder)
+            self.assertEqual(rest["final_loss"], narrow["final_loss"])
+            refused = self.run_program("train", "--data", exact, "--resume", folder, "--storage",
+                                       "float32", expect=6)
+            self.assertIn(f"the job of the checkpoint has {kind}", refused.stderr)
+        self.assertEqual(len(losses), 3)
+
+    def test_storage_that_does_not_fit_the_samples_is_refused(self):
+        sparse = self.folder / "sparse.svm"
+        sparse.write_text("1 1:0.5\n0 2:0.5\n" * 10)
+        refused = self.run_program("train", "--data", sparse, "--storage", "bf16", expect=2)
+        self.assertIn("--storage bf16: it is for dense samples", refused.stderr)
+
     def test_data_beyond_memory_trains_to_the_same_bits(self):
         data = write_clouds(self.folder, rows=4000, features=300)  # 4.6 MiB.
         job = ["train", "--data", data, "--workers", 2, "--shares", "equal", "--steps", 20]

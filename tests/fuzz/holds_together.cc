@@ -28,7 +28,10 @@ void ExpectHoldsTogether(const Dataset& data) {
   if (data.sparse) {
     ExpectSparseRowsFit(data);
   } else {
-    MOTLEY_ASSERT(data.dense.size() == data.rows() * data.features);
+    const bool wide = data.storage == Storage::kFloat32;
+    MOTLEY_ASSERT((wide ? data.dense.size() : data.narrow.size()) == data.rows() * data.features);
+    MOTLEY_ASSERT((wide ? data.narrow.size() : data.dense.size()) == 0);
+    for (const uint16_t bits : data.narrow) MOTLEY_ASSERT(IsFinite(bits, data.storage));
   }
   for (const float value : data.sparse ? data.value : data.dense) {
     MOTLEY_ASSERT(std::isfinite(value));

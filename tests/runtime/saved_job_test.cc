@@ -53,6 +53,13 @@ CheckpointState StateOf(const JobDescription& about) {
   return state;
 }
 
+TEST(JobDescription, KnowsTheStorageOfItsSamples) {
+  JobDescription about = Example();
+  EXPECT_EQ(ToJson(about).find("storage"), std::string::npos) << "older readers read it";
+  about.meaning.storage = Storage::kBf16;
+  EXPECT_EQ(ParseJobDescription(ToJson(about))->meaning.storage, Storage::kBf16);
+}
+
 TEST(JobDescription, IsReadBackToTheBit) {
   const JobDescription about = Example();
   const auto back = ParseJobDescription(ToJson(about));
@@ -111,6 +118,8 @@ TEST(JobDescription, ValuesOfAnotherKindOrSizeAreRefused) {
       {"\"batch\":60", "\"batch\":NaN"},
       {"\"split\":0.8", "\"split\":1e999"},
       {"\"split\":0.8", "\"split\":null"},
+      {"\"split\":0.8", "\"split\":0.8,\"storage\":\"int8\""},
+      {"\"split\":0.8", "\"split\":0.8,\"storage\":2"},
       {"\"input_scale\":", "\"input_scale\":1e300,\"was\":"},
       {"\"sparse\":true", "\"sparse\":1"},
       {"\"name\":\"adam\"", "\"name\":{}"},
@@ -194,6 +203,7 @@ TEST(SavedJob, OnlyWhatTheBatchesDoNotDependOnMayChange) {
       {"samples", [](JobDescription& job) { job.samples = 601; }},
       {"partitions", [](JobDescription& job) { job.partitions = 63; }},
       {"scaled", [](JobDescription& job) { job.meaning.input_scale = 1; }},
+      {"storage float32", [](JobDescription& job) { job.meaning.storage = Storage::kFp16; }},
       {"the data", [](JobDescription& job) { job.fingerprint ^= 1; }},
       {"the data", [](JobDescription& job) { job.meaning.class_labels[0] = 9; }},
   };

@@ -26,6 +26,18 @@ TEST(DataView, ShowsRowsInItsOrderAndScaled) {
   }
 }
 
+TEST(DataView, RoundsWhatItScaled) {
+  const Dataset data = MakeSamples(4, 3, false, 12, 5);
+  const DataView view(std::make_shared<const MemorySource>(data), std::nullopt, 0.3f,
+                      Storage::kBf16);
+  EXPECT_EQ(view.shape().storage, Storage::kBf16);
+  Dataset expected = data;
+  ScaleFeatures(expected, 0.3f);
+  ASSERT_TRUE(Narrow(expected, Storage::kBf16).ok());
+  EXPECT_EQ(view.Range(0, 12)->narrow, expected.narrow);
+  EXPECT_EQ(view.Gather(Iota(3, 4))->narrow, Select(expected, Iota(3, 4)).narrow);
+}
+
 TEST(DataView, TheLargestMagnitudeIsThatOfTheRowsAlone) {
   Dataset data = MakeSamples(2, 2, false, 5000, 3);
   data.dense[2 * 4100] = -40;

@@ -31,6 +31,35 @@ TEST_F(ModelSessionTest, AnyMemoryGivesTheSumOfTheHosts) {
   ExpectTheSumsOfTheHost(*rig_.device, *device_, random_);
 }
 
+TEST_F(ModelSessionTest, SamplesOf16BitsGiveTheSumOfTheRoundedOnesAndAreCopiedInHalfTheBytes) {
+  for (const char* name : {"softmax", "mlp:9,5", "cnn@4x3x1:3/5", "factorization:3"}) {
+    const uint32_t classes = std::string_view(name).starts_with("fact") ? 2 : 4;
+    const auto model = MakeModel({name, 12, classes});
+    const std::vector<float> parameters = Parameters(*model);
+    for (const Storage storage : {Storage::kFp16, Storage::kBf16}) {
+      std::vector<Dataset> narrow = {MakeSamples(12, classes, false, 90, 1),
+                                     MakeSamples(12, classes, false, 7, 2)};
+      for (Dataset& batch : narrow) ASSERT_TRUE(Narrow(batch, storage).ok());
+      std::vector<Dataset> rounded = narrow;
+      for (Dataset& batch : rounded) Widen(batch);
+      for (Device* const device : {rig_.device.get(), device_.get()}) {
+        MockDriver& mock = MockDriver::Get();
+        ModelSession session(*device, *model);
+        const uint64_t before = mock.copied_in_bytes;
+        const SessionSum want = RunSession(session, *model, parameters, rounded);
+        const uint64_t between = mock.copied_in_bytes;
+        const SessionSum got = RunSession(session, *model, parameters, narrow);
+        EXPECT_EQ(got.gradient, want.gradient) << name;
+        EXPECT_EQ(got.loss, want.loss);
+        const uint64_t parameters_bytes = parameters.size() * sizeof(float);
+        if (device == rig_.device.get()) continue;
+        EXPECT_EQ(between - before - (mock.copied_in_bytes - between),
+                  parameters_bytes + size_t{97 * 12 * 2});
+      }
+    }
+  }
+}
+
 TEST_F(ModelSessionTest, ParametersGoInOncePerVersionAndNothingIsAllocatedAnew) {
   const auto model = MakeModel({"mlp:64", 20, 4});
   const std::vector<float> parameters = Parameters(*model);

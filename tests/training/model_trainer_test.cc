@@ -58,8 +58,10 @@ class ModelTrainer : public testing::Test {
         const std::vector<uint32_t> rows(order.begin() + range.begin,
                                          order.begin() + range.begin + range.count);
         std::vector<double> part(sum.size(), 0.0);
-        part[point.size()] = reference::LossAndGradient(
-            model_->spec(), point, *store_[p]->Gather(rows), std::span(part).first(point.size()));
+        Dataset samples = *store_[p]->Gather(rows);
+        Widen(samples);
+        part[point.size()] = reference::LossAndGradient(model_->spec(), point, samples,
+                                                        std::span(part).first(point.size()));
         for (size_t i = 0; i < sum.size(); i += 2) {
           const Complex scaled = term.coefficient * Complex(part[i], part[i + 1]);
           sum[i] += scaled.real();
@@ -113,6 +115,20 @@ TEST_F(ModelTrainer, ComplexCoefficientsActOnPairs) {
 TEST_F(SparseModelTrainer, SumsAndWeighsAlike) {
   ExpectSum(0, {{0, 5, 1.0}});
   ExpectSum(5, {{0, 2, -0.5}, {3, 5, {0.6, 0.8}}});
+}
+
+TEST_F(ModelTrainer, SamplesOf16BitsAreComputedWithAsTheyWereRounded) {
+  uint32_t start = 0;
+  for (PartitionId p = 0; p < sizes_.size(); ++p) {
+    Dataset samples = Select(data_, Iota(start, start + sizes_[p]));
+    // Whoever sends them may mix them.
+    const Storage storages[] = {Storage::kBf16, Storage::kFp16, Storage::kFloat32};
+    ASSERT_TRUE(Narrow(samples, storages[p % 3]).ok());
+    store_[p] = std::make_shared<MemorySource>(std::move(samples));
+    start += sizes_[p];
+  }
+  for (const StepId step : {0, 1, 2}) ExpectSum(step, {{0, 5, 1.0}});
+  ExpectSum(1, {{0, 2, {0.6, -0.8}}, {2, 4, {0, 1}}, {4, 5, {-1, 0.25}}});
 }
 
 TEST_F(ModelTrainer, AddsToWhatTheSumHolds) {

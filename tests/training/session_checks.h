@@ -44,8 +44,10 @@ inline void ExpectTheSumsOfTheHost(Device& host, Device& device, Random& random)
   for (const char* name :
        {"softmax", "mlp:9,5", "mlp:9,norm,5", "cnn@4x3x1:3/5,norm", "factorization:3"}) {
     const uint32_t classes = std::string_view(name).starts_with("fact") ? 2 : 4;
-    for (const bool sparse : {false, true}) {
-      SCOPED_TRACE(testing::Message() << name << (sparse ? ", sparse" : ", dense"));
+    for (const char* kind : {"dense", "sparse", "bf16"}) {
+      SCOPED_TRACE(testing::Message() << name << ", " << kind);
+      const bool sparse = std::string_view(kind) == "sparse";
+      const Storage storage = std::string_view(kind) == "bf16" ? Storage::kBf16 : Storage::kFloat32;
       const auto model = MakeModel({name, 12, classes});
       ModelSession here(host, *model);
       ModelSession there(device, *model);
@@ -53,7 +55,10 @@ inline void ExpectTheSumsOfTheHost(Device& host, Device& device, Random& random)
         const std::vector<float> parameters = RandomParameters(*model, random);
         std::vector<Dataset> batches;
         for (uint64_t i = 0; i < (version == 1 ? 70 : 3); ++i) {
-          batches.push_back(MakeSamples(12, classes, sparse, 1 + i * 3 % 11, i + version));
+          Dataset batch = MakeSamples(12, classes, sparse, 1 + i * 3 % 11, i + version);
+          const Status narrowed = sparse ? Status::Ok() : Narrow(batch, storage);
+          ASSERT_TRUE(narrowed.ok());
+          batches.push_back(std::move(batch));
         }
         const SessionSum want = RunSession(here, *model, parameters, batches, version);
         const SessionSum got = RunSession(there, *model, parameters, batches, version);
