@@ -19,10 +19,11 @@ constexpr double kFarLonger = 2;    // Than a turn of the best takes: it is stop
 constexpr double kSeenOften = 3;    // Times: then nothing is left to the model.
 constexpr size_t kFewest = 2;       // Steps of each that two are told apart by.
 constexpr double kSure = 2.5;       // Standard errors between two that are told apart.
-// The same, where the better one was foreseen to be, by so much, or where after so many steps only
-// slow ones tell them apart: that needs less proof.
-constexpr double kLessSure = 1, kForeseen = 0.9;
+// The same, where the better one was foreseen to be, by so much: that needs less proof.
+constexpr double kSureAsForeseen = 1, kForeseen = 0.9;
+// Where after so many steps only slow ones tell them apart, one of these is enough.
 constexpr size_t kManySteps = 8;
+constexpr double kSureOfSlow = 0.9;
 constexpr double kAsMuch = 0.03;  // Of a step: not worth to be told apart.
 
 double Error(const Contender& a, const Contender& b) {
@@ -33,16 +34,20 @@ double Error(const Contender& a, const Contender& b) {
 double Noise(const Contender& a, const Contender& b) { return kSure * Error(a, b); }
 
 // Delays only ever add to a step: one whose usual steps are no shorter is hardly better than it
-// looks.
+// looks, and little is lost without it. Unless it was foreseen to be the better one.
 bool OnlySlowStepsDiffer(const Contender& best, const Contender& other) {
-  return std::min(best.times.count(), other.times.count()) >= kManySteps &&
+  const bool promised = other.foreseen > 0 && other.foreseen < best.foreseen;
+  return !promised && std::min(best.times.count(), other.times.count()) >= kManySteps &&
          other.times.Median() > (1 - kAsMuch) * best.times.Median();
 }
 
-double NoiseAbove(const Contender& best, const Contender& other) {
+bool IsWorse(const Contender& other, const Contender& best) {
+  const double more = other.Score() - best.Score(), much = kAsMuch * best.Score();
+  if (OnlySlowStepsDiffer(best, other)) {
+    return more > std::max(much, kSureOfSlow * Error(best, other));
+  }
   const bool as_foreseen = best.foreseen > 0 && best.foreseen < kForeseen * other.foreseen;
-  const bool less = as_foreseen || OnlySlowStepsDiffer(best, other);
-  return less ? kLessSure * Error(best, other) : Noise(best, other);
+  return more > much + (as_foreseen ? kSureAsForeseen * Error(best, other) : Noise(best, other));
 }
 
 }  // namespace
@@ -115,7 +120,7 @@ void CodeTrial::Judge() {
   const Contender& best = contenders_[Best()];
   for (Contender& other : contenders_) {
     if (std::min(other.times.count(), best.times.count()) < kFewest) continue;
-    if (other.Score() > best.Score() * (1 + kAsMuch) + NoiseAbove(best, other)) other.out = true;
+    if (IsWorse(other, best)) other.out = true;
   }
 }
 
