@@ -25,10 +25,14 @@ struct Tried {
 };
 
 // Of a job with as many steps as the case says, without what sending all samples once takes.
-double PerStep(const SimulatedJob& job, const SimulatedSteps& steps, const PlannerCase& made) {
+double PerStep(const SimulatedJob& job, const SimulatedSteps& steps, const PlannerCase& made,
+               bool leases) {
   const auto all = static_cast<double>(made.truth.remaining_steps);
+  const double seen = steps.skipped + steps.counted;
   const double start = std::min(job.first, made.truth.data_seconds);
-  return (job.learning - start + job.step * (all - steps.skipped)) / all;
+  // Copies may still be on their way, which ends.
+  const double rest = (leases ? job.settled : job.step) * (all - seen);
+  return (job.learning - start + job.step * steps.counted + rest) / all;
 }
 
 // The same. Trials come at intervals that double: those to come take as much for each doubling of
@@ -45,7 +49,7 @@ double PerStepOfAuto(const SimulatedJob& job, const SimulatedSteps& steps,
 Status Run(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed, Tried& tried) {
   MOTLEY_ASSIGN_OR_RETURN(const SimulatedJob job,
                           RunOnTruth(made, *JobCodeOf(tried.candidate), steps, seed));
-  tried.judged.seconds = PerStep(job, steps, made);
+  tried.judged.seconds = PerStep(job, steps, made, tried.candidate.scheme == "adaptive");
   return Status::Ok();
 }
 

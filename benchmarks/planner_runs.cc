@@ -89,6 +89,8 @@ SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint6
   return options;
 }
 
+constexpr const char* kLeases = "adaptive";
+
 // Which code every step had, and whether data were sent for it.
 class StepWatch final : public JobObserver {
  public:
@@ -96,15 +98,17 @@ class StepWatch final : public JobObserver {
 
   void OnStepOpened(StepId step, const CodeForm& form, Time) override {
     codes_.resize(step + 1);
-    codes_[step] = form.rows.empty() ? "adaptive" : form.name;
+    codes_[step] = form.rows.empty() ? kLeases : form.name;
     sent_.resize(step + 1, 0);
   }
   void OnCommand(const Command& command, Time) override {
     const auto* place = std::get_if<PlacePartitions>(&command);
     if (place != nullptr && !sent_.empty()) sent_.back() += place->partitions.size();
   }
+  // Leases send copies a few at a time, and once; rows of late workers are sent again and again.
   bool Undisturbed(StepId step, const std::string& code) const {
-    return codes_[step] == code && sent_[step] < kMuchSent * partitions_;
+    const double most = code == kLeases ? 0 : kMuchSent * partitions_;
+    return codes_[step] == code && static_cast<double>(sent_[step]) <= most;
   }
 
  private:
@@ -117,8 +121,7 @@ class StepWatch final : public JobObserver {
 
 // Trials become rarer as a job goes on.
 void SettledSteps(const std::vector<double>& seconds, const StepWatch& watch, uint32_t skipped,
-                  SimulatedJob& job) {
-  const std::string last = job.choices.empty() ? "adaptive" : job.choices.back().code;
+                  const std::string& last, SimulatedJob& job) {
   double sum = 0, count = 0;
   for (StepId step = skipped; step < seconds.size(); ++step) {
     if (!watch.Undisturbed(step, last)) continue;
@@ -172,7 +175,8 @@ Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const JobCodeChoice& wh
   job.learning = std::accumulate(seconds.begin(), first, 0.0);
   job.step = std::accumulate(first, seconds.end(), 0.0) / steps.counted;
   job.choices = std::move(result.job.scheduler.choices);
-  SettledSteps(seconds, watch, steps.skipped, job);
+  const std::string chosen = job.choices.empty() ? kLeases : job.choices.back().code;
+  SettledSteps(seconds, watch, steps.skipped, what.code == "auto" ? chosen : what.code, job);
   return job;
 }
 

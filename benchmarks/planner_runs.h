@@ -35,7 +35,8 @@ struct SimulatedJob {
   double first = 0;                 // Seconds of the first step, for which data are sent,
   double learning = 0;              // and of all steps that were skipped.
   double step = 0;                  // Mean seconds of the others,
-  double settled = 0;               // of those of them that the last choice worked off undisturbed,
+  double settled = 0;               // of those of them that the code, of `auto` the last that it
+                                    // chose, worked off undisturbed by data that are sent once,
   double trying = 0;                // and what those of the later half took beyond that.
   std::vector<CodeChoice> choices;  // Of `auto`.
 };
