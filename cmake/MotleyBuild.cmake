@@ -39,8 +39,9 @@ if(MOTLEY_SANITIZE)
   add_link_options(-fsanitize=${MOTLEY_SANITIZE})
   motley_default_flags(RELWITHDEBINFO "-O1")
 endif()
-# How long a test may take before it counts as hanging; sanitizers take up to twenty times as long.
-if(MOTLEY_SANITIZE)
+# How long a test may take before it counts as hanging; sanitizers and emulators take up to twenty
+# times as long.
+if(MOTLEY_SANITIZE OR CMAKE_CROSSCOMPILING)
   set(MOTLEY_TEST_SECONDS 1200)
 else()
   set(MOTLEY_TEST_SECONDS 300)
@@ -60,7 +61,7 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ccache_launcher})
 endif()
 find_program(LLD_PROGRAM ld.lld)
-if(LLD_PROGRAM)
+if(LLD_PROGRAM AND NOT CMAKE_CROSSCOMPILING)
   add_link_options(-fuse-ld=lld)
 endif()
 

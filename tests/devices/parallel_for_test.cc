@@ -13,6 +13,7 @@
 
 #include "base/sanitizer.h"
 #include "devices/cpu/cpu_device.h"
+#include "tests/conformance/address_limit.h"
 
 namespace motley {
 namespace {
@@ -108,6 +109,7 @@ int RunWithoutRoomForThreads(ParallelFor& parallel) {
 }
 
 TEST_P(ParallelForTest, DoesTheWorkAloneWhereNoThreadCanBeStarted) {
+  if (!conformance::AddressesCanBeLimited()) GTEST_SKIP() << conformance::kNoAddressLimit;
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // No stack of an earlier thread is left there.
   EXPECT_EXIT(_exit(RunWithoutRoomForThreads(*parallel_)), testing::ExitedWithCode(0), "");
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/sanitizer.h"
+#include "tests/conformance/address_limit.h"
 #include "tests/conformance/transport_suite.h"
 
 namespace motley {
@@ -196,6 +197,7 @@ void MapNoMore() {
 }
 
 TEST_F(SharedMemoryTest, ProcessesThatMayNotMapItReadItAllTheSame) {
+  if (!conformance::AddressesCanBeLimited()) GTEST_SKIP() << conformance::kNoAddressLimit;
   const Bytes small = Pattern(1, 1);
   const Bytes large = Pattern(3 * kMiB + 5, 2);
   const auto first = Put(small);
@@ -223,6 +225,7 @@ TEST_F(SharedMemoryTest, WhatFindsNoMemoryForItsCopyIsAnErrorAndTheNextIsRead) {
 #if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer ends the process where memory runs out";
 #endif
+  if (!conformance::AddressesCanBeLimited()) GTEST_SKIP() << conformance::kNoAddressLimit;
   const Bytes small = Pattern(1000, 1);
   const Bytes large = Pattern(48 * kMiB, 2);
   const auto first = Put(small);
