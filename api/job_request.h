@@ -48,7 +48,7 @@ struct JobRequest {
   std::string token;
   std::string name;
   uint32_t threads = 0;  // 0: chosen.
-  std::string devices;   // "cpu,opencl:0"; empty: the processor.
+  std::string devices;   // "cpu,opencl:0+opencl:1"; empty: cards first, one each.
 
   // What was left to its default.
   struct Open {

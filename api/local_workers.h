@@ -24,11 +24,11 @@ struct LocalWorkersOptions {
   std::string server;  // Address that the workers connect to.
   std::string token;
   uint32_t workers = 1;
-  uint32_t threads = 1;               // Per worker.
-  std::vector<ListedDevice> devices;  // One per worker.
-  std::vector<double> speeds;         // One per worker, emulated; empty: as fast as they can.
-  Duration sample_time{};             // Of a sample at speed 1, with `speeds`.
-  Patience patience;                  // With devices of drivers, of threads; processes ask anew.
+  uint32_t threads = 1;              // Per worker.
+  std::vector<DeviceGroup> devices;  // One per worker.
+  std::vector<double> speeds;        // One per worker, emulated; empty: as fast as they can.
+  Duration sample_time{};            // Of a sample at speed 1, with `speeds`.
+  Patience patience;                 // With devices of drivers, of threads; processes ask anew.
   uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();  // Of samples, per worker.
 };
 
@@ -50,11 +50,16 @@ class LocalWorkers {
 
 // Who computes on what: workers take turns with devices that were named. Of the default ones (the
 // processor first) each but the processor has one worker, and the others share that.
-std::vector<ListedDevice> DevicesOfWorkers(const std::vector<ListedDevice>& devices, bool named,
-                                           uint32_t workers);
+std::vector<DeviceGroup> DevicesOfWorkers(const std::vector<DeviceGroup>& devices, bool named,
+                                          uint32_t workers);
+// What a worker that is alone on its machine has of the default ones: all that are not the
+// processor, joined; without any, that.
+DeviceGroup DevicesOfOne(const std::vector<ListedDevice>& defaults);
+// kInvalidArgument where devices are joined: a function of the caller's computes on one.
+Status CheckNotJoined(const std::vector<DeviceGroup>& devices);
 
-// "worker-2", with its device unless that is the processor: "worker-2 opencl:0".
-std::string WorkerName(int32_t index, const ListedDevice& device);
+// "worker-2", with its devices unless that is the processor: "worker-2 opencl:0".
+std::string WorkerName(int32_t index, const DeviceGroup& devices);
 
 // One process each, started by `command` (program and arguments) with what it needs to know in its
 // environment (worker_environment.h). None outlives this process, however it ends: a worker dies

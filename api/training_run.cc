@@ -77,11 +77,15 @@ Status TrainingRun::OpenDevice() {
   // Emulated speeds are the processor's, and a trainer of the caller's computes on it.
   const bool free = request.role == MOTLEY_ALL_IN_ONE && plan_.speeds.empty() && !parts_.foreign;
   if (request.devices.empty() && free) {
-    worker_devices_ = DevicesOfWorkers(DefaultDevices(), /*named=*/false, plan_.job.workers);
+    worker_devices_ =
+        DevicesOfWorkers(EachAlone(DefaultDevices()), /*named=*/false, plan_.job.workers);
     return Status::Ok();
   }
   const auto chosen = ChooseDevices(request.devices);
   if (!chosen.ok()) return chosen.status().WithContext("`devices`");
+  if (parts_.foreign != nullptr) {
+    MOTLEY_RETURN_IF_ERROR(CheckNotJoined(*chosen).WithContext("`devices`"));
+  }
   worker_devices_ = DevicesOfWorkers(*chosen, /*named=*/true, plan_.job.workers);
   return Status::Ok();
 }
@@ -90,9 +94,9 @@ Status TrainingRun::OpenDevice() {
 void TrainingRun::TellDevices() const {
   if (!parts_.request.devices.empty()) return;
   std::string found;
-  for (const ListedDevice& device : worker_devices_) {
-    if (device.is_processor) continue;
-    found += fmt::format("{}{} ({})", found.empty() ? "" : ", ", device.Label(), device.name);
+  for (const DeviceGroup& group : worker_devices_) {
+    if (group.is_processor()) continue;
+    found += fmt::format("{}{} ({})", found.empty() ? "" : ", ", group.Label(), group.Names());
   }
   if (found.empty()) return;
   parts_.events.OnNotice(fmt::format(

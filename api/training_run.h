@@ -69,7 +69,7 @@ class TrainingRun {
   std::unique_ptr<Model> model_;               // Null with a trainer.
   std::optional<Emulation> emulation_;
   std::unique_ptr<Device> device_;
-  std::vector<ListedDevice> worker_devices_;
+  std::vector<DeviceGroup> worker_devices_;
   Patience patience_;
   std::unique_ptr<RunRecording> recording_;  // Null: none is wanted.
   Status recorded_;

@@ -27,32 +27,84 @@ Result<std::unique_ptr<Device>> OpenOrStandIn(Loop& loop, const ListedDevice& li
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerDevice>> WorkerDevice::Open(Loop& loop, const ListedDevice& listed,
+Result<std::shared_ptr<WorkerDevice::Chain>> WorkerDevice::OpenChain(
+    Loop& loop, const ListedDevice& listed, const WorkerDeviceOptions& options) {
+  const auto chain = std::make_shared<Chain>();
+  MOTLEY_ASSIGN_OR_RETURN(chain->device, OpenOrStandIn(loop, listed, options.threads));
+  if (options.pace) chain->paced = MakePacedDevice(loop, chain->front(), *options.pace);
+  if (options.patience && listed.kind != DeviceKind::kCpu) {
+    chain->watched = std::make_unique<WatchedDevice>(loop, chain->front(), *options.patience);
+  }
+  if (options.holdable) chain->held = std::make_unique<HeldDevice>(loop, chain->front());
+  return chain;
+}
+
+Result<std::unique_ptr<WorkerDevice>> WorkerDevice::Open(Loop& loop, const DeviceGroup& group,
                                                          const WorkerDeviceOptions& options) {
   std::unique_ptr<WorkerDevice> made(new WorkerDevice());
-  Parts& parts = *made->parts_;
-  MOTLEY_ASSIGN_OR_RETURN(parts.device, OpenOrStandIn(loop, listed, options.threads));
-  if (options.pace) parts.paced = MakePacedDevice(loop, made->front(), *options.pace);
-  if (options.patience && listed.kind != DeviceKind::kCpu) {
-    parts.watched = std::make_unique<WatchedDevice>(loop, made->front(), *options.patience);
+  made->computing_ = group.devices.size();
+  WorkerDeviceOptions each = options;
+  if (each.pace) each.pace->speed /= static_cast<double>(group.devices.size());
+  for (const ListedDevice& listed : group.devices) {
+    MOTLEY_ASSIGN_OR_RETURN(std::shared_ptr<Chain> chain, OpenChain(loop, listed, each));
+    made->chains_.push_back(std::move(chain));
   }
-  if (options.holdable) parts.held = std::make_unique<HeldDevice>(loop, made->front());
+  if (group.joined()) MOTLEY_RETURN_IF_ERROR(made->Join(loop, group, options));
   return made;
 }
 
-WorkerDevice::~WorkerDevice() {
-  if (parts_->device == nullptr) return;
-  const bool lost = parts_->watched != nullptr && parts_->watched->lost();
-  if (parts_->device->Rest(lost ? Duration::zero() : kRestLimit)) return;
-  parts_->device->Abandon();
-  KeepForever(std::move(parts_));
+// Sums are added by the host's processor, whether or not it computes.
+Status WorkerDevice::Join(Loop& loop, const DeviceGroup& group,
+                          const WorkerDeviceOptions& options) {
+  std::vector<Device*> parts;
+  Device* host = nullptr;
+  for (size_t i = 0; i < group.devices.size(); ++i) {
+    parts.push_back(&chains_[i]->front());
+    if (group.devices[i].kind == DeviceKind::kCpu) host = parts.back();
+  }
+  if (host == nullptr) {
+    WorkerDeviceOptions sums = options;
+    sums.pace.reset();
+    MOTLEY_ASSIGN_OR_RETURN(const auto processor, ChooseDevices(std::string()));
+    MOTLEY_ASSIGN_OR_RETURN(std::shared_ptr<Chain> chain,
+                            OpenChain(loop, processor.front().devices.front(), sums));
+    host = &chain->front();
+    chains_.push_back(std::move(chain));
+  }
+  joined_ = std::make_unique<JoinedDevice>(*host, std::move(parts), group.memory_bytes());
+  return Status::Ok();
 }
 
-Device& WorkerDevice::front() {
-  if (parts_->held) return *parts_->held;
-  if (parts_->watched) return *parts_->watched;
-  if (parts_->paced) return *parts_->paced;
-  return *parts_->device;
+WorkerDevice::~WorkerDevice() {
+  for (std::shared_ptr<Chain>& chain : chains_) {
+    const bool lost = chain->watched != nullptr && chain->watched->lost();
+    if (chain->device->Rest(lost ? Duration::zero() : kRestLimit)) continue;
+    chain->device->Abandon();
+    KeepForever(std::move(chain));
+  }
+}
+
+Device& WorkerDevice::Chain::front() {
+  if (held) return *held;
+  if (watched) return *watched;
+  if (paced) return *paced;
+  return *device;
+}
+
+Device& WorkerDevice::front() { return joined_ != nullptr ? *joined_ : chains_.front()->front(); }
+
+void WorkerDevice::SetSpeed(double speed) {
+  for (const auto& chain : chains_) {
+    if (chain->paced) chain->paced->SetSpeed(speed / static_cast<double>(computing_));
+  }
+}
+
+void WorkerDevice::Hold(Duration duration) {
+  for (const auto& chain : chains_) chain->held->Hold(duration);
+}
+
+void WorkerDevice::Release() {
+  for (const auto& chain : chains_) chain->held->Release();
 }
 
 }  // namespace motley

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker computes with: a device, and in front of it what a job wants there.
+// What a worker computes with: a device or several that are joined, and in front of each what a job
+// wants there.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "api/held_device.h"
 #include "base/loop.h"
 #include "base/status.h"
 #include "devices/device_list.h"
+#include "devices/joined_device.h"
 #include "devices/paced_device.h"
 #include "devices/watched_device.h"
 
@@ -16,7 +19,7 @@ namespace motley {
 
 struct WorkerDeviceOptions {
   uint32_t threads = 0;
-  std::optional<Pace> pace;  // Emulated.
+  std::optional<Pace> pace;  // Emulated; of joined devices all together, each has its part.
   bool holdable = false;     // A worker of this process, which can only be paused like that.
   // Work that takes longer has failed; not asked where the caller's own code computes, nor of the
   // processor. Unless the environment says so.
@@ -28,7 +31,7 @@ class WorkerDevice {
  public:
   // A driver's device that cannot be opened is no failure here: its worker tells the server.
   // Otherwise as of ListedDevice::make. `loop` is borrowed.
-  static Result<std::unique_ptr<WorkerDevice>> Open(Loop& loop, const ListedDevice& listed,
+  static Result<std::unique_ptr<WorkerDevice>> Open(Loop& loop, const DeviceGroup& group,
                                                     const WorkerDeviceOptions& options);
   // Nobody uses it any more. Waits for work in progress; for what does not come back soon, a few
   // seconds, after which the device stays until the program ends (stuck_devices.h).
@@ -37,21 +40,30 @@ class WorkerDevice {
   WorkerDevice& operator=(const WorkerDevice&) = delete;
 
   Device& front();
-  PacedDevice* paced() const { return parts_->paced.get(); }  // Null without a pace.
-  HeldDevice* held() const { return parts_->held.get(); }     // Null unless holdable.
+  void SetSpeed(double speed);  // Of its pace, if it has one.
+  // As HeldDevice; it is holdable.
+  void Hold(Duration duration);
+  void Release();
 
  private:
-  // In the order they must be taken down.
-  struct Parts {
+  // A device in the order it must be taken down.
+  struct Chain {
     std::unique_ptr<Device> device;
     std::unique_ptr<PacedDevice> paced;
     std::unique_ptr<WatchedDevice> watched;
     std::unique_ptr<HeldDevice> held;
+
+    Device& front();
   };
 
-  WorkerDevice() : parts_(std::make_shared<Parts>()) {}
+  WorkerDevice() = default;
+  static Result<std::shared_ptr<Chain>> OpenChain(Loop& loop, const ListedDevice& listed,
+                                                  const WorkerDeviceOptions& options);
+  Status Join(Loop& loop, const DeviceGroup& group, const WorkerDeviceOptions& options);
 
-  std::shared_ptr<Parts> parts_;
+  std::vector<std::shared_ptr<Chain>> chains_;
+  size_t computing_ = 0;                  // Of them; one more may be the host's processor for sums.
+  std::unique_ptr<JoinedDevice> joined_;  // Null with one device.
 };
 
 }  // namespace motley

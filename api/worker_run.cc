@@ -38,11 +38,12 @@ class TiedToParent {
   int before_ = 0;
 };
 
-// Unasked, a process is one worker, which is what servers count: on the first device that is not
-// the processor, if there is one.
-Result<std::vector<ListedDevice>> DevicesOf(const WorkerTask& task, bool built_in) {
-  if (!task.devices.empty() || !built_in) return ChooseDevices(task.devices);
-  return DevicesOfWorkers(DefaultDevices(), /*named=*/false, 1);
+// Unasked, a process is one worker, which is what servers count.
+Result<std::vector<DeviceGroup>> DevicesOf(const WorkerTask& task, bool built_in) {
+  if (task.devices.empty() && built_in) return std::vector{DevicesOfOne(DefaultDevices())};
+  MOTLEY_ASSIGN_OR_RETURN(std::vector<DeviceGroup> devices, ChooseDevices(task.devices));
+  if (!built_in) MOTLEY_RETURN_IF_ERROR(CheckNotJoined(devices).WithContext("`devices`"));
+  return devices;
 }
 
 // Everything that a worker process is made of, in the order it must be taken down.
@@ -52,10 +53,10 @@ class WorkerProcess {
   ~WorkerProcess() { stop_.Listen(nullptr); }
 
   Status Open(const WorkerTask& task, const std::shared_ptr<const ForeignTrainer>& foreign) {
-    MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> devices,
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<DeviceGroup> devices,
                             DevicesOf(task, foreign == nullptr));
-    for (const ListedDevice& device : devices) {
-      MOTLEY_RETURN_IF_ERROR(OpenSeat(task, device, devices.size(), foreign));
+    for (const DeviceGroup& group : devices) {
+      MOTLEY_RETURN_IF_ERROR(OpenSeat(task, group, devices.size(), foreign));
     }
     if (task.child) {
       input_.emplace(
@@ -78,7 +79,7 @@ class WorkerProcess {
   }
 
  private:
-  // A device and the worker that it is, in the order they must be taken down.
+  // A worker and its devices, in the order they must be taken down.
   struct Seat {
     std::unique_ptr<WorkerDevice> device;
     std::unique_ptr<Transport> transport;
@@ -94,22 +95,20 @@ class WorkerProcess {
     double speed = 0;
     std::from_chars(line.data() + kSpeed.size(), line.data() + line.size(), speed);
     if (!(speed > 0 && std::isfinite(speed))) return;
-    for (const auto& seat : seats_) {
-      if (PacedDevice* paced = seat->device->paced()) paced->SetSpeed(speed);
-    }
+    for (const auto& seat : seats_) seat->device->SetSpeed(speed);
   }
 
-  Status OpenSeat(const WorkerTask& task, const ListedDevice& listed, size_t seats,
+  Status OpenSeat(const WorkerTask& task, const DeviceGroup& group, size_t seats,
                   const std::shared_ptr<const ForeignTrainer>& foreign) {
     auto seat = std::make_unique<Seat>();
     WorkerDeviceOptions options{.threads = task.threads, .pace = task.pace};
     options.patience = foreign == nullptr ? std::optional(task.patience) : std::nullopt;
-    MOTLEY_ASSIGN_OR_RETURN(seat->device, WorkerDevice::Open(loop_, listed, options));
+    MOTLEY_ASSIGN_OR_RETURN(seat->device, WorkerDevice::Open(loop_, group, options));
     seat->transport = MakeTcpTransport(loop_.handle());
     WorkerOptions node = task.node;
     node.incarnation = FreshIncarnation();
     node.foreign = foreign;
-    if (node.name.empty()) node.name = WorkerName(node.index_hint, listed);
+    if (node.name.empty()) node.name = WorkerName(node.index_hint, group);
     if (seats > 1) node.memory_bytes /= seats;
     seat->node = WorkerNode::Create(Env{loop_, *seat->transport, seat->device->front()}, node);
     seat->node->SetAnswerFilter([this](StepId, std::span<float> vector) {

@@ -18,7 +18,7 @@ namespace motley {
 // What a worker is told, by its options or, where those name no server, by its environment.
 struct WorkerTask {
   WorkerOptions node;
-  std::string devices;  // What computes, each as a worker of its own.
+  std::string devices;  // What computes: workers with commas, joined with a plus.
   uint32_t threads = 0;
   std::optional<Pace> pace;  // Emulated.
   Patience patience;         // With devices of drivers.

@@ -66,19 +66,19 @@ Status ThreadWorkers::StartAll(InprocNetwork& network,
 Status ThreadWorkers::Start(WorkerId worker, InprocNetwork& network,
                             const std::shared_ptr<const ForeignTrainer>& foreign) {
   auto member = std::make_unique<Member>();
-  const ListedDevice& listed = options_.devices[worker];
+  const DeviceGroup& group = options_.devices[worker];
   WorkerDeviceOptions device{.threads = options_.threads, .holdable = true};
   if (!options_.speeds.empty()) {
     member->speed = options_.speeds[worker];
     device.pace = Pace{options_.sample_time, member->speed};
   }
   device.patience = foreign == nullptr ? std::optional(options_.patience) : std::nullopt;
-  MOTLEY_ASSIGN_OR_RETURN(member->device, WorkerDevice::Open(loop_, listed, device));
+  MOTLEY_ASSIGN_OR_RETURN(member->device, WorkerDevice::Open(loop_, group, device));
   member->transport = network.MakeTransport();
   WorkerOptions options;
   options.server = options_.server;
   options.token = options_.token;
-  options.name = WorkerName(static_cast<int32_t>(worker), listed);
+  options.name = WorkerName(static_cast<int32_t>(worker), group);
   options.index_hint = static_cast<int32_t>(worker);
   options.incarnation = FreshIncarnation();
   options.foreign = foreign;
@@ -120,10 +120,10 @@ void ThreadWorkers::Strike(const Fault& fault) {
   if (member.node == nullptr) return;
   switch (fault.kind) {
     case Fault::Kind::kKill: Drop(fault.worker); break;
-    case Fault::Kind::kPause: member.device->held()->Hold(fault.duration); break;
+    case Fault::Kind::kPause: member.device->Hold(fault.duration); break;
     case Fault::Kind::kSlow:
       member.speed /= fault.factor;
-      if (member.device->paced() != nullptr) member.device->paced()->SetSpeed(member.speed);
+      member.device->SetSpeed(member.speed);
       break;
     case Fault::Kind::kNan: member.spoil_next = true; break;
   }
@@ -139,7 +139,7 @@ void ThreadWorkers::Shutdown(Duration grace, Task done) {
   leaving_ = true;
   left_ = std::move(done);
   if (drop_timer_ != 0) loop_.Cancel(std::exchange(drop_timer_, 0));
-  for (const auto& member : members_) member->device->held()->Release();
+  for (const auto& member : members_) member->device->Release();
   if (running() == 0) return loop_.Post(std::exchange(left_, nullptr));
   drop_timer_ = loop_.After(grace, [this] {
     drop_timer_ = 0;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A processor and an OpenCL device in one step, beside each of them alone: by turns, each with one core.
+"""A processor and an OpenCL device in one step, as two workers and joined in one, beside each of them alone: by turns,
+each with one core.
 
 Usage: devices.py MOTLEY [--json] [--rounds N] [--device LABEL]. Behind `./dev bench devices`;
-about a minute. PoCL is held to one core (POCL_MAX_PTHREAD_COUNT). All three train the same model on
+about a minute. PoCL is held to one core (POCL_MAX_PTHREAD_COUNT). All four train the same model on
 the same batches; before a figure is printed, their losses must agree to 1e-4, and what is decoded
 must be exact.
 """
@@ -55,7 +56,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--device", default="opencl:0")
     flags = parser.parse_args()
-    choices = {"cpu": ["cpu"], flags.device: [flags.device], "both": ["cpu", flags.device]}
+    choices = {"cpu": ["cpu"], flags.device: [flags.device], "both": ["cpu", flags.device],
+               "joined": ["cpu+" + flags.device]}
     runs = {name: [] for name in choices}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -78,6 +80,8 @@ def main():
               "share_of_the_device": share, "share_by_learned_speeds": learned,
               "share_by_speeds_alone": speed[flags.device] / (speed["cpu"] + speed[flags.device]),
               "faster_than_the_better": speed["both"] / best,
+              "joined_faster_than_the_better": speed["joined"] / best,
+              "joined_over_both": speed["joined"] / speed["both"],
               "part_of_the_sum": speed["both"] / (speed["cpu"] + speed[flags.device])}
     if flags.json:
         print(json.dumps(result, indent=2))
@@ -89,6 +93,8 @@ def main():
           f"{result['share_by_speeds_alone']:.3f}")
     print(f"both over the better one alone: {result['faster_than_the_better']:.2f}; over the sum of both: "
           f"{result['part_of_the_sum']:.2f}")
+    print(f"joined in one worker over the better one alone: {result['joined_faster_than_the_better']:.2f}; over two "
+          f"workers: {result['joined_over_both']:.2f}")
 
 
 if __name__ == "__main__":

@@ -76,7 +76,14 @@ std::string DevicesJson(const std::vector<ListedDevice>& devices) {
 // Those that `choice` names, or all that can be used.
 Result<std::vector<ListedDevice>> ToCheck(std::vector<ListedDevice> listed,
                                           const std::string& choice) {
-  if (!choice.empty()) return ChooseDevices(listed, choice);
+  if (!choice.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<DeviceGroup> chosen, ChooseDevices(listed, choice));
+    listed.clear();
+    for (const DeviceGroup& group : chosen) {
+      listed.insert(listed.end(), group.devices.begin(), group.devices.end());
+    }
+    return listed;
+  }
   std::erase_if(listed, [](const ListedDevice& d) { return !d.usable(); });
   return listed;
 }

@@ -231,8 +231,8 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   train
       ->add_option("--devices", flags.devices,
                    "What the workers compute with, in turn, as motley devices lists it: "
-                   "cpu,opencl,cuda:0. Default: one on each graphics card, the others on the "
-                   "processor")
+                   "cpu,opencl,cuda:0; cuda:0+cuda:1 is one worker on both. Default: one on each "
+                   "graphics card, the others on the processor")
       ->type_name("LIST")
       ->group("Workers");
   train

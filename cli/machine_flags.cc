@@ -67,8 +67,9 @@ CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
       ->type_name("LIST")
       ->needs(check);
   devices->footer(
-      "Example: train with the processor and a graphics card\n"
-      "  motley train --data digits.csv.gz --devices cpu,cuda:0");
+      "Examples: train with the processor and a graphics card, as two workers, and as one\n"
+      "  motley train --data digits.csv.gz --devices cpu,cuda:0\n"
+      "  motley train --data digits.csv.gz --workers 1 --devices cpu+cuda:0");
   return devices;
 }
 
@@ -77,9 +78,10 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   worker->add_option("--server", flags.server, "Where the server is, HOST:PORT");
   worker->add_option("--name", flags.name, "How the server calls it");
   worker->add_option("--threads", flags.threads)->transform(Within(1U, 256U));
-  worker->add_option("--devices", flags.devices,
-                     "What computes, each as a worker of its own: cpu,opencl,cuda:0. Default: the "
-                     "first graphics card, or the processor");
+  worker->add_option(
+      "--devices", flags.devices,
+      "What computes: cuda:0+cuda:1+cpu as one worker, cpu,cuda:0 each as one of its "
+      "own. Default: all graphics cards as one worker, or the processor");
   worker->footer(
       "The job's token comes in the environment variable MOTLEY_TOKEN. A device on which work "
       "takes\n"

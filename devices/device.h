@@ -94,6 +94,9 @@ class Device {
   // For host-side arithmetic that goes with this device (encode, decode, reductions).
   virtual ParallelFor& parallel() = 0;
 
+  // The devices that this one is made of (joined_device.h); none: it is one.
+  virtual std::span<Device* const> parts() const { return {}; }
+
   // For devices whose work may never come back. Loop thread, when nothing more is submitted.
   // Waits until no work is in progress; false when it still is after `limit` of real time.
   virtual bool Rest(Duration /*limit*/) { return true; }

@@ -92,13 +92,13 @@ std::vector<ListedDevice> List(const std::function<bool(std::string_view driver)
   return list;
 }
 
-std::vector<std::string_view> Split(std::string_view text) {
+std::vector<std::string_view> Split(std::string_view text, const char* at) {
   std::vector<std::string_view> parts;
   for (;;) {
-    const size_t comma = text.find(',');
-    parts.push_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
+    const size_t end = text.find_first_of(at);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
   }
 }
 
@@ -142,9 +142,55 @@ Result<std::vector<ListedDevice>> Matching(const std::vector<ListedDevice>& list
                                          fmt::join(reasons, "; ")));
 }
 
+// One device may be in several groups: workers share it.
+Status CheckOnce(const std::vector<DeviceGroup>& groups, const std::string& choice) {
+  std::set<std::string> labels;
+  for (const DeviceGroup& group : groups) {
+    if (labels.insert(group.Label()).second) continue;
+    return Status::InvalidArgument(
+        fmt::format("'{}' names the device {} twice", choice, group.Label()));
+  }
+  return Status::Ok();
+}
+
+Status NoChoice(const std::string& choice) {
+  return Status::InvalidArgument(fmt::format(
+      "'{}' names no devices; give drivers or devices with commas, as in cpu,opencl,cuda:0, and a "
+      "plus between those that are one worker, as in cuda:0+cuda:1",
+      choice));
+}
+
 }  // namespace
 
 std::string ListedDevice::Label() const { return fmt::format("{}:{}", driver, index); }
+
+std::string DeviceGroup::Label() const {
+  std::string label;
+  for (const ListedDevice& d : devices) label += (label.empty() ? "" : "+") + d.Label();
+  return label;
+}
+
+std::string DeviceGroup::Names() const {
+  std::string names;
+  for (const ListedDevice& d : devices) names += (names.empty() ? "" : " + ") + d.name;
+  return names;
+}
+
+bool DeviceGroup::is_processor() const {
+  return std::all_of(devices.begin(), devices.end(), [](const auto& d) { return d.is_processor; });
+}
+
+uint64_t DeviceGroup::memory_bytes() const {
+  uint64_t own = 0, host = 0;
+  for (const ListedDevice& device : devices) {
+    if (device.is_processor) {
+      host = std::max(host, device.memory_bytes);
+    } else {
+      own += device.memory_bytes;
+    }
+  }
+  return own + host;
+}
 
 std::vector<ListedDevice> ListDevices() {
   return List([](std::string_view) { return true; });
@@ -167,9 +213,9 @@ std::vector<ListedDevice> DefaultDevices() {
   return DefaultDevices(List([look](std::string_view) { return look; }));
 }
 
-Result<std::vector<ListedDevice>> ChooseDevices(const std::string& choice) {
+Result<std::vector<DeviceGroup>> ChooseDevices(const std::string& choice) {
   const std::string chosen = choice.empty() ? "cpu" : choice;
-  const auto named = [words = Split(chosen)](std::string_view driver) {
+  const auto named = [words = Split(chosen, ",+")](std::string_view driver) {
     return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
       return word.substr(0, word.find(':')) == driver;
     });
@@ -177,27 +223,33 @@ Result<std::vector<ListedDevice>> ChooseDevices(const std::string& choice) {
   return ChooseDevices(List(named), chosen);
 }
 
-Result<std::vector<ListedDevice>> ChooseDevices(const std::vector<ListedDevice>& list,
-                                                const std::string& choice) {
-  std::vector<ListedDevice> chosen;
-  std::set<std::string> labels;
-  for (const std::string_view word : Split(choice)) {
-    const std::optional<Wanted> wanted = Parse(word);
-    if (!wanted || wanted->driver.empty()) {
-      return Status::InvalidArgument(fmt::format(
-          "'{}' names no devices; give drivers or devices with commas, as in cpu,opencl,cuda:0",
-          choice));
+Result<std::vector<DeviceGroup>> ChooseDevices(const std::vector<ListedDevice>& list,
+                                               const std::string& choice) {
+  std::vector<DeviceGroup> chosen;
+  for (const std::string_view group : Split(choice, ",")) {
+    const std::vector<std::string_view> words = Split(group, "+");
+    DeviceGroup joined;
+    for (const std::string_view word : words) {
+      const std::optional<Wanted> wanted = Parse(word);
+      if (!wanted || wanted->driver.empty()) return NoChoice(choice);
+      MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> found, Matching(list, word, *wanted));
+      joined.devices.insert(joined.devices.end(), found.begin(), found.end());
     }
-    MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> found, Matching(list, word, *wanted));
-    for (const ListedDevice& device : found) {
-      if (!labels.insert(device.Label()).second) {
-        return Status::InvalidArgument(
-            fmt::format("'{}' names the device {} twice", choice, device.Label()));
-      }
-      chosen.push_back(device);
+    MOTLEY_RETURN_IF_ERROR(CheckOnce(EachAlone(joined.devices), choice));
+    if (words.size() > 1) {
+      chosen.push_back(std::move(joined));
+    } else {
+      for (DeviceGroup& alone : EachAlone(joined.devices)) chosen.push_back(std::move(alone));
     }
   }
+  MOTLEY_RETURN_IF_ERROR(CheckOnce(chosen, choice));
   return chosen;
+}
+
+std::vector<DeviceGroup> EachAlone(const std::vector<ListedDevice>& devices) {
+  std::vector<DeviceGroup> groups;
+  for (const ListedDevice& device : devices) groups.push_back({{device}});
+  return groups;
 }
 
 }  // namespace motley

@@ -32,6 +32,17 @@ struct ListedDevice {
   std::string Label() const;  // "opencl:1"
 };
 
+// What computes for one worker: a device, or several of the machine that are joined.
+struct DeviceGroup {
+  std::vector<ListedDevice> devices;  // One or more.
+
+  std::string Label() const;  // "cuda:0+cpu:0"
+  std::string Names() const;  // Of the devices, for people.
+  bool joined() const { return devices.size() > 1; }
+  bool is_processor() const;      // It is nothing but the host's processor.
+  uint64_t memory_bytes() const;  // Together; what is the host's memory counts once.
+};
+
 // What there is, the host's processor first; a driver that found nothing has one entry with the
 // reason. Asks the machine anew each time. One thread at a time, while no other changes what
 // signals do.
@@ -46,12 +57,16 @@ std::vector<ListedDevice> DefaultDevices();
 
 // The devices that `choice` names of this machine's, without a look at drivers that it does not
 // need. Empty: the host's processor.
-Result<std::vector<ListedDevice>> ChooseDevices(const std::string& choice);
+Result<std::vector<DeviceGroup>> ChooseDevices(const std::string& choice);
 
 // The devices that `choice` names, in its order, from `list`: "cpu", "opencl" (all of a driver's
-// that work), "cuda:0", several with commas. kInvalidArgument: no such driver, said twice, or not a
-// choice at all; kUnavailable with the reason: what is named cannot be used here.
-Result<std::vector<ListedDevice>> ChooseDevices(const std::vector<ListedDevice>& list,
-                                                const std::string& choice);
+// that work), "cuda:0", several with commas; what is joined by "+" is one group. kInvalidArgument:
+// no such driver, said twice, or not a choice at all; kUnavailable with the reason: what is named
+// cannot be used here.
+Result<std::vector<DeviceGroup>> ChooseDevices(const std::vector<ListedDevice>& list,
+                                               const std::string& choice);
+
+// Each by itself.
+std::vector<DeviceGroup> EachAlone(const std::vector<ListedDevice>& devices);
 
 }  // namespace motley

@@ -26,6 +26,7 @@ class ForwardingDevice : public Base {
     return inner_.CopyOutAfter(after, from, offset, size_bytes, take);
   }
   ParallelFor& parallel() override { return inner_.parallel(); }
+  std::span<Device* const> parts() const override { return inner_.parts(); }
   bool Rest(Duration limit) override { return inner_.Rest(limit); }
   void Abandon() override { inner_.Abandon(); }
 

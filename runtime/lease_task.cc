@@ -45,7 +45,8 @@ bool LeaseTask::Ready() const {
 size_t LeaseTask::ChunkEnd() const {
   uint64_t left = 0;
   for (size_t i = done_; i < list_.size(); ++i) left += Samples(i);
-  const uint64_t wanted = LeasePieceSamples(left);
+  // A trainer that cuts them once more, for devices that share them, has less than one piece each.
+  const uint64_t wanted = LeasePieceSamples(left) * (shop_->trainer->cuts_work() ? 2 : 1);
   uint64_t samples = 0;
   size_t end = done_;
   while (end < list_.size() && samples < wanted && shop_->store.contains(list_[end])) {

@@ -34,7 +34,7 @@ void RowTask::Cut() {
   for (const PartitionTerm& term : row_.terms) {
     total += BatchSchedule::Count(ranges, term.begin, term.end);
   }
-  const uint64_t wanted = RowPieceSamples(total);
+  const uint64_t wanted = shop_->trainer->cuts_work() ? total : RowPieceSamples(total);
   uint64_t in_chunk = wanted;  // The first partition starts a chunk.
   for (const PartitionTerm& term : row_.terms) {
     bool alike = !pieces_.empty() && SameWeights(pieces_.back(), term);  // The last piece.

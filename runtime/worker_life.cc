@@ -146,7 +146,11 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
 }
 
 Status WorkerLife::SetUp(const wire::AcceptT& accept) {
-  MOTLEY_ASSIGN_OR_RETURN(shop_, MakeWorkshop(env_.loop, env_.device, accept, options_.foreign));
+  MOTLEY_ASSIGN_OR_RETURN(
+      shop_, MakeWorkshop(env_.loop, env_.device, accept, options_.foreign,
+                          alive_.Guard([this](const Device& device, const Status& why) {
+                            OnDeviceLost(device, why);
+                          })));
   parameters_ =
       std::make_unique<ParameterInbox>(shop_->trainer->parameter_count(), accept.slice_length);
   partitions_ = std::make_unique<PartitionInbox>(
@@ -170,6 +174,13 @@ void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
         GivenUp(env_.device.info(), "cannot measure the speed", samples_per_second.status()));
   }
   desk_->Introduce(*samples_per_second);
+}
+
+// The server says it to people; that this worker is slower it learns from the answers, as ever.
+void WorkerLife::OnDeviceLost(const Device& device, const Status& why) {
+  if (peer_ == 0) return;
+  const Status said = GivenUp(device.info(), "goes on without one of its devices", why);
+  SendControl(env_.transport, peer_, OwnHeader(), ErrorMessage(said, 0));
 }
 
 std::span<std::byte> WorkerLife::OnPayload(PeerId peer, const Header& header) {

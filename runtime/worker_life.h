@@ -34,6 +34,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void OnAccept(const wire::AcceptT& accept);
   Status SetUp(const wire::AcceptT& accept);  // What the job is worked on with.
   void OnCalibrated(const Result<double>& samples_per_second);
+  void OnDeviceLost(const Device& device, const Status& why);
 
   // What arrives.
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/memory_need.h"
+#include "training/shared_trainer.h"
 #include "transport/header.h"
 
 namespace motley {
@@ -50,7 +51,11 @@ Status CheckTrainer(const wire::AcceptT& accept, const ForeignTrainer* foreign) 
 
 std::unique_ptr<Trainer> MakeTrainer(Loop& loop, Device& device, const wire::AcceptT& accept,
                                      const Workshop& shop,
-                                     std::shared_ptr<const ForeignTrainer> foreign) {
+                                     std::shared_ptr<const ForeignTrainer> foreign,
+                                     DeviceLost lost) {
+  if (foreign == nullptr && (!device.parts().empty() || !device.host_accessible())) {
+    return MakeSharedTrainer(loop, device, *shop.model, shop.store, shop.schedule, std::move(lost));
+  }
   if (foreign == nullptr) {
     return MakeModelTrainer(loop, device, *shop.model, shop.store, shop.schedule);
   }
@@ -63,7 +68,8 @@ std::unique_ptr<Trainer> MakeTrainer(Loop& loop, Device& device, const wire::Acc
 
 Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
                                                const wire::AcceptT& accept,
-                                               std::shared_ptr<const ForeignTrainer> foreign) {
+                                               std::shared_ptr<const ForeignTrainer> foreign,
+                                               DeviceLost lost) {
   MOTLEY_RETURN_IF_ERROR(CheckWelcome(accept));
   MOTLEY_RETURN_IF_ERROR(CheckTrainer(accept, foreign.get()));
   std::unique_ptr<Model> model;
@@ -75,15 +81,15 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
     }
     model = std::move(made).value();
   }
-  MOTLEY_RETURN_IF_ERROR(CheckMemory("the worker",
-                                     foreign ? foreign->parameter_count : model->parameter_count(),
-                                     WorkerVectors(), device.info().memory_bytes));
+  MOTLEY_RETURN_IF_ERROR(
+      CheckMemory("the worker", foreign ? foreign->parameter_count : model->parameter_count(),
+                  WorkerVectors() + device.parts().size(), device.info().memory_bytes));
   auto shop = std::shared_ptr<Workshop>(
       new Workshop{std::move(model),
                    {},
                    BatchSchedule(accept.seed, accept.partition_sizes, accept.batch),
                    nullptr});
-  shop->trainer = MakeTrainer(loop, device, accept, *shop, std::move(foreign));
+  shop->trainer = MakeTrainer(loop, device, accept, *shop, std::move(foreign), std::move(lost));
   return shop;
 }
 

@@ -19,11 +19,14 @@ struct Workshop {
   std::unique_ptr<Trainer> trainer;
 };
 
-// What the server's welcome asks for; `foreign` is what this worker has, or null. kDataError when
-// the welcome makes no sense, kConflict when this release cannot build the model or job and worker
-// are not both for one trainer, kResource when the model does not fit into memory.
+// What the server's welcome asks for; `foreign` is what this worker has, or null. A built-in model
+// is trained on all parts of a joined device, and `lost` is told of those that fail while others go
+// on. kDataError when the welcome makes no sense, kConflict when this release cannot build the
+// model or job and worker are not both for one trainer, kResource when the model does not fit into
+// memory.
 Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
                                                const wire::AcceptT& accept,
-                                               std::shared_ptr<const ForeignTrainer> foreign = {});
+                                               std::shared_ptr<const ForeignTrainer> foreign = {},
+                                               DeviceLost lost = nullptr);
 
 }  // namespace motley

@@ -135,9 +135,12 @@ void FaultDriver::StrikeBreak() {
   ++broken_;
   // Its worker is missed until the device counts as lost.
   quiet_from_ = std::max(quiet_from_, world_.Now() + kSimPatience.first);
-  if (random_.Chance(0.5)) return process->HangDevice();
-  process->FailDevice(random_.Chance(0.5) ? Status::Resource("no memory for a buffer")
-                                          : Status::Unavailable("the device fell off the bus"));
+  const std::vector<size_t> devices = process->Unbroken();
+  const size_t device = devices.size() > 1 ? devices[random_.Below(devices.size())] : devices[0];
+  if (random_.Chance(0.5)) return process->HangDevice(device);
+  process->FailDevice(device, random_.Chance(0.5)
+                                  ? Status::Resource("no memory for a buffer")
+                                  : Status::Unavailable("the device fell off the bus"));
 }
 
 void FaultDriver::Kill(WorkerId worker) {

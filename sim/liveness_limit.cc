@@ -23,6 +23,13 @@ double LeastPieceSeconds(const DeviceProfile& device) {
   return device.overhead_seconds + device.knee_samples / device.samples_per_second;
 }
 
+// Of its speed, that is left to a worker when one of two devices breaks.
+double LeastPart(const SimOptions& options, size_t worker) {
+  const auto& second = options.second_devices;
+  if (worker >= second.size() || second[worker] == 0) return 1;
+  return std::min(second[worker], 1 - second[worker]);
+}
+
 double LinkSeconds(const LinkDirection& way, double rows, double bytes, const SimOptions& options) {
   const double sending = way.bytes_per_second > 0 ? bytes / way.bytes_per_second : 0;
   return sending + rows * kMessagesPerRow * (way.latency_seconds + 3 * options.link_jitter_seconds);
@@ -51,9 +58,10 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
   const double bytes = std::max(static_cast<double>(data.size_bytes()), options.data_bytes) +
                        rows * (static_cast<double>(vector_length) * 8 + kFrameBytes);
   double slowest = 0;
-  for (const WorkerProfile& worker : options.cluster.workers) {
-    double seconds = samples / worker.device.samples_per_second +
-                     rows * kPiecesPerRow * LeastPieceSeconds(worker.device);
+  for (size_t i = 0; i < options.cluster.workers.size(); ++i) {
+    const WorkerProfile& worker = options.cluster.workers[i];
+    const double speed = worker.device.samples_per_second * LeastPart(options, i);
+    double seconds = samples / speed + rows * kPiecesPerRow * LeastPieceSeconds(worker.device);
     seconds *= scripted_slowness * (1 + 3 * worker.device.jitter);
     if (options.shared_processors > 0) seconds *= 1 + job.workers / options.shared_processors;
     if (worker.device.tail_probability > 0) seconds *= std::max(1.0, worker.device.tail_factor);

@@ -34,6 +34,7 @@ const std::vector<std::string>& ReachedStates::All() {
       "code refused",
       "code tried",
       "decoded with exactly s missing",
+      "device given up alone",
       "decoded with nobody missing",
       "paused worker back in time",
       "power cut",
@@ -108,6 +109,10 @@ void ReachedStates::OnVectorArrived(StepId, WorkerId worker, std::span<const Par
 void ReachedStates::OnLeaseReleased(StepId, WorkerId, std::span<const PartitionId> partitions,
                                     Time) {
   Count("lease given back", partitions.size());
+}
+
+void ReachedStates::OnNotice(const std::string& text) {
+  if (text.find("without one of its devices") != std::string::npos) Count("device given up alone");
 }
 
 void ReachedStates::OnVectorRefused(StepId, WorkerId, Time) { Count("vector refused"); }

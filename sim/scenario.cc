@@ -31,7 +31,7 @@ constexpr uint64_t kSharedDraws = 42;
 constexpr uint64_t kKeptDraws = 43;
 constexpr uint64_t kBreakDraws = 44;
 constexpr uint64_t kPictureDraws = 45;
-constexpr uint64_t kStorageDraws = 46;
+constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -65,6 +65,7 @@ class Generator {
     MakePowerCuts();
     Replay();
     ShareThePort();
+    JoinDevices();
     // Nobody must give up on workers that are still held back when faults stop.
     scenario_.options.job.start_timeout =
         std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
@@ -375,6 +376,20 @@ class Generator {
     if (random_.Chance(0.25)) scenario_.options.server_bytes_per_second = Scaled(1e6, 1e8);
   }
 
+  // In a sixth of the scenarios some workers compute on two devices, of which one may break.
+  void JoinDevices() {
+    SimOptions& options = scenario_.options;
+    random_ = Random(options.seed, Stream::kSimulation, kJoinDraws);
+    if (options.trainer != SimTrainer::kBuiltIn || options.replay || !random_.Chance(0.17)) return;
+    for (uint32_t worker = 0; worker < options.job.workers; ++worker) {
+      const double part = Uniform(0.1, 0.9);
+      options.second_devices.push_back(random_.Chance(0.7) ? part : 0);
+    }
+    const bool breaks = random_.Chance(0.5);
+    const double every = Scaled(0.1, 1) * JobSeconds();
+    if (breaks && options.random_faults.break_every == 0) options.random_faults.break_every = every;
+  }
+
   Random random_;
   Scenario scenario_;
 };
@@ -434,6 +449,8 @@ bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
   const bool disjoint = job.code == "none" || job.code == "multi-message" ||
                         (job.code == "repetition" && rows % (job.tolerate + 1) == 0);
   if (!disjoint || job.shares != Shares::kEqual || !PlanStayed(result)) return false;
+  // Which samples each of two joined devices sums depends on when they were done.
+  if (!scenario.options.second_devices.empty()) return false;
   // The first plan may have been made without a device that hung before.
   if (result.reached.contains("device broke")) return false;
   // Of earlier lives only what was counted is known, not who was there from the start.

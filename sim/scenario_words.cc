@@ -64,6 +64,9 @@ std::string DescribeScenario(const Scenario& scenario) {
   if (options.shared_processors > 0) {
     text += fmt::format(", {} shared processors", options.shared_processors);
   }
+  for (const double part : options.second_devices) {
+    text += part > 0 ? fmt::format(", {:.2f} on a second device", part) : ", one device";
+  }
   if (job.draw_codes_every > 0) {
     text += fmt::format(", another code every {} steps", job.draw_codes_every);
   }

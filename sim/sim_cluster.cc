@@ -61,6 +61,11 @@ Status CheckOptions(const SimOptions& options) {
     return Status::InvalidArgument(
         "a cost-only simulation needs the cluster's gradient_bytes: how long vectors are");
   }
+  for (const double part : options.second_devices) {
+    if (part == 0 || (part > 0 && part < 1 && options.trainer == SimTrainer::kBuiltIn)) continue;
+    return Status::InvalidArgument(
+        "second_devices are parts of a speed, between 0 and 1, of workers with built-in models");
+  }
   if (options.shared_processors < 0) {
     return Status::InvalidArgument("shared_processors must be a number of processors, or 0");
   }

@@ -72,6 +72,9 @@ struct SimOptions {
   // caller's trainer they cannot.
   bool calibrated = true;
   ClusterProfile cluster;  // One worker profile per job.workers.
+  // Workers with two devices that are joined: the part of the profile's speed that the second one
+  // has, in (0, 1); 0: it has one. By worker; those beyond the end have one.
+  std::vector<double> second_devices;
   // The workers are processes of one machine and share so many processors; 0: each has its own.
   // `processors` follows from it.
   double shared_processors = 0;

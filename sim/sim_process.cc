@@ -15,6 +15,7 @@ namespace {
 // Streams of the simulation's draws; the network's are numbered 1.
 constexpr uint64_t kDeviceDraws = 2;
 constexpr uint64_t kIncarnationDraws = 3;
+constexpr uint64_t kSecondDeviceDraws = 8;
 
 SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
   const LinkProfile& profile = options.cluster.workers[index].link;
@@ -52,11 +53,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   std::unique_ptr<WorkerProcess> process(new WorkerProcess(world, index));
   const uint64_t draws = index + (uint64_t{life} << 32);
   process->transport_ = network.MakeTransport(process->loop_, LinkOf(options, index));
-  MOTLEY_ASSIGN_OR_RETURN(
-      process->device_,
-      SimDevice::Create(process->loop_, options.cluster.workers[index].device,
-                        Random(options.seed, Stream::kSimulation, kDeviceDraws, draws),
-                        options.processors));
+  MOTLEY_RETURN_IF_ERROR(process->OpenDevices(options, draws));
   WorkerOptions node;
   node.server = kSimServerAddress;
   node.token = options.job.token;
@@ -65,15 +62,60 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   Random random(options.seed, Stream::kSimulation, kIncarnationDraws, draws);
   node.incarnation = random.Next64() | 2;  // Never 0, nor is its predecessor.
   if (options.bring_trainer) node.foreign = options.bring_trainer();
-  Device* device = process->device_.get();
-  if (options.random_faults.break_every > 0) {
-    process->watched_ = std::make_unique<WatchedDevice>(process->loop_, *device, kSimPatience);
-    device = process->watched_.get();
-  }
-  process->node_ = WorkerNode::Create({process->loop_, *process->transport_, *device}, node);
+  process->node_ =
+      WorkerNode::Create({process->loop_, *process->transport_, process->device()}, node);
   process->node_->SetAnswerFilter(
       [raw = process.get()](StepId step, std::span<float> vector) { raw->Filter(step, vector); });
   return process;
+}
+
+Status WorkerProcess::OpenDevices(const SimOptions& options, uint64_t draws) {
+  const bool two = index_ < options.second_devices.size() && options.second_devices[index_] > 0;
+  const double second = two ? options.second_devices[index_] : 0;
+  for (const double part : {1 - second, second}) {
+    if (part == 0) continue;
+    DeviceProfile profile = options.cluster.workers[index_].device;
+    profile.samples_per_second *= part;
+    const uint64_t stream = devices_.empty() ? kDeviceDraws : kSecondDeviceDraws;
+    MOTLEY_ASSIGN_OR_RETURN(
+        auto device,
+        SimDevice::Create(loop_, profile, Random(options.seed, Stream::kSimulation, stream, draws),
+                          options.processors));
+    if (options.random_faults.break_every > 0) {
+      watched_.push_back(std::make_unique<WatchedDevice>(loop_, *device, kSimPatience));
+    }
+    devices_.push_back(std::move(device));
+  }
+  if (!two) return Status::Ok();
+  MOTLEY_ASSIGN_OR_RETURN(host_, MakeInlineDevice(loop_));
+  std::vector<Device*> parts;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    Device* const device = devices_[i].get();
+    parts.push_back(watched_.empty() ? device : watched_[i].get());
+  }
+  joined_ = std::make_unique<JoinedDevice>(*host_, std::move(parts), host_->info().memory_bytes);
+  return Status::Ok();
+}
+
+Device& WorkerProcess::device() {
+  if (joined_ != nullptr) return *joined_;
+  if (!watched_.empty()) return *watched_.front();
+  return *devices_.front();
+}
+
+void WorkerProcess::DropDevices() {
+  joined_.reset();
+  watched_.clear();
+  devices_.clear();
+  host_.reset();
+}
+
+std::vector<size_t> WorkerProcess::Unbroken() const {
+  std::vector<size_t> unbroken;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    if (!devices_[i]->broken()) unbroken.push_back(i);
+  }
+  return unbroken;
 }
 
 void WorkerProcess::Start() {
@@ -86,23 +128,28 @@ void WorkerProcess::Kill(bool lose_in_flight) {
   transport_->Die(lose_in_flight);
   loop_.Kill();
   node_.reset();
-  watched_.reset();
-  device_.reset();
+  DropDevices();
 }
 
 void WorkerProcess::MultiplyScriptedSlowness(double factor) {
   scripted_slowness_ *= factor;
-  if (device_ != nullptr) device_->SetSlowness(scripted_slowness_ * random_slowness_);
+  SetSlowness();
 }
 
 void WorkerProcess::SetRandomSlowness(double factor) {
   random_slowness_ = factor;
-  if (device_ != nullptr) device_->SetSlowness(scripted_slowness_ * random_slowness_);
+  SetSlowness();
+}
+
+void WorkerProcess::SetSlowness() {
+  for (const auto& device : devices_) device->SetSlowness(scripted_slowness_ * random_slowness_);
 }
 
 void WorkerProcess::Replay(SimDevice::Recorded recorded, double bytes_per_second) {
   if (killed_) return;
-  if (recorded) device_->Replay(std::move(recorded));
+  for (const auto& device : devices_) {
+    if (recorded) device->Replay(recorded);
+  }
   if (bytes_per_second > 0) transport_->SetRate(bytes_per_second);
 }
 
@@ -116,8 +163,7 @@ void WorkerProcess::TearDown(Violations& violations) {
   transport_->Close();
   CheckReturned(who, *transport_, violations);
   node_.reset();
-  watched_.reset();
-  device_.reset();
+  DropDevices();
 }
 
 void WorkerProcess::CheckQuiet(Violations& violations) const {
@@ -126,7 +172,7 @@ void WorkerProcess::CheckQuiet(Violations& violations) const {
 
 void WorkerProcess::MixLastDraws(Digest& digest) {
   digest.Mix(transport_->LastDraw());
-  if (device_ != nullptr) digest.Mix(device_->LastDraw());
+  for (const auto& device : devices_) digest.Mix(device->LastDraw());
 }
 
 Result<std::unique_ptr<ServerProcess>> ServerProcess::Create(VirtualLoop& world,

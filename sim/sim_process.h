@@ -6,7 +6,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "devices/joined_device.h"
 #include "devices/watched_device.h"
 #include "runtime/server_node.h"
 #include "runtime/worker_node.h"
@@ -45,10 +47,11 @@ class WorkerProcess {
   void SetRandomSlowness(double factor);
   // What was recorded of a step that opens now: null, 0: nothing of it, so as it was.
   void Replay(SimDevice::Recorded recorded, double bytes_per_second);
-  // What becomes of its device, for good.
-  void HangDevice() { device_->Hang(); }
-  void FailDevice(Status why) { device_->Fail(std::move(why)); }
-  bool broken() const { return device_ != nullptr && device_->broken(); }
+  // What becomes of one of its devices, for good.
+  void HangDevice(size_t device) { devices_[device]->Hang(); }
+  void FailDevice(size_t device, Status why) { devices_[device]->Fail(std::move(why)); }
+  std::vector<size_t> Unbroken() const;
+  bool broken() const { return !devices_.empty() && Unbroken().empty(); }
   void Clog(Time until) { transport_->Clog(until); }
   // Its first answer for this step will not be finite.
   void PoisonStep(StepId step) { poisoned_steps_.insert(step); }
@@ -63,13 +66,19 @@ class WorkerProcess {
 
  private:
   WorkerProcess(VirtualLoop& world, WorkerId index) : index_(index), loop_(world) {}
+  Status OpenDevices(const SimOptions& options, uint64_t draws);
+  Device& device();
+  void DropDevices();
+  void SetSlowness();
   void Filter(StepId step, std::span<float> vector);
 
   const WorkerId index_;
   NodeLoop loop_;
   std::unique_ptr<SimTransport> transport_;
-  std::unique_ptr<SimDevice> device_;
-  std::unique_ptr<WatchedDevice> watched_;  // Where devices may break.
+  std::vector<std::unique_ptr<SimDevice>> devices_;      // One or, joined, two.
+  std::vector<std::unique_ptr<WatchedDevice>> watched_;  // In front of them, where they may break.
+  std::unique_ptr<Device> host_;                         // For the sums of joined ones,
+  std::unique_ptr<JoinedDevice> joined_;                 // which are this.
   std::unique_ptr<WorkerNode> node_;
   std::optional<Status> ended_;
   bool killed_ = false;

@@ -21,6 +21,11 @@ constexpr Duration kLongEnoughForAll = std::chrono::milliseconds(100);
 // Reported where no time passes, as on an unpaced device in virtual time.
 constexpr double kInstantSpeed = 1e12;
 
+// What is assumed of samples before any is there.
+constexpr uint32_t kMostDenseFeatures = 1 << 14;
+constexpr size_t kUsualEntries = 14;
+constexpr uint64_t kExampleRows = 256;  // Others are like these.
+
 // One calibration in progress; owned by whatever callback comes next.
 struct Calibration : std::enable_shared_from_this<Calibration> {
   Calibration(Loop& the_loop, Device& the_device) : loop(the_loop), device(the_device) {}
@@ -39,7 +44,8 @@ struct Calibration : std::enable_shared_from_this<Calibration> {
     if (taken < kLongEnough && count < kMostSamples) return Run(count * kGrowth);
     fastest = std::min(fastest, taken);
     spent += taken;
-    if (++runs < kRuns && spent < kLongEnoughForAll) return Run(count);
+    // The first one may have compiled kernels.
+    if (++runs < 2 || (runs < kRuns && spent < kLongEnoughForAll)) return Run(count);
     const double seconds = ToSeconds(fastest);
     const double speed = seconds > 0 ? static_cast<double>(count) / seconds : kInstantSpeed;
     done(std::min(speed, kInstantSpeed));
@@ -114,6 +120,21 @@ Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries, Stor
     MOTLEY_ASSERT(Narrow(data, storage).ok());
   }
   return data;
+}
+
+Result<Dataset> UsualSamples(const ModelSpec& spec, const PartitionStore& store) {
+  bool sparse = spec.features > kMostDenseFeatures;
+  size_t entries = kUsualEntries;
+  Storage storage = Storage::kFloat32;
+  if (!store.empty()) {
+    const DataSource& block = *store.begin()->second;
+    MOTLEY_ASSIGN_OR_RETURN(const Dataset example,
+                            block.Range(0, std::min(kExampleRows, block.shape().rows)));
+    sparse = example.sparse;
+    storage = example.storage;
+    if (example.rows() > 0) entries = example.column.size() / example.rows();
+  }
+  return MakeUpSamples(spec, sparse, static_cast<uint32_t>(entries), storage);
 }
 
 void CalibrateDevice(Loop& loop, Device& device, std::function<Status(size_t)> compute,

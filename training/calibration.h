@@ -9,6 +9,7 @@
 #include "devices/device.h"
 #include "training/dataset.h"
 #include "training/model.h"
+#include "training/trainer.h"
 
 namespace motley {
 
@@ -16,6 +17,10 @@ namespace motley {
 // when `sparse`.
 Dataset MakeUpSamples(const ModelSpec& spec, bool sparse, uint32_t entries,
                       Storage storage = Storage::kFloat32);
+
+// Made-up ones like those of the store's first block; where there is none dense ones, or sparse
+// ones above 16,384 features. Errors are the block's.
+Result<Dataset> UsualSamples(const ModelSpec& spec, const PartitionStore& store);
 
 // Loop thread; all but `samples` is borrowed until `done`, which runs once on the loop thread. Runs
 // grow until one lasts long enough to be told from noise; of a few of that size the fastest counts:

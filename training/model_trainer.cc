@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <utility>
 
 #include "training/calibration.h"
@@ -7,11 +6,6 @@
 
 namespace motley {
 namespace {
-
-// What is assumed of samples when calibrating before any is there.
-constexpr uint32_t kMostDenseFeatures = 1 << 14;
-constexpr size_t kUsualEntries = 14;
-constexpr uint64_t kExampleRows = 256;  // Calibrated like these.
 
 class ModelTrainer final : public QueuedTrainer {
  public:
@@ -40,40 +34,12 @@ class ModelTrainer final : public QueuedTrainer {
   }
 
   void Calibrate(std::function<void(Result<double>)> done) override {
-    bool sparse = model_.spec().features > kMostDenseFeatures;
-    size_t entries = kUsualEntries;
-    Storage storage = Storage::kFloat32;
-    if (!store_.empty()) {
-      const DataSource& block = *store_.begin()->second;
-      const auto example = block.Range(0, std::min(kExampleRows, block.shape().rows));
-      if (!example.ok()) return loop().Post([done, why = example.status()] { done(why); });
-      sparse = example->sparse;
-      storage = example->storage;
-      if (example->rows() > 0) entries = example->column.size() / example->rows();
-    }
-    CalibrateModel(loop(), device(), model_,
-                   MakeUpSamples(model_.spec(), sparse, static_cast<uint32_t>(entries), storage),
-                   std::move(done));
+    auto samples = UsualSamples(model_.spec(), store_);
+    if (!samples.ok()) return loop().Post([done, why = samples.status()] { done(why); });
+    CalibrateModel(loop(), device(), model_, *std::move(samples), std::move(done));
   }
 
  private:
-  // Looks everything up on the loop thread, so that the device's thread never sees the store.
-  Result<std::vector<MergedTerm>> Collect(const GradientWork& work) const {
-    MOTLEY_RETURN_IF_ERROR(CheckSizes(work));
-    std::vector<MergedTerm> merged;
-    for (const PartitionTerm& term : work.terms) {
-      for (PartitionId partition = term.begin; partition < term.end; ++partition) {
-        MOTLEY_ASSIGN_OR_RETURN(PartitionSlice slice, FindSlice(work.step, partition));
-        if (slice.range.count == 0) continue;
-        if (merged.empty() || !SameWeights(merged.back(), term)) {
-          merged.push_back({.coefficient = term.coefficient, .other_parts = term.other_parts});
-        }
-        merged.back().slices.push_back(std::move(slice));
-      }
-    }
-    return merged;
-  }
-
   const Model& model_;
   const PartitionStore& store_;
   std::shared_ptr<TermWorker> worker_;  // Shared with work that outlives the trainer.

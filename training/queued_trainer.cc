@@ -68,6 +68,22 @@ Result<PartitionSlice> QueuedTrainer::FindSlice(StepId step, PartitionId partiti
       .partition = partition, .range = Ranges(step)[partition], .block = found->second};
 }
 
+Result<std::vector<MergedTerm>> QueuedTrainer::Collect(const GradientWork& work) const {
+  MOTLEY_RETURN_IF_ERROR(CheckSizes(work));
+  std::vector<MergedTerm> merged;
+  for (const PartitionTerm& term : work.terms) {
+    for (PartitionId partition = term.begin; partition < term.end; ++partition) {
+      MOTLEY_ASSIGN_OR_RETURN(PartitionSlice slice, FindSlice(work.step, partition));
+      if (slice.range.count == 0) continue;
+      if (merged.empty() || !SameWeights(merged.back(), term)) {
+        merged.push_back({.coefficient = term.coefficient, .other_parts = term.other_parts});
+      }
+      merged.back().slices.push_back(std::move(slice));
+    }
+  }
+  return merged;
+}
+
 void QueuedTrainer::Submit(uint64_t samples, Device::Work work, Done done) {
   auto finish = [&loop = loop_, samples, start = loop_.Now(), last_finish = last_finish_,
                  done = std::move(done)](const Status& status) {

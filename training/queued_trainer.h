@@ -30,6 +30,9 @@ class QueuedTrainer : public Trainer {
   Status CheckSizes(const GradientWork& work) const;
   // What `partition` adds to the batch. kNotFound, kInvalidArgument as MakeModelTrainer says.
   Result<PartitionSlice> FindSlice(StepId step, PartitionId partition) const;
+  // All terms of `work`, looked up here so that the device's thread never sees the store; errors as
+  // of the two above.
+  Result<std::vector<MergedTerm>> Collect(const GradientWork& work) const;
   // Runs `work`, which computes `samples`, on the device.
   void Submit(uint64_t samples, Device::Work work, Done done);
   // `done` with what is wrong, never inside the call: the caller may not be ready for it.

@@ -44,19 +44,14 @@ Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
                        const VersionedParameters& parameters, const std::atomic<bool>& cancel,
                        std::span<float> sum) {
   if (std::any_of(terms.begin(), terms.end(), IsPlain<MergedTerm>)) {
-    MOTLEY_RETURN_IF_ERROR(
-        session_.Begin(parameters.values, parameters.version, sum.first(count_)));
-    for (const MergedTerm& term : terms) {
-      if (!IsPlain(term)) continue;
-      MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, term.coefficient.real(), cancel));
-    }
+    MOTLEY_RETURN_IF_ERROR(Begin(parameters, sum));
+    MOTLEY_RETURN_IF_ERROR(AddPlain(epoch, terms, cancel));
     MOTLEY_RETURN_IF_ERROR(Finish(sum));
   }
   for (const MergedTerm& term : terms) {
     if (IsPlain(term)) continue;
     scratch_.assign(VectorLength(count_), 0.0f);
-    MOTLEY_RETURN_IF_ERROR(session_.Begin(parameters.values, parameters.version,
-                                          std::span<float>(scratch_).first(count_)));
+    MOTLEY_RETURN_IF_ERROR(Begin(parameters, scratch_));
     MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, 1, cancel));
     MOTLEY_RETURN_IF_ERROR(Finish(scratch_));
     AddWeighted(term.coefficient, term.other_parts, scratch_, sum, device_.parallel());
@@ -64,10 +59,23 @@ Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
   return Status::Ok();
 }
 
-Status TermWorker::Finish(std::span<float> vector) {
+Status TermWorker::Begin(const VersionedParameters& parameters, std::span<float> sum) {
+  return session_.Begin(parameters.values, parameters.version, sum.first(count_));
+}
+
+Status TermWorker::AddPlain(uint64_t epoch, std::span<const MergedTerm> terms,
+                            const std::atomic<bool>& cancel) {
+  for (const MergedTerm& term : terms) {
+    if (!IsPlain(term)) continue;
+    MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, term.coefficient.real(), cancel));
+  }
+  return Status::Ok();
+}
+
+Status TermWorker::Finish(std::span<float> sum) {
   double loss = 0;
   MOTLEY_RETURN_IF_ERROR(session_.Finish(loss));
-  vector[count_] += static_cast<float>(loss);
+  sum[count_] += static_cast<float>(loss);  // Which a vector has behind its gradient.
   return Status::Ok();
 }
 

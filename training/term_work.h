@@ -84,12 +84,17 @@ class TermWorker {
              const VersionedParameters& parameters, const std::atomic<bool>& cancel,
              std::span<float> sum);
 
+  // The same piece by piece: what plain terms add stays on the device until Finish, which adds it
+  // to `sum`, the one of Begin. Begin drops what was not finished.
+  Status Begin(const VersionedParameters& parameters, std::span<float> sum);
+  Status AddPlain(uint64_t epoch, std::span<const MergedTerm> terms,
+                  const std::atomic<bool>& cancel);  // Passes over others.
+  Status Finish(std::span<float> sum);
+
  private:
   // Adds weight * the term's gradient to the session's sum.
   Status AddTerm(uint64_t epoch, const MergedTerm& term, double weight,
                  const std::atomic<bool>& cancel);
-  // Of the session's sum, and of its loss, which a vector has behind its gradient.
-  Status Finish(std::span<float> vector);
 
   Device& device_;
   ModelSession session_;

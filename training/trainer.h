@@ -62,6 +62,9 @@ class Trainer {
   // it stop early with kCancelled.
   virtual void Accumulate(const GradientWork& work, std::shared_ptr<std::atomic<bool>> cancel,
                           Done done) = 0;
+  // Whether calls had better be large: it cuts them itself, tells its progress, and soon stops when
+  // one is cancelled.
+  virtual bool cuts_work() const { return false; }
   // How many samples of `step`'s batch the terms cover.
   virtual uint64_t Samples(StepId step, std::span<const PartitionTerm> terms) const = 0;
   // Measures speed on made-up samples of the job's shape: samples per second; finite and > 0 even
@@ -75,6 +78,9 @@ class Trainer {
 // The partitions that a node holds, in memory or not. Loop thread; the trainer only reads blocks
 // that are there while it computes on them.
 using PartitionStore = std::map<PartitionId, std::shared_ptr<const DataSource>>;
+
+// Told (loop thread) of a device of several that failed; the others go on.
+using DeviceLost = std::function<void(const Device& device, const Status& why)>;
 
 // A built-in model on one device. `model`, `device`, `loop`, `store` are borrowed; the model is
 // used on the device's thread, in the order of the calls. A term over a partition that is not in

@@ -101,7 +101,7 @@ typedef struct motley_job_options {
       ("lab.toml"), and what each step took ("lab.trace.csv"), for `motley simulate`. A failure ends
       no job: see the report's recording.error. */
   const char* record_profile;
-  const char* devices; /**< Of workers, in turn: "cpu,cuda:0". NULL: cards first, one each. */
+  const char* devices; /**< Of workers, in turn: "cpu,cuda:0+cuda:1". NULL: cards, one each. */
   const char* storage; /**< Dense samples are rounded to, sent, kept as: float32, fp16, bf16. */
 } motley_job_options;
 

@@ -111,13 +111,43 @@ TEST_P(ApiDevices, OfThreadsTheOthersGoOn) {
   EXPECT_THAT(lost, HasSubstr("mock 0"));
 }
 
+// What computes in one process as threads, whose pauses reach each of the devices.
+TEST_P(ApiDevices, OfJoinedOnesTheOthersDoItsPart) {
+  setenv("MOTLEY_MODULE_DIR", kModules, 1);
+  setenv("MOTLEY_MOCK", GetParam(), 1);
+  setenv("MOTLEY_DEVICE_TIMEOUT", "2", 1);
+  motley_job_options options = SmallJob();
+  options.devices = "cpu+opencl";
+  options.code = "none";
+  options.workers = 1;
+  options.steps = 1'000'000;
+  options.batch = 320;  // So that each of the two has a part worth its while.
+  options.faults = "pause:0@step=3,50ms";
+  TestJob job(options);
+  std::string said;
+  uint64_t steps_after = 0;
+  job.OnEvent([&](const motley_event& event) {
+    EXPECT_NE(event.kind, MOTLEY_EVENT_WORKER_LOST) << event.text;
+    const bool notice = event.kind == MOTLEY_EVENT_NOTICE;
+    if (notice && std::string(event.text).find("goes on without") != std::string::npos) {
+      said = event.text;
+    }
+    if (event.kind == MOTLEY_EVENT_STEP_APPLIED && !said.empty() && ++steps_after == 20) {
+      motley_job_stop(job.get());
+    }
+  });
+  EXPECT_EQ(job.Run(), MOTLEY_CANCELLED);
+  EXPECT_EQ(steps_after, 20U);
+  EXPECT_THAT(said, HasSubstr("mock 0"));
+}
+
 TEST(DevicesOfWorkers, TakeTurnsWhenNamedAndLeaveTheRestToTheProcessorElse) {
   const std::vector<ListedDevice> devices = {
       {.driver = "cpu"}, {.driver = "cuda"}, {.driver = "cuda", .index = 1}};
   const auto labels = [&](bool named, uint32_t workers) {
     std::vector<std::string> all;
-    for (const ListedDevice& device : DevicesOfWorkers(devices, named, workers)) {
-      all.push_back(device.Label());
+    for (const DeviceGroup& group : DevicesOfWorkers(EachAlone(devices), named, workers)) {
+      all.push_back(group.Label());
     }
     return all;
   };
@@ -125,6 +155,14 @@ TEST(DevicesOfWorkers, TakeTurnsWhenNamedAndLeaveTheRestToTheProcessorElse) {
   EXPECT_THAT(labels(false, 1), ElementsAre("cuda:0"));
   EXPECT_THAT(labels(false, 2), ElementsAre("cuda:0", "cuda:1"));
   EXPECT_THAT(labels(false, 4), ElementsAre("cuda:0", "cuda:1", "cpu:0", "cpu:0"));
+}
+
+TEST(DevicesOfOne, AreAllCardsJoinedOrTheProcessor) {
+  EXPECT_EQ(DevicesOfOne({{.driver = "cpu"}}).Label(), "cpu:0");
+  EXPECT_EQ(DevicesOfOne({{.driver = "cpu"}, {.driver = "cuda"}}).Label(), "cuda:0");
+  EXPECT_EQ(
+      DevicesOfOne({{.driver = "cpu"}, {.driver = "cuda"}, {.driver = "cuda", .index = 1}}).Label(),
+      "cuda:0+cuda:1");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ApiDevices, testing::Values("build", "memory", "lost", "hang"),

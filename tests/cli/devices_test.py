@@ -37,6 +37,8 @@ class Devices(ProgramTest):
     def test_what_cannot_be_used_is_refused_with_the_reason(self):
         for choice, code, words in (("tpu", 2, ["--devices", "tpu", "cpu, cuda, opencl"]),
                                     ("cpu,cpu", 2, ["--devices", "twice"]),
+                                    ("cpu+cpu", 2, ["--devices", "twice"]),
+                                    ("cpu+", 2, ["--devices", "plus"]),
                                     ("opencl:99", 4, ["--devices", "opencl:99"])):
             with self.subTest(choice):
                 said = self.run_program("train", "--data", self.data, "--devices", choice,
@@ -55,8 +57,26 @@ class Devices(ProgramTest):
             with self.subTest(label):
                 both = self.losses("--devices", f"cpu,{label}")
                 self.assertAlmostEqual(both["final_loss"], alone["final_loss"], delta=1e-4)
+                joined = self.losses("--devices", f"cpu+{label},cpu")
+                self.assertAlmostEqual(joined["final_loss"], alone["final_loss"], delta=1e-4)
                 only = self.losses("--devices", label)
                 self.assertAlmostEqual(only["final_loss"], alone["final_loss"], delta=1e-4)
+
+    def test_joined_devices_are_one_worker(self):
+        listed = self.run_json("devices")
+        usable = [d for d in listed if d["kind"] not in ("cpu", "none") and d["usable"]]
+        if not usable:
+            self.skipTest("; ".join(f"{d['driver']}: {d['reason']}" for d in listed[1:]))
+        label = f"{usable[0]['driver']}:{usable[0]['index']}"
+        for code in ("cyclic", "adaptive", "multi-message"):  # Complex weights, leases, lists.
+            with self.subTest(code):
+                how = ("train", "--data", self.data, "--model", "mlp:32", "--steps", 40, "--code", code,
+                       "--tolerate", 1, "--workers", 3)
+                alone = self.run_json(*how)
+                joined = self.run_json(*how, "--devices", f"cpu+{label}")
+                self.assertEqual([w["lost"] for w in joined["workers"]], [False] * 3)
+                self.assertLess(joined["max_decode_error"], 1e-5)
+                self.assertAlmostEqual(joined["final_loss"], alone["final_loss"], delta=1e-4)
 
     def test_every_kernel_is_checked_against_float64(self):
         usable = [f"{d['driver']}:{d['index']}" for d in self.run_json("devices") if d["usable"]]
@@ -115,10 +135,10 @@ class DeviceFailures(ProgramTest):
                    "MOTLEY_DEVICE_TIMEOUT": str(timeout_s)}
         return mock.patch.dict(os.environ, changes)
 
-    def train(self, devices, workers=3, expect=0):
+    def train(self, devices, *more, workers=3, expect=0):
         return self.run_program("train", "--data", self.data, "--model", "mlp:32", "--code", "none",
                                 "--workers", workers, "--steps", 300, "--devices", devices,
-                                "--json", expect=expect)
+                                "--json", *more, expect=expect)
 
     def test_jobs_go_on_without_the_device_and_say_what_became_of_it(self):
         with self.trouble("nothing"):
@@ -136,6 +156,22 @@ class DeviceFailures(ProgramTest):
                 self.assertLess(report["max_decode_error"], 1e-5)
                 self.assertAlmostEqual(report["final_loss"], undisturbed["final_loss"], delta=1e-4)
                 for word in ["worker 1", "given up", "--devices", *words]:
+                    self.assertIn(word, done.stderr)
+
+    def test_of_joined_devices_the_others_do_its_part(self):
+        batch = ("--batch", 480)  # So that each of the two has a part worth its while.
+        with self.trouble("nothing"):
+            undisturbed = json.loads(self.train("cpu+opencl", *batch, workers=1).stdout)
+        for which, words in (("build", ["line 1: what"]), ("memory", ["the mock fell off", "smaller model"]),
+                             ("lost", ["the mock fell off", "system's log"]), ("hang", ["not come back"])):
+            with self.subTest(which), self.trouble(which, 2):
+                done = self.train("cpu+opencl", *batch, workers=1)
+                report = json.loads(done.stdout)
+                self.assertEqual([w["lost"] for w in report["workers"]], [False])
+                self.assertEqual(report["steps"], 300)
+                self.assertLess(report["max_decode_error"], 1e-5)
+                self.assertAlmostEqual(report["final_loss"], undisturbed["final_loss"], delta=1e-4)
+                for word in ["goes on without one of its devices", "mock 0", "given up", *words]:
                     self.assertIn(word, done.stderr)
 
     def test_a_job_with_no_other_device_says_why_it_ends(self):

@@ -41,7 +41,7 @@ std::vector<std::string> Labels(const std::string& choice) {
   EXPECT_TRUE(chosen.ok()) << chosen.status().ToString();
   std::vector<std::string> labels;
   if (chosen.ok()) {
-    for (const ListedDevice& device : *chosen) labels.push_back(device.Label());
+    for (const DeviceGroup& group : *chosen) labels.push_back(group.Label());
   }
   return labels;
 }
@@ -52,6 +52,28 @@ TEST(ChooseDevices, ADriverStandsForAllOfItsThatWork) {
   EXPECT_THAT(Labels("opencl:1,cpu"), ElementsAre("opencl:1", "cpu:0"));
 }
 
+TEST(ChooseDevices, APlusJoinsDevicesIntoOneWorkersGroup) {
+  EXPECT_THAT(Labels("cpu+opencl"), ElementsAre("cpu:0+opencl:1"));
+  EXPECT_THAT(Labels("opencl+cpu,cpu"), ElementsAre("opencl:1+cpu:0", "cpu:0"));
+  std::vector<ListedDevice> cards = Machine();
+  for (const uint32_t index : {2, 3}) cards.push_back(Listed("opencl", index));
+  const auto chosen = ChooseDevices(cards, "opencl,opencl+cpu").value();
+  ASSERT_EQ(chosen.size(), 4u) << "a comma's driver is a worker on each of its devices";
+  EXPECT_EQ(chosen[3].Label(), "opencl:1+opencl:2+opencl:3+cpu:0");
+}
+
+TEST(ChooseDevices, MemoryOfJoinedDevicesAddsExceptTheHosts) {
+  ListedDevice cpu = Listed("cpu", 0), again = Listed("opencl", 0), card = Listed("opencl", 1);
+  cpu.is_processor = again.is_processor = true;
+  cpu.memory_bytes = 10;
+  again.memory_bytes = 9;
+  card.memory_bytes = 5;
+  EXPECT_EQ((DeviceGroup{{cpu, again, card}}).memory_bytes(), 15u);
+  EXPECT_EQ((DeviceGroup{{card}}).memory_bytes(), 5u);
+  EXPECT_TRUE((DeviceGroup{{cpu, again}}).is_processor());
+  EXPECT_FALSE((DeviceGroup{{cpu, card}}).is_processor());
+}
+
 TEST(ChooseDevices, RefusalsSayWhy) {
   const auto refusal = [](const std::string& choice) {
     return ChooseDevices(Machine(), choice).status().ToString();
@@ -60,8 +82,11 @@ TEST(ChooseDevices, RefusalsSayWhy) {
   EXPECT_THAT(refusal("opencl:0"), HasSubstr("has no double precision"));
   EXPECT_THAT(refusal("opencl:7"), HasSubstr("no device of that number"));
   EXPECT_THAT(refusal("tpu"), AllOf(HasSubstr("'tpu'"), HasSubstr("cpu, cuda, opencl")));
-  EXPECT_THAT(refusal("cpu,cpu:0"), HasSubstr("twice"));
-  for (const char* choice : {"", ",", "cpu,", ":0", "cpu:", "cpu:x", "cpu:-1", "cpu:99999999999"}) {
+  for (const char* twice : {"cpu,cpu:0", "cpu+cpu", "opencl+cpu,opencl:1+cpu:0"}) {
+    EXPECT_THAT(refusal(twice), HasSubstr("twice")) << twice;
+  }
+  for (const char* choice : {"", ",", "cpu,", "cpu+", "+", "+cpu", "cpu++opencl", "cpu+,cpu", ":0",
+                             "cpu:", "cpu:x", "cpu:-1", "cpu:99999999999"}) {
     EXPECT_EQ(ChooseDevices(Machine(), choice).code(), StatusCode::kInvalidArgument) << choice;
   }
 }

@@ -107,6 +107,7 @@ int CopyIn(motley_driver_queue* queue, uint64_t, void* to, const void* from, siz
 int CopyOut(motley_driver_queue* queue, uint64_t, const void* from, size_t size_bytes,
             motley_take_piece take, void* context) {
   CheckOwn(queue, from, size_bytes);
+  MockDriver::Get().copied_out_bytes += size_bytes;
   if (MockDriver::Get().fails != MOTLEY_DRIVER_OK) return MockDriver::Get().fails;
   const size_t first = size_bytes / 16 * 8;
   take(context, 0, from, first);
@@ -150,7 +151,7 @@ void MockDriver::Reset() {
   memory_bytes = 1ull << 32;
   fails = MOTLEY_DRIVER_OK;
   hangs = false;
-  allocations = copied_in_bytes = marks = 0;
+  allocations = copied_in_bytes = copied_out_bytes = marks = 0;
 }
 
 const motley_driver& MockDriver::table() const { return kTable; }

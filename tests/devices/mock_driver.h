@@ -31,6 +31,7 @@ struct MockDriver {
   std::atomic<uint64_t> held_bytes{0};
   std::atomic<uint64_t> allocations{0};
   std::atomic<uint64_t> copied_in_bytes{0};
+  std::atomic<uint64_t> copied_out_bytes{0};
   std::atomic<uint64_t> marks{0};
 };
 

@@ -18,7 +18,7 @@ ORDER = {
     "coding": {"base"},
     "transport": {"base"},
     "devices": {"base"},
-    "training": {"base", "coding", "devices"},
+    "training": {"base", "profiles", "coding", "devices"},
     "scheduler": {"base", "profiles", "coding"},
     "runtime": {"base", "profiles", "coding", "transport", "devices", "training", "scheduler"},
 }

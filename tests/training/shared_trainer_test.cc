@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/shared_trainer.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <optional>
+
+#include "coding/part_sums.h"
+#include "devices/cpu/cpu_device.h"
+#include "devices/driver_modules.h"
+#include "devices/joined_device.h"
+#include "devices/watched_device.h"
+#include "tests/devices/mock_driver.h"
+#include "tests/devices/thread_loop.h"
+#include "tests/training/test_data.h"
+
+namespace motley {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr Duration kSample = std::chrono::milliseconds(1);  // At speed 1.
+
+// A device of some speed that counts what it does, and fails or hangs when told to.
+class OddDevice final : public ForwardingDevice<PacedDevice> {
+ public:
+  OddDevice(Loop& loop, Device& host, double speed)
+      : ForwardingDevice(host), paced_(MakePacedDevice(loop, host, {kSample, speed})) {}
+
+  void SetSpeed(double speed) override { paced_->SetSpeed(speed); }
+  void Submit(double units, Work work, Done done) override {
+    if (hangs_ || (left_ && *left_ < units)) {
+      if (hangs_) return held_.push_back(std::move(done));
+      return paced_->Submit(
+          units, [] { return Status::Unavailable("it fell off the bus"); }, std::move(done));
+    }
+    if (left_) *left_ -= units;
+    units_ += units;
+    paced_->Submit(units, std::move(work), std::move(done));
+  }
+
+  double TakeUnits() { return std::exchange(units_, 0); }
+  void FailAfter(double units) { left_ = units; }
+  void Hang() { hangs_ = true; }
+
+ private:
+  const std::unique_ptr<PacedDevice> paced_;
+  double units_ = 0;
+  std::optional<double> left_;
+  bool hangs_ = false;
+  std::vector<Done> held_;
+};
+
+// A job of 6 partitions on a worker with devices of speeds 1, 3 and 0.01.
+class SharedTrainerTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kBatch = 640;
+
+  SharedTrainerTest() : data_(MakeSamples(6, 3, false, 1283, 2)) {
+    uint32_t start = 0;
+    for (PartitionId p = 0; p < sizes_.size(); ++p) {
+      store_[p] = std::make_shared<MemorySource>(Select(data_, Iota(start, start + sizes_[p])));
+      start += sizes_[p];
+    }
+    Random random(4, Stream::kTest);
+    for (float& value : parameters_) value = static_cast<float>(0.3 * random.Normal());
+  }
+
+  std::unique_ptr<Trainer> Shared(Device& joined) {
+    return MakeSharedTrainer(rig_.loop, joined, *model_, store_, schedule_,
+                             [this](const Device& device, const Status& why) {
+                               lost_.push_back(&device);
+                               EXPECT_FALSE(why.ok());
+                             });
+  }
+
+  struct Call {
+    std::optional<Result<Trainer::Outcome>> outcome;
+    std::vector<float> sum;
+    std::vector<uint64_t> progress;
+  };
+  void Begin(Trainer& trainer, StepId step, const std::vector<PartitionTerm>& terms, Call& call,
+             std::shared_ptr<std::atomic<bool>> cancel = nullptr) {
+    const auto parts = static_cast<uint32_t>(1 + terms.front().other_parts.size());
+    const size_t length = VectorLength(model_->parameter_count());
+    call.sum.assign(PartLength(Field::kComplexPacked, length, parts), 0.5f);
+    const GradientWork work{.step = step,
+                            .version = step,
+                            .parameters = parameters_,
+                            .terms = terms,
+                            .sum = call.sum,
+                            .parts = parts,
+                            .progress = [&call](uint64_t s) { call.progress.push_back(s); }};
+    trainer.Accumulate(work, std::move(cancel), [&call](Result<Trainer::Outcome> result) {
+      EXPECT_FALSE(call.outcome.has_value()) << "done ran twice";
+      call.outcome = std::move(result);
+    });
+    EXPECT_FALSE(call.outcome.has_value()) << "done ran inside the call";
+  }
+  void RunAll() {
+    rig_.loop.RunUntil([] { return false; });
+  }
+  Call Accumulate(Trainer& trainer, StepId step, const std::vector<PartitionTerm>& terms) {
+    Call call;
+    Begin(trainer, step, terms, call);
+    RunAll();
+    return call;
+  }
+  // The same sum as one device's, to rounding; and all of its samples.
+  void ExpectAsAlone(const Call& call, StepId step, const std::vector<PartitionTerm>& terms) {
+    const auto alone = MakeModelTrainer(rig_.loop, *rig_.device, *model_, store_, schedule_);
+    const Call want = Accumulate(*alone, step, terms);
+    ASSERT_TRUE(call.outcome->ok()) << call.outcome->status().ToString();
+    EXPECT_EQ((*call.outcome)->samples, alone->Samples(step, terms));
+    ASSERT_EQ(call.sum.size(), want.sum.size());
+    for (size_t i = 0; i < want.sum.size(); ++i) {
+      ASSERT_NEAR(call.sum[i], want.sum[i], 2e-5 * (1 + std::abs(want.sum[i]))) << "at " << i;
+    }
+  }
+  double Calibrated(Trainer& trainer) {
+    std::optional<Result<double>> speed;
+    trainer.Calibrate([&](const Result<double>& result) { speed = result; });
+    RunAll();
+    return speed->ok() ? **speed : 0;
+  }
+
+  const std::vector<PartitionTerm> all_ = {{0, 6, 1.0, {}}};
+  TestRig rig_;
+  Dataset data_;
+  std::vector<uint32_t> sizes_ = {300, 200, 0, 500, 283, 0};
+  BatchSchedule schedule_{7, sizes_, kBatch};
+  PartitionStore store_;
+  std::unique_ptr<Model> model_ = MakeModel({"mlp:5", 6, 3});
+  std::vector<float> parameters_ = std::vector<float>(model_->parameter_count());
+  OddDevice slow_{rig_.loop, *rig_.device, 1};
+  OddDevice fast_{rig_.loop, *rig_.device, 3};
+  OddDevice useless_{rig_.loop, *rig_.device, 0.01};
+  JoinedDevice two_{*rig_.device, {&slow_, &fast_}, 1 << 20};
+  std::vector<const Device*> lost_;
+};
+
+TEST_F(SharedTrainerTest, MakesTheSumOfOneDeviceWhateverTheWeights) {
+  const auto trainer = Shared(two_);
+  Calibrated(*trainer);
+  const std::vector<std::vector<PartitionTerm>> rows = {
+      all_,
+      {{0, 1, 0.5, {}}, {1, 4, -2.0, {}}, {4, 6, 3.0, {}}},
+      {{0, 2, {0.6, -0.8}, {}}, {2, 4, {0, 1}, {}}, {4, 6, 2.0, {}}},
+      {{0, 3, {1, 2}, {{0.5, 0}, {0, -1}}}, {3, 6, 1.0, {{-2, 0.25}, {3, 0}}}}};
+  for (const auto& terms : rows) {
+    for (const StepId step : {0, 1, 2}) {
+      ExpectAsAlone(Accumulate(*trainer, step, terms), step, terms);
+    }
+  }
+  EXPECT_THAT(lost_, IsEmpty());
+}
+
+TEST_F(SharedTrainerTest, SharesFollowTheSpeedsThatAreSeen) {
+  const auto trainer = Shared(two_);
+  EXPECT_NEAR(Calibrated(*trainer), 4000, 40);
+  const auto part_of_slow = [&](StepId step) {
+    slow_.TakeUnits();
+    fast_.TakeUnits();
+    const Call call = Accumulate(*trainer, step, all_);
+    ExpectAsAlone(call, step, all_);
+    const double units = slow_.TakeUnits();
+    return units / (units + fast_.TakeUnits());
+  };
+  EXPECT_NEAR(part_of_slow(0), 0.25, 0.05);
+  slow_.SetSpeed(9);
+  for (StepId step = 2; step < 30; step += 2) part_of_slow(step);
+  EXPECT_NEAR(part_of_slow(30), 0.75, 0.08);
+}
+
+// As if one device did the work of both.
+TEST_F(SharedTrainerTest, DevicesAreDoneTogether) {
+  const auto trainer = Shared(two_);
+  Calibrated(*trainer);
+  const Call call = Accumulate(*trainer, 0, all_);
+  const double ideal = kBatch * ToSeconds(kSample) / 4;
+  EXPECT_LT(ToSeconds((*call.outcome)->compute), 1.15 * ideal);
+  EXPECT_THAT(call.progress, testing::SizeIs(testing::Ge(6u)));
+  EXPECT_TRUE(std::is_sorted(call.progress.begin(), call.progress.end()));
+}
+
+TEST_F(SharedTrainerTest, WhoIsTooSlowToHelpIsAskedNowAndThen) {
+  JoinedDevice joined(*rig_.device, {&useless_, &fast_}, 1 << 20);
+  const auto trainer = Shared(joined);
+  Calibrated(*trainer);
+  useless_.TakeUnits();
+  double units = 0;
+  for (StepId step = 0; step < 60; step += 2) {
+    Accumulate(*trainer, step, all_);
+    units += useless_.TakeUnits();
+  }
+  EXPECT_EQ(units, 0);
+  useless_.SetSpeed(3);
+  for (StepId step = 0; step < 2000; step += 2) Accumulate(*trainer, step, all_);
+  useless_.TakeUnits();
+  ExpectAsAlone(Accumulate(*trainer, 0, all_), 0, all_);
+  EXPECT_NEAR(useless_.TakeUnits(), kBatch / 2, kBatch / 10);
+}
+
+TEST_F(SharedTrainerTest, EqualCutsAreEqualBits) {
+  std::vector<std::vector<float>> sums;
+  for (int i = 0; i < 2; ++i) {
+    const auto trainer = Shared(two_);
+    Calibrated(*trainer);
+    sums.push_back(Accumulate(*trainer, 3, all_).sum);
+  }
+  EXPECT_EQ(sums[0], sums[1]);
+}
+
+TEST_F(SharedTrainerTest, WhatAFailedDeviceHadIsDoneByTheOthers) {
+  for (const double after : {0.0, 100.0, 250.0}) {
+    OddDevice bad(rig_.loop, *rig_.device, 3);
+    JoinedDevice joined(*rig_.device, {&bad, &slow_}, 1 << 20);
+    const auto trainer = Shared(joined);
+    Calibrated(*trainer);
+    bad.FailAfter(after);
+    for (const StepId step : {0, 1, 2}) {
+      ExpectAsAlone(Accumulate(*trainer, step, all_), step, all_);
+    }
+    EXPECT_THAT(std::exchange(lost_, {}), ElementsAre(&bad));
+  }
+}
+
+TEST_F(SharedTrainerTest, ComplexWeightsSurviveALossToo) {
+  const std::vector<PartitionTerm> terms = {{0, 3, {0.6, -0.8}, {}}, {3, 6, 2.0, {}}};
+  const auto trainer = Shared(two_);
+  Calibrated(*trainer);
+  fast_.FailAfter(200);
+  ExpectAsAlone(Accumulate(*trainer, 0, terms), 0, terms);
+  EXPECT_THAT(lost_, ElementsAre(&fast_));
+}
+
+TEST_F(SharedTrainerTest, TheLastDevicesFailureIsTheTrainers) {
+  const auto trainer = Shared(two_);
+  Calibrated(*trainer);
+  fast_.FailAfter(100);
+  slow_.FailAfter(200);
+  const Call call = Accumulate(*trainer, 0, all_);
+  EXPECT_EQ(call.outcome->code(), StatusCode::kUnavailable);
+  EXPECT_THAT(call.outcome->status().ToString(), HasSubstr("fell off"));
+  EXPECT_THAT(call.sum, testing::Each(0.5f));
+  EXPECT_THAT(lost_, ElementsAre(&fast_));
+  EXPECT_EQ(Accumulate(*trainer, 1, all_).outcome->code(), StatusCode::kUnavailable);
+}
+
+TEST_F(SharedTrainerTest, ADeviceThatCannotBeMeasuredIsLeftOut) {
+  const auto trainer = Shared(two_);
+  fast_.FailAfter(0);
+  EXPECT_NEAR(Calibrated(*trainer), 1000, 10);
+  EXPECT_THAT(lost_, ElementsAre(&fast_));
+  ExpectAsAlone(Accumulate(*trainer, 0, all_), 0, all_);
+  slow_.FailAfter(0);
+  EXPECT_EQ(Calibrated(*trainer), 0);
+}
+
+TEST_F(SharedTrainerTest, ADeviceThatIsLongInGettingReadyJoinsLater) {
+  OddDevice late(rig_.loop, *rig_.device, 3e-4);  // A minute for the first piece.
+  JoinedDevice joined(*rig_.device, {&slow_, &late}, 1 << 20);
+  const auto trainer = Shared(joined);
+  std::optional<double> speed;
+  trainer->Calibrate([&](const Result<double>& result) {
+    EXPECT_FALSE(speed.has_value());
+    speed = *result;
+  });
+  rig_.loop.RunUntil([&] { return speed.has_value(); });
+  EXPECT_NEAR(*speed, 1000, 10);
+  late.SetSpeed(3);
+  late.TakeUnits();
+  Call call;
+  Begin(*trainer, 0, all_, call);
+  rig_.loop.RunUntil([&] { return call.outcome.has_value(); });
+  ExpectAsAlone(call, 0, all_);
+  RunAll();
+  late.TakeUnits();
+  ExpectAsAlone(Accumulate(*trainer, 0, all_), 0, all_);
+  EXPECT_NEAR(late.TakeUnits(), 0.75 * kBatch, 0.1 * kBatch);
+}
+
+TEST_F(SharedTrainerTest, WhenNobodyElseIsLeftWorkWaitsForWhoIsBeingMeasured) {
+  OddDevice late(rig_.loop, *rig_.device, 3e-4);
+  JoinedDevice joined(*rig_.device, {&slow_, &late}, 1 << 20);
+  const auto trainer = Shared(joined);
+  bool measured = false;
+  trainer->Calibrate([&](const Result<double>&) { measured = true; });
+  rig_.loop.RunUntil([&] { return measured; });
+  late.SetSpeed(3);
+  slow_.FailAfter(100);
+  ExpectAsAlone(Accumulate(*trainer, 0, all_), 0, all_);
+  EXPECT_THAT(lost_, ElementsAre(&slow_));
+}
+
+TEST_F(SharedTrainerTest, ADeviceThatHangsIsWaitedForAndThenLeft) {
+  WatchedDevice watched(rig_.loop, fast_, {.least = std::chrono::seconds(5)});
+  JoinedDevice joined(*rig_.device, {&slow_, &watched}, 1 << 20);
+  const auto trainer = Shared(joined);
+  Calibrated(*trainer);
+  fast_.Hang();
+  const Call call = Accumulate(*trainer, 0, all_);
+  ExpectAsAlone(call, 0, all_);
+  EXPECT_GE((*call.outcome)->compute, std::chrono::seconds(5));
+  EXPECT_THAT(lost_, ElementsAre(&watched));
+  const Call next = Accumulate(*trainer, 1, all_);
+  ExpectAsAlone(next, 1, all_);
+  EXPECT_LT((*next.outcome)->compute, std::chrono::seconds(1));
+}
+
+TEST_F(SharedTrainerTest, CancelledWorkSoonEndsAndTheNextBeginsAfterIt) {
+  const auto trainer = Shared(two_);
+  Calibrated(*trainer);
+  const auto cancel = std::make_shared<std::atomic<bool>>(false);
+  Call first, second, third;
+  Begin(*trainer, 0, all_, first, cancel);
+  Begin(*trainer, 1, all_, second);
+  Begin(*trainer, 2, all_, third);
+  rig_.loop.After(std::chrono::milliseconds(30), [&] { *cancel = true; });
+  rig_.loop.RunUntil([&] { return first.outcome.has_value(); });
+  EXPECT_EQ(first.outcome->code(), StatusCode::kCancelled);
+  EXPECT_LT(rig_.loop.Now() - Time(), std::chrono::seconds(60));
+  EXPECT_FALSE(second.outcome.has_value());
+  RunAll();
+  ExpectAsAlone(second, 1, all_);
+  ExpectAsAlone(third, 2, all_);
+  EXPECT_THAT(lost_, IsEmpty());
+}
+
+TEST_F(SharedTrainerTest, NothingIsLeftBehindWhenAllGoesInTheMiddle) {
+  const auto kept = std::make_shared<int>(1);
+  std::vector<float> sum(VectorLength(model_->parameter_count()));
+  for (const int tasks : {0, 1, 4}) {
+    TestRig rig;
+    OddDevice one(rig.loop, *rig.device, 1), other(rig.loop, *rig.device, 3);
+    JoinedDevice joined(*rig.device, {&one, &other}, 1 << 20);
+    // As in a worker, where what waits for the end keeps the trainer.
+    const std::shared_ptr<Trainer> trainer =
+        MakeSharedTrainer(rig.loop, joined, *model_, store_, schedule_, nullptr);
+    for (int i = 0; i < 3; ++i) {
+      trainer->Accumulate(
+          {.parameters = parameters_, .terms = all_, .sum = sum}, nullptr,
+          [keep = std::make_shared<std::pair<std::shared_ptr<int>, std::shared_ptr<Trainer>>>(
+               kept, trainer)](const auto&) { FAIL() << "nobody is left"; });
+    }
+    for (int i = 0; i < tasks; ++i) rig.loop.RunOne();
+  }
+  EXPECT_EQ(kept.use_count(), 1);
+}
+
+TEST_F(SharedTrainerTest, WrongWorkIsRefusedAsByOneDevice) {
+  const auto trainer = Shared(two_);
+  EXPECT_EQ(Accumulate(*trainer, 0, {{0, 7, 1.0, {}}}).outcome->code(),
+            StatusCode::kInvalidArgument);
+  store_.erase(3);
+  EXPECT_EQ(Accumulate(*trainer, 0, all_).outcome->code(), StatusCode::kNotFound);
+  const Call none = Accumulate(*trainer, 0, {{2, 3, 1.0, {}}});
+  EXPECT_EQ((*none.outcome)->samples, 0u);
+  EXPECT_THAT(none.sum, testing::Each(0.5f));
+}
+
+// With threads of their own, and memory that is not the host's.
+class SharedByThreads : public SharedTrainerTest {
+ protected:
+  SharedByThreads() {
+    MockDriver::Get().Reset();
+    mock_ = OpenDriverDevice(loop_, MockDriver::Get().table(), 0, "").value();
+    cpu_ =
+        MakeCpuDevice(loop_, {.threads = 2, .kernels = "baseline", .plain_threads = true}).value();
+    joined_.emplace(*cpu_, std::vector<Device*>{cpu_.get(), mock_.get()}, 1 << 20);
+    trainer_ = MakeSharedTrainer(
+        loop_, *joined_, *model_, store_, schedule_,
+        [this](const Device& device, const Status&) { lost_.push_back(&device); });
+  }
+  Call Run(StepId step) {
+    Call call;
+    Begin(*trainer_, step, all_, call);
+    loop_.RunUntil([&] { return call.outcome.has_value(); });
+    return call;
+  }
+
+  ThreadLoop loop_;
+  std::unique_ptr<Device> mock_, cpu_;
+  std::optional<JoinedDevice> joined_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+TEST_F(SharedByThreads, ParametersGoToADeviceOncePerVersionAndNothingIsAllocatedAnew) {
+  ExpectAsAlone(Run(0), 0, all_);
+  MockDriver& mock = MockDriver::Get();
+  const uint64_t samples_bytes = data_.size_bytes();
+  const size_t parameter_bytes = parameters_.size() * sizeof(float);
+  for (const StepId step : {1, 2, 3}) Run(step);
+  const uint64_t allocations = mock.allocations;
+  for (const StepId step : {4, 5, 6, 7}) {
+    const uint64_t before = mock.copied_in_bytes;
+    ExpectAsAlone(Run(step), step, all_);
+    // Samples, losses and the parameters.
+    EXPECT_LT(mock.copied_in_bytes - before, samples_bytes + 2 * parameter_bytes + 16 * 512);
+  }
+  EXPECT_EQ(mock.allocations, allocations);
+}
+
+// Rows are cut into pieces, whose sum stays where it is until the last one.
+TEST_F(SharedByThreads, OneDeviceAloneIsAskedForItsSumOnce) {
+  trainer_ = MakeSharedTrainer(loop_, *mock_, *model_, store_, schedule_, nullptr);
+  ExpectAsAlone(Run(0), 0, all_);
+  MockDriver& mock = MockDriver::Get();
+  const uint64_t before = mock.copied_out_bytes;
+  const Call call = Run(1);
+  ExpectAsAlone(call, 1, all_);
+  EXPECT_GE(call.progress.size(), 3u);
+  const size_t parameter_bytes = parameters_.size() * sizeof(float);
+  EXPECT_LT(mock.copied_out_bytes - before, parameter_bytes + 2 * 512);
+  mock.fails = MOTLEY_DRIVER_NO_MEMORY;
+  EXPECT_EQ(Run(2).outcome->code(), StatusCode::kResource);
+}
+
+TEST_F(SharedByThreads, ADeviceThatFallsOffIsDoneWithout) {
+  ExpectAsAlone(Run(0), 0, all_);
+  MockDriver::Get().fails = MOTLEY_DRIVER_LOST;
+  ExpectAsAlone(Run(1), 1, all_);
+  EXPECT_THAT(lost_, ElementsAre(mock_.get()));
+  ExpectAsAlone(Run(2), 2, all_);
+}
+
+}  // namespace
+}  // namespace motley
