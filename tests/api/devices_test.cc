@@ -13,6 +13,7 @@
 
 #include "api/local_workers.h"
 #include "tests/api/api_world.h"
+#include "tests/api/point_trainer.h"
 
 namespace motley {
 namespace {
@@ -45,7 +46,7 @@ class Worker {
   FILE* pipe_ = nullptr;
 };
 
-class ApiDevices : public testing::TestWithParam<const char*> {
+class ApiDevices : public testing::Test {
  protected:
   void TearDown() override {
     for (const char* name : {"MOTLEY_MODULE_DIR", "MOTLEY_MOCK", "MOTLEY_DEVICE_TIMEOUT"}) {
@@ -54,7 +55,9 @@ class ApiDevices : public testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(ApiDevices, AWorkerOfSeveralGoesOnWithTheOthers) {
+class ApiDeviceTroubles : public ApiDevices, public testing::WithParamInterface<const char*> {};
+
+TEST_P(ApiDeviceTroubles, AWorkerOfSeveralGoesOnWithTheOthers) {
   motley_job_options options = SmallJob();
   options.role = MOTLEY_SERVER;
   options.listen = "127.0.0.1:0";
@@ -89,7 +92,7 @@ TEST_P(ApiDevices, AWorkerOfSeveralGoesOnWithTheOthers) {
   if (spare) spare->Finish(said);
 }
 
-TEST_P(ApiDevices, OfThreadsTheOthersGoOn) {
+TEST_P(ApiDeviceTroubles, OfThreadsTheOthersGoOn) {
   setenv("MOTLEY_MODULE_DIR", kModules, 1);
   setenv("MOTLEY_MOCK", GetParam(), 1);
   setenv("MOTLEY_DEVICE_TIMEOUT", "2", 1);
@@ -112,7 +115,7 @@ TEST_P(ApiDevices, OfThreadsTheOthersGoOn) {
 }
 
 // What computes in one process as threads, whose pauses reach each of the devices.
-TEST_P(ApiDevices, OfJoinedOnesTheOthersDoItsPart) {
+TEST_P(ApiDeviceTroubles, OfJoinedOnesTheOthersDoItsPart) {
   setenv("MOTLEY_MODULE_DIR", kModules, 1);
   setenv("MOTLEY_MOCK", GetParam(), 1);
   setenv("MOTLEY_DEVICE_TIMEOUT", "2", 1);
@@ -141,6 +144,17 @@ TEST_P(ApiDevices, OfJoinedOnesTheOthersDoItsPart) {
   EXPECT_THAT(said, HasSubstr("mock 0"));
 }
 
+TEST_F(ApiDevices, AFunctionOfTheProgramsIsNotCalledFromSeveralThreads) {
+  setenv("MOTLEY_MODULE_DIR", kModules, 1);
+  setenv("MOTLEY_MOCK", "nothing", 1);
+  motley_job_options options = PointJob();
+  options.devices = "cpu+opencl";
+  TestJob job(options);
+  ASSERT_EQ(job.SetTrainer(PointTrainer()), MOTLEY_OK);
+  EXPECT_EQ(job.Run(), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("cpu:0+opencl:0 are joined"));
+}
+
 TEST(DevicesOfWorkers, TakeTurnsWhenNamedAndLeaveTheRestToTheProcessorElse) {
   const std::vector<ListedDevice> devices = {
       {.driver = "cpu"}, {.driver = "cuda"}, {.driver = "cuda", .index = 1}};
@@ -165,7 +179,7 @@ TEST(DevicesOfOne, AreAllCardsJoinedOrTheProcessor) {
       "cuda:0+cuda:1");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ApiDevices, testing::Values("build", "memory", "lost", "hang"),
+INSTANTIATE_TEST_SUITE_P(All, ApiDeviceTroubles, testing::Values("build", "memory", "lost", "hang"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
