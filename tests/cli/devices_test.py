@@ -135,10 +135,10 @@ class DeviceFailures(ProgramTest):
                    "MOTLEY_DEVICE_TIMEOUT": str(timeout_s)}
         return mock.patch.dict(os.environ, changes)
 
-    def train(self, devices, *more, workers=3, expect=0):
+    def train(self, devices, workers=3, expect=0):
         return self.run_program("train", "--data", self.data, "--model", "mlp:32", "--code", "none",
                                 "--workers", workers, "--steps", 300, "--devices", devices,
-                                "--json", *more, expect=expect)
+                                "--json", expect=expect)
 
     def test_jobs_go_on_without_the_device_and_say_what_became_of_it(self):
         with self.trouble("nothing"):
@@ -158,21 +158,37 @@ class DeviceFailures(ProgramTest):
                 for word in ["worker 1", "given up", "--devices", *words]:
                     self.assertIn(word, done.stderr)
 
-    def test_of_joined_devices_the_others_do_its_part(self):
-        batch = ("--batch", 480)  # So that each of the two has a part worth its while.
+    def test_a_joined_device_that_cannot_be_used_is_done_without(self):
         with self.trouble("nothing"):
-            undisturbed = json.loads(self.train("cpu+opencl", *batch, workers=1).stdout)
-        for which, words in (("build", ["line 1: what"]), ("memory", ["the mock fell off", "smaller model"]),
-                             ("lost", ["the mock fell off", "system's log"]), ("hang", ["not come back"])):
+            undisturbed = json.loads(self.train("cpu+opencl").stdout)
+        with self.trouble("build"):
+            done = self.train("cpu+opencl")
+        report = json.loads(done.stdout)
+        self.assertEqual([w["lost"] for w in report["workers"]], [False] * 3)
+        self.assertEqual(report["steps"], 300)
+        self.assertLess(report["max_decode_error"], 1e-5)
+        self.assertAlmostEqual(report["final_loss"], undisturbed["final_loss"], delta=1e-4)
+        for word in ("goes on without one of its devices", "mock 0", "given up", "line 1: what"):
+            self.assertIn(word, done.stderr)
+
+    def test_of_joined_devices_the_others_do_the_part_of_one_that_fails(self):
+        for which, words in (("memory", ["the mock fell off", "smaller model"]),
+                             ("lost", ["the mock fell off", "system's log"]),
+                             ("hang", ["has not come back"])):
             with self.subTest(which), self.trouble(which, 2):
-                done = self.train("cpu+opencl", *batch, workers=1)
-                report = json.loads(done.stdout)
-                self.assertEqual([w["lost"] for w in report["workers"]], [False])
-                self.assertEqual(report["steps"], 300)
-                self.assertLess(report["max_decode_error"], 1e-5)
-                self.assertAlmostEqual(report["final_loss"], undisturbed["final_loss"], delta=1e-4)
-                for word in ["goes on without one of its devices", "mock 0", "given up", *words]:
-                    self.assertIn(word, done.stderr)
+                process = self.start_training("--devices", "cpu+opencl", "--code", "none", "--batch", "480")
+                said = []
+                for line in process.stderr:
+                    said.append(line)
+                    if "goes on without one of its devices" in line:
+                        break
+                for word in ["reports: ", "mock 0", "given up", *words]:
+                    self.assertIn(word, said[-1])
+                self.assertNotIn(" lost: ", "".join(said))
+                self.wait_for_steps(process)
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=PATIENCE_S)
+                self.assertEqual(process.returncode, 130)
 
     def test_a_job_with_no_other_device_says_why_it_ends(self):
         for which, word in (("build", "line 1: what"), ("lost", "fell off"),
