@@ -22,15 +22,9 @@ constexpr uint64_t kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22;
 constexpr uint64_t kReplayDraws = 23;
 constexpr uint64_t kLeaseDraws = 30;
-constexpr uint64_t kMessageDraws = 31;
-constexpr uint64_t kPortDraws = 34;
-constexpr uint64_t kShortDraws = 37;
-constexpr uint64_t kApproximateDraws = 40;
+constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kApproximateDraws = 40;
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41;
-constexpr uint64_t kSharedDraws = 42;
-constexpr uint64_t kKeptDraws = 43;
-constexpr uint64_t kBreakDraws = 44;
-constexpr uint64_t kPictureDraws = 45;
+constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47;
 
 // Drawn alike; what else there is takes the place of one of these.
@@ -382,12 +376,11 @@ class Generator {
     random_ = Random(options.seed, Stream::kSimulation, kJoinDraws);
     if (options.trainer != SimTrainer::kBuiltIn || options.replay || !random_.Chance(0.17)) return;
     for (uint32_t worker = 0; worker < options.job.workers; ++worker) {
-      const double part = Uniform(0.1, 0.9);
-      options.second_devices.push_back(random_.Chance(0.7) ? part : 0);
+      options.second_devices.push_back(random_.Chance(0.7) ? Uniform(0.1, 0.9) : 0);
     }
-    const bool breaks = random_.Chance(0.5);
-    const double every = Scaled(0.1, 1) * JobSeconds();
-    if (breaks && options.random_faults.break_every == 0) options.random_faults.break_every = every;
+    const double every = Sometimes(0.1, 1) * JobSeconds();
+    double& break_every = options.random_faults.break_every;
+    if (break_every == 0) break_every = every;
   }
 
   Random random_;
