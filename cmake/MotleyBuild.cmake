@@ -29,6 +29,9 @@ endif()
 # Fused multiply-adds would make portable arithmetic differ from machine to machine; the kernel
 # modules switch them on for themselves.
 add_compile_options(-ffp-contract=off)
+# Nobody puts functions of their own in the place of a library's: they may be inlined within a file,
+# although its code also goes into libmotley.so. Simulated events take 4 % less.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
 
 # ./dev test --asan and --tsan. Undefined behaviour ends the program too, or no test would notice.
 set(MOTLEY_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
