@@ -14,14 +14,6 @@
 namespace motley {
 namespace {
 
-std::vector<WorkerId> LiveOnes(const SchemeRequest& request) {
-  std::vector<WorkerId> live;
-  for (WorkerId w = 0; w < request.workers.size(); ++w) {
-    if (request.workers[w].live) live.push_back(w);
-  }
-  return live;
-}
-
 // Row i of `members`' code is that of worker members[i] of all.
 RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers) {
   if (members.size() == workers) return code;
@@ -87,6 +79,14 @@ SchedulerOptions JobOptionsFor(std::string_view scheme, const SchemeRequest& req
     options.parts = request.copies - options.tolerate;
   }
   return options;
+}
+
+std::vector<WorkerId> LiveOnes(const SchemeRequest& request) {
+  std::vector<WorkerId> live;
+  for (WorkerId w = 0; w < request.workers.size(); ++w) {
+    if (request.workers[w].live) live.push_back(w);
+  }
+  return live;
 }
 
 std::vector<double> JobSpeeds(std::string_view scheme, const SchemeRequest& request) {

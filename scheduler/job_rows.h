@@ -16,8 +16,11 @@ namespace motley {
 // is asked for it. `request.samples` says how large its batch is.
 SchedulerOptions JobOptionsFor(std::string_view scheme, const SchemeRequest& request);
 
-// Samples per second of those workers that live, for shares: `request.waits` is what their answers
-// take besides, as far as it is known.
+// The workers that live, in their order.
+std::vector<WorkerId> LiveOnes(const SchemeRequest& request);
+
+// Samples per second of each of LiveOnes, for shares: `request.waits` is what their answers take
+// besides, as far as it is known.
 std::vector<double> JobSpeeds(std::string_view scheme, const SchemeRequest& request);
 
 // The plan with such speeds, or else with equal loads. kInvalidArgument when neither serves.

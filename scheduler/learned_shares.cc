@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/learned_shares.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "scheduler/job_rows.h"
 #include "scheduler/lease_watch.h"
 #include "scheduler/scheme_cost.h"
@@ -18,12 +20,18 @@ constexpr int kStepsBetweenPlans = 3;  // As PlanPace.
 constexpr uint64_t kDraws = 7;         // Apart from those that costs are made of.
 constexpr double kSame = 0.05;         // Speeds that differ by less call for no other plan.
 
-// Whether the plan is worth changing for one with these speeds, which workers are shared by.
+// Whether the plan is worth changing for one with these speeds of those that are live, which work
+// is shared by.
 bool CallsForAnother(const Plan& plan, const Plan& fresh, const SchemeRequest& request,
                      const std::vector<double>& speeds) {
   const double per_partition = request.samples / request.partitions;
+  const std::vector<WorkerId> live = LiveOnes(request);
   std::vector<double> of_members;
-  for (const WorkerId member : plan.members) of_members.push_back(speeds[member]);
+  for (const WorkerId member : plan.members) {
+    const auto at = std::lower_bound(live.begin(), live.end(), member);
+    MOTLEY_ASSERT(at != live.end() && *at == member);
+    of_members.push_back(speeds[static_cast<size_t>(at - live.begin())]);
+  }
   ReplanCase numbers;
   numbers.current_seconds = PredictStepSeconds(*plan.code, of_members, per_partition);
   numbers.fresh_seconds = PredictStepSeconds(*fresh.code, fresh.speeds, per_partition);
