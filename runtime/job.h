@@ -163,6 +163,8 @@ class JobObserver {
   // a word went to a worker and back in `time`, behind so many bytes of parameters (0: ahead).
   virtual void OnVectorReceived(StepId, WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
   virtual void OnRoundTrip(WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
+  // With code "auto". A worker's vector of so many bytes would come in `time` if nothing else did.
+  virtual void OnLinkMeasured(WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
   // `gradient`: the decoded sum (VectorLength floats), before the update; `parameters` of version
   // `step`.
   virtual void OnStepDecoded(StepId, std::span<const float> /*gradient*/,

@@ -89,6 +89,12 @@ void RunRecorder::OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, Ti
   }
 }
 
+void RunRecorder::OnLinkMeasured(WorkerId worker, uint64_t bytes, Duration time, Time) {
+  if (time <= Duration::zero()) return;
+  double& alone = workers_[worker].up_alone;
+  alone = std::max(alone, static_cast<double>(bytes) / ToSeconds(time));
+}
+
 void RunRecorder::Flush(Seen& seen) {
   const RunTraceLine line = std::exchange(seen.line, RunTraceLine());
   if (line.samples == 0 || !(line.compute_seconds > 0)) return;
@@ -135,7 +141,9 @@ ClusterProfile RunRecorder::Profile() const {
       const Seen& seen = at->second;
       worker.device = DeviceOf(seen);
       const double latency = seen.round_trip.Of(0) / 2;
-      worker.link = {latency, seen.up.Of(0), LinkDirection{latency, seen.down.Of(0)}};
+      // Vectors that come together share the server's link, which is not the worker's own.
+      const double up = std::max(seen.up.Of(0), seen.up_alone);
+      worker.link = {latency, up, LinkDirection{latency, seen.down.Of(0)}};
     } else {
       worker.device.samples_per_second = typical.Of(0);
     }

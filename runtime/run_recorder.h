@@ -43,6 +43,7 @@ class RunRecorder final : public JobObserver {
   void OnVectorReceived(StepId step, WorkerId worker, uint64_t bytes, Duration time,
                         Time now) override;
   void OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, Time now) override;
+  void OnLinkMeasured(WorkerId worker, uint64_t bytes, Duration time, Time now) override;
 
   // The run is over: writes what was held back.
   void Finish();
@@ -58,6 +59,7 @@ class RunRecorder final : public JobObserver {
     std::optional<DeviceEstimator> device;
     double parts = 0;  // Mean number of pieces in a part.
     RecentMedian round_trip, up, down;
+    double up_alone = 0;  // Bytes per second, nothing else under way; 0: not measured.
   };
   void Flush(Seen& seen);
   DeviceProfile DeviceOf(const Seen& seen) const;

@@ -27,6 +27,7 @@ std::span<std::byte> ServerJob::OnPayload(PeerId peer, const Header& header) {
   if (header.kind == FrameKind::kControl) return BeginControl(peer, header);
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (worker && header.kind == FrameKind::kGradient) return BeginSlice(peer, *worker, header);
+  if (worker && header.kind == FrameKind::kProbe) return BeginProbe(peer, *worker, header);
   if (peers_.Probing(peer)) return probes_.Room(peer, header);
   peers_.SendAway(peer, Status::DataError(worker ? "only a server sends such frames"
                                                  : "a join is due before anything else"));
@@ -54,6 +55,7 @@ std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) 
 }
 
 std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const Header& header) {
+  vector_probe_.Disturb();
   const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
   if (header.row_id >= kFirstList && leases_.used()) {
     return BeginLeaseSlice(peer, worker, header, fenced);
@@ -64,6 +66,15 @@ std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const H
   if (!wanted.ok() || !*wanted) return {};
   transfers_.Began(worker, header, env_.loop.Now());
   return std::as_writable_bytes(std::span<float>(values));
+}
+
+std::span<std::byte> ServerJob::BeginProbe(PeerId peer, WorkerId worker, const Header& header) {
+  const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
+  if (fenced) return {};
+  const Result<std::span<std::byte>> room = vector_probe_.Begin(worker, header);
+  if (room.ok()) return *room;
+  peers_.SendAway(peer, room.status());
+  return {};
 }
 
 void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
@@ -78,6 +89,8 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (!discarded && peers_.Probing(peer)) return probes_.OnSlice(peer, header);
   if (discarded || !worker) return;
+  if (header.kind == FrameKind::kProbe) return vector_probe_.Finish(*worker);
+  vector_probe_.Disturb();
   if (options_.measure_links) TimeSlice(peer, *worker, header);
   if (From(peer).lease_slice.vector != nullptr) {
     return FinishLeaseSlice(peer, *worker, header.step);

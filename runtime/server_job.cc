@@ -53,6 +53,9 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                observer_.OnRoundTrip(worker, bytes, time, env_.loop.Now());
              }),
       probes_(env.loop, env.transport),
+      vector_probe_(env.loop, env.transport, options.workers,
+                    Slicing{VectorLength(model_->parameter_count()), options.slice_length},
+                    [this](WorkerId worker, Duration vector) { OnLinkMeasured(worker, vector); }),
       peers_(env.loop, env.transport, options.workers, options.token, job_,
              {[this](WorkerId worker) { return Welcome(worker); },
               [this](WorkerId worker) { OnJoined(worker); },
@@ -140,6 +143,7 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   leases_.Forget(worker);
   publisher_.Forget(worker);
   links_.Forget(worker);
+  vector_probe_.Forget(worker);
   feed_.Forget(worker);
   if (ended_) return;
   last_to_leave_ = fmt::format("{}: {}", Describe(worker), why.ToString());
@@ -152,6 +156,7 @@ void ServerJob::Publish(WorkerId worker, StepId step) {
   const PeerId peer = peers_.PeerOf(worker);
   const Header header = peers_.HeaderTo(worker, FrameKind::kControl);
   const bool sent = publisher_.Publish(worker, peer, header, step, model_->parameters());
+  if (options_.code == "auto" && options_.workers > 1) vector_probe_.Ask(worker, peer, header);
   if (!options_.measure_links) return;
   links_.Ask(worker, peer, header, sent ? model_->parameter_count() * sizeof(float) : 0);
 }
@@ -173,6 +178,12 @@ void ServerJob::OnAnswer(Event event) {
     observer_.OnVectorRefused(bad->step, bad->worker, env_.loop.Now());
   }
   pump_.Raise(std::move(event));
+}
+
+void ServerJob::OnLinkMeasured(WorkerId worker, Duration vector) {
+  const uint64_t bytes = VectorLength(model_->parameter_count()) * sizeof(float);
+  observer_.OnLinkMeasured(worker, bytes, vector, env_.loop.Now());
+  pump_.Raise(LinkMeasured{worker, vector});
 }
 
 std::string ServerJob::Describe(WorkerId worker) const {

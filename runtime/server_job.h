@@ -23,6 +23,7 @@
 #include "runtime/server_node.h"
 #include "runtime/server_peers.h"
 #include "runtime/transfer_clock.h"
+#include "runtime/vector_probe.h"
 
 namespace motley {
 
@@ -53,6 +54,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void OnLost(PeerId peer, const Status& why) override;
   std::span<std::byte> BeginControl(PeerId peer, const Header& header);
   std::span<std::byte> BeginSlice(PeerId peer, WorkerId worker, const Header& header);
+  std::span<std::byte> BeginProbe(PeerId peer, WorkerId worker, const Header& header);
   void OnControl(PeerId peer, BytesView bytes);
   void OnGreeting(PeerId peer, const wire::ControlT& control);
   void OnProbeControl(PeerId peer, const Result<wire::ControlT>& control);
@@ -62,6 +64,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void TimeSlice(PeerId peer, WorkerId worker, const Header& header);
   void Publish(WorkerId worker, StepId step);
   void OnAnswer(Event event);  // What a collector made of it.
+  void OnLinkMeasured(WorkerId worker, Duration vector);
   void Complain(PeerId peer, const Status& why, StepId step);
 
   // Leases (server_leases.cc).
@@ -127,6 +130,7 @@ class ServerJob final : public ServerNode, private Receiver {
   std::unique_ptr<Checkpointer> checkpointer_;  // Null: none are wanted.
   LinkWatch links_;
   ProbeDesk probes_;
+  VectorProbe vector_probe_;
   ServerPeers peers_;
   EventPump pump_;
   struct Incoming {  // From a peer: the message that is arriving, be it a slice of either kind.

@@ -79,6 +79,20 @@ void WorkDesk::CancelRow(StepId step, RowId row) {
   Advance();
 }
 
+void WorkDesk::SendProbe(uint32_t slices) {
+  const Slicing cut{VectorLength(parts_.shop->trainer->parameter_count()), parts_.slice_length};
+  const auto zeros = std::make_shared<const Bytes>(cut.size(0) * sizeof(float));
+  Header header = parts_.header;
+  header.kind = FrameKind::kProbe;
+  header.total = cut.total;
+  for (size_t slice = 0; slice < std::min<size_t>(slices, cut.count()); ++slice) {
+    header.offset = cut.begin(slice);
+    const BytesView piece = BytesView(*zeros).first(cut.size(slice) * sizeof(float));
+    env_.transport.Send(parts_.peer, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
+                        [zeros](const Status&) {});
+  }
+}
+
 void WorkDesk::Advance() {
   while (!stopped_ && !running_ && !adding_ && !queue_.empty()) {
     const Queued& next = queue_.front();

@@ -40,6 +40,8 @@ class WorkDesk {
   void Cancel(StepId step);
   // The same for one row of a step.
   void CancelRow(StepId step, RowId row);
+  // The first slices of a vector, of zeros, as kProbe frames.
+  void SendProbe(uint32_t slices);
   // Parameters or a partition arrived.
   void Advance();
   // Nothing more is computed, and what has not left is taken back. For good.

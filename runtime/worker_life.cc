@@ -257,6 +257,7 @@ void WorkerLife::OnOther(const wire::ControlT& control) {
 
 void WorkerLife::Answer(const wire::ProbeT& probe) {
   if (probe.answer) return;
+  if (probe.slices > 0) return desk_->SendProbe(probe.slices);
   wire::ProbeT answer;
   answer.id = probe.id;
   answer.answer = true;

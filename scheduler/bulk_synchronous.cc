@@ -80,7 +80,7 @@ void BulkSynchronous::OnEvent(const Event& event, Time now, std::vector<Command>
     WaitForWorkers();
   }
   out_ = &out;
-  link_.See(event, now_);
+  link_.See(event, now_, AnswerPart());
   std::visit(
       [&](const auto& e) {
         if constexpr (requires { On(e); }) {

@@ -67,6 +67,7 @@ class BulkSynchronous : public Scheduler {
   virtual void Spoke(WorkerId /*worker*/) {}         // It said something that is handled here.
   virtual void Ended(const WorkerFree& /*work*/) {}  // Before it counts as free.
   virtual void WentOn() {}                           // From another policy; members hold data.
+  virtual double AnswerPart() const { return 1; }    // Of a vector, how long a row's answer is.
   // What sending its part of the data to others takes, as far as that is known: before it is left
   // out for its silence, it is waited for as long.
   virtual Duration SendingForAnother(WorkerId /*worker*/) const { return {}; }
@@ -115,6 +116,7 @@ class BulkSynchronous : public Scheduler {
   void On(const WorkerNotComing& event);
   void On(const StepApplied& event);
   void On(const Tick& event);
+  void On(const LinkMeasured&) {}  // link_ looks at it.
 
   // The start (bulk_start.cc).
   void WaitForWorkers();

@@ -88,10 +88,14 @@ class CodedScheduler final : public BulkSynchronous {
   void Place(WorkerId worker, RowId row, Assignment& assignment);
   double SamplesToCompute(WorkerId worker, RowId row) const;
   double ExpectedSeconds(const Assignment& assignment) const;
+  Duration Limit(const Assignment& assignment) const;
 
   // Kept rows (coded_kept.cc).
   const Plan& Work() const { return answers_ ? *answers_ : plan_; }  // Of the open step.
   bool Keeping() const { return !answers_ && plan_.code != nullptr && plan_.code->kept_parts > 0; }
+  double AnswerPart() const override {
+    return Work().code != nullptr ? 1.0 / std::max(1U, Work().code->parts) : 1;
+  }
   std::optional<WorkerId> OwnerOf(WorkerId worker) const;
   bool Kept(WorkerId worker, RowId row) const;
   size_t PartitionsNotKept(WorkerId worker, RowId answer) const;

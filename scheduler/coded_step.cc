@@ -134,9 +134,7 @@ void CodedScheduler::Assign(WorkerId id, RowId row, bool as_planned) {
   }
   assignment.expected_seconds = ExpectedSeconds(assignment);
   assignment.guessed = !worker.estimator.settled();
-  const DeadlineModel& deadlines = answers_ ? answer_deadlines_ : deadlines_;
-  worker.patience = deadlines.Limit(assignment.expected_seconds, assignment.placed) *
-                    (1 << std::min(open_.Attempts(row), kMaxBackoff));
+  worker.patience = Limit(assignment) * (1 << std::min(open_.Attempts(row), kMaxBackoff));
   worker.waiting_since = now_;
   worker.free = false;
   ++worker.queued;
@@ -151,6 +149,14 @@ double CodedScheduler::SamplesToCompute(WorkerId worker, RowId row) const {
   const double each = static_cast<double>(options_.batch) / options_.partitions;
   if (!answers_) return static_cast<double>(plan_.code->rows[row].size()) * each;
   return static_cast<double>(PartitionsNotKept(worker, row)) * each;
+}
+
+// Under another code its answers took the links as well, or nearly.
+Duration CodedScheduler::Limit(const Assignment& assignment) const {
+  if (answers_) return answer_deadlines_.Limit(assignment.expected_seconds, assignment.placed);
+  const WorkerId worker = assignment.worker;
+  const double wait = went_on_ && worker < habits_.size() ? habits_[worker].Wait() : 0;
+  return deadlines_.Limit(assignment.expected_seconds, assignment.placed, wait);
 }
 
 double CodedScheduler::ExpectedSeconds(const Assignment& assignment) const {

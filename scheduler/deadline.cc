@@ -67,10 +67,10 @@ void DeadlineModel::AddBegun(Duration elapsed, double expected_seconds, uint32_t
   begun_.Add(std::max(0.0, ToSeconds(elapsed) - expected_seconds) / placed);
 }
 
-Duration DeadlineModel::Limit(double expected_seconds, uint32_t placed) const {
+Duration DeadlineModel::Limit(double expected_seconds, uint32_t placed, double wait_seconds) const {
   double seconds = 0;
   if (ratios_.count() < kEnough || expected_seconds <= 0) {
-    seconds = std::max(kColdFactor * expected_seconds, kColdSeconds);
+    seconds = std::max(kColdFactor * (expected_seconds + wait_seconds), kColdSeconds);
   } else {
     seconds = std::max(ratios_.Limit(kDeviations) * expected_seconds,
                        kFloorFactor * expected_seconds + kFloorSeconds);

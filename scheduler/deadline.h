@@ -46,7 +46,9 @@ class DeadlineModel {
 
   // How long after its assignment an answer is overdue. At least 1.5 times what is expected, and
   // generous while little is known: of transfers, several times the slowest one that was seen.
-  Duration Limit(double expected_seconds, uint32_t placed) const;
+  // `wait_seconds`: what answers take besides, as far as others showed that before the first came
+  // here.
+  Duration Limit(double expected_seconds, uint32_t placed, double wait_seconds = 0) const;
 
   // What `before` knows of transfers, which are the links' and not a policy's.
   void GoOnFrom(const DeadlineModel& before) {

@@ -315,6 +315,7 @@ PlannedCluster ObservedCluster::Cluster(const BulkSynchronous& policy) const {
         known && habits[id].overheads > 0 ? habits[id].overhead : Median(starts, 0);
     worker.message_seconds = policy.link().message_seconds();
     worker.send_seconds = policy.link().SendSeconds(id);
+    worker.link_measured = policy.link().KnowsLinks();
     cluster.workers.push_back(worker);
     rate += speeds[i];
     least_measured = std::min<uint64_t>(least_measured, members[id].estimator.measurements());

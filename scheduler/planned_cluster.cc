@@ -84,8 +84,13 @@ PlannedCluster WithFewer(const PlannedCluster& cluster, uint32_t workers) {
   const auto all = static_cast<double>(cluster.workers.size());
   for (PlannedWorker& worker : fewer.workers) {
     const double together = kMayBeShared * all * worker.message_seconds;
-    if (worker.message_seconds + worker.send_seconds <= together) worker.send_seconds = 0;
-    if (worker.receive_seconds <= together) worker.receive_seconds = worker.message_seconds;
+    const double alone = worker.message_seconds + worker.send_seconds;
+    if (!worker.link_measured && alone <= together) worker.send_seconds = 0;
+    // Its link may be thought of as alike both ways, unless that was seen to be otherwise.
+    const double down = worker.link_measured ? alone : worker.message_seconds;
+    if (worker.receive_seconds <= together) {
+      worker.receive_seconds = std::min(worker.receive_seconds, down);
+    }
   }
   return fewer;
 }

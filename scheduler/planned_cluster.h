@@ -21,6 +21,7 @@ struct PlannedWorker {
   double message_seconds = 0;   // A whole gradient occupies the server's link,
   double send_seconds = 0;      // and its own for so much longer.
   double receive_seconds = 0;   // The parameters occupy its own link, on their way to it.
+  bool link_measured = false;   // send_seconds is what one takes while nothing else is sent.
 };
 
 struct PlannedCluster {

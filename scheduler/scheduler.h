@@ -130,9 +130,14 @@ struct LeaseVector {
   uint32_t entries;
   Duration transfer{};  // From when its beginning was here; zero: not known.
 };
+// From where the worker is, a whole vector takes so long while nothing else comes.
+struct LinkMeasured {
+  WorkerId worker;
+  Duration vector;
+};
 using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing,
                            RowArrived, RowLate, RowRejected, StepDecodable, StepApplied, Tick,
-                           LeaseProgress, LeaseReleased, LeaseVector>;
+                           LeaseProgress, LeaseReleased, LeaseVector, LinkMeasured>;
 
 // --- Commands: what to do. ---
 // Make the decoder ready for a step under this code (the rows of CodeForm). Also restarts a step.

@@ -12,6 +12,11 @@ constexpr double kShorter = 0.5, kLonger = 0.05;
 // Of their times, by which vectors came at the same time: then they say what they share.
 constexpr double kOverlap = 0.2;
 
+double MiddleOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 void Follow(double seconds, std::optional<double>& learned) {
   if (!learned) {
     learned = seconds;
@@ -22,16 +27,29 @@ void Follow(double seconds, std::optional<double>& learned) {
 
 }  // namespace
 
-void VectorWatch::See(const Event& event, Time now) {
-  if (const auto* row = std::get_if<RowArrived>(&event)) Came(row->worker, row->transfer, now);
-  if (const auto* sum = std::get_if<LeaseVector>(&event)) Came(sum->worker, sum->transfer, now);
+void VectorWatch::See(const Event& event, Time now, double part) {
+  if (const auto* row = std::get_if<RowArrived>(&event)) {
+    Came(row->worker, row->transfer, part, now);
+  } else if (const auto* sum = std::get_if<LeaseVector>(&event)) {
+    Came(sum->worker, sum->transfer, 1, now);
+  } else if (const auto* measured = std::get_if<LinkMeasured>(&event)) {
+    std::optional<double>& alone = Of(measured->worker).alone;
+    const double seconds = ToSeconds(measured->vector);
+    alone = std::min(alone.value_or(seconds), seconds);
+  } else if (const auto* joined = std::get_if<WorkerJoined>(&event)) {
+    Of(joined->worker).alone.reset();  // It may be elsewhere.
+  }
 }
 
-void VectorWatch::Came(WorkerId worker, Duration transfer, Time now) {
+VectorWatch::Seen& VectorWatch::Of(WorkerId worker) {
+  if (worker >= seen_.size()) seen_.resize(worker + 1);
+  return seen_[worker];
+}
+
+void VectorWatch::Came(WorkerId worker, Duration transfer, double part, Time now) {
   if (transfer <= Duration::zero()) return;
-  if (worker >= alone_.size()) alone_.resize(worker + 1);
-  Follow(ToSeconds(transfer), alone_[worker]);
-  ++vectors_;
+  Follow(ToSeconds(transfer) / part, Of(worker).among);
+  vectors_ += part;
   sum_ += ToSeconds(transfer);
   std::pair<Time, Time> span(now - transfer, now);
   while (!busy_.empty() && busy_.back().second >= span.first) {
@@ -54,17 +72,38 @@ void VectorWatch::StepEnded() {
   sum_ = 0;
 }
 
+bool VectorWatch::KnowsLinks() const {
+  return std::any_of(seen_.begin(), seen_.end(),
+                     [](const Seen& seen) { return seen.alone && seen.among; });
+}
+
+// Of the time that vectors take among all others; 1 where nobody knows.
+double VectorWatch::PartOfAlone() const {
+  std::vector<double> parts;
+  for (const Seen& seen : seen_) {
+    if (seen.alone && seen.among) parts.push_back(std::min(1.0, *seen.alone / *seen.among));
+  }
+  return parts.empty() ? 1 : MiddleOf(std::move(parts));
+}
+
+std::optional<double> VectorWatch::Alone(const Seen& seen, double part) const {
+  if (!seen.among) return seen.alone;
+  return seen.alone ? std::min(*seen.alone, *seen.among) : part * *seen.among;
+}
+
 double VectorWatch::SendSeconds(WorkerId worker) const {
-  if (worker < alone_.size() && alone_[worker]) {
-    return std::max(0.0, *alone_[worker] - message_seconds());
+  const double part = PartOfAlone();
+  std::optional<double> alone;
+  if (worker < seen_.size()) alone = Alone(seen_[worker], part);
+  if (!alone) {
+    std::vector<double> known;
+    for (const Seen& other : seen_) {
+      if (const auto of_other = Alone(other, part)) known.push_back(*of_other);
+    }
+    if (known.empty()) return 0;
+    alone = MiddleOf(std::move(known));
   }
-  std::vector<double> known;
-  for (const auto& each : alone_) {
-    if (each) known.push_back(*each);
-  }
-  if (known.empty()) return 0;
-  std::sort(known.begin(), known.end());
-  return std::max(0.0, known[known.size() / 2] - message_seconds());
+  return std::max(0.0, *alone - message_seconds());
 }
 
 }  // namespace motley

@@ -6,6 +6,9 @@
 // they share it if it is the narrow one, and then the time in which any of them came, divided by
 // how many they are, is what each occupies of it. Where they do not, that quotient is smaller than
 // what one takes, as it should be.
+//
+// Vectors that always come all at the same time do not say whose link is narrow: the workers' if
+// each takes as long as it would alone (LinkMeasured), else the server's.
 #pragma once
 
 #include <optional>
@@ -20,24 +23,35 @@ namespace motley {
 
 class VectorWatch {
  public:
-  // Looks at RowArrived and LeaseVector.
-  void See(const Event& event, Time now);
+  // Looks at RowArrived, whose answers are `part` of a vector long, LeaseVector, LinkMeasured and
+  // WorkerJoined.
+  void See(const Event& event, Time now, double part = 1);
   void StepEnded();
 
   // Of a whole vector, on the server's link; 0: not known, or too short to see.
   double message_seconds() const { return message_.value_or(0); }
   // For so much longer on the worker's own. Of a worker that never sent: as the others.
   double SendSeconds(WorkerId worker) const;
+  // What one takes alone was measured of somebody; of the others it is what theirs take among all,
+  // as much shortened.
+  bool KnowsLinks() const;
 
  private:
-  void Came(WorkerId worker, Duration transfer, Time now);
+  struct Seen {
+    std::optional<double> among;  // Seconds of its vectors, whatever else came.
+    std::optional<double> alone;  // The least that was measured.
+  };
+  Seen& Of(WorkerId worker);
+  void Came(WorkerId worker, Duration transfer, double part, Time now);
+  double PartOfAlone() const;
+  std::optional<double> Alone(const Seen& seen, double part) const;
 
   std::optional<double> message_;
-  std::vector<std::optional<double>> alone_;  // By worker: when nothing else was in its way.
+  std::vector<Seen> seen_;  // By worker.
   // Of this step: times in which anything came, apart from each other and in order; the vectors;
   // and the sum of their times.
   std::vector<std::pair<Time, Time>> busy_;
-  uint32_t vectors_ = 0;
+  double vectors_ = 0;  // Whole ones.
   double sum_ = 0;
 };
 

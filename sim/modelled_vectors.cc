@@ -27,7 +27,7 @@ ModelledVectors::ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length,
 }
 
 size_t ModelledVectors::SliceBytes(const Header& header) const {
-  const bool answer = header.kind == FrameKind::kGradient;
+  const bool answer = header.kind != FrameKind::kParameters;
   const uint32_t parts = answer ? PartsOf(header.total) : 1;
   const size_t total =
       answer ? PartLength(Field::kComplexPacked, modelled_vector_, parts) : modelled_parameters_;

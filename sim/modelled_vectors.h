@@ -33,8 +33,9 @@ class ModelledVectors {
     if (header.kind == FrameKind::kPartition) {
       return static_cast<size_t>(sample_times_ * static_cast<double>(header.length));
     }
+    const bool probe = header.kind == FrameKind::kProbe && header.total > 0;  // Of a vector.
     const bool vector =
-        header.kind == FrameKind::kGradient || header.kind == FrameKind::kParameters;
+        header.kind == FrameKind::kGradient || header.kind == FrameKind::kParameters || probe;
     if (modelled_vector_ == 0 || !vector || header.length == 0) return header.length;
     return SliceBytes(header);
   }

@@ -57,6 +57,9 @@ class ObserverFan final : public JobObserver {
   void OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, Time now) override {
     for (JobObserver* each : observers_) each->OnRoundTrip(worker, bytes, time, now);
   }
+  void OnLinkMeasured(WorkerId worker, uint64_t bytes, Duration time, Time now) override {
+    for (JobObserver* each : observers_) each->OnLinkMeasured(worker, bytes, time, now);
+  }
   void OnStepDecoded(StepId step, std::span<const float> gradient,
                      std::span<const float> parameters, Time now) override {
     for (JobObserver* each : observers_) each->OnStepDecoded(step, gradient, parameters, now);

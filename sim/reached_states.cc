@@ -43,6 +43,7 @@ const std::vector<std::string>& ReachedStates::All() {
       "resumed with shards lost",
       "equal to the bit",
       "lease given back",
+      "link measured",
       "leases after rows",
       "one worker left",
       "replanned after a loss",

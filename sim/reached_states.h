@@ -29,6 +29,7 @@ class ReachedStates final : public JobObserver {
   void OnLeaseReleased(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
                        Time now) override;
   void OnVectorRefused(StepId step, WorkerId worker, Time now) override;
+  void OnLinkMeasured(WorkerId, uint64_t, Duration, Time) override { Count("link measured"); }
   void OnNotice(const std::string& text) override;
   void OnStepApproximated(StepId, const ApproximateSum&, Time) override;
   void OnStepDecoded(StepId step, std::span<const float> gradient,

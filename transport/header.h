@@ -19,7 +19,7 @@ enum class FrameKind : uint8_t {
   kParameters = 3,  // A slice of the parameters of `version`: offset (floats).
   kPartition = 4,   // A whole encoded block of the data: row_id is the partition.
   kRelease = 5,  // Between transports alone: `offset` payloads in shared memory were read so far.
-  kProbe = 6,    // Bytes that a link is measured with (runtime/probe_desk.h).
+  kProbe = 6,    // Bytes that a link is measured with (runtime/probe_desk.h, vector_probe.h).
 };
 
 // What a message is about. Unused fields are 0.

@@ -66,6 +66,7 @@ class CountingTransport final : public Transport, private Receiver {
 
   // Payload of answers, by step and row.
   std::map<std::pair<StepId, uint32_t>, size_t> answers;
+  size_t probes = 0;  // Frames that links are measured with.
 
  private:
   void OnConnected(PeerId peer) override { receiver_->OnConnected(peer); }
@@ -74,6 +75,7 @@ class CountingTransport final : public Transport, private Receiver {
   }
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override {
     if (header.kind == FrameKind::kGradient) answers[{header.step, header.row_id}] += header.length;
+    probes += header.kind == FrameKind::kProbe ? 1 : 0;
     receiver_->OnPayloadDone(peer, header, discarded);
   }
   void OnLost(PeerId peer, const Status& why) override { receiver_->OnLost(peer, why); }
@@ -203,6 +205,28 @@ TEST_F(TcpJob, EqualsASerialLoop) {
   const std::vector<double> serial = reference::Train(options.model, options.optimizer, schedule,
                                                       data, 40, {first.begin(), first.end()});
   for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result->parameters[i], serial[i], 1e-4);
+}
+
+// Whether an answer comes in between is chance here, that somebody is asked is not.
+TEST_F(TcpJob, AskedForTheBeginningOfAVectorWorkersSendIt) {
+  JobOptions options = TwoWorkers();
+  options.code = "auto";
+  options.tolerate = 0;
+  options.audit_fraction = 1;
+  const Dataset data = MakeSamples(20, 3, false, 500, 3);
+  const MemorySource source(data);
+  auto counting = std::make_unique<CountingTransport>(std::move(server.transport));
+  const CountingTransport& counted = *counting;
+  server.transport = std::move(counting);
+  StartServer(options, source);
+  StartWorker("secret");
+  StartWorker("secret");
+  loop->Run();
+  ASSERT_TRUE(result);
+  ASSERT_TRUE(result->status.ok()) << result->status.ToString();
+  EXPECT_LT(result->max_decode_error, 1e-5);
+  EXPECT_GE(counted.probes, 1u);
+  EXPECT_LE(counted.probes, 2u * 8 * 4) << "so often, and so many slices, at most";
 }
 
 // By a peer that joins with the token, before the workers come; it takes nobody's place.

@@ -248,6 +248,51 @@ TEST(VectorWatch, VectorsOnLinksOfTheirOwnAreNotInEachOthersWay) {
   EXPECT_NEAR(link.SendSeconds(99), 0.75, 0.01) << "as the others";
 }
 
+// All four at the same time in each step.
+void Together(VectorWatch& link, double seconds) {
+  for (int step = 1; step <= 40; ++step) {
+    for (WorkerId w = 0; w < 4; ++w) Vector(link, w, 100.0 * step, 100.0 * step + seconds);
+    link.StepEnded();
+  }
+}
+
+TEST(VectorWatch, WhatOneTakesAloneTellsWhoseLinkIsNarrow) {
+  VectorWatch link;
+  Together(link, 4);
+  EXPECT_FALSE(link.KnowsLinks());
+  EXPECT_NEAR(link.SendSeconds(3), 3, 0.01) << "as if it were the worker's";
+  link.See(LinkMeasured{0, FromSeconds(1.5)}, At(9000));
+  link.See(LinkMeasured{0, FromSeconds(1.25)}, At(9000));  // Less was in its way.
+  EXPECT_TRUE(link.KnowsLinks());
+  EXPECT_NEAR(link.message_seconds(), 1, 0.01);
+  EXPECT_NEAR(link.SendSeconds(0), 0.25, 0.01);
+  EXPECT_NEAR(link.SendSeconds(3), 0.25, 0.01) << "not measured itself";
+  link.See(LinkMeasured{3, FromSeconds(3.9)}, At(9000));
+  EXPECT_NEAR(link.SendSeconds(3), 2.9, 0.01) << "its own link is narrow";
+  link.See(WorkerJoined{0, 7}, At(9001));
+  EXPECT_NEAR(link.SendSeconds(0), 2.9, 0.05) << "it may be elsewhere, and is as the others";
+}
+
+TEST(VectorWatch, OfLinksThatAreTheirOwnAMeasurementSaysNothingNew) {
+  VectorWatch link;
+  Together(link, 4);
+  for (WorkerId w = 0; w < 4; ++w) link.See(LinkMeasured{w, FromSeconds(4.5)}, At(9000));
+  EXPECT_TRUE(link.KnowsLinks());
+  for (WorkerId w = 0; w < 4; ++w) EXPECT_NEAR(link.SendSeconds(w), 3, 0.01);
+}
+
+TEST(VectorWatch, ShortAnswersArePartsOfVectors) {
+  VectorWatch link;
+  for (int step = 1; step <= 40; ++step) {
+    for (WorkerId w = 0; w < 4; ++w) {
+      link.See(RowArrived{w, 0, 0, FromSeconds(0.5)}, At(10.0 * step), 0.5);
+    }
+    link.StepEnded();
+  }
+  EXPECT_NEAR(link.message_seconds(), 0.25, 0.01);
+  EXPECT_NEAR(link.SendSeconds(2), 0.75, 0.01);
+}
+
 RoundRequest Request(uint32_t workers, double slow_probability) {
   RoundRequest request;
   request.partitions = 16 * workers;

@@ -40,6 +40,14 @@ TEST(Deadline, IsGenerousWhileLittleIsKnown) {
   EXPECT_GT(model.Limit(0.1, 5), model.Limit(0.1, 0));
 }
 
+// As where another code ran before: what answers take on the links is known.
+TEST(Deadline, WhatAnswersTakeBesidesCountsUntilItIsLearned) {
+  DeadlineModel model;
+  EXPECT_GE(ToSeconds(model.Limit(0.01, 0, 10)), 40);
+  Feed(model, 1.0, 0.0, 30);
+  EXPECT_EQ(model.Limit(1, 0, 10), model.Limit(1, 0));
+}
+
 TEST(Deadline, SaysWhatSendingDataTakesOnceItWasSeen) {
   DeadlineModel model;
   EXPECT_FALSE(model.KnowsTransfers());

@@ -133,6 +133,23 @@ TEST(Planner, WhatTheLinkIsToFewerIsTriedWhereItIsNotKnown) {
   EXPECT_TRUE(FewerWorkers(cluster).empty());  // Longer than all of them take together.
 }
 
+// Then only parameters were seen together, and their links are thought of as alike both ways.
+TEST(Planner, LinksThatWereMeasuredAreWhatTheyAreToFewer) {
+  PlannedCluster cluster = ThinLink();
+  cluster.seen_together = true;
+  for (PlannedWorker& worker : cluster.workers) {
+    worker.link_measured = true;
+    worker.send_seconds = 7 * worker.message_seconds;
+    worker.receive_seconds = 8 * worker.message_seconds;
+  }
+  EXPECT_TRUE(FewerWorkers(cluster).empty()) << "their own links are narrow";
+  EXPECT_EQ(WithFewer(cluster, 3).workers[0].send_seconds, 3.5);
+  for (PlannedWorker& worker : cluster.workers) worker.send_seconds = 0.1;
+  EXPECT_THAT(FewerWorkers(cluster), testing::Contains(Candidate{"proportional", 1, 3}));
+  EXPECT_EQ(WithFewer(cluster, 3).workers[0].send_seconds, 0.1);
+  EXPECT_EQ(WithFewer(cluster, 3).workers[0].receive_seconds, 0.6);
+}
+
 TEST(Planner, FewerWorkersNeedWhatTheOthersHold) {
   PlannedCluster cluster = ThinLink();
   const Candidate all = {"proportional", 1}, two = {"proportional", 1, 2};

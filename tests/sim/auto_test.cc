@@ -68,5 +68,36 @@ TEST_F(AutoTest, OnSharedProcessorsCopiesAreNotPaidFor) {
   }
 }
 
+// Vectors take far longer than the work, and come all at the same time. Whose links are narrow is
+// what decides, and a job finds it out.
+class ThinLinks : public AutoTest {
+ protected:
+  // Per second: of each worker's link, and of the server's (0: no limit).
+  SimOptions With(double own, double server) {
+    SimOptions options = Of("uniform-8", 150);
+    for (WorkerProfile& worker : options.cluster.workers) {
+      worker.device.samples_per_second *= 100;
+      worker.link = {0.001, own, LinkDirection{0.001, own}};
+    }
+    options.cluster.gradient_bytes = 50'000'000;
+    options.server_bytes_per_second = server;
+    return options;
+  }
+};
+
+TEST_F(ThinLinks, OfTheWorkersAnswersAreMadeShorter) {
+  const SimOptions options = With(5e7, 1e9);
+  const SimResult chosen = Run(options, "auto");
+  ASSERT_FALSE(chosen.job.scheduler.choices.empty());
+  EXPECT_EQ(chosen.job.scheduler.choices.back().code, "short");
+  EXPECT_LT(chosen.virtual_seconds, 0.95 * Run(options, "none").virtual_seconds);
+}
+
+TEST_F(ThinLinks, OfTheServerFewerWorkersAnswer) {
+  const SimOptions options = With(1e9, 5e7);
+  const SimResult chosen = Run(options, "auto");
+  EXPECT_LT(chosen.virtual_seconds, 0.7 * Run(options, "none").virtual_seconds);
+}
+
 }  // namespace
 }  // namespace motley

@@ -30,8 +30,9 @@ TEST(ModelledVectorsTest, EverySliceCostsAsMuchAsTheModelsWould) {
       const size_t few = vectors.parameter_count();
       ASSERT_GE(few, 1u);
       ASSERT_LE(few, floats);
-      for (const FrameKind kind : {FrameKind::kGradient, FrameKind::kParameters}) {
-        const bool gradient = kind == FrameKind::kGradient;
+      for (const FrameKind kind :
+           {FrameKind::kGradient, FrameKind::kParameters, FrameKind::kProbe}) {
+        const bool gradient = kind != FrameKind::kParameters;
         const Slicing real{gradient ? VectorLength(floats) : floats, slice_length};
         const Slicing there{gradient ? VectorLength(few) : few, vectors.slice_length()};
         const auto headers = Slices(kind, there);
