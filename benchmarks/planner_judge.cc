@@ -17,6 +17,7 @@ namespace {
 // At first a scheme runs so many times fewer steps, and again if it was within this of the best.
 constexpr uint32_t kFewer = 4;
 constexpr double kWithin = 1.33;
+constexpr int kLonger = 3;  // Times that a job is simulated for twice as many steps.
 const Candidate kPlain = {"proportional", 1};
 
 struct Tried {
@@ -82,9 +83,13 @@ Candidate CandidateOf(const CodeChoice& choice) {
   return {choice.code, choice.tolerate + 1};
 }
 
-Status RunAuto(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed,
-               JudgedCase& judged) {
+// While a trial goes on at the end, longer: nobody can say what comes of it.
+Status RunAuto(const PlannerCase& made, SimulatedSteps steps, uint64_t seed, JudgedCase& judged) {
   MOTLEY_ASSIGN_OR_RETURN(SimulatedJob job, RunOnTruth(made, {"auto", 0, 2}, steps, seed));
+  for (int times = 0; times < kLonger && job.undecided; ++times) {
+    steps.counted *= 2;
+    MOTLEY_ASSIGN_OR_RETURN(job, RunOnTruth(made, {"auto", 0, 2}, steps, seed));
+  }
   const Candidate chosen =
       job.choices.empty() ? Candidate{"adaptive", 1} : CandidateOf(job.choices.back());
   judged.chosen = ShortNameOf(chosen);

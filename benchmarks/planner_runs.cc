@@ -101,9 +101,18 @@ class StepWatch final : public JobObserver {
     codes_[step] = form.rows.empty() ? kLeases : form.name;
     sent_.resize(step + 1, 0);
   }
+  void OnNotice(const std::string& text) override {
+    if (text.starts_with("code: ")) told_ = codes_.size();
+  }
   void OnCommand(const Command& command, Time) override {
     const auto* place = std::get_if<PlacePartitions>(&command);
     if (place != nullptr && !sent_.empty()) sent_.back() += place->partitions.size();
+  }
+  // The code changed since it was told last: it is one of those that take turns.
+  bool InTrial() const {
+    size_t changed = codes_.size() - 1;
+    while (changed > 0 && codes_[changed] == codes_[changed - 1]) --changed;
+    return changed > told_;
   }
   // Leases send copies a few at a time, and once; rows of late workers are sent again and again.
   bool Undisturbed(StepId step, const std::string& code) const {
@@ -117,6 +126,7 @@ class StepWatch final : public JobObserver {
   const uint32_t partitions_;
   std::vector<std::string> codes_;
   std::vector<size_t> sent_;
+  size_t told_ = 0;  // What was chosen runs from this step on.
 };
 
 // Trials become rarer as a job goes on.
@@ -177,6 +187,7 @@ Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const JobCodeChoice& wh
   job.choices = std::move(result.job.scheduler.choices);
   const std::string chosen = job.choices.empty() ? kLeases : job.choices.back().code;
   SettledSteps(seconds, watch, steps.skipped, what.code == "auto" ? chosen : what.code, job);
+  job.undecided = what.code == "auto" && watch.InTrial();
   return job;
 }
 

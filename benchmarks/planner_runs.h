@@ -39,6 +39,7 @@ struct SimulatedJob {
                                     // chose, worked off undisturbed by data that are sent once,
   double trying = 0;                // and what those of the later half took beyond that.
   std::vector<CodeChoice> choices;  // Of `auto`.
+  bool undecided = false;  // A trial goes on at the end.
 };
 
 // From a cold start on the truth, with its stragglers and losses: the same ones at the same steps

@@ -86,6 +86,7 @@ void AutoScheduler::BetweenSteps(Time now, std::vector<Command>& out) {
   if (options_.draw_codes_every > 0) return Draw(out);
   if (trial_) return GoOnTrying(out);
   if (round_ && round_->done()) return Decide(now, out);
+  if (Disappoints()) StartOver();
   if (TryPlain(out) || round_ || !WorthALook() || now < rest_until_) return;
   if (TooShortForCopies()) return StayWithout(out);
   Begin(now);
@@ -116,6 +117,7 @@ void AutoScheduler::Begin(Time now) {
   request.tolerate = std::min(options_.tolerate, static_cast<uint32_t>(request.workers.size()) - 1);
   request.most_sums = options_.most_sums;
   request.without = without_;
+  request.running = current_;
   changes_seen_ = observed_.changes();
   before_round_ = recent_;
   round_.emplace(std::move(request));
@@ -178,6 +180,7 @@ bool AutoScheduler::ChangeTo(const Candidate& candidate) {
   (*made)->GoOnFrom(*policy_);
   policy_ = std::move(made).value();
   current_ = candidate;
+  chosen_at_ = 0;
   recent_ = StepTimes(kRecent);
   return true;
 }

@@ -57,6 +57,8 @@ class AutoScheduler final : public Scheduler {
   void StayWithout(std::vector<Command>& out);
   bool TryPlain(std::vector<Command>& out);
   double MayLose() const;
+  bool Disappoints() const;
+  void StartOver();
   bool Serves(const Candidate& candidate, const Ranking& ranking) const;
   std::vector<Candidate> ToTry(const PlanRound& round, const Ranking& ranking) const;
   Contender Contending(const Candidate& candidate, const PlanRound& round,
@@ -94,7 +96,8 @@ class AutoScheduler final : public Scheduler {
   std::vector<std::string> why_;      // By contender: why it would be chosen.
   TrialRecord record_;
   uint64_t trials_ = 0;
-  double lost_ = 0;  // By them, in steps.
+  double lost_ = 0;       // By them, in steps.
+  double chosen_at_ = 0;  // Seconds a step, for which the last one chose what runs; 0: none did.
   bool tried_plain_ = false;
   std::optional<Time> applied_;  // The last step was.
   double step_seconds_ = 0;      // That it took, from the update before it to its own.

@@ -29,6 +29,8 @@ constexpr double kMuchMoving = 10;
 constexpr uint32_t kMostAbsent = 32;  // Steps for which a trial waits for somebody to come back.
 constexpr size_t kFewest = 2;         // Steps that a first comparison needs.
 constexpr double kMuchSent = 0.05;    // Of the data, within a step: it shows in its time.
+// What runs takes so much longer than what it was chosen for, by so many standard errors.
+constexpr double kLonger = 0.1, kSurelyLonger = 2.5;
 
 // In which part of the steps somebody is slow.
 double OftenSlow(const PlannedCluster& cluster) {
@@ -149,6 +151,20 @@ double AutoScheduler::MayLose() const {
   return kMayLose + kMayLosePart * done - lost_;
 }
 
+// It was chosen for few steps that were better by chance, or what it is like has changed.
+bool AutoScheduler::Disappoints() const {
+  if (chosen_at_ == 0 || recent_.count() < kRecent) return false;
+  return recent_.Mean() - kSurelyLonger * recent_.Error() > (1 + kLonger) * chosen_at_;
+}
+
+// Who lost against it lost against something else, and so did the steps that this took.
+void AutoScheduler::StartOver() {
+  record_ = TrialRecord();
+  lost_ = 0;
+  chosen_at_ = 0;
+  look_after_ = 0;
+}
+
 // False: there is nothing to be tried, or no time for it.
 bool AutoScheduler::BeginTrial(const PlanRound& round, const Ranking& ranking,
                                std::vector<Command>& out) {
@@ -226,6 +242,7 @@ void AutoScheduler::Conclude(std::vector<Command>& out) {
     }
   }
   looked_ = next;
+  chosen_at_ = measured;
   const bool changed = current_ != before_trial_;
   if (changed) look_after_ = kFirstLook;
   if (!why.empty()) decided_ = true;  // Else nothing was planned yet.

@@ -53,6 +53,11 @@ PlanRound::PlanRound(RoundRequest request) : request_(std::move(request)) {
   std::vector<Candidate> all = CandidatesFor(request_.workers.size(), most);
   const std::vector<Candidate> fewer = FewerWorkers(request_.cluster);
   all.insert(all.end(), fewer.begin(), fewer.end());
+  const std::optional<Candidate>& running = request_.running;
+  const bool known = running && std::find(all.begin(), all.end(), *running) != all.end();
+  if (running && !known && running->workers > 0 && running->workers < request_.workers.size()) {
+    all.push_back(*running);
+  }
   for (const Candidate& candidate : all) {
     const JobScheme* scheme = JobSchemeOf(candidate.scheme);
     if (scheme == nullptr || scheme->Tolerates(candidate.copies) < request_.tolerate) continue;

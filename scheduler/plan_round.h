@@ -19,6 +19,8 @@ struct RoundRequest {
   uint32_t tolerate = 0;           // At least so many workers may be missing.
   uint32_t most_sums = 0;          // Vectors that the server has room for; 0: any number.
   std::vector<Candidate> without;  // Those that proved to be of no use.
+  // What runs: rows of fewer workers are tried again, also when another number of them seems best.
+  std::optional<Candidate> running;
 };
 
 class PlanRound {

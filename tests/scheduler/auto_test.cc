@@ -338,6 +338,16 @@ TEST(PlanRound, WithoutAnythingToFearAndTimeToTalkNothingIsCoded) {
   EXPECT_THAT(why, HasSubstr("copies would save nothing"));
 }
 
+TEST(PlanRound, RowsOfFewerWorkersThatRunStayACandidate) {
+  RoundRequest request = Request(8, 0);
+  request.running = Candidate{"proportional", 1, 5};
+  PlanRound round(request);
+  while (!round.done()) round.TryNext();
+  const Ranking ranking = round.Rank().value();
+  EXPECT_NE(Foreseen({"proportional", 1, 5}, ranking), nullptr);
+  EXPECT_EQ(Foreseen({"proportional", 1, 4}, ranking), nullptr);
+}
+
 TEST(PlanRound, WhatProvedUselessIsNoCandidate) {
   RoundRequest request = Request(4, 0.05);
   const Candidate best = BestOf(request);

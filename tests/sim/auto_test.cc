@@ -68,6 +68,37 @@ TEST_F(AutoTest, OnSharedProcessorsCopiesAreNotPaidFor) {
   }
 }
 
+// Round trips of several times the work: leases begin well, and copies of them that were tried
+// leave them slower than they were when they won.
+TEST_F(AutoTest, WhoDoesNotKeepWhatItWonWithIsTriedAgain) {
+  SimOptions options = Of("uniform-8", 200);
+  options.cluster.workers.resize(5);
+  double speed = 200'000;
+  for (WorkerProfile& worker : options.cluster.workers) {
+    worker.device.samples_per_second = speed;
+    worker.device.overhead_seconds = 1e-5;
+    worker.device.jitter = 0.09;
+    worker.link = {0.0109, 1.5e8, LinkDirection{0.0109, 1.5e8}};
+    speed *= 1.2;
+  }
+  options.cluster.gradient_bytes = 1'000'000;
+  options.server_bytes_per_second = 1e9;
+  options.job.workers = 5;
+  options.job.batch = 8192;
+  options.job.slice_length = 1 << 14;
+  options.data_bytes = 1e7;
+  const Dataset data = MakeSyntheticDataset(8192, 2, 0, 1);
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    options.seed = seed;
+    options.job.code = "none";
+    const auto none = Simulate(options, data, nullptr);
+    options.job.code = "auto";
+    const auto chosen = Simulate(options, data, nullptr);
+    ASSERT_TRUE(none.ok() && chosen.ok());
+    EXPECT_LE(chosen->virtual_seconds, 1.25 * none->virtual_seconds) << seed;
+  }
+}
+
 // Vectors take far longer than the work, and come all at the same time. Whose links are narrow is
 // what decides, and a job finds it out.
 class ThinLinks : public AutoTest {
