@@ -8,6 +8,7 @@
 
 #include "coding/part_sums.h"
 #include "runtime/messages.h"
+#include "transport/repeated_control.h"
 
 namespace motley {
 namespace {
@@ -190,7 +191,8 @@ void WorkDesk::OnProgress() {
   progress.row = running_->row().row;
   progress.samples = running_->samples_so_far();
   progress.compute_ns = static_cast<uint64_t>(running_->compute().count());
-  SendControl(env_.transport, parts_.peer, parts_.header, std::move(progress));
+  EncodeAgain(progress, progress_);
+  SendAgain(progress_, Priority::kControl);
 }
 
 void WorkDesk::OnDone(Answer& answer, const Status& status) {
@@ -234,7 +236,14 @@ void WorkDesk::SendPull(const RowTask::Row& row, const RowTask* task, bool finis
     pull.samples = task->samples();
     pull.compute_ns = static_cast<uint64_t>(task->compute().count());
   }
-  SendControl(env_.transport, parts_.peer, parts_.header, std::move(pull), Priority::kBulk);
+  EncodeAgain(pull, pull_);
+  SendAgain(pull_, Priority::kBulk);
+}
+
+void WorkDesk::SendAgain(const Bytes& control, Priority priority) {
+  Header header = parts_.header;
+  header.kind = FrameKind::kControl;
+  SendBytes(env_.transport, parts_.peer, header, control, priority, nullptr);
 }
 
 }  // namespace motley

@@ -64,6 +64,7 @@ class WorkDesk {
   void EndRow(Answer& answer, const RowTask& task, const Status& status);
   void Send(Answer& answer, const RowTask::Row& row);
   void SendPull(const RowTask::Row& row, const RowTask* task, bool finished);
+  void SendAgain(const Bytes& control, Priority priority);
 
   Env env_;
   Parts parts_;
@@ -79,7 +80,8 @@ class WorkDesk {
   std::vector<KeptSums::Share> shares_;  // Of the row that is running, to be added when it is done,
   bool adding_ = false;                  // which is being done.
   bool stopped_ = false;
-  Time last_word_{};  // Progress of the running row was told, or it began.
+  Bytes pull_, progress_;  // The last ones: the next differ by a few numbers.
+  Time last_word_{};       // Progress of the running row was told, or it began.
   Alive alive_;
 };
 

@@ -31,15 +31,11 @@ size_t ModelledVectors::SliceBytes(const Header& header) const {
   const uint32_t parts = answer ? PartsOf(header.total) : 1;
   const size_t total =
       answer ? PartLength(Field::kComplexPacked, modelled_vector_, parts) : modelled_parameters_;
-  const Slicing modelled{total, modelled_slice_};
-  const size_t slice = header.offset / cut_.length;
+  const size_t before = std::min(header.offset / cut_.length * modelled_slice_, total);
   // Rounding to even parts of so few floats may make a slice more or less of them.
-  const Slicing real{header.total, cut_.length};
-  if (slice + 1 == real.count()) {
-    const size_t before = std::min(slice * modelled_slice_, total);
-    return (total - before) * sizeof(float);
-  }
-  return slice < modelled.count() ? modelled.size(slice) * sizeof(float) : header.length;
+  const bool last = header.offset + cut_.length >= header.total;
+  if (last) return (total - before) * sizeof(float);
+  return before < total ? std::min(modelled_slice_, total - before) * sizeof(float) : header.length;
 }
 
 uint32_t ModelledVectors::PartsOf(size_t answer_length) const {

@@ -106,6 +106,7 @@ void Quadratic::Prepare(StepId step, size_t parameters) {
       continue;
     }
     sum.samples += samples;
+#pragma GCC unroll 4  // So that the sums stay in registers.
     for (size_t j = 0; j < kCentres; ++j) {
       const double centres = samples * centres_[p][j];
       sum.centres[j] += centres;

@@ -37,9 +37,9 @@ class Quadratic {
   static constexpr size_t kCentres = 4;
   using Centres = std::array<double, kCentres>;
   struct Prefix {  // Of the batch's samples of all partitions before.
-    double samples = 0;
     Centres centres{};
     Centres squares{};
+    double samples = 0;
   };
 
   void Prepare(StepId step, size_t parameters);

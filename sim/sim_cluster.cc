@@ -143,7 +143,6 @@ class Simulation {
     faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
     if (options_.replay != nullptr) {
       replay_ = std::make_unique<ReplayDriver>(options_.replay, options_.replay_from, workers_);
-      fan_.Add(replay_.get());
     }
     MOTLEY_ASSIGN_OR_RETURN(
         server_, ServerProcess::Create(world_, network_, options_, *source_, &fan_, life_.store));
@@ -155,11 +154,8 @@ class Simulation {
     liveness_ = std::make_unique<LivenessChecker>(
         violations_, Time(FromSecondsSafe(options_.random_faults.until_seconds)),
         LivenessLimit(options_, data_, std::max(length, options_.vectors.modelled_length())));
-    for (JobObserver* each : std::initializer_list<JobObserver*>{
-             &digest_, steps_.get(), &tiling_, &coverage_, gradients_.get(), &placement_,
-             liveness_.get(), faults_.get(), &reached_, observer}) {
-      fan_.Add(each);
-    }
+    fan_.Tell(replay_.get(), &digest_, steps_.get(), &tiling_, &coverage_, gradients_.get(),
+              &placement_, liveness_.get(), faults_.get(), &reached_, observer);
     return Status::Ok();
   }
 
@@ -204,7 +200,8 @@ class Simulation {
   }
 
   // Runs until `done`; false when it is later than `limit`, or when nothing is left to happen.
-  bool RunTo(Time limit, const std::function<bool()>& done) {
+  template <typename Condition>
+  bool RunTo(Time limit, Condition done) {
     world_.RunUntil([&] { return done() || world_.Now() > limit; });
     return done();
   }
@@ -308,7 +305,10 @@ class Simulation {
   std::unique_ptr<StepChecker> steps_;
   std::unique_ptr<GradientChecker> gradients_;
   std::unique_ptr<LivenessChecker> liveness_;
-  ObserverFan fan_;
+  ObserverFan<ReplayDriver, DigestObserver, StepChecker, TilingChecker, CoverageChecker,
+              GradientChecker, PlacementChecker, LivenessChecker, FaultDriver, ReachedStates,
+              JobObserver>
+      fan_;
   VirtualLoop world_;
   SimNetwork network_;
   FaultDriver::Workers workers_;

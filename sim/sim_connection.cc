@@ -93,8 +93,7 @@ void SimConnection::Schedule(int side) {
   End& to = ends_[1 - side];
   if (lane.timer != 0 || lane.frames.empty() || to.owner == nullptr) return;
   const Frame& front = lane.frames.front();
-  const Time ready = std::max(front.begun ? front.tail : front.head, link_->clogged_until);
-  const Duration wait = std::max(ready - to.loop->Now(), Duration::zero());
+  const Duration wait = std::max(DueAt(front) - to.loop->Now(), Duration::zero());
   // Stopped before its end lets go of this connection, so no guard is needed.
   lane.timer = to.loop->After(wait, [this, side] { Deliver(side); });
 }
@@ -107,7 +106,6 @@ void SimConnection::SchedulePump(int side) {
 
 // Moves messages into the socket buffer, whole, as long as it is not full: control first.
 void SimConnection::Pump(int side) {
-  const auto self = shared_from_this();  // A Done may disconnect.
   End& from = ends_[side];
   from.pump = 0;
   while (from.owner != nullptr && lanes_[side].buffered < link_->options.socket_buffer_bytes) {
@@ -122,9 +120,10 @@ void SimConnection::Pump(int side) {
 
 void SimConnection::EnterFront(int side, Fifo<Outgoing>& queue) {
   End& from = ends_[side];
-  const Outgoing& message = queue.front();
-  const Header header = message.header;
-  Replay(side, header);
+  Outgoing& message = queue.front();
+  const Header& header = message.header;
+  const bool twins = header.kind != FrameKind::kControl && link_->options.replay > 0;
+  if (twins) Replay(side, header);
   if (Frame* frame = Push(side, Frame::Kind::kMessage, WireBytes(header), PassesPort(header))) {
     frame->header = header;
     frame->payload.assign(message.piece.begin(), message.piece.end());
@@ -132,18 +131,17 @@ void SimConnection::EnterFront(int side, Fifo<Outgoing>& queue) {
       frame->payload.insert(frame->payload.end(), piece.begin(), piece.end());
     }
   }
-  Replay(side, header);
-  const Transport::Done done = std::move(queue.front().done);
-  queue.drop_front();
+  if (twins) Replay(side, header);
   from.queued_bytes -= header.length;
   --from.owner->open_sends_;
-  if (done) done(Status::Ok());
+  const Transport::Done done = std::move(message.done);
+  queue.drop_front();
+  if (done) done(Status::Ok());  // It may disconnect.
 }
 
 // Now and then a twin comes before or after a message, from or for an older life and with other
 // content: nobody may use it. Zeros pass every check but the fence.
 void SimConnection::Replay(int side, const Header& header) {
-  if (header.kind == FrameKind::kControl || link_->options.replay <= 0) return;
   if (!link_->random.Chance(link_->options.replay / 2)) return;
   constexpr std::byte kLarge{0x4e};  // Four of them are the float 8.6e8.
   const std::byte content = link_->random.Chance(0.5) ? std::byte{0} : kLarge;
@@ -154,33 +152,28 @@ void SimConnection::Replay(int side, const Header& header) {
   frame->payload.assign(header.length, content);
 }
 
-void SimConnection::Deliver(int side) {
-  const auto self = shared_from_this();  // The receiver may disconnect.
-  lanes_[side].timer = 0;
-  while (DeliverFront(side)) {
-  }
-  Schedule(side);
+// When the frame, or the rest of one that has begun, is to be handed over.
+Time SimConnection::DueAt(const Frame& frame) const {
+  return std::max(frame.begun ? frame.tail : frame.head, link_->clogged_until);
 }
 
-// Hands over the first frame, or its beginning, if it is due. False when there is nothing to do.
-bool SimConnection::DeliverFront(int side) {
+// Hands over what is due. Each may change all that is here: the receiver may disconnect.
+void SimConnection::Deliver(int side) {
   Lane& lane = lanes_[side];
   End& to = ends_[1 - side];
-  if (to.owner == nullptr || lane.frames.empty()) return false;
-  Frame& front = lane.frames.front();
+  lane.timer = 0;
   const Time now = to.loop->Now();
-  if (link_->clogged_until > now || (front.begun ? front.tail : front.head) > now) return false;
-  if (front.kind != Frame::Kind::kMessage) {
-    TakeSignal(side);
-  } else if (front.begun) {
-    EndMessage(side);
-  } else {
-    if (side == 0 && PassesPort(front.header)) {
-      front.tail = std::max(front.tail, port_->Pass(port_->in_free, now, front.wire_bytes));
+  while (to.owner != nullptr && !lane.frames.empty() && DueAt(lane.frames.front()) <= now) {
+    Frame& front = lane.frames.front();
+    if (front.kind != Frame::Kind::kMessage) {
+      TakeSignal(side);
+    } else if (front.begun) {
+      EndMessage(side);
+    } else {
+      BeginMessage(side, front);
     }
-    BeginMessage(to, front);  // Which may change all that is here.
   }
-  return true;
+  Schedule(side);
 }
 
 void SimConnection::TakeSignal(int side) {
@@ -193,7 +186,12 @@ void SimConnection::TakeSignal(int side) {
   }
 }
 
-void SimConnection::BeginMessage(End& to, Frame& frame) {
+void SimConnection::BeginMessage(int side, Frame& frame) {
+  End& to = ends_[1 - side];
+  if (side == 0 && PassesPort(frame.header)) {
+    frame.tail =
+        std::max(frame.tail, port_->Pass(port_->in_free, to.loop->Now(), frame.wire_bytes));
+  }
   frame.begun = true;
   Receiver* receiver = to.owner->receiver_;
   if (receiver == nullptr || frame.header.length == 0) return;
@@ -230,7 +228,6 @@ void SimConnection::OnHello(int side) {
 void SimConnection::Lose(int side) {
   End& end = ends_[side];
   SimTransport* owner = end.owner;
-  const auto self = shared_from_this();
   FailPending(end, /*at_once=*/true);
   if (end.owner == nullptr) return;  // A Done closed it.
   StopTimers(side);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection of the simulated network: two ends, and two lanes of frames under way. Belongs to
-// sim_network; not for others.
+// sim_network, which keeps it as long as itself; not for others.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace motley {
 
-class SimConnection : public std::enable_shared_from_this<SimConnection> {
+class SimConnection {
  public:
   // `port`: of the end that accepts, or null.
   SimConnection(std::shared_ptr<SimLink> link, std::shared_ptr<SimPort> port)
@@ -83,9 +83,9 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
   void EnterFront(int side, Fifo<Outgoing>& queue);
   void Replay(int side, const Header& header);
   void Deliver(int side);
-  bool DeliverFront(int side);
+  Time DueAt(const Frame& frame) const;
   void TakeSignal(int side);
-  void BeginMessage(End& to, Frame& frame);
+  void BeginMessage(int side, Frame& frame);
   void EndMessage(int side);
   void OnHello(int side);
   void Lose(int side);

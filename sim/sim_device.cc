@@ -52,11 +52,13 @@ Duration SimDevice::ModelledTime(double units) {
 }
 
 void SimDevice::Submit(double units, Work work, Done done) {
-  Piece piece{loop_.Now(), ModelledTime(units), std::move(work), std::move(done)};
+  const Time now = loop_.Now();
+  const Duration modelled = ModelledTime(units);
   if (busy_) {
-    waiting_.push_back(std::move(piece));
+    waiting_.push_back({now, modelled, std::move(work), std::move(done)});
   } else {
-    Begin(std::move(piece));
+    done_ = std::move(done);
+    Begin(now, modelled, work);
   }
 }
 
@@ -70,14 +72,13 @@ void SimDevice::Leave() {
   if (std::exchange(occupies_, false)) --shared_->busy;
 }
 
-void SimDevice::Begin(Piece piece) {
+// Of done_'s piece.
+void SimDevice::Begin(Time submitted, Duration modelled, const Work& work) {
   busy_ = true;
-  Duration takes = piece.modelled;
-  if (shared_ != nullptr) takes = FromSeconds(ToSeconds(takes) * Occupy());
-  const Time due = std::max(piece.submitted, previous_done_) + takes;
-  done_ = std::move(piece.done);
+  if (shared_ != nullptr) modelled = FromSeconds(ToSeconds(modelled) * Occupy());
+  const Time due = std::max(submitted, previous_done_) + modelled;
   timer_ = loop_.After(std::max(due - loop_.Now(), Duration::zero()), [this] { Finish(); });
-  status_ = piece.work();  // Nobody sees before Finish what it did.
+  status_ = work();  // Nobody sees before Finish what it did.
 }
 
 void SimDevice::Finish() {
@@ -87,13 +88,13 @@ void SimDevice::Finish() {
   if (!failure_.ok()) status_ = failure_;
   previous_done_ = loop_.Now();
   const auto destroyed = destroyed_;
-  std::exchange(done_, nullptr)(std::exchange(status_, Status::Ok()));
+  std::exchange(done_, nullptr)(std::move(status_));
   if (*destroyed) return;
   busy_ = !waiting_.empty();
   if (!busy_) return;
-  Piece next = std::move(waiting_.front());
-  waiting_.pop_front();
-  Begin(std::move(next));
+  Piece next = waiting_.pop_front();
+  done_ = std::move(next.done);
+  Begin(next.submitted, next.modelled, next.work);
 }
 
 }  // namespace motley

@@ -3,11 +3,11 @@
 // profile models, with noise from the seed and slow phases. Loop thread.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <utility>
 
+#include "base/fifo.h"
 #include "base/random.h"
 #include "devices/forwarding_device.h"
 #include "profiles/profile.h"
@@ -66,7 +66,7 @@ class SimDevice final : public ForwardingDevice<> {
         host_(std::move(host)) {}
   Duration ModelledTime(double units);
   Duration RecordedTime(double units);
-  void Begin(Piece piece);
+  void Begin(Time submitted, Duration modelled, const Work& work);
   double Occupy();
   void Leave();
   void Finish();
@@ -82,7 +82,7 @@ class SimDevice final : public ForwardingDevice<> {
   bool hung_ = false;
   Status failure_;
   const std::unique_ptr<Device> host_;  // Kernels, memory and copies.
-  std::deque<Piece> waiting_;
+  Fifo<Piece> waiting_;
   bool busy_ = false;
   TimerId timer_ = 0;
   Time previous_done_ = Time::min();

@@ -77,8 +77,7 @@ class Lives {
         beyond_(options.seed, Stream::kSimulation, kBeyondDraws),
         store_(options.seed) {
     options_.job.checkpoint.run = kRun;
-    fan_.Add(&witness_);
-    fan_.Add(observer);
+    fan_.Tell(&witness_, observer);
     for (uint32_t i = 0; i < options.power_cuts.damaged_nodes; ++i) {
       bad_nodes_.insert(
           random_.Below(options.job.checkpoint.code.data + options.job.checkpoint.code.parity));
@@ -251,7 +250,7 @@ class Lives {
   Random beyond_;
   SimStore store_;
   Witness witness_;
-  ObserverFan fan_;
+  ObserverFan<Witness, JobObserver> fan_;
   std::set<uint64_t> bad_nodes_;
   bool is_beyond_ = false;  // More is damaged now than the acknowledged checkpoint survives.
   Digest digest_;

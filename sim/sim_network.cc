@@ -9,6 +9,10 @@
 
 namespace motley {
 
+SimNetwork::SimNetwork(uint64_t seed) : seed_(seed) {}
+
+SimNetwork::~SimNetwork() = default;
+
 std::unique_ptr<SimTransport> SimNetwork::MakeTransport(NodeLoop& loop,
                                                         const SimLinkOptions& link) {
   auto shared = std::make_shared<SimLink>(
@@ -40,11 +44,11 @@ SimTransport::Peer* SimTransport::Find(PeerId peer) {
   return &peers_[peer - 1];
 }
 
-PeerId SimTransport::AddPeer(std::shared_ptr<SimConnection> connection, int side) {
+PeerId SimTransport::AddPeer(SimConnection* connection, int side) {
   const PeerId id = next_peer_++;
   connection->SetEnd(side, this, id);
   peers_.resize(id);
-  peers_.back() = {std::move(connection), side};
+  peers_.back() = {connection, side};
   return id;
 }
 
@@ -60,7 +64,8 @@ PeerId SimTransport::Connect(const std::string& address) {
     });
     return id;
   }
-  auto connection = std::make_shared<SimConnection>(link_, listener->second->port_);
+  network_.connections_.push_back(std::make_unique<SimConnection>(link_, listener->second->port_));
+  SimConnection* connection = network_.connections_.back().get();
   const PeerId id = AddPeer(connection, 0);
   listener->second->AddPeer(connection, 1);
   connection->Open();

@@ -52,7 +52,8 @@ class SimConnection;
 // that connected.
 class SimNetwork {
  public:
-  explicit SimNetwork(uint64_t seed) : seed_(seed) {}
+  explicit SimNetwork(uint64_t seed);
+  ~SimNetwork();
   SimNetwork(const SimNetwork&) = delete;
   SimNetwork& operator=(const SimNetwork&) = delete;
 
@@ -66,6 +67,8 @@ class SimNetwork {
   uint64_t next_link_ = 0;
   uint32_t next_port_ = 1;
   std::map<std::string, SimTransport*> listeners_;
+  // Closed ones too: callbacks of theirs may be running, and few are made.
+  std::vector<std::unique_ptr<SimConnection>> connections_;
 };
 
 // Where a listening end's machine is plugged in: vectors of all connections pass it one slice after
@@ -124,13 +127,13 @@ class SimTransport final : public Transport {
     Status status;
   };
   struct Peer {
-    std::shared_ptr<SimConnection> connection;
+    SimConnection* connection = nullptr;
     int side = 0;
   };
   Peer* Find(PeerId peer);  // Null: no connection.
   const Peer* Find(PeerId peer) const { return const_cast<SimTransport*>(this)->Find(peer); }
   Peer TakePeer(PeerId peer) { return std::exchange(peers_[peer - 1], Peer()); }
-  PeerId AddPeer(std::shared_ptr<SimConnection> connection, int side);
+  PeerId AddPeer(SimConnection* connection, int side);
   // Runs `done` soon, or at the latest in Close.
   void Finish(Done done, Status status);
   void RunFinished();

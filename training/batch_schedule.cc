@@ -135,7 +135,10 @@ void BatchSchedule::FindBegins(std::span<const uint32_t> offsets, uint64_t taken
   const auto total = [&](Wide threshold) {
     CountBelow count(threshold);
     uint64_t sum = 0;
-    for (size_t p = 0; p < sizes.size(); ++p) sum += count(sizes[p], offsets[p]);
+    for (size_t p = 0; p < sizes.size(); ++p) {
+      begins[p] = static_cast<uint32_t>(count(sizes[p], offsets[p]));
+      sum += begins[p];
+    }
     return sum;
   };
   // Partition p counts within one of threshold * size, so k samples around the even pace bracket
@@ -152,8 +155,7 @@ void BatchSchedule::FindBegins(std::span<const uint32_t> offsets, uint64_t taken
     middle = std::clamp<Wide>(middle, low + 1, high - 1);
     const uint64_t sum = total(middle);
     (sum <= taken ? low : high) = middle;
-    // A larger threshold with the same total has the same counts.
-    if (sum == taken) break;
+    if (sum == taken) return;
     if (guess % 4 == 0) {
       middle = low + (high - low) / 2;
     } else if (sum < taken) {

@@ -32,10 +32,7 @@ class LeaseWorld : public JobWorld {
         steps_(violations, true),
         placement_(violations, count),
         tiling_(violations, count) {
-    for (JobObserver* each :
-         std::initializer_list<JobObserver*>{&steps_, &placement_, &tiling_, &watcher}) {
-      fan_.Add(each);
-    }
+    fan_.Tell(&steps_, &placement_, &tiling_, &watcher);
     const auto partitions = PartitionCount(data.rows(), count).value();
     const BatchSchedule schedule(options.seed, PartitionSizes(data.rows(), partitions),
                                  options.batch);
@@ -65,7 +62,7 @@ class LeaseWorld : public JobWorld {
   StepChecker steps_;
   PlacementChecker placement_;
   TilingChecker tiling_;
-  ObserverFan fan_;
+  ObserverFan<StepChecker, PlacementChecker, TilingChecker, JobObserver> fan_;
 };
 
 TEST(LeaseJob, WhateverIsLeasedAndAskedBackTheGradientIsExact) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "transport/repeated_control.h"
 
 namespace motley {
 namespace {
@@ -47,6 +48,32 @@ TEST(Control, AnAssignOfStepZeroHasNoRoomForAnother) {
   EXPECT_TRUE(SetStep(bytes, 0));
   EXPECT_EQ(bytes, EncodeControl(assign));
   EXPECT_FALSE(SetStep(bytes, 1));
+}
+
+// Whatever was encoded before, and whichever fields are at their defaults then and now.
+TEST(Control, WhatIsEncodedAgainHasTheBytesOfANewMessage) {
+  Random random(5, Stream::kTest);
+  const auto some = [&] { return random.Chance(0.3) ? 0 : random.Next64() >> random.Below(64); };
+  Bytes pull_bytes, progress_bytes;
+  for (int i = 0; i < 2000; ++i) {
+    wire::PullT pull;
+    pull.step = some();
+    pull.row = static_cast<uint32_t>(some());
+    pull.samples = some();
+    pull.compute_ns = some();
+    pull.finished = random.Chance(0.5);
+    pull.samples_per_second = static_cast<double>(some());
+    pull.held_bytes = some();
+    EncodeAgain(pull, pull_bytes);
+    ASSERT_EQ(pull_bytes, EncodeControl(pull));
+    wire::ProgressT progress;
+    progress.step = some();
+    progress.row = static_cast<uint32_t>(some());
+    progress.samples = some();
+    progress.compute_ns = some();
+    EncodeAgain(progress, progress_bytes);
+    ASSERT_EQ(progress_bytes, EncodeControl(progress));
+  }
 }
 
 TEST(Control, WhatIsVerifiedIsReadInPlace) {
