@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/worker_device.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
-#include "devices/broken_device.h"
 #include "devices/stuck_devices.h"
 
 namespace motley {
@@ -14,23 +11,12 @@ namespace {
 // Work takes far less; who ends a job waits no longer for a device that hangs.
 constexpr Duration kRestLimit = std::chrono::seconds(10);
 
-Result<std::unique_ptr<Device>> OpenOrStandIn(Loop& loop, const ListedDevice& listed,
-                                              uint32_t threads) {
-  auto opened = listed.make(loop, threads);
-  if (opened.ok() || listed.kind == DeviceKind::kCpu) return opened;
-  return MakeBrokenDevice(loop,
-                          {.name = fmt::format("{} {}", listed.driver, listed.name),
-                           .kind = listed.kind,
-                           .memory_bytes = listed.memory_bytes},
-                          opened.status());
-}
-
 }  // namespace
 
 Result<std::shared_ptr<WorkerDevice::Chain>> WorkerDevice::OpenChain(
     Loop& loop, const ListedDevice& listed, const WorkerDeviceOptions& options) {
   const auto chain = std::make_shared<Chain>();
-  MOTLEY_ASSIGN_OR_RETURN(chain->device, OpenOrStandIn(loop, listed, options.threads));
+  MOTLEY_ASSIGN_OR_RETURN(chain->device, listed.make(loop, options.threads));
   if (options.pace) chain->paced = MakePacedDevice(loop, chain->front(), *options.pace);
   if (options.patience && listed.kind != DeviceKind::kCpu) {
     chain->watched = std::make_unique<WatchedDevice>(loop, chain->front(), *options.patience);

@@ -29,12 +29,13 @@ struct WorkerDeviceOptions {
 // Loop thread.
 class WorkerDevice {
  public:
-  // A driver's device that cannot be opened is no failure here: its worker tells the server.
-  // Otherwise as of ListedDevice::make. `loop` is borrowed.
+  // As of ListedDevice::make: a driver's device is opened with its first work, and its worker tells
+  // the server when it cannot be. `loop` is borrowed.
   static Result<std::unique_ptr<WorkerDevice>> Open(Loop& loop, const DeviceGroup& group,
                                                     const WorkerDeviceOptions& options);
-  // Nobody uses it any more. Waits for work in progress; for what does not come back soon, a few
-  // seconds, after which the device stays until the program ends (stuck_devices.h).
+  // Nobody uses it any more. Waits for work in progress, and until devices are closed; for what
+  // does not come back soon, a few seconds, after which the device stays until the program ends
+  // (stuck_devices.h).
   ~WorkerDevice();
   WorkerDevice(const WorkerDevice&) = delete;
   WorkerDevice& operator=(const WorkerDevice&) = delete;

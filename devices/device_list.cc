@@ -73,7 +73,7 @@ void AppendDevices(const DriverModule& module, std::vector<ListedDevice>& list) 
                     .is_processor = found.is_processor != 0,
                     .reason = found.reason,
                     .make = [driver = module.driver, index](Loop& loop, uint32_t) {
-                      return OpenDriverDevice(loop, *driver, index, KernelsFolder());
+                      return MakeDriverDevice(loop, *driver, index, KernelsFolder());
                     }});
   }
 }

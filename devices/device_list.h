@@ -25,7 +25,7 @@ struct ListedDevice {
   bool is_processor = false;  // The host's, which drivers may have once more.
   std::string reason;         // Why it cannot be used; empty when it can.
   // With at most so many of the host's threads where the device is the host's processor (0: all).
-  // `loop` must outlive the device. Null without a device.
+  // `loop` must outlive the device. Null without a device. A driver's is opened by its first work.
   std::function<Result<std::unique_ptr<Device>>(Loop& loop, uint32_t threads)> make;
 
   bool usable() const { return make && reason.empty(); }

@@ -57,22 +57,25 @@ void DeviceThread::Drive() {
     waiting_.pop_front();
     working_ = true;
     lock.unlock();
-    Status status = run_(std::move(item.work));
+    const bool last = !item.done;
+    Status status = last ? RunWork(std::move(item.work)) : run_(std::move(item.work));
     lock.lock();
     // What `item` keeps may belong to a loop that is gone: it stays where it is.
     changed_.wait(lock, [this] { return !abandoned_; });
-    reporter_.Post(std::move(item.done), std::move(status));
+    if (!last) reporter_.Post(std::move(item.done), std::move(status));
     working_ = false;
     lock.unlock();
     changed_.notify_one();
   }
 }
 
-bool DeviceThread::Rest(Duration limit) {
+bool DeviceThread::Rest(Duration limit, Device::Work last) {
   std::deque<Item> dropped;  // Goes after the lock: what it keeps may come here.
   std::unique_lock lock(mutex_);
   dropped.swap(waiting_);
-  return changed_.wait_for(lock, limit, [this] { return !working_; });
+  if (last) waiting_.push_back({std::move(last), nullptr});
+  changed_.notify_one();
+  return changed_.wait_for(lock, limit, [this] { return !working_ && waiting_.empty(); });
 }
 
 void DeviceThread::Abandon() {

@@ -42,8 +42,9 @@ class DeviceThread {
 
   void Submit(Device::Work work, Device::Done done);
 
-  // As Device says.
-  bool Rest(Duration limit);
+  // As Device says. `last` (optional) runs on the thread when it is done, without `run`, and must
+  // be done, too.
+  bool Rest(Duration limit, Device::Work last = nullptr);
   void Abandon();
 
  private:

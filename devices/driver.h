@@ -62,7 +62,8 @@ typedef struct motley_driver {
   /* Of the last find; index < its result. */
   void (*describe)(size_t index, motley_driver_device* device);
 
-  /* A queue on device `index` of the last find, with its compiled kernels. `cache_folder` is where
+  /* Any thread, several at a time for devices of their own.
+   * A queue on device `index` of the last find, with its compiled kernels. `cache_folder` is where
    * compiled programs may be kept between runs, NULL for nowhere. NULL on failure, and `error` says
    * why (with the log of a program that does not compile). */
   motley_driver_queue* (*open)(size_t index, const char* cache_folder, char* error,

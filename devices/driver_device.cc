@@ -3,6 +3,9 @@
 
 #include <array>
 #include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "devices/device_thread.h"
@@ -32,19 +35,22 @@ class Queue {
 
 class DriverDevice final : public Device {
  public:
-  DriverDevice(Loop& loop, DeviceInfo info, std::shared_ptr<Queue> queue)
+  DriverDevice(Loop& loop, DeviceInfo info, const motley_driver& driver, size_t index,
+               std::string kernels_folder)
       : info_(std::move(info)),
-        queue_(std::move(queue)),
-        kernels_(*queue_->driver().kernels(queue_->get())),
+        driver_(driver),
+        index_(index),
+        kernels_folder_(std::move(kernels_folder)),
         thread_(loop, [this](Work work) { return Run(std::move(work)); }) {}
 
   const DeviceInfo& info() const override { return info_; }
-  const motley_kernels& kernels() const override { return kernels_; }
-  void* queue() const override { return queue_->get(); }
+  const motley_kernels& kernels() const override { return *kernels_; }
+  void* queue() const override { return queue_ == nullptr ? nullptr : queue_->get(); }
   bool host_accessible() const override { return false; }
   ParallelFor& parallel() override { return *parallel_; }
 
   Result<Buffer> Allocate(size_t size_bytes) override {
+    MOTLEY_RETURN_IF_ERROR(EnsureOpen());
     void* memory = queue_->driver().allocate(queue_->get(), size_bytes);
     if (memory == nullptr) {
       return Status::Resource(fmt::format("no memory for a buffer of {} bytes on {}, which has {}",
@@ -74,10 +80,44 @@ class DriverDevice final : public Device {
   void Submit(double, Work work, Done done) override {
     thread_.Submit(std::move(work), std::move(done));
   }
-  bool Rest(Duration limit) override { return thread_.Rest(limit); }
+  bool Rest(Duration limit) override {
+    return thread_.Rest(limit, [this] {
+      Close();
+      return Status::Ok();
+    });
+  }
   void Abandon() override { thread_.Abandon(); }
 
  private:
+  static constexpr motley_kernels kNone{};  // Only work may look at them.
+
+  Status Open() {
+    Text error{};
+    motley_driver_queue* const queue =
+        driver_.open(index_, kernels_folder_.empty() ? nullptr : kernels_folder_.c_str(),
+                     error.data(), error.size());
+    if (queue == nullptr) {
+      return Status::Unavailable(fmt::format("cannot use {}: {}", info_.name, error.data()));
+    }
+    queue_ = std::make_shared<Queue>(driver_, queue);
+    kernels_ = driver_.kernels(queue);
+    return Status::Ok();
+  }
+
+  // Once: what cannot be opened is not tried again.
+  Status EnsureOpen() {
+    std::call_once(tried_, [this] { why_ = Open(); });
+    return why_;
+  }
+
+  // Memory that is still held keeps the queue.
+  void Close() {
+    std::call_once(tried_, [] {});
+    why_ = Status::Unavailable(fmt::format("{} is closed", info_.name));
+    kernels_ = &kNone;
+    queue_.reset();
+  }
+
   // What failed, which the queue knows.
   Status Told(int code) { return code == MOTLEY_DRIVER_OK ? Status::Ok() : Finish(); }
 
@@ -91,39 +131,39 @@ class DriverDevice final : public Device {
 
   // Kernels only tell at the end whether they worked.
   Status Run(Work work) {
+    MOTLEY_RETURN_IF_ERROR(EnsureOpen());
     const Status status = RunWork(std::move(work));
     const Status finished = Finish();
     return status.ok() ? finished : status;
   }
 
   const DeviceInfo info_;
-  const std::shared_ptr<Queue> queue_;
-  const motley_kernels& kernels_;
+  const motley_driver& driver_;
+  const size_t index_;
+  const std::string kernels_folder_;
+  std::once_flag tried_;  // To open it.
+  Status why_;            // It cannot be used.
+  std::shared_ptr<Queue> queue_;
+  const motley_kernels* kernels_ = &kNone;
   const std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();
   DeviceThread thread_;  // Last: it goes first.
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> OpenDriverDevice(Loop& loop, const motley_driver& driver,
+Result<std::unique_ptr<Device>> MakeDriverDevice(Loop& loop, const motley_driver& driver,
                                                  size_t index, const std::string& kernels_folder) {
   motley_driver_device found{};
   driver.describe(index, &found);
   if (found.reason[0] != '\0') {
     return Status::Unavailable(fmt::format("{}: {}", found.name, found.reason));
   }
-  Text error{};
-  motley_driver_queue* const queue = driver.open(
-      index, kernels_folder.empty() ? nullptr : kernels_folder.c_str(), error.data(), error.size());
-  if (queue == nullptr) {
-    return Status::Unavailable(fmt::format("cannot use {}: {}", found.name, error.data()));
-  }
-  const auto owned = std::make_shared<Queue>(driver, queue);
   DeviceInfo info{.name = fmt::format("{} {}", driver.name, found.name),
                   .kind = static_cast<DeviceKind>(found.kind),
                   .memory_bytes = found.memory_bytes};
   try {
-    return std::unique_ptr<Device>(std::make_unique<DriverDevice>(loop, std::move(info), owned));
+    return std::unique_ptr<Device>(
+        std::make_unique<DriverDevice>(loop, std::move(info), driver, index, kernels_folder));
   } catch (const std::exception& error_of_thread) {
     return Status::Resource(
         fmt::format("cannot start the thread of a device: {}", error_of_thread.what()));

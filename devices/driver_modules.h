@@ -28,8 +28,11 @@ DriverModule LoadDriverModule(std::string_view name, const std::vector<std::stri
 
 // A device of a driver, from its last find; with a thread of its own and `kernels_folder`, where
 // compiled kernels are kept between runs (empty: nowhere). `loop` must outlive it. kUnavailable
-// with the driver's own words when it cannot be opened.
-Result<std::unique_ptr<Device>> OpenDriverDevice(Loop& loop, const motley_driver& driver,
+// with the driver's own words when it is none that can be used.
+// Its first work opens it (or who wants memory before), and Rest closes it, on that thread: a
+// driver that hangs there is work that does not come back. All work of one that cannot be opened
+// ends with the reason. It has its kernels when it is open.
+Result<std::unique_ptr<Device>> MakeDriverDevice(Loop& loop, const motley_driver& driver,
                                                  size_t index, const std::string& kernels_folder);
 
 }  // namespace motley

@@ -80,7 +80,7 @@ void WatchedDevice::Lose() {
       "work on {:g} samples has not come back for {:.3g} s ({}): its kernel hangs, or its driver",
       pieces_.front()->units, seconds,
       any_done_ ? fmt::format("the longest before took {:.3g} s", ToSeconds(longest_))
-                : "nothing came back before"));
+                : "nothing came back before, so that it may not even be open"));
   const auto destroyed = destroyed_;
   // Their owners go with the work, if that ever comes back.
   for (const auto& piece : std::exchange(pieces_, {})) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +22,25 @@ constexpr int kOpenClKind = 4;  // DeviceKind::kOpenCl
 
 std::atomic<size_t> open_queues{0};
 
-std::vector<FoundDevice>& Found() {
-  static std::vector<FoundDevice> found;
+// Devices are opened from threads of their own.
+class Found {
+ public:
+  void Set(std::vector<FoundDevice> found) {
+    const std::lock_guard lock(mutex_);
+    found_ = std::move(found);
+  }
+  FoundDevice At(size_t index) {
+    const std::lock_guard lock(mutex_);
+    return found_.at(index);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<FoundDevice> found_;  // Guarded by mutex_.
+};
+
+Found& LastFound() {
+  static Found found;
   return found;
 }
 
@@ -35,13 +53,15 @@ void Tell(std::string_view text, char* to, size_t size) {
 
 size_t Find(char* reason, size_t reason_size) {
   std::string why;
-  Found() = FindDevices(why);
+  std::vector<FoundDevice> found = FindDevices(why);
+  const size_t count = found.size();
+  LastFound().Set(std::move(found));
   Tell(why, reason, reason_size);
-  return Found().size();
+  return count;
 }
 
 void Describe(size_t index, motley_driver_device* device) {
-  const FoundDevice& found = Found().at(index);
+  const FoundDevice found = LastFound().At(index);
   Tell(found.name, device->name, sizeof(device->name));
   Tell(found.platform_text, device->platform, sizeof(device->platform));
   Tell(found.reason, device->reason, sizeof(device->reason));
@@ -52,7 +72,7 @@ void Describe(size_t index, motley_driver_device* device) {
 }
 
 motley_driver_queue* Open(size_t index, const char* cache_folder, char* error, size_t error_size) {
-  const FoundDevice& found = Found().at(index);
+  const FoundDevice found = LastFound().At(index);
   if (!found.reason.empty()) {
     Tell(found.reason, error, error_size);
     return nullptr;

@@ -179,7 +179,8 @@ TEST(DevicesOfOne, AreAllCardsJoinedOrTheProcessor) {
       "cuda:0+cuda:1");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ApiDeviceTroubles, testing::Values("build", "memory", "lost", "hang"),
+INSTANTIATE_TEST_SUITE_P(All, ApiDeviceTroubles,
+                         testing::Values("build", "open", "memory", "lost", "hang"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

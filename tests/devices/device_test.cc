@@ -54,7 +54,7 @@ std::vector<DeviceCase> Cases() {
          return MakeCpuDevice(loop, {.threads = 2, .kernels = "baseline", .plain_threads = true});
        }},
       {"driver",
-       [](Loop& loop) { return OpenDriverDevice(loop, MockDriver::Get().table(), 0, ""); }},
+       [](Loop& loop) { return MakeDriverDevice(loop, MockDriver::Get().table(), 0, ""); }},
       {"inline", MakeInlineDevice}};
   std::vector<DeviceCase> cases;
   for (const auto& [name, make] : inner) {

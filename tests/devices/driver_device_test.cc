@@ -6,10 +6,11 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
-#include "devices/broken_device.h"
 #include "devices/driver_modules.h"
 #include "devices/stuck_devices.h"
+#include "devices/watched_device.h"
 #include "tests/devices/mock_driver.h"
 #include "tests/devices/thread_loop.h"
 
@@ -23,8 +24,13 @@ namespace fs = std::filesystem;
 class DriverDevice : public ::testing::Test {
  protected:
   DriverDevice() { MockDriver::Get().Reset(); }
-  Result<std::unique_ptr<Device>> Open(size_t index = 0) {
-    return OpenDriverDevice(loop_, MockDriver::Get().table(), index, "");
+  Result<std::unique_ptr<Device>> Make(size_t index = 0) {
+    return MakeDriverDevice(loop_, MockDriver::Get().table(), index, "");
+  }
+  std::unique_ptr<Device> Open() {
+    std::unique_ptr<Device> device = Make().value();
+    EXPECT_TRUE(Do(*device, [] { return Status::Ok(); }).ok());
+    return device;
   }
   Status Do(Device& device, Device::Work work) {
     std::optional<Status> ended;
@@ -36,17 +42,82 @@ class DriverDevice : public ::testing::Test {
   ThreadLoop loop_;
 };
 
-TEST_F(DriverDevice, WhatCannotBeOpenedSaysWhy) {
+TEST_F(DriverDevice, WhatCannotBeUsedSaysWhy) {
   MockDriver::Get().devices = 2;
-  EXPECT_THAT(Open(1).status().ToString(), HasSubstr("only the first mock works"));
+  EXPECT_THAT(Make(1).status().ToString(), HasSubstr("only the first mock works"));
+}
+
+TEST_F(DriverDevice, WhatCannotBeOpenedSaysWhyInThePlaceOfWork) {
   MockDriver::Get().no_kernels = true;
-  const auto broken = Open();
-  EXPECT_EQ(broken.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(broken.status().ToString(), AllOf(HasSubstr("mock 0"), HasSubstr("line 1")));
+  const auto device = Make().value();
+  const auto fail = [] {
+    ADD_FAILURE() << "nothing can run on it";
+    return Status::Ok();
+  };
+  const Status why = Do(*device, fail);
+  EXPECT_EQ(why.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(why.ToString(), AllOf(HasSubstr("mock 0"), HasSubstr("line 1")));
+  MockDriver::Get().no_kernels = false;
+  EXPECT_EQ(Do(*device, fail).ToString(), why.ToString()) << "it is not tried again";
+  EXPECT_FALSE(device->Allocate(1).ok());
+  EXPECT_TRUE(device->Rest(std::chrono::hours(1)));
+}
+
+TEST_F(DriverDevice, IsOpenFromItsFirstWorkUntilItRests) {
+  const auto device = Make().value();
+  EXPECT_EQ(MockDriver::Get().open_queues, 0u);
+  EXPECT_TRUE(Do(*device, [] { return Status::Ok(); }).ok());
+  EXPECT_TRUE(device->Allocate(1).ok());
+  EXPECT_EQ(MockDriver::Get().open_queues, 1u);
+  EXPECT_TRUE(device->Rest(std::chrono::hours(1)));
+  EXPECT_EQ(MockDriver::Get().open_queues, 0u);
+  EXPECT_FALSE(device->Allocate(1).ok());
+}
+
+// The loop goes on meanwhile, and so does whoever watches.
+TEST_F(DriverDevice, OneWhoseOpeningHangsIsLostAfterAWhileAndSaysSo) {
+  auto loop = std::make_unique<ThreadLoop>();
+  auto device = MakeDriverDevice(*loop, MockDriver::Get().table(), 0, "").value();
+  auto watched = std::make_unique<WatchedDevice>(*loop, *device, Patience());
+  MockDriver::Get().open_hangs = true;
+  Status told;
+  watched->Submit(
+      1, [] { return Status::Ok(); }, [&](const Status& status) { told = status; });
+  MockDriver::Get().opens.wait(0);
+  loop->RunUntil([&] { return !told.ok(); });
+  EXPECT_TRUE(watched->lost());
+  EXPECT_THAT(told.message(), HasSubstr("may not even be open"));
+  EXPECT_FALSE(device->Rest(Duration::zero()));
+  device->Abandon();
+  watched.reset();
+  loop.reset();
+  KeepForever(std::shared_ptr<Device>(std::move(device)));
+  MockDriver::Get().open_hangs = false;
+  MockDriver::Get().open_hangs.notify_all();
+  // It has its queue for good, from whenever its thread goes on.
+  while (MockDriver::Get().open_queues == 0) std::this_thread::yield();
+  MockDriver::Get().open_queues = 0;
+}
+
+TEST_F(DriverDevice, OneWhoseClosingHangsDoesNotRest) {
+  auto loop = std::make_unique<ThreadLoop>();
+  auto device = MakeDriverDevice(*loop, MockDriver::Get().table(), 0, "").value();
+  bool done = false;
+  device->Submit(
+      1, [] { return Status::Ok(); }, [&](const Status&) { done = true; });
+  loop->RunUntil([&] { return done; });
+  MockDriver::Get().close_hangs = true;
+  EXPECT_FALSE(device->Rest(std::chrono::milliseconds(1)));
+  device->Abandon();
+  loop.reset();
+  KeepForever(std::shared_ptr<Device>(std::move(device)));
+  MockDriver::Get().close_hangs = false;
+  MockDriver::Get().close_hangs.notify_all();
+  while (MockDriver::Get().open_queues != 0) std::this_thread::yield();
 }
 
 TEST_F(DriverDevice, WhatKernelsFailedAtIsToldWithTheWorkAndForgotten) {
-  const auto device = Open().value();
+  const auto device = Open();
   const auto fail_with = [](int code) {
     return [code] {
       MockDriver::Get().fails = code;
@@ -61,7 +132,7 @@ TEST_F(DriverDevice, WhatKernelsFailedAtIsToldWithTheWorkAndForgotten) {
 }
 
 TEST_F(DriverDevice, ACopyThatFailsEndsTheWork) {
-  const auto device = Open().value();
+  const auto device = Open();
   const Buffer buffer = device->Allocate(8).value();
   const Status status = Do(*device, [&] {
     MockDriver::Get().fails = MOTLEY_DRIVER_LOST;
@@ -73,13 +144,13 @@ TEST_F(DriverDevice, ACopyThatFailsEndsTheWork) {
 
 TEST_F(DriverDevice, TooMuchMemoryIsRefusedAndTheDeviceGoesOn) {
   MockDriver::Get().memory_bytes = 1000;
-  const auto device = Open().value();
+  const auto device = Open();
   EXPECT_EQ(device->Allocate(1001).code(), StatusCode::kResource);
   EXPECT_TRUE(device->Allocate(1000).ok());
 }
 
 TEST_F(DriverDevice, MemoryMayOutliveTheDevice) {
-  auto device = Open().value();
+  auto device = Open();
   std::optional<Buffer> buffer = device->Allocate(100).value();
   device.reset();
   EXPECT_EQ(MockDriver::Get().open_queues, 1u);
@@ -90,8 +161,7 @@ TEST_F(DriverDevice, MemoryMayOutliveTheDevice) {
 TEST_F(DriverDevice, OneThatHangsCanBeAbandonedAndNothingIsReported) {
   // As after a job: the device stays, the loop goes.
   auto loop = std::make_unique<ThreadLoop>();
-  auto device = std::move(OpenDriverDevice(*loop, MockDriver::Get().table(), 0, "")).value();
-  EXPECT_TRUE(device->Rest(Duration::zero()));
+  auto device = std::move(MakeDriverDevice(*loop, MockDriver::Get().table(), 0, "")).value();
   MockDriver::Get().hangs = true;
   bool told = false;
   std::atomic<bool> begun = false;
@@ -118,7 +188,7 @@ TEST_F(DriverDevice, OneThatHangsCanBeAbandonedAndNothingIsReported) {
 }
 
 TEST_F(DriverDevice, OneThatIsSlowComesToRest) {
-  const auto device = Open().value();
+  const auto device = Open();
   MockDriver::Get().hangs = true;
   std::atomic<bool> begun = false;
   device->Submit(
@@ -133,22 +203,6 @@ TEST_F(DriverDevice, OneThatIsSlowComesToRest) {
   MockDriver::Get().hangs = false;
   MockDriver::Get().hangs.notify_all();
   EXPECT_TRUE(device->Rest(std::chrono::hours(1)));
-}
-
-TEST(BrokenDevice, SaysWhyToWhateverItIsAskedFor) {
-  ThreadLoop loop;
-  const auto device = MakeBrokenDevice(loop, {.name = "a card"}, Status::Unavailable("line 1: ?"));
-  Status told;
-  device->Submit(
-      1,
-      [] {
-        ADD_FAILURE() << "nothing can run on it";
-        return Status::Ok();
-      },
-      [&](const Status& status) { told = status; });
-  loop.RunAll();
-  EXPECT_THAT(told.ToString(), HasSubstr("line 1: ?"));
-  EXPECT_FALSE(device->Allocate(1).ok());
 }
 
 class DriverModules : public ::testing::Test {

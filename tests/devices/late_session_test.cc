@@ -19,7 +19,7 @@ void ExpectNoSumChanges(bool hasty) {
   char reason[64] = "";
   ASSERT_EQ(driver.find(reason, sizeof(reason)), 2U) << reason;
   {
-    auto device = OpenDriverDevice(rig.loop, driver, 0, "");
+    auto device = MakeDriverDevice(rig.loop, driver, 0, "");
     ASSERT_TRUE(device.ok()) << device.status().ToString();
     Random random(5, Stream::kTest);
     ExpectTheSumsOfTheHost(*rig.device, **device, random);

@@ -42,6 +42,9 @@ void Describe(size_t index, motley_driver_device* device) {
 }
 
 motley_driver_queue* Open(size_t, const char*, char* error, size_t error_size) {
+  ++MockDriver::Get().opens;
+  MockDriver::Get().opens.notify_all();
+  MockDriver::Get().open_hangs.wait(true);
   if (MockDriver::Get().no_kernels) {
     Say("the kernels do not compile: line 1: what is this?", error, error_size);
     return nullptr;
@@ -55,6 +58,7 @@ motley_driver_queue* Open(size_t, const char*, char* error, size_t error_size) {
 }
 
 void Close(motley_driver_queue* queue) {
+  MockDriver::Get().close_hangs.wait(true);
   MOTLEY_ASSERT(queue->memory.empty());
   --MockDriver::Get().open_queues;
   delete queue;
@@ -150,7 +154,8 @@ void MockDriver::Reset() {
   no_kernels = false;
   memory_bytes = 1ull << 32;
   fails = MOTLEY_DRIVER_OK;
-  hangs = false;
+  hangs = open_hangs = close_hangs = false;
+  opens = 0;
   allocations = copied_in_bytes = copied_out_bytes = marks = 0;
 }
 

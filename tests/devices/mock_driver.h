@@ -24,9 +24,12 @@ struct MockDriver {
   std::atomic<bool> no_kernels{false};             // open fails.
   std::atomic<uint64_t> memory_bytes{1ull << 32};  // More than so much at once is refused.
   std::atomic<int> fails{MOTLEY_DRIVER_OK};        // The next finish tells this, once.
-  std::atomic<bool> hangs{false};                  // finish waits as long as this is so.
+  std::atomic<bool> hangs{false};                  // finish waits as long as this is so,
+  std::atomic<bool> open_hangs{false};             // and open,
+  std::atomic<bool> close_hangs{false};            // and close.
 
   // What happened.
+  std::atomic<uint32_t> opens{0};  // That were begun.
   std::atomic<uint32_t> open_queues{0};
   std::atomic<uint64_t> held_bytes{0};
   std::atomic<uint64_t> allocations{0};

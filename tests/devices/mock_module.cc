@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mock driver as a module that programs load in the place of motley-opencl.so. What goes wrong
 // comes in MOTLEY_MOCK, each time that devices are looked for: "build" (kernels do not compile),
+// "open" and "close" (they hang),
 // "wrong" (one is a little off), and after some pieces of work "memory" (it is full), "lost" and
 // "hang".
 #include <atomic>
@@ -27,6 +28,8 @@ size_t Find(char* reason, size_t reason_size) {
   MockDriver& mock = MockDriver::Get();
   pieces = 0;
   mock.no_kernels = Trouble() == "build";
+  mock.open_hangs = Trouble() == "open";
+  mock.close_hangs = Trouble() == "close";
   return mock.table().find(reason, reason_size);
 }
 
