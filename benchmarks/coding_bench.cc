@@ -10,6 +10,7 @@
 #include "benchmarks/bandwidth.h"
 #include "coding/combine.h"
 #include "coding/gradient_code.h"
+#include "coding/sketch.h"
 #include "coding/stream_decoder.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
@@ -59,7 +60,13 @@ class Decoding {
         sum_(length),
         decoder_(form, length, kSlice, parallel) {
     const size_t slices = std::min<size_t>(kPool, form.workers * decoder_.slice_count());
-    for (size_t i = 0; i < slices; ++i) pool_.push_back(RandomVector(kSlice, i));
+    for (size_t i = 0; i < slices; ++i) {
+      pool_.push_back(RandomVector(kSlice, i));
+      claims_.push_back({.norm_limit = kNoLimit,
+                         .has_projection = true,
+                         .projection = SketchOf(pool_.back(), SignKeyOf(i)).projection,
+                         .key = SignKeyOf(i)});
+    }
     decoder_.SetHome(sum_);
   }
 
@@ -149,15 +156,17 @@ class Decoding {
   static constexpr double kNoLimit = 1e9;
 
   // Rows are far apart in the pool, so that nothing is still in a cache when it is used again.
+  size_t InPool(RowId row, size_t slice) const { return (slice + row * 97) % pool_.size(); }
   std::vector<float>& Slice(RowId row, size_t slice) {
-    std::vector<float>& values = pool_[(slice + row * 97) % pool_.size()];
+    std::vector<float>& values = pool_[InPool(row, slice)];
     MOTLEY_ASSERT(values.size() == decoder_.slice_length(slice));
     return values;
   }
 
   Status AddRow(RowId row) {
     for (size_t slice = 0; slice < decoder_.slice_count(); ++slice) {
-      const auto outcome = decoder_.AddSlice(row, slice, Slice(row, slice), kNoLimit);
+      const Claim& claim = claims_[InPool(row, slice)];
+      const auto outcome = decoder_.AddSlice(row, slice, Slice(row, slice), claim);
       if (!outcome.ok()) return outcome.status();
       counted_ += *outcome == StreamDecoder::Outcome::kAdded ? 1 : 0;
     }
@@ -197,6 +206,7 @@ class Decoding {
   const CodeForm& form_;
   const RowId skipped_;
   std::vector<std::vector<float>> pool_;
+  std::vector<Claim> claims_;  // Of the pool's slices, as their headers would have them.
   std::vector<float> sum_;
   StreamDecoder decoder_;
   size_t counted_ = 0;  // Slices that were added.

@@ -19,6 +19,7 @@
 #include "CLI/CLI.hpp"
 #include "coding/combine.h"
 #include "coding/gradient_code.h"
+#include "coding/sketch.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
 #include "runtime/publisher.h"
@@ -102,20 +103,35 @@ class Worker final : public Receiver {
       for (size_t i = 0; i < own_.size(); ++i) own_[i] = ValueOf(i, index_, order.step);
       norm_ = std::sqrt(SumOfSquares(own_)) * (1 + 1e-5);
       arrived_ = 0;
+      SketchAll(order.step);
       return Say(0, 0);
     }
     begin_ = NowNs();
-    Header header;
-    header.kind = FrameKind::kGradient;
-    header.step = header.version = order.step;
-    header.row_id = index_;
-    header.total = own_.size();
+    Header header = AnswerTo(order.step);
     header.norm = norm_;
     for (size_t slice = 0; slice < cut_.count(); ++slice) {
       header.offset = cut_.begin(slice);
       const std::span<const float> values(own_.data() + header.offset, cut_.size(slice));
+      header.sketch = sketches_[slice];
       const BytesView piece = AsBytes(values);
       transport_->Send(server_, header, {&piece, 1}, Priority::kBulk, [](const Status&) {});
+    }
+  }
+  Header AnswerTo(uint64_t step) const {
+    Header header;
+    header.kind = FrameKind::kGradient;
+    header.step = header.version = step;
+    header.row_id = index_;
+    header.total = own_.size();
+    return header;
+  }
+  void SketchAll(uint64_t step) {
+    Header header = AnswerTo(step);
+    sketches_.clear();
+    for (size_t slice = 0; slice < cut_.count(); ++slice) {
+      header.offset = cut_.begin(slice);
+      const std::span<const float> values(own_.data() + header.offset, cut_.size(slice));
+      sketches_.push_back(SketchOf(values, SignsOf(header)).projection);
     }
   }
   void Check(uint64_t step) const {
@@ -142,6 +158,7 @@ class Worker final : public Receiver {
   std::unique_ptr<Transport> transport_;
   PeerId server_ = 0;
   double norm_ = 0;
+  std::vector<double> sketches_;
   size_t arrived_ = 0;
   uint64_t begin_ = 0;
   uint64_t end_ = 0;

@@ -19,8 +19,10 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::ScalableTag<float>;
+// A cache line at most, which is a row of signs, too (base/signs.h).
+using Tag = hn::CappedTag<float, 16>;
 using Vec = hn::Vec<Tag>;
+using Wide = hn::CappedTag<double, 8>;
 
 // One vector: sum (+)= re * v.
 template <bool kOverwrite>
@@ -90,8 +92,8 @@ void AddReals(float weight, const float* values, size_t count, float* sum) {
 
 // In double.
 inline double SquareSum(const float* values, size_t count) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> half;
+  const Wide d;
+  const hn::Rebind<float, Wide> half;
   const size_t lanes = hn::Lanes(d);
   auto even = hn::Zero(d);
   auto odd = hn::Zero(d);

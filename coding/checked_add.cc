@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "coding/sketch.h"
 #include "coding/weights.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,12 +17,14 @@
 #include <hwy/highway.h>
 
 #include "coding/add_block-inl.h"
+#include "coding/sketch_block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace motley {
 namespace HWY_NAMESPACE {
 
 constexpr size_t kLineFloats = 16;  // In a cache line.
+static_assert(kCheckedBlock == kSignBlock);
 
 // May lie beyond the end: what follows is then seldom wanted, and nothing is read.
 HWY_INLINE void Fetch(const float* from, size_t floats_on) {
@@ -37,38 +40,56 @@ void FetchFirst(const float* values, size_t count, float* const* sums, size_t su
   }
 }
 
+// Of the next block, while this one is added.
+enum class Look { kNot, kSquares, kSketch };
+
+// SquareSum or, with kSketch, SketchBlock of what a block that begins with sign `first` holds.
+template <Look kLook>
+Sketch Checked(const float* values, size_t count, SignKey key, size_t first) {
+  if (kLook == Look::kSketch) return SketchBlock(values, count, key, first);
+  return {kLook == Look::kNot ? 0 : SquareSum(values, count), 0};
+}
+
 // Adds a whole block that has another one behind it to one sum. Meanwhile, line by line so that
-// memory never waits for arithmetic, fetches the next block of the sum and, with kCheckNext, sums
-// up the squares of the next block and fetches the one after that. Returns that sum, to the bit
-// SquareSum's.
-template <bool kOverwrite, bool kPacked, bool kCheckNext>
-double AddAndLookAhead(const float* weight, const float* values, float* sum) {
+// memory never waits for arithmetic, fetches the next block of the sum and, unless kNot, checks the
+// next block, which begins with sign `first`, and fetches the one after that. Returns what Checked
+// would, to the bit.
+template <bool kOverwrite, bool kPacked, Look kLook>
+Sketch AddAndLookAhead(const float* weight, const float* values, float* sum, SignKey key,
+                       size_t first) {
 #if HWY_TARGET == HWY_SCALAR
   if (kPacked) {
     AddPairs<kOverwrite>(weight, values, kCheckedBlock, sum);
   } else {
     AddReals<kOverwrite>(weight[0], values, kCheckedBlock, sum);
   }
-  return kCheckNext ? SquareSum(values + kCheckedBlock, kCheckedBlock) : 0;
+  return Checked<kLook>(values + kCheckedBlock, kCheckedBlock, key, first);
 #else
   const Tag d;
-  const hn::ScalableTag<double> wide;
-  const hn::Rebind<float, decltype(wide)> half;
+  const Wide wide;
+  const hn::Rebind<float, Wide> half;
   const size_t lanes = hn::Lanes(d);
   const Vec re = hn::Set(d, weight[0]);
   const Vec im = ImaginaryFactor(kPacked ? weight[1] : 0);
-  auto even = hn::Zero(wide);
-  auto odd = hn::Zero(wide);
+  auto low_squares = hn::Zero(wide), high_squares = hn::Zero(wide);
+  auto low_sum = hn::Zero(wide), high_sum = hn::Zero(wide);
+  const BlockSigns signs = kLook == Look::kSketch ? BlockSigns(key, first) : BlockSigns();
   const float* const next = values + kCheckedBlock;
-  for (size_t line = 0; line < kCheckedBlock; line += std::max(lanes, kLineFloats)) {
+  for (size_t line = 0; line < kCheckedBlock; line += kLineFloats) {
     Fetch(sum, kCheckedBlock + line);
-    if (kCheckNext) Fetch(next, kCheckedBlock + line);
-    for (size_t t = line; t < line + std::max(lanes, kLineFloats); t += lanes) {
-      if (kCheckNext) {
-        const auto a = hn::PromoteTo(wide, hn::LoadU(half, next + t));
-        const auto b = hn::PromoteTo(wide, hn::LoadU(half, next + t + lanes / 2));
-        even = hn::MulAdd(a, a, even);
-        odd = hn::MulAdd(b, b, odd);
+    if (kLook != Look::kNot) Fetch(next, kCheckedBlock + line);
+    for (size_t t = line; t < line + kLineFloats; t += lanes) {
+      if (kLook != Look::kNot) {
+        Vec value = hn::LoadU(d, next + t);
+        if (kLook == Look::kSketch) value = signs.Apply(value, t);
+        const auto low = hn::PromoteTo(wide, hn::LowerHalf(half, value));
+        const auto high = hn::PromoteTo(wide, hn::UpperHalf(half, value));
+        low_squares = hn::MulAdd(low, low, low_squares);
+        high_squares = hn::MulAdd(high, high, high_squares);
+        if (kLook == Look::kSketch) {
+          low_sum = hn::Add(low_sum, low);
+          high_sum = hn::Add(high_sum, high);
+        }
       }
       if (kPacked) {
         AddPairVector<kOverwrite>(re, im, values + t, sum + t);
@@ -77,7 +98,9 @@ double AddAndLookAhead(const float* weight, const float* values, float* sum) {
       }
     }
   }
-  return kCheckNext ? hn::GetLane(hn::SumOfLanes(wide, hn::Add(even, odd))) : 0;
+  if (kLook == Look::kNot) return {};
+  return {hn::GetLane(hn::SumOfLanes(wide, hn::Add(low_squares, high_squares))),
+          hn::GetLane(hn::SumOfLanes(wide, hn::Add(low_sum, high_sum)))};
 #endif
 }
 
@@ -106,43 +129,70 @@ void AddEnergy(const float* values, size_t count, float* energy) {
   }
 }
 
-template <bool kOverwrite, bool kPacked>
-double AddBlocks(const float* weights, const float* values, size_t count, float* const* sums,
-                 size_t sum_count, float* energy, double limit) {
+struct Job {
+  const float* weights;
+  const float* values;
+  size_t count;
+  float* const* sums;
+  size_t sum_count;
+  float* energy;
+  double limit;
+  CheckedProjection projection;
+};
+
+// Returns the sum of squares; `projection` gains the other.
+template <bool kOverwrite, bool kPacked, Look kLook>
+double AddBlocks(Job& job) {
   constexpr size_t kWeight = kPacked ? 2 : 1;
-  FetchFirst(values, count, sums, sum_count);
-  double squares = SquareSum(values, std::min(kCheckedBlock, count));
-  for (size_t begin = 0; begin < count; begin += kCheckedBlock) {
-    if (!(squares <= limit)) return squares;
-    const float* const block = values + begin;
-    const size_t size = std::min(kCheckedBlock, count - begin);
-    const size_t next = std::min(kCheckedBlock, count - begin - size);
+  const SignKey key = job.projection.key;
+  FetchFirst(job.values, job.count, job.sums, job.sum_count);
+  Sketch sketch =
+      Checked<kLook>(job.values, std::min(kCheckedBlock, job.count), key, job.projection.first);
+  for (size_t begin = 0; begin < job.count; begin += kCheckedBlock) {
+    if (!(sketch.squares <= job.limit)) return sketch.squares;
+    const float* const block = job.values + begin;
+    const size_t size = std::min(kCheckedBlock, job.count - begin);
+    const size_t next = std::min(kCheckedBlock, job.count - begin - size);
+    const size_t sign = job.projection.first + begin + size;  // Of the next block.
     const bool whole = next == kCheckedBlock;
-    if (!whole || sum_count == 0) squares += SquareSum(block + size, next);
-    for (size_t r = 0; r < sum_count; ++r) {
-      const float* const weight = weights + kWeight * r;
-      float* const sum = sums[r] + begin;
+    if (!whole || job.sum_count == 0) sketch += Checked<kLook>(block + size, next, key, sign);
+    for (size_t r = 0; r < job.sum_count; ++r) {
+      const float* const weight = job.weights + kWeight * r;
+      float* const sum = job.sums[r] + begin;
       if (!whole && kPacked) {
         AddPairs<kOverwrite>(weight, block, size, sum);
       } else if (!whole) {
         AddReals<kOverwrite>(weight[0], block, size, sum);
       } else if (r == 0) {
-        squares += AddAndLookAhead<kOverwrite, kPacked, true>(weight, block, sum);
+        sketch += AddAndLookAhead<kOverwrite, kPacked, kLook>(weight, block, sum, key, sign);
       } else {
-        AddAndLookAhead<kOverwrite, kPacked, false>(weight, block, sum);
+        AddAndLookAhead<kOverwrite, kPacked, Look::kNot>(weight, block, sum, key, sign);
       }
     }
-    if (energy != nullptr) AddEnergy<kOverwrite>(block, size, energy + begin / 2);
+    if (job.energy != nullptr) AddEnergy<kOverwrite>(block, size, job.energy + begin / 2);
   }
-  return squares;
+  job.projection.sum += sketch.projection;
+  return sketch.squares;
 }
 
-double AddAllBlocks(bool overwrite, bool packed, const float* weights, const float* values,
-                    size_t count, float* const* sums, size_t sum_count, float* energy,
+template <Look kLook>
+double AddAll(bool overwrite, bool packed, Job& job) {
+  const auto add = overwrite
+                       ? (packed ? AddBlocks<true, true, kLook> : AddBlocks<true, false, kLook>)
+                       : (packed ? AddBlocks<false, true, kLook> : AddBlocks<false, false, kLook>);
+  return add(job);
+}
+
+double AddAllBlocks(const CheckedSums& into, const float* weights, std::span<const float> values,
                     double limit) {
-  const auto add = overwrite ? (packed ? AddBlocks<true, true> : AddBlocks<true, false>)
-                             : (packed ? AddBlocks<false, true> : AddBlocks<false, false>);
-  return add(weights, values, count, sums, sum_count, energy, limit);
+  const bool packed = into.field == Field::kComplexPacked;
+  Job job{weights,          values.data(), values.size(), into.sums.data(),
+          into.sums.size(), into.energy,   limit,         {}};
+  if (into.projection == nullptr) return AddAll<Look::kSquares>(into.overwrite, packed, job);
+  job.projection = *into.projection;
+  const double squares = AddAll<Look::kSketch>(into.overwrite, packed, job);
+  into.projection->sum = job.projection.sum;
+  return squares;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -159,9 +209,8 @@ double AddChecked(const CheckedSums& into, std::span<const float> values, double
   MOTLEY_ASSERT(into.weights.size() == into.sums.size() && (!packed || values.size() % 2 == 0));
   MOTLEY_ASSERT(packed || into.energy == nullptr);
   const WeightFloats weights(into.field, into.weights);
-  return HWY_DYNAMIC_DISPATCH(AddAllBlocks)(into.overwrite, packed, weights.data(), values.data(),
-                                            values.size(), into.sums.data(), into.sums.size(),
-                                            into.energy, limit);
+  MOTLEY_ASSERT(into.projection == nullptr || into.projection->first % kSignBlock == 0);
+  return HWY_DYNAMIC_DISPATCH(AddAllBlocks)(into, weights.data(), values, limit);
 }
 
 }  // namespace motley

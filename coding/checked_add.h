@@ -6,12 +6,20 @@
 #include <cstddef>
 #include <span>
 
+#include "base/signs.h"
 #include "coding/code_form.h"
 
 namespace motley {
 
 // Floats that are checked before any of them is added.
 inline constexpr size_t kCheckedBlock = 512;
+
+// The projection of what is added (sketch.h), in the same pass.
+struct CheckedProjection {
+  SignKey key;
+  size_t first = 0;  // Sign of the first value; a multiple of kSignBlock.
+  double sum = 0;    // To be added to; of all values, if they were within the limit.
+};
 
 struct CheckedSums {
   Field field = Field::kReal;
@@ -20,6 +28,7 @@ struct CheckedSums {
   // Packed only, or null: energy[t] gains |values[2t] + i values[2t + 1]|^2 (noise_floor.h).
   float* energy = nullptr;
   bool overwrite = false;  // What stands in sums and energy is not read: it counts as zero.
+  CheckedProjection* projection = nullptr;  // Or null.
 };
 
 // sums[r] += weights[r] * values for all r, block by block, as long as the sum of squares so far is

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "coding/c_shape.h"
 #include "coding/checked_add.h"
@@ -43,22 +42,27 @@ class ClosedSums final : public SliceSums {
 
   // Slices of one task are checked whole before they are added; longer ones block by block, so that
   // memory is read once.
-  Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) override {
+  Added Add(RowId row, size_t slice, std::vector<float>& values,
+            const SliceBounds& bounds) override {
     const std::span<const float> all = values;
     const bool one_task = all.size() <= kCombineGrain;
+    Sketch sketch;
     if (one_task) {
-      const double squares = SumOfSquares(all);
-      if (!(squares <= limit)) return {squares};
+      sketch = SketchFor(bounds.claim, all);
+      if (!bounds.Admit(sketch)) return {sketch};
     }
     const bool first = rows_there_[slice] == 0;
     ChooseTerms([&](uint32_t r) { return context_.form.C(r, row); });
     if (first) ClearUnused(slice);
-    const double squares =
-        one_task ? AddPart(slice, 0, all, limit, pointers_) : AddInParallel(slice, all, limit);
-    // What a first row left behind is overwritten by the next one.
-    if (!(squares <= limit)) return {squares, !first};
+    if (one_task) {
+      AddPart(slice, 0, all, {bounds.squares, {}}, pointers_);
+    } else {
+      sketch = AddInParallel(slice, all, bounds);
+      // What a first row left behind is overwritten by the next one.
+      if (!bounds.Admit(sketch)) return {sketch, !first};
+    }
     ++rows_there_[slice];
-    return {squares};
+    return {sketch};
   }
 
   bool Finished(size_t slice, const std::vector<bool>& present) override {
@@ -160,7 +164,7 @@ class ClosedSums final : public SliceSums {
   }
 
   // Floats of an answer from `begin` of the slice on; `sums` is room.
-  double AddPart(size_t slice, size_t begin, std::span<const float> part, double limit,
+  Sketch AddPart(size_t slice, size_t begin, std::span<const float> part, const SliceBounds& bounds,
                  std::vector<float*>& sums) const {
     sums.clear();
     for (uint32_t r : used_) sums.push_back(Accumulator(r, slice) + begin);
@@ -169,17 +173,17 @@ class ClosedSums final : public SliceSums {
                            .sums = sums,
                            .energy = packed() ? Energy(slice) + begin / 2 : nullptr,
                            .overwrite = rows_there_[slice] == 0};
-    return AddChecked(into, part, limit);
+    return AddCheckedPart(into, part, bounds, begin);
   }
 
-  double AddInParallel(size_t slice, std::span<const float> all, double limit) const {
-    std::vector<double> parts((all.size() + kCombineGrain - 1) / kCombineGrain);
+  Sketch AddInParallel(size_t slice, std::span<const float> all, const SliceBounds& bounds) const {
+    std::vector<Sketch> parts((all.size() + kCombineGrain - 1) / kCombineGrain);
     context_.parallel.For(all.size(), kCombineGrain, [&](size_t begin, size_t end) {
       std::vector<float*> sums;
       parts[begin / kCombineGrain] =
-          AddPart(slice, begin, all.subspan(begin, end - begin), limit, sums);
+          AddPart(slice, begin, all.subspan(begin, end - begin), bounds, sums);
     });
-    return std::accumulate(parts.begin(), parts.end(), 0.0);
+    return SumOf(parts);
   }
 
   void WritePart(size_t slice, double noise, std::span<float> part) {

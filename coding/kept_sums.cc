@@ -39,12 +39,13 @@ class KeptSums final : public SliceSums {
     amplification_ = 0;
   }
 
-  Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) override {
-    const double squares = ParallelSumOfSquares(values, context_.parallel);
-    if (!(squares <= limit)) return {squares};
+  Added Add(RowId row, size_t slice, std::vector<float>& values,
+            const SliceBounds& bounds) override {
+    const Sketch sketch = ParallelSketch(values, bounds.claim, context_.parallel);
+    if (!bounds.Admit(sketch)) return {sketch};
     kept_floats_ += values.size();
     slices_[slice].rows[row] = std::exchange(values, context_.pool.TakeBuffer());
-    return {squares};
+    return {sketch};
   }
 
   bool Finished(size_t slice, const std::vector<bool>& present) override {

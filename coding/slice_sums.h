@@ -14,8 +14,10 @@
 #include "base/assert.h"
 #include "base/parallel.h"
 #include "base/status.h"
+#include "coding/checked_add.h"
 #include "coding/code_form.h"
 #include "coding/decoder.h"
+#include "coding/sketch.h"
 
 namespace motley {
 
@@ -74,11 +76,31 @@ struct SumsContext {
   std::span<float> home;
 };
 
-// Sum of squares in double; the order does not depend on the number of threads.
-double ParallelSumOfSquares(std::span<const float> values, ParallelFor& parallel);
-
-// Floats that one task of a parallel loop combines; even.
+// Floats that one task of a parallel loop combines; even, and whole blocks of signs.
 inline constexpr size_t kCombineGrain = size_t{1} << 14;
+static_assert(kCombineGrain % kSignBlock == 0);
+
+// What a slice must be to be added.
+struct SliceBounds {
+  double squares = 0;  // The sum of its squares at most; finite, or NaN, below which nothing is.
+  Claim claim;         // Whose projection it must have, if that says one.
+
+  bool Admit(const Sketch& sketch) const {
+    return sketch.squares <= squares && claim.HoldsFor(sketch.projection);
+  }
+};
+
+// The sum of squares, and the projection where the claim has one, which else is 0; the order does
+// not depend on the number of threads.
+Sketch ParallelSketch(std::span<const float> values, const Claim& claim, ParallelFor& parallel);
+// The same by one task.
+Sketch SketchFor(const Claim& claim, std::span<const float> values);
+
+// AddChecked of what begins `begin` floats into a slice.
+Sketch AddCheckedPart(CheckedSums into, std::span<const float> part, const SliceBounds& bounds,
+                      size_t begin);
+
+Sketch SumOf(std::span<const Sketch> parts);
 
 // `present` has one flag per row; rows without any partition count as present.
 class SliceSums {
@@ -89,12 +111,13 @@ class SliceSums {
   virtual void Restart() = 0;
 
   struct Added {
-    double squares = 0;    // Sum of squares of the values.
+    Sketch sketch;         // Of the values; the projection as ParallelSketch's.
     bool spoiled = false;  // Refused too late: some of the slice is inside the sums.
   };
-  // Takes a slice that was not there before, if the sum of its squares is at most `limit` (finite);
-  // `values` may be swapped or emptied. The pool is reserved.
-  virtual Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) = 0;
+  // Takes a slice that was not there before, if the bounds admit it; `values` may be swapped or
+  // emptied. The pool is reserved.
+  virtual Added Add(RowId row, size_t slice, std::vector<float>& values,
+                    const SliceBounds& bounds) = 0;
   // After an Add: whether the slice is finished now. Where the norm guard refuses even all rows it
   // never is; the step then has to be done under another code.
   virtual bool Finished(size_t slice, const std::vector<bool>& present) = 0;

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
-#include "coding/combine.h"
 #include "coding/part_sums.h"
 #include "coding/slice_sums.h"
 
@@ -28,14 +26,6 @@ double SquaresLimit(double norm_limit) {
 }
 
 }  // namespace
-
-double ParallelSumOfSquares(std::span<const float> values, ParallelFor& parallel) {
-  std::vector<double> parts((values.size() + kCombineGrain - 1) / kCombineGrain, 0);
-  parallel.For(values.size(), kCombineGrain, [&](size_t begin, size_t end) {
-    parts[begin / kCombineGrain] = SumOfSquares(values.subspan(begin, end - begin));
-  });
-  return std::accumulate(parts.begin(), parts.end(), 0.0);
-}
 
 struct StreamDecoder::Impl {
   struct Slice {
@@ -89,14 +79,20 @@ struct StreamDecoder::Impl {
                                          row, length, layout.size(slice)));
   }
 
-  static Status Refusal(RowId row, size_t slice, double squares, double norm_limit) {
-    if (!std::isfinite(squares)) {
+  static Status Refusal(RowId row, size_t slice, const Sketch& sketch, const SliceBounds& bounds) {
+    if (!std::isfinite(sketch.squares)) {
       return Status::DataError(
           fmt::format("slice {} of row {} holds a value that is not finite", slice, row));
     }
-    return Status::DataError(
-        fmt::format("slice {} of row {} has norm {:.6g} or more, above the declared {:.6g}", slice,
-                    row, std::sqrt(squares), norm_limit));
+    if (!(sketch.squares <= bounds.squares)) {
+      return Status::DataError(
+          fmt::format("slice {} of row {} has norm {:.6g} or more, above the declared {:.6g}",
+                      slice, row, std::sqrt(sketch.squares), bounds.claim.norm_limit));
+    }
+    return Status::DataError(fmt::format(
+        "slice {} of row {} has sketch {:.9g} instead of the declared {:.9g}: its values are not "
+        "those that were sent",
+        slice, row, sketch.projection, bounds.claim.projection));
   }
 
   void Added(RowId row, size_t index) {
@@ -153,7 +149,7 @@ size_t StreamDecoder::slice_length(size_t slice) const { return impl_->layout.si
 
 Result<StreamDecoder::Outcome> StreamDecoder::AddSlice(RowId row, size_t slice,
                                                        std::vector<float>& values,
-                                                       double norm_limit) {
+                                                       const Claim& claim) {
   if (row >= impl_->form->workers || slice >= slice_count()) {
     return Status::DataError(fmt::format("there is no slice {} of row {}: {} slices, {} rows",
                                          slice, row, slice_count(), impl_->form->workers));
@@ -168,10 +164,10 @@ Result<StreamDecoder::Outcome> StreamDecoder::AddSlice(RowId row, size_t slice,
   if (!impl_->pool.Reserve(floats)) {
     return Status::Resource(fmt::format("no memory for {} bytes of sums", floats * sizeof(float)));
   }
-  const double limit = SquaresLimit(norm_limit);
-  const SliceSums::Added added = impl_->sums->Add(row, slice, values, limit);
+  const SliceBounds bounds{SquaresLimit(claim.norm_limit), claim};
+  const SliceSums::Added added = impl_->sums->Add(row, slice, values, bounds);
   impl_->spoiled |= added.spoiled;
-  if (!(added.squares <= limit)) return Impl::Refusal(row, slice, added.squares, norm_limit);
+  if (!bounds.Admit(added.sketch)) return Impl::Refusal(row, slice, added.sketch, bounds);
   impl_->Added(row, slice);
   return Outcome::kAdded;
 }

@@ -27,6 +27,7 @@
 #include "coding/approximate.h"
 #include "coding/code_form.h"
 #include "coding/decoder.h"
+#include "coding/sketch.h"
 
 namespace motley {
 
@@ -63,16 +64,21 @@ class StreamDecoder {
 
   // Adds one slice of `row`; it does not matter who answered the row, and slices of one row may
   // come from different workers. `values` has slice_length(slice) floats; it may be swapped for
-  // another buffer or emptied. `norm_limit`: the slice's 2-norm may not exceed it (what the
-  // answer's header declared), save 1e-5 for its rounding. kDataError: no such row or slice, a
-  // wrong length, not finite, or above the limit; it does not count. If the row is Touched or the
+  // another buffer or emptied. `claim` is what the answer's header declared: the slice's 2-norm may
+  // not exceed its limit, save 1e-5 for rounding, and the slice must have its projection (where its
+  // first value has the first sign). kDataError: no such row or slice, a wrong length, not finite,
+  // above the limit, or with another projection; it does not count. If the row is Touched or the
   // decoder spoiled() by then, an answer that lied is inside the sums: the caller starts the step
   // again with Reset. kResource: no memory for the sums.
-  Result<Outcome> AddSlice(RowId row, size_t slice, std::vector<float>& values, double norm_limit);
+  Result<Outcome> AddSlice(RowId row, size_t slice, std::vector<float>& values, const Claim& claim);
+  Result<Outcome> AddSlice(RowId row, size_t slice, std::vector<float>& values, double norm_limit) {
+    return AddSlice(row, slice, values, Claim{.norm_limit = norm_limit});
+  }
 
   bool Touched(RowId row) const;  // Some slice of the row was added.
   // Some of a slice that was refused is inside the sums. Slices of up to 16,384 floats are checked
-  // whole before any of them is added; longer ones block by block, so that memory is read once.
+  // whole before any of them is added; longer ones block by block (the projection at their end), so
+  // that memory is read once.
   bool spoiled() const;
   // All slices arrived, or were not needed (which with keep_rows they are until the end).
   bool RowComplete(RowId row) const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -31,20 +30,21 @@ class TilingSums final : public SliceSums {
 
   // Disjoint supports are summed as soon as it is their turn, or when there is no room to wait for
   // it; otherwise all wait for a cover.
-  Added Add(RowId row, size_t slice, std::vector<float>& values, double limit) override {
+  Added Add(RowId row, size_t slice, std::vector<float>& values,
+            const SliceBounds& bounds) override {
     Slice& state = slices_[slice];
     const uint32_t support = tiling_.SupportOf(row);
     const bool room = waiting_floats_ + values.size() <= most_waiting_;
     if (!tiling_.disjoint() || (support != state.next && room)) {
-      const double squares = ParallelSumOfSquares(values, context_.parallel);
-      if (!(squares <= limit)) return {squares};
+      const Sketch sketch = ParallelSketch(values, bounds.claim, context_.parallel);
+      if (!bounds.Admit(sketch)) return {sketch};
       waiting_floats_ += values.size();
       state.waiting.emplace(support, std::move(values));
       values = context_.pool.TakeBuffer();
-      return {squares};
+      return {sketch};
     }
-    const Added added = AddNow(slice, values, limit);
-    if (!(added.squares <= limit)) return added;
+    const Added added = AddNow(slice, values, bounds);
+    if (!bounds.Admit(added.sketch)) return added;
     state.early.insert(support);
     AddReady(slice);
     return added;
@@ -139,24 +139,25 @@ class TilingSums final : public SliceSums {
 
   // A row that need not wait, checked and added in one pass over memory; one of a single task is
   // checked whole before.
-  Added AddNow(size_t slice, std::span<const float> values, double limit) {
+  Added AddNow(size_t slice, std::span<const float> values, const SliceBounds& bounds) {
     const bool first = !slices_[slice].begun;
     if (values.size() <= kCombineGrain) {
-      const double squares = SumOfSquares(values);
-      if (squares <= limit) AddToSum(slice, values);
-      return {squares};
+      const Sketch sketch = SketchFor(bounds.claim, values);
+      if (bounds.Admit(sketch)) AddToSum(slice, values);
+      return {sketch};
     }
     const Complex one(1);
-    std::vector<double> parts((values.size() + kCombineGrain - 1) / kCombineGrain);
+    std::vector<Sketch> parts((values.size() + kCombineGrain - 1) / kCombineGrain);
     context_.parallel.For(values.size(), kCombineGrain, [&](size_t begin, size_t end) {
       float* const sum = Sum(slice) + begin;
       const CheckedSums into{.weights = {&one, 1}, .sums = {&sum, 1}, .overwrite = first};
-      parts[begin / kCombineGrain] = AddChecked(into, values.subspan(begin, end - begin), limit);
+      parts[begin / kCombineGrain] =
+          AddCheckedPart(into, values.subspan(begin, end - begin), bounds, begin);
     });
-    const double squares = std::accumulate(parts.begin(), parts.end(), 0.0);
-    const bool fine = squares <= limit;
+    const Sketch sketch = SumOf(parts);
+    const bool fine = bounds.Admit(sketch);
     slices_[slice].begun |= fine;
-    return {squares, !fine && !first};
+    return {sketch, !fine && !first};
   }
 
   void AddToSum(size_t slice, std::span<const float> values) {

@@ -37,6 +37,7 @@
   DO(scale, Scale) \
   DO(widen, Widen) \
   DO(sum_of_squares, SumOfSquares) \
+  DO(sketch, Sketch) \
   DO(sgd, Sgd) \
   DO(momentum, Momentum) \
   DO(adam, Adam)

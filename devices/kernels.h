@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define MOTLEY_KERNELS_VERSION 4
+#define MOTLEY_KERNELS_VERSION 5
 
 /* A sparse matrix: row r has entries [row_begin[r], row_begin[r+1]); columns ascend within a row.
  */
@@ -128,6 +128,10 @@ typedef struct motley_kernels {
   void (*widen)(void* queue, size_t count, int format, const uint16_t* x, float* y);
   /* *sum = sum of squares (double, device memory); not finite when any value is not. */
   void (*sum_of_squares)(void* queue, size_t count, const float* x, double* sum);
+  /* sums[0] = that, and in the same pass sums[1] = sum of s_i x_i, with the random signs s_i of
+   * `seed` that base/signs.h draws, the same on every device (Alon, Matias, Szegedy 1996): of two
+   * vectors with the same seed the difference of these has the mean square |x - y|^2. */
+  void (*sketch)(void* queue, size_t count, uint64_t seed, const float* x, double* sums);
 
   /* Optimizer updates of w for the mean gradient g; state arrays have `count` floats, zero at
    * first. SGD: w -= lr g. */

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "coding/combine.h"
+#include "coding/sketch.h"
 #include "runtime/memory_need.h"
 #include "runtime/messages.h"
 
@@ -174,6 +175,8 @@ Result<bool> LeaseCollector::Begin(WorkerId worker, const Header& header, bool f
   slice.vector = seat.arriving;
   slice.index = *index;
   slice.room = std::span(vector.values).subspan(cut_.begin(*index), cut_.size(*index));
+  slice.sketch = header.sketch;
+  slice.signs = SignsOf(header);
   return true;
 }
 
@@ -184,11 +187,20 @@ Status LeaseCollector::Finish(WorkerId worker, const Slice& slice) {
   vector.seen[slice.index] = true;
   ++vector.seen_count;
   // While it is in the cache.
-  vector.squares += SumOfSquares(slice.room);
-  const double most = vector.norm * (1 + kNormSlack) + kNormFloor;
-  if (vector.squares <= most * most) return Status::Ok();
-  return Refuse(worker, Status::DataError(fmt::format("an answer of norm {} that declared {}",
-                                                      std::sqrt(vector.squares), vector.norm)));
+  const Sketch sketch = SketchOf(slice.room, slice.signs);
+  vector.squares += sketch.squares;
+  const Claim claim{.norm_limit = vector.norm * (1 + kNormSlack) + kNormFloor,
+                    .has_projection = true,
+                    .projection = slice.sketch};
+  if (!(vector.squares <= claim.norm_limit * claim.norm_limit)) {
+    return Refuse(worker, Status::DataError(fmt::format("an answer of norm {} that declared {}",
+                                                        std::sqrt(vector.squares), vector.norm)));
+  }
+  if (claim.HoldsFor(sketch.projection)) return Status::Ok();
+  return Refuse(worker, Status::DataError(fmt::format(
+                            "slice {} of an answer has sketch {:.9g} instead of the declared "
+                            "{:.9g}: its values are not those that were sent",
+                            slice.index, sketch.projection, slice.sketch)));
 }
 
 // Counted once per list, however many of its slices come.

@@ -3,9 +3,9 @@
 // sum. Loop thread only.
 //
 // A vector is added whole or not at all: its slices wait in room of its own until the worker's
-// VectorEnd says what it covers, and every slice was finite and their norm is as declared. So what
-// is half sent, or refused, leaves the sum as it was. At most one vector per worker waits, since a
-// worker's frames come in order.
+// VectorEnd says what it covers, and every slice was finite, with the sketch and all with the norm
+// that was declared. So what is half sent, or refused, leaves the sum as it was. At most one vector
+// per worker waits, since a worker's frames come in order.
 //
 // Everything about fencing is here: what a worker says counts only for the list that it has now.
 // A list ends (its entries without a vector are nobody's) when the step is opened again or closed,
@@ -44,6 +44,8 @@ class LeaseCollector {
     std::shared_ptr<Vector> vector;
     size_t index = 0;
     std::span<float> room;
+    double sketch = 0;  // As its header declares, on these signs.
+    SignKey signs;
   };
 
   // `length` and `slice_length` in floats; `parallel` is borrowed.

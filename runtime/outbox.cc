@@ -4,9 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "coding/combine.h"
+#include "coding/sketch.h"
 #include "runtime/memory_need.h"
-#include "runtime/slicing.h"
 
 namespace motley {
 
@@ -38,8 +37,8 @@ void Outbox::Send(Vector& vector, Header header) {
   header.kind = FrameKind::kGradient;
   header.step = vector.step;
   header.total = sum.size();
-  header.norm = std::sqrt(SumOfSquares(sum));
   const Slicing cut{sum.size(), slice_length_};
+  Describe(vector, cut, header);
   vector.sends.clear();
   vector.unsent = cut.count();
   const auto sent = alive_.Guard([this, &vector](const Status&) {
@@ -47,13 +46,28 @@ void Outbox::Send(Vector& vector, Header header) {
   });
   for (size_t slice = 0; slice < cut.count(); ++slice) {
     header.offset = cut.begin(slice);
-    const std::span<const float> values(sum.data() + cut.begin(slice), cut.size(slice));
+    header.sketch = vector.sketches[slice];
+    const std::span<const float> values = std::span(sum).subspan(header.offset, cut.size(slice));
     const BytesView piece = AsBytes(values);
     // The vector stays with its sends, also when this object goes first.
     vector.sends.push_back(
         transport_.Send(peer_, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
                         [sent, keep = vector.sum](const Status& status) { sent(status); }));
   }
+}
+
+// The norm is said with the first slice, so all are looked at before it leaves.
+void Outbox::Describe(Vector& vector, const Slicing& cut, Header& header) {
+  double squares = 0;
+  vector.sketches.clear();
+  for (size_t slice = 0; slice < cut.count(); ++slice) {
+    header.offset = cut.begin(slice);
+    const auto values = std::span<const float>(*vector.sum).subspan(header.offset, cut.size(slice));
+    const Sketch sketch = SketchOf(values, SignsOf(header));
+    squares += sketch.squares;
+    vector.sketches.push_back(sketch.projection);
+  }
+  header.norm = std::sqrt(squares);
 }
 
 void Outbox::Cancel(StepId step) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/alive.h"
+#include "runtime/slicing.h"
 #include "runtime/worker_node.h"
 #include "transport/transport.h"
 
@@ -23,6 +24,7 @@ class Outbox {
     RowId row = 0;
     bool computing = false;
     std::vector<SendId> sends;
+    std::vector<double> sketches;  // Of the slices.
     size_t unsent = 0;
   };
 
@@ -37,7 +39,7 @@ class Outbox {
   // Makes a free vector this long; anew where it was not. kResource when there is no memory.
   static Status Fit(Vector& vector, size_t length);
   // Sends it in slices, behind what was sent before. `header` says whose and about what; length,
-  // offset and norm are filled in.
+  // offset, norm and sketch are filled in.
   void Send(Vector& vector, Header header);
   // Takes back what has not left of answers for steps up to this one.
   void Cancel(StepId step);
@@ -45,6 +47,8 @@ class Outbox {
   void TakeBack();  // All that has not left.
 
  private:
+  static void Describe(Vector& vector, const Slicing& cut, Header& header);
+
   Transport& transport_;
   PeerId peer_;
   uint32_t slice_length_;

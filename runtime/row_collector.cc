@@ -150,7 +150,10 @@ Result<bool> RowCollector::Begin(WorkerId worker, const Header& header, bool fen
   Seat& seat = seats_[worker];
   seat.slice = *slice;
   seat.receiving = true;
-  seat.norm = header.norm;
+  seat.claim = {.norm_limit = header.norm * (1 + kNormSlack) + kNormFloor,
+                .has_projection = true,
+                .projection = header.sketch,
+                .key = SignsOf(header)};
   if (values.empty() && !spare_.empty()) {
     values = std::move(spare_.back());
     spare_.pop_back();
@@ -185,8 +188,7 @@ Status RowCollector::Add(WorkerId worker, std::vector<float>& values, std::vecto
   const Seat& seat = seats_[worker];
   Assignment& assignment = seats_[worker].assignments.front();
   const RowId row = assignment.row;
-  const double limit = seat.norm * (1 + kNormSlack) + kNormFloor;
-  auto outcome = decoder_->AddSlice(row, seat.slice, values, limit);
+  auto outcome = decoder_->AddSlice(row, seat.slice, values, seat.claim);
   if (!outcome.ok()) return outcome.status();
   const bool added = *outcome == StreamDecoder::Outcome::kAdded;
   assignment.added |= added;

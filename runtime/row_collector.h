@@ -93,7 +93,7 @@ class RowCollector {
   struct Seat {
     Fifo<Assignment> assignments;
     size_t slice = 0;  // That is arriving.
-    double norm = 0;   // That its header declared.
+    Claim claim;       // Of that header.
     bool receiving = false;
     StepId stale_step = 0;  // The last stranger's answer that was counted.
     RowId stale_row = 0;

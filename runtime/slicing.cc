@@ -23,4 +23,11 @@ Result<size_t> SliceOf(const Slicing& cut, const Header& header) {
   return slice;
 }
 
+SignKey SignsOf(const Header& header) {
+  uint64_t seed = (uint64_t{header.job} << 32) + header.row_id;
+  seed = MixedSeed(seed) + header.step;
+  seed = MixedSeed(seed) + header.offset;
+  return SignKeyOf(seed);
+}
+
 }  // namespace motley

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/signs.h"
 #include "base/status.h"
 #include "transport/header.h"
 
@@ -23,5 +24,9 @@ struct Slicing {
 
 // Which slice a header announces. kDataError says which field does not fit the cut.
 Result<size_t> SliceOf(const Slicing& cut, const Header& header);
+
+// The signs of a slice's sketch, the first of which its first value has: others for each job, step,
+// row and place, so that a slice in the place of another one has not the right sketch.
+SignKey SignsOf(const Header& header);
 
 }  // namespace motley

@@ -32,6 +32,7 @@ FaultDriver::FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptio
               {faults.slow_every, &FaultDriver::StrikeSlow},
               {faults.partition_every, &FaultDriver::StrikePartition},
               {faults.nan_every, &FaultDriver::StrikeNan},
+              {faults.garble_every, &FaultDriver::StrikeGarble},
               {faults.break_every, &FaultDriver::StrikeBreak}};
   for (const Fault& fault : options.faults) {
     if (fault.kind != Fault::Kind::kNan) continue;
@@ -120,13 +121,30 @@ void FaultDriver::StrikePartition() {
   process->Clog(world_.Now() + DrawDuration(0.01, 2));
 }
 
-void FaultDriver::StrikeNan() {
-  WorkerProcess* process = Pick();
+// The next one, of which the picked worker is to spoil an answer.
+std::optional<StepId> FaultDriver::StepToSpoil() {
   const StepId next = open_step_ + 1;
-  if (process == nullptr || spoilt_[picked_] >= kMostSpoiltAnswers) return;
-  if (!spoilt_steps_.insert(next).second) return;
+  if (Pick() == nullptr || spoilt_[picked_] >= kMostSpoiltAnswers) return std::nullopt;
+  if (!spoilt_steps_.insert(next).second) return std::nullopt;
   ++spoilt_[picked_];
-  process->PoisonStep(next);
+  return next;
+}
+
+void FaultDriver::StrikeNan() {
+  if (const auto step = StepToSpoil()) workers_[picked_]->PoisonStep(*step);
+}
+
+void FaultDriver::StrikeGarble() {
+  if (const auto step = StepToSpoil()) workers_[picked_]->GarbleStep(*step, random_.Next64());
+}
+
+uint64_t FaultDriver::garbled() const {
+  uint64_t garbled = 0;
+  const Workers* const all[] = {&workers_, &dead_};
+  for (const Workers* lives : all) {
+    for (const auto& process : *lives) garbled += process->garbled();
+  }
+  return garbled;
 }
 
 void FaultDriver::StrikeBreak() {

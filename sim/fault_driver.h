@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -39,6 +40,7 @@ class FaultDriver final : public JobObserver {
   uint64_t back_from_pause() const { return back_; }
   uint64_t restarts() const { return restarts_; }
   uint64_t broken_devices() const { return broken_; }
+  uint64_t garbled() const;  // Slices.
   uint64_t LastDraw() { return random_.Next64(); }
 
  private:
@@ -61,6 +63,8 @@ class FaultDriver final : public JobObserver {
   void StrikeSlow();
   void StrikePartition();
   void StrikeNan();
+  void StrikeGarble();
+  std::optional<StepId> StepToSpoil();
   void StrikeBreak();
   void Kill(WorkerId worker);
   void Restart(WorkerId worker);
@@ -77,7 +81,7 @@ class FaultDriver final : public JobObserver {
   std::vector<bool> struck_;  // Faults of the script, by index.
   std::vector<bool> joined_;
   std::vector<bool> lost_;   // Workers the server gave up.
-  std::vector<int> spoilt_;  // NaN answers per worker.
+  std::vector<int> spoilt_;  // Answers per worker that cannot be used.
   std::set<StepId> spoilt_steps_;
   StepId open_step_ = 0;
   std::vector<bool> was_paused_;

@@ -27,7 +27,8 @@ const std::vector<std::string>& ReachedStates::All() {
       "answers for what was kept",
       "answers for what nobody kept",
       "approximate step",
-      "answer not finite refused",
+      "answer refused",
+      "answer refused for its sketch",
       "checkpoint not written, training went on",
       "checkpoint passed over",
       "code compromised",
@@ -114,6 +115,7 @@ void ReachedStates::OnLeaseReleased(StepId, WorkerId, std::span<const PartitionI
 
 void ReachedStates::OnNotice(const std::string& text) {
   if (text.find("without one of its devices") != std::string::npos) Count("device given up alone");
+  if (text.find("has sketch") != std::string::npos) Count("answer refused for its sketch");
 }
 
 void ReachedStates::OnVectorRefused(StepId, WorkerId, Time) { Count("vector refused"); }
@@ -140,7 +142,7 @@ void ReachedStates::Finish(const JobResult& result) {
   Count("step restarted", result.scheduler.steps_restarted);
   for (const WorkerStats& worker : result.scheduler.workers) {
     Count("answer late", worker.late);
-    Count("answer not finite refused", worker.rejected);
+    Count("answer refused", worker.rejected);
     if (worker.lost && worker.rejected >= 3) Count("worker sent away");
   }
 }

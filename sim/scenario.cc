@@ -17,8 +17,7 @@ namespace motley {
 namespace {
 
 // Their own streams of the simulation's draws, so that the rest of a seed's scenario stays.
-constexpr uint64_t kScenarioDraws = 20;
-constexpr uint64_t kTrainerDraws = 21;
+constexpr uint64_t kScenarioDraws = 20, kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22;
 constexpr uint64_t kReplayDraws = 23;
 constexpr uint64_t kLeaseDraws = 30;
@@ -314,9 +313,10 @@ class Generator {
     faults.nan_every = Sometimes(0.05 * job, job);
     faults.replay = Sometimes(0.01, 0.3);
     faults.until_seconds = Scaled(0.3 * job, 5 * job) + 0.02;
-    // In a fifth of the scenarios.
+    // In a fifth of the scenarios, and in half of them.
     Random breaks(scenario_.options.seed, Stream::kSimulation, kBreakDraws);
     if (breaks.Chance(0.2)) faults.break_every = job * std::pow(10.0, breaks.NextDouble() - 0.7);
+    if (breaks.Chance(0.5)) faults.garble_every = job * std::pow(10.0, breaks.NextDouble() - 0.7);
   }
 
   void MakeScript() {

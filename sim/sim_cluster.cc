@@ -269,6 +269,7 @@ class Simulation {
     reached_.Count("paused worker back in time", faults_->back_from_pause());
     reached_.Count("worker started again", faults_->restarts());
     reached_.Count("device broke", faults_->broken_devices());
+    reached_.Count("slice garbled", faults_->garbled());
     reached_.Finish(result.job);
     result.reached = reached_.reached();
     Digest& digest = digest_.digest();

@@ -31,6 +31,9 @@ struct RandomFaults {
   // A worker's answer is not finite: at most twice per worker, and one worker per step, since two
   // in one step look like a training that diverges.
   double nan_every = 0;
+  // A slice of a worker's answer is damaged behind all checksums, so that its norm stays: counts as
+  // an answer that is not finite does.
+  double garble_every = 0;
   double break_every = 0;    // A worker's device hangs or fails, for good. One is always left.
   double replay = 0;         // Chance that a bulk frame has a twin of an older life.
   double until_seconds = 0;  // Then faults stop, and the job must finish.

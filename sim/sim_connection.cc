@@ -130,6 +130,7 @@ void SimConnection::EnterFront(int side, Fifo<Outgoing>& queue) {
     for (const BytesView piece : message.more) {
       frame->payload.insert(frame->payload.end(), piece.begin(), piece.end());
     }
+    from.owner->garbler_.Pass(header, frame->payload);
   }
   if (twins) Replay(side, header);
   from.queued_bytes -= header.length;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "sim/garbler.h"
 #include "sim/modelled_vectors.h"
 #include "sim/node_loop.h"
 #include "transport/transport.h"
@@ -114,6 +115,10 @@ class SimTransport final : public Transport {
   // The process is gone: no callback runs any more, and peers lose it. What left it before still
   // arrives, unless `lose_in_flight` (the machine is gone).
   void Die(bool lose_in_flight);
+  // One slice of the answers for this step that are sent from now on arrives with other values of
+  // the same norm; which and how is `draw`'s to say.
+  void GarbleStep(StepId step, uint64_t draw) { garbler_.Add(step, draw); }
+  uint64_t garbled() const { return garbler_.garbled(); }
   // A fresh draw of this end's link, to compare two runs.
   uint64_t LastDraw() { return link_->random.Next64(); }
 
@@ -142,6 +147,7 @@ class SimTransport final : public Transport {
   SimNetwork& network_;
   NodeLoop& loop_;
   std::shared_ptr<SimLink> link_;
+  Garbler garbler_;
   std::shared_ptr<SimPort> port_;  // Null: unlimited.
   Receiver* receiver_ = nullptr;
   bool closed_ = false;

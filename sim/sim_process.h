@@ -55,6 +55,9 @@ class WorkerProcess {
   void Clog(Time until) { transport_->Clog(until); }
   // Its first answer for this step will not be finite.
   void PoisonStep(StepId step) { poisoned_steps_.insert(step); }
+  // A slice of an answer for this step will be damaged on its way.
+  void GarbleStep(StepId step, uint64_t draw) { transport_->GarbleStep(step, draw); }
+  uint64_t garbled() const { return transport_->garbled(); }
 
   // Orderly end: checks that every send was done. Then, when what was posted has run, CheckQuiet:
   // no timer is left behind. Nothing for a process that was killed.

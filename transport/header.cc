@@ -51,6 +51,7 @@ std::array<std::byte, kHeaderSize> EncodeHeader(const DecodedHeader& frame) {
   put(header.offset);
   put(header.total);
   put(header.norm);
+  put(header.sketch);
   put(header.length);
   put(frame.shared_page | (frame.checked ? 0 : kUnchecked));
   put(frame.payload_checksum);
@@ -100,6 +101,7 @@ Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes
   get(header.offset);
   get(header.total);
   get(header.norm);
+  get(header.sketch);
   get(header.length);
   get(flags);
   decoded.checked = (flags & kUnchecked) == 0;

@@ -21,6 +21,7 @@ void CheckScale(CheckRun& run);
 void CheckWidenFp16(CheckRun& run);
 void CheckWidenBf16(CheckRun& run);
 void CheckSumOfSquares(CheckRun& run);
+void CheckSketch(CheckRun& run);
 // layer_checks.cc
 void CheckAddRowSums(CheckRun& run);
 void CheckScaleRows(CheckRun& run);

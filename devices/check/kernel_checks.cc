@@ -42,6 +42,7 @@ constexpr KernelCheck kChecks[] = {
     {"widen", "fp16", 0, CheckWidenFp16},
     {"widen", "bf16", 0, CheckWidenBf16},
     {"sum_of_squares", "", 1e-12, CheckSumOfSquares},
+    {"sketch", "", 1e-12, CheckSketch},
     {"sgd", "", 1e-6, CheckSgd},
     {"momentum", "heavy ball", 1e-6, CheckMomentum},
     {"momentum", "Nesterov", 1e-6, CheckNesterov},

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/signs.h"
 #include "devices/check/checks.h"
 
 namespace motley::check {
@@ -159,6 +160,29 @@ void CheckSumOfSquares(CheckRun& run) {
     run.table().sum_of_squares(run.queue(), count, run.Store(x), sum);
     run.meter.At(fmt::format("{} values", count));
     run.meter.Add(sum.Read()[0], static_cast<double>(want), static_cast<double>(want));
+  }
+}
+
+// The projection relative to the 2-norm, which is what it is in the mean.
+void CheckSketch(CheckRun& run) {
+  for (const size_t count : run.Counts()) {
+    const auto x = run.Values(count);
+    const uint64_t seed = run.random.Next64();
+    const SignKey key = SignKeyOf(seed);
+    long double squares = 0;
+    long double projection = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const double value = x[i];
+      squares += value * value;
+      projection += SignOf(key, i) != 0 ? -value : value;
+    }
+    const Operand<double> sums(run.rig, {-1.0, -1.0});
+    run.table().sketch(run.queue(), count, seed, run.Store(x), sums);
+    const auto got = sums.Read();
+    run.meter.At(fmt::format("squares of {} values", count));
+    run.meter.Add(got[0], static_cast<double>(squares), static_cast<double>(squares));
+    run.meter.At(fmt::format("projection of {} values", count));
+    run.meter.Add(got[1], static_cast<double>(projection), std::sqrt(static_cast<double>(squares)));
   }
 }
 

@@ -37,15 +37,17 @@ struct SumPartialsBody {
   }
 };
 
+// `first`: of the partials.
 inline void SumPartials(motley_driver_queue& queue, const char* name, size_t count, bool add,
-                        double* sum) {
+                        double* sum, size_t first = 0) {
   Launch<WideBlock>(queue, name, 1, SumPartialsBody{}, count, add,
-                    static_cast<const double*>(queue.partials), sum);
+                    static_cast<const double*>(queue.partials) + first, sum);
 }
 
-// Blocks that go over `count` things, `each` at a time.
-inline size_t SummingBlocks(const motley_driver_queue& queue, size_t count, size_t each) {
-  return std::min({Pieces(count, each), size_t{queue.most_blocks}, kPartials});
+// Blocks that go over `count` things, `each` at a time, and leave `sums` partials.
+inline size_t SummingBlocks(const motley_driver_queue& queue, size_t count, size_t each,
+                            size_t sums = 1) {
+  return std::min({Pieces(count, each), size_t{queue.most_blocks}, kPartials / sums});
 }
 
 }  // namespace motley::cuda

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/signs.h"
 #include "devices/cuda/operations.h"
 #include "devices/cuda/partial_sums.cuh"
 #include "devices/cuda/pointwise.cuh"
@@ -25,6 +26,32 @@ struct SumOfSquaresBody {
       sum[t] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     });
     LeavePartial(block, sum, partial);
+  }
+};
+
+// A thread has a word of signs, and so a column of 32 values of a block of 512 at a time.
+struct SketchBody {
+  template <typename Block>
+  MOTLEY_DEVICE void operator()(Block& block, size_t count, SignKey key, const float* x,
+                                double* squares, double* values) const {
+    typename Block::template PerThread<double> square, value;
+    const size_t words = Pieces(count, kSignBlock) * kSignLanes;
+    block.ForThreads([&](unsigned t) {
+      square[t] = value[t] = 0;
+      for (size_t number = block.index() * Block::kThreads + t; number < words;
+           number += block.count() * Block::kThreads) {
+        const uint32_t signs = SignWord(key, static_cast<uint32_t>(number));
+        const size_t first = number / kSignLanes * kSignBlock + number % kSignLanes;
+        for (unsigned row = 0; row < kSignRows; ++row) {
+          const size_t i = first + row * kSignLanes;
+          const double each = i < count ? x[i] : 0.0f;
+          square[t] += each * each;
+          value[t] += ((signs << row) & kSignBit) != 0 ? -each : each;
+        }
+      }
+    });
+    LeavePartial(block, square, squares);
+    LeavePartial(block, value, values);
   }
 };
 
@@ -72,6 +99,16 @@ void SumOfSquares(void* queue, size_t count, const float* x, double* sum) {
   const size_t blocks = SummingBlocks(to, count, WideBlock::kThreads * 16);
   Launch<WideBlock>(to, "sum_of_squares", blocks, SumOfSquaresBody{}, count, x, to.partials);
   SumPartials(to, "sum_of_squares", blocks, false, sum);
+}
+
+void Sketch(void* queue, size_t count, uint64_t seed, const float* x, double* sums) {
+  motley_driver_queue& to = QueueOf(queue);
+  const size_t words = Pieces(count, kSignBlock) * kSignLanes;
+  const size_t blocks = SummingBlocks(to, words, WideBlock::kThreads, 2);
+  Launch<WideBlock>(to, "sketch", blocks, SketchBody{}, count, SignKeyOf(seed), x, to.partials,
+                    to.partials + blocks);
+  SumPartials(to, "sketch", blocks, false, sums);
+  SumPartials(to, "sketch", blocks, false, sums + 1, blocks);
 }
 
 void AddColumnSums(void* queue, size_t rows, size_t all_columns, float alpha, const float* x,

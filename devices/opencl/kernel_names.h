@@ -22,6 +22,7 @@ namespace motley::opencl {
   DO(kMomentum, momentum) \
   DO(kAdam, adam) \
   DO(kSquareSums, square_sums) \
+  DO(kSketchSums, sketch_sums) \
   DO(kLogisticLoss, logistic_loss) \
   DO(kHingeLoss, hinge_loss) \
   DO(kSquaredLoss, squared_loss) \

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/signs.h"
 #include "devices/opencl/launch.h"
 #include "devices/opencl/operations.h"
 
@@ -62,6 +63,22 @@ void SumOfSquares(void* queue, size_t count, const float* x, double* sum) {
   Queue& q = QueueOf(queue);
   const size_t groups = std::min(kMostGroups, Parts(count, kItemsOfSquares * q.group_items()));
   SumGroups(q, KernelName::kSquareSums, groups, false, sum, cl_ulong{count}, q.Find(x, count));
+}
+
+// The groups leave their sums of squares, and behind all of these the others.
+void Sketch(void* queue, size_t count, uint64_t seed, const float* x, double* sums) {
+  Queue& q = QueueOf(queue);
+  const size_t words = Parts(count, kSignBlock) * kSignLanes;
+  const size_t groups = std::min(kMostGroups, Parts(words, q.group_items()));
+  const SignKey key = SignKeyOf(seed);
+  Place partial = q.ScratchFor(Scratch::kSums, 2 * kMostGroups * sizeof(double));
+  LaunchGroups(q, KernelName::kSketchSums, groups, 1, cl_ulong{count}, cl_uint{key.first},
+               cl_uint{key.second}, q.Find(x, count), partial);
+  for (size_t i = 0; i < 2; ++i) {
+    LaunchGroups(q, KernelName::kFinishSum, 1, 1, cl_ulong{groups}, partial, cl_int{0},
+                 q.Find(sums + i, 1));
+    partial.first += groups;
+  }
 }
 
 void SoftmaxCrossEntropy(void* queue, size_t rows, size_t columns, const float* label, float* x,

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "coding/combine.h"
+#include "coding/sketch.h"
 
 namespace motley {
 namespace {
@@ -127,6 +128,46 @@ TEST_P(CheckedAdd, EqualsCheckingAndAddingApart) {
         EXPECT_EQ(std::memcmp(got.sums[r].data(), wanted.sums[r].data(), length * sizeof(float)),
                   0);
       }
+    }
+  }
+}
+
+// The projection costs no bit of what else there is, and is what a pass of its own gives.
+TEST_P(CheckedAdd, ProjectsInTheSamePass) {
+  for (const Field field : {Field::kReal, Field::kComplexPacked}) {
+    for (const size_t length : Lengths(field)) {
+      const std::vector<Complex> weights = Weights(field);
+      const std::vector<float> values = Values(length);
+      const std::vector<float> start = Values(length);
+      Target got(length, 0, start);
+      Target wanted(length, 0, start);
+      CheckedProjection projection{SignKeyOf(length), 3 * kSignBlock};
+      CheckedSums into = got.Into(field, weights, false);
+      into.projection = &projection;
+      const double squares = AddChecked(into, values, kNoLimit);
+      EXPECT_NEAR(squares, AddChecked(wanted.Into(field, weights, false), values, kNoLimit),
+                  1e-14 * squares);
+      for (size_t r = 0; r < 3; ++r) EXPECT_EQ(got.sums[r], wanted.sums[r]);
+      EXPECT_EQ(got.energy, wanted.energy);
+      EXPECT_EQ(projection.sum, SketchOf(values, SignKeyOf(length), 3 * kSignBlock).projection);
+    }
+  }
+}
+
+TEST_P(CheckedAdd, SketchesEqualTheirReference) {
+  for (const size_t length : Lengths(Field::kReal)) {
+    const std::vector<float> values = Values(length + 3);
+    const std::span<const float> part = std::span(values).subspan(length % 4);
+    const SignKey key = SignKeyOf(77 + length);
+    const Sketch got = SketchOf(part, key, kSignBlock);
+    const Sketch wanted = reference::SketchOf(part, key, kSignBlock);
+    EXPECT_NEAR(got.squares, wanted.squares, 1e-13 * wanted.squares);
+    EXPECT_NEAR(got.projection, wanted.projection, 1e-12 * std::sqrt(wanted.squares));
+    // Sums in which two wrong signs make up for each other are not enough.
+    for (size_t i = 0; i < part.size(); i += 7) {
+      std::vector<float> one(part.size(), 0.0F);
+      one[i] = 2;
+      EXPECT_EQ(SketchOf(one, key).projection, SignOf(key, i) != 0 ? -2 : 2) << i;
     }
   }
 }

@@ -60,10 +60,11 @@ class Battery {
   void Pointwise() {
     constexpr size_t kRows = 3000, kColumns = 33, kCount = kRows * kColumns;
     const auto x = Random(kCount), sums = Random(kColumns), y = Random(kCount);
-    const Operand<double> loss(rig_, {0.0}), squares(rig_, {0.0});
+    const Operand<double> loss(rig_, {0.0}), squares(rig_, {0.0}), sketch(rig_, {0.0, 0.0});
     table_.add_bias(queue_, kRows, kColumns, sums, x);
     table_.add_column_sums(queue_, kRows, kColumns, 0.1f, x, sums);
     table_.sum_of_squares(queue_, kCount, x, squares);
+    table_.sketch(queue_, kCount, 11, x, sketch);
     const Operand<float> labels(rig_, std::vector<float>(kRows, 3.0f));
     table_.softmax_cross_entropy(queue_, kRows, kColumns, labels, x, loss);
     table_.logistic_loss(queue_, kRows, labels, y, loss);
@@ -77,6 +78,7 @@ class Battery {
     for (const auto* values : {&x, &sums, &y, &m, &v}) Keep(*values);
     Keep(loss);
     Keep(squares);
+    Keep(sketch);
   }
 
   void Images() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/signs.h"
 #include "tests/conformance/kernels_suite.h"
 
 namespace motley::conformance {
@@ -42,6 +43,34 @@ TEST_P(KernelsSuite, SumOfSquaresShowsWhatIsNotFinite) {
       x[random_.Below(count)] = bad;
       table().sum_of_squares(queue_, count, Store(x), sum);
       EXPECT_FALSE(std::isfinite(sum.Read()[0]));
+    }
+  }
+}
+
+// The checks compare sums, in which two wrong signs could make up for each other.
+TEST_P(KernelsSuite, SketchesHaveTheSignsOfTheirSeed) {
+  constexpr size_t kCount = 1100;
+  for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}}) {
+    for (const size_t i : {0, 1, 15, 16, 17, 496, 511, 512, 527, 528, 1023, 1024, 1087, 1099}) {
+      std::vector<float> x(kCount, 0.0f);
+      x[i] = 3;
+      const Operand<double> sums(*rig_, {0.0, 0.0});
+      table().sketch(queue_, kCount, seed, Store(x), sums);
+      EXPECT_EQ(sums.Read()[0], 9);
+      EXPECT_EQ(sums.Read()[1], SignOf(SignKeyOf(seed), i) != 0 ? -3 : 3) << i;
+    }
+  }
+}
+
+TEST_P(KernelsSuite, SketchesShowWhatIsNotFinite) {
+  for (const size_t count : {1, 33, 100001}) {
+    auto x = Values(count);
+    const Operand<double> sums(*rig_, {0.0, 0.0});
+    for (const float bad : {kNan, HUGE_VALF, -HUGE_VALF}) {
+      x[random_.Below(count)] = bad;
+      table().sketch(queue_, count, 5, Store(x), sums);
+      EXPECT_FALSE(std::isfinite(sums.Read()[0]));
+      EXPECT_FALSE(std::isfinite(sums.Read()[1]));
     }
   }
 }

@@ -48,6 +48,7 @@ constexpr std::pair<std::string_view, void (*)(motley_kernels&)> kSpoilt[] = {
     SPOILT(scale),
     SPOILT(widen),
     SPOILT(sum_of_squares),
+    SPOILT(sketch),
     SPOILT(sgd),
     SPOILT(momentum),
     SPOILT(adam),

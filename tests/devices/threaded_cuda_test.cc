@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/signs.h"
 #include "tests/devices/emulated_rig.h"
 
 namespace motley::conformance {
@@ -32,6 +33,12 @@ TEST_F(ThreadedCudaTest, Sums) {
   const Operand<double> sum(rig_, {0.0});
   table().sum_of_squares(queue_, 10000, x, sum);
   EXPECT_EQ(sum.Read()[0], 10000);
+  const Operand<double> sketch(rig_, {0.0, 0.0});
+  table().sketch(queue_, 10000, 7, x, sketch);
+  EXPECT_EQ(sketch.Read()[0], 10000);
+  double signs = 0;
+  for (size_t i = 0; i < 10000; ++i) signs += SignOf(SignKeyOf(7), i) != 0 ? -1 : 1;
+  EXPECT_EQ(sketch.Read()[1], signs);
   for (const size_t columns : {1, 3, 40}) {
     const auto sums = Ones(columns);
     table().add_column_sums(queue_, 10000 / columns, columns, 1, x, sums);

@@ -108,6 +108,24 @@ TEST_F(Answers, ThatBelieTheirNormHalfWayMakeTheStepStartAgain) {
   EXPECT_EQ(world.result->scheduler.steps_restarted, 1u);
 }
 
+// As if slices had changed places, or signs.
+TEST_F(Answers, ThatBelieTheirSketchAreRefused) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.sketch += 0.5; }, "slice 0 of row");
+  EXPECT_NE(fake->errors[0].message.find("has sketch"), std::string::npos);
+  EXPECT_EQ(world.result->scheduler.steps_restarted, 0u);
+}
+
+TEST_F(Answers, ThatBelieTheirSketchHalfWayMakeTheStepStartAgain) {
+  ExpectRefused(
+      kLength,
+      [](Header& header) {
+        if (header.offset == 12) header.sketch = -header.sketch - 1;
+      },
+      "has sketch");
+  EXPECT_EQ(world.result->scheduler.steps_restarted, 1u);
+}
+
 TEST_F(Answers, WithSlicesMissingAreRefusedAtTheirEnd) {
   fake->on_assign = [this](const wire::AssignT& assign) { fake->Finish(assign); };
   ExpectRightModel();

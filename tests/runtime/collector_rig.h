@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "coding/sketch.h"
+#include "runtime/slicing.h"
 #include "scheduler/scheduler.h"
 #include "transport/header.h"
 
@@ -32,6 +34,9 @@ class CollectorRig : public testing::Test {
     header.length = static_cast<uint32_t>(size * sizeof(float));
     header.norm = norm;
     return header;
+  }
+  static void Sign(Header& header, std::span<const float> values) {
+    header.sketch = SketchOf(values, SignsOf(header)).projection;
   }
   template <typename Kind>
   std::vector<Kind> Of() const {

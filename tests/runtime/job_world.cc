@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "coding/sketch.h"
+#include "runtime/slicing.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
 
@@ -202,7 +204,9 @@ void FakeWorker::Answer(const wire::AssignT& assign, size_t length, float value,
   for (size_t begin = 0; begin < length; begin += accept->slice_length) {
     header.offset = begin;
     const size_t count = std::min<size_t>(accept->slice_length, length - begin);
-    const BytesView bytes = AsBytes(std::span<const float>(values.data() + begin, count));
+    const std::span<const float> slice(values.data() + begin, count);
+    const BytesView bytes = AsBytes(slice);
+    header.sketch = SketchOf(slice, SignsOf(header)).projection;
     Header changed = header;
     if (change) change(changed);
     Deliver(changed, std::make_shared<Bytes>(bytes.begin(), bytes.end()), Priority::kBulk);

@@ -40,7 +40,9 @@ class Leases : public CollectorRig {
   // False when it was refused.
   bool Slice(WorkerId worker, uint32_t list, size_t slice, float value, double norm) {
     LeaseCollector::Slice place;
-    const auto wanted = leases.Begin(worker, SliceHeader(list, slice, norm), false, place);
+    Header header = SliceHeader(list, slice, norm);
+    Sign(header, std::vector<float>(header.length / sizeof(float), value));
+    const auto wanted = leases.Begin(worker, header, false, place);
     if (!wanted.ok() || !*wanted) return wanted.ok();
     std::fill(place.room.begin(), place.room.end(), value);
     return leases.Finish(worker, place).ok();
@@ -144,6 +146,22 @@ TEST_F(Leases, NormsMustBeAsDeclared) {
   EXPECT_TRUE(Slice(1, b, 0, 1, 10));
   EXPECT_FALSE(Slice(1, b, 1, 1, 11)) << "another one";
   EXPECT_EQ(Of<RowRejected>().size(), 5u);
+}
+
+TEST_F(Leases, SketchesMustBeAsDeclared) {
+  const uint32_t a = Extend(0, {0});
+  LeaseCollector::Slice place;
+  Header header = SliceHeader(a, 1, 10);
+  std::vector<float> values = {1, -2, 3, -4};
+  Sign(header, values);
+  ASSERT_TRUE(leases.Begin(0, header, false, place).ok());
+  values[1] = -values[1];
+  std::copy(values.begin(), values.end(), place.room.begin());
+  const Status refused = leases.Finish(0, place);
+  EXPECT_EQ(refused.code(), StatusCode::kDataError);
+  EXPECT_NE(refused.message().find("slice 1 of an answer has sketch"), std::string::npos);
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_NE(Extend(1, {0}), a) << "the partition is free again";
 }
 
 TEST_F(Leases, HalfAVectorAndTooManyEntriesAreRefused) {

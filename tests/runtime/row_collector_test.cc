@@ -33,9 +33,10 @@ class Collector : public CollectorRig {
   // Sends one slice of `value`s; false when it was refused.
   bool Slice(WorkerId worker, StepId step, RowId row, size_t slice, float value,
              double norm = 100) {
-    const Header header = SliceHeader(step, row, slice, norm);
+    Header header = SliceHeader(step, row, slice, norm);
     const size_t size = header.length / sizeof(float);
-    std::vector<float> values;
+    std::vector<float> values(size, value);
+    Sign(header, values);
     const Result<bool> wanted = rows.Begin(worker, header, false, values);
     if (!wanted.ok() || !*wanted) return wanted.ok();
     EXPECT_EQ(values.size(), size);
@@ -120,7 +121,8 @@ TEST_F(Collector, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
   header.norm = 1000;
   const auto send = [&](WorkerId worker, float middle) {
     header.row_id = worker;
-    std::vector<float> values;
+    std::vector<float> values(kLong, 1);
+    Sign(header, values);
     const Result<bool> wanted = long_rows.Begin(worker, header, false, values);
     EXPECT_TRUE(wanted.ok() && *wanted);
     values.assign(kLong, 1);
@@ -278,7 +280,8 @@ TEST_F(Collector, WantOfMemoryForTheSumsIsNoFaultOfTheWorker) {
   header.total = 2 * kHuge + 4;
   header.length = 4 * sizeof(float);
   header.norm = 2;
-  std::vector<float> values;
+  std::vector<float> values(4, 1);
+  Sign(header, values);
   const Result<bool> wanted = large.Begin(0, header, false, values);
   ASSERT_TRUE(wanted.ok() && *wanted) << wanted.status().ToString();
   values.assign(4, 1);

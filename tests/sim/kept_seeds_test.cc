@@ -55,7 +55,7 @@ TEST(Scenario, FollowsFromItsSeedAlone) {
 }
 
 TEST(Scenario, EachKindOfFaultIsOffInAboutHalfOfThem) {
-  int kill = 0, pause = 0, slow = 0, partition = 0, nan = 0;
+  int kill = 0, pause = 0, slow = 0, partition = 0, nan = 0, garble = 0;
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     const RandomFaults faults = MakeScenario(seed).options.random_faults;
     kill += faults.kill_every > 0;
@@ -63,8 +63,9 @@ TEST(Scenario, EachKindOfFaultIsOffInAboutHalfOfThem) {
     slow += faults.slow_every > 0;
     partition += faults.partition_every > 0;
     nan += faults.nan_every > 0;
+    garble += faults.garble_every > 0;
   }
-  for (const int on : {kill, pause, slow, partition, nan}) {
+  for (const int on : {kill, pause, slow, partition, nan, garble}) {
     EXPECT_GT(on, 150);
     EXPECT_LT(on, 250);
   }

@@ -19,6 +19,7 @@ Header FullHeader() {
           .offset = 1ull << 35,
           .total = 1ull << 36,
           .norm = 0.125,
+          .sketch = -0.0625,
           .length = kMaxBulkBytes};
 }
 
@@ -39,6 +40,7 @@ TEST(Header, EveryFieldSurvivesTheRoundTrip) {
   EXPECT_EQ(got.offset, header.offset);
   EXPECT_EQ(got.total, header.total);
   EXPECT_EQ(got.norm, header.norm);
+  EXPECT_EQ(got.sketch, header.sketch);
   EXPECT_EQ(got.length, header.length);
 }
 

@@ -75,7 +75,7 @@ TEST_F(TcpTransportTest, GarbageEndsTheConnection) {
 TEST_F(TcpTransportTest, OtherProtocolsEndTheConnection) {
   const std::string request =
       "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: somebody/1.0 (with "
-      "a long name that fills the header)\r\n\r\n";
+      "a long name that fills all of the header)\r\n\r\n";
   client_.Write(AsBytes(request));
   ExpectDropped(StatusCode::kDataError);
 }

@@ -4,11 +4,54 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/signs.h"
 #include "devices/cpu/kernels/operations.h"
 #include "devices/cpu/kernels/ranges.h"
 #include "devices/half.h"
 
 namespace motley::cpu {
+namespace {
+
+typedef double Pair __attribute__((vector_size(2 * sizeof(double))));
+
+// Sums of squares and of signed values; `begin` is a multiple of kSignBlock.
+Pair SketchOfPart(SignKey key, size_t begin, size_t end, const float* x) {
+  constexpr size_t kLanes = 4, kSums = kSignLanes / kLanes;
+  typedef uint32_t Words __attribute__((vector_size(kLanes * sizeof(uint32_t))));
+  typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
+  typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
+  Doubles squares[kSums] = {}, values[kSums] = {};
+  Words signs[kSums] = {};
+  size_t i = begin;
+  for (; i + kSignLanes <= end; i += kSignLanes) {
+    for (size_t j = 0; i % kSignBlock == 0 && j < kSignLanes; ++j) {
+      const size_t number = i / kSignRows + j;
+      signs[j / kLanes][j % kLanes] = SignWord(key, static_cast<uint32_t>(number));
+    }
+    for (size_t j = 0; j < kSums; ++j) {
+      Words bits;
+      std::memcpy(&bits, x + i + j * kLanes, sizeof bits);
+      bits ^= signs[j] & kSignBit;
+      signs[j] += signs[j];
+      Floats floats;
+      std::memcpy(&floats, &bits, sizeof floats);
+      const Doubles wide = __builtin_convertvector(floats, Doubles);
+      squares[j] += wide * wide;
+      values[j] += wide;
+    }
+  }
+  const Doubles all = (squares[0] + squares[1]) + (squares[2] + squares[3]);
+  const Doubles signed_sum = (values[0] + values[1]) + (values[2] + values[3]);
+  Pair total = {(all[0] + all[1]) + (all[2] + all[3]),
+                (signed_sum[0] + signed_sum[1]) + (signed_sum[2] + signed_sum[3])};
+  for (; i < end; ++i) {
+    const double value = x[i];
+    total += Pair{value * value, SignOf(key, i) != 0 ? -value : value};
+  }
+  return total;
+}
+
+}  // namespace
 
 void AddBias(void* queue, size_t rows, size_t columns, const float* bias, float* x) {
   ForBlocks(queue, rows, WorthwhileGrain(1, columns), [=](size_t begin, size_t end) {
@@ -103,6 +146,14 @@ void SumOfSquares(void* queue, size_t count, const float* x, double* sum) {
     for (; i < end; ++i) total += double{x[i]} * x[i];
     return total;
   });
+}
+
+void Sketch(void* queue, size_t count, uint64_t seed, const float* x, double* sums) {
+  const SignKey key = SignKeyOf(seed);
+  const auto sum = [=](size_t begin, size_t end) { return SketchOfPart(key, begin, end, x); };
+  const Pair all = SumOverBlocks(queue, count, kWorthwhile, sum, kSignBlock);
+  sums[0] = all[0];
+  sums[1] = all[1];
 }
 
 }  // namespace motley::cpu

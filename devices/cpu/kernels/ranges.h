@@ -47,15 +47,18 @@ void ForBlocks(void* queue, size_t count, size_t grain, const Body& body) {
   threads->parallel_for(threads->context, blocks, 1, &Call::Run, &call);
 }
 
-// Sum over blocks of body(begin, end) -> double, added in the order of the blocks.
+// Sum over blocks of body(begin, end) -> double, or several of them, added in the order of the
+// blocks, whose length is a multiple of `unit`.
 template <typename Body>
-double SumOverBlocks(void* queue, size_t count, size_t smallest_grain, const Body& body) {
+auto SumOverBlocks(void* queue, size_t count, size_t smallest_grain, const Body& body,
+                   size_t unit = 1) {
   constexpr size_t kMost = 256;
-  double part[kMost] = {};
-  const size_t grain = std::max(smallest_grain, Blocks(count, kMost));
+  using Sum = decltype(body(size_t{0}, size_t{0}));
+  Sum part[kMost] = {};
+  const size_t grain = unit * Blocks(std::max(smallest_grain, Blocks(count, kMost)), unit);
   ForBlocks(queue, count, grain,
             [&](size_t begin, size_t end) { part[begin / grain] = body(begin, end); });
-  double sum = 0;
+  Sum sum = {};
   for (size_t i = 0; i < Blocks(count, grain); ++i) sum += part[i];
   return sum;
 }

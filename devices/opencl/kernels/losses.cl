@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses and sums of squares; a partial sum per group, which finish_sum adds up. Arithmetic is
+/* Losses, sums of squares and sketches; a partial sum per group, which finish_sum adds up. Arithmetic is
  * double: values are few, or the memory is slower. */
 
 /* A tile of values stays in the caches of a processor, where a group's items take turns. */
@@ -18,6 +18,45 @@ KERNEL square_sums(ulong count, INPUT(x), DOUBLES(partial)) {
   }
   sum = group_sum(sum, share);
   if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;
+}
+
+/* As base/signs.h has it. */
+uint sign_word(uint first, uint second, uint number) {
+  uint word = number ^ first;
+  word = (word ^ (word >> 16)) * 0x21f0aaadu;
+  word = (word ^ (word >> 15)) * 0x735a2d97u;
+  word = (word ^ (word >> 15)) + second;
+  word = (word ^ (word >> 16)) * 0x21f0aaadu;
+  word = (word ^ (word >> 15)) * 0x735a2d97u;
+  return word ^ (word >> 15);
+}
+
+#define SIGN_LANES 16
+#define SIGN_ROWS 32
+#define SIGN_BLOCK (SIGN_LANES * SIGN_ROWS)
+
+/* An item has a word of signs at a time, and so 32 values, every 16th of a block of 512. */
+KERNEL sketch_sums(ulong count, uint first, uint second, INPUT(x), DOUBLES(partial)) {
+  __local double share[GROUP];
+  double squares = 0, values = 0;
+  const ulong words = (count + SIGN_BLOCK - 1) / SIGN_BLOCK * SIGN_LANES;
+  for (ulong number = get_global_id(0); number < words; number += get_global_size(0)) {
+    uint signs = sign_word(first, second, (uint)number);
+    const ulong begin = number / SIGN_LANES * SIGN_BLOCK + number % SIGN_LANES;
+    const ulong end = min(begin + SIGN_BLOCK, count);
+    for (ulong i = begin; i < end; i += SIGN_LANES) {
+      const double value = x[x_at + i];
+      squares += value * value;
+      values += (signs & 0x80000000u) != 0 ? -value : value;
+      signs <<= 1;
+    }
+  }
+  squares = group_sum(squares, share);
+  values = group_sum(values, share);
+  if (get_local_id(0) == 0) {
+    partial[partial_at + get_group_id(0)] = squares;
+    partial[partial_at + get_num_groups(0) + get_group_id(0)] = values;
+  }
 }
 
 /* Losses of a single output: they return a row's loss and leave d(loss)/d(output). */
