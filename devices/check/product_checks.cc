@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "devices/check/checks.h"
 
@@ -18,20 +19,31 @@ struct Product {
   size_t m, n, k;
   bool transpose_a = false, transpose_b = false;
   float alpha = 1, beta = 0;
-  double low = -1;  // Of the values; above 0, sums grow without cancelling.
+  double low = -1;     // Of the values; above 0, sums grow without cancelling.
+  float constant = 0;  // Of each term, unless it is 0.
 };
 
+// Whose multiples all round to one side for long: of equal terms, chains of 512, 1024, 8192 and
+// 65,536 lose most.
+constexpr float kHardConstants[] = {0.0137f, 0.5063019f, 0.5343f, 0.8076324f, 0.9871063f};
+
+// Factors whose products are all `constant`, or such as `low` says.
+std::vector<float> Factors(CheckRun& run, size_t count, double low, float constant) {
+  return constant == 0 ? run.Values(count, low) : std::vector<float>(count, constant);
+}
+
 void CompareGemm(CheckRun& run, const Product& p) {
-  const auto a = run.Values(p.m * p.k, p.low);
-  const auto b = run.Values(p.k * p.n, p.low);
+  const auto a = Factors(run, p.m * p.k, p.low, p.constant);
+  const auto b = Factors(run, p.k * p.n, p.low, p.constant == 0 ? 0.0f : 1.0f);
   // With beta 0 nothing may be read.
   const auto c = p.beta == 0 ? std::vector<float>(p.m * p.n, kNan) : run.Values(p.m * p.n);
   const auto a_stored = run.Store(a);
   const auto b_stored = run.Store(b);
   const auto c_stored = run.Store(c);
-  run.meter.At(fmt::format("{} x {} x {}{}{}, alpha {}, beta {}", p.m, p.n, p.k,
+  run.meter.At(fmt::format("{} x {} x {}{}{}, alpha {}, beta {}{}", p.m, p.n, p.k,
                            p.transpose_a ? ", a transposed" : "",
-                           p.transpose_b ? ", b transposed" : "", p.alpha, p.beta));
+                           p.transpose_b ? ", b transposed" : "", p.alpha, p.beta,
+                           p.constant == 0 ? "" : fmt::format(", terms of {}", p.constant)));
   run.table().gemm(run.queue(), p.transpose_a, p.transpose_b, p.m, p.n, p.k, p.alpha, a_stored,
                    b_stored, p.beta, c_stored);
   const auto got = c_stored.Read();
@@ -66,9 +78,10 @@ std::string Words(const HostCsr& csr, size_t n) {
                      csr.value.size() - csr.row_begin[0], n);
 }
 
-void CompareCsr(CheckRun& run, const HostCsr& host, size_t n, float alpha, float beta) {
+void CompareCsr(CheckRun& run, const HostCsr& host, size_t n, float alpha, float beta,
+                float of_b = 0) {
   const DeviceCsr csr(run.rig, host);
-  const auto b = run.Values(host.columns * n);
+  const auto b = Factors(run, host.columns * n, -1, of_b);
   const auto c = beta == 0 ? std::vector<float>(host.rows * n, kNan) : run.Values(host.rows * n);
   const auto b_stored = run.Store(b);
   const auto c_stored = run.Store(c);
@@ -89,9 +102,10 @@ void CompareCsr(CheckRun& run, const HostCsr& host, size_t n, float alpha, float
   }
 }
 
-void CompareCsrTransposed(CheckRun& run, const HostCsr& host, size_t n, float alpha) {
+void CompareCsrTransposed(CheckRun& run, const HostCsr& host, size_t n, float alpha,
+                          float of_b = 0) {
   const DeviceCsr csr(run.rig, host);
-  const auto b = run.Values(host.rows * n);
+  const auto b = Factors(run, host.rows * n, -1, of_b);
   const auto c = run.Values(host.columns * n);
   const auto b_stored = run.Store(b);
   const auto c_stored = run.Store(c);
@@ -111,6 +125,16 @@ void CompareCsrTransposed(CheckRun& run, const HostCsr& host, size_t n, float al
     }
   }
   for (size_t i = 0; i < c.size(); ++i) run.meter.Add(got[i], want[i], magnitude[i]);
+}
+
+// All its entries are equal, and so are the terms of each sum of its columns.
+HostCsr ConstantCsr(size_t rows, size_t columns, float value) {
+  HostCsr csr{rows, columns, {0}, {}, std::vector<float>(rows * columns, value)};
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t c = 0; c < columns; ++c) csr.column.push_back(static_cast<uint32_t>(c));
+    csr.row_begin.push_back(csr.column.size());
+  }
+  return csr;
 }
 
 // Each sparse matrix with each number of columns that is not too much.
@@ -165,6 +189,13 @@ void CheckGemm(CheckRun& run) {
       CompareGemm(run, {m, n, k, (transposes & 1) != 0, (transposes & 2) != 0, 1, 0, 0.9});
     }
   }
+  for (const size_t k : {512, 1024, 8192, 65536}) {
+    for (const float constant : kHardConstants) {
+      CompareGemm(run, {.m = 3, .n = 2, .k = k, .constant = constant});
+      CompareGemm(run, {.m = 2, .n = 1, .k = k, .constant = constant});
+      CompareGemm(run, {.m = 1, .n = 3, .k = k, .constant = constant});
+    }
+  }
 }
 
 void CheckCsrTimesDense(CheckRun& run) {
@@ -172,12 +203,19 @@ void CheckCsrTimesDense(CheckRun& run) {
     CompareCsr(run, csr, n, 1, 0);
     CompareCsr(run, csr, n, -0.5f, 2);
   });
+  for (const float constant : kHardConstants) {
+    for (const size_t n : {1, 3}) CompareCsr(run, ConstantCsr(2, 65536, constant), n, 1, 0, 1);
+  }
   if (run.large) CompareCsr(run, RandomCsr(run.random, 2100, 30, 0.1), 2003, 1, 0);
 }
 
 void CheckCsrTransposedTimesDense(CheckRun& run) {
   ForEachSparse(run,
                 [&run](const HostCsr& csr, size_t n) { CompareCsrTransposed(run, csr, n, 0.75f); });
+  for (const float constant : kHardConstants) {
+    const HostCsr column = ConstantCsr(65536, 2, constant);
+    for (const size_t n : {1, 3}) CompareCsrTransposed(run, column, n, 1, 1);
+  }
   if (run.large) CompareCsrTransposed(run, RandomCsr(run.random, 30, 2100, 0.1), 2003, 1);
 }
 

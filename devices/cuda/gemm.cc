@@ -7,11 +7,11 @@
 namespace motley::cuda {
 
 // A row-major matrix is its transpose to BLAS, so c' = b' a' is asked for. Sums are cut, because
-// the library may add all terms of one in a chain of float32: at 8192 terms its rounding is safely
-// below what the contract allows at 65,536.
+// the library may add all terms of one in a chain of float32, and equal terms all round to one
+// side: 512 of them lose up to 7.6e-6 of their sum, 65,536 in such parts up to 8.7e-6.
 void Gemm(void* queue, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, float alpha,
           const float* a, const float* b, float beta, float* c) {
-  constexpr size_t kMostTerms = 8192;
+  constexpr size_t kMostTerms = 512;
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (beta == 0) return Fill(queue, m * n, 0, c);

@@ -56,8 +56,12 @@ class OpenClProducts : public ::testing::Test {
     const auto [m, n, k] = shape;
     const bool transpose_a = (transposes & 1) != 0;
     const bool transpose_b = (transposes & 2) != 0;
-    const auto a = Values(m * k);
-    const auto b = Values(k * n);
+    auto a = Values(m * k);
+    auto b = Values(k * n);
+    if (constant_ != 0) {
+      std::fill(a.begin(), a.end(), constant_);
+      std::fill(b.begin(), b.end(), 1.0f);
+    }
     auto c = beta == 0 ? std::vector<float>(m * n, std::numeric_limits<float>::quiet_NaN())
                        : Values(m * n);
     float* const stored[] = {Store(a), Store(b), Store(c)};
@@ -104,12 +108,21 @@ class OpenClProducts : public ::testing::Test {
 
   std::unique_ptr<Queue> queue_;
   Random random_{3, Stream::kTest};
+  float constant_ = 0;  // Of each term, unless it is 0.
 };
 
 // From 440 or so in each direction on, it packs its factors.
 TEST_F(OpenClProducts, OfClBlastMatchReference) {
   CheckAll(MultiplyWithClBlast,
            {{1, 1, 1}, {5, 6, 7}, {33, 10, 64}, {129, 65, 33}, {20, 30, 3000}, {500, 480, 470}});
+}
+
+// Those round to one side.
+TEST_F(OpenClProducts, OfClBlastKeepThePromiseForEqualTerms) {
+  for (const float constant : {0.0137f, 0.5063019f, 0.9871063f}) {
+    constant_ = constant;
+    for (const size_t k : {512, 1024, 65536}) Check(MultiplyWithClBlast, {4, 3, k}, 0, 1, 0);
+  }
 }
 
 TEST_F(OpenClProducts, OfProcessorsMatchReferenceBeyondWhatIsPackedAtOnce) {
