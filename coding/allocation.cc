@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
+#include <limits>
 #include <queue>
-#include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/assert.h"
@@ -46,37 +46,56 @@ std::vector<double> CappedShares(const std::vector<double>& speeds, uint64_t tot
   return shares;
 }
 
-struct Split {
-  std::vector<double> sums;  // Descending.
-  std::vector<std::vector<WorkerId>> members;
+// Splits of ever more workers into classes, all of as many: of each class its sum and its members.
+class Splits {
+ public:
+  Splits(const std::vector<double>& speeds, uint32_t count)
+      : count_(count), classes_(speeds.size() * count), next_(speeds.size(), kNobody) {
+    for (WorkerId worker = 0; worker < speeds.size(); ++worker) {
+      *Of(worker) = {speeds[worker], worker, worker};
+    }
+  }
 
-  double Spread() const { return sums.front() - sums.back(); }
+  double Spread(size_t split) { return Of(split)->sum - (Of(split) + count_ - 1)->sum; }
+
+  // Adds the largest classes of one split to the smallest of the other.
+  void Merge(size_t a, size_t b) {
+    Class* const into = Of(a);
+    for (uint32_t i = 0; i < count_; ++i) {
+      const Class& from = *(Of(b) + count_ - 1 - i);
+      into[i].sum += from.sum;
+      if (from.first == kNobody) continue;
+      (into[i].first == kNobody ? into[i].first : next_[into[i].last]) = from.first;
+      into[i].last = from.last;
+    }
+    const auto larger = [](const Class& x, const Class& y) { return x.sum > y.sum; };
+    if (count_ > kFewClasses) return std::stable_sort(into, into + count_, larger);
+    for (Class* at = into; at != into + count_; ++at) {
+      std::rotate(std::upper_bound(into, at, *at, larger), at, at + 1);
+    }
+  }
+
+  std::vector<WorkerId> Members(size_t split, uint32_t index) {
+    std::vector<WorkerId> members;
+    for (WorkerId w = (Of(split) + index)->first; w != kNobody; w = next_[w]) members.push_back(w);
+    return members;
+  }
+
+ private:
+  static constexpr WorkerId kNobody = std::numeric_limits<WorkerId>::max();
+  static constexpr uint32_t kFewClasses = 8;
+
+  struct Class {
+    double sum = 0;
+    WorkerId first = kNobody, last = kNobody;
+  };
+
+  Class* Of(size_t split) { return classes_.data() + split * count_; }  // Descending.
+
+  uint32_t count_;
+  std::vector<Class> classes_;
+  std::vector<WorkerId> next_;  // Of the same class, by worker.
 };
-
-void SortDescending(Split& split) {
-  std::vector<size_t> order(split.sums.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return split.sums[a] > split.sums[b]; });
-  Split sorted;
-  for (size_t i : order) {
-    sorted.sums.push_back(split.sums[i]);
-    sorted.members.push_back(std::move(split.members[i]));
-  }
-  split = std::move(sorted);
-}
-
-// Adds the largest parts of one split to the smallest of the other.
-Split Merge(Split a, Split b) {
-  const size_t count = a.sums.size();
-  for (size_t i = 0; i < count; ++i) {
-    const size_t j = count - 1 - i;
-    a.sums[i] += b.sums[j];
-    a.members[i].insert(a.members[i].end(), b.members[j].begin(), b.members[j].end());
-  }
-  SortDescending(a);
-  return a;
-}
 
 }  // namespace
 
@@ -108,22 +127,26 @@ std::vector<uint32_t> Allocate(std::span<const double> speeds, uint64_t total, u
 
 std::vector<std::vector<WorkerId>> BalancedClasses(std::span<const double> speeds, uint32_t count) {
   MOTLEY_ASSERT(count > 0 && count <= speeds.size());
-  const std::vector<double> normalised = Normalised(speeds);
-  const auto less = [](const Split& a, const Split& b) { return a.Spread() < b.Spread(); };
-  std::multiset<Split, decltype(less)> splits(less);
-  for (WorkerId worker = 0; worker < speeds.size(); ++worker) {
-    Split split{std::vector<double>(count, 0), std::vector<std::vector<WorkerId>>(count)};
-    split.sums[0] = normalised[worker];
-    split.members[0] = {worker};
-    splits.insert(std::move(split));
+  Splits splits(Normalised(speeds), count);
+  // By spread; of equal ones, the one that was made last.
+  std::priority_queue<std::tuple<double, size_t, size_t>> largest;
+  size_t made = 0;
+  const auto offer = [&](size_t split) { largest.emplace(splits.Spread(split), made++, split); };
+  for (size_t worker = 0; worker < speeds.size(); ++worker) offer(worker);
+  const auto take = [&] {
+    const size_t split = std::get<2>(largest.top());
+    largest.pop();
+    return split;
+  };
+  while (largest.size() > 1) {
+    const size_t a = take();
+    const size_t b = take();
+    splits.Merge(a, b);
+    offer(a);
   }
-  while (splits.size() > 1) {
-    Split a = std::move(splits.extract(std::prev(splits.end())).value());
-    Split b = std::move(splits.extract(std::prev(splits.end())).value());
-    splits.insert(Merge(std::move(a), std::move(b)));
-  }
-  std::vector<std::vector<WorkerId>> classes =
-      std::move(splits.extract(splits.begin()).value().members);
+  std::vector<std::vector<WorkerId>> classes;
+  const size_t last = take();
+  for (uint32_t i = 0; i < count; ++i) classes.push_back(splits.Members(last, i));
   for (auto& members : classes) std::sort(members.begin(), members.end());
   std::sort(classes.begin(), classes.end());
   return classes;

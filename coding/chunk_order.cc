@@ -4,14 +4,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <queue>
+#include <compare>
 #include <utility>
+
+#include "base/time_queue.h"
 
 namespace motley {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
+
+// When a worker can start its next chunk.
+struct Free {
+  double time;
+  WorkerId worker;
+  auto operator<=>(const Free&) const = default;
+};
 
 uint32_t ChunkCount(const WorkLists& lists) {
   uint32_t count = 0;
@@ -122,30 +130,27 @@ Result<WorkLists> MatchingOrder(const WorkLists& placement, uint64_t seed) {
   return order;
 }
 
-WorkLists LeastCoveredFirst(const WorkLists& placement, std::span<const double> speeds) {
+WorkLists LeastCoveredFirst(WorkLists placement, std::span<const double> speeds) {
   MOTLEY_ASSERT(speeds.size() == placement.size());
-  using Free = std::pair<double, WorkerId>;  // When a worker can start its next chunk.
-  std::priority_queue<Free, std::vector<Free>, std::greater<>> free;
-  WorkLists order(placement.size());
+  TimeQueue<Free> free;
   for (WorkerId worker = 0; worker < placement.size(); ++worker) {
-    order[worker].reserve(placement[worker].size());
-    if (!placement[worker].empty()) free.emplace(0, worker);
+    if (!placement[worker].empty()) free.Push({0, worker});
   }
   std::vector<uint32_t> started(ChunkCount(placement), 0);
-  WorkLists left = placement;
+  std::vector<uint32_t> ordered(placement.size(), 0);  // By worker: so many at the front.
   while (!free.empty()) {
-    const auto [time, worker] = free.top();
-    free.pop();
-    auto next = left[worker].begin();
-    for (auto it = next; it != left[worker].end() && started[*next] > 0; ++it) {
+    const auto [time, worker] = free.Pop();
+    auto& list = placement[worker];
+    const auto first = list.begin() + ordered[worker]++;
+    auto next = first;
+    for (auto it = next; it != list.end() && started[*next] > 0; ++it) {
       if (started[*it] < started[*next]) next = it;
     }
     ++started[*next];
-    order[worker].push_back(*next);
-    left[worker].erase(next);
-    if (!left[worker].empty()) free.emplace(time + 1 / speeds[worker], worker);
+    std::rotate(first, next, next + 1);
+    if (ordered[worker] < list.size()) free.Push({time + 1 / speeds[worker], worker});
   }
-  return order;
+  return placement;
 }
 
 uint64_t LargestPositionSum(const WorkLists& lists) {

@@ -36,7 +36,7 @@ Result<WorkLists> MatchingOrder(const WorkLists& placement, uint64_t seed);
 // An order for any placement: every worker always starts, of the chunks it holds, the one that the
 // fewest others have started, were all as fast as `speeds` (one per worker, > 0) says; its first
 // among equals.
-WorkLists LeastCoveredFirst(const WorkLists& placement, std::span<const double> speeds);
+WorkLists LeastCoveredFirst(WorkLists placement, std::span<const double> speeds);
 
 // For each chunk the sum of its positions (from 1) over the workers that hold it; the largest of
 // them ("Q_max"). An order by matchings has d (d + 1) / 2 with d copies, the least possible.

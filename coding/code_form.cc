@@ -33,6 +33,7 @@ Status CheckParts(const CodeForm& form) {
 }
 
 Status CheckSizes(const CodeForm& form) {
+  if (form.draft) return Status::InvalidArgument("a draft of a code has no coefficients");
   const size_t c_size = size_t{form.accumulators} * form.workers;
   if (form.workers == 0 || form.partitions == 0) {
     return Status::InvalidArgument("the code has no workers or no partitions");
@@ -168,7 +169,11 @@ Status CheckLists(const CodeForm& form) {
 std::vector<std::vector<RowId>> RowLists(const CodeForm& form) {
   std::vector<std::vector<RowId>> lists = form.lists;
   if (lists.empty()) {
-    for (RowId row = 0; row < form.workers; ++row) lists.push_back({row});
+    lists.resize(form.workers);
+    for (RowId row = 0; row < form.workers; ++row) {
+      if (!form.rows[row].empty()) lists[row].push_back(row);
+    }
+    return lists;
   }
   for (auto& list : lists) {
     std::erase_if(list, [&](RowId row) { return form.rows[row].empty(); });
@@ -189,8 +194,13 @@ std::vector<bool> RowsOfWorkers(const CodeForm& form, const std::vector<bool>& w
 double LargestCoefficient(const CodeForm& form) {
   if (form.largest > 0) return form.largest;
   double largest = 0;
+  const Complex* last = nullptr;  // Most entries have their neighbour's.
   for (const auto& row : form.rows) {
-    for (const CodeEntry& entry : row) largest = std::max(largest, std::abs(entry.coefficient));
+    for (const CodeEntry& entry : row) {
+      if (last != nullptr && entry.coefficient == *last) continue;
+      last = &entry.coefficient;
+      largest = std::max(largest, std::abs(entry.coefficient));
+    }
   }
   for (const auto& row : form.other_parts) {
     for (const Complex& coefficient : row) largest = std::max(largest, std::abs(coefficient));

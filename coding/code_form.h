@@ -77,6 +77,9 @@ struct CodeForm {
   // Decoding vectors then are products; empty for every other code.
   std::vector<Complex> nodes;
   double largest = 0;  // max |B|; 0 when nobody worked it out.
+  // For who only wants to know who computes what: supports, stragglers and parts are the code's,
+  // coefficients are all 1, and there is no C. Any n - s rows that are not empty stand for enough.
+  bool draft = false;
 
   bool tiling() const { return accumulators == 0; }
   uint32_t owners() const {  // Workers that have rows, or could.

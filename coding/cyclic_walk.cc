@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
+
+#include "coding/placement.h"
 
 namespace motley {
 
@@ -36,6 +39,21 @@ std::vector<HeldRun> HeldRuns(const CyclicWalk& walk, uint32_t partitions, uint3
     runs.push_back(std::move(run));
   }
   return runs;
+}
+
+CodeForm DraftOf(const CyclicWalk& walk, CodeForm form) {
+  form.draft = true;
+  for (size_t q = 0; q < walk.worker.size(); ++q) {
+    auto& row = form.rows[walk.worker[q]];
+    const uint64_t begin = walk.start[q] % form.partitions;
+    const uint64_t end = begin + walk.start[q + 1] - walk.start[q];
+    const uint64_t over = end > form.partitions ? end - form.partitions : 0;
+    row.reserve(end - begin);
+    AppendRun(0, static_cast<PartitionId>(over), 1, row);
+    AppendRun(static_cast<PartitionId>(begin), static_cast<PartitionId>(end - over), 1, row);
+  }
+  Finish(form);
+  return form;
 }
 
 std::vector<Complex> MiddleNodes(const CyclicWalk& walk) {

@@ -29,6 +29,9 @@ std::vector<WorkerId> SpreadOrder(uint32_t n);
 // Partitions between two starts (mod k) have the same holders, one for each of `copies` rounds.
 std::vector<HeldRun> HeldRuns(const CyclicWalk& walk, uint32_t partitions, uint32_t copies);
 
+// The form (with empty rows) as a draft: rows are stretches of the walk.
+CodeForm DraftOf(const CyclicWalk& walk, CodeForm form);
+
 // A node for each worker: the middle of its stretch of the walk, which goes round the circle once.
 // The holders of a partition are k places apart, so their nodes never closer than half of 1 /
 // (s + 1) of a turn.

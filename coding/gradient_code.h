@@ -20,6 +20,7 @@ struct CodeRequest {
   uint64_t seed = 0;           // For the codes that draw coefficients.
   uint32_t messages = 0;       // Per worker and step, of codes that send several; 0: their choice.
   uint32_t parts = 2;          // m of codes with parts: answers are 1/m as long as a gradient.
+  bool draft = false;          // CodeForm::draft, of codes whose numbers take long to find.
 };
 
 struct GradientCode {

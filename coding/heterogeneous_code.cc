@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coding/heterogeneous_code.h"
 
+#include <utility>
+
 #include "base/random.h"
 #include "coding/allocation.h"
 #include "coding/cyclic_walk.h"
@@ -40,6 +42,7 @@ Result<CodeForm> BuildHeterogeneousCode(const CodeRequest& request) {
   const uint32_t copies = form.stragglers + 1;
   const auto loads = Allocate(request.speeds, uint64_t{form.partitions} * copies, form.partitions);
   const CyclicWalk walk = WalkInOrder(SpreadOrder(form.workers), loads);
+  if (request.draft) return DraftOf(walk, std::move(form));
   const std::vector<HeldRun> runs = HeldRuns(walk, form.partitions, copies);
   SetCircleCode(BestNodes(walk, runs, request), runs, form);
   return form;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "coding/allocation.h"
 #include "coding/chunk_order.h"
@@ -39,6 +40,7 @@ CodeForm ListChunks(const CodeRequest& request, uint32_t copies, uint32_t most) 
   for (const uint32_t load : loads) {
     // The last first: where a stretch begins another one ends, and is done later.
     auto& list = lists.emplace_back();
+    list.reserve(load);
     for (uint64_t i = load; i-- > 0;) list.push_back(static_cast<RowId>((next + i) % chunks));
     next += load;
   }
@@ -51,7 +53,7 @@ CodeForm ListChunks(const CodeRequest& request, uint32_t copies, uint32_t most) 
     AppendRun(GroupBegin(row, chunks, form.partitions),
               GroupBegin(row + 1, chunks, form.partitions), 1, form.rows[row]);
   }
-  form.lists = LeastCoveredFirst(lists, request.speeds);
+  form.lists = LeastCoveredFirst(std::move(lists), request.speeds);
   Finish(form);
   return form;
 }

@@ -2,6 +2,7 @@
 #include "coding/short_code.h"
 
 #include <Eigen/Dense>
+#include <utility>
 
 #include "coding/allocation.h"
 #include "coding/cyclic_walk.h"
@@ -61,6 +62,7 @@ Result<CodeForm> BuildShortCode(const CodeRequest& request) {
   const uint32_t copies = form.stragglers + form.parts;
   const auto loads = Allocate(request.speeds, uint64_t{form.partitions} * copies, form.partitions);
   const CyclicWalk walk = WalkInOrder(SpreadOrder(form.workers), loads);
+  if (request.draft) return DraftOf(walk, std::move(form));
   SetPowers(MiddleNodes(walk), loads, form);
   if (form.parts > 1) form.other_parts.resize(form.workers);
   for (const HeldRun& held : HeldRuns(walk, form.partitions, copies)) {

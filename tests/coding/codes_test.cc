@@ -33,6 +33,28 @@ TEST(Codes, EveryCodeFileIsInTheList) {
   EXPECT_EQ(listed.size(), GradientCodes().size());
 }
 
+TEST(Codes, ADraftGivesEverybodyTheSamePartitions) {
+  for (const char* name : {"heterogeneous", "short"}) {
+    for (uint32_t s = 0; s < 4; ++s) {
+      CodeRequest request = UnequalRequest(9, s, 57, s);
+      const CodeForm form = MustBuild(name, request);
+      request.draft = true;
+      const Result<CodeForm> draft = BuildCode(name, request);
+      ASSERT_TRUE(draft.ok());
+      EXPECT_EQ(draft->stragglers, form.stragglers);
+      EXPECT_EQ(draft->parts, form.parts);
+      for (RowId row = 0; row < form.workers; ++row) {
+        const auto& entries = form.rows[row];
+        ASSERT_EQ(draft->rows[row].size(), entries.size());
+        for (size_t e = 0; e < entries.size(); ++e) {
+          EXPECT_EQ(draft->rows[row][e].partition, entries[e].partition);
+        }
+      }
+      EXPECT_FALSE(Validate(*draft).ok());  // Nobody decodes with it by mistake.
+    }
+  }
+}
+
 TEST(Codes, EveryCodeHasASummaryAndBuildsUnderItsName) {
   for (const GradientCode& code : GradientCodes()) {
     EXPECT_NE(std::string(code.summary), "");
