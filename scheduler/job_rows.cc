@@ -19,7 +19,12 @@ RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t worke
   if (members.size() == workers) return code;
   RowCode all = code;
   all.rows.assign(workers, {});
-  for (size_t i = 0; i < members.size(); ++i) all.rows[members[i]] = std::move(code.rows[i]);
+  if (!code.class_of.empty()) all.class_of.assign(workers, kNoClass);
+  for (size_t i = 0; i < members.size(); ++i) {
+    all.rows[members[i]] = std::move(code.rows[i]);
+    if (!code.class_of.empty()) all.class_of[members[i]] = code.class_of[i];
+  }
+  if (!code.decodes) return all;
   all.decodes = [decodes = std::move(code.decodes), members](const std::vector<bool>& present) {
     std::vector<bool> rows;
     rows.reserve(members.size());
@@ -106,9 +111,11 @@ Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request) {
   const SchedulerOptions options = JobOptionsFor(scheme, request);
   const std::vector<WorkerId> members = LiveOnes(request);
   const std::vector<double> speeds = JobSpeeds(scheme, request);
-  Result<Plan> plan = MakePlanOf({options.code, options.tolerate, false}, options, members, speeds);
+  PlanAttempt attempt = {options.code, options.tolerate, false, request.draft};
+  Result<Plan> plan = MakePlanOf(attempt, options, members, speeds);
   if (plan.ok() || options.code == "none") return plan;
-  Result<Plan> equal = MakePlanOf({options.code, options.tolerate, true}, options, members, speeds);
+  attempt.equal = true;
+  Result<Plan> equal = MakePlanOf(attempt, options, members, speeds);
   return equal.ok() ? std::move(equal) : std::move(plan);
 }
 

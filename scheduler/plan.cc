@@ -41,12 +41,15 @@ std::vector<PlanAttempt> Attempts(const SchedulerOptions& options, uint32_t memb
 // Members that have something to do, so that the others do not count as workers that may be
 // missing. Nullopt when all have.
 std::optional<std::vector<size_t>> MembersWithWork(const CodeForm& code) {
-  const std::vector<std::vector<RowId>> lists = RowLists(code);
+  const auto has_some = [&](RowId row) { return !code.rows[row].empty(); };
   std::vector<size_t> busy;
-  for (size_t i = 0; i < lists.size(); ++i) {
-    if (!lists[i].empty()) busy.push_back(i);
+  for (RowId i = 0; i < code.owners(); ++i) {
+    const bool works = code.lists.empty()
+                           ? has_some(i)
+                           : std::any_of(code.lists[i].begin(), code.lists[i].end(), has_some);
+    if (works) busy.push_back(i);
   }
-  if (busy.size() == lists.size()) return std::nullopt;
+  if (busy.size() == code.owners()) return std::nullopt;
   return busy;
 }
 
@@ -64,6 +67,7 @@ Result<Plan> Build(const SchedulerOptions& options, const PlanAttempt& attempt, 
     request.stragglers = attempt.stragglers;
     request.partitions = options.partitions;
     request.seed = options.seed;
+    request.draft = attempt.draft;
     // With few members left answers get longer before fewer may be missing.
     const size_t others = plan.members.size() - attempt.stragglers;
     request.parts = static_cast<uint32_t>(std::min<size_t>(options.parts, others));

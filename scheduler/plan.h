@@ -49,6 +49,7 @@ struct PlanAttempt {
   std::string_view code;
   uint32_t stragglers = 0;
   bool equal = false;  // Loads, whatever the speeds.
+  bool draft = false;  // Nobody is to decode with it (CodeRequest::draft).
 };
 Result<Plan> MakePlanOf(const PlanAttempt& attempt, const SchedulerOptions& options,
                         const std::vector<WorkerId>& members, const std::vector<double>& speeds);

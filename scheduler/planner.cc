@@ -176,6 +176,7 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& presen
   for (size_t w = 0; w < among.size(); ++w) request.workers[w].live = among[w];
   request.by_speed = true;
   request.samples = cluster.samples;
+  request.draft = request.workers.size() > kMany;
   uint64_t events = 0;
   const Result<StepScheme> scheme = SchemeAsJob(kind, request, cluster, options.runs.seed, events);
   if (!scheme.ok()) {

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/random.h"
+#include "base/time_queue.h"
 #include "scheduler/step/pieces.h"
 
 namespace motley {
@@ -40,12 +41,14 @@ struct Due {
 
 struct WorkerState {
   std::vector<PartitionId> list;
+  uint32_t size = 0;  // Of the list, which is left out where it is worked off in blocks.
   uint32_t done = 0;
   uint32_t sent = 0;
   bool busy = false;
   bool send_at_end = false;
   bool dead = false;
   double died = 0;
+  bool awaited = false;    // What it computes began after it was told.
   double began = 0;        // Of what it computes:
   uint32_t block = 0;      // so many partitions,
   double ends = 0;         // by then.
@@ -86,20 +89,21 @@ class StepRun {
     return options_.truth.empty() ? ModelWorker{} : options_.truth[w];
   }
   void Push(double time, Due::Kind kind, WorkerId worker, uint32_t note);
-  Due Pop();
   void Handle(const Due& due);
   void Die(WorkerId w);
   void Tell(const StepEvent& event);
   void CarryOut();
   void ToServer(WorkerId worker, StepEvent event);
   void AtWorker(WorkerId w, StepCommand& command);
+  void BeginBlock(WorkerId w, uint32_t count);
+  void EndBlock(WorkerId w);
   void Revoke(WorkerId w, const std::vector<PartitionId>& asked);
   void Compute(WorkerId w);
   double SecondsOf(WorkerId w, uint32_t count);
   uint32_t BlockOf(WorkerId w) const;
-  void CountUnfinished();
+  void EndBlocks();
   void PartitionDone(WorkerId w);
-  void Send(WorkerId w);
+  void Send(WorkerId w, double when);
   void Begin();
   void AtLink(const Due& due);
   void TurnLinkClock();
@@ -112,7 +116,7 @@ class StepRun {
   Random random_;
   std::vector<WorkerState> workers_;
   bool in_blocks_;
-  std::vector<Due> due_;  // A heap, the next one in front.
+  TimeQueue<Due> due_;
   std::vector<StepCommand> commands_, sent_commands_;
   std::vector<StepEvent> events_;
   double now_ = 0;
@@ -127,15 +131,7 @@ class StepRun {
 };
 
 void StepRun::Push(double time, Due::Kind kind, WorkerId worker, uint32_t note) {
-  due_.push_back({time, order_++, kind, worker, note});
-  std::push_heap(due_.begin(), due_.end(), std::greater<>());
-}
-
-Due StepRun::Pop() {
-  std::pop_heap(due_.begin(), due_.end(), std::greater<>());
-  const Due due = due_.back();
-  due_.pop_back();
-  return due;
+  due_.Push({time, order_++, kind, worker, note});
 }
 
 StepOutcome StepRun::Run() {
@@ -151,18 +147,18 @@ StepOutcome StepRun::Run() {
   }
   Begin();
   while (!enough_ && !due_.empty()) {
-    const Due due = Pop();
+    const Due due = due_.Pop();
     now_ = due.time;
     ++outcome_.events;
     Handle(due);
   }
   if (enough_) outcome_.seconds = now_;
   TurnLinkClock();
-  CountUnfinished();
+  if (in_blocks_) EndBlocks();
   for (const WorkerState& worker : workers_) {
     outcome_.most_vectors = std::max(outcome_.most_vectors, worker.vectors);
     outcome_.answers.push_back(worker.answer);
-    outcome_.late.push_back(!worker.list.empty() && !worker.arrived);
+    outcome_.late.push_back(worker.size > 0 && !worker.arrived);
   }
   return std::move(outcome_);
 }
@@ -248,19 +244,37 @@ void StepRun::ToServer(WorkerId worker, StepEvent event) {
 void StepRun::AtWorker(WorkerId w, StepCommand& command) {
   WorkerState& worker = workers_[w];
   if (auto* extend = std::get_if<ExtendList>(&command)) {
-    if (worker.list.empty()) {
+    if (in_blocks_) return BeginBlock(w, static_cast<uint32_t>(extend->all().size()));
+    if (worker.list.empty() && extend->of_row.empty()) {
       worker.list = std::move(extend->partitions);
     } else {
-      worker.list.insert(worker.list.end(), extend->partitions.begin(), extend->partitions.end());
+      const auto more = extend->all();
+      worker.list.insert(worker.list.end(), more.begin(), more.end());
     }
+    worker.size = static_cast<uint32_t>(worker.list.size());
     worker.send_at_end = false;
     Compute(w);
   } else if (auto* revoke = std::get_if<RevokeList>(&command)) {
     Revoke(w, revoke->partitions);
   } else if (auto* send = std::get_if<SendVector>(&command)) {
     worker.send_at_end = true;
-    if (send->now || !worker.busy) Send(w);
+    if (in_blocks_) {
+      Send(w, worker.ends);
+    } else if (send->now || !worker.busy) {
+      Send(w, now_);
+    }
   }
+}
+
+// All at once, for nobody sees any of it before its vector is at the link.
+void StepRun::BeginBlock(WorkerId w, uint32_t count) {
+  WorkerState& worker = workers_[w];
+  MOTLEY_ASSERT(worker.done == worker.size);
+  if (worker.ready == kNoTime) worker.ready = now_ + setting_.workers[w].start_seconds;
+  worker.began = std::max(now_, worker.ready);
+  worker.awaited = worker.began > now_;
+  worker.ends = worker.began + SecondsOf(w, count);
+  worker.size += count;
 }
 
 void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
@@ -273,6 +287,7 @@ void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
     return false;
   };
   worker.list.erase(std::stable_partition(first, worker.list.end(), keeps), worker.list.end());
+  worker.size = static_cast<uint32_t>(worker.list.size());
   ToServer(w, std::move(released));
 }
 
@@ -294,8 +309,7 @@ double StepRun::SecondsOf(WorkerId w, uint32_t count) {
 
 // Partitions that are done at once, as far as anybody can see.
 uint32_t StepRun::BlockOf(WorkerId w) const {
-  const auto left = static_cast<uint32_t>(workers_[w].list.size()) - workers_[w].done;
-  if (in_blocks_) return left;
+  const uint32_t left = workers_[w].size - workers_[w].done;
   const double least = setting_.workers[w].least_piece;
   if (least <= 0) return 1;
   if (policy_.sends_every() > 0) return std::min(left, policy_.sends_every());
@@ -305,7 +319,7 @@ uint32_t StepRun::BlockOf(WorkerId w) const {
 
 void StepRun::Compute(WorkerId w) {
   WorkerState& worker = workers_[w];
-  if (worker.busy || worker.done == worker.list.size()) return;
+  if (worker.busy || worker.done == worker.size) return;
   if (worker.ready == kNoTime) worker.ready = now_ + setting_.workers[w].start_seconds;
   if (now_ < worker.ready) return Push(worker.ready, Due::Kind::kReady, w, 0);
   worker.busy = true;
@@ -315,13 +329,32 @@ void StepRun::Compute(WorkerId w) {
   Push(worker.ends, Due::Kind::kPartitionDone, w, 0);
 }
 
-// Of blocks that were under way at the end.
-void StepRun::CountUnfinished() {
-  if (!in_blocks_) return;
-  for (const WorkerState& worker : workers_) {
-    if (!worker.busy || worker.dead) continue;
-    const double part = (now_ - worker.began) / (worker.ends - worker.began);
-    outcome_.partitions += static_cast<uint64_t>(std::min(1.0, part) * worker.block);
+// Of a worker whose vector is sent.
+void StepRun::EndBlock(WorkerId w) {
+  WorkerState& worker = workers_[w];
+  outcome_.events += worker.awaited ? 2 : 1;
+  outcome_.partitions += worker.size - worker.done;
+  if (worker.vectors++ == 0) worker.answer.computed = worker.ends - worker.began;
+  worker.done = worker.size;
+}
+
+// Those that were under way at the end.
+void StepRun::EndBlocks() {
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    const WorkerState& worker = workers_[w];
+    if (worker.done == worker.size) continue;
+    if (worker.ends <= (worker.dead ? worker.died : now_)) {
+      EndBlock(w);
+      continue;
+    }
+    const bool began = !worker.dead || worker.died > worker.began || !worker.awaited;
+    outcome_.events += began && worker.ends <= now_ ? 1 : 0;
+    if (worker.began > now_) continue;
+    outcome_.events += worker.awaited ? 1 : 0;
+    if (!worker.dead) {
+      const double part = (now_ - worker.began) / (worker.ends - worker.began);
+      outcome_.partitions += static_cast<uint64_t>(part * (worker.size - worker.done));
+    }
   }
 }
 
@@ -337,22 +370,23 @@ void StepRun::PartitionDone(WorkerId w) {
   worker.done += worker.block;
   if (policy_.wants_progress()) ToServer(w, ListProgress{w, worker.done});
   const uint32_t every = policy_.sends_every();
-  const bool at_end = worker.done == worker.list.size() && worker.send_at_end;
-  if (at_end || (every > 0 && worker.done - worker.sent >= every)) Send(w);
+  const bool at_end = worker.done == worker.size && worker.send_at_end;
+  if (at_end || (every > 0 && worker.done - worker.sent >= every)) Send(w, now_);
   Compute(w);
 }
 
-void StepRun::Send(WorkerId w) {
+void StepRun::Send(WorkerId w, double when) {
   WorkerState& worker = workers_[w];
   if (policy_.resends()) worker.sent = 0;
-  if (worker.done == worker.sent) return;
+  const uint32_t done = in_blocks_ ? worker.size : worker.done;
+  if (done == worker.sent) return;
   const StepWorker& known = setting_.workers[w];
   const double own = (known.send_seconds + known.message_seconds) * policy_.vector_fraction();
-  const double begins = std::max(now_, worker.link_free);
+  const double begins = std::max(when, worker.link_free);
   worker.link_free = begins + own;
-  Push(begins + known.latency_seconds, Due::Kind::kAtLink, w, worker.done - worker.sent);
-  worker.sent = worker.done;
-  ++worker.vectors;
+  Push(begins + known.latency_seconds, Due::Kind::kAtLink, w, done - worker.sent);
+  worker.sent = done;
+  if (!in_blocks_) ++worker.vectors;
 }
 
 // Who is told something at the beginning, is told with the parameters, which no scheme can do
@@ -382,6 +416,13 @@ void StepRun::Begin() {
 
 void StepRun::AtLink(const Due& due) {
   const WorkerState& from = workers_[due.worker];
+  if (in_blocks_) {
+    if (from.dead && from.died <= from.ends) {
+      --outcome_.events;
+      return;
+    }
+    EndBlock(due.worker);
+  }
   const StepWorker& known = setting_.workers[due.worker];
   const double fraction = policy_.vector_fraction();
   if (known.message_seconds <= 0 && known.send_seconds <= 0) {

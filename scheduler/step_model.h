@@ -52,7 +52,7 @@ struct StepOutcome {
   uint64_t partitions = 0;                                   // That were computed, needed or not.
   uint64_t controls = 0;                                     // Control messages, both ways.
   double link_seconds = 0;  // For which vectors occupied the server's link until the end.
-  uint64_t events = 0;
+  uint64_t events = 0;      // A block's beginning and end count, too, though nothing happens then.
   std::vector<StepSpan> spans;
   std::vector<StepAnswer> answers;  // By worker.
   std::vector<bool> late;           // Had something to do, of which nothing had come by then.

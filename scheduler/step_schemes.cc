@@ -139,7 +139,7 @@ Result<WorkLists> OrderedLists(const SchemeRequest& request, double fraction) {
     next += fair.loads[w];
     speeds.push_back(1 / request.workers[w].seconds_per_partition);
   }
-  return LeastCoveredFirst(lists, speeds);
+  return LeastCoveredFirst(std::move(lists), speeds);
 }
 
 std::vector<std::vector<WorkerId>> HoldersOf(const WorkLists& lists, uint32_t partitions,

@@ -24,6 +24,8 @@ struct SchemeRequest {
   bool by_speed = false;
   double samples = 0;         // Of a step; by_speed needs it.
   std::vector<double> waits;  // By worker, seconds; empty: nothing is known.
+  // Of codes only who computes what is worked out (CodeForm::draft), where by_speed.
+  bool draft = false;
 };
 
 struct StepScheme {

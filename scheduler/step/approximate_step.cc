@@ -25,7 +25,7 @@ void ApproximateStep::Begin(std::vector<StepCommand>& out) {
   for (WorkerId w = 0; w < live_.size(); ++w) {
     if (!live_[w] || code_->rows[w].empty()) continue;
     ++under_way_;
-    out.emplace_back(ExtendList{w, code_->rows[w], w});
+    out.emplace_back(ExtendList{w, {}, w, code_->rows[w]});
     out.emplace_back(SendVector{w});
   }
 }

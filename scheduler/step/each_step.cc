@@ -23,6 +23,12 @@ void EachStep::Begin(std::vector<StepCommand>& out) {
   for (WorkerId w = 0; w < live_.size(); ++w) {
     if (!live_[w] || lists_->chunks[w].empty()) continue;
     ExtendList list{w, {}};
+    if (lists_->size == 1) {
+      list.of_row = lists_->chunks[w];
+      out.emplace_back(std::move(list));
+      out.emplace_back(SendVector{w});
+      continue;
+    }
     for (const PartitionId chunk : lists_->chunks[w]) {
       const uint32_t begin = chunk * lists_->size;
       const uint32_t end = std::min(begin + lists_->size, lists_->partitions);

@@ -20,19 +20,24 @@ void NeedAllBut(uint32_t stragglers, RowCode& code) {
   code.least_rows = busy - std::min(busy, stragglers);
 }
 
-// What the decoder says of classes, without looking for them each time: one of them is whole.
-std::function<bool(const std::vector<bool>&)> AnyClassWhole(const CodeForm& form) {
-  std::vector<std::vector<RowId>> classes(form.accumulators);
-  for (uint32_t r = 0; r < form.accumulators; ++r) {
+// Rows that are no use without each other: without redundancy all that are not empty.
+void SetClasses(const CodeForm& form, RowCode& code) {
+  const bool one = form.tiling();
+  code.class_of.assign(form.workers, kNoClass);
+  code.class_sizes.assign(one ? 1 : form.accumulators, 0);
+  for (uint32_t r = 0; r < code.class_sizes.size(); ++r) {
     for (RowId row = 0; row < form.workers; ++row) {
-      if (form.C(r, row) != Complex(0) && !form.rows[row].empty()) classes[r].push_back(row);
+      if (form.rows[row].empty() || (!one && form.C(r, row) == Complex(0))) continue;
+      code.class_of[row] = r;
+      ++code.class_sizes[r];
     }
   }
-  return [classes = std::move(classes)](const std::vector<bool>& present) {
-    return std::any_of(classes.begin(), classes.end(), [&](const std::vector<RowId>& rows) {
-      return std::all_of(rows.begin(), rows.end(), [&](RowId row) { return present[row]; });
-    });
-  };
+}
+
+bool AllDisjoint(const CodeForm& form) {
+  size_t entries = 0;
+  for (const auto& row : form.rows) entries += row.size();
+  return entries == form.partitions;
 }
 
 }  // namespace
@@ -46,9 +51,13 @@ RowCode RowCodeOf(std::shared_ptr<const CodeForm> form) {
     for (const CodeEntry& entry : form->rows[row]) code.rows[row].push_back(entry.partition);
   }
   code.vector_fraction = 1.0 / form->parts;
-  if (!form->nodes.empty() || form->parts > 1) NeedAllBut(form->stragglers, code);
-  if (!form->tiling() && ShapeOfC(*form) == CShape::kClasses) {
-    code.decodes = AnyClassWhole(*form);
+  if (form->draft || !form->nodes.empty() || form->parts > 1) NeedAllBut(form->stragglers, code);
+  if (form->draft) {
+    code.decodes = [](const std::vector<bool>&) { return true; };
+    return code;
+  }
+  if (form->tiling() ? AllDisjoint(*form) : ShapeOfC(*form) == CShape::kClasses) {
+    SetClasses(*form, code);
     return code;
   }
   code.decodes = [form = std::move(form)](const std::vector<bool>& present) {
@@ -79,15 +88,21 @@ std::vector<std::vector<WorkerId>> HoldersOf(const RowCode& code) {
 }
 
 ArrivedRows::ArrivedRows(const RowCode& code)
-    : code_(code),
-      present_(code.rows.size(), false),
-      covered_(code.partitions, false),
-      uncovered_(code.partitions) {}
+    : code_(code), present_(code.rows.size(), false), left_(code.class_sizes) {
+  if (!code.class_of.empty() || code.least_rows > 0) return;
+  covered_.assign(code.partitions, false);
+  uncovered_ = code.partitions;
+}
 
 void ArrivedRows::Add(RowId row) {
   MOTLEY_ASSERT(!present_[row]);
   present_[row] = true;
   ++count_;
+  if (!code_.class_of.empty()) {
+    const uint32_t its = code_.class_of[row];
+    if (its != kNoClass && --left_[its] == 0) whole_ = true;
+  }
+  if (uncovered_ == 0) return;
   for (const PartitionId p : code_.rows[row]) {
     if (!covered_[p]) --uncovered_;
     covered_[p] = true;
@@ -95,6 +110,7 @@ void ArrivedRows::Add(RowId row) {
 }
 
 bool ArrivedRows::Enough() const {
+  if (!code_.class_of.empty()) return whole_;
   return uncovered_ == 0 && count_ >= code_.least_rows && code_.decodes(present_);
 }
 

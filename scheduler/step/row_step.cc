@@ -28,7 +28,9 @@ void RowStep::Begin(std::vector<StepCommand>& out) {
     any_lost = any_lost || !workers_[w].live;
     if (!workers_[w].live || code_->rows[w].empty()) continue;
     expected_[w] = true;
-    Give(w, {w, static_cast<uint32_t>(code_->rows[w].size()), {}});
+    workers_[w].at_own = true;
+    Occupy(w, static_cast<uint32_t>(code_->rows[w].size()));
+    Start(w);
   }
   if (any_lost) Mend();
   out_ = nullptr;
@@ -44,11 +46,16 @@ void RowStep::OnEvent(const StepEvent& event, double, std::vector<StepCommand>& 
 void RowStep::On(const VectorArrived& event) {
   Worker& worker = workers_[event.worker];
   if (!worker.live) return;
-  MOTLEY_ASSERT(!worker.pieces.empty());
-  MOTLEY_ASSERT(event.entries == worker.pieces.front().count);
-  const RowId row = worker.pieces.front().row;
-  worker.pieces.erase(worker.pieces.begin());
-  if (!worker.pieces.empty()) Start(event.worker);
+  RowId row = event.worker;
+  if (worker.at_own) {
+    worker.at_own = false;
+  } else {
+    MOTLEY_ASSERT(!worker.others.empty());
+    MOTLEY_ASSERT(event.entries == worker.others.front().partitions.size());
+    row = worker.others.front().row;
+    worker.others.erase(worker.others.begin());
+  }
+  if (!worker.others.empty()) Start(event.worker);
   missing_[row] -= event.entries;
   if (missing_[row] > 0) return;
   arrived_.Add(row);
@@ -59,39 +66,45 @@ void RowStep::On(const StepWorkerLost& event) {
   Worker& worker = workers_[event.worker];
   if (!worker.live) return;
   worker.live = false;
-  const std::vector<Piece> pieces = std::exchange(worker.pieces, {});
+  if (std::exchange(worker.at_own, false)) expected_[event.worker] = false;
+  const std::vector<Piece> pieces = std::exchange(worker.others, {});
   for (const Piece& piece : pieces) expected_[piece.row] = false;
   // What it made up for goes on where it can; its own row may no longer be needed.
   std::set<RowId> broken = {event.worker};
   for (const Piece& piece : pieces) {
-    if (!HeldByLive(PartitionsOf(piece))) broken.insert(piece.row);
+    if (!HeldByLive(piece.partitions)) broken.insert(piece.row);
   }
   for (const Piece& piece : pieces) {
-    if (!broken.contains(piece.row)) MakeUp(piece.row, PartitionsOf(piece));
+    if (!broken.contains(piece.row)) MakeUp(piece.row, piece.partitions);
   }
   Mend();
 }
 
-const std::vector<PartitionId>& RowStep::PartitionsOf(const Piece& piece) const {
-  return piece.partitions.empty() ? code_->rows[piece.row] : piece.partitions;
+void RowStep::Occupy(WorkerId w, uint32_t count) {
+  Worker& worker = workers_[w];
+  const StepWorker& known = setting_->workers[w];
+  if (worker.free_at == 0) worker.free_at = known.overhead_seconds;
+  worker.free_at += known.seconds_per_partition * count;
 }
 
 void RowStep::Give(WorkerId w, Piece piece) {
   Worker& worker = workers_[w];
-  const StepWorker& known = setting_->workers[w];
-  if (worker.free_at == 0) worker.free_at = known.overhead_seconds;
-  worker.free_at += known.seconds_per_partition * piece.count;
-  worker.pieces.push_back(std::move(piece));
-  if (worker.pieces.size() == 1) Start(w);
+  Occupy(w, static_cast<uint32_t>(piece.partitions.size()));
+  worker.others.push_back(std::move(piece));
+  if (!worker.at_own && worker.others.size() == 1) Start(w);
 }
 
 void RowStep::Start(WorkerId w) {
-  const Piece& piece = workers_[w].pieces.front();
-  out_->emplace_back(ExtendList{w, PartitionsOf(piece), piece.row});
+  if (workers_[w].at_own) {
+    out_->emplace_back(ExtendList{w, {}, w, code_->rows[w]});
+  } else {
+    const Piece& piece = workers_[w].others.front();
+    out_->emplace_back(ExtendList{w, piece.partitions, piece.row});
+  }
   out_->emplace_back(SendVector{w});
 }
 
-bool RowStep::HeldByLive(const std::vector<PartitionId>& partitions) const {
+bool RowStep::HeldByLive(std::span<const PartitionId> partitions) const {
   return std::all_of(partitions.begin(), partitions.end(), [&](PartitionId p) {
     const auto& holders = setting_->holders[p];
     return std::any_of(holders.begin(), holders.end(),
@@ -100,7 +113,7 @@ bool RowStep::HeldByLive(const std::vector<PartitionId>& partitions) const {
 }
 
 // Each partition to the holder that would have it done first.
-void RowStep::MakeUp(RowId row, const std::vector<PartitionId>& partitions) {
+void RowStep::MakeUp(RowId row, std::span<const PartitionId> partitions) {
   expected_[row] = true;
   std::map<WorkerId, Piece> given;
   std::map<WorkerId, double> free_at;
@@ -117,7 +130,6 @@ void RowStep::MakeUp(RowId row, const std::vector<PartitionId>& partitions) {
     Piece& piece = given[best];
     piece.row = row;
     piece.partitions.push_back(p);
-    ++piece.count;
   }
   for (auto& [w, piece] : given) Give(w, std::move(piece));
 }

@@ -11,6 +11,7 @@
 
 #include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "scheduler/step/row_code.h"
@@ -29,25 +30,25 @@ class RowStep final : public StepPolicy {
   bool wants_progress() const override { return false; }
 
  private:
-  // One vector to come.
+  // One vector to come, in another's place.
   struct Piece {
     RowId row;
-    uint32_t count;
-    std::vector<PartitionId> partitions;  // Empty: all of the row.
+    std::vector<PartitionId> partitions;
   };
   struct Worker {
+    double free_at = 0;  // As predicted; who is asked to make up for others.
     bool live = true;
-    double free_at = 0;         // As predicted; who is asked to make up for others.
-    std::vector<Piece> pieces;  // The first is under way; mostly there is no other.
+    bool at_own = false;        // Its own row is under way,
+    std::vector<Piece> others;  // or the first of these, if there are any.
   };
 
   void On(const VectorArrived& event);
   void On(const StepWorkerLost& event);
-  const std::vector<PartitionId>& PartitionsOf(const Piece& piece) const;
+  void Occupy(WorkerId w, uint32_t count);
   void Give(WorkerId w, Piece piece);
   void Start(WorkerId w);
-  bool HeldByLive(const std::vector<PartitionId>& partitions) const;
-  void MakeUp(RowId row, const std::vector<PartitionId>& partitions);
+  bool HeldByLive(std::span<const PartitionId> partitions) const;
+  void MakeUp(RowId row, std::span<const PartitionId> partitions);
   void Mend();
 
   std::shared_ptr<const StepSetting> setting_;

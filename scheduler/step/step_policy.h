@@ -78,6 +78,9 @@ struct ExtendList {
   WorkerId worker;
   std::vector<PartitionId> partitions;
   RowId row = 0;  // Of fixed codes: whose coefficients they are added with.
+  std::span<const PartitionId> of_row = {};  // All of a row, which lasts as long as the policy.
+
+  std::span<const PartitionId> all() const { return of_row.empty() ? partitions : of_row; }
 };
 // Give back those that were not started.
 struct RevokeList {
@@ -110,7 +113,8 @@ class StepPolicy {
   virtual uint32_t sends_every() const { return 0; }
   // Workers keep the gradient of every partition: each vector covers all entries that are done.
   virtual bool resends() const { return false; }
-  // False: it makes nothing of ListProgress, and never takes anything back.
+  // False: it makes nothing of ListProgress, never takes anything back, and, unless vectors are
+  // sent every so often, extends only lists all of which came, and has each sent at its end.
   virtual bool wants_progress() const { return true; }
 };
 

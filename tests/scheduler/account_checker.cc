@@ -53,7 +53,7 @@ void AccountChecker::See(const std::vector<StepCommand>& commands, size_t from) 
   for (size_t i = from; i < commands.size(); ++i) {
     if (const auto* extend = std::get_if<ExtendList>(&commands[i])) {
       if (lost_[extend->worker]) violations_.push_back("work for the lost");
-      for (const PartitionId p : extend->partitions) {
+      for (const PartitionId p : extend->all()) {
         const auto& holders = setting_.holders[p];
         if (std::find(holders.begin(), holders.end(), extend->worker) == holders.end()) {
           violations_.push_back(fmt::format("worker {} holds no copy of {}", extend->worker, p));

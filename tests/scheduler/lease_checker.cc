@@ -63,7 +63,7 @@ void LeaseChecker::See(const StepEvent& event) {
 void LeaseChecker::See(const std::vector<StepCommand>& commands, size_t from) {
   for (size_t i = from; i < commands.size(); ++i) {
     if (const auto* extend = std::get_if<ExtendList>(&commands[i])) {
-      for (const PartitionId p : extend->partitions) {
+      for (const PartitionId p : extend->all()) {
         const auto& holders = setting_.holders[p];
         if (leased_to_[p] >= 0) Complain("leased twice", extend->worker, p);
         if (lost_[extend->worker]) Complain("leased to the lost", extend->worker, p);
