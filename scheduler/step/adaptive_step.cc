@@ -111,18 +111,20 @@ void AdaptiveStep::ShareOut() {
 // Vectors that occupy the server's link come one after the other: the slowest workers, whose time
 // is worth least, are to be done first.
 void AdaptiveStep::SetSlots(std::vector<BalanceWorker>& workers) const {
-  std::vector<WorkerId> order;
+  if (!link_matters_) {
+    for (WorkerId w = 0; w < workers.size(); ++w) {
+      workers[w].before = Latency(w) + setting_.workers[w].send_seconds;
+    }
+    return;
+  }
+  std::vector<std::pair<double, WorkerId>> order;
   order.reserve(workers.size());
   for (WorkerId w = 0; w < workers.size(); ++w) {
-    if (workers_[w].live) order.push_back(w);
+    if (workers_[w].live) order.emplace_back(workers[w].seconds, w);
   }
-  if (link_matters_) {
-    std::stable_sort(order.begin(), order.end(), [&](WorkerId a, WorkerId b) {
-      return workers[a].seconds < workers[b].seconds;
-    });
-  }
+  std::sort(order.begin(), order.end());
   double link = 0;
-  for (const WorkerId w : order) {
+  for (const auto& [seconds, w] : order) {
     link += setting_.workers[w].message_seconds;
     workers[w].before = link + Latency(w) + setting_.workers[w].send_seconds;
   }
@@ -248,35 +250,39 @@ void AdaptiveStep::DropCopies(WorkerId holder) {
 
 // --- Decisions ---
 
-double AdaptiveStep::DryAt(WorkerId w) const {
+// `seconds`: what a partition takes it now.
+double AdaptiveStep::DryAt(WorkerId w, double seconds) const {
   const Worker& worker = workers_[w];
   const auto kept = static_cast<uint32_t>(worker.list.size()) - worker.asked;
   if (kept <= worker.forecast.done()) return now_;
-  return worker.forecast.DoneAt(kept, now_);
+  return worker.forecast.DoneAt(kept, now_, seconds);
 }
 
 // With what it is meant to get from others.
-double AdaptiveStep::BusyUntil(WorkerId w) const {
-  return DryAt(w) + workers_[w].incoming * workers_[w].Seconds(now_);
+double AdaptiveStep::BusyUntil(WorkerId w, double seconds) const {
+  return DryAt(w, seconds) + workers_[w].incoming * seconds;
 }
 
-std::vector<BalanceWorker> AdaptiveStep::View() const {
-  std::vector<BalanceWorker> view(workers_.size());
+void AdaptiveStep::View() {
+  view_.resize(workers_.size());
+  busy_until_.resize(workers_.size());
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     const Worker& worker = workers_[w];
-    BalanceWorker& seen = view[w];
+    BalanceWorker& seen = view_[w];
+    seen.finish = seen.before = 0;
     seen.takes = worker.live;
+    seen.movable.clear();
     seen.seconds = worker.Seconds(now_);
     if (!worker.live) continue;
+    busy_until_[w] = BusyUntil(w, seen.seconds);
     // What is asked for now is there after the owner's answer: three ways.
-    seen.finish = std::max(BusyUntil(w), now_ + 3 * Latency(w));
+    seen.finish = std::max(busy_until_[w], now_ + 3 * Latency(w));
   }
-  SetSlots(view);
-  return view;
+  SetSlots(view_);
 }
 
 // What each will not have begun when it hears of it.
-void AdaptiveStep::AddMovable(std::vector<BalanceWorker>& view) const {
+void AdaptiveStep::AddMovable() {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     const Worker& worker = workers_[w];
     if (!worker.live) continue;
@@ -284,9 +290,12 @@ void AdaptiveStep::AddMovable(std::vector<BalanceWorker>& view) const {
     auto i = std::max(worker.forecast.done() + setting_.workers[w].report_every, worker.begun);
     // What is overdue may be so for long, and what it has begun is not given back.
     const bool overdue = worker.forecast.Overdue(now_);
-    while (!overdue && i < worker.list.size() && worker.forecast.DoneAt(i, now_) < begun) ++i;
+    const double seconds = worker.forecast.Seconds(now_);
+    while (!overdue && i < worker.list.size() && worker.forecast.DoneAt(i, now_, seconds) < begun) {
+      ++i;
+    }
     for (; i < worker.list.size(); ++i) {
-      if (asked_for_[worker.list[i]] == kNobody) view[w].movable.push_back(worker.list[i]);
+      if (asked_for_[worker.list[i]] == kNobody) view_[w].movable.push_back(worker.list[i]);
     }
   }
 }
@@ -294,7 +303,7 @@ void AdaptiveStep::AddMovable(std::vector<BalanceWorker>& view) const {
 // Each to the holder that would have it done first.
 void AdaptiveStep::GiveOrphans() {
   if (orphans_.empty()) return;
-  std::vector<BalanceWorker> view = View();
+  View();
   std::vector<std::vector<PartitionId>> given(workers_.size());
   std::vector<PartitionId> left;
   for (const PartitionId p : orphans_) {
@@ -302,14 +311,14 @@ void AdaptiveStep::GiveOrphans() {
     double done = kNoTime;
     for (const WorkerId w : setting_.holders[p]) {
       if (!workers_[w].live) continue;
-      const double late = view[w].finish + view[w].before + view[w].seconds;
+      const double late = view_[w].finish + view_[w].before + view_[w].seconds;
       if (late < done) best = w, done = late;
     }
     if (done == kNoTime) {
       left.push_back(p);
       continue;
     }
-    view[best].finish += view[best].seconds;
+    view_[best].finish += view_[best].seconds;
     given[best].push_back(p);
   }
   orphans_ = std::move(left);
@@ -320,16 +329,16 @@ void AdaptiveStep::GiveOrphans() {
 
 void AdaptiveStep::Decide() {
   decided_ = now_;
-  std::vector<BalanceWorker> view = View();
-  const double as_it_is = LastOf(view);
+  View();
+  const double as_it_is = LastOf(view_);
   const auto worth = [&](double evened) {
     return as_it_is - evened > kDoubt * std::max(0.0, evened - now_) + pace_;
   };
   std::vector<BalanceMove> moves;
-  if (worth(EvenedOf(view)) || AnyNearlyDry()) {
-    AddMovable(view);
-    moves = Balance(view, setting_.holders);
-    Ask(worth(LastOf(view)) ? moves : Urgent(moves));
+  if (AnyNearlyDry() || worth(EvenedOf(view_))) {
+    AddMovable();
+    moves = Balance(view_, setting_.holders);
+    Ask(worth(LastOf(view_)) ? moves : Urgent(moves));
   }
   TellWhoIsNearlyDone(moves);
 }
@@ -354,7 +363,7 @@ double AdaptiveStep::Lead(WorkerId giver, WorkerId taker) const {
 bool AdaptiveStep::AnyNearlyDry() const {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     if (!workers_[w].live) continue;
-    if (BusyUntil(w) <= now_ + Lead(slowest_link_, w)) return true;
+    if (busy_until_[w] <= now_ + Lead(slowest_link_, w)) return true;
   }
   return false;
 }
@@ -367,7 +376,7 @@ std::vector<BalanceMove> AdaptiveStep::Urgent(const std::vector<BalanceMove>& mo
   for (const BalanceMove& move : moves) {
     const Worker& giver = workers_[move.from];
     const double seconds = workers_[move.to].Seconds(now_);
-    if (dry[move.to] < 0) dry[move.to] = BusyUntil(move.to);
+    if (dry[move.to] < 0) dry[move.to] = BusyUntil(move.to, seconds);
     const auto at = std::find(giver.list.begin(), giver.list.end(), move.partition);
     const double begins =
         giver.forecast.DoneAt(static_cast<uint32_t>(at - giver.list.begin()), now_);
@@ -397,13 +406,15 @@ void AdaptiveStep::Ask(const std::vector<BalanceMove>& moves) {
 }
 
 void AdaptiveStep::TellWhoIsNearlyDone(const std::vector<BalanceMove>& moves) {
-  std::vector<bool> gets(workers_.size(), false);
-  for (const BalanceMove& move : moves) gets[move.to] = true;
+  std::vector<bool> gets(workers_.size(), false), gives(workers_.size(), false);
+  for (const BalanceMove& move : moves) gets[move.to] = gives[move.from] = true;
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     Worker& worker = workers_[w];
     if (!worker.live || worker.told || gets[w] || worker.incoming > 0) continue;
     if (worker.spent == worker.list.size()) continue;
-    if (DryAt(w) > now_ + Latency(w) + 2 * pace_) continue;
+    // Nothing is meant for it, and mostly nothing was asked of it since.
+    const double dry = gives[w] ? DryAt(w, worker.Seconds(now_)) : busy_until_[w];
+    if (dry > now_ + Latency(w) + 2 * pace_) continue;
     worker.told = true;
     out_->emplace_back(SendVector{w});
   }

@@ -79,10 +79,10 @@ class AdaptiveStep final : public StepPolicy {
 
   double Latency(WorkerId w) const { return setting_.workers[w].latency_seconds; }
   void SetSlots(std::vector<BalanceWorker>& workers) const;
-  std::vector<BalanceWorker> View() const;
-  void AddMovable(std::vector<BalanceWorker>& view) const;
-  double DryAt(WorkerId w) const;
-  double BusyUntil(WorkerId w) const;
+  void View();
+  void AddMovable();
+  double DryAt(WorkerId w, double seconds) const;
+  double BusyUntil(WorkerId w, double seconds) const;
   void ShareOut();
   void GiveOrphans();
   void Decide();
@@ -99,12 +99,15 @@ class AdaptiveStep final : public StepPolicy {
   std::vector<bool> covered_;         // By vectors that came.
   std::vector<WorkerId> asked_for_;   // By partition: asked back, and for whom; or kNobody.
   std::vector<PartitionId> orphans_;  // Leased to nobody.
-  WorkerId slowest_link_ = 0;         // Of the greatest latency.
-  double start_link_ = 0;             // For which everybody's parameters occupy it.
-  bool link_matters_ = false;         // Some vector occupies it.
-  WorkerId at_work_ = 0;              // It was, when somebody was last looked for who is.
-  size_t missing_ = 0;                // Partitions that are not covered.
-  size_t leased_ = 0;                 // Entries of live workers that no vector covers yet.
+  // As they were seen at the last decision: everybody, and until when each was busy.
+  std::vector<BalanceWorker> view_;
+  std::vector<double> busy_until_;
+  WorkerId slowest_link_ = 0;  // Of the greatest latency.
+  double start_link_ = 0;      // For which everybody's parameters occupy it.
+  bool link_matters_ = false;  // Some vector occupies it.
+  WorkerId at_work_ = 0;       // It was, when somebody was last looked for who is.
+  size_t missing_ = 0;         // Partitions that are not covered.
+  size_t leased_ = 0;          // Entries of live workers that no vector covers yet.
   double now_ = 0;
   double pace_ = 0;           // Least time between decisions.
   double pace_part_ = 0;      // The same, of the step.

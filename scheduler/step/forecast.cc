@@ -21,7 +21,8 @@ Forecast::Forecast(double seconds_per_partition, double overhead_seconds, double
     : prior_(seconds_per_partition),
       overhead_(overhead_seconds),
       latency_(latency_seconds),
-      report_every_(report_every) {}
+      report_every_(report_every),
+      expected_(seconds_per_partition) {}
 
 void Forecast::Start(double time) { since_ = std::max(since_, time); }
 
@@ -30,13 +31,13 @@ void Forecast::Report(uint32_t done, double time) {
   worked_ += std::max(0.0, time - since_ - (done_ == 0 ? overhead_ : 0));
   since_ = time;
   done_ = done;
+  SetExpected();
 }
 
-double Forecast::Expected() const {
-  if (done_ == 0) return prior_;
+void Forecast::SetExpected() {
   const double seen = worked_ / done_;
-  if (std::abs(seen - prior_) > kAgrees * prior_) return seen;
-  return (kPriorWeight * prior_ + worked_) / (kPriorWeight + done_);
+  const bool agrees = std::abs(seen - prior_) <= kAgrees * prior_;
+  expected_ = agrees ? (kPriorWeight * prior_ + worked_) / (kPriorWeight + done_) : seen;
 }
 
 double Forecast::Silent(double time) const {
@@ -51,9 +52,9 @@ double Forecast::Seconds(double time) const {
   return Overdue(time) ? Silent(time) / report_every_ : Expected();
 }
 
-double Forecast::DoneAt(uint32_t entry, double time) const {
+double Forecast::DoneAt(uint32_t entry, double time, double seconds) const {
   const double begins = since_ + (done_ == 0 ? overhead_ : 0);
-  return std::max(time, begins + (entry - done_) * Seconds(time));
+  return std::max(time, begins + (entry - done_) * seconds);
 }
 
 }  // namespace motley

@@ -23,14 +23,17 @@ class Forecast {
   // Seconds per partition, judged at `time`: what was predicted while reports agree with it, what
   // they say otherwise; and never less than silence since the last one proves.
   double Seconds(double time) const;
-  double Expected() const;  // The same from reports alone.
+  double Expected() const { return expected_; }  // The same from reports alone.
   // Its report is so late that its silence says it is slow.
   bool Overdue(double time) const;
   // When entry number `entry` (from 1; more than were reported) will be done, judged at `time`.
-  double DoneAt(uint32_t entry, double time) const;
+  double DoneAt(uint32_t entry, double time) const { return DoneAt(entry, time, Seconds(time)); }
+  // The same, with Seconds(time) at hand.
+  double DoneAt(uint32_t entry, double time, double seconds) const;
   uint32_t done() const { return done_; }
 
  private:
+  void SetExpected();
   double Silent(double time) const;  // Since its last word was sent.
 
   double prior_;
@@ -40,6 +43,7 @@ class Forecast {
   double worked_ = 0;  // Seconds that the reported entries took.
   double since_ = 0;   // Of the last report, or start.
   uint32_t done_ = 0;
+  double expected_;
 };
 
 }  // namespace motley
