@@ -72,32 +72,46 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(PkgConfig REQUIRED)
 
-# motley_library(NAME SOURCES a.cc ... DEPS motley_base ... PRIVATE lib ...): a folder's one target.
-# DEPS are the folders it may include; PRIVATE are third-party libraries for its own sources.
-function(motley_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE" ${ARGN})
-  add_library(${name} STATIC ${ARG_SOURCES})
-  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
-  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE fmt::fmt ${ARG_PRIVATE})
-endfunction()
+set(MOTLEY_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <cstring> <deque> <fmt/format.h>
+    <functional> <limits> <map> <memory> <numeric> <optional> <set> <span> <string> <string_view>
+    <utility> <vector>)
 
-# What every test includes is compiled once, with the first of them: reading it takes half of a
-# test's compile time. GCC only: the cache does not know clang's.
-function(motley_precompile_test name)
+# motley_precompile(NAME KIND k HEADERS <a> ...): what nearly every file of a kind of targets includes
+# is read once, with the first target of it; reading takes a third to a half of their compile time.
+# GCC only: the cache does not know clang's.
+function(motley_precompile name)
+  cmake_parse_arguments(ARG "" "KIND" "HEADERS" ${ARGN})
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     return()
   endif()
   # With it GCC 12 warns of copies in std::string that overlap or run over where none do (its bug
   # 105651).
-  target_compile_options(${name} PRIVATE -fpch-preprocess -Wno-restrict -Wno-array-bounds
-                                         -Wno-stringop-overflow)
-  get_property(first GLOBAL PROPERTY MOTLEY_FIRST_TEST)
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess -Wno-restrict
+                                         -Wno-array-bounds -Wno-stringop-overflow>)
+  get_property(first GLOBAL PROPERTY MOTLEY_FIRST_${ARG_KIND})
   if(first)
     target_precompile_headers(${name} REUSE_FROM ${first})
   else()
-    target_precompile_headers(${name} PRIVATE <functional> <map> <fmt/format.h> <gmock/gmock.h>
-                              <gtest/gtest.h>)
-    set_property(GLOBAL PROPERTY MOTLEY_FIRST_TEST ${name})
+    target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+    set_property(GLOBAL PROPERTY MOTLEY_FIRST_${ARG_KIND} ${name})
+  endif()
+endfunction()
+
+# motley_library(NAME SOURCES a.cc ... DEPS motley_base ... PRIVATE lib ...): a folder's one target.
+# DEPS are the folders it may include; PRIVATE are third-party libraries for its own sources;
+# PRECOMPILE <h> are large headers that most of its files include.
+function(motley_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE;PRECOMPILE" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE fmt::fmt ${ARG_PRIVATE})
+  # Not under sanitizers: there files must include what they use, and be free of those warnings.
+  if(NOT MOTLEY_SANITIZE)
+    set(kind library)
+    if(ARG_PRECOMPILE)
+      set(kind ${name})
+    endif()
+    motley_precompile(${name} KIND ${kind} HEADERS ${MOTLEY_COMMON_HEADERS} ${ARG_PRECOMPILE})
   endif()
 endfunction()
 
@@ -115,7 +129,8 @@ function(motley_test name)
                              MOTLEY_BINARY_DIR="${CMAKE_BINARY_DIR}")
   # Tests are to be there soon; what they test is compiled as for users.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  motley_precompile_test(${name})
+  motley_precompile(${name} KIND test HEADERS <functional> <map> <fmt/format.h> <gmock/gmock.h>
+                    <gtest/gtest.h>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(ARG_SLOW)
     set(label slow)

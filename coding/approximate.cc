@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coding/approximate.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "coding/block_graph.h"
 #include "coding/decoder_checks.h"
+#include "coding/least_norm.h"
 #include "coding/tiling.h"
 
 namespace motley {
@@ -113,12 +114,13 @@ std::vector<Complex> IteratedWeights(const std::vector<ColumnRun>& runs, size_t 
 template <typename T>
 std::vector<Complex> Weights(const std::vector<ColumnRun>& runs, size_t rows) {
   const auto equations = static_cast<Eigen::Index>(runs.size());
-  Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic> matrix(equations, Eigen::Index(rows));
-  Eigen::Matrix<T, Eigen::Dynamic, 1> wanted(equations);
+  using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
+  Matrix matrix(equations, Eigen::Index(rows));
+  Matrix wanted(equations, 1);
   matrix.setZero();
   for (Eigen::Index j = 0; j < equations; ++j) {
     const double weight = std::sqrt(runs[j].partitions);
-    wanted(j) = weight;
+    wanted(j, 0) = weight;
     for (const auto& [place, coefficient] : runs[j].entries) {
       if constexpr (std::is_same_v<T, double>) {
         matrix(j, place) = weight * coefficient.real();
@@ -127,7 +129,7 @@ std::vector<Complex> Weights(const std::vector<ColumnRun>& runs, size_t rows) {
       }
     }
   }
-  const decltype(wanted) a = matrix.completeOrthogonalDecomposition().solve(wanted);
+  const Matrix a = LeastNorm(matrix, wanted);
   return {a.data(), a.data() + a.size()};
 }
 

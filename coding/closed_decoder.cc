@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <utility>
 
 #include "coding/c_shape.h"
 #include "coding/decoder.h"
 #include "coding/decoder_checks.h"
+#include "coding/least_norm.h"
 
 namespace motley {
 namespace {
@@ -69,7 +70,7 @@ std::vector<Complex> LeastNormWeights(const CodeForm& form, std::span<const RowI
   }
   Matrix rhs = Matrix::Zero(matrix.rows(), parts);
   rhs.bottomRows(parts).setIdentity();
-  const Matrix x = matrix.completeOrthogonalDecomposition().solve(rhs);
+  const Matrix x = LeastNorm(matrix, rhs);
   return {x.data(), x.data() + x.size()};  // Column-major: part by part.
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <Eigen/Dense>
+#include <Eigen/Core>
 
 #include "coding/decoder.h"
 #include "coding/decoder_checks.h"
+#include "coding/least_norm.h"
 
 namespace motley {
 namespace {
@@ -54,7 +55,7 @@ std::vector<Complex> LeastSquares(const CodeForm& form, const std::vector<bool>&
       wanted(next++, part) = 1;
     }
   }
-  const Matrix a = transposed.completeOrthogonalDecomposition().solve(wanted);
+  const Matrix a = LeastNorm(transposed, wanted);
   std::vector<Complex> by_row;
   for (Eigen::Index row = 0; row < a.rows(); ++row) {
     for (Eigen::Index part = 0; part < a.cols(); ++part) by_row.emplace_back(a(row, part));

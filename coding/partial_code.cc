@@ -3,13 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
+#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <numeric>
 
+#include "coding/least_norm.h"
 #include "coding/part_sums.h"
 
 namespace motley {
@@ -49,8 +50,8 @@ Result<std::vector<std::vector<Finished>>> HoldersOf(uint32_t workers, uint32_t 
 // of the directions, from the one that they share most of, as keep every |x| within `most`.
 Eigen::MatrixXd SolveWithin(const Eigen::MatrixXd& transposed, double most) {
   const Eigen::Index parts = transposed.rows();
-  Eigen::MatrixXd x =
-      transposed.completeOrthogonalDecomposition().solve(Eigen::MatrixXd::Identity(parts, parts));
+  const Eigen::MatrixXd wanted = Eigen::MatrixXd::Identity(parts, parts);
+  Eigen::MatrixXd x = LeastNorm(transposed, wanted);
   if (x.cwiseAbs().maxCoeff() <= most) return x;
   const Eigen::JacobiSVD<Eigen::MatrixXd> svd(transposed,
                                               Eigen::ComputeThinU | Eigen::ComputeThinV);
