@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace motley {
 
 std::string WorkerName(int32_t index, const DeviceGroup& devices) {
@@ -13,17 +16,23 @@ std::string WorkerName(int32_t index, const DeviceGroup& devices) {
 
 std::vector<DeviceGroup> DevicesOfWorkers(const std::vector<DeviceGroup>& devices, bool named,
                                           uint32_t workers) {
-  std::vector<DeviceGroup> each;
-  for (size_t worker = 0; worker < workers; ++worker) {
-    const bool other = worker + 1 < devices.size();
-    each.push_back(named ? devices[worker % devices.size()] : devices[other ? worker + 1 : 0]);
+  std::vector<DeviceGroup> each, turns = devices;
+  if (!named) {
+    const auto processors = std::stable_partition(
+        turns.begin(), turns.end(), [](const DeviceGroup& group) { return !group.is_processor(); });
+    each.assign(turns.begin(), processors);
+    if (processors != turns.end()) turns.erase(turns.begin(), processors);
   }
+  for (size_t turn = 0; each.size() < workers; ++turn) each.push_back(turns[turn % turns.size()]);
+  each.resize(workers);
   return each;
 }
 
 DeviceGroup DevicesOfOne(const std::vector<ListedDevice>& defaults) {
-  if (defaults.size() == 1) return {defaults};
-  return {{defaults.begin() + 1, defaults.end()}};
+  DeviceGroup cards;
+  std::copy_if(defaults.begin(), defaults.end(), std::back_inserter(cards.devices),
+               [](const ListedDevice& device) { return !device.is_processor; });
+  return cards.devices.empty() ? DeviceGroup{defaults} : cards;
 }
 
 Status CheckNotJoined(const std::vector<DeviceGroup>& devices) {

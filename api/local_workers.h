@@ -48,12 +48,13 @@ class LocalWorkers {
   virtual void Shutdown(Duration grace, Task done) = 0;
 };
 
-// Who computes on what: workers take turns with devices that were named. Of the default ones (the
-// processor first) each but the processor has one worker, and the others share that.
+// Who computes on what: workers take turns with devices that were named. Of the default ones each
+// but the processor has one worker, and the others share that; where it cannot be used, all take
+// turns. `devices`: one or more.
 std::vector<DeviceGroup> DevicesOfWorkers(const std::vector<DeviceGroup>& devices, bool named,
                                           uint32_t workers);
-// What a worker that is alone on its machine has of the default ones: all that are not the
-// processor, joined; without any, that.
+// What a worker that is alone on its machine has of the default ones, of which there are some: all
+// that are not the processor, joined; without any, that.
 DeviceGroup DevicesOfOne(const std::vector<ListedDevice>& defaults);
 // kInvalidArgument where devices are joined: a function of the caller's computes on one.
 Status CheckNotJoined(const std::vector<DeviceGroup>& devices);

@@ -77,8 +77,8 @@ Status TrainingRun::OpenDevice() {
   // Emulated speeds are the processor's, and a trainer of the caller's computes on it.
   const bool free = request.role == MOTLEY_ALL_IN_ONE && plan_.speeds.empty() && !parts_.foreign;
   if (request.devices.empty() && free) {
-    worker_devices_ =
-        DevicesOfWorkers(EachAlone(DefaultDevices()), /*named=*/false, plan_.job.workers);
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> defaults, DefaultDevices());
+    worker_devices_ = DevicesOfWorkers(EachAlone(defaults), /*named=*/false, plan_.job.workers);
     return Status::Ok();
   }
   const auto chosen = ChooseDevices(request.devices);

@@ -40,7 +40,10 @@ class TiedToParent {
 
 // Unasked, a process is one worker, which is what servers count.
 Result<std::vector<DeviceGroup>> DevicesOf(const WorkerTask& task, bool built_in) {
-  if (task.devices.empty() && built_in) return std::vector{DevicesOfOne(DefaultDevices())};
+  if (task.devices.empty() && built_in) {
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> defaults, DefaultDevices());
+    return std::vector{DevicesOfOne(defaults)};
+  }
   MOTLEY_ASSIGN_OR_RETURN(std::vector<DeviceGroup> devices, ChooseDevices(task.devices));
   if (!built_in) MOTLEY_RETURN_IF_ERROR(CheckNotJoined(devices).WithContext("`devices`"));
   return devices;

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -17,7 +16,6 @@
 #include "devices/cpu/cpu_device.h"
 #include "devices/driver_modules.h"
 #include "devices/host_device.h"
-#include "devices/kept_signals.h"
 #include "devices/modules.h"
 
 namespace motley {
@@ -54,17 +52,14 @@ std::string KernelsFolder() {
 }
 
 void AppendDevices(const DriverModule& module, std::vector<ListedDevice>& list) {
-  std::array<char, 512> why{};
-  const size_t count = module.driver == nullptr ? 0 : module.driver->find(why.data(), why.size());
-  if (count == 0) {
+  std::string why = module.reason;
+  std::vector<motley_driver_device> devices;
+  if (module.driver != nullptr) devices = FindDriverDevices(*module.driver, why);
+  if (devices.empty()) list.push_back({.driver = module.name, .reason = why});
+  uint32_t index = 0;
+  for (const motley_driver_device& found : devices) {
     list.push_back({.driver = module.name,
-                    .reason = module.driver == nullptr ? module.reason : std::string(why.data())});
-  }
-  for (size_t index = 0; index < count; ++index) {
-    motley_driver_device found{};
-    module.driver->describe(index, &found);
-    list.push_back({.driver = module.name,
-                    .index = static_cast<uint32_t>(index),
+                    .index = index++,
                     .name = found.name,
                     .platform = found.platform,
                     .kind = static_cast<DeviceKind>(found.kind),
@@ -72,8 +67,8 @@ void AppendDevices(const DriverModule& module, std::vector<ListedDevice>& list) 
                     .units = found.units,
                     .is_processor = found.is_processor != 0,
                     .reason = found.reason,
-                    .make = [driver = module.driver, index](Loop& loop, uint32_t) {
-                      return MakeDriverDevice(loop, *driver, index, KernelsFolder());
+                    .make = [driver = module.driver, found](Loop& loop, uint32_t) {
+                      return MakeDriverDevice(loop, *driver, found, KernelsFolder());
                     }});
   }
 }
@@ -86,7 +81,6 @@ std::vector<ListedDevice> List(const std::function<bool(std::string_view driver)
       list.push_back({.driver = std::string(name), .reason = "it was not looked for"});
       continue;
     }
-    const KeptSignals kept;
     AppendDevices(LoadDriverModule(name, ModuleFolders()), list);
   }
   return list;
@@ -208,9 +202,25 @@ std::vector<ListedDevice> DefaultDevices(const std::vector<ListedDevice>& list) 
   return taken;
 }
 
-std::vector<ListedDevice> DefaultDevices() {
+Result<std::vector<ListedDevice>> DefaultDevices() {
   const bool look = AnyAccelerator();
-  return DefaultDevices(List([look](std::string_view) { return look; }));
+  const std::vector<ListedDevice> list = List([look](std::string_view) { return look; });
+  std::vector<ListedDevice> defaults = DefaultDevices(list);
+  if (defaults.empty()) return NoUsableDevice(list);
+  return defaults;
+}
+
+Status NoUsableDevice(const std::vector<ListedDevice>& list) {
+  std::vector<std::string> reasons;
+  for (const ListedDevice& device : list) {
+    if (device.reason.empty()) continue;
+    reasons.push_back(
+        fmt::format("{}: {}", device.make ? device.Label() : device.driver, device.reason));
+  }
+  return Status::Unavailable(
+      fmt::format("no device of this machine can be used: {}; see motley "
+                  "devices",
+                  fmt::join(reasons, "; ")));
 }
 
 Result<std::vector<DeviceGroup>> ChooseDevices(const std::string& choice) {

@@ -44,16 +44,17 @@ struct DeviceGroup {
 };
 
 // What there is, the host's processor first; a driver that found nothing has one entry with the
-// reason. Asks the machine anew each time. One thread at a time, while no other changes what
-// signals do.
+// reason. Asks the machine anew each time. Any thread, while no other changes what signals do.
 std::vector<ListedDevice> ListDevices();
 
 // Those of `list` that are used when nobody names any, in its order: all that can be used, but not
 // the host's processor once more, nor what a driver before lists under the same name: a card that
 // CUDA has is OpenCL's, too.
 std::vector<ListedDevice> DefaultDevices(const std::vector<ListedDevice>& list);
-// The same of this machine, where drivers are only asked if AnyAccelerator.
-std::vector<ListedDevice> DefaultDevices();
+// The same of this machine, where drivers are only asked if AnyAccelerator. One or more.
+Result<std::vector<ListedDevice>> DefaultDevices();
+// kUnavailable: why none of `list` can be used.
+Status NoUsableDevice(const std::vector<ListedDevice>& list);
 
 // The devices that `choice` names of this machine's, without a look at drivers that it does not
 // need. Empty: the host's processor.

@@ -21,7 +21,8 @@
 extern "C" {
 #endif
 
-#define MOTLEY_DRIVER_VERSION 3
+/* Says the table of kernels' version, too: whoever speaks another cannot use the driver. */
+#define MOTLEY_DRIVER_VERSION (4 * 1000 + MOTLEY_KERNELS_VERSION)
 
 typedef struct motley_driver_device {
   char name[128];     /* "NVIDIA H100 80GB HBM3" */
@@ -31,6 +32,7 @@ typedef struct motley_driver_device {
   uint32_t units;     /* Multiprocessors, compute units. */
   uint64_t memory_bytes;
   char reason[256]; /* Why it cannot be used; empty when it can. */
+  uint64_t id;      /* For open: this device and no other, until the program ends. */
 } motley_driver_device;
 
 /* How a call ended. */
@@ -62,11 +64,11 @@ typedef struct motley_driver {
   /* Of the last find; index < its result. */
   void (*describe)(size_t index, motley_driver_device* device);
 
-  /* Any thread, several at a time for devices of their own.
-   * A queue on device `index` of the last find, with its compiled kernels. `cache_folder` is where
-   * compiled programs may be kept between runs, NULL for nowhere. NULL on failure, and `error` says
-   * why (with the log of a program that does not compile). */
-  motley_driver_queue* (*open)(size_t index, const char* cache_folder, char* error,
+  /* Any thread, several at a time for devices of their own, also while another looks for devices.
+   * A queue on the device that was described with this `id`, with its compiled kernels.
+   * `cache_folder` is where compiled programs may be kept between runs, NULL for nowhere. NULL on
+   * failure, and `error` says why (with the log of a program that does not compile). */
+  motley_driver_queue* (*open)(uint64_t id, const char* cache_folder, char* error,
                                size_t error_size);
   /* Waits for what runs. All memory must have been freed before. */
   void (*close)(motley_driver_queue* queue);

@@ -35,11 +35,11 @@ class Queue {
 
 class DriverDevice final : public Device {
  public:
-  DriverDevice(Loop& loop, DeviceInfo info, const motley_driver& driver, size_t index,
+  DriverDevice(Loop& loop, DeviceInfo info, const motley_driver& driver, uint64_t id,
                std::string kernels_folder)
       : info_(std::move(info)),
         driver_(driver),
-        index_(index),
+        id_(id),
         kernels_folder_(std::move(kernels_folder)),
         thread_(loop, [this](Work work) { return Run(std::move(work)); }) {}
 
@@ -94,13 +94,22 @@ class DriverDevice final : public Device {
   Status Open() {
     Text error{};
     motley_driver_queue* const queue =
-        driver_.open(index_, kernels_folder_.empty() ? nullptr : kernels_folder_.c_str(),
+        driver_.open(id_, kernels_folder_.empty() ? nullptr : kernels_folder_.c_str(),
                      error.data(), error.size());
     if (queue == nullptr) {
       return Status::Unavailable(fmt::format("cannot use {}: {}", info_.name, error.data()));
     }
-    queue_ = std::make_shared<Queue>(driver_, queue);
-    kernels_ = driver_.kernels(queue);
+    auto owned = std::make_shared<Queue>(driver_, queue);
+    const motley_kernels* const kernels = driver_.kernels(queue);
+    if (kernels == nullptr || kernels->version != MOTLEY_KERNELS_VERSION ||
+        kernels->struct_size < sizeof(motley_kernels)) {
+      return Status::Unavailable(
+          fmt::format("cannot use {}: the table of kernels of its driver '{}' is not version {}: "
+                      "rebuild the driver together with the program",
+                      info_.name, driver_.name, MOTLEY_KERNELS_VERSION));
+    }
+    queue_ = std::move(owned);
+    kernels_ = kernels;
     return Status::Ok();
   }
 
@@ -139,7 +148,7 @@ class DriverDevice final : public Device {
 
   const DeviceInfo info_;
   const motley_driver& driver_;
-  const size_t index_;
+  const uint64_t id_;  // That the driver gave it.
   const std::string kernels_folder_;
   std::once_flag tried_;  // To open it.
   Status why_;            // It cannot be used.
@@ -152,9 +161,8 @@ class DriverDevice final : public Device {
 }  // namespace
 
 Result<std::unique_ptr<Device>> MakeDriverDevice(Loop& loop, const motley_driver& driver,
-                                                 size_t index, const std::string& kernels_folder) {
-  motley_driver_device found{};
-  driver.describe(index, &found);
+                                                 const motley_driver_device& found,
+                                                 const std::string& kernels_folder) {
   if (found.reason[0] != '\0') {
     return Status::Unavailable(fmt::format("{}: {}", found.name, found.reason));
   }
@@ -163,7 +171,7 @@ Result<std::unique_ptr<Device>> MakeDriverDevice(Loop& loop, const motley_driver
                   .memory_bytes = found.memory_bytes};
   try {
     return std::unique_ptr<Device>(
-        std::make_unique<DriverDevice>(loop, std::move(info), driver, index, kernels_folder));
+        std::make_unique<DriverDevice>(loop, std::move(info), driver, found.id, kernels_folder));
   } catch (const std::exception& error_of_thread) {
     return Status::Resource(
         fmt::format("cannot start the thread of a device: {}", error_of_thread.what()));

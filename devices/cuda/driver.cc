@@ -16,8 +16,8 @@ namespace {
 Queue& Own(motley_driver_queue* queue) { return *static_cast<Queue*>(queue); }
 
 // Programs are compiled with the plug-in; CUDA keeps those that it makes for newer devices itself.
-motley_driver_queue* OpenQueue(size_t index, const char*, char* error, size_t error_size) {
-  auto* queue = new (std::nothrow) Queue(static_cast<int>(index));
+motley_driver_queue* OpenQueue(uint64_t id, const char*, char* error, size_t error_size) {
+  auto* queue = new (std::nothrow) Queue(static_cast<int>(id));
   if (queue == nullptr) {
     std::snprintf(error, error_size, "the host has no memory left");
     return nullptr;

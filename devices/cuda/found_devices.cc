@@ -74,6 +74,7 @@ void Describe(size_t index, motley_driver_device* device) {
   const int number = static_cast<int>(index);
   *device = motley_driver_device{};
   device->kind = kKind;
+  device->id = index;  // CUDA counts its devices once, when it begins.
   int version = 0;
   cudaDriverGetVersion(&version);
   std::snprintf(device->platform, sizeof(device->platform), "CUDA %d.%d", Major(version),

@@ -2,7 +2,9 @@
 // The one symbol of the driver, and its table (devices/driver.h says what each entry does).
 #include "devices/driver.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -22,26 +24,45 @@ constexpr int kOpenClKind = 4;  // DeviceKind::kOpenCl
 
 std::atomic<size_t> open_queues{0};
 
-// Devices are opened from threads of their own.
-class Found {
+// All devices that were ever found, by their ids: those of OpenCL stay valid, and queues may be
+// opened while somebody looks anew.
+class KnownDevices {
  public:
-  void Set(std::vector<FoundDevice> found) {
+  // What there is now; returns how many.
+  size_t Take(std::vector<FoundDevice> found) {
     const std::lock_guard lock(mutex_);
-    found_ = std::move(found);
+    listed_.clear();
+    for (FoundDevice& device : found) {
+      const auto known = std::find_if(all_.begin(), all_.end(), [&](const FoundDevice& other) {
+        return other.platform == device.platform && other.id == device.id;
+      });
+      listed_.push_back(static_cast<uint64_t>(known - all_.begin()));
+      if (known != all_.end()) {
+        *known = std::move(device);
+      } else {
+        all_.push_back(std::move(device));
+      }
+    }
+    return listed_.size();
   }
-  FoundDevice At(size_t index) {
+  uint64_t Id(size_t index) const {
     const std::lock_guard lock(mutex_);
-    return found_.at(index);
+    return listed_.at(index);
+  }
+  FoundDevice Get(uint64_t id) const {
+    const std::lock_guard lock(mutex_);
+    return all_.at(id);
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<FoundDevice> found_;  // Guarded by mutex_.
+  mutable std::mutex mutex_;
+  std::vector<FoundDevice> all_;
+  std::vector<uint64_t> listed_;  // Of the last find.
 };
 
-Found& LastFound() {
-  static Found found;
-  return found;
+KnownDevices& Known() {
+  static KnownDevices known;
+  return known;
 }
 
 void Tell(std::string_view text, char* to, size_t size) {
@@ -54,14 +75,13 @@ void Tell(std::string_view text, char* to, size_t size) {
 size_t Find(char* reason, size_t reason_size) {
   std::string why;
   std::vector<FoundDevice> found = FindDevices(why);
-  const size_t count = found.size();
-  LastFound().Set(std::move(found));
   Tell(why, reason, reason_size);
-  return count;
+  return Known().Take(std::move(found));
 }
 
 void Describe(size_t index, motley_driver_device* device) {
-  const FoundDevice found = LastFound().At(index);
+  device->id = Known().Id(index);
+  const FoundDevice found = Known().Get(device->id);
   Tell(found.name, device->name, sizeof(device->name));
   Tell(found.platform_text, device->platform, sizeof(device->platform));
   Tell(found.reason, device->reason, sizeof(device->reason));
@@ -71,8 +91,8 @@ void Describe(size_t index, motley_driver_device* device) {
   device->memory_bytes = found.memory_bytes;
 }
 
-motley_driver_queue* Open(size_t index, const char* cache_folder, char* error, size_t error_size) {
-  const FoundDevice found = LastFound().At(index);
+motley_driver_queue* Open(uint64_t id, const char* cache_folder, char* error, size_t error_size) {
+  const FoundDevice found = Known().Get(id);
   if (!found.reason.empty()) {
     Tell(found.reason, error, error_size);
     return nullptr;

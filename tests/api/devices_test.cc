@@ -8,8 +8,11 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "api/local_workers.h"
 #include "tests/api/api_world.h"
@@ -18,8 +21,10 @@
 namespace motley {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr char kModules[] = MOTLEY_BINARY_DIR "/tests/mock_modules";
 
@@ -144,6 +149,31 @@ TEST_P(ApiDeviceTroubles, OfJoinedOnesTheOthersDoItsPart) {
   EXPECT_THAT(said, HasSubstr("mock 0"));
 }
 
+// With the mock, and with the drivers of this build: what OpenCL has here.
+TEST_F(ApiDevices, JobsOfSeveralThreadsLookForDevicesAtTheSameTime) {
+  setenv("POCL_CACHE_DIR", MOTLEY_BINARY_DIR "/tests/pocl_cache", 0);
+  std::vector<std::string> all = {kModules};
+  if (const auto found = ChooseDevices("opencl"); found.ok()) all.push_back("");
+  for (const std::string& modules : all) {
+    setenv("MOTLEY_MODULE_DIR", modules.c_str(), 1);
+    if (modules.empty()) unsetenv("MOTLEY_MODULE_DIR");
+    std::vector<std::thread> threads;
+    for (int number = 0; number < 3; ++number) {
+      threads.emplace_back([] {
+        for (int run = 0; run < 5; ++run) {
+          motley_job_options options = SmallJob();
+          options.devices = "opencl";
+          options.workers = 1;
+          options.steps = 3;
+          options.code = "none";
+          TestJob(options).RunFine();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
 TEST_F(ApiDevices, AFunctionOfTheProgramsIsNotCalledFromSeveralThreads) {
   setenv("MOTLEY_MODULE_DIR", kModules, 1);
   setenv("MOTLEY_MOCK", "nothing", 1);
@@ -155,9 +185,26 @@ TEST_F(ApiDevices, AFunctionOfTheProgramsIsNotCalledFromSeveralThreads) {
   EXPECT_THAT(motley_last_error(), HasSubstr("cpu:0+opencl:0 are joined"));
 }
 
+TEST_F(ApiDevices, AWorkerWithoutAnyDeviceSaysWhy) {
+  const std::string folder = TemporaryPath("no_modules");
+  std::filesystem::create_directories(folder);
+  for (const char* set : {"avx512", "avx2", "baseline"}) {
+    std::ofstream(folder + "/motley-cpu-" + set + ".so") << "not a library";
+  }
+  const std::string command = "MOTLEY_MODULE_DIR=" + folder + " MOTLEY_TOKEN=x " + MotleyProgram() +
+                              " worker --server 127.0.0.1:1 2>&1";
+  FILE* const pipe = popen(command.c_str(), "r");
+  std::array<char, 4096> said{};
+  const size_t size = fread(said.data(), 1, said.size() - 1, pipe);
+  EXPECT_NE(WEXITSTATUS(pclose(pipe)), 0);
+  EXPECT_THAT(std::string(said.data(), size),
+              AllOf(HasSubstr("no device of this machine can be used"),
+                    HasSubstr("cpu:0: cannot load"), Not(HasSubstr("bug"))));
+}
+
 TEST(DevicesOfWorkers, TakeTurnsWhenNamedAndLeaveTheRestToTheProcessorElse) {
-  const std::vector<ListedDevice> devices = {
-      {.driver = "cpu"}, {.driver = "cuda"}, {.driver = "cuda", .index = 1}};
+  std::vector<ListedDevice> devices = {
+      {.driver = "cpu", .is_processor = true}, {.driver = "cuda"}, {.driver = "cuda", .index = 1}};
   const auto labels = [&](bool named, uint32_t workers) {
     std::vector<std::string> all;
     for (const DeviceGroup& group : DevicesOfWorkers(EachAlone(devices), named, workers)) {
@@ -169,14 +216,18 @@ TEST(DevicesOfWorkers, TakeTurnsWhenNamedAndLeaveTheRestToTheProcessorElse) {
   EXPECT_THAT(labels(false, 1), ElementsAre("cuda:0"));
   EXPECT_THAT(labels(false, 2), ElementsAre("cuda:0", "cuda:1"));
   EXPECT_THAT(labels(false, 4), ElementsAre("cuda:0", "cuda:1", "cpu:0", "cpu:0"));
+  devices.erase(devices.begin());  // It cannot be used, say.
+  EXPECT_THAT(labels(false, 1), ElementsAre("cuda:0"));
+  EXPECT_THAT(labels(false, 4), ElementsAre("cuda:0", "cuda:1", "cuda:0", "cuda:1"));
 }
 
 TEST(DevicesOfOne, AreAllCardsJoinedOrTheProcessor) {
-  EXPECT_EQ(DevicesOfOne({{.driver = "cpu"}}).Label(), "cpu:0");
-  EXPECT_EQ(DevicesOfOne({{.driver = "cpu"}, {.driver = "cuda"}}).Label(), "cuda:0");
-  EXPECT_EQ(
-      DevicesOfOne({{.driver = "cpu"}, {.driver = "cuda"}, {.driver = "cuda", .index = 1}}).Label(),
-      "cuda:0+cuda:1");
+  const ListedDevice cpu{.driver = "cpu", .is_processor = true};
+  const ListedDevice first{.driver = "cuda"}, second{.driver = "cuda", .index = 1};
+  EXPECT_EQ(DevicesOfOne({cpu}).Label(), "cpu:0");
+  EXPECT_EQ(DevicesOfOne({cpu, first}).Label(), "cuda:0");
+  EXPECT_EQ(DevicesOfOne({cpu, first, second}).Label(), "cuda:0+cuda:1");
+  EXPECT_EQ(DevicesOfOne({first, second}).Label(), "cuda:0+cuda:1");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ApiDeviceTroubles,

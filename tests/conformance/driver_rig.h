@@ -26,6 +26,7 @@ struct DriverCase {
   std::string why_not;  // Why there is nothing to test; empty when there is.
   const motley_driver* driver = nullptr;
   size_t device = 0;
+  uint64_t id = 0;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const DriverCase& c) { return out << c.name; }
@@ -66,7 +67,7 @@ inline std::vector<DriverCase> DriverCases(const std::string& name) {
   for (size_t i = 0; i < count; ++i) {
     motley_driver_device device{};
     driver->describe(i, &device);
-    cases.push_back({name + std::to_string(i), device.reason, driver, i});
+    cases.push_back({name + std::to_string(i), device.reason, driver, i, device.id});
   }
   return cases;
 }
@@ -80,7 +81,7 @@ class DriverQueue {
   explicit DriverQueue(const DriverCase& c, const char* cache_folder = kCacheFolder)
       : driver_(*c.driver) {
     char error[4096] = "";
-    queue_ = driver_.open(c.device, cache_folder, error, sizeof(error));
+    queue_ = driver_.open(c.id, cache_folder, error, sizeof(error));
     if (queue_ == nullptr) ADD_FAILURE() << error;
     MOTLEY_ASSERT(queue_ != nullptr);
   }

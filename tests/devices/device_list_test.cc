@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 ListedDevice Listed(const std::string& driver, uint32_t index, const std::string& reason = "") {
   return {.driver = driver,
@@ -117,6 +118,18 @@ TEST(DefaultDevices, AreAllThatWorkEachOnce) {
   ListedDevice old = Named("cuda", 0, "Card");
   old.reason = "too old";
   EXPECT_THAT(Defaults({cpu, old, Named("opencl", 0, "Card")}), ElementsAre("cpu:0", "opencl:0"));
+}
+
+TEST(DefaultDevices, NoneIsToldWithEveryReason) {
+  const std::vector<ListedDevice> list = {Listed("cpu", 0, "no kernel module"),
+                                          {.driver = "cuda", .reason = "no NVIDIA driver"},
+                                          Listed("opencl", 1, "no compiler")};
+  EXPECT_THAT(Defaults(list), IsEmpty());
+  const Status none = NoUsableDevice(list);
+  EXPECT_EQ(none.code(), StatusCode::kUnavailable);
+  for (const char* reason : {"cpu:0: no kernel module", "cuda: no NVIDIA", "opencl:1: no comp"}) {
+    EXPECT_THAT(none.ToString(), HasSubstr(reason));
+  }
 }
 
 TEST(AnyAccelerator, IsSeenByItsNodesOrOnTheBus) {

@@ -53,8 +53,7 @@ std::vector<DeviceCase> Cases() {
        [](Loop& loop) {
          return MakeCpuDevice(loop, {.threads = 2, .kernels = "baseline", .plain_threads = true});
        }},
-      {"driver",
-       [](Loop& loop) { return MakeDriverDevice(loop, MockDriver::Get().table(), 0, ""); }},
+      {"driver", [](Loop& loop) { return MockDriver::Make(loop); }},
       {"inline", MakeInlineDevice}};
   std::vector<DeviceCase> cases;
   for (const auto& [name, make] : inner) {

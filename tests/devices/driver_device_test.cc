@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "devices/driver_modules.h"
 #include "devices/stuck_devices.h"
@@ -24,9 +25,7 @@ namespace fs = std::filesystem;
 class DriverDevice : public ::testing::Test {
  protected:
   DriverDevice() { MockDriver::Get().Reset(); }
-  Result<std::unique_ptr<Device>> Make(size_t index = 0) {
-    return MakeDriverDevice(loop_, MockDriver::Get().table(), index, "");
-  }
+  Result<std::unique_ptr<Device>> Make(size_t index = 0) { return MockDriver::Make(loop_, index); }
   std::unique_ptr<Device> Open() {
     std::unique_ptr<Device> device = Make().value();
     EXPECT_TRUE(Do(*device, [] { return Status::Ok(); }).ok());
@@ -77,7 +76,7 @@ TEST_F(DriverDevice, IsOpenFromItsFirstWorkUntilItRests) {
 // The loop goes on meanwhile, and so does whoever watches.
 TEST_F(DriverDevice, OneWhoseOpeningHangsIsLostAfterAWhileAndSaysSo) {
   auto loop = std::make_unique<ThreadLoop>();
-  auto device = MakeDriverDevice(*loop, MockDriver::Get().table(), 0, "").value();
+  auto device = MockDriver::Make(*loop).value();
   auto watched = std::make_unique<WatchedDevice>(*loop, *device, Patience());
   MockDriver::Get().open_hangs = true;
   Status told;
@@ -101,7 +100,7 @@ TEST_F(DriverDevice, OneWhoseOpeningHangsIsLostAfterAWhileAndSaysSo) {
 
 TEST_F(DriverDevice, OneWhoseClosingHangsDoesNotRest) {
   auto loop = std::make_unique<ThreadLoop>();
-  auto device = MakeDriverDevice(*loop, MockDriver::Get().table(), 0, "").value();
+  auto device = MockDriver::Make(*loop).value();
   bool done = false;
   device->Submit(
       1, [] { return Status::Ok(); }, [&](const Status&) { done = true; });
@@ -114,6 +113,35 @@ TEST_F(DriverDevice, OneWhoseClosingHangsDoesNotRest) {
   MockDriver::Get().close_hangs = false;
   MockDriver::Get().close_hangs.notify_all();
   while (MockDriver::Get().open_queues != 0) std::this_thread::yield();
+}
+
+TEST_F(DriverDevice, KernelsOfAnotherVersionAreRefusedBeforeAnyIsCalled) {
+  MockDriver::Get().old_kernels = true;
+  const auto device = Make().value();
+  const Status old = Do(*device, [] {
+    ADD_FAILURE() << "nothing can run on it";
+    return Status::Ok();
+  });
+  EXPECT_EQ(old.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(old.ToString(), AllOf(HasSubstr("mock 0"), HasSubstr("rebuild the driver")));
+  EXPECT_EQ(MockDriver::Get().open_queues, 0u);
+}
+
+// Two jobs of a program, say.
+TEST_F(DriverDevice, ThreadsTakeTurnsToLookForDevicesAndOpenThoseThatTheyFound) {
+  MockDriver& mock = MockDriver::Get();
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 2; ++number) {
+    threads.emplace_back([] {
+      for (int look = 0; look < 100; ++look) {
+        ThreadLoop loop;
+        const auto device = MockDriver::Make(loop).value();
+        ASSERT_TRUE(device->Allocate(1).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(mock.looked_at_once);
 }
 
 TEST_F(DriverDevice, WhatKernelsFailedAtIsToldWithTheWorkAndForgotten) {
@@ -161,7 +189,7 @@ TEST_F(DriverDevice, MemoryMayOutliveTheDevice) {
 TEST_F(DriverDevice, OneThatHangsCanBeAbandonedAndNothingIsReported) {
   // As after a job: the device stays, the loop goes.
   auto loop = std::make_unique<ThreadLoop>();
-  auto device = std::move(MakeDriverDevice(*loop, MockDriver::Get().table(), 0, "")).value();
+  auto device = MockDriver::Make(*loop).value();
   MockDriver::Get().hangs = true;
   bool told = false;
   std::atomic<bool> begun = false;

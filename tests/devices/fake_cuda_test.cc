@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 const motley_driver& Driver() { return *motley_driver_get(MOTLEY_DRIVER_VERSION); }
 
 // The second device, because the first is the one that everybody has without asking.
-std::vector<DriverCase> FakeCases() { return {{"fake1", "", &Driver(), 1}}; }
+std::vector<DriverCase> FakeCases() { return {{"fake1", "", &Driver(), 1, 1}}; }
 
 std::vector<KernelsCase> FakeKernelsCases() {
   const DriverCase c = FakeCases()[0];

@@ -101,7 +101,7 @@ TEST(KernelChecks, OneWrongValueInManyIsFoundAndSaidWhere) {
 TEST(KernelChecks, DevicesThatFailSaySo) {
   MockDriver::Get().Reset();
   ThreadLoop loop;
-  const auto device = MakeDriverDevice(loop, MockDriver::Get().table(), 0, "").value();
+  const auto device = MockDriver::Make(loop).value();
   const auto run = [&] {
     std::optional<Status> ended;
     size_t told = 0;

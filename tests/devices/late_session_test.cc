@@ -16,10 +16,11 @@ void ExpectNoSumChanges(bool hasty) {
   fake.hasty = hasty;  // The kernels' stream is made first.
   TestRig rig;
   const motley_driver& driver = *motley_driver_get(MOTLEY_DRIVER_VERSION);
-  char reason[64] = "";
-  ASSERT_EQ(driver.find(reason, sizeof(reason)), 2U) << reason;
+  std::string reason;
+  const auto found = FindDriverDevices(driver, reason);
+  ASSERT_EQ(found.size(), 2U) << reason;
   {
-    auto device = MakeDriverDevice(rig.loop, driver, 0, "");
+    auto device = MakeDriverDevice(rig.loop, driver, found[0], "");
     ASSERT_TRUE(device.ok()) << device.status().ToString();
     Random random(5, Stream::kTest);
     ExpectTheSumsOfTheHost(*rig.device, **device, random);

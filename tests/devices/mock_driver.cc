@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "base/assert.h"
 #include "devices/cpu/cpu_device.h"
+#include "devices/driver_modules.h"
 
 // The CPU's kernels find what they expect of a queue at its beginning.
 struct motley_driver_queue {
@@ -28,20 +30,35 @@ const motley_kernels* Baseline() {
   return nullptr;
 }
 
+// Takes its time, as libraries do: another thread that is in here is then seen.
+class Looking {
+ public:
+  Looking() {
+    MockDriver& mock = MockDriver::Get();
+    if (++mock.looking > 1) mock.looked_at_once = true;
+    for (int i = 0; i < 4; ++i) std::this_thread::yield();
+  }
+  ~Looking() { --MockDriver::Get().looking; }
+  Looking(const Looking&) = delete;
+  Looking& operator=(const Looking&) = delete;
+};
+
 size_t Find(char* reason, size_t reason_size) {
+  const Looking looking;
   const size_t count = MockDriver::Get().devices;
   if (count == 0) Say("no mock is plugged in", reason, reason_size);
   return count;
 }
 
 void Describe(size_t index, motley_driver_device* device) {
-  *device = {.kind = 4, .units = 2, .memory_bytes = MockDriver::Get().memory_bytes};
+  const Looking looking;
+  *device = {.kind = 4, .units = 2, .memory_bytes = MockDriver::Get().memory_bytes, .id = index};
   std::snprintf(device->name, sizeof(device->name), "mock %zu", index);
   Say("Mocks", device->platform, sizeof(device->platform));
   if (index > 0) Say("only the first mock works", device->reason, sizeof(device->reason));
 }
 
-motley_driver_queue* Open(size_t, const char*, char* error, size_t error_size) {
+motley_driver_queue* Open(uint64_t, const char*, char* error, size_t error_size) {
   ++MockDriver::Get().opens;
   MockDriver::Get().opens.notify_all();
   MockDriver::Get().open_hangs.wait(true);
@@ -64,7 +81,12 @@ void Close(motley_driver_queue* queue) {
   delete queue;
 }
 
-const motley_kernels* Kernels(motley_driver_queue*) { return Baseline(); }
+const motley_kernels* Kernels(motley_driver_queue*) {
+  static motley_kernels old;
+  if (!MockDriver::Get().old_kernels) return Baseline();
+  old = {.version = MOTLEY_KERNELS_VERSION - 1, .struct_size = sizeof(motley_kernels)};
+  return &old;
+}
 
 void* Allocate(motley_driver_queue* queue, size_t size_bytes) {
   MockDriver& mock = MockDriver::Get();
@@ -154,11 +176,16 @@ void MockDriver::Reset() {
   no_kernels = false;
   memory_bytes = 1ull << 32;
   fails = MOTLEY_DRIVER_OK;
-  hangs = open_hangs = close_hangs = false;
+  hangs = open_hangs = close_hangs = old_kernels = looked_at_once = false;
   opens = 0;
   allocations = copied_in_bytes = copied_out_bytes = marks = 0;
 }
 
 const motley_driver& MockDriver::table() const { return kTable; }
+
+Result<std::unique_ptr<Device>> MockDriver::Make(Loop& loop, size_t index) {
+  std::string reason;
+  return MakeDriverDevice(loop, kTable, FindDriverDevices(kTable, reason).at(index), "");
+}
 
 }  // namespace motley

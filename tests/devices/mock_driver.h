@@ -6,9 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
+#include "base/loop.h"
+#include "base/status.h"
+#include "devices/device.h"
 #include "devices/driver.h"
 
 namespace motley {
@@ -19,6 +23,8 @@ struct MockDriver {
   // As after its construction. No device of it may be left.
   void Reset();
   const motley_driver& table() const;
+  // A device over it; `index`: of those that it finds.
+  static Result<std::unique_ptr<Device>> Make(Loop& loop, size_t index = 0);
 
   std::atomic<uint32_t> devices{1};
   std::atomic<bool> no_kernels{false};             // open fails.
@@ -27,6 +33,7 @@ struct MockDriver {
   std::atomic<bool> hangs{false};                  // finish waits as long as this is so,
   std::atomic<bool> open_hangs{false};             // and open,
   std::atomic<bool> close_hangs{false};            // and close.
+  std::atomic<bool> old_kernels{false};            // Of the version before this one.
 
   // What happened.
   std::atomic<uint32_t> opens{0};  // That were begun.
@@ -36,6 +43,8 @@ struct MockDriver {
   std::atomic<uint64_t> copied_in_bytes{0};
   std::atomic<uint64_t> copied_out_bytes{0};
   std::atomic<uint64_t> marks{0};
+  std::atomic<int> looking{0};              // Threads in find or describe,
+  std::atomic<bool> looked_at_once{false};  // of which there was more than one.
 };
 
 }  // namespace motley

@@ -63,7 +63,8 @@ BANNED = [
     (r"sleep_for|sleep_until|\busleep\(|\bsleep\(|nanosleep", r"", "nothing sleeps: use Loop::After"),
     (r"std::(thread|jthread|mutex|condition_variable|async)\b",
      r"base/parallel\.cc|runtime/(uv_loop|disk)\.cc|devices/cpu/(.*\.cc|kernel_modules\.h)|"
-     r"devices/(device_thread\.(h|cc)|stuck_devices\.cc)|devices/opencl/(memory\.h|driver\.cc)|"
+     r"devices/(device_thread\.(h|cc)|(driver_modules|stuck_devices)\.cc)|"
+     r"devices/opencl/(memory\.h|driver\.cc)|"
      r"api/emulation\.cc|cli/.*\.cc|benchmarks/.*",
      "threads live in drivers and loops"),
     (r"for \([^;:)]*:[^)]*unordered", r"", "iteration order of unordered containers is random"),

@@ -16,7 +16,7 @@ class ModelSessionTest : public testing::Test {
  protected:
   ModelSessionTest() {
     MockDriver::Get().Reset();
-    auto opened = MakeDriverDevice(rig_.loop, MockDriver::Get().table(), 0, "");
+    auto opened = MockDriver::Make(rig_.loop);
     MOTLEY_ASSERT(opened.ok());
     device_ = *std::move(opened);
   }

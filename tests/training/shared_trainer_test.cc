@@ -367,7 +367,7 @@ class SharedByThreads : public SharedTrainerTest {
  protected:
   SharedByThreads() {
     MockDriver::Get().Reset();
-    mock_ = MakeDriverDevice(loop_, MockDriver::Get().table(), 0, "").value();
+    mock_ = MockDriver::Make(loop_).value();
     cpu_ =
         MakeCpuDevice(loop_, {.threads = 2, .kernels = "baseline", .plain_threads = true}).value();
     joined_.emplace(*cpu_, std::vector<Device*>{cpu_.get(), mock_.get()}, 1 << 20);
