@@ -85,7 +85,9 @@ typedef struct motley_driver {
    * older one may wait for more. */
   uint64_t (*mark)(motley_driver_queue* queue);
   /* Copies wait for what was called before `after`, not for kernels called since: these may run
-   * beside them, and must not touch the same memory. What is called later sees what was copied in.
+   * beside them, and must not touch the same memory. `after` must not be before the memory was
+   * allocated: what a kernel still uses may have been freed and be part of it (so of memory that is
+   * new nothing but MOTLEY_DRIVER_NOW is safe). What is called later sees what was copied in.
    * `from` may change once copy_in returned; copy_out returns when `take` had all pieces, in order.
    */
   int (*copy_in)(motley_driver_queue* queue, uint64_t after, void* to, const void* from,

@@ -21,7 +21,10 @@ struct Cublas {
   decltype(&cublasGetStatusString) status_string;
 };
 
-// Any thread. Null, and why not; looks again until it is there.
+// Any thread. Whether there is one, and why not. Where it lies is looked up and it is not loaded,
+// because a list of devices should not cost what it takes: hundreds of megabytes of addresses.
+bool FindCublas(char* reason, size_t reason_size);
+// The same, loaded. Null, and why not; looks again until it is there.
 const Cublas* LoadCublas(char* reason, size_t reason_size);
 
 }  // namespace motley::cuda

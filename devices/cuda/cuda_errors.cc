@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "devices/cuda/cuda_errors.h"
 
+#include "devices/cuda/contexts.h"
+
 namespace motley::cuda {
 
 int CodeOf(cudaError_t error) {
@@ -16,6 +18,19 @@ bool Check(Failure& failure, const char* doing, cudaError_t error) {
   failure.Keep(CodeOf(error), doing, cudaGetErrorName(error), cudaGetErrorString(error));
   cudaGetLastError();  // Else the next call of somebody else on this thread would find it.
   return false;
+}
+
+OnDevice::OnDevice(int device, bool stays) {
+  int now = -1;
+  if (cudaGetDevice(&now) == cudaSuccess && now == device) return;
+  before_ = CurrentContext();
+  error_ = cudaSetDevice(device);
+  if (error_ != cudaSuccess) cudaGetLastError();
+  restores_ = ok() && (before_ != nullptr || !stays);
+}
+
+OnDevice::~OnDevice() {
+  if (restores_) SetCurrentContext(before_);
 }
 
 }  // namespace motley::cuda

@@ -35,7 +35,7 @@ void Judge(int index, char* reason, size_t size) {
   } else if (Attribute(cudaDevAttrMemoryPoolsSupported, index) == 0) {
     std::snprintf(reason, size, "its driver has no memory pools: update it");
   } else {
-    LoadCublas(reason, size);
+    FindCublas(reason, size);
   }
 }
 

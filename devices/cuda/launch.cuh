@@ -47,7 +47,8 @@ template <typename Block, typename Body, typename... Arguments>
 void Launch(motley_driver_queue& queue, const char* name, size_t blocks, Body body,
             Arguments... arguments) {
   if (blocks == 0 || queue.failure.failed()) return;
-  const OnDevice here(queue.device);
+  const OnDevice here(queue.device, /*stays=*/true);
+  if (!here.Check(queue.failure)) return;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(blocks));
   config.blockDim = dim3(Block::kThreads);

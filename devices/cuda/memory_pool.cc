@@ -28,6 +28,7 @@ bool MemoryPool::Open(int device, cudaStream_t stream, Failure& failure) {
 
 void* MemoryPool::Allocate(size_t size_bytes) {
   const OnDevice here(device_);
+  if (!here.ok()) return nullptr;
   void* memory = nullptr;
   const size_t size = std::max<size_t>(size_bytes, 1);
   if (cudaMallocFromPoolAsync(&memory, size, pool_, stream_) == cudaSuccess) return memory;
@@ -45,7 +46,7 @@ void MemoryPool::Free(void* memory) {
   if (memory == nullptr) return;
   const OnDevice here(device_);
   // Fails on a lost device only, whose memory is lost with it.
-  if (cudaFreeAsync(memory, stream_) != cudaSuccess) cudaGetLastError();
+  if (here.ok() && cudaFreeAsync(memory, stream_) != cudaSuccess) cudaGetLastError();
 }
 
 }  // namespace motley::cuda

@@ -36,6 +36,7 @@ Queue::~Queue() {
 
 bool Queue::Open() {
   const OnDevice here(device);
+  if (!here.Check(failure)) return false;
   // A stream that does not wait for what others in the program do on the default one.
   if (!Check(failure, "making a stream",
              cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking))) {
@@ -83,7 +84,8 @@ void Queue::Multiply(motley_driver_queue& queue, const ColumnMajorProduct& produ
   auto& self = static_cast<Queue&>(queue);
   const auto side = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
   const auto size = [](size_t value) { return static_cast<int64_t>(value); };
-  const OnDevice here(self.device);
+  const OnDevice here(self.device, /*stays=*/true);
+  if (!here.Check(self.failure)) return;
   const cublasStatus_t status = self.cublas_->sgemm(
       self.handle_, side(product.transpose_a), side(product.transpose_b), size(product.m),
       size(product.n), size(product.k), &product.alpha, product.a, size(product.a_stride),
@@ -92,26 +94,30 @@ void Queue::Multiply(motley_driver_queue& queue, const ColumnMajorProduct& produ
 }
 
 uint64_t Queue::Mark() {
-  const OnDevice here(device);
+  const OnDevice here(device, /*stays=*/true);
+  here.Check(failure);
   return staging_.Mark(failure);
 }
 
 int Queue::CopyIn(uint64_t after, void* to, const void* from, size_t size_bytes) {
-  const OnDevice here(device);
-  if (!failure.failed()) staging_.CopyIn(after, to, from, size_bytes, failure);
+  const OnDevice here(device, /*stays=*/true);
+  if (!failure.failed() && here.Check(failure))
+    staging_.CopyIn(after, to, from, size_bytes, failure);
   return failure.code();
 }
 
 int Queue::CopyOut(uint64_t after, const void* from, size_t size_bytes, motley_take_piece take,
                    void* context) {
-  const OnDevice here(device);
-  if (!failure.failed()) staging_.CopyOut(after, from, size_bytes, take, context, failure);
+  const OnDevice here(device, /*stays=*/true);
+  if (!failure.failed() && here.Check(failure)) {
+    staging_.CopyOut(after, from, size_bytes, take, context, failure);
+  }
   return failure.code();
 }
 
 int Queue::Finish(char* error, size_t error_size) {
-  const OnDevice here(device);
-  staging_.Wait(failure);
+  const OnDevice here(device, /*stays=*/true);
+  if (here.Check(failure)) staging_.Wait(failure);
   return failure.Tell(error, error_size);
 }
 

@@ -90,6 +90,12 @@ bool Staging::CopyIn(uint64_t after, void* to, const void* from, size_t size_byt
                      Failure& failure) {
   if (size_bytes == 0) return true;
   if (!After(after, "copy_in", failure)) return false;
+  if (CopyInPieces(to, from, size_bytes, failure)) return true;
+  if (cudaStreamSynchronize(copies_) != cudaSuccess) cudaGetLastError();
+  return false;
+}
+
+bool Staging::CopyInPieces(void* to, const void* from, size_t size_bytes, Failure& failure) {
   const Piece* piece = nullptr;
   for (size_t done = 0; done < size_bytes; done += kPieceBytes) {
     const size_t length = std::min(kPieceBytes, size_bytes - done);

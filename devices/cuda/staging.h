@@ -30,7 +30,8 @@ class Staging {
   void Close();
 
   uint64_t Mark(Failure& failure);
-  // `from` may change when it returns.
+  // `from` may change when it returns. Of one that fails nothing is under way any more: nobody
+  // would wait for it before the memory is somebody else's.
   bool CopyIn(uint64_t after, void* to, const void* from, size_t size_bytes, Failure& failure);
   // `take` had all bytes when it returns.
   bool CopyOut(uint64_t after, const void* from, size_t size_bytes, motley_take_piece take,
@@ -51,6 +52,7 @@ class Staging {
   bool MakeEvent(cudaEvent_t& event, Failure& failure) const;
   bool Record(const char* doing, cudaEvent_t event, cudaStream_t stream, Failure& failure) const;
   bool RecordMark(const char* doing, Failure& failure);
+  bool CopyInPieces(void* to, const void* from, size_t size_bytes, Failure& failure);
   // Copies wait for that moment.
   bool After(uint64_t moment, const char* doing, Failure& failure);
 

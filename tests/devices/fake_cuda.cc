@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "devices/cuda/contexts.h"
 #include "devices/cuda/cublas.h"
 #include "devices/cuda/launch.cuh"
 #include "tests/devices/column_major.h"
@@ -19,6 +20,7 @@ namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int current_device = 0;
+thread_local bool has_context = false;  // Else it is the default.
 
 cudaError_t Fails(cudaError_t error) {
   last_error = error;
@@ -29,22 +31,18 @@ struct FakeStream {
   cuda::HostBlocks blocks;  // First: the driver's kernels find it by the stream's address.
   int device;
   bool hasty;
-  struct Work {
-    std::function<void()> run;
-    bool frees;  // Happens on a lost device too, so that tests can count.
-  };
-  std::deque<Work> waiting;
+  std::deque<std::function<void()>> waiting;
   size_t submitted = 0;
   size_t executed = 0;
 
-  void Add(std::function<void()> run, bool frees = false) {
-    waiting.push_back({std::move(run), frees});
+  void Add(std::function<void()> run) {
+    waiting.push_back(std::move(run));
     ++submitted;
     if (hasty) RunTo(submitted);
   }
   void RunTo(size_t ticket) {
     for (; executed < ticket; ++executed) {
-      if (waiting.front().frees || !FakeCuda::Get().lost()) waiting.front().run();
+      if (!FakeCuda::Get().lost()) waiting.front()();
       waiting.pop_front();
     }
   }
@@ -55,8 +53,11 @@ struct FakeEvent {
   size_t ticket = 0;
 };
 
+// Blocks that were freed, which it gives out again at once: what kernels called before still do
+// with them is none of its business.
 struct FakePool {
   int device;
+  std::multimap<size_t, void*> free;
 };
 
 std::map<const void*, size_t>& PinnedBlocks() {
@@ -72,20 +73,25 @@ bool IsPinned(const void* from, size_t size) {
          static_cast<const char*>(block->first) + block->second;
 }
 
-// Blocks of device memory: their size and device.
-std::map<void*, std::pair<size_t, int>>& DeviceBlocks() {
-  static std::map<void*, std::pair<size_t, int>> blocks;
+struct DeviceBlock {
+  size_t size;
+  int device;
+  FakePool* pool;
+};
+
+std::map<void*, DeviceBlock>& DeviceBlocks() {
+  static std::map<void*, DeviceBlock> blocks;
   return blocks;
 }
 
-cudaError_t Allocate(void** memory, size_t size, int device) {
+cudaError_t Allocate(void** memory, size_t size, int device, FakePool* pool = nullptr) {
   FakeCuda& fake = FakeCuda::Get();
   FakeDevice& on = fake.devices[device];
   if (size > on.memory_bytes - on.used_bytes) return Fails(cudaErrorMemoryAllocation);
   if (posix_memalign(memory, 256, size) != 0) return Fails(cudaErrorMemoryAllocation);
   std::memset(*memory, 0xff, size);
   on.used_bytes += size;
-  DeviceBlocks()[*memory] = {size, device};
+  DeviceBlocks()[*memory] = {size, device, pool};
   ++fake.alive;
   return cudaSuccess;
 }
@@ -94,10 +100,14 @@ void Release(void* memory) {
   FakeCuda& fake = FakeCuda::Get();
   const auto block = DeviceBlocks().find(memory);
   ASSERT_NE(block, DeviceBlocks().end());
-  fake.devices[block->second.second].used_bytes -= block->second.first;
+  fake.devices[block->second.device].used_bytes -= block->second.size;
   DeviceBlocks().erase(block);
   std::free(memory);
-  --fake.alive;
+}
+
+void Trim(FakePool& pool) {
+  for (const auto& [size, memory] : pool.free) Release(memory);
+  pool.free.clear();
 }
 
 FakeStream* Of(cudaStream_t stream) { return reinterpret_cast<FakeStream*>(stream); }
@@ -209,8 +219,15 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 
+// Of a device that is lost, too.
 cudaError_t cudaSetDevice(int device) {
+  FakeCuda& fake = FakeCuda::Get();
+  const std::lock_guard lock(fake.mutex);
+  const cudaError_t error = fake.lost() ? cudaSuccess : fake.Enter(__func__);
+  if (error != cudaSuccess) return error;
   current_device = device;
+  has_context = true;
+  ++fake.devices[device].chosen;
   return cudaSuccess;
 }
 
@@ -314,7 +331,9 @@ cudaError_t cudaMalloc(void** memory, size_t size) {
 cudaError_t cudaFree(void* memory) {
   FakeCuda& fake = FakeCuda::Get();
   const std::lock_guard lock(fake.mutex);
-  if (memory != nullptr) Release(memory);
+  if (memory == nullptr) return cudaSuccess;
+  Release(memory);
+  --fake.alive;
   return cudaSuccess;
 }
 
@@ -328,7 +347,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   MOTLEY_FAKE_CALL;
-  *pool = reinterpret_cast<cudaMemPool_t>(new FakePool{properties->location.id});
+  *pool = reinterpret_cast<cudaMemPool_t>(new FakePool{properties->location.id, {}});
   fake.Make();
   return cudaSuccess;
 }
@@ -336,6 +355,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   FakeCuda& fake = FakeCuda::Get();
   const std::lock_guard lock(fake.mutex);
+  Trim(*Of(pool));
   delete Of(pool);
   --fake.alive;
   return cudaSuccess;
@@ -348,20 +368,30 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, vo
   return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) {
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
   MOTLEY_FAKE_CALL;
+  Trim(*Of(pool));
   return cudaSuccess;
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** memory, size_t size, cudaMemPool_t pool, cudaStream_t) {
   MOTLEY_FAKE_CALL;
-  return Allocate(memory, size, Of(pool)->device);
+  std::multimap<size_t, void*>& free = Of(pool)->free;
+  const auto fits = free.lower_bound(size);
+  if (fits == free.end()) return Allocate(memory, size, Of(pool)->device, Of(pool));
+  *memory = fits->second;
+  free.erase(fits);
+  ++fake.alive;
+  return cudaSuccess;
 }
 
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   FakeCuda& fake = FakeCuda::Get();
   const std::lock_guard lock(fake.mutex);
-  CurrentOf(stream)->Add([memory] { Release(memory); }, true);
+  CurrentOf(stream);
+  const DeviceBlock& block = DeviceBlocks().at(memory);
+  block.pool->free.emplace(block.size, memory);
+  --fake.alive;
   return fake.Enter(__func__);
 }
 
@@ -417,7 +447,24 @@ cublasStatus_t Sgemm(cublasHandle_t handle, cublasOperation_t a_side, cublasOper
 
 }  // namespace
 
+void* CurrentContext() { return has_context ? &FakeCuda::Get().devices[current_device] : nullptr; }
+
+void SetCurrentContext(void* context) {
+  has_context = context != nullptr;
+  current_device =
+      has_context
+          ? static_cast<int>(static_cast<FakeDevice*>(context) - &FakeCuda::Get().devices[0])
+          : 0;
+}
+
+bool FindCublas(char* reason, size_t reason_size) {
+  if (FakeCuda::Get().has_cublas) return true;
+  std::snprintf(reason, reason_size, "cuBLAS cannot be loaded: as planned");
+  return false;
+}
+
 const Cublas* LoadCublas(char* reason, size_t reason_size) {
+  ++FakeCuda::Get().loaded;
   static const Cublas cublas = {
       .create = Create,
       .destroy = Destroy,
@@ -430,7 +477,7 @@ const Cublas* LoadCublas(char* reason, size_t reason_size) {
       .set_workspace =
           [](cublasHandle_t handle, void* memory, size_t) {
             EXPECT_NE(Of(handle)->stream, nullptr);
-            EXPECT_EQ(DeviceBlocks().at(memory).second, Of(handle)->device);
+            EXPECT_EQ(DeviceBlocks().at(memory).device, Of(handle)->device);
             return CUBLAS_STATUS_SUCCESS;
           },
       .set_math_mode =

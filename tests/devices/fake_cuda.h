@@ -19,6 +19,7 @@ struct FakeDevice {
   int compute_mode = cudaComputeModeDefault;
   size_t memory_bytes = size_t{1} << 30;
   size_t used_bytes = 0;
+  int chosen = 0;  // How often a thread set it, and so made a context on it.
 };
 
 class FakeCuda {
@@ -35,6 +36,7 @@ class FakeCuda {
   cudaError_t count_error = cudaSuccess;
   std::vector<FakeDevice> devices;
   bool has_cublas = true;
+  int loaded = 0;         // How often somebody loaded it.
   int cublas_status = 0;  // Of the next products.
   // The next stream's work runs at once instead of as late as it may, and other streams' only as
   // far as it waits for them. Once.

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "devices/cuda/contexts.h"
 #include "tests/conformance/driver_suite.h"
 #include "tests/conformance/kernels_suite.h"
 #include "tests/conformance/pointwise_kernels_suite.h"
@@ -34,7 +37,11 @@ INSTANTIATE_TEST_SUITE_P(FakeCuda, KernelsSuite, ::testing::ValuesIn(FakeKernels
 
 class FakeCudaTest : public ::testing::Test {
  protected:
-  FakeCudaTest() { fake_.Reset(); }
+  // A program that uses the first device itself.
+  FakeCudaTest() {
+    fake_.Reset();
+    cudaSetDevice(0);
+  }
   // Everything is given back, and nobody else's thread is any other for it.
   ~FakeCudaTest() override {
     int device = -1;
@@ -109,11 +116,19 @@ TEST_F(FakeCudaTest, SaysWhyADeviceCannotBeUsed) {
   EXPECT_THAT(ReasonOf(0), HasSubstr("it does not answer: cudaErrorUnknown"));
 }
 
+TEST_F(FakeCudaTest, ADescriptionLoadsNoLibraries) {
+  const int loaded = fake_.loaded;
+  EXPECT_EQ(Found(), "2");
+  EXPECT_EQ(ReasonOf(0), "");
+  EXPECT_EQ(fake_.loaded, loaded);
+}
+
 TEST_F(FakeCudaTest, WhateverFailsWhileOpeningIsToldAndNothingStays) {
   const struct {
     const char* function;
     int good;
   } calls[] = {{"cudaStreamCreateWithFlags", 0},
+               {"cudaSetDevice", 0},
                {"cudaMemPoolCreate", 0},
                {"cudaMemPoolSetAttribute", 0},
                {"cudaHostAlloc", 0},
@@ -162,6 +177,28 @@ TEST_F(FakeCudaTest, TheFirstFailureIsToldOnceAndTheQueueGoesOn) {
   Driver().close(queue);
 }
 
+// Its memory may be another's by the time that a copy runs for which nobody waits.
+TEST_F(FakeCudaTest, OfACopyThatFailsNothingIsUnderWay) {
+  motley_driver_queue* queue = Open();
+  constexpr size_t kBytes = size_t{5} << 20;
+  const std::vector<char> from(kBytes, 1);
+  void* const first = Driver().allocate(queue, kBytes);
+  fake_.FailAt("cudaMemcpyAsync", cudaErrorMemoryAllocation, 1);
+  EXPECT_EQ(CopyIn(queue, first, from.data(), kBytes), MOTLEY_DRIVER_NO_MEMORY);
+  EXPECT_EQ(Finish(queue).first, MOTLEY_DRIVER_NO_MEMORY);
+  Driver().free(queue, first);
+  auto* const second = static_cast<float*>(Driver().allocate(queue, kBytes));
+  ASSERT_EQ(second, first);
+  Driver().kernels(queue)->fill(queue, 1, 3, second);
+  EXPECT_EQ(Finish(queue).first, MOTLEY_DRIVER_OK);
+  EXPECT_EQ(CopyIn(queue, second + 1, 1), MOTLEY_DRIVER_OK);  // Copies run in their order.
+  float got = 0;
+  EXPECT_EQ(CopyOut(queue, &got, second, sizeof(got)), MOTLEY_DRIVER_OK);
+  EXPECT_EQ(got, 3);
+  Driver().free(queue, second);
+  Driver().close(queue);
+}
+
 TEST_F(FakeCudaTest, AFailureOfAProductIsNamed) {
   motley_driver_queue* queue = Open();
   auto* x = static_cast<float*>(Driver().allocate(queue, sizeof(float)));
@@ -196,6 +233,48 @@ TEST_F(FakeCudaTest, ALostDeviceIsToldEachTimeAndCanBeClosed) {
     Driver().close(queue);
     fake_.Reset();
   }
+}
+
+// Its own thread keeps the device, another one has none afterwards; nobody makes a context on the
+// first device.
+TEST_F(FakeCudaTest, ThreadsWithoutADeviceGetNoContextOnTheFirstOne) {
+  fake_.devices[0].chosen = 0;
+  motley_driver_queue* queue = nullptr;
+  void* memory = nullptr;
+  std::thread([&] {
+    queue = Open();
+    memory = Driver().allocate(queue, 64);
+    EXPECT_EQ(cuda::CurrentContext(), nullptr);
+  }).join();
+  const int before = fake_.devices[1].chosen;
+  std::thread([&] {
+    for (int i = 0; i < 10; ++i) {
+      Driver().kernels(queue)->gemm(queue, 0, 0, 1, 1, 1, 1, static_cast<float*>(memory),
+                                    static_cast<float*>(memory), 0, static_cast<float*>(memory));
+      EXPECT_EQ(CopyIn(queue, memory, 1), MOTLEY_DRIVER_OK);
+      EXPECT_EQ(Finish(queue).first, MOTLEY_DRIVER_OK);
+    }
+  }).join();
+  EXPECT_EQ(fake_.devices[1].chosen, before + 1);
+  std::thread([&] {
+    Driver().free(queue, memory);
+    Driver().close(queue);
+    EXPECT_EQ(cuda::CurrentContext(), nullptr);
+  }).join();
+  EXPECT_EQ(fake_.devices[0].chosen, 0);
+}
+
+TEST_F(FakeCudaTest, WhatCannotChooseItsDeviceDoesNothingOnAnother) {
+  motley_driver_queue* queue = Open();
+  ASSERT_NE(queue, nullptr) << error_;
+  auto* x = static_cast<float*>(Driver().allocate(queue, sizeof(float)));
+  fake_.FailAt("cudaSetDevice", cudaErrorLaunchFailure);
+  EXPECT_EQ(CopyIn(queue, x, 1), MOTLEY_DRIVER_LOST);
+  EXPECT_THAT(Finish(queue), ::testing::Pair(MOTLEY_DRIVER_LOST, HasSubstr("choosing the device")));
+  fake_.FailAt("cudaSetDevice", cudaErrorLaunchFailure);
+  EXPECT_EQ(Driver().allocate(queue, 1), nullptr);
+  Driver().free(queue, x);
+  Driver().close(queue);
 }
 
 TEST_F(FakeCudaTest, MemoryThatIsAboutToBeFreeMakesRoom) {
