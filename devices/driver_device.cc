@@ -138,12 +138,15 @@ class DriverDevice final : public Device {
     return code == MOTLEY_DRIVER_NO_MEMORY ? Status::Resource(text) : Status::Unavailable(text);
   }
 
-  // Kernels only tell at the end whether they worked.
+  // Kernels only tell at the end whether they worked. That the device is gone is the news, whatever
+  // the work made of it.
   Status Run(Work work) {
     MOTLEY_RETURN_IF_ERROR(EnsureOpen());
     const Status status = RunWork(std::move(work));
     const Status finished = Finish();
-    return status.ok() ? finished : status;
+    if (status.ok()) return finished;
+    if (finished.code() != StatusCode::kUnavailable) return status;
+    return finished.WithContext(status.message());
   }
 
   const DeviceInfo info_;

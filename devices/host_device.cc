@@ -31,6 +31,14 @@ uint64_t HostMemoryBytes() {
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
 }
 
+uint64_t HostMemoryOf(const Device& device) {
+  for (const Device* part : device.parts()) {
+    if (part->host_accessible()) return part->info().memory_bytes;
+  }
+  const bool hosts = device.parts().empty() && device.host_accessible();
+  return hosts ? device.info().memory_bytes : HostMemoryBytes();
+}
+
 HostDevice::HostDevice(DeviceInfo info, const motley_kernels& kernels)
     : info_(std::move(info)), kernels_(kernels) {
   info_.memory_bytes = HostMemoryBytes();

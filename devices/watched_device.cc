@@ -45,7 +45,8 @@ void WatchedDevice::OnDone(Status status) {
   const std::shared_ptr<Piece> piece = std::move(pieces_.front());
   pieces_.pop_front();
   const Time now = loop_.Now();
-  longest_ = std::max(longest_, now - begun_);
+  Duration& longest = any_done_ ? longest_ : first_;
+  longest = std::max(longest, now - begun_);
   any_done_ = true;
   begun_ = now;
   looks_ = 0;
@@ -55,7 +56,7 @@ void WatchedDevice::OnDone(Status status) {
 Duration WatchedDevice::Limit() const {
   if (!any_done_) return patience_.first;
   const double longest = std::min(patience_.times * ToSeconds(longest_), ToSeconds(kLongest));
-  return std::max(patience_.least, FromSeconds(longest));
+  return std::max({patience_.least, first_, FromSeconds(longest)});
 }
 
 void WatchedDevice::Watch() {
@@ -79,8 +80,9 @@ void WatchedDevice::Lose() {
   why_ = Status::Unavailable(fmt::format(
       "work on {:g} samples has not come back for {:.3g} s ({}): its kernel hangs, or its driver",
       pieces_.front()->units, seconds,
-      any_done_ ? fmt::format("the longest before took {:.3g} s", ToSeconds(longest_))
-                : "nothing came back before, so that it may not even be open"));
+      any_done_
+          ? fmt::format("the longest before took {:.3g} s", ToSeconds(std::max(first_, longest_)))
+          : "nothing came back before, so that it may not even be open"));
   const auto destroyed = destroyed_;
   // Their owners go with the work, if that ever comes back.
   for (const auto& piece : std::exchange(pieces_, {})) {

@@ -15,8 +15,8 @@ namespace motley {
 // For how long work may be on a device. Generous: whoever shares the work goes on without it.
 struct Patience {
   Duration first = std::chrono::minutes(10);  // Drivers compile kernels in the first piece.
-  Duration least = std::chrono::minutes(2);   // For those after it, or
-  double times = 20;                          // so often as long as the longest that came back.
+  Duration least = std::chrono::minutes(2);   // For those after it, or as long as that one took,
+  double times = 20;                          // or so often as long as the longest of the others.
 };
 
 // Loop thread, as Device says. `loop` and `inner` are borrowed. Once lost(), work may be inside of
@@ -44,8 +44,9 @@ class WatchedDevice final : public ForwardingDevice<> {
   const Patience patience_;
   // On the device, in order. Shared with it: what they keep is what the work refers to.
   std::deque<std::shared_ptr<Piece>> pieces_;
-  Time begun_{};  // The first of them, or when the one before it came back.
-  Duration longest_{};
+  Time begun_{};        // The first of them, or when the one before it came back.
+  Duration first_{};    // That one took, and perhaps compiled kernels;
+  Duration longest_{};  // those after it.
   bool any_done_ = false;
   int looks_ = 0;  // That found the first of them not done.
   TimerId timer_ = 0;

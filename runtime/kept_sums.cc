@@ -62,7 +62,7 @@ std::vector<KeptSums::Share> KeptSums::TakeFrom(RowTask::Row& row) const {
 }
 
 void KeptSums::Add(Device& device, std::vector<Share> shares, Sum answer,
-                   std::function<void()> done) {
+                   std::function<void(const Status&)> done) {
   const auto work = std::make_shared<std::vector<Share>>(std::move(shares));
   device.Submit(
       0,
@@ -72,9 +72,9 @@ void KeptSums::Add(Device& device, std::vector<Share> shares, Sum answer,
         }
         return Status::Ok();
       },
-      [work, done = std::move(done)](const Status&) {
+      [work, done = std::move(done)](const Status& status) {
         work->clear();
-        done();
+        done(status);
       });
 }
 

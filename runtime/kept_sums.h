@@ -39,9 +39,10 @@ class KeptSums {
 
   // Takes what is kept off the row's terms.
   std::vector<Share> TakeFrom(RowTask::Row& row) const;
-  // Adds the shares to `answer`, on the device. `done` runs on the loop thread.
+  // Adds the shares to `answer`, on the device. `done` runs on the loop thread; what failed left
+  // the answer incomplete.
   static void Add(Device& device, std::vector<Share> shares, Sum answer,
-                  std::function<void()> done);
+                  std::function<void(const Status&)> done);
 
  private:
   struct Run {

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+
+#include "training/term_work.h"
 
 namespace motley {
 namespace {
@@ -28,7 +31,13 @@ uint64_t Times(uint64_t a, uint64_t b) {
   return a != 0 && b > kMost / a ? kMost : a * b;
 }
 
-double Gib(uint64_t bytes) { return static_cast<double>(bytes) / (1u << 30); }
+std::string Words(uint64_t bytes) {
+  constexpr uint64_t kMib = 1u << 20, kGib = 1u << 30;
+  const auto in = [bytes](uint64_t unit) {
+    return static_cast<double>(bytes) / static_cast<double>(unit);
+  };
+  return bytes < kGib ? fmt::format("{:.2f} MiB", in(kMib)) : fmt::format("{:.2f} GiB", in(kGib));
+}
 
 // In a step.
 uint64_t SumVectors(const JobOptions& options) {
@@ -73,10 +82,22 @@ Status CheckMemory(std::string_view who, uint64_t parameters, uint64_t vectors,
   const uint64_t needed = Times(Times(parameters, sizeof(float)), vectors);
   if (memory_bytes == 0 || needed <= memory_bytes) return Status::Ok();
   return Status::Resource(fmt::format(
-      "{} needs {:.2f} GiB for a model of {} parameters ({} vectors of {:.2f} GiB) and its machine "
-      "has {:.2f} GiB: take a smaller model, tolerate fewer stragglers, or add memory",
-      who, Gib(needed), parameters, vectors, Gib(Times(parameters, sizeof(float))),
-      Gib(memory_bytes)));
+      "{} needs {} for a model of {} parameters ({} vectors of {}) and its machine has {}: take a "
+      "smaller model, tolerate fewer stragglers, or add memory",
+      who, Words(needed), parameters, vectors, Words(Times(parameters, sizeof(float))),
+      Words(memory_bytes)));
+}
+
+Status CheckDevice(const Device& device, const Model& model) {
+  const uint64_t memory_bytes = device.info().memory_bytes;
+  if (device.host_accessible() || memory_bytes == 0) return Status::Ok();
+  const uint64_t parameters = model.parameter_count();
+  const uint64_t least = LeastBytes(model);
+  if (least <= memory_bytes) return Status::Ok();
+  return Status::Resource(fmt::format(
+      "the device {} needs {} for a model of {} parameters (these, their gradient, and what a "
+      "sample takes) and has {}: leave it out of `devices`, or take a smaller model",
+      device.info().name, Words(least), parameters, Words(memory_bytes)));
 }
 
 Status NoMemory(std::string_view what) {

@@ -10,7 +10,9 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "devices/device.h"
 #include "runtime/job.h"
+#include "training/model.h"
 
 namespace motley {
 
@@ -26,6 +28,10 @@ uint64_t WorkerVectors();
 // everything fits): how much `who` needs, how much there is, and what to do about it.
 Status CheckMemory(std::string_view who, uint64_t parameters, uint64_t vectors,
                    uint64_t memory_bytes);
+
+// The same for the memory of a device of its own on which the whole model is trained, be it one of
+// several that are joined: with batches as small as they can be. Host memory always does.
+Status CheckDevice(const Device& device, const Model& model);
 
 // What is said when memory runs out all the same.
 Status NoMemory(std::string_view what);

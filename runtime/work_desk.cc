@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "coding/part_sums.h"
+#include "devices/host_device.h"
 #include "runtime/messages.h"
 #include "transport/repeated_control.h"
 
@@ -32,7 +33,7 @@ WorkDesk::WorkDesk(Env env, Parts parts, std::function<void(const Status&)> fail
       outbox_(env.transport, parts_.peer, VectorLength(parts_.shop->trainer->parameter_count()),
               parts_.slice_length, [this] { Advance(); }),
       leases_(env, parts_, outbox_, [this](const Status& status) { failed_(status); }),
-      kept_(parts_.shop->trainer->parameter_count(), env.device.info().memory_bytes) {}
+      kept_(parts_.shop->trainer->parameter_count(), HostMemoryOf(env.device)) {}
 
 WorkDesk::~WorkDesk() {
   if (running_) running_->Abandon();
@@ -203,10 +204,11 @@ void WorkDesk::OnDone(Answer& answer, const Status& status) {
     return EndRow(answer, *task, status);
   }
   adding_ = true;
-  KeptSums::Add(env_.device, std::move(shares), answer.sum, alive_.Guard([this, &answer, task] {
-    adding_ = false;
-    if (!stopped_) EndRow(answer, *task, Status::Ok());
-  }));
+  KeptSums::Add(env_.device, std::move(shares), answer.sum,
+                alive_.Guard([this, &answer, task](const Status& added) {
+                  adding_ = false;
+                  if (!stopped_) EndRow(answer, *task, added);
+                }));
 }
 
 void WorkDesk::EndRow(Answer& answer, const RowTask& task, const Status& status) {

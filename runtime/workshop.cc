@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "devices/host_device.h"
 #include "runtime/memory_need.h"
 #include "training/shared_trainer.h"
 #include "transport/header.h"
@@ -83,7 +84,13 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
   }
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the worker", foreign ? foreign->parameter_count : model->parameter_count(),
-                  WorkerVectors() + device.parts().size(), device.info().memory_bytes));
+                  WorkerVectors() + device.parts().size(), HostMemoryOf(device)));
+  if (model != nullptr) {
+    MOTLEY_RETURN_IF_ERROR(CheckDevice(device, *model));
+    for (const Device* part : device.parts()) {
+      MOTLEY_RETURN_IF_ERROR(CheckDevice(*part, *model));
+    }
+  }
   auto shop = std::shared_ptr<Workshop>(
       new Workshop{std::move(model),
                    {},

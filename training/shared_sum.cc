@@ -13,7 +13,12 @@ constexpr uint64_t kTrySamples = 8;
 constexpr double kTryCost = 1.0 / 16;  // Of the time meanwhile, at most.
 constexpr size_t kAddGrain = 1 << 14;  // Floats.
 
-bool Ready(const CrewPart& part) { return !part.lost && !part.measuring; }
+// A piece is late when it takes so often what it should, and at least that long: a machine that
+// does something else for a while is no reason to do work twice.
+constexpr double kLateTimes = 8;
+constexpr double kLateSeconds = 1;
+
+bool Ready(const CrewPart& part) { return !part.lost && !part.measuring && !part.late; }
 
 double SpeedOf(const CrewPart& part) { return Ready(part) ? part.speed.samples_per_second() : 0; }
 
@@ -62,6 +67,7 @@ void SharedSum::Queue(const std::shared_ptr<SharedSum>& sum) {
 
 void SharedSum::Start() {
   started_ = crew_->loop.Now();
+  crew_->running = weak_from_this();
   for (CrewPart& part : crew_->parts) {
     part.busy = part.open = false;
     part.taken.clear();
@@ -83,12 +89,61 @@ void SharedSum::TryAgain(CrewPart& part) {
 }
 
 void SharedSum::Continue() {
-  const bool ends = *cancel_ || crew_->Live() == 0;
+  if (adding_ || finished_) return;
+  const bool ends = *cancel_ || !failure_.ok() || crew_->Live() == 0;
   if (!ends) Deal();
   const auto& parts = crew_->parts;
-  if (std::any_of(parts.begin(), parts.end(), [](const CrewPart& p) { return p.busy; })) return;
-  if (!ends) return AddAll();
-  Finish(*cancel_ ? Status::Cancelled("the gradient was no longer wanted") : crew_->failure);
+  if (std::any_of(parts.begin(), parts.end(), [](const CrewPart& p) { return p.busy; })) {
+    return Watch();
+  }
+  if (!ends) {
+    if (work_.left() == 0) AddAll();
+    return;  // Else all that are left are late, and one that is back goes on from here.
+  }
+  if (*cancel_) return Finish(Status::Cancelled("the gradient was no longer wanted"));
+  Finish(failure_.ok() ? crew_->failure : failure_);
+}
+
+// One alone adds into the gradient itself, and nobody could do its work.
+void SharedSum::Watch() {
+  StopWatching();
+  const auto& parts = crew_->parts;
+  const bool others = std::any_of(parts.begin(), parts.end(),
+                                  [](const CrewPart& p) { return Ready(p) && !p.busy; });
+  if (!others) return;
+  Time due = Time::max();
+  for (const CrewPart& part : parts) {
+    if (part.busy) due = std::min(due, part.due);
+  }
+  timer_ = crew_->loop.After(std::max(Duration::zero(), due - crew_->loop.Now()),
+                             [weak = weak_from_this()] {
+                               if (const auto self = weak.lock()) self->Look();
+                             });
+}
+
+void SharedSum::Look() {
+  timer_ = 0;
+  const Time now = crew_->loop.Now();
+  for (CrewPart& part : crew_->parts) {
+    if (!part.busy || now < part.due) continue;
+    part.busy = false;
+    part.late = true;
+    Drop(part);
+  }
+  Continue();
+}
+
+void SharedSum::StopWatching() {
+  if (timer_ != 0) crew_->loop.Cancel(std::exchange(timer_, 0));
+}
+
+void SharedSum::Drop(CrewPart& part) {
+  summed_ -= part.samples;
+  part.samples = 0;
+  part.spent = {};
+  part.open = false;
+  work_.GiveBack(part.taken);
+  part.taken.clear();
 }
 
 // Work for everybody who is free, unless the others had better do it.
@@ -117,6 +172,14 @@ void SharedSum::Deal() {
   }
 }
 
+// Sums have to be taken off devices, too, which no speed in samples tells of.
+Duration SharedSum::Limit(const CrewPart& part, const SharedWork::Piece& piece) {
+  const double speed = SpeedOf(part);
+  const double usual = speed > 0 ? static_cast<double>(piece.samples()) / speed : 0;
+  const double longest = std::max(usual, ToSeconds(part.longest));
+  return FromSeconds(std::max(kLateSeconds, kLateTimes * longest));
+}
+
 // An empty piece takes the sum off the device; so does the last one.
 void SharedSum::Submit(CrewPart& part, const SharedWork::Piece& piece) {
   const bool plain = work_.plain();
@@ -124,18 +187,24 @@ void SharedSum::Submit(CrewPart& part, const SharedWork::Piece& piece) {
                        .opens = plain && !part.open,
                        .closes = plain && (work_.left() == 0 || piece.samples() == 0)};
   part.busy = true;
+  part.due = crew_->loop.Now() + Limit(part, piece);
   part.open = plain && !moves.closes;
   std::vector<MergedTerm> terms;
   if (piece.samples() > 0) {
     part.taken.push_back(piece);
     terms = work_.Terms(piece);
   }
+  const auto end = std::make_shared<End>(piece, crew_->loop.Now());
   part.device->Submit(
       static_cast<double>(piece.samples()),
       [self = shared_from_this(), worker = part.worker, own = part.sum, terms = std::move(terms),
-       moves] { return self->Compute(*worker, *own, terms, moves); },
-      [self = shared_from_this(), &part, piece, began = crew_->loop.Now()](const Status& status) {
-        self->OnPiece(part, piece, began, status);
+       moves, end] {
+        const Status status = self->Compute(*worker, *own, terms, moves);
+        end->samples_failed = !status.ok() && worker->samples_failed();
+        return status;
+      },
+      [self = shared_from_this(), &part, end](const Status& status) {
+        self->OnPiece(part, *end, status);
       });
 }
 
@@ -150,26 +219,39 @@ Status SharedSum::Compute(TermWorker& worker, std::vector<float>& own,
   return moves.closes ? worker.Finish(sum) : Status::Ok();
 }
 
-void SharedSum::OnPiece(CrewPart& part, const SharedWork::Piece& piece, Time began,
-                        const Status& status) {
+void SharedSum::OnPiece(CrewPart& part, const End& end, const Status& status) {
+  const Duration taken = crew_->loop.Now() - end.began;
+  part.longest = std::max(taken, part.longest - part.longest / 8);
+  if (part.late) return OnLatePiece(part, end, status);
   part.busy = false;
-  part.spent += crew_->loop.Now() - began;
+  part.spent += taken;
   if (status.ok() && !part.lost) {
-    part.samples += piece.samples();
-    summed_ += piece.samples();
-    if (progress_ && piece.samples() > 0 && summed_ < work_.samples()) progress_(summed_);
-  } else if (!*cancel_) {
-    summed_ -= part.samples;
-    part.open = false;
-    work_.GiveBack(part.taken);
-    part.taken.clear();
+    part.samples += end.piece.samples();
+    summed_ += end.piece.samples();
+    if (progress_ && end.piece.samples() > 0 && summed_ < work_.samples()) progress_(summed_);
+  } else if (end.samples_failed) {
+    failure_ = status;
+  } else if (!*cancel_ || status.code() != StatusCode::kCancelled) {
+    Drop(part);
     crew_->Lose(part, status);
   }
   Continue();
 }
 
+void SharedSum::OnLatePiece(CrewPart& part, const End& end, const Status& status) {
+  part.late = false;
+  if (status.ok()) {
+    part.speed.Add(end.piece.samples(), crew_->loop.Now() - end.began);
+  } else if (!end.samples_failed && status.code() != StatusCode::kCancelled) {
+    crew_->Lose(part, status);
+  }
+  if (const auto running = crew_->running.lock()) running->Continue();
+}
+
 void SharedSum::AddAll() {
-  if (crew_->parts.size() == 1) return End(Status::Ok());
+  adding_ = true;
+  StopWatching();
+  if (crew_->parts.size() == 1) return OnAdded(Status::Ok());
   std::vector<std::shared_ptr<const std::vector<float>>> vectors;
   for (const CrewPart& part : crew_->parts) {
     if (!part.taken.empty()) vectors.push_back(part.sum);
@@ -184,10 +266,10 @@ void SharedSum::AddAll() {
     return Status::Ok();
   };
   crew_->host.Submit(0, std::move(add),
-                     [self = shared_from_this()](const Status& status) { self->End(status); });
+                     [self = shared_from_this()](const Status& status) { self->OnAdded(status); });
 }
 
-void SharedSum::End(const Status& status) {
+void SharedSum::OnAdded(const Status& status) {
   if (status.ok()) Learn();
   Finish(status);
 }
@@ -206,6 +288,7 @@ void SharedSum::Learn() {
 
 void SharedSum::Finish(Status status) {
   finished_ = true;
+  StopWatching();
   if (next_ != nullptr) {
     crew_->loop.Post([next = std::exchange(next_, nullptr)] { next->Start(); });
   }

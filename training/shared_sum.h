@@ -5,7 +5,8 @@
 // device alone may be all there is, which then adds to the gradient itself. Loop thread.
 //
 // A device's vector counts whole or not at all: what one that fails had taken goes back to the
-// others.
+// others; so does what one has that is far behind its usual speed when the others are done. It gets
+// no more work until that piece is back, which then counts for nothing.
 #pragma once
 
 #include <atomic>
@@ -32,13 +33,17 @@ struct CrewPart {
   SpeedEstimator speed = SpeedEstimator();
   bool measuring = false;  // Its speed, for the first time: others begin without it.
   bool lost = false;       // It failed, and gets no work any more.
+  bool late = false;       // The others do what it had; a piece is still on it.
   // Gradients since it had a part in one, being too slow, and after how many it is tried again.
   static constexpr uint32_t kPatience = 32;
   uint32_t idle = 0;
   uint32_t patience = kPatience;
+  // That a piece took, and less with every one after it.
+  Duration longest{};
 
   // Of the gradient at hand.
   bool busy = false;
+  Time due{};                            // When what it is busy with is late.
   bool open = false;                     // What it summed is still on it.
   std::vector<SharedWork::Piece> taken;  // In its vector, or on their way into it.
   uint64_t samples = 0;                  // Of those that are done,
@@ -51,8 +56,9 @@ struct Crew {
   Device& host;  // Adds the vectors.
   std::vector<CrewPart> parts;
   DeviceLost lost_device;
-  Status failure;                 // Of the device that failed last.
-  std::weak_ptr<SharedSum> last;  // Gradient that was asked for.
+  Status failure;                         // Of the device that failed last.
+  std::weak_ptr<SharedSum> last = {};     // Gradient that was asked for.
+  std::weak_ptr<SharedSum> running = {};  // The one at hand.
 
   size_t Live() const;  // Parts that are not lost.
   void Lose(CrewPart& part, const Status& why);
@@ -64,6 +70,8 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   SharedSum(std::shared_ptr<Crew> crew, const GradientWork& work, uint64_t epoch,
             std::vector<MergedTerm> terms, std::shared_ptr<std::atomic<bool>> cancel,
             Trainer::Done done);
+
+  ~SharedSum() { StopWatching(); }
 
   // Begins when those asked for before are done. Held by what is on the devices until then.
   static void Queue(const std::shared_ptr<SharedSum>& sum);
@@ -82,9 +90,26 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   };
   Status Compute(TermWorker& worker, std::vector<float>& own, std::span<const MergedTerm> terms,
                  const Moves& moves) const;  // On the device's thread.
-  void OnPiece(CrewPart& part, const SharedWork::Piece& piece, Time began, const Status& status);
+  // How a piece ended: whether it was its samples that failed is known on the device's thread.
+  struct End {
+    End(const SharedWork::Piece& the_piece, Time start) : piece(the_piece), began(start) {}
+    const SharedWork::Piece piece;
+    const Time began;
+    std::atomic<bool> samples_failed = false;
+  };
+  void OnPiece(CrewPart& part, const End& end, const Status& status);
+  // After so long a piece is late.
+  static Duration Limit(const CrewPart& part, const SharedWork::Piece& piece);
+  // A piece that the others have done meanwhile, of this gradient or one before.
+  void OnLatePiece(CrewPart& part, const End& end, const Status& status);
+  // What the device has of this gradient counts for nothing.
+  void Drop(CrewPart& part);
+  // Looks at those that are still busy when others could do their work.
+  void Watch();
+  void Look();
+  void StopWatching();
   void AddAll();
-  void End(const Status& status);
+  void OnAdded(const Status& status);
   void Learn();
   void Finish(Status status);
 
@@ -99,6 +124,9 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   SharedWork work_;
   uint64_t summed_ = 0;  // Samples.
   Time started_{};
+  Status failure_;       // Of what is no device's.
+  TimerId timer_ = 0;    // Of Watch.
+  bool adding_ = false;  // The devices are done.
   bool finished_ = false;
   std::shared_ptr<SharedSum> next_;
 };

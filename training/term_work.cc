@@ -11,6 +11,23 @@ namespace {
 
 // Bounds the memory of a gathered batch, and how long a cancelled call goes on.
 constexpr size_t kGatherRows = 1024;
+// Of a batch's dense samples; there are two at a time.
+constexpr size_t kMostBatchBytes = size_t{256} << 20;
+
+// Of two batches on a device, where samples of 16 bits are twice, and of what layers make of one:
+// their outputs, and some more as long as the longest. (Images are cut into parts of their own.)
+size_t RowBytes(const Model& model) {
+  size_t values = 0, most = model.spec().features;
+  for (const ParameterRange& range : model.ranges()) {
+    const size_t outputs = range.shape.empty() ? 1 : range.shape.back();
+    values += outputs;
+    most = std::max(most, outputs);
+  }
+  const size_t samples = 2 * model.spec().features * (sizeof(float) + sizeof(uint16_t));
+  return samples + (values + 4 * most) * sizeof(float);
+}
+
+uint64_t ModelBytes(const Model& model) { return 2 * sizeof(float) * model.parameter_count(); }
 
 void Clear(Dataset& data) {
   data.dense.clear();
@@ -22,6 +39,18 @@ void Clear(Dataset& data) {
 }
 
 }  // namespace
+
+uint64_t LeastBytes(const Model& model) { return ModelBytes(model) + RowBytes(model); }
+
+size_t GatheredRows(const Device& device, const Model& model) {
+  const size_t of_host = kMostBatchBytes / (model.spec().features * sizeof(float) + 1);
+  const size_t most = std::clamp<size_t>(of_host, 1, kGatherRows);
+  const uint64_t memory = device.info().memory_bytes;
+  if (device.host_accessible() || memory == 0) return most;
+  // Half of what is left: rooms grow, and a driver needs some.
+  const uint64_t left = memory - std::min(memory, ModelBytes(model));
+  return std::clamp<size_t>(left / 2 / RowBytes(model), 1, most);
+}
 
 void AddWeighted(std::complex<double> coefficient,
                  std::span<const std::complex<double>> other_parts, std::span<const float> values,
@@ -38,6 +67,7 @@ TermWorker::TermWorker(Device& device, const Model& model, BatchSchedule schedul
     : device_(device),
       session_(device, model),
       count_(model.parameter_count()),
+      dense_rows_(GatheredRows(device, model)),
       orders_(std::move(schedule)) {}
 
 Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
@@ -60,6 +90,7 @@ Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
 }
 
 Status TermWorker::Begin(const VersionedParameters& parameters, std::span<float> sum) {
+  samples_failed_ = false;
   return session_.Begin(parameters.values, parameters.version, sum.first(count_));
 }
 
@@ -86,6 +117,7 @@ Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight
       return Status::Cancelled("the gradient was no longer wanted");
     }
     const Status status = session_.Add(batch_, weight);
+    samples_failed_ = status.code() == StatusCode::kInvalidArgument;
     Clear(batch_);
     return status;
   };
@@ -98,12 +130,15 @@ Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight
     batch_.classes = shape.classes;
     batch_.sparse = shape.sparse;
     batch_.storage = shape.storage;
+    const size_t most = shape.sparse ? kGatherRows : dense_rows_;
     std::span<const uint32_t> rows = orders_.Rows(epoch, slice);
     while (!rows.empty()) {
-      const size_t taken = std::min(rows.size(), kGatherRows - batch_.rows());
-      MOTLEY_RETURN_IF_ERROR(slice.block->AppendTo(batch_, rows.first(taken)));
+      const size_t taken = std::min(rows.size(), most - batch_.rows());
+      const Status read = slice.block->AppendTo(batch_, rows.first(taken));
+      samples_failed_ = !read.ok();
+      MOTLEY_RETURN_IF_ERROR(read);
       rows = rows.subspan(taken);
-      if (batch_.rows() == kGatherRows) MOTLEY_RETURN_IF_ERROR(flush());
+      if (batch_.rows() == most) MOTLEY_RETURN_IF_ERROR(flush());
     }
   }
   return batch_.rows() > 0 ? flush() : Status::Ok();

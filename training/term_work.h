@@ -34,6 +34,12 @@ struct MergedTerm {
   std::vector<PartitionSlice> slices;
 };
 
+// How many dense samples are gathered into a batch for `device`: as many as memory of its own has
+// room for beside the model, and no more than a machine can well spare of the host's. 1 or more.
+size_t GatheredRows(const Device& device, const Model& model);
+// Of memory of its own that a device needs at the least.
+uint64_t LeastBytes(const Model& model);
+
 // What a term's coefficients do, whichever struct they are in.
 template <typename A, typename B>
 bool SameWeights(const A& a, const B& b) {
@@ -91,6 +97,9 @@ class TermWorker {
                   const std::atomic<bool>& cancel);  // Passes over others.
   Status Finish(std::span<float> sum);
 
+  // Whether the last call failed for its samples, not the device: they could not be read, say.
+  bool samples_failed() const { return samples_failed_; }
+
  private:
   // Adds weight * the term's gradient to the session's sum.
   Status AddTerm(uint64_t epoch, const MergedTerm& term, double weight,
@@ -98,9 +107,11 @@ class TermWorker {
 
   Device& device_;
   ModelSession session_;
-  const size_t count_;  // Of parameters.
+  const size_t count_;       // Of parameters.
+  const size_t dense_rows_;  // Of a batch.
   EpochOrders orders_;
-  Dataset batch_;               // Gathered samples.
+  Dataset batch_;  // Gathered samples.
+  bool samples_failed_ = false;
   std::vector<float> scratch_;  // A term's vector before coefficients that are not plain.
 };
 

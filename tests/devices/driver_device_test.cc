@@ -159,6 +159,20 @@ TEST_F(DriverDevice, WhatKernelsFailedAtIsToldWithTheWorkAndForgotten) {
   EXPECT_TRUE(Do(*device, [] { return Status::Ok(); }).ok());
 }
 
+TEST_F(DriverDevice, ALostDeviceIsToldWhateverBecameOfTheWork) {
+  const auto device = Open();
+  for (const Status& of_work : {Status::Resource("no memory"), Status::Cancelled("not wanted")}) {
+    const Status status = Do(*device, [&] {
+      MockDriver::Get().fails = MOTLEY_DRIVER_LOST;
+      return of_work;
+    });
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(status.ToString(),
+                AllOf(HasSubstr("the mock fell off"), HasSubstr(std::string(of_work.message()))));
+    EXPECT_EQ(Do(*device, [&] { return of_work; }).code(), of_work.code());
+  }
+}
+
 TEST_F(DriverDevice, ACopyThatFailsEndsTheWork) {
   const auto device = Open();
   const Buffer buffer = device->Allocate(8).value();

@@ -31,9 +31,13 @@ class ThreadLoop final : public Loop {
   // Waits for tasks that other threads post, until `condition` holds.
   void RunUntil(const std::function<bool()>& condition) {
     while (!condition()) {
-      if (RunPosted() || timers_.RunOne()) continue;
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return !posted_.empty(); });
+      if (!RunPosted() && !timers_.RunOne()) Wait();
+    }
+  }
+  // The same, while time stands still: for what would find other threads late.
+  void RunPostedUntil(const std::function<bool()>& condition) {
+    while (!condition()) {
+      if (!RunPosted()) Wait();
     }
   }
   // Runs everything that is there, timers too, without waiting for other threads.
@@ -43,6 +47,10 @@ class ThreadLoop final : public Loop {
   }
 
  private:
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !posted_.empty(); });
+  }
   bool RunPosted() {
     std::unique_lock lock(mutex_);
     if (posted_.empty()) return false;

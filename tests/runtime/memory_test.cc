@@ -2,14 +2,17 @@
 // Models that do not fit, and what a job does when the device cannot do its checks.
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "devices/joined_device.h"
 #include "runtime/memory_need.h"
 #include "runtime/workshop.h"
 #include "tests/runtime/job_world.h"
 #include "tests/runtime/odd_device.h"
+#include "training/term_work.h"
 
 namespace motley {
 namespace {
@@ -19,6 +22,7 @@ TEST(Memory, WhatFitsToTheByteIsTakenAndNotOneByteMore) {
   const Status refused = CheckMemory("the server", 1000, 5, 19999);
   EXPECT_EQ(refused.code(), StatusCode::kResource);
   EXPECT_NE(refused.message().find("1000 parameters"), std::string::npos) << refused.message();
+  EXPECT_NE(refused.message().find("needs 0.02 MiB"), std::string::npos) << refused.message();
 }
 
 TEST(Memory, SizesBeyondEveryIntegerAreRefusedAndNotWrappedAround) {
@@ -116,11 +120,8 @@ TEST(Memory, ModelsOfAnySizeAreRefusedWithWords) {
   }
 }
 
-TEST(Memory, AModelThatDoesNotFitIsRefusedByTheWorker) {
-  VirtualLoop loop;
-  auto inner = MakeInlineDevice(loop);
-  ASSERT_TRUE(inner.ok()) << inner.status().ToString();
-  OddDevice device(**inner);
+// A job of 32 parameters.
+wire::AcceptT Welcome() {
   wire::AcceptT accept;
   accept.model = "softmax";
   accept.features = 7;
@@ -128,6 +129,42 @@ TEST(Memory, AModelThatDoesNotFitIsRefusedByTheWorker) {
   accept.batch = 10;
   accept.slice_length = 6;
   accept.partition_sizes = {100};
+  return accept;
+}
+
+// A worker's vectors are the host's; a card has parameters, their gradient and some samples.
+TEST(Memory, EveryCardOfAWorkerNeedsTheModelAndTheHostTheVectors) {
+  VirtualLoop loop;
+  const auto inner = MakeInlineDevice(loop).value();
+  const uint64_t least = LeastBytes(*Model::Create({"softmax", 7, 4}).value());
+  EXPECT_LT(least, 32 * sizeof(float) * WorkerVectors());
+  OddDevice host(*inner), one(*inner), other(*inner);
+  host.SetMemory(1 << 20);
+  one.SetCard(least);
+  other.SetCard(1 << 20);
+  JoinedDevice joined(host, {&one, &other, &host}, 3 << 20);
+  for (Device* const device : std::initializer_list<Device*>{&one, &joined}) {
+    one.SetCard(least);
+    EXPECT_TRUE(MakeWorkshop(loop, *device, Welcome()).ok());
+    one.SetCard(least - 1);
+    const auto refused = MakeWorkshop(loop, *device, Welcome());
+    EXPECT_EQ(refused.code(), StatusCode::kResource);
+    EXPECT_NE(refused.status().message().find("leave it out"), std::string::npos);
+  }
+  one.SetCard(least);
+  host.SetMemory(32 * sizeof(float) * (WorkerVectors() + 3));
+  EXPECT_TRUE(MakeWorkshop(loop, joined, Welcome()).ok());
+  host.SetMemory(32 * sizeof(float) * (WorkerVectors() + 3) - 1);
+  EXPECT_EQ(MakeWorkshop(loop, joined, Welcome()).code(), StatusCode::kResource)
+      << "whatever memory the cards have";
+}
+
+TEST(Memory, AModelThatDoesNotFitIsRefusedByTheWorker) {
+  VirtualLoop loop;
+  auto inner = MakeInlineDevice(loop);
+  ASSERT_TRUE(inner.ok()) << inner.status().ToString();
+  OddDevice device(**inner);
+  const wire::AcceptT accept = Welcome();
   device.SetMemory(32 * sizeof(float) * WorkerVectors());
   EXPECT_TRUE(MakeWorkshop(loop, device, accept).ok());
   device.SetMemory(32 * sizeof(float) * WorkerVectors() - 1);

@@ -13,10 +13,16 @@ class OddDevice : public ForwardingDevice<> {
   explicit OddDevice(Device& inner) : ForwardingDevice(inner), info_(inner.info()) {}
 
   void SetMemory(uint64_t bytes) { info_.memory_bytes = bytes; }
+  // Its memory is its own, which the test says, and not the host's.
+  void SetCard(uint64_t bytes) {
+    SetMemory(bytes);
+    card_ = true;
+  }
   // All work of at least one sample ends with this; at a server that is audits.
   void FailSamples(Status why) { failure_ = std::move(why); }
 
   const DeviceInfo& info() const override { return info_; }
+  bool host_accessible() const override { return !card_ && ForwardingDevice::host_accessible(); }
   void Submit(double units, Work work, Done done) override {
     if (units > 0 && !failure_.ok()) work = [why = failure_] { return why; };
     inner_.Submit(units, std::move(work), std::move(done));
@@ -24,6 +30,7 @@ class OddDevice : public ForwardingDevice<> {
 
  private:
   DeviceInfo info_;
+  bool card_ = false;
   Status failure_;
 };
 
