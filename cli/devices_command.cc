@@ -104,6 +104,9 @@ int RunDevices(const DevicesFlags& flags) {
   std::vector<ListedDevice> devices = ListDevices();
   // hwloc, which knows what the processor is called, is the program's alone.
   if (std::string name = ReadHardware().model; !name.empty()) devices.front().name = name;
+  if (const std::string parts = ProcessorParts(); !parts.empty()) {
+    devices.front().platform += ", " + parts;
+  }
   if (flags.check) return RunChecks(devices, flags);
   return PrintResult(flags.json ? DevicesJson(devices) : DevicesText(devices));
 }

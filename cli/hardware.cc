@@ -82,25 +82,45 @@ Status Read(Device& device, double& best) {
   return Status::Ok();
 }
 
-}  // namespace
-
-HardwareFacts ReadHardware() {
-  HardwareFacts facts;
+// `tell` gets what hwloc knows of the machine, and the threads that this process may use.
+template <typename Tell>
+void WithTopology(const Tell& tell) {
   hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0) return facts;
+  if (hwloc_topology_init(&topology) != 0) return;
   if (hwloc_topology_load(topology) == 0) {
     const Bitmap allowed = MakeBitmap();
     if (hwloc_get_cpubind(topology, allowed.get(), HWLOC_CPUBIND_PROCESS) != 0) {
       hwloc_bitmap_copy(allowed.get(), hwloc_topology_get_allowed_cpuset(topology));
     }
-    facts.vendor = InfoOf(topology, "CPUVendor");
-    facts.model = InfoOf(topology, "CPUModel");
-    facts.cores = Count(topology, allowed.get(), HWLOC_OBJ_CORE);
-    facts.threads = Count(topology, allowed.get(), HWLOC_OBJ_PU);
-    facts.core_kinds = Kinds(topology, allowed.get());
+    tell(topology, allowed.get());
   }
   hwloc_topology_destroy(topology);
+}
+
+}  // namespace
+
+HardwareFacts ReadHardware() {
+  HardwareFacts facts;
+  WithTopology([&facts](hwloc_topology_t topology, hwloc_const_cpuset_t allowed) {
+    facts.vendor = InfoOf(topology, "CPUVendor");
+    facts.model = InfoOf(topology, "CPUModel");
+    facts.cores = Count(topology, allowed, HWLOC_OBJ_CORE);
+    facts.threads = Count(topology, allowed, HWLOC_OBJ_PU);
+    facts.core_kinds = Kinds(topology, allowed);
+  });
   return facts;
+}
+
+std::string ProcessorParts() {
+  std::string parts;
+  WithTopology([&parts](hwloc_topology_t topology, hwloc_const_cpuset_t allowed) {
+    const uint32_t nodes = Count(topology, allowed, HWLOC_OBJ_NUMANODE);
+    if (nodes > 1) parts = fmt::format("{} NUMA nodes", nodes);
+    const std::string kinds = Kinds(topology, allowed);
+    if (kinds.empty()) return;
+    parts += fmt::format("{}{} threads of each kind", parts.empty() ? "" : ", ", kinds);
+  });
+  return parts;
 }
 
 double MeasureMemory(UvLoop& loop, Device& device) {

@@ -73,7 +73,9 @@ CheckedKernel RunCheck(const KernelCheck& check, KernelRig& rig, uint64_t seed, 
   CheckedKernel checked{.kernel = std::string(check.kernel),
                         .worst = run.meter.worst(),
                         .tolerance = check.tolerance,
-                        .where = run.meter.worst_at()};
+                        .where = run.meter.worst_at(),
+                        .count = run.meter.count()};
+  if (checked.count == 0) checked.where = "nothing was compared";
   if (!check.result.empty()) checked.kernel += fmt::format(": {}", check.result);
   return checked;
 }

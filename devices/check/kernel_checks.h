@@ -48,7 +48,8 @@ struct CheckedKernel {
   double worst = 0;
   double tolerance = 0;
   std::string where;  // Of the worst.
-  bool ok() const { return worst <= tolerance; }
+  size_t count = 0;   // Of results that were compared.
+  bool ok() const { return count > 0 && worst <= tolerance; }
 };
 // Runs a check on random shapes and values that follow from `seed`.
 CheckedKernel RunCheck(const KernelCheck& check, KernelRig& rig, uint64_t seed, bool large);

@@ -34,6 +34,15 @@ class Devices(ProgramTest):
         text = self.run_program("devices").stdout
         self.assertIn("cpu:0", text)
 
+    def test_what_the_processor_has_several_of_is_said(self):
+        for topology, words in (("numa:2 core:3 pu:1", "2 NUMA nodes"), ("numa:1 core:3 pu:1", None)):
+            with self.subTest(topology), mock.patch.dict(os.environ, HWLOC_SYNTHETIC=topology):
+                platform = self.run_json("devices")[0]["platform"]
+                if words:
+                    self.assertIn(words, platform)
+                else:
+                    self.assertNotIn("NUMA", platform)
+
     def test_what_cannot_be_used_is_refused_with_the_reason(self):
         for choice, code, words in (("tpu", 2, ["--devices", "tpu", "cpu, cuda, opencl"]),
                                     ("cpu,cpu", 2, ["--devices", "twice"]),

@@ -98,6 +98,13 @@ TEST(KernelChecks, OneWrongValueInManyIsFoundAndSaidWhere) {
   }
 }
 
+TEST(KernelChecks, OneThatComparesNothingIsNotPassed) {
+  conformance::HostRig rig(Baseline(), nullptr);
+  const CheckedKernel result = RunCheck({"nothing", "", 1, [](CheckRun&) {}}, rig, 3, false);
+  EXPECT_FALSE(result.ok());
+  EXPECT_EQ(result.where, "nothing was compared");
+}
+
 TEST(KernelChecks, DevicesThatFailSaySo) {
   MockDriver::Get().Reset();
   ThreadLoop loop;
