@@ -4,6 +4,7 @@
 #include "devices/driver_modules.h"
 #include "tests/devices/fake_cuda.h"
 #include "tests/training/session_checks.h"
+#include "training/device_memory.h"
 
 extern "C" const motley_driver* motley_driver_get(uint32_t version);
 
@@ -30,6 +31,47 @@ void ExpectNoSumChanges(bool hasty) {
 
 TEST(LateSession, KernelsThatRunLateChangeNoSum) { ExpectNoSumChanges(false); }
 TEST(LateSession, CopiesThatRunLateChangeNoSum) { ExpectNoSumChanges(true); }
+
+Dataset Samples(size_t rows, float value) {
+  Dataset samples;
+  samples.features = 1;
+  samples.dense.assign(rows, value);
+  samples.label.assign(rows, value);
+  return samples;
+}
+
+// What a batch waits for says nothing of who used its memory before.
+TEST(LateSession, SamplesInMemoryThatIsNewWaitForThoseWhoStillUseIt) {
+  conformance::FakeCuda& fake = conformance::FakeCuda::Get();
+  fake.Reset();
+  TestRig rig;
+  const motley_driver& driver = *motley_driver_get(MOTLEY_DRIVER_VERSION);
+  std::string reason;
+  {
+    const auto device =
+        MakeDriverDevice(rig.loop, driver, FindDriverDevices(driver, reason).at(0), "").value();
+    constexpr size_t kCount = 1024;
+    BatchMemory batches(*device);
+    DeviceMemory workspace(*device);
+    const Buffer sum = device->Allocate(kCount * sizeof(float)).value();  // Opens it.
+    const motley_kernels& kernels = device->kernels();
+    float* const values = workspace.Floats(0, kCount).value();
+    const Dataset one = Samples(1, 5), many = Samples(kCount, 7);
+    ASSERT_TRUE(batches.Place(one).ok());
+    kernels.fill(device->queue(), kCount, 3, values);
+    kernels.fill(device->queue(), kCount, 0, sum.floats());
+    batches.Used();
+    kernels.axpy(device->queue(), kCount, 1, values, sum.floats());
+    ASSERT_TRUE(workspace.Floats(0, 2 * kCount).ok());
+    const auto placed = batches.Place(many);
+    ASSERT_TRUE(placed.ok());
+    ASSERT_EQ(placed->label, values) << "it was freed with the workspace's old piece";
+    std::vector<float> got(kCount);
+    ASSERT_TRUE(device->CopyOut(sum, 0, std::as_writable_bytes(std::span(got))).ok());
+    EXPECT_EQ(got, std::vector<float>(kCount, 3));
+  }
+  fake.Reset();
+}
 
 }  // namespace
 }  // namespace motley
