@@ -93,8 +93,8 @@ TEST_F(DriverDevice, OneWhoseOpeningHangsIsLostAfterAWhileAndSaysSo) {
   KeepForever(std::shared_ptr<Device>(std::move(device)));
   MockDriver::Get().open_hangs = false;
   MockDriver::Get().open_hangs.notify_all();
-  // It has its queue for good, from whenever its thread goes on.
-  while (MockDriver::Get().open_queues == 0) std::this_thread::yield();
+  // It has its queue for good, from whenever its thread goes on, which wants the kernels' table.
+  while (MockDriver::Get().finishes == 0) std::this_thread::yield();
   MockDriver::Get().open_queues = 0;
 }
 

@@ -145,6 +145,7 @@ int Finish(motley_driver_queue*, char* error, size_t error_size) {
   MockDriver::Get().hangs.wait(true);
   const int code = MockDriver::Get().fails.exchange(MOTLEY_DRIVER_OK);
   if (code != MOTLEY_DRIVER_OK) Say("the mock fell off", error, error_size);
+  ++MockDriver::Get().finishes;
   return code;
 }
 
@@ -177,7 +178,7 @@ void MockDriver::Reset() {
   memory_bytes = 1ull << 32;
   fails = MOTLEY_DRIVER_OK;
   hangs = open_hangs = close_hangs = old_kernels = looked_at_once = false;
-  opens = 0;
+  opens = finishes = 0;
   allocations = copied_in_bytes = copied_out_bytes = marks = 0;
 }
 

@@ -38,6 +38,7 @@ struct MockDriver {
   // What happened.
   std::atomic<uint32_t> opens{0};  // That were begun.
   std::atomic<uint32_t> open_queues{0};
+  std::atomic<uint32_t> finishes{0};  // That are over.
   std::atomic<uint64_t> held_bytes{0};
   std::atomic<uint64_t> allocations{0};
   std::atomic<uint64_t> copied_in_bytes{0};
