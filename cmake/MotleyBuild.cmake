@@ -78,10 +78,11 @@ set(MOTLEY_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <cstring> <deque
 
 # motley_precompile(NAME KIND k HEADERS <a> ...): what nearly every file of a kind of targets includes
 # is read once, with the first target of it; reading takes a third to a half of their compile time.
-# GCC only: the cache does not know clang's.
+# GCC only: the cache does not know clang's; and not on 64-bit Arm, where after them GCC 12 breaks off
+# at <arm_sve.h>, which Highway includes.
 function(motley_precompile name)
   cmake_parse_arguments(ARG "" "KIND" "HEADERS" ${ARGN})
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU OR CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)")
     return()
   endif()
   # With it GCC 12 warns of copies in std::string that overlap or run over where none do (its bug
