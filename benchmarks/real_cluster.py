@@ -8,12 +8,12 @@ Usage: real_cluster.py MOTLEY [--json] [--steps N] [--rounds N] [--unit MS] [--c
 Eight processes of emulated speeds 2, 2, 4, 4, 8, 8, 8, 12 (work is really done, then waited for until its modelled
 time is over) over TCP train a perceptron on noisy digits. Codes take turns in blocks of steps. In slow2, slow5 and
 slow5x2 every other step has a worker, or two, that are so many times slower in this step alone, which nobody knows
-before; dead: one is killed as the job begins. Who that is changes from block to block: the slowest, a middle and the
-fastest one, so that it takes minutes; the means over them count. Predicted is with the same faults by the real
-server, workers and scheduler on virtual time; what it is told of this machine is the time of one exchange of a step
-without work, measured between the blocks. Both sides are ratios to their own undisturbed steps without a code. Every
-run whose steps were exact must end with the loss of a serial run, to 1e-4. Exits with 1 when that or a prediction is
-wrong.
+before: the slowest, a middle and the fastest one take turns, for one that is slow in every other step has two speeds,
+and a hiccup decides which of them is believed. dead: one of them is killed as the job begins, another in each block.
+The means over who it is count. Predicted is with the same faults by the real server, workers and scheduler on virtual
+time; what it is told of this machine is the time of one exchange of a step without work, measured between the blocks.
+Both sides are ratios to their own undisturbed steps without a code. Every run whose steps were exact must end with
+the loss of a serial run, to 1e-4. Exits with 1 when that or a prediction is wrong.
 """
 
 import argparse
@@ -68,17 +68,17 @@ class Block:
 
     def __init__(self, fault, round_number, count):
         places = FAULTS[fault]["places"]
-        place = places[round_number % len(places)]
         self.flags, self.counted = [], {}
         if "factor" in FAULTS[fault]:
             self.steps = SETTLED + 2 * count
             for i in range(count):
                 step = SETTLED + 2 * i
-                self.counted[step] = place
+                place = self.counted[step] = places[(round_number + i) % len(places)]
                 for worker in place:
                     self.strike(f"slow:{worker}@step={step},{FAULTS[fault]['factor']}x")
                     self.strike(f"slow:{worker}@step={step + 1},{1 / FAULTS[fault]['factor']}x")
             return
+        place = places[round_number % len(places)]
         self.steps = SETTLED + count
         self.counted = {step: place for step in range(SETTLED, self.steps)}
         for worker in place:
