@@ -85,10 +85,11 @@ function(motley_precompile name)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU OR CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)")
     return()
   endif()
-  # With it GCC 12 warns of copies in std::string that overlap or run over where none do (its bug
-  # 105651).
+  # With it GCC 12 warns of copies in std::string that overlap, run over or read too far where none do
+  # (its bug 105651).
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess -Wno-restrict
-                                         -Wno-array-bounds -Wno-stringop-overflow>)
+                                         -Wno-array-bounds -Wno-stringop-overflow
+                                         -Wno-stringop-overread>)
   get_property(first GLOBAL PROPERTY MOTLEY_FIRST_${ARG_KIND})
   if(first)
     target_precompile_headers(${name} REUSE_FROM ${first})
