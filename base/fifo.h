@@ -17,20 +17,20 @@ class Fifo {
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
   // Precondition: index < size(), which front() and pop_front() need as well.
-  T& operator[](size_t index) { return ring_[(first_ + index) & (ring_.size() - 1)]; }
-  const T& operator[](size_t index) const { return ring_[(first_ + index) & (ring_.size() - 1)]; }
+  T& operator[](size_t index) { return ring_[(first_ + index) & (room_ - 1)]; }
+  const T& operator[](size_t index) const { return ring_[(first_ + index) & (room_ - 1)]; }
   T& front() { return (*this)[0]; }
   const T& front() const { return (*this)[0]; }
 
   void push_back(T item) {
-    if (size_ == ring_.size()) Grow();
+    if (size_ == room_) Grow();
     ++size_;
     (*this)[size_ - 1] = std::move(item);
   }
   // Room for one more at the end, which is a default one or one that was dropped: for items that
   // are large and that few would move. Others move when the ring grows.
   T& push() {
-    if (size_ == ring_.size()) Grow();
+    if (size_ == room_) Grow();
     ++size_;
     return (*this)[size_ - 1];
   }
@@ -38,15 +38,13 @@ class Fifo {
   // out what must not stay.
   void drop_front() {
     MOTLEY_ASSERT(size_ > 0);
-    first_ = (first_ + 1) & (ring_.size() - 1);
-    --size_;
+    Advance();
   }
   // Takes the first one out. The caller destroys it.
   T pop_front() {
     MOTLEY_ASSERT(size_ > 0);
     T item = std::exchange(ring_[first_], T());
-    first_ = (first_ + 1) & (ring_.size() - 1);
-    --size_;
+    Advance();
     return item;
   }
   // Takes one out of the middle.
@@ -54,8 +52,7 @@ class Fifo {
     T item = std::move((*this)[index]);
     for (size_t i = index; i > 0; --i) (*this)[i] = std::move((*this)[i - 1]);
     ring_[first_] = T();
-    first_ = (first_ + 1) & (ring_.size() - 1);
-    --size_;
+    Advance();
     return item;
   }
   void clear() {
@@ -63,14 +60,18 @@ class Fifo {
   }
 
  private:
+  // An empty one begins again at its first place, whose memory was used a moment ago.
+  void Advance() { first_ = --size_ == 0 ? 0 : (first_ + 1) & (room_ - 1); }
   void Grow() {
     std::vector<T> larger(ring_.empty() ? 4 : 2 * ring_.size());  // A power of two.
     for (size_t i = 0; i < size_; ++i) larger[i] = std::move((*this)[i]);
     ring_ = std::move(larger);
+    room_ = ring_.size();
     first_ = 0;
   }
 
   std::vector<T> ring_;
+  size_t room_ = 0;  // Of ring_, without the division that its size() costs.
   size_t first_ = 0;
   size_t size_ = 0;
 };
