@@ -27,7 +27,8 @@ inline constexpr bool kMayBeEmpty<Function<Signature, kInside>> = true;
 template <typename R, typename... Args, size_t kInside>
 class Function<R(Args...), kInside> {
  public:
-  Function() = default;  // Empty. What was moved from is empty, too.
+  // Empty. What was moved from is empty, too. Not defaulted, or `Function()` would clear the room.
+  Function() {}
   Function(std::nullptr_t) {}
 
   template <typename Call, typename F = std::decay_t<Call>>
@@ -48,9 +49,13 @@ class Function<R(Args...), kInside> {
   Function(Function&& other) noexcept { Take(other); }
   Function& operator=(Function&& other) noexcept {
     if (this == &other) return *this;
-    // What is held may hold `other`, or ask for this as it goes: so it goes last.
-    const Function gone = kind_ == nullptr ? Function() : Function(std::move(*this));
-    Take(other);
+    if (kind_ == nullptr) {
+      Take(other);
+    } else {
+      // What is held may hold `other`, or ask for this as it goes: so it goes last.
+      const Function gone(std::move(*this));
+      Take(other);
+    }
     return *this;
   }
   ~Function() {

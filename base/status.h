@@ -35,20 +35,21 @@ std::string_view StatusCodeName(StatusCode code);
 class [[nodiscard]] Status {
  public:
   Status() = default;  // Fine.
-  Status(StatusCode code, std::string message);
+  [[gnu::cold]] Status(StatusCode code, std::string message);
 
   static Status Ok() { return Status(); }
-  static Status Cancelled(std::string message);
-  static Status InvalidArgument(std::string message);
-  static Status NotFound(std::string message);
-  static Status Unavailable(std::string message);
-  static Status Permission(std::string message);
-  static Status Conflict(std::string message);
-  static Status DataError(std::string message);
-  static Status NotDecodable(std::string message);
-  static Status Resource(std::string message);
-  static Status Internal(std::string message);
-  static Status Callback(std::string message);
+  // Cold: compilers keep what leads to them apart from what is run when all is well.
+  [[gnu::cold]] static Status Cancelled(std::string message);
+  [[gnu::cold]] static Status InvalidArgument(std::string message);
+  [[gnu::cold]] static Status NotFound(std::string message);
+  [[gnu::cold]] static Status Unavailable(std::string message);
+  [[gnu::cold]] static Status Permission(std::string message);
+  [[gnu::cold]] static Status Conflict(std::string message);
+  [[gnu::cold]] static Status DataError(std::string message);
+  [[gnu::cold]] static Status NotDecodable(std::string message);
+  [[gnu::cold]] static Status Resource(std::string message);
+  [[gnu::cold]] static Status Internal(std::string message);
+  [[gnu::cold]] static Status Callback(std::string message);
 
   bool ok() const { return state_ == nullptr; }
   StatusCode code() const;

@@ -53,7 +53,7 @@ class Summer {
     work.terms = {&term, 1};
     work.sum = sum_;
     std::optional<Status> status;
-    trainer_->Accumulate(work, nullptr, [&](const Result<Trainer::Outcome>& outcome) {
+    trainer_->Accumulate(std::move(work), nullptr, [&](const Result<Trainer::Outcome>& outcome) {
       status = outcome.status();
       loop_.Stop();
     });

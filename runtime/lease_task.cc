@@ -84,7 +84,7 @@ void LeaseTask::Compute(ParameterCopy parameters, std::shared_ptr<std::vector<fl
   };
   // The callback keeps all that the device reads and writes.
   shop_->trainer->Accumulate(
-      work, cancel_,
+      std::move(work), cancel_,
       [self = shared_from_this(), parameters, sum](const Result<Trainer::Outcome>& outcome) {
         self->OnChunk(outcome);
       });

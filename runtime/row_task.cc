@@ -79,7 +79,7 @@ void RowTask::Next() {
   // The callback keeps all that the device reads and writes.
   auto self = shared_from_this();
   std::shared_ptr<std::atomic<bool>> cancel(self, &cancel_);
-  shop_->trainer->Accumulate(work, std::move(cancel),
+  shop_->trainer->Accumulate(std::move(work), std::move(cancel),
                              [self = std::move(self)](Result<Trainer::Outcome> outcome) {
                                self->OnChunk(std::move(outcome));
                              });

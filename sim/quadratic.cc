@@ -36,8 +36,7 @@ class QuadraticTrainer final : public QueuedTrainer {
 
   size_t parameter_count() const override { return gradient_.size(); }
 
-  void Accumulate(const GradientWork& work, std::shared_ptr<std::atomic<bool>>,
-                  Done done) override {
+  void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>>, Done done) override {
     if (Status fine = CheckSizes(work); !fine.ok()) return Refuse(std::move(done), fine);
     for (const PartitionTerm& term : work.terms) {
       if (term.end > quadratic_->partitions()) {

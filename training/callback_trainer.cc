@@ -34,8 +34,7 @@ struct Call {
 // Hands progress over to the loop: one task at a time, with the newest number.
 class ProgressRelay : public std::enable_shared_from_this<ProgressRelay> {
  public:
-  ProgressRelay(Loop& loop, std::function<void(uint64_t)> told)
-      : loop_(loop), told_(std::move(told)) {}
+  ProgressRelay(Loop& loop, Function<void(uint64_t)> told) : loop_(loop), told_(std::move(told)) {}
 
   void Tell(uint64_t samples) {
     samples_ = samples;
@@ -48,7 +47,7 @@ class ProgressRelay : public std::enable_shared_from_this<ProgressRelay> {
 
  private:
   Loop& loop_;
-  std::function<void(uint64_t)> told_;
+  Function<void(uint64_t)> told_;
   std::atomic<uint64_t> samples_ = 0;
   std::atomic<bool> posted_ = false;
 };
@@ -177,14 +176,14 @@ class CallbackTrainer final : public QueuedTrainer {
 
   size_t parameter_count() const override { return foreign_->parameter_count; }
 
-  void Accumulate(const GradientWork& work, std::shared_ptr<std::atomic<bool>> cancel,
+  void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel,
                   Done done) override {
     Result<std::vector<Run>> runs = Collect(work);
     if (!runs.ok()) return Refuse(std::move(done), runs.status());
     if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
     Call call{work.step, work.version, work.parameters, work.sum, *std::move(runs), cancel, {}};
     if (work.progress) {
-      call.progress = [relay = std::make_shared<ProgressRelay>(loop(), work.progress)](
+      call.progress = [relay = std::make_shared<ProgressRelay>(loop(), std::move(work.progress))](
                           uint64_t samples) { relay->Tell(samples); };
     }
     Submit(

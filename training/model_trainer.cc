@@ -19,7 +19,7 @@ class ModelTrainer final : public QueuedTrainer {
 
   size_t parameter_count() const override { return model_.parameter_count(); }
 
-  void Accumulate(const GradientWork& work, std::shared_ptr<std::atomic<bool>> cancel,
+  void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel,
                   Done done) override {
     Result<std::vector<MergedTerm>> terms = Collect(work);
     if (!terms.ok()) return Refuse(std::move(done), terms.status());

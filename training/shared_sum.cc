@@ -42,14 +42,14 @@ void Crew::Lose(CrewPart& part, const Status& why) {
   if (Live() > 0) lost_device(*part.device, why);
 }
 
-SharedSum::SharedSum(std::shared_ptr<Crew> crew, const GradientWork& work, uint64_t epoch,
+SharedSum::SharedSum(std::shared_ptr<Crew> crew, GradientWork work, uint64_t epoch,
                      std::vector<MergedTerm> terms, std::shared_ptr<std::atomic<bool>> cancel,
                      Trainer::Done done)
     : crew_(std::move(crew)),
       epoch_(epoch),
       parameters_{work.parameters, work.version},
       sum_(work.sum),
-      progress_(work.progress),
+      progress_(std::move(work.progress)),
       cancel_(std::move(cancel)),
       done_(std::move(done)),
       work_(std::move(terms)) {}

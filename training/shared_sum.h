@@ -67,7 +67,7 @@ struct Crew {
 class SharedSum : public std::enable_shared_from_this<SharedSum> {
  public:
   // The work's terms, of the step's epoch; `done` keeps all that it refers to.
-  SharedSum(std::shared_ptr<Crew> crew, const GradientWork& work, uint64_t epoch,
+  SharedSum(std::shared_ptr<Crew> crew, GradientWork work, uint64_t epoch,
             std::vector<MergedTerm> terms, std::shared_ptr<std::atomic<bool>> cancel,
             Trainer::Done done);
 
@@ -117,7 +117,7 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   const uint64_t epoch_;
   const VersionedParameters parameters_;
   const std::span<float> sum_;
-  const std::function<void(uint64_t)> progress_;
+  const Function<void(uint64_t)> progress_;
   const std::shared_ptr<std::atomic<bool>> cancel_;
   // Not let go of before the last device has: one that hangs may be using what it keeps.
   const Trainer::Done done_;

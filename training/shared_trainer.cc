@@ -34,14 +34,14 @@ class SharedTrainer final : public QueuedTrainer {
   size_t parameter_count() const override { return model_.parameter_count(); }
   bool cuts_work() const override { return true; }
 
-  void Accumulate(const GradientWork& work, std::shared_ptr<std::atomic<bool>> cancel,
+  void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel,
                   Done done) override {
     Result<std::vector<MergedTerm>> terms = Collect(work);
     if (!terms.ok()) return Refuse(std::move(done), terms.status());
     if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
-    SharedSum::Queue(std::make_shared<SharedSum>(crew_, work, schedule().epoch(work.step),
-                                                 *std::move(terms), std::move(cancel),
-                                                 std::move(done)));
+    const uint64_t epoch = schedule().epoch(work.step);
+    SharedSum::Queue(std::make_shared<SharedSum>(crew_, std::move(work), epoch, *std::move(terms),
+                                                 std::move(cancel), std::move(done)));
   }
 
   // All at the same time, as they will work.

@@ -43,7 +43,7 @@ struct GradientWork {
   std::span<float> sum;
   uint32_t parts = 1;  // Of all terms.
   // Optional. Loop thread, before `done`, now and then: so many samples of this call are summed.
-  std::function<void(uint64_t samples)> progress;
+  Function<void(uint64_t samples)> progress;
 };
 
 class Trainer {
@@ -60,7 +60,7 @@ class Trainer {
   // Loop thread. Adds the terms to work.sum, on the device; spans stay valid until `done`, which
   // runs exactly once on the loop thread. `cancel` (shared, may be set from the loop thread) makes
   // it stop early with kCancelled.
-  virtual void Accumulate(const GradientWork& work, std::shared_ptr<std::atomic<bool>> cancel,
+  virtual void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel,
                           Done done) = 0;
   // Whether calls had better be large: it cuts them itself, tells its progress, and soon stops when
   // one is cancelled.

@@ -64,7 +64,8 @@ class LeaseDeskTest : public DeskRig {
     work.sum = sum;
     bool done = false;
     shop->trainer->Accumulate(
-        work, nullptr, [&](const Result<Trainer::Outcome>& outcome) { done = outcome.ok(); });
+        std::move(work), nullptr,
+        [&](const Result<Trainer::Outcome>& outcome) { done = outcome.ok(); });
     Run();
     EXPECT_TRUE(done);
     return sum;

@@ -75,13 +75,13 @@ class CallbackTrainer : public testing::Test {
                                std::vector<float>& sum) {
     step_ = step;
     std::optional<Result<Trainer::Outcome>> outcome;
-    const GradientWork work{.step = step,
-                            .version = 17,
-                            .parameters = parameters_,
-                            .terms = terms,
-                            .sum = sum,
-                            .progress = [this](uint64_t samples) { told_.push_back(samples); }};
-    trainer_->Accumulate(work, cancel_, [&](Result<Trainer::Outcome> result) {
+    GradientWork work{.step = step,
+                      .version = 17,
+                      .parameters = parameters_,
+                      .terms = terms,
+                      .sum = sum,
+                      .progress = [this](uint64_t samples) { told_.push_back(samples); }};
+    trainer_->Accumulate(std::move(work), cancel_, [&](Result<Trainer::Outcome> result) {
       EXPECT_FALSE(outcome.has_value()) << "done ran twice";
       outcome = std::move(result);
     });

@@ -35,9 +35,9 @@ class ModelTrainer : public testing::Test {
                                       std::vector<float>& sum, bool cancelled = false) {
     std::optional<Result<Trainer::Outcome>> outcome;
     const auto parts = static_cast<uint32_t>(1 + terms.front().other_parts.size());
-    const GradientWork work{
+    GradientWork work{
         .step = step, .parameters = parameters_, .terms = terms, .sum = sum, .parts = parts};
-    trainer_->Accumulate(work, std::make_shared<std::atomic<bool>>(cancelled),
+    trainer_->Accumulate(std::move(work), std::make_shared<std::atomic<bool>>(cancelled),
                          [&](Result<Trainer::Outcome> result) {
                            EXPECT_FALSE(outcome.has_value()) << "done ran twice";
                            outcome = std::move(result);
@@ -263,9 +263,8 @@ TEST_F(ModelTrainer, PacedDeviceTakesItsTimePerSample) {
   std::vector<float> sum(VectorLength(model_->parameter_count()), 0.0f);
   std::vector<Duration> taken;
   const std::vector<PartitionTerm> terms = {{0, 5, 1.0}};
-  const GradientWork work{.step = 0, .parameters = parameters_, .terms = terms, .sum = sum};
   for (int i = 0; i < 2; ++i) {
-    trainer_->Accumulate(work, nullptr,
+    trainer_->Accumulate({.parameters = parameters_, .terms = terms, .sum = sum}, nullptr,
                          [&](const auto& outcome) { taken.push_back(outcome->compute); });
   }
   rig_.loop.RunUntil([] { return false; });

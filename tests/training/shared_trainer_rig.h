@@ -95,17 +95,18 @@ class SharedTrainerTest : public testing::Test {
     const auto parts = static_cast<uint32_t>(1 + terms.front().other_parts.size());
     const size_t length = VectorLength(model_->parameter_count());
     call.sum.assign(PartLength(Field::kComplexPacked, length, parts), 0.5f);
-    const GradientWork work{.step = step,
-                            .version = step,
-                            .parameters = parameters_,
-                            .terms = terms,
-                            .sum = call.sum,
-                            .parts = parts,
-                            .progress = [&call](uint64_t s) { call.progress.push_back(s); }};
-    trainer.Accumulate(work, std::move(cancel), [&call](Result<Trainer::Outcome> result) {
-      EXPECT_FALSE(call.outcome.has_value()) << "done ran twice";
-      call.outcome = std::move(result);
-    });
+    GradientWork work{.step = step,
+                      .version = step,
+                      .parameters = parameters_,
+                      .terms = terms,
+                      .sum = call.sum,
+                      .parts = parts,
+                      .progress = [&call](uint64_t s) { call.progress.push_back(s); }};
+    trainer.Accumulate(std::move(work), std::move(cancel),
+                       [&call](Result<Trainer::Outcome> result) {
+                         EXPECT_FALSE(call.outcome.has_value()) << "done ran twice";
+                         call.outcome = std::move(result);
+                       });
     EXPECT_FALSE(call.outcome.has_value()) << "done ran inside the call";
   }
   void RunAll() {
