@@ -11,9 +11,12 @@ namespace {
 constexpr double kWeight = 0.2;        // Of one more measurement in the mean.
 constexpr double kNoiseWeight = 0.05;  // Of one more measurement in its variance.
 constexpr double kFar = 1.5;           // This many times off the mean is not noise,
-constexpr double kFarNoise = 3;        // unless so many standard deviations are more.
+constexpr double kFarNoise = 3;        // unless so many standard deviations are more,
+constexpr double kBelowNoise = 2;      // and below it, where costs end, so many.
 constexpr int kPersistent = 3;  // Far measurements in a row that are a change, not an accident.
 constexpr double kRecentWeight = 0.5;  // The newest of them say most: the first may be half old.
+// What a far one adds and any other takes away; from the limit on they are no accidents.
+constexpr int kFarCounts = 2, kNearCounts = 1, kRestless = 8;
 
 }  // namespace
 
@@ -26,11 +29,15 @@ void SpeedEstimator::Add(uint64_t samples, Duration compute) {
   const double cost = ToSeconds(compute) / static_cast<double>(samples);
   ++measurements_;
   if (mean_ == 0) {
-    mean_ = cost;
+    StartAfresh(cost);
     return;
   }
+  if (all_ == 0) StartAfresh(mean_);
+  all_ += kWeight * (cost - all_);
+  all_square_ += kWeight * (cost * cost - all_square_);
   const double far = std::max(kFar, 1 + kFarNoise * noise());
-  const int side = cost > mean_ * far ? 1 : cost < mean_ / far ? -1 : 0;
+  const double below = std::min(1 / far, 1 - kBelowNoise * noise());
+  const int side = cost > mean_ * far ? 1 : cost < mean_ * below ? -1 : 0;
   if (side == 0) {
     // A guess counts as one measurement, so that the first real ones weigh more than later ones.
     const double weight = std::max(kWeight, 1.0 / static_cast<double>(measurements_ + 1));
@@ -38,16 +45,27 @@ void SpeedEstimator::Add(uint64_t samples, Duration compute) {
     variance_ += kNoiseWeight * (off * off - variance_);
     mean_ += weight * (cost - mean_);
     drifting_ = 0;
+    restless_ = std::max(0, restless_ - kNearCounts);
     return;
   }
   const bool same_side = drifting_ * side > 0;
   recent_ = same_side ? recent_ + kRecentWeight * (cost - recent_) : cost;
   drifting_ = same_side ? drifting_ + side : side;
+  restless_ += kFarCounts;
   if (std::abs(drifting_) >= kPersistent) {
-    mean_ = recent_;
-    drifting_ = 0;
+    StartAfresh(recent_);
+    ++restarts_;
+  } else if (restless_ >= kRestless) {
+    variance_ = std::max(variance_, all_square_ / (all_ * all_) - 1);
+    StartAfresh(all_);
     ++restarts_;
   }
+}
+
+void SpeedEstimator::StartAfresh(double mean) {
+  mean_ = all_ = mean;
+  all_square_ = mean * mean;
+  drifting_ = restless_ = 0;
 }
 
 double SpeedEstimator::samples_per_second() const { return mean_ > 0 ? 1 / mean_ : 0; }

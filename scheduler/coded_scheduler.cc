@@ -53,7 +53,7 @@ bool CodedScheduler::PlanAnew() {
   const std::vector<WorkerId> candidates = TakingPart(present);
   const std::vector<double> speeds = Speeds(candidates);
   if (!plan_void_ && !WorthALook(candidates, speeds)) return true;
-  pace_.Looked(candidates, speeds);
+  pace_.Looked(step_, candidates, speeds);
   Result<Plan> plan = MakePlan(options_, candidates, speeds);
   if (!plan.ok()) {
     End(plan.status());
@@ -104,7 +104,7 @@ bool CodedScheduler::WorthALook(const std::vector<WorkerId>& candidates,
   return pace_.WorthALook(step_, candidates, speeds);
 }
 
-bool CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {
+Gain CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {
   const double per_partition = static_cast<double>(options_.batch) / options_.partitions;
   const std::vector<double> speeds = Speeds(plan_.members);
   double total_speed = 0;
@@ -122,7 +122,8 @@ bool CodedScheduler::SpeedsCallForAnother(const Plan& fresh) const {
   numbers.moved_seconds = static_cast<double>(moved) * per_partition / total_speed;
   numbers.transfer_seconds = deadlines_.TransferSeconds(most);
   numbers.remaining_steps = options_.steps - step_;
-  return WorthReplanning(numbers) && SureToGain(fresh);
+  if (!WorthReplanning(numbers)) return Gain::kNone;
+  return SureToGain(fresh) ? Gain::kSure : Gain::kUnsure;
 }
 
 bool CodedScheduler::SureToGain(const Plan& fresh) const {

@@ -49,7 +49,7 @@ class CodedScheduler final : public BulkSynchronous {
   Duration SendingForAnother(WorkerId worker) const override;
   bool PlanAnew() override;
   bool WorthALook(const std::vector<WorkerId>& candidates, const std::vector<double>& speeds) const;
-  bool SpeedsCallForAnother(const Plan& fresh) const;
+  Gain SpeedsCallForAnother(const Plan& fresh) const;
   bool SureToGain(const Plan& fresh) const;
   // As many of them as are to take part: those that do, unless others are much faster.
   std::vector<WorkerId> TakingPart(const std::vector<WorkerId>& ids) const;

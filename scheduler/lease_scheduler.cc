@@ -58,10 +58,10 @@ bool LeaseScheduler::PlanAnew() {
   const bool looks =
       options_.shares != Shares::kEqual && pace_.WorthALook(step_, candidates, speeds);
   if (!plan_void_ && !looks) return true;
-  pace_.Looked(candidates, speeds);
+  pace_.Looked(step_, candidates, speeds);
   const ShareRequest request = RequestFor(options_, candidates, speeds);
   if (!plan_void_ && !MayCallForAnother(request)) {
-    pace_.Gained(false);
+    pace_.Gained(Gain::kNone);
     return true;
   }
   Result<LeasePlan> fresh = MakeLeasePlan(options_, request, WantedOrThere());
@@ -90,7 +90,7 @@ bool LeaseScheduler::MayCallForAnother(const ShareRequest& request) const {
 
 // Steps even out what speeds change as far as copies allow, so only what they cannot is a reason to
 // move data.
-bool LeaseScheduler::CallsForAnother(const LeasePlan& fresh,
+Gain LeaseScheduler::CallsForAnother(const LeasePlan& fresh,
                                      const std::vector<WorkerId>& candidates) const {
   const auto request = [&](double errors) {
     return RequestFor(options_, candidates, steady_.Of(candidates, errors));
@@ -102,8 +102,10 @@ bool LeaseScheduler::CallsForAnother(const LeasePlan& fresh,
   numbers.fresh_seconds = fresh.step_seconds;
   numbers.moved_seconds = fresh.moves * (1.0 * options_.batch / options_.partitions) / total_speed;
   numbers.remaining_steps = options_.steps - step_;
-  return WorthReplanning(numbers) && StepSeconds(request(-kSureOfGain), fresh.primary) <
-                                         EvenedSeconds(copies_, request(kSureOfGain));
+  if (!WorthReplanning(numbers)) return Gain::kNone;
+  const bool sure = StepSeconds(request(-kSureOfGain), fresh.primary) <
+                    EvenedSeconds(copies_, request(kSureOfGain));
+  return sure ? Gain::kSure : Gain::kUnsure;
 }
 
 // What the present plan wants first, then what workers hold besides.

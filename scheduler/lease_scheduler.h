@@ -41,7 +41,7 @@ class LeaseScheduler final : public BulkSynchronous {
   Duration SendingForAnother(WorkerId worker) const override;
   bool PlanAnew() override;
   bool MayCallForAnother(const ShareRequest& request) const;
-  bool CallsForAnother(const LeasePlan& fresh, const std::vector<WorkerId>& candidates) const;
+  Gain CallsForAnother(const LeasePlan& fresh, const std::vector<WorkerId>& candidates) const;
   Placement WantedOrThere() const;
   void Adopt(LeasePlan plan);
 

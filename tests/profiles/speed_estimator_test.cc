@@ -74,6 +74,34 @@ TEST(SpeedEstimator, OneAccidentChangesNothing) {
   EXPECT_NEAR(estimator.samples_per_second(), 100, 1e-6);
 }
 
+// A hiccup once made it believe the slow speed for ever, and without one the fast one.
+TEST(SpeedEstimator, WhoIsSlowInEveryOtherStepHasTheMeanAsItsSpeed) {
+  for (const double factor : {2.0, 5.0}) {
+    for (const bool hiccup : {false, true}) {
+      SpeedEstimator estimator(100);
+      Feed(estimator, 100, 20, 0.05);
+      for (int i = 0; i < 30; ++i) {
+        Feed(estimator, 100 / factor, 1, 0.05, static_cast<uint64_t>(i));
+        Feed(estimator, hiccup && i == 2 ? 100 / factor : 100, 1, 0.05, static_cast<uint64_t>(i));
+      }
+      const double mean = 200 / (1 + factor);
+      EXPECT_NEAR(estimator.samples_per_second(), mean, 0.2 * mean)
+          << factor << " times slower, " << (hiccup ? "with" : "without") << " a hiccup";
+      const double noise = (factor - 1) / (factor + 1);
+      EXPECT_NEAR(estimator.noise(), noise, 0.3 * noise);
+    }
+  }
+}
+
+TEST(SpeedEstimator, SlowStepsNowAndThenCountForNothing) {
+  SpeedEstimator estimator(100);
+  for (int i = 0; i < 100; ++i) {
+    Feed(estimator, 100, 3);
+    Feed(estimator, 20, 1);
+  }
+  EXPECT_NEAR(estimator.samples_per_second(), 100, 1e-6);
+}
+
 TEST(SpeedEstimator, KnowsAFiveFoldSlowdownAfterFourAnswers) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     SpeedEstimator estimator(100);

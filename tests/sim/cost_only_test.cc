@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost-only simulations: the times of a model that is not there, and sums that are checked still.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <numeric>
 
 #include "sim/checkers/gradient_checker.h"
 #include "sim/sim_cluster.h"
@@ -145,6 +148,38 @@ TEST_F(CostOnlyTest, ASuddenStragglerBeginsNothingMore) {
   const auto result = Simulate(options, data, nullptr);
   ASSERT_TRUE(result.ok());
   EXPECT_LT(result->job.step_seconds[12], 1.2 * result->ideal_step_seconds);
+}
+
+// It kept the share of its usual speed for ever, unless a step in between was slow too.
+TEST_F(CostOnlyTest, AWorkerSlowInEveryOtherStepGetsLess) {
+  const Dataset data = MakeSyntheticDataset(4096, 4, 0, 5);
+  constexpr uint64_t kFirst = 12, kLearned = 60, kSteps = 120;
+  SimOptions options = Cluster("none", 0);
+  options.job.batch = 4096;
+  options.job.steps = kSteps;
+  options.trainer = SimTrainer::kCostOnly;
+  options.cluster.gradient_bytes = 4000;
+  for (WorkerProfile& worker : options.cluster.workers) {
+    worker.device = {.samples_per_second = 7000};
+    worker.link = {.latency_seconds = 1e-5};
+  }
+  for (const uint64_t hiccup : {uint64_t{0}, kFirst + 7}) {
+    options.faults.clear();
+    for (uint64_t step = kFirst; step < kSteps; ++step) {
+      const bool begins = (step - kFirst) % 2 == 0 && step != hiccup + 1;
+      const bool ends = (step - kFirst) % 2 == 1 && step != hiccup;
+      if (!begins && !ends) continue;
+      const char* times = begins ? "2x" : "0.5x";
+      options.faults.push_back(*ParseFault(fmt::format("slow:0@step={},{}", step, times)));
+    }
+    const auto result = Simulate(options, data, nullptr);
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    const std::vector<double>& steps = result->job.step_seconds;
+    const double sum = std::accumulate(steps.begin() + kLearned, steps.end(), 0.0);
+    // With its usual share 1.5, and never sooner than twice as slow for ever would be: 10 / 9.
+    EXPECT_LT(sum / (kSteps - kLearned), 1.35 * result->ideal_step_seconds);
+    EXPECT_GT(sum / (kSteps - kLearned), 1.05 * result->ideal_step_seconds);
+  }
 }
 
 TEST_F(CostOnlyTest, TheSameSeedGivesTheSameDigest) {
