@@ -32,7 +32,7 @@ struct JobPlan {
 
 inline constexpr uint32_t kMostLocalWorkers = 256;  // On one machine.
 inline constexpr uint32_t kMostWorkers = 1024;      // Of a server.
-inline constexpr uint32_t kMostSimulatedWorkers = 4096;
+inline constexpr uint32_t kMostSimulatedWorkers = kMostWorkers;
 
 // Checks what can be checked without data: names, counts, speeds, the code against the workers.
 // `workers_elsewhere`: how many a cluster file has, 0 for none. `most_workers`: at most

@@ -2,6 +2,7 @@
 // Time as a Loop tells it: monotonic, in integer nanoseconds, virtual in the simulator.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace motley {
@@ -23,8 +24,11 @@ inline constexpr Time kNever = Time::max();
 inline double ToSeconds(Duration d) { return std::chrono::duration<double>(d).count(); }
 inline double ToSeconds(Time t) { return ToSeconds(t.time_since_epoch()); }
 
-// Nearest nanosecond; `seconds` is finite and under 290 years.
+// Nearest nanosecond of a number. Beyond a hundred years it is a hundred years, so that what was
+// only meant to be long is not over at once, nor one such time after another.
 inline Duration FromSeconds(double seconds) {
+  constexpr double kMost = 100 * 365.25 * 86400;
+  seconds = std::clamp(seconds, -kMost, kMost);
   return std::chrono::round<Duration>(std::chrono::duration<double>(seconds));
 }
 

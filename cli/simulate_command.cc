@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -245,6 +246,7 @@ Result<Simulation> Prepare(const SimulateFlags& flags) {
   if (sim.options.cluster.gradient_bytes > 0) sim.options.trainer = SimTrainer::kCostOnly;
   sim.options.job = job;
   sim.options.faults = sim.plan.faults;
+  sim.options.max_virtual_seconds = std::numeric_limits<double>::infinity();
   return sim;
 }
 

@@ -31,11 +31,11 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kMaxWorkers = 4096;
+constexpr uint64_t kMaxWorkers = 100'000;
 constexpr double kMaxSeconds = 86400;  // A latency or an overhead beyond a day is a slip.
 constexpr double kMaxNumber = 1e30;    // Speeds and operations.
+constexpr double kLeastSpeed = 1e-6;   // Samples per second: one takes eleven days.
 constexpr double kMaxBytes = 0x1p63;   // What fits into 64 bits with room to add.
-constexpr double kMaxTail = 1e6;       // How much longer a slow piece may take than others.
 constexpr uint64_t kMaxCores = 1 << 20;
 constexpr size_t kMaxFileBytes = 16u << 20;
 
@@ -63,16 +63,16 @@ class Table {
     return fallback;
   }
 
-  // A plain number from `low` to `high`; `low` itself only when `low_allowed`.
-  double Number(std::string_view key, double fallback, double high, bool zero_allowed) {
+  // A plain number from `low` to `high`.
+  double Number(std::string_view key, double fallback, double low, double high) {
     const toml::node* node = table_.get(key);
     if (node == nullptr) return fallback;
     const auto value = node->is_number() ? node->value<double>() : std::nullopt;
     if (!value) {
       Fail(node->source(), fmt::format("'{}' must be a number", key));
-    } else if (!(zero_allowed ? *value >= 0 : *value > 0) || !(*value <= high)) {
-      Fail(node->source(), fmt::format("'{}' is {}; it must be {} 0 and at most {}", key, *value,
-                                       zero_allowed ? "at least" : "above", high));
+    } else if (!(*value >= low && *value <= high)) {
+      Fail(node->source(), fmt::format("'{}' is {}; it must be at least {} and at most {}", key,
+                                       *value, low, high));
     } else {
       return *value;
     }
@@ -83,7 +83,7 @@ class Table {
   double Measure(std::string_view key, Quantity quantity, double high) {
     const toml::node* node = table_.get(key);
     const auto* text = node == nullptr ? nullptr : node->as_string();
-    if (text == nullptr) return Number(key, 0, high, true);
+    if (text == nullptr) return Number(key, 0, 0, high);
     const Result<double> value = ParseQuantity(quantity, text->get());
     if (!value.ok()) {
       Fail(node->source(), fmt::format("'{}': {}", key, value.status().message()));
@@ -93,6 +93,16 @@ class Table {
     } else {
       return *value;
     }
+    return 0;
+  }
+
+  // Bytes per second; 0: unlimited.
+  double Rate(std::string_view key) {
+    const double rate = Measure(key, Quantity::kRate, kMaxNumber);
+    if (rate == 0 || rate >= kLeastRate) return rate;
+    Fail(table_.get(key)->source(),
+         fmt::format("'{}' is {} bytes per second; it must be at least {}, or 0 for no limit", key,
+                     rate, kLeastRate));
     return 0;
   }
 
@@ -152,7 +162,7 @@ const toml::table* Inner(Table& outer, std::string_view key, std::string_view fo
 LinkDirection ReadDirection(Table& table) {
   LinkDirection direction;
   direction.latency_seconds = table.Measure("latency", Quantity::kDuration, kMaxSeconds);
-  direction.bytes_per_second = table.Measure("bandwidth", Quantity::kRate, kMaxNumber);
+  direction.bytes_per_second = table.Rate("bandwidth");
   return direction;
 }
 
@@ -189,8 +199,8 @@ void ReadTail(const toml::table& toml, std::string_view source, Table& outer,
   table.OnlyKeys(kKeys);
   table.Require("probability");
   table.Require("factor");
-  device.tail_probability = table.Number("probability", 0, 1, true);
-  device.tail_factor = table.Number("factor", 1, kMaxTail, false);
+  device.tail_probability = table.Number("probability", 0, 0, 1);
+  device.tail_factor = table.Number("factor", 1, 1, kMostTailFactor);
   outer.Merge(table);
 }
 
@@ -220,11 +230,11 @@ void ReadDevice(Table& table, std::string_view source, DeviceProfile& device) {
                            DidYouMean(device.kind, kKinds)));
   }
   table.Require("samples_per_second");
-  device.samples_per_second = table.Number("samples_per_second", 0, kMaxNumber, false);
+  device.samples_per_second = table.Number("samples_per_second", 0, kLeastSpeed, kMaxNumber);
   device.overhead_seconds = table.Measure("overhead", Quantity::kDuration, kMaxSeconds);
-  device.knee_samples = table.Number("knee_samples", 0, kMaxNumber, true);
+  device.knee_samples = table.Number("knee_samples", 0, 0, kMaxNumber);
   device.max_samples = table.Count("max_samples", 0, uint64_t{1} << 62);
-  device.jitter = table.Number("jitter", 0, 10, true);
+  device.jitter = table.Number("jitter", 0, 0, kMostJitter);
   device.memory_bytes = table.Bytes("memory");
   if (const auto* tail = Inner(table, "tail", "{ probability = ..., factor = ... }")) {
     ReadTail(*tail, source, table, device);
@@ -269,7 +279,7 @@ Result<ClusterProfile> ReadCluster(const toml::table& root, std::string_view sou
   profile.name = table.Text("name", "");
   profile.model = table.Text("model", "");
   profile.gradient_bytes = table.Bytes("gradient_bytes");
-  profile.step_flops = table.Number("step_flops", 0, kMaxNumber, true);
+  profile.step_flops = table.Number("step_flops", 0, 0, kMaxNumber);
   MOTLEY_RETURN_IF_ERROR(table.status());
   const toml::node* workers = table.Node("worker");
   const toml::array* list = workers == nullptr ? nullptr : workers->as_array();

@@ -26,6 +26,11 @@ struct HardwareFacts {
   bool operator==(const HardwareFacts&) const = default;
 };
 
+// Of `jitter` and `tail_factor`: files say no more.
+inline constexpr double kMostJitter = 10, kMostTailFactor = 1e6;
+// Bytes per second of a link that has a limit: files say no less.
+inline constexpr double kLeastRate = 1;
+
 // How long a device takes for x samples, which profiles/cost_model.h computes:
 // overhead_seconds + max(x, knee_samples) / samples_per_second.
 struct DeviceProfile {

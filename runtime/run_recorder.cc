@@ -18,6 +18,11 @@ constexpr double kNew = 0.05;  // What one more part weighs.
 // A link's time behind bytes counts when it is this many times the one without.
 constexpr double kNoticeable = 1.25;
 
+// A link that was in use carried something.
+double RateOf(double bytes_per_second) {
+  return bytes_per_second > 0 ? std::max(bytes_per_second, kLeastRate) : 0;
+}
+
 double PiecesOf(double samples) {
   return std::clamp(std::ceil(samples / kLeastPieceSamples), 1.0, kMostPieces);
 }
@@ -119,9 +124,9 @@ DeviceProfile RunRecorder::DeviceOf(const Seen& seen) const {
   DeviceProfile device = seen.device->profile();
   // A part's time is the sum of its pieces': each varies more than the sum, and a slow one is only
   // some of it.
-  device.jitter *= std::sqrt(seen.parts);
+  device.jitter = std::min(device.jitter * std::sqrt(seen.parts), kMostJitter);
   device.tail_probability /= seen.parts;
-  device.tail_factor = 1 + (device.tail_factor - 1) * seen.parts;
+  device.tail_factor = std::min(1 + (device.tail_factor - 1) * seen.parts, kMostTailFactor);
   return device;
 }
 
@@ -143,7 +148,7 @@ ClusterProfile RunRecorder::Profile() const {
       const double latency = seen.round_trip.Of(0) / 2;
       // Vectors that come together share the server's link, which is not the worker's own.
       const double up = std::max(seen.up.Of(0), seen.up_alone);
-      worker.link = {latency, up, LinkDirection{latency, seen.down.Of(0)}};
+      worker.link = {latency, RateOf(up), LinkDirection{latency, RateOf(seen.down.Of(0))}};
     } else {
       worker.device.samples_per_second = typical.Of(0);
     }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -151,9 +152,14 @@ class Simulation {
     const size_t length = gradients_->vector_length();
     const StepId first = options_.job.resume != nullptr ? options_.job.resume->step : 0;
     steps_ = std::make_unique<StepChecker>(violations_, length <= options_.job.slice_length, first);
+    const Duration longest_step =
+        LivenessLimit(options_, data_, std::max(length, options_.vectors.modelled_length()));
+    most_seconds_ = options_.max_virtual_seconds;
+    if (!std::isfinite(most_seconds_)) {
+      most_seconds_ = ToSeconds(longest_step) * static_cast<double>(options_.job.steps + 1);
+    }
     liveness_ = std::make_unique<LivenessChecker>(
-        violations_, Time(FromSecondsSafe(options_.random_faults.until_seconds)),
-        LivenessLimit(options_, data_, std::max(length, options_.vectors.modelled_length())));
+        violations_, Time(FromSecondsSafe(options_.random_faults.until_seconds)), longest_step);
     fan_.Tell(replay_.get(), &digest_, steps_.get(), &tiling_, &coverage_, gradients_.get(),
               &placement_, liveness_.get(), faults_.get(), &reached_, observer);
     return Status::Ok();
@@ -161,7 +167,7 @@ class Simulation {
 
   SimResult Run() {
     StartAll();
-    const Time limit(FromSecondsSafe(options_.max_virtual_seconds));
+    const Time limit(FromSecondsSafe(most_seconds_));
     const bool ended = RunTo(limit, [this] { return Over() || PowerOff(); });
     const Time end = world_.Now();
     if (PowerOff()) {
@@ -261,7 +267,7 @@ class Simulation {
     SimResult result;
     if (server_->result()) result.job = *server_->result();
     if (!ended) {
-      const bool stuck = ToSeconds(end) < options_.max_virtual_seconds;
+      const bool stuck = ToSeconds(end) < ToSeconds(FromSecondsSafe(most_seconds_));
       result.job.status = Status::Unavailable(fmt::format(
           "the job was not done after {:.3f} simulated seconds, at step {} of {}{}", ToSeconds(end),
           result.job.steps, options_.job.steps, stuck ? ": nobody waits for anything" : ""));
@@ -296,6 +302,7 @@ class Simulation {
   const Dataset& data_;
   const std::unique_ptr<DataSource> source_;
   const Life life_;
+  double most_seconds_ = 0;  // Of virtual time.
   bool power_cut_ = false;
   Violations violations_;
   DigestObserver digest_;

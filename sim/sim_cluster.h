@@ -97,6 +97,7 @@ struct SimOptions {
   // The job is stopped after so many, whatever it was to do: one that plans ahead is seen as it
   // begins. 0: it runs to its end.
   uint64_t stop_after_steps = 0;
+  // Infinite: as long as its steps may take, each by itself (sim/liveness_limit.h).
   double max_virtual_seconds = 3600;
 };
 

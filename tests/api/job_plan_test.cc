@@ -54,7 +54,7 @@ TEST(PlanJob, RefusesTooManyWorkersBeforeItBuildsTheirCode) {
     request.code = code;
     for (const uint32_t workers : {4097U, 1U << 28, 1U << 30}) {
       request.workers = workers;
-      ExpectRefused(request, "at most 4096 workers");
+      ExpectRefused(request, "at most 1024 workers");
     }
   }
   request.workers = 257;

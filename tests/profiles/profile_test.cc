@@ -123,7 +123,7 @@ TEST(Profile, OddValuesReadBackTheSame) {
     worker.link.bytes_per_second = random.NextDouble() * 1e9;
     if (random.Chance(0.5)) {
       worker.link.down.emplace();
-      if (random.Chance(0.5)) worker.link.down->bytes_per_second = random.NextDouble();
+      if (random.Chance(0.5)) worker.link.down->bytes_per_second = 1 + random.NextDouble();
     }
     worker.device.knee_samples = random.NextDouble() * 1000;
     worker.device.max_samples = random.Next64() >> 3;
@@ -154,16 +154,17 @@ TEST(Profile, WrongValuesNameTheirPlaceAndTheRange) {
       {"worker = 3", "no workers"},
       {"worker = [1]\n", "must be a [[worker]] table"},
       {worker + "name = \"x\"", "'samples_per_second' is missing"},
-      {worker + "samples_per_second = 0", "above 0"},
-      {worker + "samples_per_second = -5", "above 0"},
-      {worker + "samples_per_second = nan", "above 0"},
+      {worker + "samples_per_second = 0", "at least 1e-06"},
+      {worker + "samples_per_second = -5", "at least 1e-06"},
+      {worker + "samples_per_second = nan", "at least 1e-06"},
+      {worker + "samples_per_second = 1e-300", "at least 1e-06"},
       {worker + "samples_per_second = inf", "at most"},
       {worker + "samples_per_second = \"fast\"", "must be a number"},
       {worker + "samples_per_second = 1\nname = 5", "must be a text"},
       {worker + "samples_per_second = 1\nkind = \"cdua\"", "did you mean 'cuda'?"},
-      {worker + "samples_per_second = 1\ncount = 0", "from 1 to 4096"},
-      {worker + "samples_per_second = 1\ncount = 4097", "from 1 to 4096"},
-      {worker + "samples_per_second = 1\ncount = 1.5", "from 1 to 4096"},
+      {worker + "samples_per_second = 1\ncount = 0", "from 1 to 100000"},
+      {worker + "samples_per_second = 1\ncount = 100001", "from 1 to 100000"},
+      {worker + "samples_per_second = 1\ncount = 1.5", "from 1 to 100000"},
       {worker + "samples_per_second = 1\noverhead = \"1 hour\"", "not a duration"},
       {worker + "samples_per_second = 1\noverhead = -1", "at least 0"},
       {worker + "samples_per_second = 1\noverhead = \"2000min\"", "at most"},
@@ -180,13 +181,17 @@ TEST(Profile, WrongValuesNameTheirPlaceAndTheRange) {
       {worker + "samples_per_second = 1\ntail = 0.1", "'tail' must be"},
       {worker + "samples_per_second = 1\ntail = { probability = 0.1 }", "'factor' is missing"},
       {worker + "samples_per_second = 1\ntail = { probability = 2, factor = 2 }", "at most 1"},
+      {worker + "samples_per_second = 1\ntail = { probability = 1, factor = 0.5 }", "at least 1"},
+      {worker + "samples_per_second = 1\nlink = { bandwidth = 1e-9 }", "0 for no limit"},
+      {worker + "samples_per_second = 1\nlink = { up = { bandwidth = \"1bit/s\" } }",
+       "0.125 bytes per second"},
       {worker + "samples_per_second = 1\nhardware = \"x\"", "'hardware' must be"},
       {worker + "samples_per_second = 1\nhardware = { coers = 4 }", "did you mean 'cores'?"},
       {worker + "samples_per_second = 1\nhardware = { cores = -4 }", "from 1 to"},
       {worker + "samples_per_second = 1\nlink = { bandwidth = \"1ms\" }", "not a rate"},
-      {worker + "samples_per_second = 1\ncount = 4000\n" + worker +
-           "samples_per_second = 1\ncount = 97",
-       "more than 4096 workers"},
+      {worker + "samples_per_second = 1\ncount = 99000\n" + worker +
+           "samples_per_second = 1\ncount = 1001",
+       "more than 100000 workers"},
   };
   for (const auto& [text, message] : cases) {
     EXPECT_THAT(Error(text), HasSubstr(message)) << text;

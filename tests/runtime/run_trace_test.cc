@@ -151,6 +151,22 @@ TEST_F(RecorderTest, LearnsTheCluster) {
   ASSERT_TRUE(read.ok()) << read.status().ToString();
 }
 
+// A machine that slept, and links on which next to nothing came meanwhile.
+TEST_F(RecorderTest, WhatIsRecordedOfWorkersThatSleptCanBeRead) {
+  for (StepId step = 0; step < 40; ++step) {
+    Row(step, 0, 600, step == 30 ? 1e10 : 1);
+    recorder_.OnRoundTrip(0, 0, Milliseconds(4), Time());
+    recorder_.OnRoundTrip(0, 40, Milliseconds(1e8), Time());
+    recorder_.OnVectorReceived(step, 0, 40, Milliseconds(1e8), Time());
+  }
+  recorder_.Finish();
+  const ClusterProfile profile = recorder_.Profile();
+  ASSERT_EQ(profile.workers.size(), 1U);
+  EXPECT_GT(profile.workers[0].device.tail_probability, 0);
+  const auto read = ParseClusterProfile(FormatClusterProfile(profile), "recorded");
+  EXPECT_TRUE(read.ok()) << read.status().ToString();
+}
+
 TEST_F(RecorderTest, WithoutAWordThereIsNoProfile) {
   recorder_.OnWorkerJoined(0, "early");
   recorder_.Finish();

@@ -222,6 +222,27 @@ TEST_F(SimulateTest, AJobThatTakesTooLongEndsWithHowFarItCame) {
   EXPECT_THAT(result->violations, IsEmpty());
 }
 
+TEST_F(SimulateTest, AJobMayTakeAsLongAsItsStepsDo) {
+  SimOptions options = Options("none", 0, {0.05}, data_);
+  options.job.start_timeout = std::chrono::hours(24);  // Its speed is measured first.
+  options.max_virtual_seconds = std::numeric_limits<double>::infinity();
+  const auto result = Simulate(options, data_, nullptr);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_TRUE(result->job.status.ok()) << result->job.status.ToString();
+  EXPECT_GT(result->virtual_seconds, 3600);
+  EXPECT_THAT(result->violations, IsEmpty());
+}
+
+// Not to be over at once, which times beyond what the clock can tell once were.
+TEST_F(SimulateTest, WhatNeverComesIsNotThereAtOnce) {
+  SimOptions options = Options("none", 0, {1000, 1000}, data_);
+  options.cluster.workers[1].link.bytes_per_second = 1e-12;
+  const auto result = Simulate(options, data_, nullptr);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(result->job.scheduler.workers[1].steps_in_time, 0u);
+  EXPECT_THAT(result->violations, IsEmpty());
+}
+
 TEST_F(SimulateTest, OptionsThatCannotWorkAreNamed) {
   const SimOptions good = Options("rs", 1, {1000, 1000}, data_);
   SimOptions options = good;
