@@ -180,6 +180,13 @@ void LinkProber::Tick() {
 void LinkProber::Finish() {
   LinkDirection up, down;
   for (const Stream& stream : streams_) {
+    const bool sane = stream.last_received > stream.first_received &&
+                      stream.last_received_ns > stream.first_received_ns &&
+                      stream.last_slice > stream.first_slice;
+    if (!sane) {
+      return End(Status::DataError(fmt::format(
+          "what the server at {} tells of when how much arrived cannot be", options_.server)));
+    }
     up.bytes_per_second +=
         static_cast<double>(stream.last_received - stream.first_received) /
         (1e-9 * static_cast<double>(stream.last_received_ns - stream.first_received_ns));

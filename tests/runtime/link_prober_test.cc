@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/messages.h"
 #include "sim/sim_network.h"
 #include "tests/runtime/job_world.h"
 
@@ -80,6 +81,68 @@ TEST_F(SimLinkTest, AStrangerMeasuresNothing) {
   EXPECT_EQ(probe.code(), StatusCode::kPermission);
   EXPECT_THAT(probe.status().ToString(), HasSubstr("MOTLEY_TOKEN"));
   EXPECT_EQ(joined_, 0);
+}
+
+// Lets everybody in; by its clock all comes at once, or less and less has come.
+class StrangeHost : private Receiver {
+ public:
+  StrangeHost(Transport& transport, bool backwards) : transport_(transport), backwards_(backwards) {
+    transport.SetReceiver(this);
+  }
+  ~StrangeHost() override { transport_.SetReceiver(nullptr); }
+
+ private:
+  void OnConnected(PeerId) override {}
+  void OnLost(PeerId, const Status&) override {}
+  std::span<std::byte> OnPayload(PeerId, const Header& header) override {
+    bytes_.resize(header.length);
+    return bytes_;
+  }
+  void OnPayloadDone(PeerId peer, const Header& header, bool) override {
+    if (header.kind != FrameKind::kControl) return;
+    const auto control = DecodeControl(bytes_);
+    const wire::ProbeT* asked = control.ok() ? control->body.AsProbe() : nullptr;
+    wire::ProbeT answer;
+    answer.id = asked != nullptr ? asked->id : 0;
+    answer.answer = true;
+    ++answers_;
+    answer.received = (backwards_ ? 1000 - answers_ : answers_) * kProbeSliceBytes;
+    answer.received_ns = backwards_ ? answers_ : 1;
+    SendControl(transport_, peer, Header(), answer);
+    if (asked == nullptr || !asked->stream) return;
+    Header slice;
+    slice.kind = FrameKind::kProbe;
+    const BytesView piece(slice_);
+    transport_.Send(peer, slice, {&piece, 1}, Priority::kBulk, nullptr);
+  }
+
+  Transport& transport_;
+  const bool backwards_;
+  const Bytes slice_ = Bytes(kProbeSliceBytes);
+  Bytes bytes_;
+  uint64_t answers_ = 0;
+};
+
+TEST(LinkProber, AServerThatTellsWhatCannotBeIsNotBelieved) {
+  for (const bool backwards : {false, true}) {
+    VirtualLoop world;
+    NodeLoop host_loop(world), loop(world);
+    SimNetwork network(1);
+    const auto host_transport = network.MakeTransport(host_loop);
+    ASSERT_TRUE(host_transport->Listen("server:1").ok());
+    const StrangeHost host(*host_transport, backwards);
+    const auto transport = network.MakeTransport(
+        loop, {.latency = milliseconds(1), .bytes_per_second = 1e8, .back = std::nullopt});
+    LinkProber prober(loop, *transport, {.server = "server:1", .token = kToken, .seconds = 1});
+    std::optional<Result<LinkProbe>> result;
+    prober.Start([&](const Result<LinkProbe>& probe) { result = probe; });
+    const Time limit = world.Now() + std::chrono::minutes(5);
+    world.RunUntil([&] { return result.has_value() || world.Now() > limit; });
+    ASSERT_TRUE(result) << backwards;
+    EXPECT_EQ(result->code(), StatusCode::kDataError) << backwards;
+    transport->Close();
+    host_transport->Close();
+  }
 }
 
 TEST_F(SimLinkTest, NobodyThereIsSaid) {
