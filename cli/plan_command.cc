@@ -23,7 +23,9 @@ std::string Milliseconds(double seconds) {
 std::string NameOf(const Candidate& candidate) {
   std::string name = candidate.scheme;
   if (candidate.copies > 1) name += fmt::format(", {} copies", candidate.copies);
-  if (candidate.workers > 0) name += fmt::format(", {} workers", candidate.workers);
+  if (candidate.workers > 0) {
+    name += fmt::format(", {} worker{}", candidate.workers, candidate.workers == 1 ? "" : "s");
+  }
   return name;
 }
 

@@ -92,7 +92,8 @@ class AutoScheduler final : public Scheduler {
   std::optional<CodeTrial> trial_;
   Candidate before_trial_;
   std::vector<WorkerId> tried_with_;  // Who was there when it began.
-  uint32_t without_some_ = 0;         // Steps in a row while others are there.
+  uint32_t without_some_ = 0;         // Steps in a row while others are there,
+  double without_seconds_ = 0;        // and what they took.
   std::vector<std::string> why_;      // By contender: why it would be chosen.
   TrialRecord record_;
   uint64_t trials_ = 0;

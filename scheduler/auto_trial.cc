@@ -26,9 +26,10 @@ constexpr double kMayLose = 8, kMayLosePart = 0.02;
 constexpr double kMovingPart = 0.05;  // Of the time that is left, for data that a trial needs.
 // Steps' worth of data: of those that need more, one is tried at a time, the most promising one.
 constexpr double kMuchMoving = 10;
-constexpr uint32_t kMostAbsent = 32;  // Steps for which a trial waits for somebody to come back.
-constexpr size_t kFewest = 2;         // Steps that a first comparison needs.
-constexpr double kMuchSent = 0.05;    // Of the data, within a step: it shows in its time.
+// Steps for which a trial waits for somebody to come back: of the best, be the one at hand slower.
+constexpr uint32_t kMostAbsent = 32;
+constexpr size_t kFewest = 2;       // Steps that a first comparison needs.
+constexpr double kMuchSent = 0.05;  // Of the data, within a step: it shows in its time.
 // What runs takes so much longer than what it was chosen for, by so many standard errors.
 constexpr double kLonger = 0.1, kSurelyLonger = 2.5;
 
@@ -188,13 +189,17 @@ void AutoScheduler::RunTrial(std::vector<Contender> contenders, uint32_t most_tu
   before_trial_ = current_;
   tried_with_ = policy_->members().Candidates();
   without_some_ = 0;
+  without_seconds_ = 0;
   trial_.emplace(std::move(contenders), most_turns, StepsLeft() / 2, MayLose());
   FollowTrial(out);
 }
 
 void AutoScheduler::GoOnTrying(std::vector<Command>& out) {
   if (policy_->members().Candidates() != tried_with_) {  // What is measured is of others.
-    if (++without_some_ < kMostAbsent) return;
+    without_seconds_ += step_seconds_;
+    const double usual = trial_->usual();
+    const bool long_ago = usual > 0 && without_seconds_ > kMostAbsent * usual;
+    if (++without_some_ < kMostAbsent && !long_ago) return;
     lost_ += trial_->lost();
     trial_.reset();
     if (current_ != before_trial_) ChangeTo(before_trial_);
@@ -203,6 +208,7 @@ void AutoScheduler::GoOnTrying(std::vector<Command>& out) {
     return;
   }
   without_some_ = 0;
+  without_seconds_ = 0;
   if (current_ != trial_->running()) {
     trial_->Refuse();  // Its answers did not decode.
   } else {

@@ -162,17 +162,17 @@ bool CodeTrial::AllAreAlike() const {
   });
 }
 
-// The lowest score of those that were measured and are not out; the first one if there is none.
+// The lowest score of those that were measured and are not out; if there is none, the first that is
+// not out.
 size_t CodeTrial::Best() const {
-  size_t best = 0;
-  const auto counts = [this](size_t i) {
-    return !contenders_[i].out && contenders_[i].times.count() > 0;
+  const auto before = [](const Contender& a, const Contender& b) {
+    if (a.out || b.out) return !a.out && b.out;
+    const bool known = a.times.count() > 0;
+    if (known != (b.times.count() > 0)) return known;
+    return known && a.Score() < b.Score();
   };
-  for (size_t i = 1; i < contenders_.size(); ++i) {
-    if (!counts(i)) continue;
-    if (!counts(best) || contenders_[i].Score() < contenders_[best].Score()) best = i;
-  }
-  return best;
+  const auto best = std::min_element(contenders_.begin(), contenders_.end(), before);
+  return static_cast<size_t>(best - contenders_.begin());
 }
 
 double CodeTrial::lost() const {

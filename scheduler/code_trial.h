@@ -50,6 +50,8 @@ class CodeTrial {
   const Contender& winner() const;
   // By how much longer the others took than the first one would have, in steps of that.
   double lost() const;
+  // Seconds that a step of the best one so far takes; 0: none was measured.
+  double usual() const { return contenders_[Best()].times.Mean(); }
   const std::vector<Contender>& contenders() const { return contenders_; }
 
  private:

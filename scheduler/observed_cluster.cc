@@ -72,11 +72,16 @@ void ObservedCluster::On(const WorkerJoined& event) {
 }
 
 void ObservedCluster::On(const WorkerLost& event) {
-  if (!policy_->members().Live(event.worker)) return;
+  if (policy_->members().Live(event.worker)) Lost(event.worker);
+}
+
+void ObservedCluster::On(const DropWorker& command) { Lost(command.worker); }
+
+void ObservedCluster::Lost(WorkerId worker) {
   losses_ += 1;
   ++changes_;
-  Of(event.worker).rows = 0;
-  Of(event.worker).leased = false;
+  Of(worker).rows = 0;
+  Of(worker).leased = false;
 }
 
 // --- Steps ---

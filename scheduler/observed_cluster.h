@@ -69,8 +69,10 @@ class ObservedCluster {
   void On(const ExtendLease& command);
   void On(const CancelWork& command);
   void On(const CommitStep& command);
+  void On(const DropWorker& command);
 
   Seen& Of(WorkerId worker);
+  void Lost(WorkerId worker);
   void Opened();
   void SawData(const Seen& seen);
   void Count(WorkerId worker, double factor);

@@ -20,6 +20,7 @@ constexpr int kTries = 20;
 // Of a vector, what is on its way as soon as it is sent: what sockets hold.
 constexpr double kSocketBytes = 4 << 20;
 constexpr double kLeastSpeed = 0.3;  // Of the usual one, after jitter.
+constexpr double kEndless = std::numeric_limits<double>::infinity();
 
 enum class Kind : uint32_t { kUndisturbed, kOneSlow, kSeveralSlow, kLoss };
 
@@ -47,7 +48,7 @@ class Costing {
 
  private:
   struct Mean {
-    double seconds = 0;  // Of the steps that ended.
+    double seconds = 0;  // Of the steps that ended; never, if none did.
     double ended = 1;    // Part of them.
   };
   Mean Measure(Kind kind, uint32_t count);
@@ -139,7 +140,7 @@ Costing::Mean Costing::Measure(Kind kind, uint32_t count) {
     }
   }
   mean.ended = count > 0 ? static_cast<double>(ended) / count : 1;
-  if (ended > 0) mean.seconds /= ended;
+  if (count > 0) mean.seconds = ended > 0 ? mean.seconds / ended : kEndless;
   return mean;
 }
 
@@ -154,7 +155,7 @@ SchemeCost Costing::Run() {
   if (runs_.undisturbed > 1) Measure(Kind::kUndisturbed, 1);
   const Mean none = Measure(Kind::kUndisturbed, runs_.undisturbed);
   if (none.ended < 1) {
-    cost_.undisturbed = cost_.expected = std::numeric_limits<double>::infinity();
+    cost_.undisturbed = cost_.expected = kEndless;
     return cost_;
   }
   cost_.undisturbed = cost_.one_slow = cost_.loss = none.seconds;
@@ -170,7 +171,8 @@ SchemeCost Costing::Run() {
   if (lost > kTooRare) {
     const Mean loss = Measure(Kind::kLoss, runs_.loss);
     cost_.loss_survived = loss.ended;
-    cost_.loss = loss.ended * loss.seconds + (1 - loss.ended) * StartOver();
+    cost_.loss = (1 - loss.ended) * StartOver();
+    if (loss.ended > 0) cost_.loss += loss.ended * loss.seconds;
   }
   cost_.expected = (1 - lost) * step + lost * cost_.loss;
   return cost_;

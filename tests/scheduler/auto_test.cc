@@ -10,7 +10,9 @@
 #include <string>
 
 #include "coding/gradient_code.h"
+#include "scheduler/observed_cluster.h"
 #include "scheduler/plan_round.h"
+#include "scheduler/policies.h"
 #include "scheduler/relabel.h"
 #include "scheduler/row_speeds.h"
 #include "scheduler/vector_watch.h"
@@ -103,6 +105,32 @@ TEST(Auto, LooksAgainWhenAWorkerBecomesSlow) {
   ExpectDone(cluster);
   EXPECT_EQ(cluster.Stats().steps_committed, 400u);
   EXPECT_FALSE(cluster.Stats().choices.empty());
+}
+
+// Rows take far longer than the leases with which the job began. One that is tried has no end while
+// somebody is away, since nothing is measured then: it is given up before that costs much.
+TEST(Auto, ATrialThatLosesAWorkerDoesNotGoOnForLong) {
+  VirtualCluster cluster(Options(4, 120), {400, 400, 400, 400}, 6);
+  cluster.SetRowSeconds(30);
+  cluster.Kill(12, 3);  // In the first step with plain shares.
+  cluster.Run(20000);
+  ExpectDone(cluster);
+  EXPECT_EQ(cluster.Stats().code, "adaptive");
+  double all = 0;
+  for (const double seconds : cluster.step_seconds()) all += seconds;
+  EXPECT_LT(all, 500);
+}
+
+TEST(ObservedCluster, WhoIsSentAwayIsAChange) {
+  SchedulerOptions options = Options(4, 100);
+  options.code = "none";
+  const auto policy =
+      MakeBulkSynchronous(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
+  ASSERT_TRUE(policy.ok()) << policy.status().ToString();
+  ObservedCluster observed(options);
+  const uint64_t before = observed.changes();
+  observed.See(Command(DropWorker{2, Status::DataError("nonsense")}), Time(), **policy);
+  EXPECT_EQ(observed.changes(), before + 1);
 }
 
 // Every policy goes on from every other while workers die, pause, come back and are refused.

@@ -136,6 +136,14 @@ TEST(CodeTrial, WhoCannotServeIsLeftOut) {
   EXPECT_EQ(trial.winner().candidate, kLeases);
 }
 
+TEST(CodeTrial, WhoCannotServeNeverWinsAgainstOneThatWasNotMeasured) {
+  CodeTrial trial(Contenders({kLeases, kPlain}), 3, 1000, 1000);
+  trial.Refuse();  // Its answers did not decode.
+  EXPECT_TRUE(trial.over());
+  EXPECT_EQ(trial.winner().candidate, kPlain);
+  EXPECT_EQ(trial.usual(), 0);
+}
+
 TEST(CodeTrial, EndsWhenItHasLostEnoughOrHasHadItsSteps) {
   for (const bool lost : {true, false}) {
     CodeTrial trial(Contenders({kLeases, kPlain}), 20, lost ? 100000 : 30, lost ? 5 : 1000);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/random.h"
 #include "scheduler/learned_shares.h"
@@ -69,6 +70,19 @@ TEST(Planner, StragglersAreWorthCopiesAndFeedback) {
   EXPECT_EQ(ranking->schemes.front().candidate.scheme, "adaptive");
   EXPECT_GT(Find(*ranking, {"proportional", 1}).cost.one_slow, 4);
   for (const PlannedScheme& planned : ranking->schemes) EXPECT_FALSE(planned.why.empty());
+}
+
+// Who waits for a straggler that never ends never ends, and is not the best for it.
+TEST(Planner, StragglersWithoutAnEndAreOutlivedByCopiesAlone) {
+  PlannedCluster cluster = Cluster(kLab, 0.02, 0);
+  for (PlannedWorker& worker : cluster.workers) {
+    worker.slow_factor = std::numeric_limits<double>::infinity();
+  }
+  const Result<Ranking> ranking = RankSchemes(cluster, {});
+  ASSERT_TRUE(ranking.ok()) << ranking.status().ToString();
+  EXPECT_GT(ranking->schemes.front().candidate.copies, 1u);
+  EXPECT_TRUE(std::isfinite(ranking->schemes.front().cost.expected));
+  EXPECT_EQ(Find(*ranking, {"proportional", 1}).refused, "steps would not end");
 }
 
 // Answers take far longer than the work: what asks back comes too late, codes do not ask.

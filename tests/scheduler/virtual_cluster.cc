@@ -131,11 +131,12 @@ void VirtualCluster::ToWorker(WorkerId worker, std::function<void(Fake&)> task) 
   });
 }
 
-void VirtualCluster::FromWorker(WorkerId worker, Task task) {
+void VirtualCluster::FromWorker(WorkerId worker, Task task, double more_seconds) {
   const uint64_t life = fakes_[worker].life;
-  loop_.After(FromSeconds(kDelaySeconds), [this, worker, life, task = std::move(task)] {
-    if (fakes_[worker].life == life) task();
-  });
+  loop_.After(FromSeconds(kDelaySeconds + more_seconds),
+              [this, worker, life, task = std::move(task)] {
+                if (fakes_[worker].life == life) task();
+              });
 }
 
 // What it kept of the step is not computed again.
@@ -171,9 +172,15 @@ void VirtualCluster::FinishJob(WorkerId worker, uint64_t number) {
   ++fake.job_number;
   job.spoiled = fake.spoil.has_value() && !job.keep;
   if (job.keep) fake.kept.insert(job.partitions.begin(), job.partitions.end());
-  FromWorker(worker, [this, worker, job] { Answer(worker, job); });
+  FromWorker(
+      worker, [this, worker, job] { Answer(worker, job); }, row_seconds_);
   const Duration took = loop_.Now() - fake.job_started;
-  FromWorker(worker, [this, worker, job, took] { Tell(WorkerFree{worker, job.samples, took, 0}); });
+  FromWorker(
+      worker,
+      [this, worker, job, took] {
+        Tell(WorkerFree{worker, job.samples, took, 0});
+      },
+      row_seconds_);
   StartJob(worker);
 }
 
@@ -201,7 +208,12 @@ void VirtualCluster::SkipCancelled(WorkerId worker) {
   Fake& fake = fakes_[worker];
   while (!fake.queue.empty() && fake.queue.front().cancelled) {
     fake.queue.pop_front();
-    FromWorker(worker, [this, worker] { Tell(WorkerFree{worker, 0, Duration::zero(), 0}); });
+    FromWorker(
+        worker,
+        [this, worker] {
+          Tell(WorkerFree{worker, 0, Duration::zero(), 0});
+        },
+        row_seconds_);
   }
 }
 
@@ -217,7 +229,12 @@ void VirtualCluster::CancelJobs(WorkerId worker, const std::function<bool(const 
   const Duration took = loop_.Now() - fake.job_started;
   fake.queue.pop_front();
   ++fake.job_number;
-  FromWorker(worker, [this, worker, samples, took] { Tell(WorkerFree{worker, samples, took, 0}); });
+  FromWorker(
+      worker,
+      [this, worker, samples, took] {
+        Tell(WorkerFree{worker, samples, took, 0});
+      },
+      row_seconds_);
   StartJob(worker);
 }
 

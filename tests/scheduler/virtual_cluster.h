@@ -35,6 +35,8 @@ class VirtualCluster {
   // Of leases: partitions between two reports, and the time that a vector takes.
   void ReportEvery(uint32_t partitions) { report_every_ = partitions; }
   void SetVectorSeconds(double seconds) { vector_seconds_ = seconds; }
+  // What the answer of a row takes besides computing.
+  void SetRowSeconds(double seconds) { row_seconds_ = seconds; }
 
   // Runs until the job ends or `limit_seconds` of virtual time have passed (a violation).
   void Run(double limit_seconds);
@@ -105,7 +107,7 @@ class VirtualCluster {
   void Death(WorkerId worker, const char* why);
   // Delivers after the network's delay and not during a pause, unless the worker died.
   void ToWorker(WorkerId worker, std::function<void(Fake&)> task);
-  void FromWorker(WorkerId worker, Task task);
+  void FromWorker(WorkerId worker, Task task, double more_seconds = 0);
   uint64_t SamplesOf(Fake& fake, const Job& job) const;
   void StartJob(WorkerId worker);
   void FinishJob(WorkerId worker, uint64_t number);
@@ -153,6 +155,7 @@ class VirtualCluster {
   uint64_t lists_ = 0;
   uint32_t report_every_ = 1;
   double vector_seconds_ = 0.001;
+  double row_seconds_ = 0;
   std::vector<Fake> fakes_;
   std::unique_ptr<Scheduler> scheduler_;
   std::optional<TimerId> timer_;
