@@ -144,6 +144,7 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   publisher_.Forget(worker);
   links_.Forget(worker);
   vector_probe_.Forget(worker);
+  transfers_.Forget(worker);
   feed_.Forget(worker);
   if (ended_) return;
   last_to_leave_ = fmt::format("{}: {}", Describe(worker), why.ToString());
@@ -200,6 +201,7 @@ void ServerJob::Do(const OpenStep& command) {
   began_ = true;
   record_.Opened(command.step, now);
   leases_.Abandon();
+  transfers_.Opened();
   rows().Open(command.step, command.code);
   observer_.OnStepOpened(command.step, *command.code, now);
 }

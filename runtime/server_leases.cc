@@ -22,6 +22,7 @@ void ServerJob::Do(const OpenLeases& command) {
   began_ = true;
   record_.Opened(command.step, now);
   rows().Abandon();
+  transfers_.Opened();
   leases_.Open(command.step, *gradient_);
   CodeForm form;
   form.name = "adaptive";

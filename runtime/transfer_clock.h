@@ -27,6 +27,10 @@ class TransferClock {
     coming.any = false;
     return took;
   }
+  // The worker is gone: another life of it may send the same row.
+  void Forget(WorkerId worker) { coming_[worker].any = false; }
+  // A step is opened: what came before is of no use, and may be sent again under the same names.
+  void Opened() { coming_.assign(coming_.size(), Coming()); }
 
  private:
   struct Coming {
