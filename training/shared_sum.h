@@ -25,6 +25,12 @@ namespace motley {
 
 class SharedSum;
 
+// A piece of work that a device has.
+struct PieceUnderWay {
+  // A gradient that nobody works on before a late piece is back, this one or another.
+  std::shared_ptr<SharedSum> waits;
+};
+
 // A device of several and what is known of it.
 struct CrewPart {
   Device* device = nullptr;
@@ -44,6 +50,7 @@ struct CrewPart {
   // Of the gradient at hand.
   bool busy = false;
   Time due{};                            // When what it is busy with is late.
+  std::weak_ptr<PieceUnderWay> piece;    // That it is busy with, or late with.
   bool open = false;                     // What it summed is still on it.
   std::vector<SharedWork::Piece> taken;  // In its vector, or on their way into it.
   uint64_t samples = 0;                  // Of those that are done,
@@ -91,17 +98,18 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   Status Compute(TermWorker& worker, std::vector<float>& own, std::span<const MergedTerm> terms,
                  const Moves& moves) const;  // On the device's thread.
   // How a piece ended: whether it was its samples that failed is known on the device's thread.
-  struct End {
+  struct End : PieceUnderWay {
     End(const SharedWork::Piece& the_piece, Time start) : piece(the_piece), began(start) {}
     const SharedWork::Piece piece;
     const Time began;
     std::atomic<bool> samples_failed = false;
   };
-  void OnPiece(CrewPart& part, const End& end, const Status& status);
+  void OnPiece(CrewPart& part, End& end, const Status& status);
   // After so long a piece is late.
   static Duration Limit(const CrewPart& part, const SharedWork::Piece& piece);
   // A piece that the others have done meanwhile, of this gradient or one before.
-  void OnLatePiece(CrewPart& part, const End& end, const Status& status);
+  void OnLatePiece(CrewPart& part, End& end, const Status& status);
+  void WaitForLateOnes();
   // What the device has of this gradient counts for nothing.
   void Drop(CrewPart& part);
   // Looks at those that are still busy when others could do their work.

@@ -129,6 +129,31 @@ TEST_F(LateDeviceTest, AllThatAreLateAreWaitedFor) {
   EXPECT_THAT(lost_, IsEmpty());
 }
 
+// Of what the others fail at, nothing is on any device until a piece of another gradient is back.
+TEST_F(LateDeviceTest, WhoIsLateIsWaitedForWhenAllOthersFail) {
+  for (const bool fails : {false, true}) {
+    OddDevice late(rig_.loop, *rig_.device, 3), failing(rig_.loop, *rig_.device, 1);
+    JoinedDevice joined(*rig_.device, {&late, &failing}, 1 << 20);
+    const auto trainer = Shared(joined);
+    Calibrated(*trainer);
+    late.Hang();
+    ExpectAsAlone(Accumulate(*trainer, 0, all_), 0, all_);
+    failing.FailAfter(100);
+    Call call;
+    Begin(*trainer, 1, all_, call);
+    RunAll();
+    EXPECT_FALSE(call.outcome.has_value());
+    EXPECT_THAT(lost_, ElementsAre(&failing));
+    if (fails) late.FailAfter(0);
+    late.GoOn();
+    RunAll();
+    ASSERT_TRUE(call.outcome.has_value()) << "it is forgotten";
+    if (!fails) ExpectAsAlone(call, 1, all_);
+    EXPECT_EQ(Accumulate(*trainer, 2, all_).outcome->ok(), !fails);
+    lost_.clear();
+  }
+}
+
 TEST_F(LateDeviceTest, CancelledWorkEndsWithoutADeviceThatHangs) {
   const auto trainer = Shared(two_);
   Calibrated(*trainer);

@@ -45,6 +45,8 @@ class OddDevice final : public ForwardingDevice<PacedDevice> {
   void GoOn() {
     hangs_ = false;
     for (Held& held : std::exchange(held_, {})) {
+      if (left_ && *left_ < held.units)
+        held.work = [] { return Status::Unavailable("it is dead"); };
       paced_->Submit(held.units, std::move(held.work), std::move(held.done));
     }
   }
