@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "coding/gradient_code.h"
+#include "sim/calm_run.h"
 #include "sim/liveness_limit.h"
 #include "sim/recorded_times.h"
 
@@ -408,61 +409,6 @@ void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::s
     wrong.push_back(fmt::format("I4: the parameters are {:.3g} away from a serial run (relative)",
                                 result.serial_difference));
   }
-}
-
-// The same scenario with nothing going wrong.
-Scenario Calm(Scenario scenario) {
-  SimOptions& options = scenario.options;
-  options.random_faults = RandomFaults();
-  options.faults.clear();
-  options.power_cuts = PowerCuts();
-  options.job.checkpoint = CheckpointOptions();
-  options.link_jitter_seconds = 0;
-  for (WorkerProfile& worker : options.cluster.workers) worker.device.jitter = 0;
-  return scenario;
-}
-
-// The first plan over all workers was kept to the end.
-bool PlanStayed(const SimResult& run) {
-  const std::vector<WorkerStats>& workers = run.job.scheduler.workers;
-  return run.job.status.ok() && run.job.scheduler.replans == 0 &&
-         !run.reached.contains("code compromised") &&
-         std::all_of(workers.begin(), workers.end(),
-                     [](const WorkerStats& worker) { return worker.joined && !worker.lost; });
-}
-
-// Sums of plain answers with disjoint supports are formed in one order, whoever answers and
-// whenever: as long as the plan stays, faults do not change a bit (I4). True if this could be
-// judged.
-bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
-                     std::vector<std::string>& wrong) {
-  const JobOptions& job = scenario.options.job;
-  const uint32_t rows =
-      job.most_workers > 0 ? std::min(job.workers, job.most_workers) : job.workers;
-  const bool disjoint = job.code == "none" || job.code == "multi-message" ||
-                        (job.code == "repetition" && rows % (job.tolerate + 1) == 0);
-  if (!disjoint || job.shares != Shares::kEqual || !PlanStayed(result)) return false;
-  // Which samples each of two joined devices sums depends on when they were done.
-  if (!scenario.options.second_devices.empty()) return false;
-  // The first plan may have been made without a device that hung before.
-  if (result.reached.contains("device broke")) return false;
-  // Of earlier lives only what was counted is known, not who was there from the start.
-  const RandomFaults& faults = scenario.options.random_faults;
-  const bool late = faults.kill_every > 0 || faults.partition_every > 0 || faults.pause_every > 0;
-  if (scenario.options.power_cuts.most > 0 && late) return false;
-  for (const char* change : {"worker lost", "replanned after a loss", "replanned for speed"}) {
-    if (scenario.options.power_cuts.most > 0 && result.reached.contains(change)) return false;
-  }
-  const Scenario calm = Calm(scenario);
-  const auto reference = Simulate(calm.options, calm.data, nullptr);
-  if (!reference.ok()) {
-    wrong.push_back("without faults: " + reference.status().ToString());
-  } else if (!PlanStayed(*reference)) {
-    return false;
-  } else if (reference->job.parameters != result.job.parameters) {
-    wrong.push_back("I4: the parameters are not those of a run without faults, to the bit");
-  }
-  return true;
 }
 
 }  // namespace
