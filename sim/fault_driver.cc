@@ -24,6 +24,7 @@ FaultDriver::FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptio
       joined_(workers.size(), false),
       lost_(workers.size(), false),
       spoilt_(workers.size(), 0),
+      stalls_(workers.size()),
       was_paused_(workers.size(), false),
       paused_until_(workers.size()) {
   const RandomFaults& faults = options.random_faults;
@@ -33,7 +34,8 @@ FaultDriver::FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptio
               {faults.partition_every, &FaultDriver::StrikePartition},
               {faults.nan_every, &FaultDriver::StrikeNan},
               {faults.garble_every, &FaultDriver::StrikeGarble},
-              {faults.break_every, &FaultDriver::StrikeBreak}};
+              {faults.break_every, &FaultDriver::StrikeBreak},
+              {faults.stall_every, &FaultDriver::StrikeStall}};
   for (const Fault& fault : options.faults) {
     if (fault.kind != Fault::Kind::kNan) continue;
     spoilt_steps_.insert(fault.step);
@@ -161,11 +163,36 @@ void FaultDriver::StrikeBreak() {
                                   : Status::Unavailable("the device fell off the bus"));
 }
 
+// Only while the worker's other device can do it all.
+void FaultDriver::StrikeStall() {
+  WorkerProcess* process = Pick();
+  if (process == nullptr || world_.Now() < stalls_[picked_].until) return;
+  const std::vector<size_t> devices = process->Unbroken();
+  if (devices.size() < 2) return;
+  const size_t number = devices[random_.Below(devices.size())];
+  const SimDevice& device = process->device(number);
+  const Time until = world_.Now() + DrawDuration(1.5, 3);
+  stalls_[picked_] = {until, number, device.busy() ? device.begun() : 0, open_step_};
+  process->StallDevice(number, until);
+}
+
+void FaultDriver::OnAnswerOf(StepId step, WorkerId worker) {
+  Stall& stall = stalls_[worker];
+  if (stall.piece == 0 || step <= stall.step || !workers_[worker]->alive()) return;
+  const SimDevice& device = workers_[worker]->device(stall.device);
+  if (device.busy() && device.begun() == stall.piece) {
+    ++done_without_;
+  } else {
+    stall.piece = 0;
+  }
+}
+
 void FaultDriver::Kill(WorkerId worker) {
   if (workers_[worker]->killed()) return;
   quiet_from_ = std::max(quiet_from_, world_.Now());
   const bool lose_in_flight = random_.Chance(0.5);
   workers_[worker]->Kill(lose_in_flight);
+  stalls_[worker] = {};
   if (!random_.Chance(options_.random_faults.restart)) return;
   world_.After(DrawDuration(1e-4, 1), [this, worker] { Restart(worker); });
 }
@@ -221,10 +248,15 @@ void FaultDriver::OnWorkerJoined(WorkerId worker, const std::string&) {
 
 void FaultDriver::OnWorkerLost(WorkerId worker, const Status&) { lost_[worker] = true; }
 
-void FaultDriver::OnRowArrived(StepId, RowId, WorkerId worker, Time now) { OnAnswer(worker, now); }
-
-void FaultDriver::OnVectorArrived(StepId, WorkerId worker, std::span<const PartitionId>, Time now) {
+void FaultDriver::OnRowArrived(StepId step, RowId, WorkerId worker, Time now) {
   OnAnswer(worker, now);
+  OnAnswerOf(step, worker);
+}
+
+void FaultDriver::OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId>,
+                                  Time now) {
+  OnAnswer(worker, now);
+  OnAnswerOf(step, worker);
 }
 
 void FaultDriver::OnAnswer(WorkerId worker, Time now) {

@@ -40,6 +40,8 @@ class FaultDriver final : public JobObserver {
   uint64_t back_from_pause() const { return back_; }
   uint64_t restarts() const { return restarts_; }
   uint64_t broken_devices() const { return broken_; }
+  // Gradients that a worker finished while one of its devices had a piece of an earlier one still.
+  uint64_t done_without() const { return done_without_; }
   uint64_t garbled() const;  // Slices.
   uint64_t LastDraw() { return random_.Next64(); }
 
@@ -53,6 +55,7 @@ class FaultDriver final : public JobObserver {
 
   void Arm(Source& source);
   void OnAnswer(WorkerId worker, Time now);
+  void OnAnswerOf(StepId step, WorkerId worker);
   std::vector<WorkerId> Targets() const;
   WorkerProcess* Pick();
   // A length between the two, on a logarithmic scale, that is over when faults stop.
@@ -66,6 +69,7 @@ class FaultDriver final : public JobObserver {
   void StrikeGarble();
   std::optional<StepId> StepToSpoil();
   void StrikeBreak();
+  void StrikeStall();
   void Kill(WorkerId worker);
   void Restart(WorkerId worker);
   void Pause(WorkerId worker, Duration duration);
@@ -84,6 +88,14 @@ class FaultDriver final : public JobObserver {
   std::vector<int> spoilt_;  // Answers per worker that cannot be used.
   std::set<StepId> spoilt_steps_;
   StepId open_step_ = 0;
+  // The newest of a worker: what its device had then (0: nothing), and the step that was open.
+  struct Stall {
+    Time until{};
+    size_t device = 0;
+    uint64_t piece = 0;
+    StepId step = 0;
+  };
+  std::vector<Stall> stalls_;
   std::vector<bool> was_paused_;
   std::vector<Time> paused_until_;
   WorkerId picked_ = 0;
@@ -91,6 +103,7 @@ class FaultDriver final : public JobObserver {
   uint64_t back_ = 0;
   uint64_t restarts_ = 0;
   uint64_t broken_ = 0;
+  uint64_t done_without_ = 0;
 };
 
 }  // namespace motley

@@ -43,6 +43,7 @@ const std::vector<std::string>& ReachedStates::All() {
       "resumed from a checkpoint",
       "resumed with shards lost",
       "equal to the bit",
+      "gradient without a late device",
       "lease given back",
       "link measured",
       "leases after rows",

@@ -19,13 +19,11 @@ namespace {
 
 // Their own streams of the simulation's draws, so that the rest of a seed's scenario stays.
 constexpr uint64_t kScenarioDraws = 20, kTrainerDraws = 21;
-constexpr uint64_t kCutDraws = 22;
-constexpr uint64_t kReplayDraws = 23;
-constexpr uint64_t kLeaseDraws = 30;
+constexpr uint64_t kCutDraws = 22, kReplayDraws = 23, kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kApproximateDraws = 40;
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
-constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47;
+constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -379,9 +377,11 @@ class Generator {
     for (uint32_t worker = 0; worker < options.job.workers; ++worker) {
       options.second_devices.push_back(random_.Chance(0.7) ? Uniform(0.1, 0.9) : 0);
     }
+    RandomFaults& faults = options.random_faults;
     const double every = Sometimes(0.1, 1) * JobSeconds();
-    double& break_every = options.random_faults.break_every;
-    if (break_every == 0) break_every = every;
+    if (faults.break_every == 0) faults.break_every = every;
+    Random stalls(options.seed, Stream::kSimulation, kStallDraws);
+    if (stalls.Chance(0.5)) faults.stall_every = (stalls.NextDouble() + 0.05) * JobSeconds();
   }
 
   Random random_;

@@ -276,6 +276,7 @@ class Simulation {
     reached_.Count("worker started again", faults_->restarts());
     reached_.Count("device broke", faults_->broken_devices());
     reached_.Count("slice garbled", faults_->garbled());
+    reached_.Count("gradient without a late device", faults_->done_without());
     reached_.Finish(result.job);
     result.reached = reached_.reached();
     Digest& digest = digest_.digest();

@@ -34,7 +34,10 @@ struct RandomFaults {
   // A slice of a worker's answer is damaged behind all checksums, so that its norm stays: counts as
   // an answer that is not finite does.
   double garble_every = 0;
-  double break_every = 0;    // A worker's device hangs or fails, for good. One is always left.
+  double break_every = 0;  // A worker's device hangs or fails, for good. One is always left.
+  // One of two joined devices reports nothing for 1.5 to 3 s, and then all: for so long that the
+  // other one does its work, and not so long that it counts as lost.
+  double stall_every = 0;
   double replay = 0;         // Chance that a bulk frame has a twin of an older life.
   double until_seconds = 0;  // Then faults stop, and the job must finish.
 };

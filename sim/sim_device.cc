@@ -75,6 +75,7 @@ void SimDevice::Leave() {
 // Of done_'s piece.
 void SimDevice::Begin(Time submitted, Duration modelled, const Work& work) {
   busy_ = true;
+  ++begun_;
   if (shared_ != nullptr) modelled = FromSeconds(ToSeconds(modelled) * Occupy());
   const Time due = std::max(submitted, previous_done_) + modelled;
   timer_ = loop_.After(std::max(due - loop_.Now(), Duration::zero()), [this] { Finish(); });
@@ -84,6 +85,10 @@ void SimDevice::Begin(Time submitted, Duration modelled, const Work& work) {
 void SimDevice::Finish() {
   timer_ = 0;
   if (hung_) return;  // It goes on to occupy what it has.
+  if (const Duration left = stalled_until_ - loop_.Now(); left > Duration::zero()) {
+    timer_ = loop_.After(left, [this] { Finish(); });
+    return;
+  }
   Leave();
   if (!failure_.ok()) status_ = failure_;
   previous_done_ = loop_.Now();

@@ -39,6 +39,11 @@ class SimDevice final : public ForwardingDevice<> {
     recorded_ = std::move(recorded);
     replayed_units_ = replayed_seconds_ = 0;
   }
+  // What would be reported before then is reported then.
+  void Stall(Time until) { stalled_until_ = until; }
+  // Pieces that were begun; and whether one is not reported yet.
+  uint64_t begun() const { return begun_; }
+  bool busy() const { return busy_; }
   // What it computes, and what comes after, is never reported.
   void Hang() { hung_ = true; }
   // What is reported next, and from then on, failed with `why`.
@@ -80,6 +85,8 @@ class SimDevice final : public ForwardingDevice<> {
   Recorded recorded_;
   double replayed_units_ = 0, replayed_seconds_ = 0;
   bool hung_ = false;
+  Time stalled_until_{};
+  uint64_t begun_ = 0;
   Status failure_;
   const std::unique_ptr<Device> host_;  // Kernels, memory and copies.
   Fifo<Piece> waiting_;

@@ -49,6 +49,8 @@ class WorkerProcess {
   void Replay(SimDevice::Recorded recorded, double bytes_per_second);
   // What becomes of one of its devices, for good.
   void HangDevice(size_t device) { devices_[device]->Hang(); }
+  void StallDevice(size_t device, Time until) { devices_[device]->Stall(until); }
+  const SimDevice& device(size_t number) const { return *devices_[number]; }
   void FailDevice(size_t device, Status why) { devices_[device]->Fail(std::move(why)); }
   std::vector<size_t> Unbroken() const;
   bool broken() const { return !devices_.empty() && Unbroken().empty(); }

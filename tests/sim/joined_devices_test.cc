@@ -82,6 +82,44 @@ TEST(JoinedDevices, OneThatBreaksTakesNothingWithIt) {
   EXPECT_LT(lost, given_up) << "a worker goes only with the second one";
 }
 
+TEST(JoinedDevices, OneThatIsLateIsDoneWithoutUntilItIsBack) {
+  uint64_t without = 0;
+  for (const char* code : {"none", "cyclic", "adaptive", "multi-message"}) {
+    SimOptions options = Cluster(code, std::string(code) == "cyclic" ? 1 : 0, {0.5, 0.2, 0.75});
+    options.job.steps = 120;
+    // Devices that may break are watched: none of these is to be given up.
+    options.random_faults = {.break_every = 1e9, .stall_every = 1, .until_seconds = 10};
+    for (options.seed = 1; options.seed <= 5; ++options.seed) {
+      const SimResult result = Simulated(options);
+      if (result.reached.contains("gradient without a late device")) {
+        without += result.reached.at("gradient without a late device");
+      }
+      EXPECT_FALSE(result.reached.contains("device given up alone"));
+      EXPECT_FALSE(result.reached.contains("worker lost"));
+      EXPECT_EQ(result.job.discarded_steps, 0u);
+    }
+  }
+  EXPECT_GT(without, 20u);
+}
+
+// With one worker nobody else does what it should have.
+TEST(JoinedDevices, OneThatIsLateHoldsNoStepUpForLong) {
+  SimOptions options = Cluster("none", 0, {0.5});
+  options.job.workers = 1;
+  options.cluster.workers.resize(1);
+  options.job.steps = 80;
+  options.random_faults = {.stall_every = 2, .until_seconds = 8};
+  uint64_t without = 0;
+  for (options.seed = 1; options.seed <= 5; ++options.seed) {
+    const SimResult result = Simulated(options);
+    if (!result.reached.contains("gradient without a late device")) continue;
+    ++without;
+    // Eight times a piece, or a second; and then all of it once more. Stalls are longer.
+    for (const double seconds : result.job.step_seconds) EXPECT_LT(seconds, 1.45);
+  }
+  EXPECT_GT(without, 2u);
+}
+
 TEST(JoinedDevices, ThatCannotBeAreRefused) {
   const Dataset data = MakeSyntheticDataset(kSamples, 6, 3, 5);
   EXPECT_EQ(Simulate(Cluster("none", 0, {1.0}), data, nullptr).code(),
