@@ -152,7 +152,8 @@ class DriverRig final : public KernelRig {
 inline std::vector<KernelsCase> DriverKernelsCases(const std::string& driver) {
   std::vector<KernelsCase> cases;
   for (const DriverCase& c : DriverCases(driver)) {
-    cases.push_back({c.name, c.why_not, [c] { return std::make_unique<DriverRig>(c); }});
+    cases.push_back(
+        {c.name, c.why_not, [c] { return std::make_unique<DriverRig>(c); }, /*large=*/true});
   }
   return cases;
 }

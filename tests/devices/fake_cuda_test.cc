@@ -28,7 +28,7 @@ std::vector<DriverCase> FakeCases() { return {{"fake1", "", &Driver(), 1, 1}}; }
 
 std::vector<KernelsCase> FakeKernelsCases() {
   const DriverCase c = FakeCases()[0];
-  return {{c.name, "", [c] { return std::make_unique<DriverRig>(c); }}};
+  return {{c.name, "", [c] { return std::make_unique<DriverRig>(c); }, /*large=*/true}};
 }
 
 INSTANTIATE_TEST_SUITE_P(FakeCuda, DriverSuite, ::testing::ValuesIn(FakeCases()), NameOfDriverCase);
