@@ -64,8 +64,10 @@ void ServerRun::OnExited(WorkerId worker, const Status& how) {
   if (watch_.started || finished_ || stop_.thrown() > 0) return;
   if (workers_->running() == 0) {
     observers_.OnNotice(how.ToString() + " before training began");
-    failure_ =
-        Status::Unavailable(fmt::format("no worker is left to start with: {}", how.ToString()));
+    const auto said = watch_.lost.find(worker);
+    failure_ = Status::Unavailable(
+        fmt::format("no worker is left to start with: {}",
+                    said == watch_.lost.end() ? how.ToString() : said->second.ToString()));
     return server_->Stop(failure_.message());
   }
   observers_.OnNotice(fmt::format("{}, before {}; starting without it", how.ToString(),

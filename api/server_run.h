@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -43,10 +44,14 @@ class ServerRun {
   // Who joined, whether training began, and what callbacks said.
   struct Watch final : JobObserver {
     void OnWorkerJoined(WorkerId worker, const std::string&) override { joined.insert(worker); }
-    void OnWorkerLost(WorkerId, const Status& why) override { Note(why); }
+    void OnWorkerLost(WorkerId worker, const Status& why) override {
+      Note(why);
+      lost[worker] = why;
+    }
     void OnStepOpened(StepId, const CodeForm&, Time) override { started = true; }
     void Note(const Status& why);
     std::set<WorkerId> joined;
+    std::map<WorkerId, Status> lost;  // Why, those that said it.
     bool started = false;
     Status callback;  // The first that failed.
   };

@@ -179,12 +179,9 @@ bool ServerJob::OnFrequent(PeerId peer, WorkerId worker, const wire::Control& co
 
 void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control) {
   if (const wire::ErrorT* error = control.body.AsError()) {
-    Status& report = From(peer).report;
-    report = StatusOf(*error);
-    if (!ended_) observer_.OnNotice(Describe(worker) + " reports: " + report.ToString());
+    if (!ended_) observer_.OnNotice(Describe(worker) + " reports: " + StatusOf(*error).ToString());
   } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
-    const Status& report = From(peer).report;  // Says more than the farewell.
-    const std::string why = report.ok() ? ReasonOf(*leave) : report.ToString();
+    const std::string why = ReasonOf(*leave);
     peers_.Disconnect(peer, Status::Unavailable(why.empty() ? "it left" : "it left: " + why));
   } else if (const wire::ProbeT* probe = control.body.AsProbe()) {
     links_.OnAnswer(worker, *probe);

@@ -140,7 +140,6 @@ class ServerJob final : public ServerNode, private Receiver {
     Time vector_began{};        // With measure_links: when its first slice was there,
     uint64_t vector_bytes = 0;  // and what came since.
     uint32_t complaints = 0;    // Made so far.
-    Status report;              // The last error that it told.
   };
   Incoming& From(PeerId peer);
   std::unordered_map<PeerId, Incoming> incoming_;  // Only looked up.

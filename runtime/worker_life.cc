@@ -291,9 +291,8 @@ void WorkerLife::Fail(Status status) {
   state_ = State::kLeaving;
   last_error_ = status;
   if (desk_) desk_->Stop();
-  SendControl(env_.transport, peer_, OwnHeader(), ErrorMessage(status, 0));
   wire::LeaveT leave;
-  leave.reason = status.message();
+  leave.reason = status.ToString();  // Also what it is, as its server tells people of nothing else.
   SendControl(env_.transport, peer_, OwnHeader(), std::move(leave));
   // The server closes first: closing over its unread bytes could take the goodbye with it.
   SetTimer(kGoodbyeLimit, [this] { Finish(last_error_); });

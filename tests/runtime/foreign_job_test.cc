@@ -257,8 +257,7 @@ TEST(ForeignJob, AWorkerWithoutATrainerIsToldAndTheOthersGoOn) {
   EXPECT_TRUE(world.result->status.ok()) << world.result->status.ToString();
   EXPECT_EQ(without.ended->code(), StatusCode::kConflict);
   EXPECT_THAT(without.ended->ToString(), HasSubstr("this worker has none"));
-  EXPECT_THAT(world.watcher.Notices(),
-              HasSubstr("worker 1 (box-1) reports: the job has a trainer"));
+  EXPECT_THAT(world.watcher.lost.at(1).message(), HasSubstr("it left: the job has a trainer"));
   EXPECT_TRUE(world.workers[0]->ended->ok());
 }
 
