@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "fmt/core.h"
-#include "training/data_view.h"
 #include "training/model_data.h"
 
 namespace motley {
@@ -39,8 +38,8 @@ Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::str
     test_rows = std::move(rows.test);
   }
   if (features == Features::kScaled) {
-    MOTLEY_ASSIGN_OR_RETURN(const float largest, LargestMagnitude(*all, train_rows, unwanted));
-    if (largest > 1) data.input_scale = 1 / largest;
+    MOTLEY_ASSIGN_OR_RETURN(data.magnitudes, MeasureMagnitudes(*all, train_rows, unwanted));
+    if (data.magnitudes.largest > 1) data.input_scale = 1 / data.magnitudes.largest;
   }
   data.test = std::make_shared<const DataView>(read.test != nullptr ? read.test : all,
                                                std::move(test_rows), data.input_scale);

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "training/data_source.h"
+#include "training/data_view.h"
 #include "training/safetensors.h"
 
 namespace motley {
@@ -17,6 +18,7 @@ struct PreparedData {
   std::shared_ptr<const DataSource> test;  // Null: none.
   std::vector<double> class_labels;
   float input_scale = 1;
+  Magnitudes magnitudes;        // Before that, where it was asked for.
   bool guessed_labels = false;  // Nobody said where they are.
 };
 

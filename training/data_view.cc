@@ -50,16 +50,16 @@ Result<Dataset> DataView::Finished(Result<Dataset> data) const {
   return data;
 }
 
-Result<float> LargestMagnitude(const DataSource& source,
-                               std::optional<std::span<const uint32_t>> rows,
-                               const Unwanted& unwanted) {
+Result<Magnitudes> MeasureMagnitudes(const DataSource& source,
+                                     std::optional<std::span<const uint32_t>> rows,
+                                     const Unwanted& unwanted) {
   std::vector<uint32_t> ascending;
   if (rows) {
     ascending.assign(rows->begin(), rows->end());
     std::sort(ascending.begin(), ascending.end());
   }
   const size_t count = rows ? rows->size() : source.shape().rows;
-  float largest = 0;
+  std::vector<float> each(source.shape().features);
   for (size_t begin = 0; begin < count; begin += kBlockRows) {
     if (unwanted && unwanted()) return Status::Cancelled("the reading of samples was stopped");
     const size_t end = std::min(count, begin + kBlockRows);
@@ -67,9 +67,18 @@ Result<float> LargestMagnitude(const DataSource& source,
         const Dataset block,
         rows ? source.Gather(std::span<const uint32_t>(ascending).subspan(begin, end - begin))
              : source.Range(begin, end));
-    largest = std::max(largest, LargestMagnitude(block));
+    RaiseMagnitudes(block, each);
   }
-  return largest;
+  Magnitudes found;
+  const auto top = std::max_element(each.begin(), each.end());
+  if (top == each.end()) return found;
+  found.largest = *top;
+  found.feature = static_cast<uint32_t>(top - each.begin());
+  for (const float size : each) {
+    if (size > 0) ++found.used;
+    if (size > 0 && size < found.largest / kDrowns) ++found.drowned;
+  }
+  return found;
 }
 
 Result<SplitRows> CutRows(uint64_t rows, double fraction, uint64_t seed) {

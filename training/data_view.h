@@ -32,11 +32,19 @@ class DataView final : public DataSource {
   Storage storage_;
 };
 
-// The largest magnitude among the features of the samples `rows` of `source` (all of them, when not
-// given), read in blocks in the order in which they are stored. kCancelled when it is unwanted.
-Result<float> LargestMagnitude(const DataSource& source,
-                               std::optional<std::span<const uint32_t>> rows,
-                               const Unwanted& unwanted = nullptr);
+// How large features get.
+struct Magnitudes {
+  float largest = 0;     // Of all; 0 without samples.
+  uint32_t feature = 0;  // Where that is, from 0.
+  uint32_t used = 0;     // Features that are not always 0;
+  uint32_t drowned = 0;  // of these so many stay below largest / kDrowns.
+};
+inline constexpr float kDrowns = 1e4f;
+// Of the samples `rows` of `source` (all of them, when not given), read in blocks in the order in
+// which they are stored. kCancelled when it is unwanted.
+Result<Magnitudes> MeasureMagnitudes(const DataSource& source,
+                                     std::optional<std::span<const uint32_t>> rows,
+                                     const Unwanted& unwanted = nullptr);
 
 // Rows of training and of test samples.
 struct SplitRows {

@@ -28,13 +28,16 @@ void AppendRow(const std::vector<T>& from, size_t row, size_t features, std::vec
 
 }  // namespace
 
-float LargestMagnitude(const Dataset& data) {
-  MOTLEY_ASSERT(data.storage == Storage::kFloat32);
-  float largest = 0;
-  for (float value : data.sparse ? data.value : data.dense) {
-    largest = std::max(largest, std::abs(value));
+void RaiseMagnitudes(const Dataset& data, std::span<float> largest) {
+  MOTLEY_ASSERT(data.storage == Storage::kFloat32 && largest.size() >= data.features);
+  const auto raise = [&](size_t feature, float value) {
+    largest[feature] = std::max(largest[feature], std::abs(value));
+  };
+  for (size_t i = 0; i < data.value.size(); ++i) raise(data.column[i], data.value[i]);
+  const float* row = data.dense.data();
+  for (size_t r = 0; !data.sparse && r < data.rows(); ++r, row += data.features) {
+    for (size_t feature = 0; feature < data.features; ++feature) raise(feature, row[feature]);
   }
-  return largest;
 }
 
 void ScaleFeatures(Dataset& data, float factor) {

@@ -47,8 +47,9 @@ void Widen(Dataset& data);
 // The same samples, with the zeros between the values of sparse ones.
 Dataset Densify(const Dataset& sparse);
 
-// The largest magnitude of any feature; 0 without samples. This and ScaleFeatures: of float32 ones.
-float LargestMagnitude(const Dataset& data);
+// Raises each feature's number in `largest` to its largest magnitude in `data`. This and
+// ScaleFeatures: of float32 ones.
+void RaiseMagnitudes(const Dataset& data, std::span<float> largest);
 // Multiplies every feature (not the labels) by `factor`.
 void ScaleFeatures(Dataset& data, float factor);
 

@@ -65,6 +65,14 @@ def bf16(value):
 
 
 class Data(ProgramTest):
+    def test_a_feature_that_drowns_the_others_is_said(self):
+        path = self.folder / "drowned.csv"
+        path.write_text("".join(f"{r % 7},{(r % 5) * 1e8},{r % 3},{r % 2}\n" for r in range(200)))
+        how = ("train", "--data", path, "--steps", 2, "--quiet")
+        self.assertIn("feature 1 (from 0) reaches 4e+08, and 2 of 3 features stay below 1/10000",
+                      self.run_program(*how).stderr)
+        self.assertEqual(self.run_program(*how[:2], self.data, *how[3:]).stderr, "")
+
     def test_storage_of_16_bits_trains_as_on_rounded_features_in_half_the_memory(self):
         draw = random.Random(5)
         rows, features = 600, 200

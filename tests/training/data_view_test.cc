@@ -43,9 +43,28 @@ TEST(DataView, TheLargestMagnitudeIsThatOfTheRowsAlone) {
   data.dense[2 * 4100] = -40;
   data.dense[2 * 7 + 1] = 90;
   const MemorySource source(data);
-  EXPECT_EQ(*LargestMagnitude(source, std::nullopt), 90);
+  EXPECT_EQ(MeasureMagnitudes(source, std::nullopt)->largest, 90);
+  EXPECT_EQ(MeasureMagnitudes(source, std::nullopt)->feature, 1u);
   std::vector<uint32_t> rows = Iota(8, 5000);
-  EXPECT_EQ(*LargestMagnitude(source, rows), 40);
+  EXPECT_EQ(MeasureMagnitudes(source, rows)->largest, 40);
+}
+
+TEST(DataView, FeaturesThatOneDrownsAreCounted) {
+  for (const bool sparse : {false, true}) {
+    Dataset data = {.features = 4, .sparse = sparse, .label = {0, 0}};
+    if (sparse) {
+      data.row_begin = {0, 2, 3};
+      data.column = {0, 1, 2};
+      data.value = {0.5f, -1e6f, 200.0f};
+    } else {
+      data.dense = {0.5f, -1e6f, 0, 0, 0, 0, 200.0f, 0};
+    }
+    const Magnitudes sizes = *MeasureMagnitudes(MemorySource(data), std::nullopt);
+    EXPECT_EQ(sizes.largest, 1e6f);
+    EXPECT_EQ(sizes.feature, 1u);
+    EXPECT_EQ(sizes.used, 3u) << "the last one is always 0";
+    EXPECT_EQ(sizes.drowned, 1u);
+  }
 }
 
 }  // namespace
