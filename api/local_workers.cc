@@ -35,6 +35,14 @@ DeviceGroup DevicesOfOne(const std::vector<ListedDevice>& defaults) {
   return cards.devices.empty() ? DeviceGroup{defaults} : cards;
 }
 
+Status CheckAllUsed(const std::vector<DeviceGroup>& devices, uint32_t workers) {
+  if (devices.size() <= workers) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "these are the devices of {} workers, and with `workers` {} nobody would have {}. Use "
+      "`workers` {}, or a plus between devices that are to be one worker's",
+      devices.size(), workers, devices[workers].Label(), devices.size()));
+}
+
 Status CheckNotJoined(const std::vector<DeviceGroup>& devices) {
   for (const DeviceGroup& group : devices) {
     if (!group.joined()) continue;

@@ -56,6 +56,8 @@ std::vector<DeviceGroup> DevicesOfWorkers(const std::vector<DeviceGroup>& device
 // What a worker that is alone on its machine has of the default ones, of which there are some: all
 // that are not the processor, joined; without any, that.
 DeviceGroup DevicesOfOne(const std::vector<ListedDevice>& defaults);
+// kInvalidArgument when some of those that were named have no worker.
+Status CheckAllUsed(const std::vector<DeviceGroup>& devices, uint32_t workers);
 // kInvalidArgument where devices are joined: a function of the caller's computes on one.
 Status CheckNotJoined(const std::vector<DeviceGroup>& devices);
 

@@ -86,6 +86,10 @@ Status TrainingRun::OpenDevice() {
   if (parts_.foreign != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckNotJoined(*chosen).WithContext("`devices`"));
   }
+  if (request.role == MOTLEY_ALL_IN_ONE) {
+    MOTLEY_RETURN_IF_ERROR(
+        CheckAllUsed(*chosen, plan_.job.workers).WithContext("`devices` " + request.devices));
+  }
   worker_devices_ = DevicesOfWorkers(*chosen, /*named=*/true, plan_.job.workers);
   return Status::Ok();
 }
@@ -133,6 +137,14 @@ void TrainingRun::Introduce() const {
   if (data_.input_scale != 1) {
     events.OnNotice(fmt::format("features are divided by {:.6g}, their largest magnitude",
                                 1 / data_.input_scale));
+  }
+  const Magnitudes& sizes = data_.magnitudes;
+  if (data_.input_scale != 1 && 2 * sizes.drowned >= sizes.used) {
+    events.Tell(MOTLEY_EVENT_WARNING,
+                fmt::format("feature {} (from 0) reaches {:.3g}, and {} of {} features stay below "
+                            "1/{:.0f} of that: divided by it, they hardly count. Bring the columns "
+                            "of `data` to like sizes first",
+                            sizes.feature, sizes.largest, sizes.drowned, sizes.used, kDrowns));
   }
   if (!emulation_) return;
   events.OnNotice(DescribeEmulation(*emulation_));

@@ -19,7 +19,8 @@ Result<std::shared_ptr<WorkerDevice::Chain>> WorkerDevice::OpenChain(
   MOTLEY_ASSIGN_OR_RETURN(chain->device, listed.make(loop, options.threads));
   if (options.pace) chain->paced = MakePacedDevice(loop, chain->front(), *options.pace);
   if (options.patience && listed.kind != DeviceKind::kCpu) {
-    chain->watched = std::make_unique<WatchedDevice>(loop, chain->front(), *options.patience);
+    chain->watched =
+        std::make_unique<WatchedDevice>(loop, chain->front(), *options.patience, listed.ended);
   }
   if (options.holdable) chain->held = std::make_unique<HeldDevice>(loop, chain->front());
   return chain;

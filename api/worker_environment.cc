@@ -96,12 +96,12 @@ Result<Patience> PatienceFromEnvironment() {
   if (Variable(kDeviceTimeout).empty()) return patience;
   constexpr double kMostSeconds = 1e6;
   double seconds = 0;
-  MOTLEY_RETURN_IF_ERROR(TakeNumber(kDeviceTimeout, seconds));
-  if (!(seconds > 0 && seconds <= kMostSeconds)) {
+  const bool number = TakeNumber(kDeviceTimeout, seconds).ok();
+  if (!(number && seconds > 0 && seconds <= kMostSeconds)) {
     return Status::InvalidArgument(fmt::format(
-        "the environment variable {} must be a number of seconds up to {:g}: how long work may be "
-        "on a device",
-        kDeviceTimeout, kMostSeconds));
+        "the environment variable {} is '{}'; it says for how long work may be on a device, in "
+        "seconds above 0 and up to {:.0f}, like 120",
+        kDeviceTimeout, Variable(kDeviceTimeout), kMostSeconds));
   }
   patience.first = patience.least = FromSeconds(seconds);
   return patience;

@@ -6,6 +6,8 @@ namespace motley {
 
 // Prints the failed condition with its place and aborts.
 [[noreturn]] void AssertFailed(const char* condition, const char* file, int line);
+// Whether it was called: what aborts then are we. Also in signal handlers.
+bool AssertHasFailed();
 
 }  // namespace motley
 

@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "api/device_call.h"
+#include "api/worker_device.h"
+#include "api/worker_environment.h"
 #include "cli/table.h"
 #include "devices/check/device_check.h"
 #include "fmt/core.h"
@@ -16,14 +18,24 @@ namespace {
 
 constexpr uint64_t kSeed = 1;  // What fails here fails again.
 
+// Each kernel is work of its own, so that one that hangs is seen, and which.
 Status Check(const ListedDevice& listed, std::vector<check::CheckedKernel>& kernels) {
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
-  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, listed.make(*loop, 0));
-  return CallOnDevice(*loop, *device, [&] {
-    return check::CheckDevice(
-        *device, kSeed, /*large=*/true,
-        [&kernels](const check::CheckedKernel& kernel) { kernels.push_back(kernel); });
-  });
+  WorkerDeviceOptions options;
+  MOTLEY_ASSIGN_OR_RETURN(options.patience, PatienceFromEnvironment());
+  options.patience->least = options.patience->first;  // Many of them compile something.
+  MOTLEY_ASSIGN_OR_RETURN(const auto opened, WorkerDevice::Open(*loop, {{listed}}, options));
+  Device& device = opened->front();
+  for (const check::KernelCheck& one : check::KernelChecks()) {
+    const auto checked = std::make_shared<check::CheckedKernel>();  // Its device may keep it.
+    const auto work = [checked, &device, &one]() -> Status {
+      MOTLEY_ASSIGN_OR_RETURN(*checked, check::CheckOnDevice(device, one, kSeed, /*large=*/true));
+      return Status::Ok();
+    };
+    MOTLEY_RETURN_IF_ERROR(CallOnDevice(*loop, device, work));
+    kernels.push_back(*checked);
+  }
+  return Status::Ok();
 }
 
 // JSON knows no infinity: null, as for what is no number.

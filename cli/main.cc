@@ -10,6 +10,7 @@
 
 #include "cli/command_line.h"
 #include "cli/exit_code.h"
+#include "devices/driver_aborts.h"
 #include "devices/stuck_devices.h"
 
 namespace {
@@ -34,6 +35,7 @@ int EndOfProgram(int code) {
 int main(int argc, char** argv) {
   OpenMissingStreams();
   signal(SIGPIPE, SIG_IGN);  // A closed peer or reader is an error value, not the end.
+  motley::CatchDriverAborts();
   try {
     return EndOfProgram(motley::RunCommandLine(argc, argv));
   } catch (const std::bad_alloc&) {

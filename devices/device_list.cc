@@ -14,6 +14,7 @@
 
 #include "devices/accelerators.h"
 #include "devices/cpu/cpu_device.h"
+#include "devices/driver_aborts.h"
 #include "devices/driver_modules.h"
 #include "devices/host_device.h"
 #include "devices/modules.h"
@@ -67,9 +68,11 @@ void AppendDevices(const DriverModule& module, std::vector<ListedDevice>& list) 
                     .units = found.units,
                     .is_processor = found.is_processor != 0,
                     .reason = found.reason,
-                    .make = [driver = module.driver, found](Loop& loop, uint32_t) {
-                      return MakeDriverDevice(loop, *driver, found, KernelsFolder());
-                    }});
+                    .make =
+                        [driver = module.driver, found](Loop& loop, uint32_t) {
+                          return MakeDriverDevice(loop, *driver, found, KernelsFolder());
+                        },
+                    .ended = [driver = module.driver] { return DriverEnded(driver->name); }});
   }
 }
 
@@ -101,14 +104,26 @@ struct Wanted {
   std::string_view driver;
   std::optional<uint32_t> index;
 };
-std::optional<Wanted> Parse(std::string_view word) {
+Result<Wanted> Parse(std::string_view word, const std::string& choice) {
+  if (word.empty()) {
+    return Status::InvalidArgument(fmt::format(
+        "'{}' names no device before, after or between a comma or a plus: give drivers or devices "
+        "with commas, as in cpu,opencl,cuda:0, and a plus between those that are one worker, as in "
+        "cuda:0+cuda:1",
+        choice));
+  }
   const size_t colon = word.find(':');
   Wanted wanted{.driver = word.substr(0, colon)};
   if (colon == std::string_view::npos) return wanted;
   const std::string_view digits = word.substr(colon + 1);
   uint32_t index = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  if (error != std::errc() || end != digits.data() + digits.size()) {
+    return Status::InvalidArgument(fmt::format(
+        "in '{}', '{}' is no number of a device: they count from 0, as in cuda:0; see motley "
+        "devices",
+        choice, digits));
+  }
   wanted.index = index;
   return wanted;
 }
@@ -145,13 +160,6 @@ Status CheckOnce(const std::vector<DeviceGroup>& groups, const std::string& choi
         fmt::format("'{}' names the device {} twice", choice, group.Label()));
   }
   return Status::Ok();
-}
-
-Status NoChoice(const std::string& choice) {
-  return Status::InvalidArgument(fmt::format(
-      "'{}' names no devices; give drivers or devices with commas, as in cpu,opencl,cuda:0, and a "
-      "plus between those that are one worker, as in cuda:0+cuda:1",
-      choice));
 }
 
 }  // namespace
@@ -240,9 +248,8 @@ Result<std::vector<DeviceGroup>> ChooseDevices(const std::vector<ListedDevice>& 
     const std::vector<std::string_view> words = Split(group, "+");
     DeviceGroup joined;
     for (const std::string_view word : words) {
-      const std::optional<Wanted> wanted = Parse(word);
-      if (!wanted || wanted->driver.empty()) return NoChoice(choice);
-      MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> found, Matching(list, word, *wanted));
+      MOTLEY_ASSIGN_OR_RETURN(const Wanted wanted, Parse(word, choice));
+      MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> found, Matching(list, word, wanted));
       joined.devices.insert(joined.devices.end(), found.begin(), found.end());
     }
     MOTLEY_RETURN_IF_ERROR(CheckOnce(EachAlone(joined.devices), choice));

@@ -27,6 +27,8 @@ struct ListedDevice {
   // With at most so many of the host's threads where the device is the host's processor (0: all).
   // `loop` must outlive the device. Null without a device. A driver's is opened by its first work.
   std::function<Result<std::unique_ptr<Device>>(Loop& loop, uint32_t threads)> make;
+  // Not fine once work on it never comes back (driver_aborts.h); null: that does not happen.
+  std::function<Status()> ended;
 
   bool usable() const { return make && reason.empty(); }
   std::string Label() const;  // "opencl:1"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "devices/device_thread.h"
+#include "devices/driver_aborts.h"
 #include "devices/driver_modules.h"
 #include "devices/host_device.h"
 
@@ -21,12 +22,18 @@ using Text = std::array<char, 4096>;
 class Queue {
  public:
   Queue(const motley_driver& driver, motley_driver_queue* queue) : driver_(driver), queue_(queue) {}
-  ~Queue() { driver_.close(queue_); }
+  ~Queue() {
+    if (DriverEnded(driver_.name).ok()) driver_.close(queue_);
+  }
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
   const motley_driver& driver() const { return driver_; }
   motley_driver_queue* get() const { return queue_; }
+  // A thread that will never leave the driver may have its locks.
+  void Free(void* memory) {
+    if (DriverEnded(driver_.name).ok()) driver_.free(queue_, memory);
+  }
 
  private:
   const motley_driver& driver_;
@@ -50,14 +57,14 @@ class DriverDevice final : public Device {
   ParallelFor& parallel() override { return *parallel_; }
 
   Result<Buffer> Allocate(size_t size_bytes) override {
+    MOTLEY_RETURN_IF_ERROR(DriverEnded(driver_.name));
     MOTLEY_RETURN_IF_ERROR(EnsureOpen());
     void* memory = queue_->driver().allocate(queue_->get(), size_bytes);
     if (memory == nullptr) {
       return Status::Resource(fmt::format("no memory for a buffer of {} bytes on {}, which has {}",
                                           size_bytes, info_.name, info_.memory_bytes));
     }
-    return Buffer(memory, size_bytes,
-                  [queue = queue_](void* data) { queue->driver().free(queue->get(), data); });
+    return Buffer(memory, size_bytes, [queue = queue_](void* data) { queue->Free(data); });
   }
   Moment Mark() override { return queue_->driver().mark(queue_->get()); }
   Status CopyInAfter(Moment after, const Buffer& to, size_t offset, BytesView from) override {
@@ -82,6 +89,7 @@ class DriverDevice final : public Device {
   }
   bool Rest(Duration limit) override {
     return thread_.Rest(limit, [this] {
+      const InDriver inside(driver_.name);
       Close();
       return Status::Ok();
     });
@@ -93,9 +101,10 @@ class DriverDevice final : public Device {
 
   Status Open() {
     Text error{};
+    const StartsDriverThreads opening(driver_.name);
     motley_driver_queue* const queue =
-        driver_.open(id_, kernels_folder_.empty() ? nullptr : kernels_folder_.c_str(),
-                     error.data(), error.size());
+        driver_.open(id_, kernels_folder_.empty() ? nullptr : kernels_folder_.c_str(), error.data(),
+                     error.size());
     if (queue == nullptr) {
       return Status::Unavailable(fmt::format("cannot use {}: {}", info_.name, error.data()));
     }
@@ -141,6 +150,8 @@ class DriverDevice final : public Device {
   // Kernels only tell at the end whether they worked. That the device is gone is the news, whatever
   // the work made of it.
   Status Run(Work work) {
+    MOTLEY_RETURN_IF_ERROR(DriverEnded(driver_.name));
+    const InDriver inside(driver_.name);
     MOTLEY_RETURN_IF_ERROR(EnsureOpen());
     const Status status = RunWork(std::move(work));
     const Status finished = Finish();

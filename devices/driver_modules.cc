@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "devices/driver_aborts.h"
 #include "devices/kept_signals.h"
 #include "devices/modules.h"
 
@@ -62,6 +63,7 @@ DriverModule LoadDriverModule(std::string_view name, const std::vector<std::stri
 std::vector<motley_driver_device> FindDriverDevices(const motley_driver& driver,
                                                     std::string& reason) {
   const DriversTurn turn;
+  const StartsDriverThreads looking(driver.name);
   std::array<char, 512> why{};
   std::vector<motley_driver_device> devices(driver.find(why.data(), why.size()));
   if (devices.empty()) reason = why.data();

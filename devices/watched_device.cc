@@ -12,15 +12,18 @@ namespace {
 // A pause of the whole process, during which nothing can come back, passes for one look at most.
 constexpr int kLooks = 8;
 constexpr Duration kLongest = std::chrono::hours(24);
+constexpr Duration kAskEvery = std::chrono::milliseconds(100);
 
 }  // namespace
 
-WatchedDevice::WatchedDevice(Loop& loop, Device& inner, Patience patience)
-    : ForwardingDevice(inner), loop_(loop), patience_(patience) {}
+WatchedDevice::WatchedDevice(Loop& loop, Device& inner, Patience patience,
+                             std::function<Status()> ended)
+    : ForwardingDevice(inner), loop_(loop), patience_(patience), ended_(std::move(ended)) {}
 
 WatchedDevice::~WatchedDevice() {
   *destroyed_ = true;
   if (timer_ != 0) loop_.Cancel(timer_);
+  if (ask_timer_ != 0) loop_.Cancel(ask_timer_);
 }
 
 void WatchedDevice::Submit(double units, Work work, Done done) {
@@ -36,6 +39,7 @@ void WatchedDevice::Submit(double units, Work work, Done done) {
   const auto piece = std::make_shared<Piece>(units, std::move(done));
   pieces_.push_back(piece);
   if (timer_ == 0) Watch();
+  if (ended_ && ask_timer_ == 0) AskEnded();
   inner_.Submit(units, std::move(work), [this, piece, destroyed = destroyed_](Status status) {
     if (!*destroyed && !lost_) OnDone(std::move(status));
   });
@@ -68,21 +72,34 @@ void WatchedDevice::Watch() {
 
 // Not a timer per piece: one that is set anew as long as there is work costs next to nothing.
 void WatchedDevice::Look() {
-  if (pieces_.empty()) return;
+  if (pieces_.empty()) return;  // Also once it is lost.
   ++looks_;
-  if (looks_ > kLooks) return Lose();
+  if (looks_ > kLooks) return LoseSlow();
   Watch();
 }
 
-void WatchedDevice::Lose() {
-  lost_ = true;
+void WatchedDevice::AskEnded() {
+  ask_timer_ = loop_.After(kAskEvery, [this] {
+    ask_timer_ = 0;
+    if (pieces_.empty()) return;
+    if (Status ended = ended_(); !ended.ok()) return Lose(std::move(ended));
+    AskEnded();
+  });
+}
+
+void WatchedDevice::LoseSlow() {
   const double seconds = ToSeconds(loop_.Now() - begun_);
-  why_ = Status::Unavailable(fmt::format(
+  Lose(Status::Unavailable(fmt::format(
       "work on {:g} samples has not come back for {:.3g} s ({}): its kernel hangs, or its driver",
       pieces_.front()->units, seconds,
       any_done_
           ? fmt::format("the longest before took {:.3g} s", ToSeconds(std::max(first_, longest_)))
-          : "nothing came back before, so that it may not even be open"));
+          : "nothing came back before, so that it may not even be open")));
+}
+
+void WatchedDevice::Lose(Status why) {
+  lost_ = true;
+  why_ = std::move(why);
   const auto destroyed = destroyed_;
   // Their owners go with the work, if that ever comes back.
   for (const auto& piece : std::exchange(pieces_, {})) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 
 #include "base/loop.h"
@@ -23,7 +24,10 @@ struct Patience {
 // `inner` still: it must rest before it can be destroyed (Device::Rest).
 class WatchedDevice final : public ForwardingDevice<> {
  public:
-  WatchedDevice(Loop& loop, Device& inner, Patience patience);
+  // `ended` (optional) is asked while there is work: not fine when `inner` will never report it,
+  // which is then not waited for.
+  WatchedDevice(Loop& loop, Device& inner, Patience patience,
+                std::function<Status()> ended = nullptr);
   ~WatchedDevice() override;
 
   void Submit(double units, Work work, Done done) override;
@@ -37,11 +41,14 @@ class WatchedDevice final : public ForwardingDevice<> {
   void OnDone(Status status);
   void Watch();
   void Look();
-  void Lose();
+  void AskEnded();
+  void LoseSlow();
+  void Lose(Status why);
   Duration Limit() const;
 
   Loop& loop_;
   const Patience patience_;
+  const std::function<Status()> ended_;
   // On the device, in order. Shared with it: what they keep is what the work refers to.
   std::deque<std::shared_ptr<Piece>> pieces_;
   Time begun_{};        // The first of them, or when the one before it came back.
@@ -50,6 +57,7 @@ class WatchedDevice final : public ForwardingDevice<> {
   bool any_done_ = false;
   int looks_ = 0;  // That found the first of them not done.
   TimerId timer_ = 0;
+  TimerId ask_timer_ = 0;
   bool lost_ = false;
   Status why_;
   const std::shared_ptr<bool> destroyed_ = std::make_shared<bool>(false);

@@ -58,12 +58,18 @@ class DeviceRig final : public KernelRig {
 
 }  // namespace
 
+Result<CheckedKernel> CheckOnDevice(Device& device, const KernelCheck& check, uint64_t seed,
+                                    bool large) {
+  DeviceRig rig(device);
+  CheckedKernel checked = RunCheck(check, rig, seed, large);
+  MOTLEY_RETURN_IF_ERROR(rig.status().WithContext(std::string(check.kernel)));
+  return checked;
+}
+
 Status CheckDevice(Device& device, uint64_t seed, bool large,
                    const std::function<void(const CheckedKernel&)>& told) {
   for (const KernelCheck& check : KernelChecks()) {
-    DeviceRig rig(device);
-    const CheckedKernel checked = RunCheck(check, rig, seed, large);
-    MOTLEY_RETURN_IF_ERROR(rig.status().WithContext(std::string(check.kernel)));
+    MOTLEY_ASSIGN_OR_RETURN(const CheckedKernel checked, CheckOnDevice(device, check, seed, large));
     told(checked);
   }
   return Status::Ok();

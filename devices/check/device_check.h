@@ -10,8 +10,11 @@
 
 namespace motley::check {
 
-// Inside of the device's Work (device.h). Every kernel on shapes that follow from `seed`; `told`
-// hears of each when it is done. Not fine when the device itself failed.
+// Inside of the device's Work (device.h). One of KernelChecks, on shapes that follow from `seed`.
+// Not fine when the device itself failed.
+Result<CheckedKernel> CheckOnDevice(Device& device, const KernelCheck& check, uint64_t seed,
+                                    bool large);
+// All of them; `told` hears of each when it is done.
 Status CheckDevice(Device& device, uint64_t seed, bool large,
                    const std::function<void(const CheckedKernel&)>& told);
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "devices/opencl/cl_errors.h"
+#include "devices/opencl/pocl_folder.h"
 
 namespace motley::opencl {
 namespace {
@@ -78,6 +79,10 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id id) {
   return device;
 }
 
+bool IsPocl(cl_platform_id platform) {
+  return Text(clGetPlatformInfo, platform, CL_PLATFORM_NAME) == "Portable Computing Language";
+}
+
 std::vector<cl_device_id> DevicesOf(cl_platform_id platform) {
   cl_uint count = 0;
   if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) return {};
@@ -96,8 +101,14 @@ std::vector<FoundDevice> FindDevices(std::string& reason) {
   std::vector<cl_platform_id> platforms(code == CL_SUCCESS ? count : 0);
   if (!platforms.empty()) clGetPlatformIDs(count, platforms.data(), nullptr);
   std::vector<FoundDevice> found;
+  std::string without_folder;
   for (const cl_platform_id platform : platforms) {
-    for (const cl_device_id id : DevicesOf(platform)) found.push_back(Describe(platform, id));
+    const std::string why = IsPocl(platform) ? WhyNotPocl(PoclFolder()) : "";
+    if (!why.empty()) without_folder = "; " + why;
+    for (const cl_device_id id : DevicesOf(platform)) {
+      FoundDevice& device = found.emplace_back(Describe(platform, id));
+      if (device.reason.empty()) device.reason = why;
+    }
   }
   if (platforms.empty()) {
     reason = fmt::format(
@@ -105,8 +116,9 @@ std::vector<FoundDevice> FindDevices(std::string& reason) {
         "belongs into /etc/OpenCL/vendors",
         ErrorName(code));
   } else if (found.empty()) {
-    reason = fmt::format("none of {} OpenCL platforms, the first of them {}, has a device",
-                         platforms.size(), Text(clGetPlatformInfo, platforms[0], CL_PLATFORM_NAME));
+    reason = fmt::format("none of {} OpenCL platforms, the first of them {}, has a device{}",
+                         platforms.size(), Text(clGetPlatformInfo, platforms[0], CL_PLATFORM_NAME),
+                         without_folder);
   }
   return found;
 }

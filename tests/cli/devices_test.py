@@ -48,12 +48,57 @@ class Devices(ProgramTest):
                                     ("cpu,cpu", 2, ["--devices", "twice"]),
                                     ("cpu+cpu", 2, ["--devices", "twice"]),
                                     ("cpu+", 2, ["--devices", "plus"]),
+                                    ("cpu,", 2, ["--devices", "after or between a comma"]),
+                                    ("opencl:-1", 2, ["--devices", "'-1'", "count from 0"]),
+                                    ("", 2, ["--devices has no value"]),
                                     ("opencl:99", 4, ["--devices", "opencl:99"])):
             with self.subTest(choice):
                 said = self.run_program("train", "--data", self.data, "--devices", choice,
                                         expect=code).stderr
                 for word in words:
                     self.assertIn(word, said)
+
+    def test_a_time_limit_that_is_none_is_refused(self):
+        for limit in ("abc", "0", "-1", "1e9"):
+            with self.subTest(limit), mock.patch.dict(os.environ, MOTLEY_DEVICE_TIMEOUT=limit):
+                said = self.run_program("train", "--data", self.data, "--steps", 1, expect=2).stderr
+                for word in ("MOTLEY_DEVICE_TIMEOUT", f"'{limit}'", "seconds"):
+                    self.assertIn(word, said)
+
+    def test_a_folder_of_compiled_kernels_that_cannot_be_written_is_said(self):
+        with mock.patch.dict(os.environ, {"POCL_CACHE_DIR": "/proc/none/pocl"}):
+            devices = self.run_json("devices")
+        found = [d for d in devices if "Portable Computing Language" in d["platform"] + d["reason"]]
+        if not found:
+            self.skipTest("no PoCL")
+        for device in found:
+            self.assertFalse(device["usable"])
+            self.assertIn("/proc/none/pocl, which cannot be written", device["reason"])
+            self.assertIn("POCL_CACHE_DIR", device["reason"])
+
+    def test_pocl_with_damaged_files_is_done_without(self):
+        devices = self.run_json("devices")
+        if not any("Portable Computing Language" in d["platform"] and d["usable"] for d in devices):
+            self.skipTest("no PoCL")
+        folder = self.folder / "pocl"
+        # Its own files alone: what it is handed of a program that was compiled before is whole.
+        caches = {"POCL_CACHE_DIR": str(folder), "XDG_CACHE_HOME": str(self.folder / "caches")}
+        with mock.patch.dict(os.environ, caches):
+            self.run_program("train", "--data", self.data, "--steps", 20, "--workers", 1,
+                             "--devices", "opencl:0", patience_s=10 * PATIENCE_S)
+            for path in folder.rglob("*.so"):
+                os.truncate(path, 100)
+            process = self.start_training("--devices", "cpu+opencl:0", "--code", "none")
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if "goes on without one of its devices" in line:
+                break
+        self.assertIn("'opencl' called abort()", said[-1])
+        self.wait_for_steps(process)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 130)
 
     def test_devices_of_two_kinds_make_the_sums_of_one(self):
         listed = self.run_json("devices")
@@ -199,9 +244,57 @@ class DeviceFailures(ProgramTest):
                 process.communicate(timeout=PATIENCE_S)
                 self.assertEqual(process.returncode, 130)
 
+    def test_a_driver_that_aborts_ends_its_devices_and_nothing_else(self):
+        for which in ("abort", "abort-work", "abort-pool"):
+            for devices, lost in (("cpu,opencl", True), ("cpu+opencl", False)):
+                with self.subTest(which, devices=devices), self.trouble(which):
+                    done = self.train(devices)
+                    report = json.loads(done.stdout)
+                    self.assertEqual(any(w["lost"] for w in report["workers"]), lost)
+                    self.assertEqual(report["steps"], 300)
+                    self.assertEqual(report["discarded_steps"], 0)
+                    self.assertLess(report["max_decode_error"], 1e-5)
+                    for word in ("mock 0", "driver 'mock' called abort()", "given up", "--devices"):
+                        self.assertIn(word, done.stderr)
+                    self.assertNotIn("ended by signal", done.stderr)
+
+    def test_what_ends_the_program_all_the_same_is_said(self):
+        with self.trouble("abort-find"):
+            said = self.run_program("devices", expect=-signal.SIGABRT).stderr
+            self.assertIn("a driver of devices ended the program: mock", said)
+        process = self.start_training("--devices", "cpu")
+        self.wait_for_steps(process)
+        process.send_signal(signal.SIGABRT)  # Somebody else's.
+        process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, -signal.SIGABRT)
+
+    def test_a_check_goes_on_after_a_driver_that_aborts(self):
+        for which in ("abort", "abort-work", "abort-pool"):
+            with self.subTest(which), self.trouble(which):
+                said = self.run_program("devices", "--check", "--devices", "opencl,cpu", expect=1,
+                                        patience_s=10 * PATIENCE_S).stdout
+                self.assertIn("it failed: its driver 'mock' called abort()", said)
+                self.assertIn("cpu:0", said)
+
+    def test_a_check_ends_where_a_device_hangs(self):
+        with self.trouble("hang", 2):
+            said = self.run_program("devices", "--check", "--devices", "opencl", expect=1).stdout
+        self.assertIn("has not come back", said)
+
+    def test_devices_that_no_worker_would_have_are_refused(self):
+        with self.trouble("nothing"):
+            said = self.train("cpu,opencl", workers=1, expect=2).stderr
+        for word in ("--devices cpu,opencl", "nobody would have opencl:0", "--workers 2", "plus"):
+            self.assertIn(word, said)
+
+    def test_a_device_that_is_given_up_is_told_once(self):
+        with self.trouble("lost"):
+            said = self.train("cpu,opencl").stderr
+        self.assertEqual(said.count("the mock fell off"), 1, said)
+
     def test_a_job_with_no_other_device_says_why_it_ends(self):
         for which, word in (("build", "line 1: what"), ("lost", "fell off"),
-                            ("hang", "not come back")):
+                            ("hang", "not come back"), ("abort", "called abort()")):
             with self.subTest(which), self.trouble(which, 2):
                 self.assertIn(word, self.train("opencl", workers=1, expect=4).stderr)
 

@@ -34,6 +34,7 @@ struct MockDriver {
   std::atomic<bool> open_hangs{false};             // and open,
   std::atomic<bool> close_hangs{false};            // and close.
   std::atomic<bool> old_kernels{false};            // Of the version before this one.
+  std::atomic<bool> pool_aborts{false};            // A thread of its own.
 
   // What happened.
   std::atomic<uint32_t> opens{0};  // That were begun.

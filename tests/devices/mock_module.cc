@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mock driver as a module that programs load in the place of motley-opencl.so. What goes wrong
 // comes in MOTLEY_MOCK, each time that devices are looked for: "build" (kernels do not compile),
-// "open" and "close" (they hang),
-// "wrong" (one is a little off), and after some pieces of work "memory" (it is full), "lost" and
-// "hang".
+// "open" and "close" (they hang), "wrong" (one is a little off), and after some pieces of work
+// "memory" (it is full), "lost" and "hang". "abort-find" and "abort" call abort() while devices are
+// looked for and while one is opened; after some pieces of work, "abort-work" does on the thread
+// that waits for them and "abort-pool" on one of the driver's own.
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 
 #include "tests/devices/mock_driver.h"
 
@@ -26,11 +28,24 @@ bool Now(std::string_view trouble) { return pieces > kGoodPieces && Trouble() ==
 
 size_t Find(char* reason, size_t reason_size) {
   MockDriver& mock = MockDriver::Get();
+  if (Trouble() == "abort-find") std::abort();
   pieces = 0;
   mock.no_kernels = Trouble() == "build";
   mock.open_hangs = Trouble() == "open";
   mock.close_hangs = Trouble() == "close";
   return mock.table().find(reason, reason_size);
+}
+
+// Computes with the others, as far as one can see.
+void Pool() {
+  MockDriver::Get().pool_aborts.wait(false);
+  std::abort();
+}
+
+motley_driver_queue* Open(uint64_t id, const char* folder, char* error, size_t error_size) {
+  if (Trouble() == "abort") std::abort();
+  if (Trouble() == "abort-pool") std::thread(Pool).detach();
+  return MockDriver::Get().table().open(id, folder, error, error_size);
 }
 
 int CopyIn(motley_driver_queue* queue, uint64_t after, void* to, const void* from,
@@ -57,7 +72,12 @@ int Finish(motley_driver_queue* queue, char* error, size_t error_size) {
   MockDriver& mock = MockDriver::Get();
   ++pieces;
   if (Now("lost")) mock.fails = MOTLEY_DRIVER_LOST;
-  if (Now("hang")) mock.hangs = true;
+  if (Now("hang") || Now("abort-pool")) mock.hangs = true;
+  if (Now("abort-work")) std::abort();
+  if (Now("abort-pool")) {
+    mock.pool_aborts = true;
+    mock.pool_aborts.notify_all();
+  }
   return mock.table().finish(queue, error, error_size);
 }
 
@@ -65,6 +85,7 @@ const motley_driver* Table() {
   static const motley_driver table = [] {
     motley_driver made = MockDriver::Get().table();
     made.find = Find;
+    made.open = Open;
     made.copy_in = CopyIn;
     made.finish = Finish;
     made.kernels = Kernels;

@@ -138,7 +138,29 @@ TEST(WatchedDevice, APauseOfTheWholeProcessIsForgiven) {
   EXPECT_EQ(done, 1);
 }
 
+TEST_F(WatchedDeviceTest, OneThatHasEndedIsNotWaitedFor) {
+  Status ended;
+  device_ = std::make_unique<WatchedDevice>(loop_, inner_, kPatience, [&] { return ended; });
+  Submit();
+  Pass(0.1);
+  inner_.Report();
+  Pass(1);
+  Submit();
+  Submit();
+  Pass(1);
+  EXPECT_FALSE(device_->lost());
+  ended = Status::Unavailable("the driver fell over");
+  Pass(0.2);
+  EXPECT_TRUE(device_->lost());
+  ASSERT_EQ(done_.size(), 3u);
+  for (const size_t i : {1, 2}) EXPECT_THAT(done_[i].ToString(), HasSubstr("fell over"));
+  Pass(1000);
+  EXPECT_EQ(done_.size(), 3u) << "it is told once";
+  EXPECT_EQ(loop_.pending(), 0u);
+}
+
 TEST_F(WatchedDeviceTest, ADeviceThatGoesLeavesNoTimerBehind) {
+  device_ = std::make_unique<WatchedDevice>(loop_, inner_, kPatience, [] { return Status::Ok(); });
   Submit();
   device_.reset();
   EXPECT_EQ(loop_.pending(), 0u);
