@@ -81,13 +81,16 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   return text;
 }
 
-// Of the first argument like --out=, to which CLI11 would give the next one; empty: there is none.
+// Of the first argument like --out=, to which CLI11 would give the next one, or whose next one is
+// empty, as of a variable that is not set; empty: there is none.
 std::string EmptyValue(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (!word.starts_with("--") || word.find('=') + 1 != word.size()) continue;
+    if (!word.starts_with("--")) continue;
+    const bool ends = word.find('=') + 1 == word.size();
+    if (!ends && (i + 1 == argc || *argv[i + 1] != '\0')) continue;
     return fmt::format("{} has no value: give it one, or leave it out.",
-                       word.substr(0, word.size() - 1));
+                       word.substr(0, word.size() - (ends ? 1 : 0)));
   }
   return "";
 }

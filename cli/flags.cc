@@ -174,27 +174,7 @@ CLI::App* AddAction(CLI::App* checkpoint, CheckpointFlags& flags, const char* na
   return sub;
 }
 
-}  // namespace
-
-CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
-  using Action = CheckpointFlags::Action;
-  CLI::App* checkpoint =
-      app.add_subcommand("checkpoint", "Look at saved states of jobs, mend them");
-  checkpoint->require_subcommand(1);
-  AddAction(checkpoint, flags, "list", "What is there", Action::kList);
-  AddAction(checkpoint, flags, "verify", "Read every block of the newest; of others with --step",
-            Action::kVerify);
-  AddAction(checkpoint, flags, "restore",
-            "Write lost and damaged shards of the newest again; of others with --step",
-            Action::kRestore);
-  AddAction(checkpoint, flags, "export",
-            "Write the model of the newest as a file; of others with --step", Action::kExport);
-  checkpoint->footer("Example:\n  motley checkpoint verify runs/digits");
-  return checkpoint;
-}
-
-CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
-  CLI::App* train = app.add_subcommand("train", "Train a model on local workers of unlike speeds");
+void AddDataFlags(CLI::App* train, TrainFlags& flags) {
   const char* group = "Data";
   train
       ->add_option("--data", flags.data,
@@ -225,25 +205,63 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
                    "in half of the memory; default: float32")
       ->type_name("KIND")
       ->group(group);
-  AddModelFlags(train, flags.job);
-  AddClusterFlags(train, flags.job);
-  AddCheckpointFlags(train, flags);
+}
+
+// Where workers are and what they compute with.
+void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
+  CLI::Option* devices =
+      train
+          ->add_option("--devices", flags.devices,
+                       "What the workers compute with, in turn, as motley devices lists it: "
+                       "cpu,opencl,cuda:0; cuda:0+cuda:1 is one worker on both. Default: one on "
+                       "each graphics card, the others on the processor")
+          ->type_name("LIST")
+          ->group("Workers");
+  CLI::Option* threads =
+      train
+          ->add_option("--threads", flags.threads,
+                       "Threads of each worker on the processor; default: its part of the cores")
+          ->type_name("N")
+          ->transform(Within(1U, 256U))
+          ->group("Workers");
   train
-      ->add_option("--devices", flags.devices,
-                   "What the workers compute with, in turn, as motley devices lists it: "
-                   "cpu,opencl,cuda:0; cuda:0+cuda:1 is one worker on both. Default: one on each "
-                   "graphics card, the others on the processor")
-      ->type_name("LIST")
-      ->group("Workers");
-  train
-      ->add_option("--threads", flags.threads,
-                   "Threads of each worker on the processor; default: its part of the cores")
-      ->type_name("N")
-      ->transform(Within(1U, 256U))
+      ->add_flag("--remote", flags.remote,
+                 "Start no workers: wait for --workers of them, which motley worker --server joins "
+                 "from other machines; it says how")
+      ->excludes(devices)
+      ->excludes(threads)
       ->group("Workers");
   AddValue(train, "--listen", flags.listen, "[tcp://]HOST:PORT",
            "Where workers connect; port 0: any. With tcp:// not through shared memory")
       ->group("Workers");
+}
+
+}  // namespace
+
+CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
+  using Action = CheckpointFlags::Action;
+  CLI::App* checkpoint =
+      app.add_subcommand("checkpoint", "Look at saved states of jobs, mend them");
+  checkpoint->require_subcommand(1);
+  AddAction(checkpoint, flags, "list", "What is there", Action::kList);
+  AddAction(checkpoint, flags, "verify", "Read every block of the newest; of others with --step",
+            Action::kVerify);
+  AddAction(checkpoint, flags, "restore",
+            "Write lost and damaged shards of the newest again; of others with --step",
+            Action::kRestore);
+  AddAction(checkpoint, flags, "export",
+            "Write the model of the newest as a file; of others with --step", Action::kExport);
+  checkpoint->footer("Example:\n  motley checkpoint verify runs/digits");
+  return checkpoint;
+}
+
+CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
+  CLI::App* train = app.add_subcommand("train", "Train a model on local workers of unlike speeds");
+  AddDataFlags(train, flags);
+  AddModelFlags(train, flags.job);
+  AddClusterFlags(train, flags.job);
+  AddCheckpointFlags(train, flags);
+  AddPlaceFlags(train, flags);
   train->add_option("--out", flags.out, "Write the model (safetensors)")
       ->type_name("FILE")
       ->group("Output");

@@ -74,8 +74,9 @@ CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
 }
 
 CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
-  CLI::App* worker = app.add_subcommand("worker", "Started by motley train")->group("");
-  worker->add_option("--server", flags.server, "Where the server is, HOST:PORT");
+  CLI::App* worker =
+      app.add_subcommand("worker", "Work for a motley train --remote on another machine");
+  worker->add_option("--server", flags.server, "Where the server is")->type_name("HOST:PORT");
   worker->add_option("--name", flags.name, "How the server calls it");
   worker->add_option("--threads", flags.threads)->transform(Within(1U, 256U));
   worker->add_option(
@@ -85,7 +86,10 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   worker->footer(
       "The job's token comes in the environment variable MOTLEY_TOKEN. A device on which work "
       "takes\n"
-      "longer than MOTLEY_DEVICE_TIMEOUT seconds (default: 120) is given up.");
+      "longer than MOTLEY_DEVICE_TIMEOUT seconds (default: 120) is given up. Drivers of devices "
+      "are\n"
+      "looked for in MOTLEY_MODULE_DIR first, if that is set. Example:\n"
+      "  MOTLEY_TOKEN=3f...9a motley worker --server trainer.local:7000");
   return worker;
 }
 

@@ -2,8 +2,10 @@
 #include "cli/train_command.h"
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "cli/exit_code.h"
@@ -63,6 +65,20 @@ std::string ThisProgram() {
   return std::filesystem::equivalent(path, running, error) ? running : path.string();
 }
 
+// To whoever starts the workers, also with --quiet: without it nobody could.
+void TellHowToJoin(const motley_event& event) {
+  const std::string_view text = event.text;
+  const size_t blank = text.find(' ');
+  const std::string_view address = text.substr(0, blank);
+  const bool chosen = blank == std::string_view::npos;
+  Warn(fmt::format(
+      "waiting for workers; each is started with\n  MOTLEY_TOKEN={} motley worker --server {}{}",
+      chosen ? "..." : text.substr(blank + 1), address,
+      address.starts_with("0.0.0.0:") || address.starts_with("[::]:")
+          ? "\nwith this machine's name or address in front of the colon"
+          : ""));
+}
+
 void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
   if (!given.model) options.model = nullptr;
   if (!given.optimizer) options.optimizer = nullptr;
@@ -103,7 +119,12 @@ motley_status TrainRun::CreateJob() {
   options.memory_bytes = flags_.memory_bytes;
   options.threads = flags_.threads;
   options.listen = flags_.listen.c_str();
-  options.worker_command = worker.data();
+  if (flags_.remote) {
+    options.role = MOTLEY_SERVER;
+    options.token = std::getenv("MOTLEY_TOKEN");
+  } else {
+    options.worker_command = worker.data();
+  }
   if (!flags_.devices.empty()) options.devices = flags_.devices.c_str();
   if (!flags_.checkpoint.empty()) options.checkpoint = flags_.checkpoint.c_str();
   options.checkpoint_every = flags_.checkpoint_every;
@@ -125,6 +146,7 @@ motley_status TrainRun::CreateJob() {
 void TrainRun::OnEvent(const motley_event& event) {
   if (event.kind == MOTLEY_EVENT_LISTENING) {
     signals_.Arm(job_.get());  // Now there is something to put in order.
+    if (flags_.remote) TellHowToJoin(event);
     motley_metrics job MOTLEY_METRICS_INIT;
     motley_job_metrics(job_.get(), &job);
     progress_.Expect(job.steps_wanted, static_cast<double>(job.steps_per_epoch),

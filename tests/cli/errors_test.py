@@ -60,6 +60,11 @@ class Errors(ProgramTest):
         path = self.file("few.csv", b"1,0\n2,1\n3,0\n4,1\n5,0\n")
         self.refuse(2, ["samples"], "train", "--data", path, "--workers", "5")
 
+    def test_an_empty_value_is_no_default(self):
+        for flag in ("--devices", "--storage", "--out"):
+            self.train(2, [f"{flag} has no value"], flag, "")
+            self.train(2, [f"{flag} has no value"], f"{flag}=")
+
     def test_unknown_flag_gets_a_suggestion(self):
         self.train(2, ["--wokers", "--workers"], "--wokers", "4")
         self.refuse(2, ["--dta", "--data"], "train", "--dta", "x")

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A job whose workers people start, as on other machines: with the command that it tells them."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+from unittest import mock
+
+from program import PATIENCE_S, PROGRAM, ProgramTest
+
+COMMAND = re.compile(r"^  (MOTLEY_TOKEN=(\S+) motley worker --server (\S+))$")
+
+
+class Remote(ProgramTest):
+    def start(self, *arguments):
+        """The job, and the command by which it says its workers are started."""
+        job = subprocess.Popen(
+            [PROGRAM, "train", "--data", str(self.data), "--steps", "40", "--remote", "--json",
+             *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, job)
+        for line in job.stderr:
+            if found := COMMAND.match(line.rstrip("\n")):
+                return job, found
+        self.fail("it does not say how workers are started")
+
+    def join(self, command, **environment):
+        path = f"{pathlib.Path(PROGRAM).parent}:{os.environ['PATH']}"
+        worker = subprocess.Popen(
+            ["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "PATH": path, **environment})
+        self.addCleanup(self.end, worker)
+        return worker
+
+    def check(self, job, workers):
+        report = json.loads(job.communicate(timeout=PATIENCE_S)[0])
+        self.assertEqual(job.returncode, 0)
+        self.assertEqual(report["steps"], 40)
+        self.assertEqual([w["lost"] for w in report["workers"]], [False] * len(workers))
+        for worker in workers:
+            worker.communicate(timeout=PATIENCE_S)
+            self.assertEqual(worker.returncode, 0)
+
+    def test_workers_join_with_the_command_that_the_job_tells(self):
+        job, found = self.start("--workers", "2", "--quiet", "--code", "none")
+        self.check(job, [self.join(found[1]), self.join(found[1] + " --name other --devices cpu")])
+
+    def test_a_token_that_is_given_is_the_jobs_and_is_not_shown(self):
+        with mock.patch.dict(os.environ, MOTLEY_TOKEN="a well-kept secret"):
+            job, found = self.start("--workers", "1")
+        self.assertEqual(found[2], "...")
+        wrong = self.join(f"motley worker --server {found[3]}", MOTLEY_TOKEN="another")
+        wrong.communicate(timeout=PATIENCE_S)
+        self.assertEqual(wrong.returncode, 5)
+        self.check(job, [self.join(f"motley worker --server {found[3]}",
+                                   MOTLEY_TOKEN="a well-kept secret")])
+
+    def test_what_is_the_workers_own_is_refused(self):
+        for flag, value in (("--devices", "cpu"), ("--threads", "1")):
+            said = self.run_program("train", "--data", self.data, "--remote", flag, value, expect=2)
+            self.assertIn(f"{flag} and --remote", said.stderr)
+        said = self.run_program("train", "--data", self.data, "--remote", "--worker-speeds", "1,1",
+                                expect=2)
+        self.assertIn("--worker-speeds", said.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
