@@ -97,18 +97,18 @@ void SharedSum::Continue() {
     return Watch();
   }
   if (!ends) {
-    return work_.left() == 0 ? AddAll() : WaitForLateOnes();
+    return work_.left() == 0 ? AddAll() : WaitForLate();
   }
   if (*cancel_) return Finish(Status::Cancelled("the gradient was no longer wanted"));
   Finish(failure_.ok() ? crew_->failure : failure_);
 }
 
-// All that are left are late, maybe with pieces of gradients before this one, of which nothing is
-// on any device then. One that is back goes on from here.
-void SharedSum::WaitForLateOnes() {
+// All that are left are late, with pieces that may be of gradients before. One that is back goes on
+// from here.
+void SharedSum::WaitForLate() {
   for (const CrewPart& part : crew_->parts) {
-    if (!part.late) continue;
-    if (const auto piece = part.piece.lock()) piece->waits = shared_from_this();
+    const auto piece = part.late ? part.dealt.lock() : nullptr;
+    if (piece != nullptr) piece->waiting = shared_from_this();
   }
 }
 
@@ -202,8 +202,8 @@ void SharedSum::Submit(CrewPart& part, const SharedWork::Piece& piece) {
     part.taken.push_back(piece);
     terms = work_.Terms(piece);
   }
-  const auto end = std::make_shared<End>(piece, crew_->loop.Now());
-  part.piece = end;
+  const auto end = std::make_shared<DealtPiece>(piece, crew_->loop.Now());
+  part.dealt = end;
   part.device->Submit(
       static_cast<double>(piece.samples()),
       [self = shared_from_this(), worker = part.worker, own = part.sum, terms = std::move(terms),
@@ -228,7 +228,7 @@ Status SharedSum::Compute(TermWorker& worker, std::vector<float>& own,
   return moves.closes ? worker.Finish(sum) : Status::Ok();
 }
 
-void SharedSum::OnPiece(CrewPart& part, End& end, const Status& status) {
+void SharedSum::OnPiece(CrewPart& part, const DealtPiece& end, const Status& status) {
   const Duration taken = crew_->loop.Now() - end.began;
   part.longest = std::max(taken, part.longest - part.longest / 8);
   if (part.late) return OnLatePiece(part, end, status);
@@ -247,9 +247,8 @@ void SharedSum::OnPiece(CrewPart& part, End& end, const Status& status) {
   Continue();
 }
 
-void SharedSum::OnLatePiece(CrewPart& part, End& end, const Status& status) {
+void SharedSum::OnLatePiece(CrewPart& part, const DealtPiece& end, const Status& status) {
   part.late = false;
-  const std::shared_ptr<SharedSum> waited = std::exchange(end.waits, nullptr);
   if (status.ok()) {
     part.speed.Add(end.piece.samples(), crew_->loop.Now() - end.began);
   } else if (!end.samples_failed && status.code() != StatusCode::kCancelled) {

@@ -25,10 +25,16 @@ namespace motley {
 
 class SharedSum;
 
-// A piece of work that a device has.
-struct PieceUnderWay {
-  // A gradient that nobody works on before a late piece is back, this one or another.
-  std::shared_ptr<SharedSum> waits;
+// A piece that is on a device, and how it ended: whether it was its samples that failed is known on
+// the device's thread.
+struct DealtPiece {
+  DealtPiece(const SharedWork::Piece& the_piece, Time start) : piece(the_piece), began(start) {}
+  const SharedWork::Piece piece;
+  const Time began;
+  std::atomic<bool> samples_failed = false;
+  // What can only go on when the piece is back. It is the piece that keeps it, which the device
+  // has, so that nothing is left when the device goes.
+  std::shared_ptr<SharedSum> waiting = {};
 };
 
 // A device of several and what is known of it.
@@ -37,9 +43,10 @@ struct CrewPart {
   std::shared_ptr<TermWorker> worker;
   std::shared_ptr<std::vector<float>> sum = std::make_shared<std::vector<float>>();
   SpeedEstimator speed = SpeedEstimator();
-  bool measuring = false;  // Its speed, for the first time: others begin without it.
-  bool lost = false;       // It failed, and gets no work any more.
-  bool late = false;       // The others do what it had; a piece is still on it.
+  bool measuring = false;                // Its speed, for the first time: others begin without it.
+  bool lost = false;                     // It failed, and gets no work any more.
+  bool late = false;                     // The others do what it had; a piece is still on it.
+  std::weak_ptr<DealtPiece> dealt = {};  // The newest.
   // Gradients since it had a part in one, being too slow, and after how many it is tried again.
   static constexpr uint32_t kPatience = 32;
   uint32_t idle = 0;
@@ -50,7 +57,6 @@ struct CrewPart {
   // Of the gradient at hand.
   bool busy = false;
   Time due{};                            // When what it is busy with is late.
-  std::weak_ptr<PieceUnderWay> piece;    // That it is busy with, or late with.
   bool open = false;                     // What it summed is still on it.
   std::vector<SharedWork::Piece> taken;  // In its vector, or on their way into it.
   uint64_t samples = 0;                  // Of those that are done,
@@ -87,6 +93,7 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   void Start();
   void TryAgain(CrewPart& part);
   void Continue();
+  void WaitForLate();
   void Deal();
   void Submit(CrewPart& part, const SharedWork::Piece& piece);
   // What a piece is, besides its terms.
@@ -97,19 +104,11 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   };
   Status Compute(TermWorker& worker, std::vector<float>& own, std::span<const MergedTerm> terms,
                  const Moves& moves) const;  // On the device's thread.
-  // How a piece ended: whether it was its samples that failed is known on the device's thread.
-  struct End : PieceUnderWay {
-    End(const SharedWork::Piece& the_piece, Time start) : piece(the_piece), began(start) {}
-    const SharedWork::Piece piece;
-    const Time began;
-    std::atomic<bool> samples_failed = false;
-  };
-  void OnPiece(CrewPart& part, End& end, const Status& status);
+  void OnPiece(CrewPart& part, const DealtPiece& end, const Status& status);
   // After so long a piece is late.
   static Duration Limit(const CrewPart& part, const SharedWork::Piece& piece);
   // A piece that the others have done meanwhile, of this gradient or one before.
-  void OnLatePiece(CrewPart& part, End& end, const Status& status);
-  void WaitForLateOnes();
+  void OnLatePiece(CrewPart& part, const DealtPiece& end, const Status& status);
   // What the device has of this gradient counts for nothing.
   void Drop(CrewPart& part);
   // Looks at those that are still busy when others could do their work.

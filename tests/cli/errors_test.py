@@ -271,6 +271,8 @@ class Commands(ProgramTest):
             text = self.run_program(*command, "--help").stdout
             self.assertIn("motley", text)
             self.assertNotIn("Started by motley train", text)
+        self.assertIn("worker ", self.run_program("--help").stdout)
+        self.assertIn("MOTLEY_TOKEN", self.run_program("worker", "--help").stdout)
 
     def test_codes_are_shown(self):
         for code in ("none", "repetition", "cyclic", "heterogeneous", "group", "rs", "graph"):
