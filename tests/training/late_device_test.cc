@@ -154,46 +154,6 @@ TEST_F(LateDeviceTest, WhoIsLateIsWaitedForWhenAllOthersFail) {
   }
 }
 
-
-// Its piece is of another gradient than the one that waits for it.
-TEST_F(LateDeviceTest, OneThatIsLateIsWaitedForWhenItIsAllThatIsLeft) {
-  for (const double after : {0.0, 100.0}) {
-    OddDevice bad(rig_.loop, *rig_.device, 1), odd(rig_.loop, *rig_.device, 3);
-    JoinedDevice joined(*rig_.device, {&bad, &odd}, 1 << 20);
-    const auto trainer = Shared(joined);
-    Calibrated(*trainer);
-    odd.Hang();
-    ExpectAsAlone(Accumulate(*trainer, 0, all_), 0, all_);
-    bad.FailAfter(after);
-    Call call;
-    Begin(*trainer, 1, all_, call);
-    rig_.loop.After(std::chrono::minutes(1), [&] { odd.GoOn(); });
-    RunAll();
-    ASSERT_TRUE(call.outcome.has_value()) << "nobody goes on with it";
-    ExpectAsAlone(call, 1, all_);
-    ExpectAsAlone(Accumulate(*trainer, 2, all_), 2, all_);
-    EXPECT_THAT(std::exchange(lost_, {}), ElementsAre(&bad));
-  }
-}
-
-// Without a piece that keeps what waits for it, that would never hear of this.
-TEST_F(LateDeviceTest, OneThatIsLateAndFailsWhenItIsAllThatIsLeftIsTold) {
-  WatchedDevice watched(rig_.loop, fast_, {.least = std::chrono::minutes(1)});
-  JoinedDevice joined(*rig_.device, {&slow_, &watched}, 1 << 20);
-  const auto trainer = Shared(joined);
-  Calibrated(*trainer);
-  fast_.Hang();
-  Call first, call;
-  Begin(*trainer, 0, all_, first);
-  rig_.loop.RunUntil([&] { return first.outcome.has_value(); });
-  ExpectAsAlone(first, 0, all_);
-  slow_.FailAfter(0);
-  Begin(*trainer, 1, all_, call);
-  RunAll();
-  ASSERT_TRUE(call.outcome.has_value());
-  EXPECT_EQ(call.outcome->code(), StatusCode::kUnavailable);
-}
-
 TEST_F(LateDeviceTest, CancelledWorkEndsWithoutADeviceThatHangs) {
   const auto trainer = Shared(two_);
   Calibrated(*trainer);
