@@ -147,21 +147,20 @@ void BatchSchedule::FindBegins(std::span<const uint32_t> offsets, uint64_t taken
   const Wide one = Wide{1} << 64;
   Wide low = taken < k ? 0 : (Wide{taken - k} << 64) / samples_;
   Wide high = taken + k >= samples_ ? one : (Wide{taken + k} << 64) / samples_ + 1;
-  // Totals grow evenly, so the next guess is as far on as samples are missing; every fourth is half
-  // of what is left, lest they all be bad ones.
+  // Totals grow evenly, so the next guess is as far on as samples are missing. Where that leads out
+  // of what is left, and now and then lest all be bad ones, it is the middle of it.
   const Wide per_sample = one / samples_;
-  Wide middle = (Wide{taken} << 64) / samples_;
-  for (int guess = 1; high - low > 1; ++guess) {
-    middle = std::clamp<Wide>(middle, low + 1, high - 1);
-    const uint64_t sum = total(middle);
-    (sum <= taken ? low : high) = middle;
+  Wide guess = std::clamp<Wide>((Wide{taken} << 64) / samples_, low + 1, high - 1);
+  for (int guesses = 1; high - low > 1; ++guesses) {
+    const uint64_t sum = total(guess);
     if (sum == taken) return;
-    if (guess % 4 == 0) {
-      middle = low + (high - low) / 2;
-    } else if (sum < taken) {
-      middle += per_sample * (taken - sum);
+    (sum < taken ? low : high) = guess;
+    const Wide step = per_sample * (sum < taken ? taken - sum : sum - taken);
+    const bool inside = step < (sum < taken ? high - guess : guess - low);
+    if (inside && guesses % 16 != 0) {
+      guess = sum < taken ? guess + step : guess - step;
     } else {
-      middle -= std::min(middle, per_sample * (sum - taken));
+      guess = low + (high - low) / 2;
     }
   }
   uint64_t rest = taken;
