@@ -101,6 +101,22 @@ TEST_F(AutoTest, WhoDoesNotKeepWhatItWonWithIsTriedAgain) {
   }
 }
 
+// Stragglers make copies promising, but sending them would take longer than the job.
+TEST_F(AutoTest, DataThatATrialNeedsAreWeighedBeforeItBegins) {
+  SimOptions options = Of("uniform-8", 200);
+  options.data_bytes = 1e10;
+  for (WorkerProfile& worker : options.cluster.workers) {
+    worker.device.jitter = 0.1;
+    worker.device.tail_probability = 0.02;
+    worker.device.tail_factor = 8;
+  }
+  const SimResult chosen = Run(options, "auto");
+  EXPECT_GT(chosen.job.scheduler.trials, 0u) << "of what needs none";
+  uint64_t placed = 0;
+  for (const WorkerStats& worker : chosen.job.scheduler.workers) placed += worker.placed_partitions;
+  EXPECT_LT(placed, 200u) << "partitions, of which there are 128";
+}
+
 // Vectors take far longer than the work, and come all at the same time. Whose links are narrow is
 // what decides, and a job finds it out.
 class ThinLinks : public AutoTest {
