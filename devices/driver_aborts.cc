@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -60,6 +61,12 @@ DriverMark* MarkOfThread() {
 
 void Say(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
 
+void SayWho(const DriverMark& mark) {
+  Say("motley: a driver of devices ended the program: ");
+  Say(mark.name);
+  Say(". Leave its devices out of --devices\n");
+}
+
 [[noreturn]] void StayHere(DriverMark& mark) {
   if (!mark.ended.exchange(true)) alarm(kUnnoticedSeconds);
   sigset_t all;
@@ -74,13 +81,14 @@ void OnAbort(int number, siginfo_t* info, void*) {
   const bool first_thread = getpid() == gettid();
   const bool drivers = own && mark != nullptr && !AssertHasFailed();
   if (drivers && !first_thread) StayHere(*mark);
-  if (drivers) {
-    Say("motley: a driver of devices ended the program: ");
-    Say(mark->name);
-    Say(". Leave its devices out of --devices\n");
-  }
+  if (drivers) SayWho(*mark);
   signal(number, SIG_DFL);
   if (!own) raise(number);
+}
+
+// Other threads may use what exit() has taken down by now, so this one cannot stay.
+void OnExit() {
+  if (const DriverMark* const mark = MarkOfThread()) SayWho(*mark);
 }
 
 void OnUnnoticed(int) {
@@ -98,6 +106,7 @@ void CatchDriverAborts() {
   action = {};
   action.sa_handler = OnUnnoticed;
   sigaction(SIGALRM, &action, nullptr);
+  std::atexit(OnExit);
 }
 
 Status DriverEnded(const char* driver) {

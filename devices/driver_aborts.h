@@ -10,8 +10,9 @@ namespace motley {
 // The program's first thread, before it has others; a library leaves signals to its program. From
 // now on a thread of a driver's that calls abort() stays where it is until the program ends, as one
 // that hangs does. If nobody has asked DriverEnded within a minute, the program ends after all: it
-// may be that memory cannot be had any more. Faults (SIGSEGV and the like) end it as ever: what was
-// in memory cannot be trusted then.
+// may be that memory cannot be had any more. One that calls exit() ends the program, and it is said
+// whose it was. Faults (SIGSEGV and the like) end it as ever: what was in memory cannot be trusted
+// then.
 void CatchDriverAborts();
 
 // Not fine once a thread of that driver's has called abort(): none of its devices works any more.

@@ -262,6 +262,9 @@ class DeviceFailures(ProgramTest):
         with self.trouble("abort-find"):
             said = self.run_program("devices", expect=-signal.SIGABRT).stderr
             self.assertIn("a driver of devices ended the program: mock", said)
+        with self.trouble("exit"):
+            said = self.run_program("devices", "--check", "--devices", "opencl", expect=1).stderr
+            self.assertIn("a driver of devices ended the program: mock", said)
         process = self.start_training("--devices", "cpu")
         self.wait_for_steps(process)
         process.send_signal(signal.SIGABRT)  # Somebody else's.

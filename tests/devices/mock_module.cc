@@ -4,7 +4,8 @@
 // "open" and "close" (they hang), "wrong" (one is a little off), and after some pieces of work
 // "memory" (it is full), "lost" and "hang". "abort-find" and "abort" call abort() while devices are
 // looked for and while one is opened; after some pieces of work, "abort-work" does on the thread
-// that waits for them and "abort-pool" on one of the driver's own.
+// that waits for them and "abort-pool" on one of the driver's own. "exit" is an open that calls
+// exit().
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
@@ -44,6 +45,7 @@ void Pool() {
 
 motley_driver_queue* Open(uint64_t id, const char* folder, char* error, size_t error_size) {
   if (Trouble() == "abort") std::abort();
+  if (Trouble() == "exit") std::exit(1);
   if (Trouble() == "abort-pool") std::thread(Pool).detach();
   return MockDriver::Get().table().open(id, folder, error, error_size);
 }
