@@ -56,6 +56,27 @@ double LostShare(uint32_t n, uint32_t missing, uint32_t d) {
   return share;
 }
 
+// What rounding left of the second and third once passed for other directions, with weights of
+// 1e14.
+TEST(Approximate, EqualRowsShareTheirWeight) {
+  for (const Field field : {Field::kReal, Field::kComplexPacked}) {
+    for (uint32_t partitions = 8; partitions <= 600; partitions += 2) {
+      CodeForm form = EmptyForm("zero-one", EqualRequest(4, 2, partitions));
+      form.field = field;
+      for (PartitionId p = 0; p < partitions; ++p) {
+        if (p % 2 == 0) form.rows[0].push_back({p, 1});
+        if (p % 2 == 1) {
+          for (const RowId row : {1u, 2u, 3u}) form.rows[row].push_back({p, 1});
+        }
+      }
+      Finish(form);
+      const auto solved = SolveLeastSquares(form, {false, true, true, true}).value();
+      ASSERT_NEAR(solved.error, 0.5, 1e-9) << partitions << " partitions";
+      for (const RowId row : {1u, 2u, 3u}) ASSERT_NEAR(solved.a[row].real(), 1.0 / 3, 1e-9);
+    }
+  }
+}
+
 TEST(Approximate, RepetitionLosesWhatTheLawSays) {
   for (uint32_t d : {2, 3}) {
     const CodeForm form = MustBuild("repetition", EqualRequest(kWorkers, d - 1, kWorkers));
