@@ -170,22 +170,26 @@ class Lives {
   // checkpoint that was written without all of its shards as many fewer, or not: then it may be
   // lost, and that must be said. (With k <= m nobody who took it might be left to say so.)
   std::set<uint64_t> NodesToDamage() {
-    std::set<uint64_t> lost;
     const auto list = ListCheckpoints(store_);
-    for (const CheckpointInfo& info : list.ok() ? *list : std::vector<CheckpointInfo>()) {
-      if (info.step != witness_.acknowledged()) continue;
-      lost.insert(info.missing_shards.begin(), info.missing_shards.end());
+    const auto infos = list.ok() ? *list : std::vector<CheckpointInfo>();
+    for (const CheckpointInfo& info : infos) {
+      harmed_[info.step].insert(info.missing_shards.begin(), info.missing_shards.end());
     }
     const CheckpointCode& code = options_.job.checkpoint.code;
+    std::set<uint64_t> lost = harmed_[witness_.acknowledged()];
     std::set<uint64_t> all = lost;
     all.insert(bad_nodes_.begin(), bad_nodes_.end());
-    is_beyond_ = all.size() > code.parity && code.data > code.parity && beyond_.Chance(0.5);
-    if (is_beyond_) return bad_nodes_;
+    const bool may_go_beyond = code.data > code.parity;
+    is_beyond_ = lost.size() > code.parity ||
+                 (may_go_beyond && all.size() > code.parity && beyond_.Chance(0.5));
     std::set<uint64_t> chosen;
     for (const uint64_t node : bad_nodes_) {
       lost.insert(node);
-      if (lost.size() > options_.job.checkpoint.code.parity) break;
+      if (lost.size() > code.parity && !(is_beyond_ && may_go_beyond)) break;
       chosen.insert(node);
+    }
+    for (const CheckpointInfo& info : infos) {
+      harmed_[info.step].insert(chosen.begin(), chosen.end());
     }
     return chosen;
   }
@@ -252,6 +256,8 @@ class Lives {
   Witness witness_;
   ObserverFan<Witness, JobObserver> fan_;
   std::set<uint64_t> bad_nodes_;
+  // By a checkpoint's step, which of its nodes lost or damaged something in any life.
+  std::map<uint64_t, std::set<uint64_t>> harmed_;
   bool is_beyond_ = false;  // More is damaged now than the acknowledged checkpoint survives.
   Digest digest_;
   SimResult total_;
