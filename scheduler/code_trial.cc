@@ -120,8 +120,16 @@ void CodeTrial::Judge() {
   const Contender& best = contenders_[Best()];
   for (Contender& other : contenders_) {
     if (std::min(other.times.count(), best.times.count()) < kFewest) continue;
+    if (other.times.Mean() < best.times.Mean() && IsSoonSeen(other)) continue;
     if (IsWorse(other, best)) other.out = true;
   }
+}
+
+// What it is insured against and did not show yet will be known after one more turn.
+bool CodeTrial::IsSoonSeen(const Contender& one) const {
+  const auto seen = static_cast<double>(one.times.count());
+  const double soon = seen + (kFirstTurn << (turn_ + 1));
+  return seen * one.often < kSeenOften && soon * one.often >= kSeenOften;
 }
 
 void CodeTrial::Next() {

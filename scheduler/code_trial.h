@@ -60,6 +60,7 @@ class CodeTrial {
   bool MayWait() const;
   void EndTurn();
   void Judge();
+  bool IsSoonSeen(const Contender& one) const;
   void Next();
   void Begin();
   bool HasNoTurn(size_t contender) const;

@@ -128,6 +128,22 @@ TEST(CodeTrial, WhatIsTooRareToBeSeenIsTakenFromTheModel) {
   EXPECT_EQ(trial.winner().candidate, kLeases);
 }
 
+// But those that must come soon, if they come, are waited for by who was the better one without.
+TEST(CodeTrial, WhatWillSoonBeSeenIsNoReasonToLeaveTheBetterOne) {
+  for (const bool comes : {false, true}) {
+    std::vector<Contender> contenders = Contenders({kLeases, kCopies});
+    for (Contender& contender : contenders) contender.often = 0.4;
+    contenders[0].insured = 1.5;
+    CodeTrial trial(contenders, 6, 1000, 1000);
+    RunAll(trial, [comes](const Candidate& candidate, int n) {
+      if (candidate == kCopies) return 1.2;
+      return comes && n > 5 && n % 5 < 2 ? 3.0 : 1.0;
+    });
+    EXPECT_EQ(trial.winner().candidate, comes ? kCopies : kLeases)
+        << "it does not come: " << !comes;
+  }
+}
+
 TEST(CodeTrial, WhoCannotServeIsLeftOut) {
   CodeTrial trial(Contenders({kLeases, kPlain}), 3, 1000, 1000);
   while (trial.running() == kLeases) trial.Step(1, true);
