@@ -31,7 +31,9 @@ struct JobPlan {
 };
 
 inline constexpr uint32_t kMostLocalWorkers = 256;  // On one machine.
-inline constexpr uint32_t kMostWorkers = 1024;      // Of a server.
+// That a job waits for workers which people start elsewhere; then it begins with those that came.
+inline constexpr Duration kPeoplesTime = std::chrono::minutes(10);
+inline constexpr uint32_t kMostWorkers = 1024;  // Of a server.
 inline constexpr uint32_t kMostSimulatedWorkers = kMostWorkers;
 
 // Checks what can be checked without data: names, counts, speeds, the code against the workers.

@@ -3,7 +3,7 @@
  * A training job: made from options, run once, then asked what came of it.
  *
  * Roles. MOTLEY_ALL_IN_ONE is server and workers: in this process, or, with worker_command, one
- * process for each worker. MOTLEY_SERVER waits for workers that are started elsewhere;
+ * process for each worker. MOTLEY_SERVER waits for workers started elsewhere, up to 10 minutes;
  * MOTLEY_WORKER is one of them. A job belongs to one thread, save motley_job_stop.
  */
 #ifndef MOTLEY_JOB_H

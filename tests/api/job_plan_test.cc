@@ -33,6 +33,14 @@ TEST(PlanJob, StartsTwoWorkersUnlessTold) {
   EXPECT_EQ(PlanJob(request, 0)->job.workers, 5U);
 }
 
+TEST(PlanJob, PeopleHaveMoreTimeToStartWorkersThanAProgram) {
+  JobRequest request;
+  request.data = "there";
+  EXPECT_EQ(PlanRealJob(request)->job.start_timeout, JobOptions().start_timeout);
+  request.role = MOTLEY_SERVER;
+  EXPECT_EQ(PlanRealJob(request)->job.start_timeout, kPeoplesTime);
+}
+
 TEST(PlanJob, RefusesAsManySpeedsAsDoNotFit) {
   JobRequest request;
   request.workers = 4;
