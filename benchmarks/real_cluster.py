@@ -8,8 +8,8 @@ Usage: real_cluster.py MOTLEY [--json] [--steps N] [--rounds N] [--unit MS] [--c
 Eight processes of emulated speeds 2, 2, 4, 4, 8, 8, 8, 12 (work is really done, then waited for until its modelled
 time is over) over TCP train a perceptron on noisy digits. Codes take turns in blocks of steps. In slow2, slow5 and
 slow5x2 every other step has a worker, or two, that are so many times slower in this step alone, which nobody knows
-before: the slowest, a middle and the fastest one take turns, for one that is slow in every other step has two speeds,
-and a hiccup decides which of them is believed. dead: one of them is killed as the job begins, another in each block.
+before: the slowest, a middle and the fastest one take turns, for shares follow one that is slow in every other step.
+dead: one of them is killed as the job begins, another in each block.
 The means over who it is count. Predicted is with the same faults by the real server, workers and scheduler on virtual
 time; what it is told of this machine is the time of one exchange of a step without work, measured between the blocks.
 Both sides are ratios to their own undisturbed steps without a code. Every run whose steps were exact must end with

@@ -21,7 +21,9 @@ constexpr int kFarCounts = 2, kNearCounts = 1, kRestless = 8;
 }  // namespace
 
 SpeedEstimator::SpeedEstimator(double samples_per_second) {
-  if (samples_per_second > 0 && std::isfinite(samples_per_second)) mean_ = 1 / samples_per_second;
+  if (samples_per_second > 0 && std::isfinite(samples_per_second)) {
+    StartAfresh(1 / samples_per_second);
+  }
 }
 
 void SpeedEstimator::Add(uint64_t samples, Duration compute) {
@@ -32,7 +34,6 @@ void SpeedEstimator::Add(uint64_t samples, Duration compute) {
     StartAfresh(cost);
     return;
   }
-  if (all_ == 0) StartAfresh(mean_);
   all_ += kWeight * (cost - all_);
   all_square_ += kWeight * (cost * cost - all_square_);
   const double far = std::max(kFar, 1 + kFarNoise * noise());
