@@ -303,7 +303,9 @@ void BulkSynchronous::SendData(WorkerId worker, std::vector<PartitionId> partiti
                                DataWatch::Why why) {
   for (const PartitionId p : partitions) members_[worker].holds[p] = true;
   members_[worker].stats.placed_partitions += partitions.size();
-  data_.Sent(worker, static_cast<uint32_t>(partitions.size()), step_, why);
+  const Duration takes = FromSeconds(deadlines_.TransferSeconds(partitions.size()));
+  const Time due = now_ + data_.Left(worker, now_) + takes;
+  data_.Sent(worker, static_cast<uint32_t>(partitions.size()), step_, why, due);
   data_in_the_way_ = data_in_the_way_ || why != DataWatch::Why::kFew;
   Do(PlacePartitions{worker, std::move(partitions)});
 }

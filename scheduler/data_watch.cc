@@ -10,12 +10,13 @@ constexpr StepId kForgotten = 32;  // Steps after them, without an answer.
 
 }  // namespace
 
-void DataWatch::Sent(WorkerId worker, uint32_t partitions, StepId step, Why why) {
+void DataWatch::Sent(WorkerId worker, uint32_t partitions, StepId step, Why why, Time due) {
   if (worker >= sent_.size()) sent_.resize(worker + 1);
   Data& data = sent_[worker];
   data.on_their_way += partitions;
   data.of_others = data.of_others || why != Why::kFew;
   data.sent = step;
+  data.due = due;
   data.shown = std::max(data.shown, why == Why::kNeeded ? step : step + 1);
 }
 

@@ -4,10 +4,12 @@
 // take says how long its data are, and not its link. Pure bookkeeping.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/time.h"
 
 namespace motley {
 
@@ -18,7 +20,8 @@ class DataWatch {
     kCopies,  // Of use later, and so many that they are in the way of all.
     kFew,     // The same, but too few to be in the way of others.
   };
-  void Sent(WorkerId worker, uint32_t partitions, StepId step, Why why);
+  // `due`: when they should have come, as far as that can be foreseen.
+  void Sent(WorkerId worker, uint32_t partitions, StepId step, Why why, Time due = {});
   // It answered, with a whole vector, what it was asked in `step`.
   void Answered(WorkerId worker, StepId step);
   // It computed some of what it was asked in `step`, for which it needed its parameters.
@@ -34,6 +37,10 @@ class DataWatch {
   uint32_t OnTheirWay(WorkerId worker) const {
     return worker < sent_.size() ? sent_[worker].on_their_way : 0;
   }
+  // How long, from `now`, until all should have come.
+  Duration Left(WorkerId worker, Time now) const {
+    return OnTheirWay(worker) > 0 ? std::max(sent_[worker].due - now, Duration{}) : Duration{};
+  }
 
  private:
   struct Data {
@@ -41,6 +48,7 @@ class DataWatch {
     bool of_others = false;  // In the way of others, too.
     StepId sent = 0;
     StepId shown = 0;  // An answer of this step or a later one shows that they came.
+    Time due{};
   };
   std::vector<Data> sent_;
 };

@@ -271,14 +271,16 @@ void LeaseScheduler::PlaceStranded() {
   if (any) Tell(StepTick{});
 }
 
-// Who would have it done first, besides what it owes and so many more.
+// Who would have it done first, besides what it owes and so many more, which are sent to it too.
 WorkerId LeaseScheduler::TakerOf(PartitionId stranded, const std::vector<size_t>& more) const {
   WorkerId best = kNobody;
   double first = std::numeric_limits<double>::infinity();
   for (WorkerId w = 0; w < watches_.size(); ++w) {
     if (!TakesPart(w) || watches_[w].helpless) continue;
     if (members_[w].holds[stranded]) return w;  // Since this step.
-    const double done = static_cast<double>(open_->Owes(w) + more[w] + 1) * SecondsOf(w);
+    const double busy = static_cast<double>(open_->Owes(w) + more[w]) * SecondsOf(w);
+    const double there = ToSeconds(data_.Left(w, now_)) + deadlines_.TransferSeconds(more[w] + 1);
+    const double done = std::max(busy, there) + SecondsOf(w);
     if (done < first) best = w, first = done;
   }
   return best;

@@ -53,6 +53,11 @@ class LeaseScheduler final : public BulkSynchronous {
   void PlaceWithoutCopies();
   void SendCopies();
   double CopiesPerStep() const;
+  struct CopiesRoom {
+    std::vector<double> of;  // By worker,
+    double all = 0;          // and of all together.
+  };
+  CopiesRoom RoomForCopies() const;
   void CancelAll() override;
   void CloseStep();
   void Measure(WorkerId worker);
@@ -69,6 +74,7 @@ class LeaseScheduler final : public BulkSynchronous {
   void Carry(StepEnough& command);
   void Place(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
   bool WaitedForData(WorkerId worker) const;
+  bool LatencyIsDue(WorkerId worker) const;
   uint32_t OnTheirWay(WorkerId worker) const;
   void SetPatience(WorkerId worker);
 

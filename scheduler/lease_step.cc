@@ -16,7 +16,8 @@ constexpr double kCopiesSteps = 2;
 constexpr double kCopiesPerStep = 4;
 // Without progress for this many times what one report takes, a speed is proven wrong.
 constexpr double kSlow = 1.25;
-constexpr double kFaster = 1.3;  // So many times faster than was thought is no noise.
+constexpr StepId kLatencySteps = 32;  // After so many, a latency is measured again.
+constexpr double kFaster = 1.3;       // So many times faster than was thought is no noise.
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
 // Of a predicted step, what a partition is to take of one that is tried.
 constexpr double kTry = 0.4;
@@ -81,6 +82,7 @@ StepWorker LeaseScheduler::Predict(WorkerId worker, double speed) {
     known.seconds_per_partition = std::min(known.seconds_per_partition, kTry * plan_.step_seconds);
   }
   watches_[worker].seconds = known.seconds_per_partition;
+  known.start_seconds = ToSeconds(data_.Left(worker, now_));  // Its parameters come behind them.
   known.overhead_seconds = habits.overhead;
   known.latency_seconds = habits.latency;
   // What of a vector's time is the link's that all share cannot be told from the worker's own by
@@ -110,21 +112,36 @@ double LeaseScheduler::CopiesPerStep() const {
   return each > 0 ? kCopiesSteps * plan_.step_seconds / each : kCopiesPerStep;
 }
 
+// How many may follow those that are on their way.
+LeaseScheduler::CopiesRoom LeaseScheduler::RoomForCopies() const {
+  CopiesRoom room;
+  room.of.assign(members_.size(), 0);
+  const double each = CopiesPerStep(), takes = deadlines_.TransferSeconds(1);
+  bool none = true;
+  for (const WorkerId id : members_.Candidates()) {
+    const double left = ToSeconds(data_.Left(id, now_));
+    const double on_their_way = takes > 0 ? left / takes : 0;
+    room.all += each - on_their_way;
+    room.of[id] = left > 0 ? each - on_their_way : std::max(1.0, each);
+    none = none && left == 0;
+  }
+  if (none) room.all = std::max(1.0, room.all);
+  return room;
+}
+
 // What the plan wants besides is of use from the next step on; whoever computes it first, first.
 void LeaseScheduler::SendCopies() {
   if (!copies_wanted_ || phase_ != Phase::kRunning) return;
   copies_wanted_ = false;
-  const double each = CopiesPerStep();
-  double left = std::max(1.0, each * static_cast<double>(members_.Candidates().size()));
+  CopiesRoom room = RoomForCopies();
   std::vector<std::vector<PartitionId>> sent(members_.size());
   const auto send = [&](PartitionId p, WorkerId w) {
     if (members_.Live(w) && members_[w].holds[p]) return;
     copies_wanted_ = true;
-    if (!TakesPart(w) || left < 1 || static_cast<double>(sent[w].size()) >= std::max(1.0, each)) {
-      return;
-    }
+    if (!TakesPart(w) || room.all < 1 || room.of[w] < 1) return;
     sent[w].push_back(p);
-    left -= 1;
+    room.all -= 1;
+    room.of[w] -= 1;
   };
   const auto& placement = plan_.placement.holders;
   for (PartitionId p = 0; p < copies_.size(); ++p) send(p, placement[p].front());
@@ -147,6 +164,15 @@ void LeaseScheduler::Place(WorkerId worker, std::vector<PartitionId> partitions,
 // Then what its messages took shows that, and neither its link nor its work.
 bool LeaseScheduler::WaitedForData(WorkerId worker) const {
   return DataInTheWay() || watches_[worker].data;
+}
+
+// Measured long ago, or only behind data. Where it seems to be long, nobody would be asked
+// anything.
+bool LeaseScheduler::LatencyIsDue(WorkerId worker) const {
+  const LeaseHabits& habits = habits_[worker];
+  if (habits.round_trips == 0) return true;
+  return !WaitedForData(worker) &&
+         (habits.behind_data || step_ >= habits.round_trip_in + kLatencySteps);
 }
 
 void LeaseScheduler::CancelAll() {
@@ -313,9 +339,9 @@ void LeaseScheduler::On(const LeaseProgress& event) {
       watch.compute = event.compute;
       watch.moved = now_;
       watch.placed = 0;
-      if (habits.round_trips == 0 && watch.asks.empty()) Ping(event.worker);
+      if (watch.asks.empty() && LatencyIsDue(event.worker)) Ping(event.worker);
     }
-    Tell(ListProgress{event.worker, event.done});
+    Tell(ListProgress{event.worker, event.done, ToSeconds(event.compute)});
   }
   Spoke(event.worker);
 }
@@ -329,9 +355,7 @@ void LeaseScheduler::On(const LeaseReleased& event) {
     const LeaseWatch::Ask ask = asks.front();
     asks.pop_front();
     if (habits.round_trips > 0) answers_.AddArrival(now_ - ask.at, 2 * habits.latency, 0);
-    if (habits.round_trips == 0 || !WaitedForData(event.worker)) {
-      habits.SawRoundTrip(ToSeconds(now_ - ask.at));
-    }
+    habits.SawRoundTrip(ToSeconds(now_ - ask.at), step_, WaitedForData(event.worker));
     habits.fenced = 0;
     if (!ask.ping) Tell(ListReleased{event.worker, event.partitions});
   }

@@ -21,7 +21,13 @@ void Follow(double seconds, bool first, double& learned) {
 
 }  // namespace
 
-void LeaseHabits::SawRoundTrip(double seconds) { Follow(seconds / 2, round_trips++ == 0, latency); }
+void LeaseHabits::SawRoundTrip(double seconds, StepId step, bool waited_for_data) {
+  if (waited_for_data && round_trips > 0) return;
+  const bool first = round_trips++ == 0 || (behind_data && !waited_for_data);
+  behind_data = waited_for_data;
+  round_trip_in = step;
+  Follow(seconds / 2, first, latency);
+}
 
 void LeaseHabits::SawOverhead(double seconds) { Follow(seconds, overheads++ == 0, overhead); }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 
+#include "base/ids.h"
 #include "base/time.h"
 #include "scheduler/deadline.h"
 
@@ -13,11 +14,13 @@ namespace motley {
 
 // Learned over steps.
 struct LeaseHabits {
-  double latency = 0.0005;  // Seconds, one way, of a control message.
-  double overhead = 0;      // Seconds of a step before its first partition.
-  double chunk = 1;         // Partitions between two reports.
-  double message = 0;       // Seconds that its vector takes.
-  double wait = 0;          // Seconds that the answer of a row takes besides computing.
+  double latency = 0.0005;   // Seconds, one way, of a control message.
+  double overhead = 0;       // Seconds of a step before its first partition.
+  double chunk = 1;          // Partitions between two reports.
+  double message = 0;        // Seconds that its vector takes.
+  double wait = 0;           // Seconds that the answer of a row takes besides computing.
+  StepId round_trip_in = 0;  // The last one that was measured.
+  bool behind_data = false;  // `latency` is no more than a guess: nothing else was measured yet.
   uint32_t round_trips = 0, overheads = 0, vectors = 0, waits = 0;  // Measured.
   uint32_t fenced = 0;  // Times in a row, without an answer in between.
   // One that is too slow for a lease would never be measured again: it is tried now and then, more
@@ -28,7 +31,7 @@ struct LeaseHabits {
 
   static constexpr uint32_t kFirstTry = 20, kLastTry = 320;
 
-  void SawRoundTrip(double seconds);
+  void SawRoundTrip(double seconds, StepId step, bool waited_for_data);
   void SawOverhead(double seconds);
   void SawChunk(double partitions);
   void SawVector(double seconds);

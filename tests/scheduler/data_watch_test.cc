@@ -41,6 +41,18 @@ TEST(DataWatch, FewCopiesAreInNobodyElsesWay) {
   EXPECT_FALSE(data.InTheWay(4));
 }
 
+TEST(DataWatch, WhatShouldHaveComeIsNoLongerWaitedFor) {
+  DataWatch data;
+  const Time sent{};
+  const auto after = [&](double seconds) { return sent + FromSeconds(seconds); };
+  EXPECT_EQ(data.Left(1, sent), Duration{});
+  data.Sent(1, 5, 3, Why::kFew, after(10));
+  EXPECT_EQ(data.Left(1, after(4)), FromSeconds(6));
+  EXPECT_EQ(data.Left(1, after(11)), Duration{});
+  data.Answered(1, 4);
+  EXPECT_EQ(data.Left(1, after(4)), Duration{}) << "they are known to have come";
+}
+
 TEST(DataWatch, WhoNeverAnswersIsForgotten) {
   DataWatch data;
   data.Sent(2, 8, 3, Why::kNeeded);

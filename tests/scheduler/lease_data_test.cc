@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leases of workers whose data are on their way, where sending a partition takes far longer than
+// computing it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "scheduler/lease_watch.h"
+#include "tests/scheduler/script.h"
+
+namespace motley {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+
+constexpr double kSend = 2;  // Seconds that one partition takes to be sent.
+
+SchedulerOptions Options(uint32_t tolerate) {
+  SchedulerOptions options;
+  options.workers = 3;
+  options.partitions = 12;
+  options.code = "adaptive";
+  options.tolerate = tolerate;
+  options.batch = 120;
+  options.steps = 200;
+  return options;
+}
+
+// The number behind "extend 1 x", or whatever `what` is; 0 if there is no such line.
+uint32_t CountOf(const Script::Lines& lines, const std::string& what) {
+  uint32_t count = 0;
+  for (const std::string& line : lines) {
+    if (line.starts_with(what))
+      count += static_cast<uint32_t>(std::stoul(line.substr(what.size())));
+  }
+  return count;
+}
+
+// What `opening` leased is computed, at so many seconds a partition; returns the next opening.
+// `said`: what reports caused.
+Script::Lines WorkOff(Script& script, const Script::Lines& opening,
+                      const std::vector<double>& seconds, double delay = 0,
+                      Script::Lines* said = nullptr) {
+  const StepId step = script.step();
+  std::map<double, WorkerId> done;  // When.
+  std::vector<uint32_t> entries(seconds.size());
+  for (WorkerId w = 0; w < seconds.size(); ++w) {
+    entries[w] = CountOf(opening, "extend " + std::to_string(w) + " x");
+    if (entries[w] > 0) done[entries[w] * (seconds[w] + delay) + 1e-6 * w] = w;
+  }
+  double now = 0;
+  for (const auto& [at, w] : done) {
+    script.Advance(at - now);
+    now = at;
+    const double compute = entries[w] * seconds[w];
+    const Script::Lines lines =
+        script.Send(LeaseProgress{w, step, entries[w], FromSeconds(compute)});
+    if (said != nullptr) said->insert(said->end(), lines.begin(), lines.end());
+    script.Send(LeaseReleased{w, step, {}});  // If it was asked.
+    script.Send(LeaseVector{w, step, entries[w]});
+  }
+  return script.Send(StepApplied{step});
+}
+
+// The first step shows how long data take; then a few as usual.
+Script::Lines Warm(Script& script, const std::vector<double>& seconds) {
+  std::vector<double> speeds;
+  for (const double each : seconds) speeds.push_back(10 / each);
+  Script::Lines opening = WorkOff(script, script.Start(speeds), seconds, kSend);
+  for (int i = 0; i < 6; ++i) opening = WorkOff(script, opening, seconds);
+  return opening;
+}
+
+TEST(LeaseData, CopiesFollowWhenTheOnesBeforeShouldHaveCome) {
+  Script script(Options(1));
+  const std::vector<double> seconds = {0.1, 0.1, 0.1};
+  const Script::Lines opening = Warm(script, seconds);
+  ASSERT_EQ(CountOf(opening, "extend 1 x"), 4u);
+  // A new life of worker 1; the others work its leases off.
+  script.Join(1, 2);
+  script.Ready(1, 100);
+  Script::Lines next = {"extend 0 x6", "extend 2 x6"};
+  std::vector<double> sent;  // When a copy was sent to it.
+  double leased = 0;         // When it was first leased anything.
+  const Time since = script.now();
+  for (int i = 0; i < 16; ++i) {
+    next = WorkOff(script, next, seconds);
+    const double at = ToSeconds(script.now() - since);
+    EXPECT_LE(CountOf(next, "place 1 x"), 1u);
+    if (CountOf(next, "place 1 x") > 0) sent.push_back(at);
+    if (leased == 0 && CountOf(next, "extend 1 x") > 0) leased = at;
+  }
+  ASSERT_GE(sent.size(), 3u);
+  for (size_t i = 1; i < sent.size(); ++i) EXPECT_GE(sent[i] - sent[i - 1], 0.8 * kSend);
+  EXPECT_GE(leased - sent.front(), 0.8 * kSend) << "the others, who hold it, could begin at once";
+}
+
+TEST(LeaseData, WhatNobodyHoldsAnyMoreIsSentToManyAtATime) {
+  Script script(Options(0));
+  // Worker 2 computes four times as fast as worker 1, and is sent data no faster.
+  Warm(script, {0.05, 0.2, 0.05});
+  EXPECT_THAT(script.Lost(0), AllOf(Contains("place 1 x3"), Contains("place 2 x3")));
+}
+
+TEST(LeaseData, ARoundTripBehindDataIsMeasuredAgainWithoutThem) {
+  LeaseHabits habits;
+  habits.SawRoundTrip(4, 0, true);
+  EXPECT_EQ(habits.latency, 2) << "better than nothing";
+  habits.SawRoundTrip(6, 1, true);
+  EXPECT_EQ(habits.latency, 2);
+  EXPECT_TRUE(habits.behind_data);
+  habits.SawRoundTrip(0.02, 2, false);
+  EXPECT_EQ(habits.latency, 0.01);
+  EXPECT_FALSE(habits.behind_data);
+  habits.SawRoundTrip(4, 3, true);
+  EXPECT_EQ(habits.latency, 0.01);
+  EXPECT_EQ(habits.round_trip_in, 2u);
+}
+
+TEST(LeaseData, RoundTripsAreMeasuredAgainNowAndThen) {
+  Script script(Options(1));
+  const std::vector<double> seconds = {0.1, 0.1, 0.1};
+  Script::Lines opening = Warm(script, seconds);
+  std::vector<StepId> asked;
+  for (int i = 0; i < 80; ++i) {
+    const StepId step = script.step();
+    Script::Lines said;
+    opening = WorkOff(script, opening, seconds, 0, &said);
+    if (std::find(said.begin(), said.end(), "revoke 1 x0") != said.end()) asked.push_back(step);
+  }
+  ASSERT_GE(asked.size(), 2u);
+  EXPECT_LE(asked.size(), 4u);
+}
+
+}  // namespace
+}  // namespace motley
