@@ -54,6 +54,7 @@ struct WorkerState {
   double ends = 0;         // by then.
   double ready = kNoTime;  // It has the parameters.
   double link_free = 0;
+  double computed = 0;  // Seconds.
   uint32_t vectors = 0;
   bool arrived = false;  // Some vector of it.
   StepAnswer answer;
@@ -362,13 +363,15 @@ void StepRun::PartitionDone(WorkerId w) {
   WorkerState& worker = workers_[w];
   worker.busy = false;
   outcome_.partitions += worker.block;
+  const double overhead = setting_.workers[w].overhead_seconds * Truth(w).slowdown;
+  worker.computed += now_ - worker.began - (worker.done == 0 ? overhead : 0);
   if (worker.sent == 0) worker.answer.computed += now_ - worker.began;
   if (options_.record) {
     outcome_.spans.push_back(
         {w, StepSpan::Kind::kCompute, worker.began, now_, worker.list[worker.done]});
   }
   worker.done += worker.block;
-  if (policy_.wants_progress()) ToServer(w, ListProgress{w, worker.done});
+  if (policy_.wants_progress()) ToServer(w, ListProgress{w, worker.done, worker.computed});
   const uint32_t every = policy_.sends_every();
   const bool at_end = worker.done == worker.size && worker.send_at_end;
   if (at_end || (every > 0 && worker.done - worker.sent >= every)) Send(w, now_);

@@ -42,6 +42,12 @@ double EvenedOf(const std::vector<BalanceWorker>& workers) {
   return rate > 0 ? work / rate : 0;
 }
 
+// What moves must gain, however urgent, with `left` of the step to come: where messages take as
+// long as that, what they are to mend has passed before they arrive, and each delays a vector.
+double DoubtOfLatency(double latency, double left) {
+  return latency > 0 ? latency * latency / std::max(left, latency) : 0;
+}
+
 // `ready`: when it has the parameters.
 Forecast ForecastOf(const StepWorker& known, double ready) {
   return Forecast(known.seconds_per_partition, known.overhead_seconds + ready,
@@ -152,7 +158,7 @@ void AdaptiveStep::OnEvent(const StepEvent& event, double now, std::vector<StepC
 void AdaptiveStep::On(const ListProgress& event) {
   if (!workers_[event.worker].live) return;
   Forecast& forecast = workers_[event.worker].forecast;
-  forecast.Report(event.done, now_ - Latency(event.worker));
+  forecast.Report(event.done, now_ - Latency(event.worker), event.compute_seconds);
   // Where nobody knew a speed, the whole step may be far shorter than was thought.
   const double believed = setting_.workers[event.worker].seconds_per_partition;
   if (forecast.done() == 0 || now_ <= 0 || forecast.Expected() > kWrong * believed) return;
@@ -338,7 +344,9 @@ void AdaptiveStep::Decide() {
   if (AnyNearlyDry() || worth(EvenedOf(view_))) {
     AddMovable();
     moves = Balance(view_, setting_.holders);
-    Ask(worth(LastOf(view_)) ? moves : Urgent(moves));
+    const double evened = LastOf(view_);
+    const double doubt = DoubtOfLatency(Latency(slowest_link_), evened - now_);
+    if (as_it_is - evened >= doubt) Ask(worth(evened) ? moves : Urgent(moves));
   }
   TellWhoIsNearlyDone(moves);
 }

@@ -11,8 +11,11 @@ namespace {
 // it as if it had been so many reports.
 constexpr double kAgrees = 0.25;
 constexpr double kPriorWeight = 1;
-// A report may be late by this much before silence says anything.
+// A report may be late by this much before silence says anything,
 constexpr double kPatience = 1.25;
+// and the first one by this part of what passes before it besides: who begins late need not be
+// slow.
+constexpr double kLateStart = 0.5;
 
 }  // namespace
 
@@ -26,9 +29,10 @@ Forecast::Forecast(double seconds_per_partition, double overhead_seconds, double
 
 void Forecast::Start(double time) { since_ = std::max(since_, time); }
 
-void Forecast::Report(uint32_t done, double time) {
+void Forecast::Report(uint32_t done, double time, double compute_seconds) {
   if (done <= done_) return;
   worked_ += std::max(0.0, time - since_ - (done_ == 0 ? overhead_ : 0));
+  if (compute_seconds > 0) worked_ = compute_seconds;
   since_ = time;
   done_ = done;
   SetExpected();
@@ -41,7 +45,8 @@ void Forecast::SetExpected() {
 }
 
 double Forecast::Silent(double time) const {
-  return time - latency_ - since_ - (done_ == 0 ? overhead_ : 0);
+  const double start = done_ == 0 ? overhead_ + kLateStart * (overhead_ + latency_) : 0;
+  return time - latency_ - since_ - start;
 }
 
 bool Forecast::Overdue(double time) const {

@@ -17,8 +17,9 @@ class Forecast {
 
   // It had nothing to do until `time`, and has since.
   void Start(double time);
-  // `done` entries in all were computed by `time`.
-  void Report(uint32_t done, double time);
+  // `done` entries in all were computed by `time`; in so many seconds, if the worker says so: then
+  // whatever it waited for is no slowness.
+  void Report(uint32_t done, double time, double compute_seconds = 0);
 
   // Seconds per partition, judged at `time`: what was predicted while reports agree with it, what
   // they say otherwise; and never less than silence since the last one proves.
@@ -34,7 +35,7 @@ class Forecast {
 
  private:
   void SetExpected();
-  double Silent(double time) const;  // Since its last word was sent.
+  double Silent(double time) const;  // Since its last word was sent, or it should have begun.
 
   double prior_;
   double overhead_;

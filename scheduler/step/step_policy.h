@@ -55,6 +55,7 @@ struct StepSetting {
 struct ListProgress {
   WorkerId worker;
   uint32_t done;
+  double compute_seconds = 0;  // In which they were, by the worker's clock; 0: it does not say.
 };
 // The answer to RevokeList: these had not been started and are dropped; the others asked for stay.
 struct ListReleased {

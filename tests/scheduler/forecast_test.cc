@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/step/forecast.h"
+
+#include <gtest/gtest.h>
+
+namespace motley {
+namespace {
+
+constexpr double kEntry = 0.01, kOverhead = 0.1, kLatency = 0.02;
+
+TEST(Forecast, ALateBeginningIsNoSlowness) {
+  Forecast forecast(kEntry, kOverhead, kLatency);
+  const double begun = kOverhead + 0.05;  // Later than was thought.
+  EXPECT_FALSE(forecast.Overdue(begun + kLatency));
+  forecast.Report(2, begun + 2 * kEntry, 2 * kEntry);
+  EXPECT_DOUBLE_EQ(forecast.Expected(), kEntry);
+  EXPECT_DOUBLE_EQ(forecast.DoneAt(12, begun), begun + 12 * kEntry);
+}
+
+TEST(Forecast, WithoutTheWorkersOwnTimeTheFirstReportTellsBoth) {
+  Forecast forecast(kEntry, kOverhead, kLatency);
+  forecast.Report(2, kOverhead + 0.05 + 2 * kEntry);
+  EXPECT_GT(forecast.Expected(), 3 * kEntry);
+}
+
+TEST(Forecast, SilenceProvesSlownessOnlyOnceTheBeginningIsLongPast) {
+  Forecast forecast(kEntry, kOverhead, kLatency);
+  const double late = 1.5 * kOverhead + 0.5 * kLatency;
+  EXPECT_FALSE(forecast.Overdue(kLatency + late + 1.2 * kEntry));
+  EXPECT_TRUE(forecast.Overdue(kLatency + late + 1.3 * kEntry));
+  EXPECT_NEAR(forecast.Seconds(kLatency + late + 4 * kEntry), 4 * kEntry, 1e-12);
+  // Whoever has reported has begun.
+  forecast.Report(1, kOverhead + kEntry, kEntry);
+  EXPECT_TRUE(forecast.Overdue(kLatency + kOverhead + 2.3 * kEntry));
+}
+
+}  // namespace
+}  // namespace motley
