@@ -17,7 +17,8 @@ namespace {
 // At first a scheme runs so many times fewer steps, and again if it was within this of the best.
 constexpr uint32_t kFewer = 4;
 constexpr double kWithin = 1.33;
-constexpr int kLonger = 3;  // Times that a job is simulated for twice as many steps.
+constexpr int kLonger = 3;            // Times that a job is simulated for twice as many steps.
+constexpr uint32_t kSettledPart = 4;  // Of the steps that count, one in so many is to be settled.
 const Candidate kPlain = {"proportional", 1};
 
 struct Tried {
@@ -47,10 +48,27 @@ double PerStepOfAuto(const SimulatedJob& job, const SimulatedSteps& steps,
   return (job.learning - start + job.step * steps.counted + rest) / all;
 }
 
-Status Run(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed, Tried& tried) {
-  MOTLEY_ASSIGN_OR_RETURN(const SimulatedJob job,
-                          RunOnTruth(made, *JobCodeOf(tried.candidate), steps, seed));
-  tried.judged.seconds = PerStep(job, steps, made, tried.candidate.scheme == "adaptive");
+// While a trial goes on at the end, or hardly a step was without copies on their way, for longer:
+// nobody can say what comes of it. `steps` become those that were simulated.
+Result<SimulatedJob> RunUntilSettled(const PlannerCase& made, const JobCodeChoice& what,
+                                     SimulatedSteps& steps, uint64_t seed) {
+  const uint32_t enough = steps.counted / kSettledPart;
+  Result<SimulatedJob> job = RunOnTruth(made, what, steps, seed);
+  for (int times = 0; times < kLonger && job.ok(); ++times) {
+    if (!job->undecided && job->settled_steps >= enough) break;
+    if (steps.skipped + 2 * steps.counted > made.truth.remaining_steps) break;
+    steps.counted *= 2;
+    job = RunOnTruth(made, what, steps, seed);
+  }
+  return job;
+}
+
+Status Run(const PlannerCase& made, SimulatedSteps steps, uint64_t seed, Tried& tried) {
+  const bool leases = tried.candidate.scheme == "adaptive";
+  const JobCodeChoice what = *JobCodeOf(tried.candidate);
+  MOTLEY_ASSIGN_OR_RETURN(const SimulatedJob job, leases ? RunUntilSettled(made, what, steps, seed)
+                                                         : RunOnTruth(made, what, steps, seed));
+  tried.judged.seconds = PerStep(job, steps, made, leases);
   return Status::Ok();
 }
 
@@ -83,13 +101,8 @@ Candidate CandidateOf(const CodeChoice& choice) {
   return {choice.code, choice.tolerate + 1};
 }
 
-// While a trial goes on at the end, longer: nobody can say what comes of it.
-Status RunAuto(const PlannerCase& made, SimulatedSteps steps, uint64_t seed, JudgedCase& judged) {
-  MOTLEY_ASSIGN_OR_RETURN(SimulatedJob job, RunOnTruth(made, {"auto", 0, 2}, steps, seed));
-  for (int times = 0; times < kLonger && job.undecided; ++times) {
-    steps.counted *= 2;
-    MOTLEY_ASSIGN_OR_RETURN(job, RunOnTruth(made, {"auto", 0, 2}, steps, seed));
-  }
+Status RunAuto(const PlannerCase& made, SimulatedSteps& steps, uint64_t seed, JudgedCase& judged) {
+  MOTLEY_ASSIGN_OR_RETURN(SimulatedJob job, RunUntilSettled(made, {"auto", 0, 2}, steps, seed));
   const Candidate chosen =
       job.choices.empty() ? Candidate{"adaptive", 1} : CandidateOf(job.choices.back());
   judged.chosen = ShortNameOf(chosen);
@@ -100,8 +113,10 @@ Status RunAuto(const PlannerCase& made, SimulatedSteps steps, uint64_t seed, Jud
 
 }  // namespace
 
-Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, const SimulatedSteps& steps,
+Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, SimulatedSteps steps,
                              uint64_t seed) {
+  JudgedCase judged;
+  if (what == JudgeWhat::kAuto) MOTLEY_RETURN_IF_ERROR(RunAuto(made, steps, seed, judged));
   MOTLEY_ASSIGN_OR_RETURN(std::vector<Tried> all, Predict(made));
   double least = std::numeric_limits<double>::infinity();
   for (Tried& tried : all) {
@@ -114,16 +129,13 @@ Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, const Simu
     return JobSchemeOf(tried.candidate.scheme) != nullptr;
   });
   if (choice == all.end()) return Status::NotFound("auto has nothing to choose on this cluster");
-  JudgedCase judged;
   for (Tried& tried : all) {
     const bool wanted = &tried == &*choice || tried.candidate == kPlain;
     if (tried.judged.seconds > kWithin * least && !wanted) continue;
     tried.judged.brief = false;
     MOTLEY_RETURN_IF_ERROR(Run(made, steps, seed, tried));
   }
-  if (what == JudgeWhat::kAuto) {
-    MOTLEY_RETURN_IF_ERROR(RunAuto(made, steps, seed, judged));
-  } else {
+  if (what == JudgeWhat::kPlanner) {
     judged.chosen = choice->judged.name;
     judged.chosen_seconds = choice->judged.seconds;
   }

@@ -41,8 +41,9 @@ struct JudgedCase {
 };
 
 // Runs whatever a job could run: everything for few steps, what was within a third of the best
-// there for all of `steps`, and so what is judged.
-Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, const SimulatedSteps& steps,
+// there for all of `steps`, and so what is judged. Where a job with --code auto has to be seen for
+// longer before what comes of it can be said, so are the others.
+Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, SimulatedSteps steps,
                              uint64_t seed);
 
 }  // namespace motley

@@ -132,13 +132,13 @@ class StepWatch final : public JobObserver {
 // Trials become rarer as a job goes on.
 void SettledSteps(const std::vector<double>& seconds, const StepWatch& watch, uint32_t skipped,
                   const std::string& last, SimulatedJob& job) {
-  double sum = 0, count = 0;
+  double sum = 0;
   for (StepId step = skipped; step < seconds.size(); ++step) {
     if (!watch.Undisturbed(step, last)) continue;
     sum += seconds[step];
-    count += 1;
+    ++job.settled_steps;
   }
-  job.settled = count > 0 ? sum / count : job.step;
+  job.settled = job.settled_steps > 0 ? sum / job.settled_steps : job.step;
   for (StepId step = seconds.size() / 2; step < seconds.size(); ++step) {
     if (!watch.Undisturbed(step, last)) job.trying += seconds[step] - job.settled;
   }

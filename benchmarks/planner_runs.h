@@ -37,9 +37,10 @@ struct SimulatedJob {
   double step = 0;                  // Mean seconds of the others,
   double settled = 0;               // of those of them that the code, of `auto` the last that it
                                     // chose, worked off undisturbed by data that are sent once,
+  uint32_t settled_steps = 0;       // so many,
   double trying = 0;                // and what those of the later half took beyond that.
   std::vector<CodeChoice> choices;  // Of `auto`.
-  bool undecided = false;  // A trial goes on at the end.
+  bool undecided = false;           // A trial goes on at the end.
 };
 
 // From a cold start on the truth, with its stragglers and losses: the same ones at the same steps
