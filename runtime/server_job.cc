@@ -9,6 +9,7 @@
 
 #include "runtime/memory_need.h"
 #include "runtime/messages.h"
+#include "runtime/worker_names.h"
 
 namespace motley {
 namespace {
@@ -191,6 +192,14 @@ std::string ServerJob::Describe(WorkerId worker) const {
   return fmt::format("worker {} ({})", worker, peers_.NameOf(worker));
 }
 
+// What the scheduler says, as people know the workers.
+std::string ServerJob::Named(const std::string& text) const {
+  return WithWorkerNames(text, [this](WorkerId worker) -> std::string {
+    if (worker >= options_.workers || !WorthSaying(peers_.NameOf(worker))) return "";
+    return peers_.NameOf(worker);
+  });
+}
+
 void ServerJob::Execute(const Command& command) {
   observer_.OnCommand(command, env_.loop.Now());
   std::visit([this](const auto& each) { Do(each); }, command);
@@ -293,7 +302,8 @@ void ServerJob::Do(const DropWorker& command) {
 
 // A job that never began has nobody left to ask why.
 void ServerJob::Do(const EndJob& command) {
-  const Status& status = command.status;
+  Status status = command.status;
+  if (!status.ok()) status = Status(status.code(), Named(status.ToString()));
   if (status.code() != StatusCode::kUnavailable || began_ || last_to_leave_.empty()) {
     return End(status);
   }
@@ -301,7 +311,7 @@ void ServerJob::Do(const EndJob& command) {
       fmt::format("{}; the last to leave was {}", status.ToString(), last_to_leave_)));
 }
 
-void ServerJob::Do(const Notify& command) { observer_.OnNotice(command.text); }
+void ServerJob::Do(const Notify& command) { observer_.OnNotice(Named(command.text)); }
 
 void ServerJob::End(Status status) {
   if (std::exchange(ended_, true)) return;

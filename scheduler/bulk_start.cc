@@ -64,13 +64,12 @@ void BulkSynchronous::TryStart() {
 void BulkSynchronous::Begin() {
   const uint32_t ready = members_.ReadyCount();
   if (ready < options_.workers && !Begun()) {
-    std::string missing;
+    std::vector<WorkerId> missing;
     for (WorkerId id = 0; id < options_.workers; ++id) {
-      if (members_.Live(id) && members_[id].ready) continue;
-      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", id);
+      if (!members_.Live(id) || !members_[id].ready) missing.push_back(id);
     }
-    Say(fmt::format("starting with {} of {}; missing: worker {}", ready, Count(options_.workers),
-                    missing));
+    Say(fmt::format("starting with {} of {}; missing: {}", ready, Count(options_.workers),
+                    NameWorkers(missing)));
   }
   plan_void_ = true;
   NextStep();
