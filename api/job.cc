@@ -75,13 +75,7 @@ Status Job::Run() {
 
 Status Job::Train() {
   Status thrown;  // By the callback, though it must not.
-  EventStream events(
-      [&](const motley_event& event) {
-        if (callback_ == nullptr || !thrown.ok()) return;
-        thrown = Tell(event);
-        if (!thrown.ok()) Stop();
-      },
-      loop_.get());
+  EventStream events([&](const motley_event& event) { PassOn(event, thrown); }, loop_.get());
   JobRequest request = request_;
   if (!request.resume.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(const auto saved, LoadResume(request, [&](const std::string& text) {
@@ -96,6 +90,13 @@ Status Job::Train() {
   return thrown.ok() ? ended : thrown;
 }
 
+// An exception is kept in `thrown`, and ends the job.
+void Job::PassOn(const motley_event& event, Status& thrown) {
+  if (callback_ == nullptr || !thrown.ok()) return;
+  thrown = Tell(event);
+  if (!thrown.ok()) Stop();
+}
+
 Status Job::Tell(const motley_event& event) const {
   try {
     callback_(context_, &event);
@@ -107,7 +108,14 @@ Status Job::Tell(const motley_event& event) const {
   }
 }
 
-Status Job::Work() { return RunWorkerTask(*loop_, stop_, *task_, foreign_); }
+Status Job::Work() {
+  Status thrown;  // By the callback, though it must not.
+  EventStream events([&](const motley_event& event) { PassOn(event, thrown); }, loop_.get());
+  WorkerTask task = *task_;
+  task.node.tell = [&events](const std::string& text) { events.OnNotice(text); };
+  const Status ended = RunWorkerTask(*loop_, stop_, task, foreign_);
+  return thrown.ok() ? ended : thrown;
+}
 
 Result<motley_metrics> Job::metrics() const {
   if (request_.role == MOTLEY_WORKER) return CheckEnded();

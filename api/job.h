@@ -42,6 +42,7 @@ class Job {
   explicit Job(JobRequest request) : request_(std::move(request)) {}
   Status Train();
   Status Work();
+  void PassOn(const motley_event& event, Status& thrown);
   Status Tell(const motley_event& event) const;
   Status CheckFresh(const char* what) const;
   Status CheckEnded() const;

@@ -34,6 +34,15 @@ int RunWorker(const WorkerFlags& flags) {
     signal(SIGHUP, SIG_IGN);
     signal(SIGINT, SIG_IGN);
   }
+  if (!child) {
+    const auto say = [](void*, const motley_event* event) {
+      if (event->kind == MOTLEY_EVENT_NOTICE) Warn(event->text);
+    };
+    if (const motley_status set = motley_job_set_events(job.get(), say, nullptr);
+        set != MOTLEY_OK) {
+      return FailOfLibrary(set);
+    }
+  }
   const motley_status status = motley_job_run(job.get());
   // The server says to people why a worker of its own went; this end only gives the exit code.
   if (status == MOTLEY_OK || (child && status != MOTLEY_RESOURCE)) return ExitCodeOf(status);

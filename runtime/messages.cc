@@ -45,6 +45,11 @@ Status StatusOf(const wire::ErrorT& error) {
 
 std::string ReasonOf(const wire::LeaveT& leave) { return CleanText(leave.reason, kMaxErrorText); }
 
+std::string FarewellOf(const wire::LeaveT& leave) {
+  std::string said = CleanText(leave.farewell, kMaxErrorText);
+  return said.empty() ? "the job has ended" : said;
+}
+
 bool SameToken(const std::string& a, const std::string& b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size(); ++i) {

@@ -32,6 +32,8 @@ wire::ErrorT ErrorMessage(const Status& why, StepId step);
 Status StatusOf(const wire::ErrorT& error);
 // Why its sender leaves, cleaned and cut as well; empty: all is done.
 std::string ReasonOf(const wire::LeaveT& leave);
+// What became of the job, as its server says it in a goodbye, cleaned and cut too.
+std::string FarewellOf(const wire::LeaveT& leave);
 
 // Takes the same time wherever the two differ.
 bool SameToken(const std::string& a, const std::string& b);

@@ -129,6 +129,8 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
     accept.model.clear();
     accept.parameter_count = model_->parameter_count();
   }
+  accept.step = record_.steps();
+  accept.steps = options_.steps;
   return accept;
 }
 
@@ -318,10 +320,18 @@ void ServerJob::End(Status status) {
   end_ = std::move(status);
   if (!end_.ok()) model_->Hurry();
   pump_.Stop();
-  peers_.SendAllAway([this] {
+  peers_.SendAllAway(Farewell(), [this] {
     gone_ = true;
     FinishWhenQuiet();
   });
+}
+
+// What workers tell those who started them.
+std::string ServerJob::Farewell() const {
+  const std::string after = fmt::format("after {} of {} steps", record_.steps(), options_.steps);
+  if (end_.ok()) return "the job is done, " + after;
+  if (end_.code() == StatusCode::kCancelled) return "the job was stopped " + after;
+  return fmt::format("the job failed {}: {}", after, end_.ToString());
 }
 
 // Whether the last checkpoint is safe, as far as there is to be one.

@@ -107,6 +107,7 @@ class ServerJob final : public ServerNode, private Receiver {
 
   // The end.
   void End(Status status);
+  std::string Farewell() const;
   void FinishWhenQuiet();
   bool Saved();
   Status Outcome() const;

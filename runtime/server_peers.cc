@@ -178,7 +178,9 @@ Header ServerPeers::HeaderTo(WorkerId worker, FrameKind kind) const {
   return header;
 }
 
-void ServerPeers::SendAway(PeerId peer, const Status& why) {
+void ServerPeers::SendAway(PeerId peer, const Status& why) { Dismiss(peer, why, ""); }
+
+void ServerPeers::Dismiss(PeerId peer, const Status& why, const std::string& farewell) {
   const auto it = peers_.find(peer);
   if (it == peers_.end() || it->second.state == State::kLeaving) return;
   const Peer state = std::exchange(it->second, Peer{State::kLeaving, 0, 0});
@@ -186,6 +188,7 @@ void ServerPeers::SendAway(PeerId peer, const Status& why) {
   Header header;
   header.job = job_;
   wire::LeaveT leave;
+  leave.farewell = farewell;
   if (!why.ok()) {
     leave.reason = why.message();
     SendControl(transport_, peer, header, ErrorMessage(why, 0));
@@ -200,12 +203,12 @@ void ServerPeers::SendAway(PeerId peer, const Status& why) {
   hooks_.lost(state.worker, why);
 }
 
-void ServerPeers::SendAllAway(std::function<void()> gone) {
+void ServerPeers::SendAllAway(const std::string& farewell, std::function<void()> gone) {
   closing_ = true;
   gone_ = std::move(gone);
   std::vector<PeerId> all;
   for (const auto& [peer, state] : peers_) all.push_back(peer);
-  for (const PeerId peer : all) SendAway(peer, Status::Ok());
+  for (const PeerId peer : all) Dismiss(peer, Status::Ok(), farewell);
   loop_.Post(alive_.Guard([this] {
     if (peers_.empty() && gone_) std::exchange(gone_, nullptr)();
   }));

@@ -60,8 +60,9 @@ class ServerPeers {
   // Says why (fine: goodbye), and closes once that is through or a limit of time has passed. The
   // peer's worker is lost at once.
   void SendAway(PeerId peer, const Status& why);
-  // The same for all, including those to come; `gone` runs once when nobody is left.
-  void SendAllAway(std::function<void()> gone);
+  // The same for all, including those to come; `gone` runs once when nobody is left. Those that are
+  // here are told what became of the job.
+  void SendAllAway(const std::string& farewell, std::function<void()> gone);
 
  private:
   enum class State { kGreeting, kJoined, kProbing, kLeaving };
@@ -80,6 +81,7 @@ class ServerPeers {
   Status CheckJoin(const wire::JoinT& join) const;
   std::optional<WorkerId> FreeSeat(int32_t hint) const;
   void MakeRoom();
+  void Dismiss(PeerId peer, const Status& why, const std::string& farewell);
   void CloseAfter(PeerId peer, Duration limit);
   void Remove(PeerId peer);
 

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "runtime/memory_need.h"
 #include "runtime/messages.h"
+#include "runtime/worker_names.h"
 
 namespace motley {
 namespace {
@@ -18,6 +20,7 @@ constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLongestRetry = std::chrono::seconds(2);
 constexpr Duration kAcceptLimit = std::chrono::seconds(15);
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
+constexpr size_t kMaxNameBytes = 64;  // Shown of a model's.
 
 // What people are told of a device that their job goes on without.
 Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
@@ -31,6 +34,16 @@ Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
   return Status(why.code(),
                 fmt::format("{}{}: {} (the device is given up: {}, or leave it out of `devices`)",
                             what, with, why.message(), advice));
+}
+
+// "joined the job at host:7000 as worker 1 (alice): mlp:256, 12 of 400 steps are done"
+std::string JoinedWords(const wire::AcceptT& accept, const WorkerOptions& options) {
+  const std::string name = WorthSaying(options.name) ? fmt::format(" ({})", options.name) : "";
+  const std::string model = accept.foreign ? "a trainer" : CleanText(accept.model, kMaxNameBytes);
+  const std::string steps =
+      accept.steps == 0 ? "" : fmt::format(", {} of {} steps are done", accept.step, accept.steps);
+  return fmt::format("joined the job at {} as worker {}{}: {}{}", options.server, accept.worker,
+                     name, model, steps);
 }
 
 }  // namespace
@@ -132,6 +145,10 @@ void WorkerLife::RetryOrGiveUp(const Status& why) {
   retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
 }
 
+void WorkerLife::Tell(const std::string& text) const {
+  if (options_.tell) options_.tell(text);
+}
+
 void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   if (state_ != State::kJoining) return;
   job_ = accept.job;
@@ -139,6 +156,7 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   if (!fine.ok()) return Fail(std::move(fine));
   env_.loop.Cancel(std::exchange(timer_, 0));
   state_ = State::kWorking;
+  Tell(JoinedWords(accept, options_));
   // The callback keeps what the device works with.
   shop_->trainer->Calibrate([keep = shop_, then = alive_.Guard([this](const Result<double>& speed) {
     OnCalibrated(speed);
@@ -281,7 +299,10 @@ void WorkerLife::OnAssign(const wire::AssignT& assign) {
 }
 
 void WorkerLife::OnLeave(const wire::LeaveT& leave) {
-  if (leave.reason.empty()) return Finish(Status::Ok());
+  if (leave.reason.empty()) {
+    Tell(fmt::format("sent home by the server at {}: {}", options_.server, FarewellOf(leave)));
+    return Finish(Status::Ok());
+  }
   const Status why = last_error_.ok() ? Status::Unavailable(ReasonOf(leave)) : last_error_;
   Finish(why.WithContext(fmt::format("sent away by the server at {}", options_.server)));
 }

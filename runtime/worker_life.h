@@ -32,6 +32,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void OnLost(PeerId peer, const Status& why) override;
   void RetryOrGiveUp(const Status& why);
   void OnAccept(const wire::AcceptT& accept);
+  void Tell(const std::string& text) const;
   Status SetUp(const wire::AcceptT& accept);  // What the job is worked on with.
   void OnCalibrated(const Result<double>& samples_per_second);
   void OnDeviceLost(const Device& device, const Status& why);

@@ -24,6 +24,9 @@ struct WorkerOptions {
   uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();
   // The caller's own gradient, with `accumulate`; null: built-in models.
   std::shared_ptr<const ForeignTrainer> foreign;
+  // Told what whoever started it wants to know: what it joined, and why it was sent home. May be
+  // null.
+  std::function<void(const std::string&)> tell;
 };
 
 // Test seam and fault injection: changes an answer before it is sent.

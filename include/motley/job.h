@@ -135,11 +135,11 @@ MOTLEY_API void motley_job_destroy(motley_job* job);
 MOTLEY_API motley_status motley_job_set_trainer(motley_job* job, const motley_trainer* trainer);
 
 /**
- * What happens in a job. Numbers never change; unknown ones are to be ignored. With the code
- * adaptive, which has no rows, `row` is the worker: assigned when it is first given work, arrived
- * with each vector of its. With multi-message a worker is given several rows at once, which it
- * answers in that order; with partial-coded it keeps them, each has arrived when it is done, and
- * the step is opened again, with an answer of each for rows.
+ * What happens in a job. Numbers never change; unknown ones are to be ignored. A worker has notices
+ * alone: its job, why it goes. With the code adaptive, which has no rows, `row` is the worker:
+ * assigned when it is first given work, arrived with each vector of its. With multi-message it is
+ * given several rows at once, which it answers in that order; with partial-coded it keeps them,
+ * each has arrived when it is done, and the step is opened again, with an answer of each for rows.
  */
 enum {
   MOTLEY_EVENT_LISTENING = 1,     /**< text: the address, and a blank and the token if made up */

@@ -6,7 +6,9 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
+import tempfile
 import unittest
 from unittest import mock
 
@@ -16,11 +18,11 @@ COMMAND = re.compile(r"^  (MOTLEY_TOKEN=(\S+) motley worker --server (\S+))$")
 
 
 class Remote(ProgramTest):
-    def start(self, *arguments):
+    def start(self, *arguments, steps=40):
         """The job, and the command by which it says its workers are started."""
         job = subprocess.Popen(
-            [PROGRAM, "train", "--data", str(self.data), "--steps", "40", "--remote", "--json",
-             *arguments],
+            [PROGRAM, "train", "--data", str(self.data), "--steps", str(steps), "--remote",
+             "--json", *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, job)
         for line in job.stderr:
@@ -42,8 +44,9 @@ class Remote(ProgramTest):
         self.assertEqual(report["steps"], 40)
         self.assertEqual([w["lost"] for w in report["workers"]], [False] * len(workers))
         for worker in workers:
-            worker.communicate(timeout=PATIENCE_S)
-            self.assertEqual(worker.returncode, 0)
+            said = worker.communicate(timeout=PATIENCE_S)[1]
+            self.assertEqual(worker.returncode, 0, said)
+            self.assertIn("the job is done, after 40 of 40 steps", said)
 
     def test_workers_join_with_the_command_that_the_job_tells(self):
         job, found = self.start("--workers", "2", "--quiet", "--code", "none")
@@ -58,6 +61,34 @@ class Remote(ProgramTest):
         self.assertEqual(wrong.returncode, 5)
         self.check(job, [self.join(f"motley worker --server {found[3]}",
                                    MOTLEY_TOKEN="a well-kept secret")])
+
+    def start_long(self):
+        """A job of one worker that is at work, and has said that it joined."""
+        saved = tempfile.mkdtemp(dir=self.folder)
+        job, found = self.start("--workers", "1", "--checkpoint", saved, "--checkpoint-every", "20",
+                                steps=1000000)
+        worker = self.join(found[1] + " --name alice")
+        joined = worker.stderr.readline()
+        self.assertRegex(joined, rf"^motley: joined the job at {re.escape(found[3])} as worker 0 "
+                                 r"\(alice\): softmax, 0 of 1000000 steps are done$")
+        for line in job.stderr:
+            if line.startswith("checkpoint: "):
+                return job, worker
+        self.fail("the job ended")
+
+    def test_a_worker_says_that_its_job_was_stopped(self):
+        job, worker = self.start_long()
+        job.send_signal(signal.SIGINT)
+        said = worker.communicate(timeout=PATIENCE_S)[1]
+        self.assertRegex(said, r"the job was stopped after \d+ of 1000000 steps")
+        self.assertEqual(worker.returncode, 0)
+
+    def test_a_worker_that_loses_its_server_says_so_and_fails(self):
+        job, worker = self.start_long()
+        job.kill()
+        said = worker.communicate(timeout=PATIENCE_S)[1]
+        self.assertIn("lost the server", said)
+        self.assertEqual(worker.returncode, 4)
 
     def test_what_is_the_workers_own_is_refused(self):
         for flag, value in (("--devices", "cpu"), ("--threads", "1")):
