@@ -2,9 +2,11 @@
 #include "cli/stop_signals.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 
 namespace motley {
 namespace {
@@ -12,6 +14,7 @@ namespace {
 std::atomic<motley_job*> stoppable{nullptr};
 std::atomic<int> caught_signal{0};
 std::atomic<bool> hears_hangup{false};
+std::atomic<bool> on_terminal{false};
 
 bool IgnoresHangup() {
   struct sigaction now {};
@@ -30,11 +33,24 @@ void SetHandlers(void (*handler)(int)) {
   if (hears_hangup) sigaction(SIGHUP, &action, nullptr);
 }
 
+// With what a handler may call. The end of a bar in a terminal may be on the line.
+void Tell(const char* text) {
+  if (on_terminal && write(STDERR_FILENO, "\n", 1) < 0) return;
+  // Nobody reads it when it cannot be written.
+  (void)!write(STDERR_FILENO, text, std::strlen(text));
+}
+
 void OnSignal(int number) {
   const int error = errno;
-  caught_signal = number;
-  SetHandlers(SIG_DFL);
-  if (motley_job* job = stoppable.exchange(nullptr)) motley_job_stop(job);
+  int none = 0;
+  if (caught_signal.compare_exchange_strong(none, number)) {
+    Tell("motley: stopping in good order; a second signal ends it at once, and saves nothing\n");
+    if (motley_job* job = stoppable.exchange(nullptr)) motley_job_stop(job);
+  } else {
+    Tell("motley: ended at once by a second signal: nothing more is saved\n");
+    SetHandlers(SIG_DFL);
+    raise(number);  // It is held back until this handler returns.
+  }
   errno = error;
 }
 
@@ -42,6 +58,7 @@ void OnSignal(int number) {
 
 void StopSignals::Arm(motley_job* job) {
   stoppable = job;
+  on_terminal = isatty(STDERR_FILENO) != 0;
   hears_hangup = !IgnoresHangup();  // Under nohup a job outlives its terminal.
   SetHandlers(OnSignal);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SIGINT, SIGTERM and, unless it is ignored, SIGHUP (the terminal is gone) end a job in good order;
-// a second one ends the program at once.
+// a second one ends the program at once. Both say so on stderr.
 #pragma once
 
 #include "motley/motley.h"

@@ -308,11 +308,27 @@ class Processes(ProgramTest):
         pids = self.workers_of(process)
         os.kill(pids[1], signal.SIGSTOP)  # Which the first one waits for, a little.
         process.send_signal(signal.SIGTERM)
-        wait_until(lambda: process.poll() is not None or not catches(process.pid, signal.SIGTERM),
-                   "first signal heard")
+        for line in process.stderr:
+            if "stopping in good order; a second signal" in line:
+                break
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE_S)
         self.assertIn(process.returncode, (-signal.SIGTERM, 128 + signal.SIGTERM))
+        self.expect_gone(pids)
+
+    def test_two_signals_at_once_do_not_end_it_without_a_word(self):
+        process = self.start_training()
+        pids = self.workers_of(process)
+        wait_until(lambda: process.poll() is not None or catches(process.pid, signal.SIGTERM),
+                   "training began")
+        process.send_signal(signal.SIGSTOP)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        errors = process.communicate(timeout=PATIENCE_S)[1]
+        self.assertIn(process.returncode, (-signal.SIGTERM, -signal.SIGINT))
+        self.assertIn("stopping in good order", errors)
+        self.assertIn("ended at once by a second signal", errors)
         self.expect_gone(pids)
 
     def test_workers_do_not_show_the_token(self):
