@@ -98,6 +98,7 @@ class TrainRun {
   motley_status CreateJob();
   void OnEvent(const motley_event& event);
   int Ended(motley_status status);
+  int EndedWithoutWorkers(const motley_metrics& job);
   int ReportAndSave();
 
   const TrainFlags& flags_;
@@ -167,10 +168,24 @@ int TrainRun::Run() {
   return status == MOTLEY_OK ? ReportAndSave() : Ended(status);
 }
 
+// Training had begun, and has nobody left who works: what can be done about it.
+int TrainRun::EndedWithoutWorkers(const motley_metrics& job) {
+  std::string next = "with --checkpoint DIR another run could go on from here";
+  if (!flags_.checkpoint.empty()) {
+    next = job.checkpoint_step == 0
+               ? "no checkpoint was written before"
+               : fmt::format("{} steps are safe: --resume {} goes on from there",
+                             job.checkpoint_step, flags_.checkpoint);
+  }
+  Warn(fmt::format("{}; {}", motley_last_error(), next));
+  return ExitCodeOf(MOTLEY_UNAVAILABLE);
+}
+
 int TrainRun::Ended(motley_status status) {
-  if (status != MOTLEY_CANCELLED || signals_.caught() == 0) return FailOfLibrary(status);
   motley_metrics job MOTLEY_METRICS_INIT;
   motley_job_metrics(job_.get(), &job);
+  if (status == MOTLEY_UNAVAILABLE && job.steps > 0) return EndedWithoutWorkers(job);
+  if (status != MOTLEY_CANCELLED || signals_.caught() == 0) return FailOfLibrary(status);
   std::string left = "nothing was saved";
   if (!flags_.checkpoint.empty() && job.checkpoint_step > 0) {
     left = fmt::format("{} of them are safe: --resume {} goes on from there", job.checkpoint_step,

@@ -363,6 +363,7 @@ class Processes(ProgramTest):
                                 "kill:3@step=5", expect=4)
         self.assertEqual(done.stdout, "")
         self.assertIn("worker", done.stderr)
+        self.assertIn("with --checkpoint DIR another run could go on", done.stderr)
 
     def test_workers_that_never_join_are_not_waited_for(self):
         process = self.start_training()

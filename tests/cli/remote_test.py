@@ -33,7 +33,7 @@ class Remote(ProgramTest):
     def join(self, command, **environment):
         path = f"{pathlib.Path(PROGRAM).parent}:{os.environ['PATH']}"
         worker = subprocess.Popen(
-            ["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            ["sh", "-c", f"exec env {command}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, env={**os.environ, "PATH": path, **environment})
         self.addCleanup(self.end, worker)
         return worker
@@ -73,22 +73,30 @@ class Remote(ProgramTest):
                                  r"\(alice\): softmax, 0 of 1000000 steps are done$")
         for line in job.stderr:
             if line.startswith("checkpoint: "):
-                return job, worker
+                return job, worker, saved
         self.fail("the job ended")
 
     def test_a_worker_says_that_its_job_was_stopped(self):
-        job, worker = self.start_long()
+        job, worker, _ = self.start_long()
         job.send_signal(signal.SIGINT)
         said = worker.communicate(timeout=PATIENCE_S)[1]
         self.assertRegex(said, r"the job was stopped after \d+ of 1000000 steps")
         self.assertEqual(worker.returncode, 0)
 
     def test_a_worker_that_loses_its_server_says_so_and_fails(self):
-        job, worker = self.start_long()
+        job, worker, _ = self.start_long()
         job.kill()
         said = worker.communicate(timeout=PATIENCE_S)[1]
         self.assertIn("lost the server", said)
         self.assertEqual(worker.returncode, 4)
+
+    def test_a_job_whose_workers_are_gone_says_how_to_go_on(self):
+        job, worker, saved = self.start_long()
+        worker.kill()
+        said = job.communicate(timeout=PATIENCE_S)[1]
+        self.assertEqual(job.returncode, 4)
+        self.assertIn("worker 0 (alice) lost: ", said)
+        self.assertRegex(said, rf"no worker is left.*; \d+ steps are safe: --resume {saved} goes on")
 
     def test_what_is_the_workers_own_is_refused(self):
         for flag, value in (("--devices", "cpu"), ("--threads", "1")):
