@@ -33,6 +33,18 @@ Result<uint32_t> WorkerCount(const JobRequest& request, size_t speeds, uint32_t 
   return static_cast<uint32_t>(speeds);
 }
 
+Status CheckWorkerCount(uint32_t workers, uint32_t most) {
+  if (workers <= most) return Status::Ok();
+  if (most == kMostWorkers) {
+    return Status::InvalidArgument(
+        fmt::format("`workers` {}: a job has at most {} workers", workers, kMostWorkers));
+  }
+  return Status::InvalidArgument(
+      fmt::format("`workers` {}: at most {} workers are started on one machine; a server "
+                  "(motley train --remote) takes up to {} that are started elsewhere",
+                  workers, most, kMostWorkers));
+}
+
 Status CheckNames(const JobRequest& request) {
   std::vector<std::string> codes;
   for (const JobCode& code : JobCodes()) codes.push_back(code.name);
@@ -144,10 +156,7 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   }
   JobOptions& job = plan.job;
   MOTLEY_ASSIGN_OR_RETURN(job.workers, WorkerCount(request, plan.speeds.size(), workers_elsewhere));
-  if (job.workers > most_workers) {
-    return Status::InvalidArgument(fmt::format("`workers` {}: at most {} workers are possible here",
-                                               job.workers, most_workers));
-  }
+  MOTLEY_RETURN_IF_ERROR(CheckWorkerCount(job.workers, most_workers));
   job.model.name = request.model.empty() ? "softmax" : request.model;
   if (!request.storage.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(job.meaning.storage, ParseStorage(request.storage));

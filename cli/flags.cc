@@ -65,7 +65,9 @@ CLI::Option* AddParts(CLI::App* app, uint32_t& parts) {
 
 void AddClusterFlags(CLI::App* app, JobFlags& flags) {
   const char* group = "Workers";
-  app->add_option("--workers", flags.workers, "Number of workers; default: as many as speeds, or 2")
+  app->add_option("--workers", flags.workers,
+                  "Number of workers; default: as many as speeds, or 2. At most 256 on one "
+                  "machine, 1024 simulated or with --remote")
       ->type_name("N")
       ->transform(Within(1U, kMostCount))
       ->group(group);

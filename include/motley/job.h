@@ -53,7 +53,7 @@ typedef struct motley_job_options {
   uint64_t seed;   /**< Everything random follows from it. The default is 7. */
 
   /* The workers. */
-  uint32_t workers;          /**< 0: as many as speeds, or 2. */
+  uint32_t workers;          /**< 0: as many as speeds, or 2. At most 256; of a server 1,024. */
   uint32_t tolerate;         /**< Workers that may be missing without delay; of auto a least. */
   const char* code;          /**< auto (default: chosen while it runs), none, repetition, cyclic,
                                  heterogeneous, group, rs, graph, multi-message, approximate,

@@ -66,7 +66,10 @@ TEST(PlanJob, RefusesTooManyWorkersBeforeItBuildsTheirCode) {
     }
   }
   request.workers = 257;
-  EXPECT_EQ(PlanJob(request, 0, kMostLocalWorkers).code(), StatusCode::kInvalidArgument);
+  const auto local = PlanJob(request, 0, kMostLocalWorkers);
+  EXPECT_EQ(local.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(local.status().ToString(), HasSubstr("at most 256 workers are started on one"));
+  EXPECT_THAT(local.status().ToString(), HasSubstr("up to 1024 that are started elsewhere"));
   request.workers = 256;
   EXPECT_TRUE(PlanJob(request, 0, kMostLocalWorkers).ok());
 }
