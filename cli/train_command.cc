@@ -11,6 +11,7 @@
 #include "cli/exit_code.h"
 #include "cli/library_job.h"
 #include "cli/output_file.h"
+#include "cli/own_address.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/stop_signals.h"
@@ -71,12 +72,11 @@ void TellHowToJoin(const motley_event& event) {
   const size_t blank = text.find(' ');
   const std::string_view address = text.substr(0, blank);
   const bool chosen = blank == std::string_view::npos;
+  const std::string shown = ReachableAddress(std::string(address));
   Warn(fmt::format(
       "waiting for workers; each is started with\n  MOTLEY_TOKEN={} motley worker --server {}{}",
-      chosen ? "..." : text.substr(blank + 1), address,
-      address.starts_with("0.0.0.0:") || address.starts_with("[::]:")
-          ? "\nwith this machine's name or address in front of the colon"
-          : ""));
+      chosen ? "..." : text.substr(blank + 1), shown,
+      shown == address ? "" : "\nor with another address or name of this machine"));
 }
 
 void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {

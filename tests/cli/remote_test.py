@@ -52,6 +52,11 @@ class Remote(ProgramTest):
         job, found = self.start("--workers", "2", "--quiet", "--code", "none")
         self.check(job, [self.join(found[1]), self.join(found[1] + " --name other --devices cpu")])
 
+    def test_a_server_on_all_addresses_tells_one_that_workers_reach(self):
+        job, found = self.start("--workers", "1", "--listen", "0.0.0.0:0")
+        self.assertNotIn("0.0.0.0", found[3])
+        self.check(job, [self.join(found[1])])
+
     def test_a_token_that_is_given_is_the_jobs_and_is_not_shown(self):
         with mock.patch.dict(os.environ, MOTLEY_TOKEN="a well-kept secret"):
             job, found = self.start("--workers", "1")
