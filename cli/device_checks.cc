@@ -19,14 +19,16 @@ namespace {
 constexpr uint64_t kSeed = 1;  // What fails here fails again.
 
 // Each kernel is work of its own, so that one that hangs is seen, and which.
-Status Check(const ListedDevice& listed, std::vector<check::CheckedKernel>& kernels) {
+Status Check(const ListedDevice& listed, Phases& phases,
+             std::vector<check::CheckedKernel>& kernels) {
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
   WorkerDeviceOptions options;
   MOTLEY_ASSIGN_OR_RETURN(options.patience, PatienceFromEnvironment());
   options.patience->least = options.patience->first;  // Many of them compile something.
   MOTLEY_ASSIGN_OR_RETURN(const auto opened, WorkerDevice::Open(*loop, {{listed}}, options));
   Device& device = opened->front();
-  for (const check::KernelCheck& one : check::KernelChecks()) {
+  const auto& checks = check::KernelChecks();
+  for (const check::KernelCheck& one : checks) {
     const auto checked = std::make_shared<check::CheckedKernel>();  // Its device may keep it.
     const auto work = [checked, &device, &one]() -> Status {
       MOTLEY_ASSIGN_OR_RETURN(*checked, check::CheckOnDevice(device, one, kSeed, /*large=*/true));
@@ -34,8 +36,17 @@ Status Check(const ListedDevice& listed, std::vector<check::CheckedKernel>& kern
     };
     MOTLEY_RETURN_IF_ERROR(CallOnDevice(*loop, device, work));
     kernels.push_back(*checked);
+    phases.Show(static_cast<double>(kernels.size()) / static_cast<double>(checks.size()));
   }
   return Status::Ok();
+}
+
+std::string Verdict(const CheckedDevice& device) {
+  const auto right = std::count_if(device.kernels.begin(), device.kernels.end(),
+                                   [](const auto& kernel) { return kernel.ok(); });
+  return fmt::format("{}: {} kernels are right, {} wrong{}", device.label, right,
+                     device.kernels.size() - static_cast<size_t>(right),
+                     device.status.ok() ? "" : "; it failed with the next");
 }
 
 // JSON knows no infinity: null, as for what is no number.
@@ -54,11 +65,13 @@ bool CheckedDevice::ok() const {
          std::all_of(kernels.begin(), kernels.end(), [](const auto& k) { return k.ok(); });
 }
 
-std::vector<CheckedDevice> CheckDevices(const std::vector<ListedDevice>& devices) {
+std::vector<CheckedDevice> CheckDevices(const std::vector<ListedDevice>& devices, Phases& phases) {
   std::vector<CheckedDevice> checked;
   for (const ListedDevice& device : devices) {
     CheckedDevice& one = checked.emplace_back(device.Label(), device.name);
-    one.status = Check(device, one.kernels);
+    phases.Begin(fmt::format("checking the kernels of {} ({})", one.label, one.name));
+    one.status = Check(device, phases, one.kernels);
+    phases.Finish(Verdict(one));
   }
   return checked;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/phases.h"
 #include "devices/check/kernel_checks.h"
 #include "devices/device_list.h"
 
@@ -18,8 +19,8 @@ struct CheckedDevice {
   bool ok() const;
 };
 
-// On all cores, and on the thread of each device.
-std::vector<CheckedDevice> CheckDevices(const std::vector<ListedDevice>& devices);
+// On all cores, and on the thread of each device. Each is a phase of its own.
+std::vector<CheckedDevice> CheckDevices(const std::vector<ListedDevice>& devices, Phases& phases);
 
 std::string ChecksText(const std::vector<CheckedDevice>& devices);
 std::string ChecksJson(const std::vector<CheckedDevice>& devices);

@@ -91,7 +91,8 @@ Result<std::vector<ListedDevice>> ToCheck(std::vector<ListedDevice> listed,
 int RunChecks(const std::vector<ListedDevice>& listed, const DevicesFlags& flags) {
   const auto chosen = ToCheck(listed, flags.devices);
   if (!chosen.ok()) return Fail(chosen.status().WithContext("--devices"));
-  const std::vector<CheckedDevice> checked = CheckDevices(*chosen);
+  Phases phases(flags.quiet);
+  const std::vector<CheckedDevice> checked = CheckDevices(*chosen, phases);
   const int printed = PrintResult(flags.json ? ChecksJson(checked) : ChecksText(checked));
   if (printed != kExitOk) return printed;
   const bool ok = std::all_of(checked.begin(), checked.end(), [](const auto& d) { return d.ok(); });

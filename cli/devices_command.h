@@ -9,6 +9,7 @@ namespace motley {
 struct DevicesFlags {
   bool json = false;
   bool check = false;
+  bool quiet = false;
   std::string devices;  // To check; empty: all that can be used.
 };
 

@@ -66,6 +66,7 @@ CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
   devices->add_option("--devices", flags.devices, "What to check; default: all that can be used")
       ->type_name("LIST")
       ->needs(check);
+  devices->add_flag("-q,--quiet", flags.quiet, "No progress")->needs(check);
   devices->footer(
       "Examples: train with the processor and a graphics card, as two workers, and as one\n"
       "  motley train --data digits.csv.gz --devices cpu,cuda:0\n"

@@ -7,7 +7,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,9 +18,9 @@
 #include "cli/hardware.h"
 #include "cli/link_probe.h"
 #include "cli/output_file.h"
+#include "cli/phases.h"
 #include "cli/profile_cache.h"
 #include "cli/profile_report.h"
-#include "cli/progress.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
 #include "profiles/cost_fit.h"
@@ -123,37 +122,6 @@ std::string CacheKey(const ProfileFlags& flags, const Workload& work,
       fmt::format("{} {} {} {} {} {} {}", MOTLEY_VERSION, flags.model, samples.features,
                   samples.classes, samples.sparse, work.entries, flags.batch));
 }
-
-// What is being done, on stderr.
-class Phases {
- public:
-  explicit Phases(bool quiet) : style_(ChooseProgressStyle(quiet)) {}
-  ~Phases() {
-    if (drawn_) Write("\r\x1b[K");
-  }
-
-  void Begin(const std::string& what) {
-    what_ = what;
-    if (style_ == ProgressStyle::kLines) Write(fmt::format("motley: {}\n", what));
-    Show(0);
-  }
-  void Show(double part) {
-    if (style_ != ProgressStyle::kBar && style_ != ProgressStyle::kColourBar) return;
-    drawn_ = true;
-    Write(fmt::format("\r\x1b[K{}: {:.0f} %", what_, 100 * part));
-  }
-
- private:
-  static void Write(const std::string& text) {
-    // Nobody reads it when it cannot be written.
-    (void)std::fwrite(text.data(), 1, text.size(), stderr);
-    (void)std::fflush(stderr);
-  }
-
-  const ProgressStyle style_;
-  std::string what_;
-  bool drawn_ = false;
-};
 
 Result<CostFit> MeasureCurve(UvLoop& loop, Device& device, const ProfileFlags& flags,
                              Workload& work, Phases& phases) {

@@ -143,8 +143,13 @@ class Devices(ProgramTest):
             self.assertIn("gemm", [kernel["kernel"] for kernel in device["kernels"]])
             for kernel in device["kernels"]:
                 self.assertLessEqual(kernel["worst_error"], kernel["tolerance"])
-        text = self.run_program("devices", "--check", "--devices", "cpu",
-                                patience_s=10 * PATIENCE_S).stdout
+        for label in usable:
+            self.assertRegex(done.stderr, rf"checking the kernels of {label}")
+            self.assertRegex(done.stderr, rf"{label}: \d+ kernels are right, 0 wrong\n")
+        only = self.run_program("devices", "--check", "--devices", "cpu", "--quiet",
+                                patience_s=10 * PATIENCE_S)
+        self.assertEqual(only.stderr, "")
+        text = only.stdout
         for word in ("cpu:0", "worst error", "softmax_cross_entropy: gradient"):
             self.assertIn(word, text)
         self.assertIn("--devices", self.run_program("devices", "--devices", "cpu", expect=2).stderr)

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/phases.h"
+
+#include <cstdio>
+
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+void Write(const std::string& text) {
+  // Nobody reads it when it cannot be written.
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+}  // namespace
+
+void Phases::Begin(const std::string& what) {
+  what_ = what;
+  if (style_ == ProgressStyle::kLines) Write(fmt::format("motley: {}\n", what));
+  Show(0);
+}
+
+void Phases::Show(double part) {
+  if (style_ != ProgressStyle::kBar && style_ != ProgressStyle::kColourBar) return;
+  drawn_ = true;
+  Write(fmt::format("\r\x1b[K{}: {:.0f} %", what_, 100 * part));
+}
+
+void Phases::Finish(const std::string& how) {
+  if (style_ == ProgressStyle::kLines) Write(fmt::format("motley: {}\n", how));
+  Erase();
+}
+
+void Phases::Erase() {
+  if (drawn_) Write("\r\x1b[K");
+  drawn_ = false;
+}
+
+}  // namespace motley
