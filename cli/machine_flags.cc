@@ -78,12 +78,19 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker =
       app.add_subcommand("worker", "Work for a motley train --remote on another machine");
   worker->add_option("--server", flags.server, "Where the server is")->type_name("HOST:PORT");
-  worker->add_option("--name", flags.name, "How the server calls it");
-  worker->add_option("--threads", flags.threads)->transform(Within(1U, 256U));
-  worker->add_option(
-      "--devices", flags.devices,
-      "What computes: cuda:0+cuda:1+cpu as one worker, cpu,cuda:0 each as one of its "
-      "own. Default: all graphics cards as one worker, or the processor");
+  worker->add_option("--name", flags.name, "How messages and the job's table call it")
+      ->type_name("NAME");
+  worker
+      ->add_option("--threads", flags.threads,
+                   "Threads that compute, on the processor; default: as many as this process may "
+                   "use")
+      ->type_name("N")
+      ->transform(Within(1U, 256U));
+  worker
+      ->add_option("--devices", flags.devices,
+                   "What computes: cuda:0+cuda:1+cpu as one worker, cpu,cuda:0 each as one of its "
+                   "own. Default: all graphics cards as one worker, or the processor")
+      ->type_name("LIST");
   worker->footer(
       "The job's token comes in the environment variable MOTLEY_TOKEN. A device on which work "
       "takes\n"

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import resource
 import socket
 import subprocess
@@ -273,6 +274,17 @@ class Commands(ProgramTest):
             self.assertNotIn("Started by motley train", text)
         self.assertIn("worker ", self.run_program("--help").stdout)
         self.assertIn("MOTLEY_TOKEN", self.run_program("worker", "--help").stdout)
+
+    def test_every_flag_is_explained(self):
+        names = re.findall(r"^  (\w+) {2,}\S", self.run_program("--help").stdout, re.MULTILINE)
+        self.assertIn("worker", names)
+        for command in [[], *([name] for name in names), ["checkpoint", "export"]]:
+            lines = self.run_program(*command, "--help").stdout.splitlines()
+            for line, below in zip(lines, lines[1:] + [""]):
+                if not re.match(r"  -", line):
+                    continue
+                explained = re.search(r"\S {2,}\S", line) or re.match(r" {30}\S", below)
+                self.assertTrue(explained, (command, line))
 
     def test_codes_are_shown(self):
         for code in ("none", "repetition", "cyclic", "heterogeneous", "group", "rs", "graph"):
