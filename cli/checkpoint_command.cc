@@ -71,6 +71,32 @@ std::string ReportTable(const Json& report, bool newest) {
                                       Count(report["stripes"], "block"), verdict);
 }
 
+using Owned = std::unique_ptr<char, void (*)(char*)>;
+
+// Which one an export without --step is about, so that it can be said; a folder that cannot be read
+// is the export's to complain of.
+uint64_t NewestRestorable(const std::string& folder) {
+  char* json = nullptr;
+  const motley_status status = motley_checkpoint_list(folder.c_str(), &json);
+  const Owned owned(json, motley_string_destroy);
+  if (status != MOTLEY_OK) return MOTLEY_NEWEST;
+  for (const Json& one : Json::parse(json)) {
+    if (one["restorable"].get<bool>()) return one["step"].get<uint64_t>();
+  }
+  return MOTLEY_NEWEST;
+}
+
+int Export(const CheckpointFlags& flags) {
+  if (const Status out = CheckReplaced("--out", flags.out); !out.ok()) return Fail(out);
+  const uint64_t step = flags.step ? *flags.step : NewestRestorable(flags.folder);
+  const motley_status status =
+      motley_checkpoint_export(flags.folder.c_str(), step, flags.out.c_str());
+  if (status != MOTLEY_OK) return FailOfLibrary(status);
+  const std::string which = step == MOTLEY_NEWEST ? "newest step" : fmt::format("step {}", step);
+  return PrintResult(
+      fmt::format("the model of {} of {} is in {}\n", which, flags.folder, flags.out));
+}
+
 int List(const CheckpointFlags& flags, const char* json) {
   if (flags.json) return PrintResult(json);
   const Json all = Json::parse(json);
@@ -86,21 +112,19 @@ motley_status Ask(const CheckpointFlags& flags, char** json) {
     case Action::kList: return motley_checkpoint_list(folder, json);
     case Action::kVerify: return motley_checkpoint_verify(folder, StepOf(flags), json);
     case Action::kRestore: return motley_checkpoint_restore(folder, StepOf(flags), json);
-    case Action::kExport: break;
+    case Action::kExport: break;  // Gives no JSON.
   }
-  return motley_checkpoint_export(folder, StepOf(flags), flags.out.c_str());
+  return MOTLEY_INTERNAL;
 }
 
 }  // namespace
 
 int RunCheckpoint(const CheckpointFlags& flags) {
-  if (flags.action == Action::kExport) {
-    if (const Status out = CheckReplaced("--out", flags.out); !out.ok()) return Fail(out);
-  }
+  if (flags.action == Action::kExport) return Export(flags);
   char* json = nullptr;
   const motley_status status = Ask(flags, &json);
-  const std::unique_ptr<char, void (*)(char*)> owned(json, motley_string_destroy);
-  if (json == nullptr) return status == MOTLEY_OK ? kExitOk : FailOfLibrary(status);
+  const Owned owned(json, motley_string_destroy);
+  if (json == nullptr) return FailOfLibrary(status);
   if (flags.action == Action::kList) return List(flags, json);
   const int printed = PrintResult(flags.json ? json : ReportTable(Json::parse(json), !flags.step));
   return status == MOTLEY_OK ? printed : kExitFailure;

@@ -40,7 +40,8 @@ class Kills(ProgramTest):
         self.run_program("checkpoint", "restore", folder)
         self.assertTrue(self.run_json("checkpoint", "verify", folder)["healthy"])
         model = self.folder / "exported.safetensors"
-        self.run_program("checkpoint", "export", folder, "--out", model)
+        said = self.run_program("checkpoint", "export", folder, "--out", model).stdout
+        self.assertEqual(said, f"the model of step 10 of {folder} is in {model}\n")
         self.assertEqual(self.run_json("predict", "--model", model, "--data",
                                        self.data)["count"], 600)
         self.run_program("checkpoint", "verify", folder, "--step", 11, expect=3)
