@@ -18,6 +18,7 @@
 #include "cli/hardware.h"
 #include "cli/link_probe.h"
 #include "cli/output_file.h"
+#include "cli/own_address.h"
 #include "cli/phases.h"
 #include "cli/profile_cache.h"
 #include "cli/profile_report.h"
@@ -214,9 +215,9 @@ Result<int> Serve(const ProfileFlags& flags) {
   if (token.empty()) token = FreshToken();
   return ServeProbes(flags.serve, token, [&](const std::string& address) {
     (void)PrintResult(
-        fmt::format("listening at {}. On other machines, with this one's name before the port:\n"
+        fmt::format("listening at {}. On other machines:\n"
                     "MOTLEY_TOKEN={} motley profile --server {}\n",
-                    address, token, address));
+                    address, token, ReachableAddress(address)));
   });
 }
 
