@@ -11,8 +11,15 @@ namespace {
 constexpr double kBusyLink = 0.5;  // Of a step: it is the link that decides.
 constexpr double kMuchWork = 0.2;  // Computed beyond the batch.
 constexpr double kWorthSaying = 0.02;
+constexpr double kRoundsToNone = 0.005;
 
 std::string Percent(double part) { return fmt::format("{:+.0f} %", 100 * part); }
+
+// Beyond an undisturbed step. Means of random steps may come out a little lower than theirs.
+std::string Loss(double seconds, const SchemeCost& cost) {
+  const double part = seconds / cost.undisturbed - 1;
+  return part < kRoundsToNone ? "nothing" : Percent(part);
+}
 
 // What makes its undisturbed step longer than the best one.
 std::string Price(const PlannedScheme& planned) {
@@ -32,12 +39,11 @@ std::string Cover(const PlannedScheme& planned) {
   const SchemeCost& cost = planned.cost;
   std::string text;
   if (cost.one_slow != cost.undisturbed) {
-    text += fmt::format("; a straggler costs {}", Percent(cost.one_slow / cost.undisturbed - 1));
+    text += fmt::format("; a straggler costs {}", Loss(cost.one_slow, cost));
   }
   if (cost.loss != cost.undisturbed) {
-    text += cost.loss_survived > 0.5
-                ? fmt::format("; a loss costs {}", Percent(cost.loss / cost.undisturbed - 1))
-                : "; after a loss the step starts over";
+    text += cost.loss_survived > 0.5 ? fmt::format("; a loss costs {}", Loss(cost.loss, cost))
+                                     : "; after a loss the step starts over";
   }
   return text;
 }

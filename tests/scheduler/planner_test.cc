@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "scheduler/learned_shares.h"
 #include "scheduler/load_balance.h"
+#include "scheduler/plan_reason.h"
 #include "scheduler/step_model.h"
 
 namespace motley {
@@ -322,6 +323,21 @@ TEST(SwitchSeconds, FewerCopiesMoveNothing) {
   EXPECT_EQ(SwitchSeconds({"adaptive", 2}, {"proportional", 1}, cluster), 0);
   EXPECT_EQ(SwitchSeconds({"proportional", 1}, {"adaptive", 3}, cluster), 14);
   EXPECT_EQ(SwitchSeconds({"adaptive", 2}, {"heterogeneous", 2}, cluster), 14);
+}
+
+// Means of a few random steps: they may be those of quick ones.
+TEST(ReasonFor, NothingCostsLessThanNothing) {
+  Ranking ranking;
+  PlannedScheme& scheme = ranking.schemes.emplace_back();
+  scheme.cost.undisturbed = 1;
+  scheme.cost.one_slow = 0.97;
+  scheme.cost.loss = 0.98;
+  EXPECT_THAT(ReasonFor(scheme, ranking),
+              testing::HasSubstr("a straggler costs nothing; a loss costs nothing"));
+  scheme.cost.one_slow = 1.004;
+  scheme.cost.loss = 1.25;
+  EXPECT_THAT(ReasonFor(scheme, ranking),
+              testing::HasSubstr("a straggler costs nothing; a loss costs +25 %"));
 }
 
 // What SwitchSeconds counts on.
