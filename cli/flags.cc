@@ -238,6 +238,18 @@ void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
       ->group("Workers");
 }
 
+// Of WorkerTable (report.h).
+constexpr const char* kTableHelp =
+    "The table at the end has of each worker\n"
+    "  speed          as learned, beside the fastest one's, which is 1\n"
+    "  share %        part of the data that its work of a step is, in the plan at the end;\n"
+    "                 with a code they add up to more than 100\n"
+    "  samples/epoch  that it computed, used or not\n"
+    "  in time        answers that came while their step was open\n"
+    "  late           that did not: the step ended without them\n"
+    "  lost           whether it was gone at the end, or never came\n"
+    "  held MB        data that it kept in memory";
+
 }  // namespace
 
 CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
@@ -275,10 +287,11 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
       ->type_name("FILE.toml")
       ->group("Output");
   AddOutputFlags(train, flags.job);
-  train->footer(
-      "Example: four workers, one of which is killed\n"
-      "  motley train --data digits.csv.gz --worker-speeds 1,1,0.5,0.25 \\\n"
-      "    --code heterogeneous --tolerate 1 --fault kill:2@step=50 --out model.safetensors");
+  train->footer(std::string("Example: four workers, one of which is killed\n"
+                            "  motley train --data digits.csv.gz --worker-speeds 1,1,0.5,0.25 \\\n"
+                            "    --code heterogeneous --tolerate 1 --fault kill:2@step=50 --out "
+                            "model.safetensors\n\n") +
+                kTableHelp);
   return train;
 }
 

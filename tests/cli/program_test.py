@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import pty
+import re
 import signal
 import subprocess
 import unittest
@@ -154,6 +155,14 @@ class Training(ProgramTest):
         for key in ("name", "relative_speed", "samples", "held_bytes", "steps_in_time", "late",
                     "lost"):
             self.assertIn(key, result["workers"][0])
+
+    def test_columns_of_the_table_are_explained(self):
+        table = self.run_program("train", "--data", self.data, "--steps", 3).stdout
+        columns = re.split(r" {2,}", table.splitlines()[0].strip())
+        told = self.run_program("train", "--help").stdout
+        self.assertIn("held MB", columns)
+        for column in columns[1:]:  # The first is who it is about.
+            self.assertRegex(told, rf"(?m)^  {re.escape(column)} {{2,}}\S")
 
     def test_what_has_no_effect_is_said(self):
         job = ["train", "--data", self.data, "--steps", 3, "--workers", 2, "--quiet"]
