@@ -124,10 +124,16 @@ void Progress::OnEvent(const motley_event& event) {
       }
       break;
     case MOTLEY_EVENT_NOTICE:
-      if (options_.notices) Say(WithFlags(event.text));
+      if (options_.notices && !HeardBefore(event.text)) Say(WithFlags(event.text));
       break;
     default: break;
   }
+}
+
+// That the code is the same after another look at it is news once.
+bool Progress::HeardBefore(std::string_view notice) {
+  const bool same = notice.starts_with("code: ") && notice.find(", as before: ") != notice.npos;
+  return same && std::exchange(same_code_told_, true);
 }
 
 void Progress::OnStepApplied(const motley_event& event) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "motley/motley.h"
 
@@ -64,6 +65,7 @@ class Progress {
   void End();
 
  private:
+  bool HeardBefore(std::string_view notice);
   void OnStepApplied(const motley_event& event);
   void Draw(bool last);
   void DrawLine(bool last);
@@ -77,6 +79,7 @@ class Progress {
   double drawn_at_ = 0;
   uint64_t drawn_tenth_ = 0;
   bool bar_on_screen_ = false;
+  bool same_code_told_ = false;
 };
 
 }  // namespace motley

@@ -107,6 +107,19 @@ TEST(Progress, NoticesGoAboveTheBar) {
   EXPECT_EQ(shown.written.back(), "\r\x1b[Kworker 2 lost\n");
 }
 
+TEST(Progress, ThatTheCodeIsAsBeforeIsToldOnce) {
+  Shown shown(ProgressStyle::kLines, 10);
+  for (const char* notice : {"code: none; 2 ms a step", "code: none, as before: 2 ms a step",
+                             "code: none, as before: 3 ms a step", "code: cyclic; 1 ms a step",
+                             "code: cyclic, as before: 1 ms a step", "worker 1 lost"}) {
+    shown.progress().OnEvent(Event(MOTLEY_EVENT_NOTICE, 0, notice));
+  }
+  EXPECT_THAT(
+      shown.written,
+      testing::ElementsAre("code: none; 2 ms a step\n", "code: none, as before: 2 ms a step\n",
+                           "code: cyclic; 1 ms a step\n", "worker 1 lost\n"));
+}
+
 TEST(Progress, QuietShowsNothing) {
   Shown shown(ProgressStyle::kOff, 10);
   shown.Run(10, 20);
