@@ -86,11 +86,12 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
     OnPayload(peer, header);
     return;
   }
+  // Late ones were on the links as well, and may have begun before a measurement did.
+  if (header.kind == FrameKind::kGradient) vector_probe_.Disturb();
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (!discarded && peers_.Probing(peer)) return probes_.OnSlice(peer, header);
   if (discarded || !worker) return;
   if (header.kind == FrameKind::kProbe) return vector_probe_.Finish(*worker);
-  vector_probe_.Disturb();
   if (options_.measure_links) TimeSlice(peer, *worker, header);
   if (From(peer).lease_slice.vector != nullptr) {
     return FinishLeaseSlice(peer, *worker, header.step);

@@ -43,6 +43,7 @@ struct Watcher : JobObserver {
   }
   void OnRowArrived(StepId, RowId, WorkerId worker, Time) override { ++rows_of[worker]; }
   void OnStepApplied(StepId, std::span<const float>, double, Time) override { ++applied; }
+  void OnLinkMeasured(WorkerId, uint64_t, Duration, Time) override { ++links_measured; }
   void OnCommand(const Command& command, Time) override {
     if (on_command) on_command(command);
   }
@@ -58,6 +59,7 @@ struct Watcher : JobObserver {
   std::vector<std::string> notices;
   int opened = 0;
   int applied = 0;
+  int links_measured = 0;
 };
 
 // A worker with its own transport and device.
