@@ -106,7 +106,7 @@ bool CodeTrial::MayWait() const {
 
 void CodeTrial::Refuse() {
   if (over_) return;
-  contenders_[now_].out = true;
+  contenders_[now_].out = contenders_[now_].refused = true;
   EndTurn();
 }
 

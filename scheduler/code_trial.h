@@ -25,8 +25,9 @@ struct Contender {
   double often = 0;
   StepTimes times{256};
   bool out = false;
-  double foreseen = 0;  // Seconds a step; 0: nothing is.
-  double moving = 0;    // Seconds that sending the data that it lacks takes, as foreseen.
+  bool refused = false;  // It is out since it cannot serve.
+  double foreseen = 0;   // Seconds a step; 0: nothing is.
+  double moving = 0;     // Seconds that sending the data that it lacks takes, as foreseen.
 
   double Score() const;  // Seconds a step, with what is too rare to have been measured.
 };

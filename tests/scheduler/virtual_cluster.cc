@@ -198,9 +198,14 @@ void VirtualCluster::Answer(WorkerId worker, const Job& job) {
     fakes_[worker].refused_in = job.step;
     return Tell(RowRejected{worker, job.step, job.row, touched, Status::DataError("not finite")});
   }
+  if (Undecodable()) return Tell(RowArrived{worker, job.step, job.row});
   if (!decoder_.Answer(job.row)) return Tell(RowLate{worker, job.step, job.row});
   Tell(RowArrived{worker, job.step, job.row});
   if (!committing_ && decoder_.Decodable()) Tell(StepDecodable{job.step});
+}
+
+bool VirtualCluster::Undecodable() const {
+  return committed_ >= undecodable_from_ && decoder_.code().name == undecodable_;
 }
 
 // Each that it was given ends with a word, in order.
@@ -352,7 +357,9 @@ void VirtualCluster::Do(const CommitStep& command) {
     worst_error_ = std::max(worst_error_, decoder_.Error());
   }
   committing_ = true;
-  loop_.After(FromSeconds(0.001), [this, step = command.step] {
+  codes_.push_back(scheduler_->Stats().code);
+  const double seconds = apply_seconds_(codes_.back(), command.step);
+  loop_.After(FromSeconds(seconds), [this, step = command.step] {
     committing_ = false;
     open_.reset();
     if (step != committed_) Violate("commits out of order");

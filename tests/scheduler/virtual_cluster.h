@@ -4,10 +4,12 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -37,6 +39,14 @@ class VirtualCluster {
   void SetVectorSeconds(double seconds) { vector_seconds_ = seconds; }
   // What the answer of a row takes besides computing.
   void SetRowSeconds(double seconds) { row_seconds_ = seconds; }
+  // What applying an update takes, so that steps of a code take what a test says.
+  using ApplySeconds = std::function<double(const std::string& code, StepId step)>;
+  void SetApplySeconds(ApplySeconds seconds) { apply_seconds_ = std::move(seconds); }
+  // All answers of this code come, and do not decode, from this step on.
+  void SetUndecodable(std::string code, StepId from = 0) {
+    undecodable_ = std::move(code);
+    undecodable_from_ = from;
+  }
 
   // Runs until the job ends or `limit_seconds` of virtual time have passed (a violation).
   void Run(double limit_seconds);
@@ -50,6 +60,7 @@ class VirtualCluster {
   double worst_error() const { return worst_error_; }
   uint64_t digest() const { return digest_; }  // Over all commands and their times.
   const std::string& notices() const { return notices_; }
+  const std::vector<std::string>& codes() const { return codes_; }  // By step.
 
  private:
   struct Job {
@@ -144,6 +155,7 @@ class VirtualCluster {
   void Violate(std::string what);
   void Digest(uint64_t value);
   bool CheckLive(WorkerId worker, const char* command);
+  bool Undecodable() const;
 
   SchedulerOptions options_;
   Random random_{0, Stream::kTest};
@@ -156,6 +168,10 @@ class VirtualCluster {
   uint32_t report_every_ = 1;
   double vector_seconds_ = 0.001;
   double row_seconds_ = 0;
+  ApplySeconds apply_seconds_ = [](const std::string&, StepId) { return 0.001; };
+  std::string undecodable_;
+  StepId undecodable_from_ = 0;
+  std::vector<std::string> codes_;
   std::vector<Fake> fakes_;
   std::unique_ptr<Scheduler> scheduler_;
   std::optional<TimerId> timer_;
