@@ -36,12 +36,98 @@ class AutoTrial : public testing::Test {
     EXPECT_THAT(cluster.violations(), IsEmpty());
     EXPECT_TRUE(cluster.end_status().ok()) << cluster.end_status().ToString();
   }
+  // Of these steps, those that another code had.
+  static int64_t StepsWithout(const VirtualCluster& cluster, const std::string& code, StepId from,
+                              StepId to) {
+    const auto begin = cluster.codes().begin();
+    return std::count_if(begin + static_cast<ptrdiff_t>(from), begin + static_cast<ptrdiff_t>(to),
+                         [&](const std::string& one) { return one != code; });
+  }
 };
 
 VirtualCluster::ApplySeconds PlainIs(double seconds, double others) {
   return [seconds, others](const std::string& code, StepId) {
     return code == "none" ? seconds : others;
   };
+}
+
+TEST_F(AutoTrial, WhoLostIsNotTriedAgainForLong) {
+  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  cluster.SetApplySeconds(PlainIs(1, 1.3));
+  Run(cluster);
+  EXPECT_EQ(cluster.codes()[16], "adaptive");
+  for (StepId step = 40; step < 115; ++step) {  // Others are.
+    EXPECT_NE(cluster.codes()[step], "adaptive") << step;
+  }
+}
+
+// One step of 60 took 59 of those that plain shares take: more than 8 and 2 % of the steps that
+// were done, for 2500 steps.
+TEST_F(AutoTrial, WhatTrialsLostIsEarnedBeforeTheNextOne) {
+  VirtualCluster cluster(Options(2, 5000), {400, 400}, 1);
+  cluster.SetApplySeconds([](const std::string& code, StepId step) {
+    return code == "none" ? 1 : step < 3 ? 1.5 : 60.0;
+  });
+  Run(cluster);
+  EXPECT_LE(StepsWithout(cluster, "none", 3, 2500), 2) << "with one in which data came";
+  EXPECT_GT(StepsWithout(cluster, "none", 2500, 5000), 0);
+}
+
+// What won at first takes three times as long from this step on; what lost took `dear` until then.
+class AutoTrialDisappointed : public AutoTrial {
+ protected:
+  static VirtualCluster::ApplySeconds From(StepId step, double dear = 1.3) {
+    return [step, dear](const std::string& code, StepId now) {
+      if (code == "none") return now < step ? 1.0 : 3.0;
+      return now < step && now > 3 ? dear : 1.3;
+    };
+  }
+};
+
+TEST_F(AutoTrialDisappointed, WhoLostIsForgiven) {
+  VirtualCluster cluster(Options(2, 200), {400, 400}, 1);
+  cluster.SetApplySeconds(From(40));
+  Run(cluster);
+  EXPECT_GT(StepsWithout(cluster, "none", 16, 40), 0) << "it was tried";
+  EXPECT_EQ(cluster.codes()[70], "adaptive") << "which lost in step 20";
+  EXPECT_EQ(cluster.Stats().code, "adaptive");
+}
+
+TEST_F(AutoTrialDisappointed, WhatTrialsLostIsForgiven) {
+  VirtualCluster cluster(Options(2, 200), {400, 400}, 1);
+  cluster.SetApplySeconds(From(40, 60));
+  Run(cluster);
+  EXPECT_GT(StepsWithout(cluster, "none", 40, 80), 0);
+  EXPECT_NE(cluster.Stats().code, "none");
+}
+
+TEST_F(AutoTrialDisappointed, ThereIsALookAtOnce) {
+  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  cluster.SetApplySeconds(From(265));
+  Run(cluster);
+  EXPECT_GT(StepsWithout(cluster, "none", 265, 300), 0);
+}
+
+// Its answers come and do not decode: it is tried once, and people are told.
+TEST_F(AutoTrial, WhoseAnswersDoNotDecodeIsTriedOnce) {
+  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  cluster.SetApplySeconds(PlainIs(1, 1.3));
+  cluster.SetUndecodable("repetition");
+  Run(cluster);
+  const std::string& notices = cluster.notices();
+  EXPECT_THAT(notices, HasSubstr("repetition, 2 copies: does not serve"));
+  const size_t first = notices.find("do not decode");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(notices.find("do not decode", first + 1), std::string::npos) << notices;
+}
+
+// A job of one worker tolerates nobody missing, also when others have joined.
+TEST_F(AutoTrial, WhoCannotBeMadeIsPassedOver) {
+  VirtualCluster cluster(Options(1, 100), {400}, 1);
+  for (int i = 0; i < 2; ++i) cluster.JoinLate(0.5, 400);
+  Run(cluster);
+  EXPECT_THAT(cluster.codes(), Each("none"));
+  EXPECT_THAT(cluster.notices(), HasSubstr("2 copies: does not serve"));
 }
 
 // The one that ran did not decode in its first turn, and one was left.

@@ -173,6 +173,29 @@ TEST(CodeTrial, EndsWhenItHasLostEnoughOrHasHadItsSteps) {
   }
 }
 
+// Of two steps that alternate, since noise as large as that tells nobody apart for long.
+double EverySecond(int n, double mean, double off) { return n % 2 == 0 ? mean - off : mean + off; }
+
+TEST(CodeTrial, NoTurnBeginsWhenMoreIsLostThanMayBe) {
+  CodeTrial trial(Contenders({kLeases, kPlain}), 20, 100000, 4);
+  const auto steps = RunAll(trial, [](const Candidate& candidate, int n) {
+    return candidate == kPlain ? EverySecond(n, 1.2, 0.85) : EverySecond(n, 1, 0.6);
+  });
+  EXPECT_EQ(steps.at("proportional"), 5 + 9) << "two turns, of which the second was too much";
+  EXPECT_GT(trial.lost(), 4);
+  EXPECT_LT(trial.lost(), 6);
+}
+
+TEST(CodeTrial, WhoRanStaysWhereAnotherIsBetterByChance) {
+  for (const double other : {0.94, 0.5}) {
+    CodeTrial trial(Contenders({kCopies, kLeases}), 1, 1000, 1000);
+    RunAll(trial, [other](const Candidate& candidate, int n) {
+      return EverySecond(n, candidate == kLeases ? other : 1, 0.4);
+    });
+    EXPECT_EQ(trial.winner().candidate, other > 0.9 ? kCopies : kLeases) << other;
+  }
+}
+
 TEST(TrialRecord, PausesGrowAndAreShorterAfterAChange) {
   TrialRecord record;
   EXPECT_TRUE(record.MayTry(kPlain, 10, 0));
