@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 namespace motley {
@@ -19,7 +20,8 @@ constexpr double kTooRareOfMany = 1e-2;
 constexpr int kTries = 20;
 // Of a vector, what is on its way as soon as it is sent: what sockets hold.
 constexpr double kSocketBytes = 4 << 20;
-constexpr double kLeastSpeed = 0.3;  // Of the usual one, after jitter.
+constexpr double kLeastSpeed = 0.3;  // Of the usual one, after jitter that is not large.
+constexpr double kNeverSeen = 9;     // Standard deviations: no digit of a mean shows them.
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 
 enum class Kind : uint32_t { kUndisturbed, kOneSlow, kSeveralSlow, kLoss };
@@ -178,17 +180,30 @@ SchemeCost Costing::Run() {
   return cost_;
 }
 
+// Of max(kLeastSpeed, 1 + jitter * N(0, 1)).
+double MeanSpeed(double jitter) {
+  const double least = (1 - kLeastSpeed) / jitter;  // Standard deviations below the usual one.
+  if (least > kNeverSeen) return 1;
+  const double density = std::exp(-least * least / 2) / std::sqrt(2 * std::numbers::pi);
+  const double below = std::erfc(least / std::numbers::sqrt2) / 2;
+  return 1 + jitter * density - (1 - kLeastSpeed) * below;
+}
+
 }  // namespace
 
 SchemeCost CostOf(const StepScheme& scheme, const PlannedCluster& truth, const CostRuns& runs) {
   return Costing(scheme, truth, runs).Run();
 }
 
+// Speeds that are 1 on average, whatever the jitter: or else steps in which work moves to whoever
+// is fast would be promised to take less than its work does.
 std::vector<ModelWorker> DrawUsual(const PlannedCluster& cluster, Random& random) {
   std::vector<ModelWorker> draw(cluster.workers.size());
   for (size_t w = 0; w < draw.size(); ++w) {
     const double jitter = std::hypot(cluster.workers[w].jitter, cluster.doubt);
-    if (jitter > 0) draw[w].slowdown = 1 / std::max(kLeastSpeed, 1 + jitter * random.Normal());
+    if (jitter == 0) continue;
+    const double speed = std::max(kLeastSpeed, 1 + jitter * random.Normal());
+    draw[w].slowdown = MeanSpeed(jitter) / speed;
   }
   return draw;
 }

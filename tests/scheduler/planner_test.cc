@@ -65,6 +65,24 @@ TEST(Planner, WhereNothingGoesWrongNothingIsComputedTwice) {
   EXPECT_GT(Find(*ranking, {"heterogeneous", 2}).premium, 0.8);
 }
 
+// Also where copies let work move to whoever is fast just then: speeds that were more than 1 on
+// average promised 0.6 of what the work takes.
+TEST(Planner, NoSchemeIsPromisedToBeFasterThanItsWork) {
+  for (const double jitter : {0.4, 3.0, 10.0}) {
+    PlannedCluster cluster = Cluster(std::vector<double>(24, 1), 0, 0);
+    for (PlannedWorker& worker : cluster.workers) worker.jitter = jitter;
+    PlanOptions options;
+    options.partitions = PartitionsFor(cluster);
+    options.runs.undisturbed = 10;
+    for (const Candidate& candidate : CandidatesFor(cluster.workers.size(), 6)) {
+      const PlannedScheme planned = TryScheme(candidate, cluster, options);
+      if (!planned.exact || !planned.refused.empty()) continue;
+      EXPECT_GT(planned.cost.undisturbed, 0.97)
+          << ShortNameOf(candidate) << " with a jitter of " << jitter;
+    }
+  }
+}
+
 TEST(Planner, StragglersAreWorthCopiesAndFeedback) {
   const Result<Ranking> ranking = RankSchemes(Cluster(kLab, 0.02, 1e-4), {});
   ASSERT_TRUE(ranking.ok());
