@@ -114,11 +114,12 @@ void LeaseScheduler::Fence(WorkerId id, bool silent) {
 
 // Of those that owe partitions, the one that has not got on for longest, when nobody else has
 // anything to do and none of them can be expected to save what it costs to wait; or kNobody.
+// Whoever was refused in this step counts as one that has nothing to do: better than nobody.
 WorkerId LeaseScheduler::LongestStuck() const {
   double rate = 0;
   bool idle = false;
   for (WorkerId id = 0; id < watches_.size(); ++id) {
-    if (!TakesPart(id)) continue;
+    if (!TakesPart(id) && !IsRefused(id)) continue;
     if (SecondsOf(id) > 0) rate += 1 / SecondsOf(id);
     idle = idle || open_->Owes(id) == 0;
   }
@@ -134,6 +135,26 @@ WorkerId LeaseScheduler::LongestStuck() const {
     if (longest == kNobody || watches_[id].moved < watches_[longest].moved) longest = id;
   }
   return longest;
+}
+
+// Its answer was, in this step, and it has nothing to do.
+bool LeaseScheduler::IsRefused(WorkerId id) const {
+  const Worker& worker = members_[id];
+  return worker.live && worker.ready && worker.free && !TakesPart(id) && RejectedInStep(id);
+}
+
+// But those whose answers were refused.
+bool LeaseScheduler::NobodyElseMayTakePart() const {
+  for (WorkerId id = 0; id < watches_.size(); ++id) {
+    if (TakesPart(id) ? !RejectedInStep(id) : MayComeBack(id)) return false;
+  }
+  return true;
+}
+
+void LeaseScheduler::GiveWorkToRefused() {
+  for (WorkerId id = 0; id < watches_.size() && phase_ == Phase::kRunning; ++id) {
+    if (IsRefused(id)) GiveWork(id);
+  }
 }
 
 // --- Time ---
@@ -160,6 +181,7 @@ void LeaseScheduler::TickInStep() {
   if (phase_ != Phase::kRunning) return;
   if (const WorkerId stuck = ticks ? LongestStuck() : kNobody; stuck != kNobody) {
     Fence(stuck, !watches_[stuck].asks.empty());
+    GiveWorkToRefused();
   }
   PlaceStranded();
 }
@@ -201,7 +223,8 @@ void LeaseScheduler::GiveWork(WorkerId id) {
     members_[id].free = open_->Owes(id) == 0;
     return SetPatience(id);
   }
-  if (!members_[id].ready || (RejectedInStep(id) && !OnlyRejectedAreLeft())) return;
+  const bool needed = OnlyRejectedAreLeft() || NobodyElseMayTakePart();
+  if (!members_[id].ready || (RejectedInStep(id) && !needed)) return;
   if (watches_[id].fenced && OthersAreAwake(id)) return;
   watches_[id] = LeaseWatch{};
   watches_[id].takes_part = true;

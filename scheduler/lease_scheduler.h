@@ -91,6 +91,9 @@ class LeaseScheduler final : public BulkSynchronous {
   bool TakesPart(WorkerId worker) const;
   Time Due(WorkerId worker) const;
   WorkerId LongestStuck() const;
+  bool IsRefused(WorkerId worker) const;
+  bool NobodyElseMayTakePart() const;
+  void GiveWorkToRefused();
   Duration AnswerLimit(WorkerId worker) const;
   Duration SendingOwed(WorkerId worker) const;
   bool MayWaitForData(WorkerId worker);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "tests/scheduler/script.h"
 
 namespace motley {
@@ -125,6 +128,46 @@ TEST(LeaseScript, ARefusedVectorIsComputedByOthers) {
   EXPECT_THAT(lines, Not(Contains("extend 1 x1")));
   EXPECT_EQ(script.Stats().steps_restarted, 0u);
   EXPECT_EQ(script.Stats().workers[1].rejected, 1u);
+}
+
+// Worker 1 answers whatever it is asked and computes nothing; passes time until a line is there.
+Script::Lines UntilLine(Script& script, const std::string& line, double seconds) {
+  const StepId step = script.step();
+  Script::Lines all;
+  for (double past = 0; past < seconds; past += 0.05) {
+    for (const std::string& one : script.PassTime(0.05)) {
+      all.push_back(one);
+      if (one.starts_with("revoke 1")) script.Send(LeaseReleased{1, step, {}});
+    }
+    if (std::find(all.begin(), all.end(), line) != all.end()) break;
+  }
+  return all;
+}
+
+TEST(LeaseScript, WhoWasRefusedTakesTheWorkOfOneThatIsStuckWhereNobodyElseIsLeft) {
+  Script script(Options(2));
+  Warm(script, 2);
+  EXPECT_THAT(script.Reject(0, 0, false), Contains("extend 1 x6"));
+  const Script::Lines lines = UntilLine(script, "extend 0 x12", 30);
+  EXPECT_THAT(lines, AllOf(Contains("cancel 1 step 6"), Contains("extend 0 x12")));
+  EXPECT_THAT(script.Send(LeaseVector{0, script.step(), 12}), Contains("commit 6"));
+}
+
+// As long as somebody else gets on, nothing is risked with it.
+TEST(LeaseScript, WhoWasRefusedIsNotNeededWhereAnotherGetsOn) {
+  Script script(Options(3));
+  Warm(script, 3);
+  EXPECT_THAT(script.Reject(0, 0, false), AllOf(Contains("extend 1 x2"), Contains("extend 2 x2")));
+  const StepId step = script.step();
+  for (uint32_t done = 1; done <= 6; ++done) {
+    EXPECT_THAT(UntilLine(script, "", 0.1), Not(Contains(HasSubstr("extend 0"))));
+    script.Send(LeaseProgress{2, step, done, FromSeconds(0.1 * done)});
+  }
+  script.Send(LeaseVector{2, step, 6});
+  const Script::Lines lines = UntilLine(script, "extend 2 x4", 30);
+  EXPECT_THAT(lines,
+              AllOf(Contains("cancel 1 step 6"), Contains("extend 2 x2"), Contains("extend 2 x4")));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("extend 0"))));
 }
 
 TEST(LeaseScript, ASpoiledStepBeginsAgainWithoutTheCulprit) {
