@@ -55,6 +55,20 @@ TEST(SpeedEstimator, CorrectsAGuessThatIsALittleOff) {
   EXPECT_NEAR(estimator.samples_per_second(), 100, 3);
 }
 
+TEST(SpeedEstimator, AGuessCountsAsOneMeasurement) {
+  SpeedEstimator estimator(130);
+  Feed(estimator, 100, 1);
+  EXPECT_NEAR(estimator.samples_per_second(), 2 / (1.0 / 130 + 1.0 / 100), 1e-6);
+}
+
+// Be the noise however small: by half as much again nobody is another machine.
+TEST(SpeedEstimator, FollowsWhatIsOffALittleAtOnce) {
+  SpeedEstimator estimator(100);
+  Feed(estimator, 100, 200);
+  Feed(estimator, 75, 1);
+  EXPECT_NEAR(estimator.samples_per_second(), 93.75, 0.1);
+}
+
 TEST(SpeedEstimator, StaysNearTheTruthUnderNoise) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     SpeedEstimator estimator(100);
@@ -93,6 +107,18 @@ TEST(SpeedEstimator, WhoIsSlowInEveryOtherStepHasTheMeanAsItsSpeed) {
   }
 }
 
+// However long it was steady before.
+TEST(SpeedEstimator, WhoBecomesRestlessIsKnownSoon) {
+  SpeedEstimator estimator(100);
+  Feed(estimator, 100, 200);
+  for (int i = 0; i < 8; ++i) {
+    Feed(estimator, 20, 1);
+    Feed(estimator, 100, 1);
+  }
+  EXPECT_NEAR(estimator.samples_per_second(), 33, 8);
+  EXPECT_EQ(estimator.restarts(), 1u);
+}
+
 TEST(SpeedEstimator, SlowStepsNowAndThenCountForNothing) {
   SpeedEstimator estimator(100);
   for (int i = 0; i < 100; ++i) {
@@ -109,6 +135,24 @@ TEST(SpeedEstimator, KnowsAFiveFoldSlowdownAfterFourAnswers) {
     Feed(estimator, 20, 4, 0.05, seed + 1000);
     EXPECT_NEAR(estimator.samples_per_second(), 20, 3) << "seed " << seed;
   }
+}
+
+// The first answer after a change began before it.
+TEST(SpeedEstimator, OfTheMeasurementsAfterAChangeTheNewestSayMost) {
+  SpeedEstimator estimator(100);
+  Feed(estimator, 100, 10);
+  Feed(estimator, 40, 1);
+  Feed(estimator, 20, 2);
+  EXPECT_NEAR(estimator.samples_per_second(), 1 / (0.25 / 40 + 0.75 / 20), 1e-6);
+  EXPECT_EQ(estimator.restarts(), 1u);
+}
+
+TEST(SpeedEstimator, AnAccidentOnOneSideIsNoPartOfAChangeToTheOther) {
+  SpeedEstimator estimator(100);
+  Feed(estimator, 100, 10);
+  Feed(estimator, 20, 1);
+  Feed(estimator, 500, 3);
+  EXPECT_NEAR(estimator.samples_per_second(), 500, 1e-6);
 }
 
 TEST(SpeedEstimator, KnowsAFiveFoldSpeedUpAfterFourAnswers) {

@@ -110,7 +110,7 @@ TEST_F(AutoTrialDisappointed, ThereIsALookAtOnce) {
 
 // Its answers come and do not decode: it is tried once, and people are told.
 TEST_F(AutoTrial, WhoseAnswersDoNotDecodeIsTriedOnce) {
-  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  VirtualCluster cluster(Options(2, 1500), {400, 400}, 1);
   cluster.SetApplySeconds(PlainIs(1, 1.3));
   cluster.SetUndecodable("repetition");
   Run(cluster);
@@ -140,6 +140,42 @@ TEST_F(AutoTrial, WhoWonWithoutARunIsNotSaidToTakeNoTime) {
   Run(cluster);
   EXPECT_THAT(cluster.notices(), HasSubstr("not measured (repetition, 2 copies: does not serve)"));
   EXPECT_THAT(cluster.notices(), Not(ContainsRegex("[^0-9]0[.]00 ms"))) << cluster.notices();
+}
+
+TEST_F(AutoTrial, PlainSharesAreTriedOnceBeforeAnythingIsPlanned) {
+  VirtualCluster cluster(Options(2, 200), {400, 400}, 1);
+  cluster.SetApplySeconds(PlainIs(1.5, 1));
+  Run(cluster);
+  EXPECT_EQ(cluster.codes()[3], "none");
+  EXPECT_EQ(std::count(cluster.codes().begin(), cluster.codes().begin() + 16, "none"), 5);
+}
+
+TEST_F(AutoTrial, StepsTooShortForCopiesAreLeftWithoutThem) {
+  VirtualCluster cluster(Options(2, 400), {4e5, 4e5}, 1);
+  cluster.SetApplySeconds(PlainIs(1e-4, 1e-4));
+  Run(cluster);
+  EXPECT_EQ(cluster.Stats().trials, 1u) << "plain shares against leases";
+  EXPECT_THAT(cluster.notices(), Not(HasSubstr("predicted"))) << "nothing was planned";
+}
+
+// When its data come, which was weighed before.
+TEST_F(AutoTrial, WhatStepsTakeWhileDataComeIsNoVerdict) {
+  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  StepId first = 0;
+  cluster.SetApplySeconds([&first](const std::string& code, StepId step) {
+    if (code == "none" || step < 3) return 1.0;
+    if (first == 0) first = step;
+    return step == first ? 20.0 : 0.3;
+  });
+  Run(cluster);
+  EXPECT_NE(cluster.Stats().code, "none");
+}
+
+TEST_F(AutoTrial, ShortJobsTryNothing) {
+  VirtualCluster cluster(Options(2, 26), {400, 400}, 1);
+  Run(cluster);
+  EXPECT_EQ(cluster.Stats().trials, 0u);
+  EXPECT_THAT(cluster.codes(), Each("adaptive"));
 }
 
 }  // namespace

@@ -124,8 +124,10 @@ TEST(CodeTrial, WhatIsTooRareToBeSeenIsTakenFromTheModel) {
   for (Contender& contender : contenders) contender.often = 0.02;
   contenders[0].insured = 0.2;
   CodeTrial trial(contenders, 3, 1000, 1000);
-  RunAll(trial, [](const Candidate& candidate, int) { return candidate == kPlain ? 1.0 : 1.05; });
+  const auto steps = RunAll(
+      trial, [](const Candidate& candidate, int) { return candidate == kPlain ? 1.0 : 1.05; });
   EXPECT_EQ(trial.winner().candidate, kLeases);
+  EXPECT_EQ(steps.at("proportional"), 5) << "nor are they worth waiting for";
 }
 
 // But those that must come soon, if they come, are waited for by who was the better one without.
@@ -158,6 +160,14 @@ TEST(CodeTrial, WhoCannotServeNeverWinsAgainstOneThatWasNotMeasured) {
   EXPECT_TRUE(trial.over());
   EXPECT_EQ(trial.winner().candidate, kPlain);
   EXPECT_EQ(trial.usual(), 0);
+}
+
+TEST(CodeTrial, WhoCannotServeAnyMoreDoesNotWinByFewerCopies) {
+  CodeTrial trial(Contenders({kCopies, kPlain, kLeases}), 2, 1000, 1000);
+  while (trial.contenders()[1].times.count() < 5) trial.Step(1, true);  // In its second turn.
+  trial.Refuse();
+  while (!trial.over()) trial.Step(1, true);
+  EXPECT_EQ(trial.winner().candidate, kCopies);
 }
 
 TEST(CodeTrial, EndsWhenItHasLostEnoughOrHasHadItsSteps) {
@@ -210,6 +220,13 @@ TEST(TrialRecord, PausesGrowAndAreShorterAfterAChange) {
   EXPECT_TRUE(record.MayTry(kPlain, 310, 0));
   record.Won(kPlain);
   EXPECT_TRUE(record.MayTry(kPlain, 111, 0));
+}
+
+TEST(TrialRecord, PausesDoNotGrowForEver) {
+  TrialRecord record;
+  for (int i = 0; i < 70; ++i) record.Lost(kPlain, 10, 0);
+  EXPECT_FALSE(record.MayTry(kPlain, 100000, 0));
+  EXPECT_TRUE(record.MayTry(kPlain, 110000, 0));
 }
 
 TEST(CodeTrial, WhatSendingDataTakesIsNoVerdictOnAContender) {
