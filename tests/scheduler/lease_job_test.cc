@@ -221,5 +221,21 @@ TEST(LeaseJob, TheSameSeedGivesTheSameCommandsAtTheSameTimes) {
   for (uint64_t seed = 1; seed <= 20; ++seed) EXPECT_EQ(RunSeed(seed), RunSeed(seed));
 }
 
+// One answers and computes nothing, and what the other one sends is refused once: that one is
+// relied on all the same, since nobody else is there.
+TEST(LeaseJob, OneStuckAndOneRefusedOfTwoCostNoStep) {
+  for (const WorkerId stuck : {0, 1}) {
+    for (const uint32_t tolerate : {0u, 1u}) {
+      VirtualCluster cluster(Options(2, 40, tolerate), {400, 400}, 1);
+      cluster.SetSpeedAtStep(9, stuck, 1e-9);
+      cluster.SetSpeedAtStep(10, stuck, 400);
+      cluster.SpoilNext(1.7, 1 - stuck, false);
+      cluster.Run(1000);
+      ExpectDone(cluster);
+      EXPECT_THAT(cluster.notices(), HasSubstr("step 9: the answer of worker"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace motley
