@@ -178,5 +178,32 @@ TEST_F(AutoTrial, ShortJobsTryNothing) {
   EXPECT_THAT(cluster.codes(), Each("adaptive"));
 }
 
+TEST_F(AutoTrial, WhoeverComesIsAReasonToLookAtOnce) {
+  VirtualCluster cluster(Options(2, 500), {400, 400}, 1);
+  cluster.SetApplySeconds(PlainIs(1, 1.3));
+  cluster.JoinLate(355, 400);  // In step 296, when the next look would be in step 760.
+  Run(cluster);
+  EXPECT_GT(StepsWithout(cluster, "none", 290, 330), 0);
+}
+
+TEST_F(AutoTrial, AfterAnotherOneWonTheNextLookIsSoon) {
+  VirtualCluster cluster(Options(2, 500), {400, 400}, 1);
+  cluster.SetApplySeconds([](const std::string& code, StepId step) {
+    return code == "none" ? 1 : code == "adaptive" && step > 200 ? 0.5 : 1.3;
+  });
+  Run(cluster);
+  EXPECT_EQ(cluster.codes()[280], "adaptive");
+  EXPECT_GT(StepsWithout(cluster, "adaptive", 280, 330), 0);
+}
+
+// A round of many candidates takes some hundredths of a second, and a fiftieth of all time.
+TEST_F(AutoTrial, WhereStepsAreShortLooksAreRarer) {
+  VirtualCluster cluster(Options(4, 300), {4e4, 4e4, 4e4, 4e4}, 1);
+  cluster.SetApplySeconds(PlainIs(0.01, 0.013));
+  Run(cluster);
+  EXPECT_GT(StepsWithout(cluster, "none", 3, 40), 0);
+  EXPECT_EQ(StepsWithout(cluster, "none", 40, 100), 0);
+}
+
 }  // namespace
 }  // namespace motley
