@@ -12,6 +12,7 @@
 #include "scheduler/learned_shares.h"
 #include "scheduler/load_balance.h"
 #include "scheduler/plan_reason.h"
+#include "scheduler/scheme_cost.h"
 #include "scheduler/step_model.h"
 
 namespace motley {
@@ -63,6 +64,17 @@ TEST(Planner, WhereNothingGoesWrongNothingIsComputedTwice) {
   EXPECT_LT(best.cost.expected, 1.1);
   // Wang's code does everything twice.
   EXPECT_GT(Find(*ranking, {"heterogeneous", 2}).premium, 0.8);
+}
+
+TEST(DrawUsual, SpeedsAreOneOnAverage) {
+  for (const double jitter : {0.05, 0.4, 1.0, 3.0, 10.0}) {
+    PlannedCluster cluster = Cluster(std::vector<double>(20000, 1), 0, 0);
+    for (PlannedWorker& worker : cluster.workers) worker.jitter = jitter;
+    Random random(1, Stream::kTest);
+    double sum = 0;
+    for (const ModelWorker& worker : DrawUsual(cluster, random)) sum += 1 / worker.slowdown;
+    EXPECT_NEAR(sum / 20000, 1, 0.03) << jitter;
+  }
 }
 
 // Also where copies let work move to whoever is fast just then: speeds that were more than 1 on
