@@ -13,6 +13,8 @@
 namespace motley {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::ContainsRegex;
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -206,6 +208,25 @@ TEST_F(AutoTrial, WhereStepsAreShortLooksAreRarer) {
     EXPECT_GT(StepsWithout(cluster, "none", 3, 50), 0);
     EXPECT_EQ(StepsWithout(cluster, "none", 50, 200) > 0, part == 1) << part;
   }
+}
+
+// A second copy of everything takes some 10 s, of 60 that the job was foreseen to take.
+TEST_F(AutoTrial, WhereSendingDataTakesMuchOfAJobNoCopiesAreTried) {
+  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  cluster.SetApplySeconds(PlainIs(1, 1.3));
+  cluster.SetDataSeconds(0.3);
+  Run(cluster);
+  EXPECT_EQ(StepsWithout(cluster, "none", 3, 200), 0);
+}
+
+TEST_F(AutoTrial, OfCodesThatNeedMuchDataOneIsTriedAtATime) {
+  VirtualCluster cluster(Options(2, 3000), {400, 400}, 1);
+  cluster.SetApplySeconds(PlainIs(1, 1.3));
+  cluster.SetDataSeconds(0.3);
+  Run(cluster);
+  std::vector<std::string> tried(cluster.codes().begin() + 3, cluster.codes().begin() + 90);
+  EXPECT_THAT(tried, Contains("adaptive"));
+  EXPECT_THAT(tried, Each(AnyOf("none", "adaptive")));
 }
 
 }  // namespace

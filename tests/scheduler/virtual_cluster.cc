@@ -88,7 +88,7 @@ void VirtualCluster::Birth(WorkerId worker) {
   fake.queue.clear();
   fake.list = {};
   fake.kept_in.reset();
-  fake.paused_until = Time{};
+  fake.paused_until = fake.data_until = Time{};
   FromWorker(worker, [this, worker] {
     VoidLeases(worker);
     fakes_[worker].server_live = true;
@@ -121,8 +121,8 @@ void VirtualCluster::Death(WorkerId worker, const char* why) {
 void VirtualCluster::ToWorker(WorkerId worker, std::function<void(Fake&)> task) {
   // A connection belongs to one life: the one that the server knows.
   const uint64_t life = fakes_[worker].server_life;
-  const Duration delay =
-      std::max(FromSeconds(kDelaySeconds), fakes_[worker].paused_until - loop_.Now());
+  const Time clear = std::max(fakes_[worker].paused_until, fakes_[worker].data_until);
+  const Duration delay = std::max(FromSeconds(kDelaySeconds), clear - loop_.Now());
   loop_.After(delay, [this, worker, life, task = std::move(task)] {
     Fake& fake = fakes_[worker];
     if (!fake.alive || fake.life != life) return;
@@ -292,6 +292,9 @@ bool VirtualCluster::CheckLive(WorkerId worker, const char* command) {
 void VirtualCluster::Do(const PlacePartitions& command) {
   if (!CheckLive(command.worker, "PlacePartitions")) return;
   if (command.partitions.empty()) Violate("nothing to place");
+  Time& until = fakes_[command.worker].data_until;
+  const double seconds = data_seconds_ * static_cast<double>(command.partitions.size());
+  until = std::max(until, loop_.Now()) + FromSeconds(seconds);
   for (const PartitionId partition : command.partitions) {
     if (fakes_[command.worker].placed[partition]) Violate("a partition placed twice");
     fakes_[command.worker].placed[partition] = true;

@@ -39,6 +39,8 @@ class VirtualCluster {
   void SetVectorSeconds(double seconds) { vector_seconds_ = seconds; }
   // What the answer of a row takes besides computing.
   void SetRowSeconds(double seconds) { row_seconds_ = seconds; }
+  // What a partition takes on its way, with all messages to its worker behind it.
+  void SetDataSeconds(double seconds) { data_seconds_ = seconds; }
   // What applying an update takes, so that steps of a code take what a test says.
   using ApplySeconds = std::function<double(const std::string& code, StepId step)>;
   void SetApplySeconds(ApplySeconds seconds) { apply_seconds_ = std::move(seconds); }
@@ -100,6 +102,7 @@ class VirtualCluster {
     bool alive = false;
     uint64_t life = 0;  // Messages of earlier lives are dropped.
     Time paused_until{};
+    Time data_until{};      // On its way.
     std::deque<Job> queue;  // The first is being computed.
     Time job_started{};
     uint64_t job_number = 0;    // Cancelled ones do not finish.
@@ -168,6 +171,7 @@ class VirtualCluster {
   uint32_t report_every_ = 1;
   double vector_seconds_ = 0.001;
   double row_seconds_ = 0;
+  double data_seconds_ = 0;
   ApplySeconds apply_seconds_ = [](const std::string&, StepId) { return 0.001; };
   std::string undecodable_;
   StepId undecodable_from_ = 0;
