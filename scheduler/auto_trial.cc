@@ -40,11 +40,11 @@ double OftenSlow(const PlannedCluster& cluster) {
   return 1 - nobody;
 }
 
-// What a trial found of one.
+// What a trial found of one that lost.
 std::string Found(const Contender& one) {
   if (one.refused) return "does not serve";
   if (one.times.count() > 0) return Milliseconds(one.times.Mean());
-  return one.out ? "far more" : "not measured";
+  return "far more";
 }
 
 }  // namespace
@@ -238,19 +238,19 @@ void AutoScheduler::Conclude(std::vector<Command>& out) {
   const Contender& winner = trial.winner();
   if (current_ != winner.candidate) ChangeTo(winner.candidate);
   const StepId next = policy_->step() + 1;
-  std::string why, others, found;
+  std::string why, others, found = "not measured";
   double measured = 0;
   for (size_t i = 0; i < trial.contenders().size(); ++i) {
     const Contender& one = trial.contenders()[i];
     if (one.candidate == current_) {
       record_.Won(current_);
       measured = one.times.Mean();
-      found = Found(one) + (measured > 0 ? " a step" : "");
+      if (measured > 0) found = Milliseconds(measured) + " a step";
       why = why_[i];
     } else if (one.out || one.times.count() > 0) {
       ++trials_;
       record_.Lost(one.candidate, next, observed_.changes());
-      others += fmt::format("{}{}: {}", others.empty() ? "" : "; ", NameOfChoice(one.candidate),
+      others += fmt::format("{}{}: {}", others.empty() ? " (" : "; ", NameOfChoice(one.candidate),
                             Found(one));
     }
   }
@@ -260,7 +260,8 @@ void AutoScheduler::Conclude(std::vector<Command>& out) {
   if (changed) look_after_ = kFirstLook;
   if (!why.empty()) decided_ = true;  // Else nothing was planned yet.
   const bool told = !choices_.empty() && told_ == current_;
-  const std::string text = fmt::format("{} ({}){}{}", found, others, why.empty() ? "" : "; ", why);
+  if (!others.empty()) others += ")";
+  const std::string text = found + others + (why.empty() ? "" : "; ") + why;
   if (!told) return Tell(text, out);
   out.emplace_back(Notify{fmt::format("code: {}, as before: {}", NameOfChoice(current_), text)});
 }
