@@ -19,6 +19,27 @@
 #include "coding/add_block-inl.h"
 #include "coding/sketch_block-inl.h"
 
+#ifndef MOTLEY_CODING_FETCHES_AHEAD
+#define MOTLEY_CODING_FETCHES_AHEAD
+namespace motley {
+
+// AMD's processors fetch such streams by themselves, and are a quarter slower when told to as well;
+// Intel's gain a tenth (docs/performance.md).
+inline bool FetchesAhead() {
+#if defined(__x86_64__)
+  static const bool told = [] {
+    __builtin_cpu_init();
+    return !__builtin_cpu_is("amd");
+  }();
+  return told;
+#else
+  return true;
+#endif
+}
+
+}  // namespace motley
+#endif  // MOTLEY_CODING_FETCHES_AHEAD
+
 HWY_BEFORE_NAMESPACE();
 namespace motley {
 namespace HWY_NAMESPACE {
@@ -51,12 +72,12 @@ Sketch Checked(const float* values, size_t count, SignKey key, size_t first) {
 }
 
 // Adds a whole block that has another one behind it to one sum. Meanwhile, line by line so that
-// memory never waits for arithmetic, fetches the next block of the sum and, unless kNot, checks the
-// next block, which begins with sign `first`, and fetches the one after that. Returns what Checked
-// would, to the bit.
+// memory never waits for arithmetic, fetches the next block of the sum if told to and, unless kNot,
+// checks the next block, which begins with sign `first`, and fetches the one after that. Returns
+// what Checked would, to the bit.
 template <bool kOverwrite, bool kPacked, Look kLook>
 Sketch AddAndLookAhead(const float* weight, const float* values, float* sum, SignKey key,
-                       size_t first) {
+                       size_t first, [[maybe_unused]] bool fetch) {
 #if HWY_TARGET == HWY_SCALAR
   if (kPacked) {
     AddPairs<kOverwrite>(weight, values, kCheckedBlock, sum);
@@ -76,8 +97,8 @@ Sketch AddAndLookAhead(const float* weight, const float* values, float* sum, Sig
   const BlockSigns signs = kLook == Look::kSketch ? BlockSigns(key, first) : BlockSigns();
   const float* const next = values + kCheckedBlock;
   for (size_t line = 0; line < kCheckedBlock; line += kLineFloats) {
-    Fetch(sum, kCheckedBlock + line);
-    if (kLook != Look::kNot) Fetch(next, kCheckedBlock + line);
+    if (fetch) Fetch(sum, kCheckedBlock + line);
+    if (fetch && kLook != Look::kNot) Fetch(next, kCheckedBlock + line);
     for (size_t t = line; t < line + kLineFloats; t += lanes) {
       if (kLook != Look::kNot) {
         Vec value = hn::LoadU(d, next + t);
@@ -106,13 +127,13 @@ Sketch AddAndLookAhead(const float* weight, const float* values, float* sum, Sig
 
 // energy (+)= |pair|^2.
 template <bool kOverwrite>
-void AddEnergy(const float* values, size_t count, float* energy) {
+void AddEnergy(const float* values, size_t count, float* energy, [[maybe_unused]] bool fetch) {
   size_t t = 0;
 #if HWY_TARGET != HWY_SCALAR
   const Tag d;
   const size_t lanes = hn::Lanes(d);
   for (; t + 2 * lanes <= count; t += 2 * lanes) {
-    if (t / 2 % kLineFloats == 0) Fetch(energy + t / 2, kCheckedBlock / 2);
+    if (fetch && t / 2 % kLineFloats == 0) Fetch(energy + t / 2, kCheckedBlock / 2);
     const Vec low = hn::LoadU(d, values + t);
     const Vec high = hn::LoadU(d, values + t + lanes);
     const Vec low_squares = hn::Mul(low, low);
@@ -138,6 +159,7 @@ struct Job {
   float* energy;
   double limit;
   CheckedProjection projection;
+  bool fetch;
 };
 
 // Returns the sum of squares; `projection` gains the other.
@@ -145,7 +167,7 @@ template <bool kOverwrite, bool kPacked, Look kLook>
 double AddBlocks(Job& job) {
   constexpr size_t kWeight = kPacked ? 2 : 1;
   const SignKey key = job.projection.key;
-  FetchFirst(job.values, job.count, job.sums, job.sum_count);
+  if (job.fetch) FetchFirst(job.values, job.count, job.sums, job.sum_count);
   Sketch sketch =
       Checked<kLook>(job.values, std::min(kCheckedBlock, job.count), key, job.projection.first);
   for (size_t begin = 0; begin < job.count; begin += kCheckedBlock) {
@@ -164,12 +186,14 @@ double AddBlocks(Job& job) {
       } else if (!whole) {
         AddReals<kOverwrite>(weight[0], block, size, sum);
       } else if (r == 0) {
-        sketch += AddAndLookAhead<kOverwrite, kPacked, kLook>(weight, block, sum, key, sign);
+        sketch +=
+            AddAndLookAhead<kOverwrite, kPacked, kLook>(weight, block, sum, key, sign, job.fetch);
       } else {
-        AddAndLookAhead<kOverwrite, kPacked, Look::kNot>(weight, block, sum, key, sign);
+        AddAndLookAhead<kOverwrite, kPacked, Look::kNot>(weight, block, sum, key, sign, job.fetch);
       }
     }
-    if (job.energy != nullptr) AddEnergy<kOverwrite>(block, size, job.energy + begin / 2);
+    if (job.energy != nullptr)
+      AddEnergy<kOverwrite>(block, size, job.energy + begin / 2, job.fetch);
   }
   job.projection.sum += sketch.projection;
   return sketch.squares;
@@ -187,7 +211,8 @@ double AddAllBlocks(const CheckedSums& into, const float* weights, std::span<con
                     double limit) {
   const bool packed = into.field == Field::kComplexPacked;
   Job job{weights,          values.data(), values.size(), into.sums.data(),
-          into.sums.size(), into.energy,   limit,         {}};
+          into.sums.size(), into.energy,   limit,         {},
+          FetchesAhead()};
   if (into.projection == nullptr) return AddAll<Look::kSquares>(into.overwrite, packed, job);
   job.projection = *into.projection;
   const double squares = AddAll<Look::kSketch>(into.overwrite, packed, job);
