@@ -74,6 +74,7 @@ class LeaseScheduler final : public BulkSynchronous {
   void Carry(StepEnough& command);
   void Place(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
   bool WaitedForData(WorkerId worker) const;
+  bool AsksWaitForData(WorkerId worker) const;
   bool LatencyIsDue(WorkerId worker) const;
   uint32_t OnTheirWay(WorkerId worker) const;
   void SetPatience(WorkerId worker);

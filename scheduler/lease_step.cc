@@ -84,11 +84,16 @@ StepWorker LeaseScheduler::Predict(WorkerId worker, double speed) {
   watches_[worker].seconds = known.seconds_per_partition;
   known.start_seconds = ToSeconds(data_.Left(worker, now_));  // Its parameters come behind them.
   known.overhead_seconds = habits.overhead;
-  known.latency_seconds = habits.latency;
+  // One that is asked nothing for what was only guessed would never be measured: it is tried, too.
+  const LeaseHabits unknown;
+  const bool latency = !habits.tried || !habits.behind_data;
+  const bool vector = !habits.tried || !habits.vector_behind_data;
+  known.latency_seconds = (latency ? habits : unknown).latency;
+  const double message_seconds = (vector ? habits : unknown).message;
   // What of a vector's time is the link's that all share cannot be told from the worker's own by
   // one vector, but by many.
-  known.message_seconds = std::min(link_.message_seconds(), habits.message);
-  known.send_seconds = habits.message - known.message_seconds;
+  known.message_seconds = std::min(link_.message_seconds(), message_seconds);
+  known.send_seconds = message_seconds - known.message_seconds;
   known.report_every = static_cast<uint32_t>(std::lround(habits.chunk));
   return known;
 }
@@ -166,12 +171,17 @@ bool LeaseScheduler::WaitedForData(WorkerId worker) const {
   return DataInTheWay() || watches_[worker].data;
 }
 
+// Also behind those that were sent in this step, after its leases.
+bool LeaseScheduler::AsksWaitForData(WorkerId worker) const {
+  return WaitedForData(worker) || OnTheirWay(worker) > 0;
+}
+
 // Measured long ago, or only behind data. Where it seems to be long, nobody would be asked
 // anything.
 bool LeaseScheduler::LatencyIsDue(WorkerId worker) const {
   const LeaseHabits& habits = habits_[worker];
   if (habits.round_trips == 0) return true;
-  return !WaitedForData(worker) &&
+  return !AsksWaitForData(worker) &&
          (habits.behind_data || step_ >= habits.round_trip_in + kLatencySteps);
 }
 
@@ -355,7 +365,7 @@ void LeaseScheduler::On(const LeaseReleased& event) {
     const LeaseWatch::Ask ask = asks.front();
     asks.pop_front();
     if (habits.round_trips > 0) answers_.AddArrival(now_ - ask.at, 2 * habits.latency, 0);
-    habits.SawRoundTrip(ToSeconds(now_ - ask.at), step_, WaitedForData(event.worker));
+    habits.SawRoundTrip(ToSeconds(now_ - ask.at), step_, AsksWaitForData(event.worker));
     habits.fenced = 0;
     if (!ask.ping) Tell(ListReleased{event.worker, event.partitions});
   }
@@ -368,11 +378,11 @@ void LeaseScheduler::On(const LeaseVector& event) {
   if (InStep(event.worker, event.step)) {
     const LeaseWatch& watch = watches_[event.worker];
     LeaseHabits& habits = habits_[event.worker];
-    const bool says = habits.vectors == 0 || !WaitedForData(event.worker);
-    if (says && watch.told != Time{} && open_->Uncomputed(event.worker) == 0) {
+    if (watch.told != Time{} && open_->Uncomputed(event.worker) == 0) {
       // From when it had computed all and knew that it was to send; both are known here later.
       const double told = ToSeconds(watch.told - opened_) + 2 * habits.latency;
-      habits.SawVector(Elapsed() - std::max(told, ToSeconds(watch.moved - opened_)));
+      habits.SawVector(Elapsed() - std::max(told, ToSeconds(watch.moved - opened_)),
+                       AsksWaitForData(event.worker));
     }
     Tell(VectorArrived{event.worker, event.entries});
     if (phase_ == Phase::kRunning) {

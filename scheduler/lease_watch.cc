@@ -35,7 +35,12 @@ void LeaseHabits::SawChunk(double partitions) {
   chunk = std::max(1.0, chunk + kNew * (partitions - chunk));
 }
 
-void LeaseHabits::SawVector(double seconds) { Follow(seconds, vectors++ == 0, message); }
+void LeaseHabits::SawVector(double seconds, bool waited_for_data) {
+  if (waited_for_data && vectors > 0) return;
+  const bool first = vectors++ == 0 || (vector_behind_data && !waited_for_data);
+  vector_behind_data = waited_for_data;
+  Follow(seconds, first, message);
+}
 
 void LeaseHabits::SawWait(double seconds) { Follow(seconds, waits++ == 0, wait); }
 

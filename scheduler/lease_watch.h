@@ -21,6 +21,7 @@ struct LeaseHabits {
   double wait = 0;           // Seconds that the answer of a row takes besides computing.
   StepId round_trip_in = 0;  // The last one that was measured.
   bool behind_data = false;  // `latency` is no more than a guess: nothing else was measured yet.
+  bool vector_behind_data = false;                                  // `message`, too.
   uint32_t round_trips = 0, overheads = 0, vectors = 0, waits = 0;  // Measured.
   uint32_t fenced = 0;  // Times in a row, without an answer in between.
   // One that is too slow for a lease would never be measured again: it is tried now and then, more
@@ -34,7 +35,7 @@ struct LeaseHabits {
   void SawRoundTrip(double seconds, StepId step, bool waited_for_data);
   void SawOverhead(double seconds);
   void SawChunk(double partitions);
-  void SawVector(double seconds);
+  void SawVector(double seconds, bool waited_for_data);
   void SawWait(double seconds);
   // What is known of `wait`, be it from leases.
   double Wait() const { return waits > 0 ? wait : overhead + message + 2 * latency; }

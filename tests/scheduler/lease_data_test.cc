@@ -122,6 +122,18 @@ TEST(LeaseData, ARoundTripBehindDataIsMeasuredAgainWithoutThem) {
   EXPECT_EQ(habits.round_trip_in, 2u);
 }
 
+TEST(LeaseData, AVectorBehindDataIsMeasuredAgainWithoutThem) {
+  LeaseHabits habits;
+  habits.SawVector(4, true);
+  EXPECT_EQ(habits.message, 4) << "better than nothing";
+  habits.SawVector(6, true);
+  EXPECT_EQ(habits.message, 4);
+  habits.SawVector(0.5, false);
+  EXPECT_EQ(habits.message, 0.5);
+  habits.SawVector(4, true);
+  EXPECT_EQ(habits.message, 0.5);
+}
+
 TEST(LeaseData, RoundTripsAreMeasuredAgainNowAndThen) {
   Script script(Options(1));
   const std::vector<double> seconds = {0.1, 0.1, 0.1};

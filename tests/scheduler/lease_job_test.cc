@@ -77,6 +77,20 @@ TEST(LeaseJob, WrongSpeedsCostTimeAndNoMoreThanThat) {
   }
 }
 
+// What was measured behind its data, or only guessed, is not held against it for ever.
+TEST(LeaseJob, WhoJoinsLateWorksAsSoonAsItsDataAreThere) {
+  const SchedulerOptions options = Options(4, 800);
+  for (const double data : {0.2, 1.0, 3.0, 10.0}) {
+    VirtualCluster cluster(options, std::vector<double>(4, 200), 1);
+    cluster.SetDataSeconds(data);
+    cluster.JoinLate(60, 200);
+    cluster.Run(10000);
+    ExpectDone(cluster);
+    const double ideal = Ideal(options, std::vector<double>(5, 200));
+    EXPECT_LT(Median(Slice(cluster.step_seconds(), 600, 800)), 1.1 * ideal) << data;
+  }
+}
+
 TEST(LeaseJob, AKillAndAPauseCostNoStep) {
   const SchedulerOptions options = Options(4, 200);
   VirtualCluster cluster(options, {1000, 1000, 500, 250}, 2);
