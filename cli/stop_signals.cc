@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/stop_signals.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -33,8 +34,11 @@ void SetHandlers(void (*handler)(int)) {
   if (hears_hangup) sigaction(SIGHUP, &action, nullptr);
 }
 
-// With what a handler may call. The end of a bar in a terminal may be on the line.
+// With what a handler may call. The end of a bar in a terminal may be on the line. Where nobody
+// reads, in a stopped terminal or a full pipe, nothing waits for that.
 void Tell(const char* text) {
+  pollfd out{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&out, 1, 0) <= 0) return;
   if (on_terminal && write(STDERR_FILENO, "\n", 1) < 0) return;
   // Nobody reads it when it cannot be written.
   (void)!write(STDERR_FILENO, text, std::strlen(text));

@@ -325,6 +325,26 @@ class Processes(ProgramTest):
         self.assertIn(process.returncode, (-signal.SIGTERM, 128 + signal.SIGTERM))
         self.expect_gone(pids)
 
+    def test_second_signal_ends_all_though_nobody_reads_what_is_said(self):
+        process = self.start_training()
+        pids = self.workers_of(process)
+        wait_until(lambda: process.poll() is not None or catches(process.pid, signal.SIGTERM),
+                   "training began")
+        errors = os.open(f"/proc/{process.pid}/fd/2", os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            while os.write(errors, b"\n" * 65536) > 0:
+                pass
+        except BlockingIOError:  # Full.
+            pass
+        os.close(errors)
+
+        def ended():
+            process.send_signal(signal.SIGTERM)  # Those that are not heard yet count once.
+            return process.poll() is not None
+
+        wait_until(ended, "the program ends")
+        self.expect_gone(pids)
+
     def test_two_signals_at_once_do_not_end_it_without_a_word(self):
         process = self.start_training()
         pids = self.workers_of(process)
