@@ -22,15 +22,6 @@ constexpr double kMostPace = 0.04;
 constexpr double kDoubt = 0.1;
 constexpr double kWrong = 0.1;  // What takes less of what was predicted was not known.
 
-// When the last would be done.
-double LastOf(const std::vector<BalanceWorker>& workers) {
-  double last = 0;
-  for (const BalanceWorker& worker : workers) {
-    if (worker.takes) last = std::max(last, worker.finish + worker.before);
-  }
-  return last;
-}
-
 // When all would be done if work could be divided without end and everybody held everything.
 double EvenedOf(const std::vector<BalanceWorker>& workers) {
   double rate = 0, work = 0;
@@ -287,6 +278,20 @@ void AdaptiveStep::View() {
   SetSlots(view_);
 }
 
+// When the last would be done of those that have, or are to get, anything to do: one that has not
+// would hold nobody up, however far away it is.
+double AdaptiveStep::LastOfView() const {
+  double last = 0;
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    const BalanceWorker& seen = view_[w];
+    const Worker& worker = workers_[w];
+    const bool has = worker.spent < worker.list.size() || worker.incoming > 0;
+    const bool gets = seen.finish > now_ + 3 * Latency(w);
+    if (seen.takes && (has || gets)) last = std::max(last, seen.finish + seen.before);
+  }
+  return last;
+}
+
 // What each will not have begun when it hears of it.
 void AdaptiveStep::AddMovable() {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
@@ -336,7 +341,7 @@ void AdaptiveStep::GiveOrphans() {
 void AdaptiveStep::Decide() {
   decided_ = now_;
   View();
-  const double as_it_is = LastOf(view_);
+  const double as_it_is = LastOfView();
   const auto worth = [&](double evened) {
     return as_it_is - evened > kDoubt * std::max(0.0, evened - now_) + pace_;
   };
@@ -344,8 +349,8 @@ void AdaptiveStep::Decide() {
   if (AnyNearlyDry() || worth(EvenedOf(view_))) {
     AddMovable();
     moves = Balance(view_, setting_.holders);
-    const double evened = LastOf(view_);
-    const double doubt = DoubtOfLatency(Latency(slowest_link_), evened - now_);
+    const double evened = LastOfView();
+    const double doubt = DoubtOfLatency(LatencyOf(moves), evened - now_);
     if (as_it_is - evened >= doubt) Ask(worth(evened) ? moves : Urgent(moves));
   }
   TellWhoIsNearlyDone(moves);
@@ -374,6 +379,15 @@ bool AdaptiveStep::AnyNearlyDry() const {
     if (busy_until_[w] <= now_ + Lead(slowest_link_, w)) return true;
   }
   return false;
+}
+
+// Of the slowest link that they depend on.
+double AdaptiveStep::LatencyOf(const std::vector<BalanceMove>& moves) const {
+  double latency = 0;
+  for (const BalanceMove& move : moves) {
+    latency = std::max({latency, Latency(move.from), Latency(move.to)});
+  }
+  return latency;
 }
 
 // Those that cannot wait: the taker is about to run dry, or the giver to begin them.

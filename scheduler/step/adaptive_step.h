@@ -80,6 +80,7 @@ class AdaptiveStep final : public StepPolicy {
   double Latency(WorkerId w) const { return setting_.workers[w].latency_seconds; }
   void SetSlots(std::vector<BalanceWorker>& workers) const;
   void View();
+  double LastOfView() const;
   void AddMovable();
   double DryAt(WorkerId w, double seconds) const;
   double BusyUntil(WorkerId w, double seconds) const;
@@ -89,6 +90,7 @@ class AdaptiveStep final : public StepPolicy {
   double Lead(WorkerId giver, WorkerId taker) const;
   bool OnlyAwaits();
   bool AnyNearlyDry() const;
+  double LatencyOf(const std::vector<BalanceMove>& moves) const;
   std::vector<BalanceMove> Urgent(const std::vector<BalanceMove>& moves) const;
   void Ask(const std::vector<BalanceMove>& moves);
   void TellWhoIsNearlyDone(const std::vector<BalanceMove>& moves);

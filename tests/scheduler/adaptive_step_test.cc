@@ -136,6 +136,32 @@ TEST(AdaptiveStep, DeathAtAnyMomentCostsLittleMoreThanWhatItDid) {
   EXPECT_LE(worst, 1.45);
 }
 
+// Mean of steps on that cluster in which one of the others becomes five times slower. The last
+// worker is so far away, in seconds, or nowhere.
+double MeanWithFarWorker(double latency, bool live) {
+  double total = 0;
+  const auto far = static_cast<WorkerId>(kLab.size() - 1);
+  for (WorkerId slow = 0; slow < far; ++slow) {
+    StepSetting setting = Cluster(kLab, kPartitions, 2, 0.001);
+    setting.workers[far].latency_seconds = latency;
+    setting.workers[far].live = live;
+    StepModelOptions options;
+    options.truth.resize(kLab.size());
+    options.truth[slow].slowdown = 5;
+    const CheckedRun run = RunChecked(setting, options);
+    EXPECT_THAT(run.violations, testing::IsEmpty());
+    total += run.outcome.seconds;
+  }
+  return total / far;
+}
+
+TEST(AdaptiveStep, OneThatIsFarAwayKeepsNobodyFromHelpingOthers) {
+  const double without = MeanWithFarWorker(0.001, false);
+  for (const double latency : {3.0, 20.0}) {
+    EXPECT_LE(MeanWithFarWorker(latency, true), 1.1 * without) << latency;
+  }
+}
+
 // Mean of steps on that cluster that begin later than is believed, up to half of what a message
 // takes, over draws of 4 % noise of the speeds.
 double MeanOfLateSteps(uint32_t copies, double latency) {
