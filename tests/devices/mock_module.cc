@@ -58,15 +58,17 @@ int CopyIn(motley_driver_queue* queue, uint64_t after, void* to, const void* fro
                        : mock.table().copy_in(queue, after, to, from, size_bytes);
 }
 
-// Kernels of which one is a little off.
+// Kernels of which one is a little off; the same for every queue, of which threads open some at the
+// same time.
 const motley_kernels* Kernels(motley_driver_queue* queue) {
-  static const motley_kernels* right = nullptr;
-  static motley_kernels wrong;
-  right = MockDriver::Get().table().kernels(queue);
-  wrong = *right;
-  wrong.axpy = [](void* q, size_t count, float alpha, const float* x, float* y) {
-    right->axpy(q, count, alpha * 1.0001f, x, y);
-  };
+  static const motley_kernels* const right = MockDriver::Get().table().kernels(queue);
+  static const motley_kernels wrong = [] {
+    motley_kernels made = *right;
+    made.axpy = [](void* q, size_t count, float alpha, const float* x, float* y) {
+      right->axpy(q, count, alpha * 1.0001f, x, y);
+    };
+    return made;
+  }();
   return Trouble() == "wrong" ? &wrong : right;
 }
 
