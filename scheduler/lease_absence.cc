@@ -223,8 +223,8 @@ void LeaseScheduler::GiveWork(WorkerId id) {
     members_[id].free = open_->Owes(id) == 0;
     return SetPatience(id);
   }
-  const bool needed = OnlyRejectedAreLeft() || NobodyElseMayTakePart();
-  if (!members_[id].ready || (RejectedInStep(id) && !needed)) return;
+  if (!members_[id].ready) return;
+  if (RejectedInStep(id) && !OnlyRejectedAreLeft() && !NobodyElseMayTakePart()) return;
   if (watches_[id].fenced && OthersAreAwake(id)) return;
   watches_[id] = LeaseWatch{};
   watches_[id].takes_part = true;
