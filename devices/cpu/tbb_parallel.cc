@@ -49,8 +49,7 @@ bool CanStart(size_t count) {
 class TbbParallelFor final : public ParallelFor {
  public:
   explicit TbbParallelFor(size_t threads)
-      : threads_(std::clamp<size_t>(threads, 1, kMostThreads)),
-        arena_(static_cast<int>(threads_)) {}
+      : threads_(std::min(threads, kMostThreads)), arena_(static_cast<int>(threads_)) {}
 
   void For(size_t count, size_t grain, const Body& body) override {
     const size_t blocks = count / grain + (count % grain != 0);
@@ -86,6 +85,8 @@ class TbbParallelFor final : public ParallelFor {
 }  // namespace
 
 std::unique_ptr<ParallelFor> MakeTbbParallelFor(size_t threads) {
+  // An arena of one thread runs the same, but each call costs what adding half a megabyte does.
+  if (threads <= 1) return MakeSerialParallelFor();
   return std::make_unique<TbbParallelFor>(threads);
 }
 
