@@ -47,7 +47,7 @@ struct Peak {
 // Every row's vector, slice after slice, from the last row to the first: where sums are formed in
 // order, everything waits for row 0. Rows send the same values, so that the sum is known.
 Result<Peak> DecodeFrom(const CodeForm& form, uint32_t stragglers, size_t length) {
-  const std::vector<float> values(std::min(kSlice, length), 0.5F);
+  const AlignedVector values(std::min(kSlice, length), 0.5F);
   const auto parallel = MakeSerialParallelFor();
   if (!ForgetPeak()) return Status::Unavailable("/proc/self/clear_refs cannot be written");
   const double before = StatusBytes("VmRSS");
@@ -60,8 +60,8 @@ Result<Peak> DecodeFrom(const CodeForm& form, uint32_t stragglers, size_t length
   for (RowId row = form.workers; row-- > skipped && !decoder.Decodable();) {
     present[row] = true;
     for (size_t slice = 0; slice < decoder.slice_count(); ++slice) {
-      std::vector<float> arrived(
-          values.begin(), values.begin() + static_cast<ptrdiff_t>(decoder.slice_length(slice)));
+      AlignedVector arrived(values.begin(),
+                            values.begin() + static_cast<ptrdiff_t>(decoder.slice_length(slice)));
       const auto outcome = decoder.AddSlice(row, slice, arrived, kNoLimit);
       if (!outcome.ok()) return outcome.status();
       const double home = static_cast<double>(length * sizeof(float));

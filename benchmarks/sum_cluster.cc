@@ -254,7 +254,7 @@ class Server final : public Receiver {
   std::unique_ptr<Transport> transport_;
   RowCollector rows_;
   Publisher publisher_;
-  std::vector<std::vector<float>> slices_;
+  std::vector<AlignedVector> slices_;
   std::map<PeerId, WorkerId> worker_of_;
   std::map<WorkerId, PeerId> peers_;
   std::shared_ptr<std::vector<float>> sum_;  // Where the sums are formed, as a job's gradient is.

@@ -42,8 +42,7 @@ class ClosedSums final : public SliceSums {
 
   // Slices of one task are checked whole before they are added; longer ones block by block, so that
   // memory is read once.
-  Added Add(RowId row, size_t slice, std::vector<float>& values,
-            const SliceBounds& bounds) override {
+  Added Add(RowId row, size_t slice, AlignedVector& values, const SliceBounds& bounds) override {
     const std::span<const float> all = values;
     const bool one_task = all.size() <= kCombineGrain;
     Sketch sketch;
@@ -78,7 +77,7 @@ class ClosedSums final : public SliceSums {
 
   std::span<const RowId> Twins(RowId) const override { return {}; }
 
-  Status WriteSum(size_t slice, std::span<float> sum) override {
+  void WriteSum(size_t slice, std::span<float> sum) override {
     const DecodingVector& solution = *solution_[slice];
     residual_ = std::max(residual_, solution.residual);
     amplification_ = std::max(amplification_, solution.amplification);
@@ -93,7 +92,6 @@ class ClosedSums final : public SliceSums {
                                       context_.layout.length, part, sum.size());
       if (range.size > 0) WritePart(slice, noise, sum.subspan(range.begin, range.size));
     }
-    return Status::Ok();
   }
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {

@@ -31,7 +31,7 @@ class KeptSums final : public SliceSums {
 
   void Restart() override {
     for (Slice& slice : slices_) {
-      for (std::vector<float>& row : slice.rows) GiveBuffer(row);
+      for (AlignedVector& row : slice.rows) GiveBuffer(row);
       slice.solution = nullptr;
     }
     if (solved_.size() > kMostSolved) solved_.clear();
@@ -39,8 +39,7 @@ class KeptSums final : public SliceSums {
     amplification_ = 0;
   }
 
-  Added Add(RowId row, size_t slice, std::vector<float>& values,
-            const SliceBounds& bounds) override {
+  Added Add(RowId row, size_t slice, AlignedVector& values, const SliceBounds& bounds) override {
     const Sketch sketch = ParallelSketch(values, bounds.claim, context_.parallel);
     if (!bounds.Admit(sketch)) return {sketch};
     kept_floats_ += values.size();
@@ -58,13 +57,12 @@ class KeptSums final : public SliceSums {
 
   std::span<const RowId> Twins(RowId) const override { return {}; }
 
-  Status WriteSum(size_t slice, std::span<float> sum) override {
+  void WriteSum(size_t slice, std::span<float> sum) override {
     const DecodingVector& solution = *slices_[slice].solution;
     residual_ = std::max(residual_, solution.residual);
     amplification_ = std::max(amplification_, solution.amplification);
     WriteWeighted(slice, solution.a,
                   sum.subspan(context_.layout.begin(slice), context_.layout.size(slice)));
-    return Status::Ok();
   }
 
   void WriteWeighted(size_t slice, std::span<const Complex> weights,
@@ -95,7 +93,7 @@ class KeptSums final : public SliceSums {
 
  private:
   struct Slice {
-    std::vector<std::vector<float>> rows;  // Empty where nothing came.
+    std::vector<AlignedVector> rows;  // Empty where nothing came.
     const DecodingVector* solution = nullptr;
   };
 
@@ -121,7 +119,7 @@ class KeptSums final : public SliceSums {
     return solution;
   }
 
-  void GiveBuffer(std::vector<float>& values) {
+  void GiveBuffer(AlignedVector& values) {
     if (values.empty()) return;
     kept_floats_ -= values.size();
     context_.pool.GiveBuffer(std::exchange(values, {}), most_kept_ * sizeof(float));

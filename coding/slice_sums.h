@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "base/assert.h"
 #include "base/parallel.h"
 #include "base/status.h"
@@ -37,7 +37,7 @@ class FloatPool {
   bool Reserve(size_t count) {
     if (count <= size_) return true;
     data_.reset();
-    data_.reset(new (std::nothrow) float[count]);
+    data_ = MakeAlignedArray(count);
     size_ = data_ ? count : 0;
     return data_ != nullptr;
   }
@@ -47,21 +47,21 @@ class FloatPool {
   // Buffers of slices that waited, for those who bring the next ones: memory fresh from the system
   // costs more than the sum. At most `most_bytes` (what may wait at any time) are kept; empty when
   // there is none.
-  std::vector<float> TakeBuffer() {
-    std::vector<float> buffer;
+  AlignedVector TakeBuffer() {
+    AlignedVector buffer;
     if (buffers_.empty()) return buffer;
     buffer = std::move(buffers_.back());
     buffers_.pop_back();
     return buffer;
   }
-  void GiveBuffer(std::vector<float> buffer, size_t most_bytes) {
+  void GiveBuffer(AlignedVector buffer, size_t most_bytes) {
     const size_t bytes = (buffers_.size() + 1) * buffer.capacity() * sizeof(float);
     if (bytes <= most_bytes) buffers_.push_back(std::move(buffer));
   }
 
  private:
-  std::vector<std::vector<float>> buffers_;
-  std::unique_ptr<float[]> data_;
+  std::vector<AlignedVector> buffers_;
+  AlignedArray data_;
   size_t size_ = 0;
 };
 
@@ -116,16 +116,15 @@ class SliceSums {
   };
   // Takes a slice that was not there before, if the bounds admit it; `values` may be swapped or
   // emptied. The pool is reserved.
-  virtual Added Add(RowId row, size_t slice, std::vector<float>& values,
-                    const SliceBounds& bounds) = 0;
+  virtual Added Add(RowId row, size_t slice, AlignedVector& values, const SliceBounds& bounds) = 0;
   // After an Add: whether the slice is finished now. Where the norm guard refuses even all rows it
   // never is; the step then has to be done under another code.
   virtual bool Finished(size_t slice, const std::vector<bool>& present) = 0;
   // Rows that bring the slice nothing once `row` is there.
   virtual std::span<const RowId> Twins(RowId row) const = 0;
   // Writes what a finished slice gives of the whole `sum`, and takes its residual and amplification
-  // into account.
-  virtual Status WriteSum(size_t slice, std::span<float> sum) = 0;
+  // into account. Once per step: `sum` may be the home, where the slice's sums then stood.
+  virtual void WriteSum(size_t slice, std::span<float> sum) = 0;
   virtual std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const = 0;
   virtual size_t floats_needed() const = 0;  // In the pool.
   virtual size_t waiting_bytes() const = 0;

@@ -105,7 +105,17 @@ struct StreamDecoder::Impl {
     slice.finished = true;
     --unfinished;
     if (limits.keep_rows) return;  // Until all slices are finished, any may yet be of use.
+    // Now, while the slice's sums are in a cache, and not when the step waits for it.
+    if (!home.empty()) sums->WriteSum(index, home);
     for (RowId other = 0; other < form->workers; ++other) Settle(slice, other);
+  }
+
+  void WriteAll(std::span<float> sum) const {
+    if (home.empty() || limits.keep_rows) {
+      for (size_t slice = 0; slice < slices.size(); ++slice) sums->WriteSum(slice, sum);
+    } else if (sum.data() != home.data()) {
+      std::copy(home.begin(), home.end(), sum.begin());
+    }
   }
 
   const size_t total;  // Floats in the sum.
@@ -148,8 +158,7 @@ size_t StreamDecoder::slice_begin(size_t slice) const { return impl_->layout.beg
 size_t StreamDecoder::slice_length(size_t slice) const { return impl_->layout.size(slice); }
 
 Result<StreamDecoder::Outcome> StreamDecoder::AddSlice(RowId row, size_t slice,
-                                                       std::vector<float>& values,
-                                                       const Claim& claim) {
+                                                       AlignedVector& values, const Claim& claim) {
   if (row >= impl_->form->workers || slice >= slice_count()) {
     return Status::DataError(fmt::format("there is no slice {} of row {}: {} slices, {} rows",
                                          slice, row, slice_count(), impl_->form->workers));
@@ -207,10 +216,7 @@ Status StreamDecoder::Finish(std::span<float> sum) {
     return Status::NotDecodable(
         fmt::format("{} of {} slices do not decode yet", impl_->unfinished, slice_count()));
   }
-  for (size_t slice = 0; slice < slice_count(); ++slice) {
-    Status status = impl_->sums->WriteSum(slice, sum);
-    if (!status.ok()) return status.WithContext(fmt::format("slice {}", slice));
-  }
+  impl_->WriteAll(sum);
   return Status::Ok();
 }
 

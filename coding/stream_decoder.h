@@ -22,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "base/parallel.h"
 #include "base/status.h"
 #include "coding/approximate.h"
@@ -52,7 +53,8 @@ class StreamDecoder {
   // kept, and what was worked out about the same form as before.
   void Reset(const CodeForm& form);
   // Lends room for one vector (length() floats, or empty to take it back), which then holds sums
-  // while a step runs (without parts), so that Finish into that same span needs no memory beside.
+  // while a step runs (without parts), and what a slice decodes to as soon as it does, so that
+  // Finish into that same span has nothing left to do and needs no memory beside.
   // Starts the step again. From Reset to Finish nobody else touches it.
   void SetHome(std::span<float> home);
 
@@ -70,8 +72,8 @@ class StreamDecoder {
   // above the limit, or with another projection; it does not count. If the row is Touched or the
   // decoder spoiled() by then, an answer that lied is inside the sums: the caller starts the step
   // again with Reset. kResource: no memory for the sums.
-  Result<Outcome> AddSlice(RowId row, size_t slice, std::vector<float>& values, const Claim& claim);
-  Result<Outcome> AddSlice(RowId row, size_t slice, std::vector<float>& values, double norm_limit) {
+  Result<Outcome> AddSlice(RowId row, size_t slice, AlignedVector& values, const Claim& claim);
+  Result<Outcome> AddSlice(RowId row, size_t slice, AlignedVector& values, double norm_limit) {
     return AddSlice(row, slice, values, Claim{.norm_limit = norm_limit});
   }
 

@@ -30,8 +30,7 @@ class TilingSums final : public SliceSums {
 
   // Disjoint supports are summed as soon as it is their turn, or when there is no room to wait for
   // it; otherwise all wait for a cover.
-  Added Add(RowId row, size_t slice, std::vector<float>& values,
-            const SliceBounds& bounds) override {
+  Added Add(RowId row, size_t slice, AlignedVector& values, const SliceBounds& bounds) override {
     Slice& state = slices_[slice];
     const uint32_t support = tiling_.SupportOf(row);
     const bool room = waiting_floats_ + values.size() <= most_waiting_;
@@ -66,15 +65,14 @@ class TilingSums final : public SliceSums {
     return tiling_.RowsOf(tiling_.SupportOf(row));
   }
 
-  Status WriteSum(size_t slice, std::span<float> sum) override {
+  void WriteSum(size_t slice, std::span<float> sum) override {
     const float* from = Sum(slice);
     float* to = sum.data() + context_.layout.begin(slice);
-    if (from == to) return Status::Ok();
+    if (from == to) return;
     const size_t size = context_.layout.size(slice);
     context_.parallel.For(size, kCombineGrain, [&](size_t begin, size_t end) {
       std::copy(from + begin, from + end, to + begin);
     });
-    return Status::Ok();
   }
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {
@@ -103,7 +101,7 @@ class TilingSums final : public SliceSums {
     uint32_t next = 0;         // Support whose turn it is.
     bool begun = false;        // The sum holds something.
     std::set<uint32_t> early;  // Supports from `next` on that are inside the sum.
-    std::map<uint32_t, std::vector<float>> waiting;
+    std::map<uint32_t, AlignedVector> waiting;
   };
 
   // Adds those that waited and whose turn it is now.
@@ -127,7 +125,7 @@ class TilingSums final : public SliceSums {
     slice.waiting.clear();
   }
 
-  void GiveBuffer(std::vector<float>& values) {
+  void GiveBuffer(AlignedVector& values) {
     waiting_floats_ -= values.size();
     context_.pool.GiveBuffer(std::move(values), most_waiting_ * sizeof(float));
   }

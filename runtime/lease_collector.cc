@@ -24,7 +24,7 @@ constexpr size_t kGrain = 1u << 14;   // Floats that are worth a thread.
 }  // namespace
 
 struct LeaseCollector::Vector {
-  std::vector<float> values;
+  AlignedVector values;
   std::vector<bool> seen;  // By slice.
   size_t seen_count = 0;
   double squares = 0;  // Of the slices that came.
@@ -300,7 +300,7 @@ Status LeaseCollector::OnVectorEnd(WorkerId worker, const wire::VectorEndT& end)
 }
 
 // Vectors come in any order; each is read once.
-void LeaseCollector::Add(const std::vector<float>& values) {
+void LeaseCollector::Add(const AlignedVector& values) {
   parallel_.For(values.size(), kGrain, [&](size_t begin, size_t end) {
     const std::span<const float> part = std::span(values).subspan(begin, end - begin);
     const std::span<float> into = sum_.subspan(begin, end - begin);

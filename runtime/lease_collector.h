@@ -20,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "base/ids.h"
 #include "base/parallel.h"
 #include "runtime/slicing.h"
@@ -102,7 +103,7 @@ class LeaseCollector {
   Status Refuse(WorkerId worker, Status why);
   Result<std::shared_ptr<Vector>> Spare();
   Status CheckWhole(const Vector& vector) const;
-  void Add(const std::vector<float>& values);
+  void Add(const AlignedVector& values);
 
   Slicing cut_;
   ParallelFor& parallel_;

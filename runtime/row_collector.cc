@@ -125,7 +125,7 @@ bool RowCollector::Counts(const Assignment& assignment) const {
 }
 
 Result<bool> RowCollector::Begin(WorkerId worker, const Header& header, bool fenced,
-                                 std::vector<float>& values) {
+                                 AlignedVector& values) {
   Assignment* assignment = fenced ? nullptr : Current(worker, header);
   const bool stale = fenced || header.step < step_ || (header.step == step_ && !open_);
   if (assignment == nullptr && !stale) return Misplaced(worker, header);
@@ -162,7 +162,7 @@ Result<bool> RowCollector::Begin(WorkerId worker, const Header& header, bool fen
   return true;
 }
 
-Status RowCollector::Finish(WorkerId worker, std::vector<float>& values) {
+Status RowCollector::Finish(WorkerId worker, AlignedVector& values) {
   Seat& seat = seats_[worker];
   if (!std::exchange(seat.receiving, false) || seat.assignments.empty()) return Status::Ok();
   Assignment& assignment = seat.assignments.front();
@@ -184,7 +184,7 @@ Status RowCollector::Finish(WorkerId worker, std::vector<float>& values) {
   return Status::Ok();
 }
 
-Status RowCollector::Add(WorkerId worker, std::vector<float>& values, std::vector<Event>& events) {
+Status RowCollector::Add(WorkerId worker, AlignedVector& values, std::vector<Event>& events) {
   const Seat& seat = seats_[worker];
   Assignment& assignment = seats_[worker].assignments.front();
   const RowId row = assignment.row;

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "base/fifo.h"
 #include "base/ids.h"
 #include "coding/stream_decoder.h"
@@ -65,11 +66,10 @@ class RowCollector {
   // A slice is announced: makes room for it in `values`, or returns false to discard it. `fenced`:
   // the header is about another job or incarnation. A fault of the worker is returned, after it was
   // raised. The buffer is the connection's, which may outlast the worker's stay here.
-  Result<bool> Begin(WorkerId worker, const Header& header, bool fenced,
-                     std::vector<float>& values);
+  Result<bool> Begin(WorkerId worker, const Header& header, bool fenced, AlignedVector& values);
   // The slice of the last Begin is there; `values` may be swapped or emptied. kResource is our own
   // want of memory: no fault of the worker, and the step cannot go on.
-  Status Finish(WorkerId worker, std::vector<float>& values);
+  Status Finish(WorkerId worker, AlignedVector& values);
   // The worker ends an assignment. False when it had none like that. One that still counts and that
   // nobody cancelled is refused when slices are missing, or when the worker gave it up.
   bool End(WorkerId worker, const wire::PullT& pull);
@@ -108,7 +108,7 @@ class RowCollector {
   Event Late(WorkerId worker, const Assignment& assignment) const;
   Status Refuse(WorkerId worker, Assignment* assignment, Status why);
   Status Misplaced(WorkerId worker, const Header& header);
-  Status Add(WorkerId worker, std::vector<float>& values, std::vector<Event>& events);
+  Status Add(WorkerId worker, AlignedVector& values, std::vector<Event>& events);
   void RaiseAll(std::vector<Event>& events);
 
   const size_t length_;  // Of the sum.
@@ -120,7 +120,7 @@ class RowCollector {
   std::vector<Seat> seats_;
   // Buffers of slices that were added. The last is taken first, being in the cache still: through
   // shared memory slices come one at a time.
-  std::vector<std::vector<float>> spare_;
+  std::vector<AlignedVector> spare_;
   std::vector<Event> events_;  // Room for the next.
   std::shared_ptr<const CodeForm> form_;
   std::vector<Bytes> messages_;              // By row of form_; empty: not worked out yet.

@@ -60,7 +60,7 @@ std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const H
   if (header.row_id >= kFirstList && leases_.used()) {
     return BeginLeaseSlice(peer, worker, header, fenced);
   }
-  std::vector<float>& values = From(peer).slice;
+  AlignedVector& values = From(peer).slice;
   const Result<bool> wanted = rows().Begin(worker, header, fenced, values);
   if (!wanted.ok()) Complain(peer, wanted.status(), header.step);
   if (!wanted.ok() || !*wanted) return {};

@@ -71,7 +71,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       introduced_(options.workers, false) {
   options_.resume = nullptr;  // As large as the model.
   const size_t length = VectorLength(model_->parameter_count());
-  gradient_ = std::make_shared<std::vector<float>>(length);
+  gradient_ = std::make_shared<AlignedVector>(length);
   *rows_ = std::make_unique<RowCollector>(
       options.workers, length, options.slice_length, env.device.parallel(),
       [this](Event event) { OnAnswer(std::move(event)); },

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "runtime/alive.h"
 #include "runtime/checkpointer.h"
 #include "runtime/event_pump.h"
@@ -137,7 +138,7 @@ class ServerJob final : public ServerNode, private Receiver {
   EventPump pump_;
   struct Incoming {  // From a peer: the message that is arriving, be it a slice of either kind.
     Bytes control;
-    std::vector<float> slice;
+    AlignedVector slice;
     LeaseCollector::Slice lease_slice;
     Time vector_began{};        // With measure_links: when its first slice was there,
     uint64_t vector_bytes = 0;  // and what came since.
@@ -148,7 +149,7 @@ class ServerJob final : public ServerNode, private Receiver {
   Incoming* last_incoming_ = nullptr;  // Found last, of last_peer_: a message's beginning and end
   PeerId last_peer_ = 0;               // ask several times for one peer's.
   std::vector<bool> introduced_;       // Sent the first Pull of its life.
-  std::shared_ptr<std::vector<float>> gradient_;
+  std::shared_ptr<AlignedVector> gradient_;
   std::string last_to_leave_;  // Who, and why; empty: nobody.
   Finished finished_;
   Status end_;

@@ -96,7 +96,7 @@ Result<std::shared_ptr<std::vector<float>>> ServerModel::Spare() {
                     });
 }
 
-void ServerModel::Commit(StepId step, std::shared_ptr<std::vector<float>> gradient,
+void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient,
                          std::shared_ptr<const ApproximateSum> approximate, Done done) {
   MOTLEY_ASSERT(!applying_);
   auto spare = Spare();

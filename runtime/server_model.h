@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "devices/device.h"
 #include "runtime/alive.h"
 #include "runtime/job.h"
@@ -46,7 +47,7 @@ class ServerModel {
   // this step is one of the sample and no other audit runs, it is then compared with the direct
   // sum (which is weighted as `approximate` says; null: it is exact), unless a trainer of the
   // caller's cannot form that here.
-  void Commit(StepId step, std::shared_ptr<std::vector<float>> gradient,
+  void Commit(StepId step, std::shared_ptr<AlignedVector> gradient,
               std::shared_ptr<const ApproximateSum> approximate, Done done);
 
   // The newest version and its optimizer's state, which is copied on the device before the next

@@ -26,7 +26,7 @@ struct ClaimsCase {
 // Some of the same norm, of which a reader knows nothing else.
 enum class Damage { kFlippedSign, kExchangedHalves, kShifted };
 
-void Spoil(Damage damage, std::vector<float>& values) {
+void Spoil(Damage damage, AlignedVector& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   if (damage == Damage::kFlippedSign) *middle = -*middle;
   if (damage == Damage::kExchangedHalves) std::rotate(values.begin(), middle, values.end());
@@ -42,7 +42,7 @@ class Claims : public ::testing::TestWithParam<ClaimsCase> {
         decoder_(form_, GetParam().length, GetParam().length / 2, *parallel_,
                  {.keep_rows = GetParam().keep_rows}) {}
 
-  std::vector<float> Values(RowId row, size_t slice) const {
+  AlignedVector Values(RowId row, size_t slice) const {
     const float* from = job_.answers[row].data() + decoder_.slice_begin(slice);
     return {from, from + decoder_.slice_length(slice)};
   }
@@ -56,7 +56,7 @@ class Claims : public ::testing::TestWithParam<ClaimsCase> {
   }
   void AddRow(RowId row) {
     for (size_t slice = 0; slice < 2; ++slice) {
-      std::vector<float> values = Values(row, slice);
+      AlignedVector values = Values(row, slice);
       const auto added = decoder_.AddSlice(row, slice, values, ClaimOf(row, slice));
       ASSERT_TRUE(added.ok()) << added.status().ToString();
     }
@@ -84,7 +84,7 @@ TEST_P(Claims, ValuesOfTheRightNormInTheWrongPlacesAreRefused) {
     for (const RowId row : {0, 1}) {  // With nothing in the sums, and with something.
       decoder_.Reset(form_);
       if (row > 0) AddRow(0);
-      std::vector<float> values = Values(row, 0);
+      AlignedVector values = Values(row, 0);
       Spoil(damage, values);
       const auto refused = decoder_.AddSlice(row, 0, values, ClaimOf(row, 0));
       if (refused.ok()) {  // Not needed: what it covers is there.
@@ -105,7 +105,7 @@ TEST_P(Claims, ValuesOfTheRightNormInTheWrongPlacesAreRefused) {
 }
 
 TEST_P(Claims, AnothersSliceIsRefused) {
-  std::vector<float> values = Values(0, 1);
+  AlignedVector values = Values(0, 1);
   values.resize(decoder_.slice_length(0));
   Claim claim = ClaimOf(0, 1);
   claim.key = ClaimOf(0, 0).key;

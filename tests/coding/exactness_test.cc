@@ -22,7 +22,7 @@ std::vector<float> Stream(const CodeForm& form, const CodedJob& job,
   StreamDecoder decoder(form, job.sum.size(), job.sum.size(), *parallel);
   for (RowId row = 0; row < form.workers; ++row) {
     if (!present[row]) continue;
-    std::vector<float> values = job.answers[row];
+    AlignedVector values(job.answers[row].begin(), job.answers[row].end());
     EXPECT_TRUE(decoder.AddSlice(row, 0, values, 1e9).ok());
   }
   std::vector<float> sum(job.sum.size());

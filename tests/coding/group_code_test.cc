@@ -105,7 +105,7 @@ TEST(GroupCode, TheStreamEndsWithTheFirstWholeBlock) {
       if (decoder.Decodable()) break;
       for (size_t slice = 0; slice < 2; ++slice) {
         const float* from = job.answers[row].data() + 10 * slice;
-        std::vector<float> values(from, from + 10);
+        AlignedVector values(from, from + 10);
         ASSERT_TRUE(decoder.AddSlice(row, slice, values, 1e9).ok());
       }
       present[row] = true;

@@ -25,7 +25,7 @@ class Rig {
 
   void Add(RowId row, size_t slice) {
     const auto begin = job_.answers[row].begin() + decoder_.slice_begin(slice);
-    std::vector<float> values(begin, begin + decoder_.slice_length(slice));
+    AlignedVector values(begin, begin + decoder_.slice_length(slice));
     const auto outcome = decoder_.AddSlice(row, slice, values, kAnyNorm);
     ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
     EXPECT_EQ(*outcome, StreamDecoder::Outcome::kAdded);
@@ -132,7 +132,7 @@ TEST(KeptRows, NothingIsMadeOfNothing) {
 TEST(KeptRows, ARefusedSliceIsInNoSum) {
   const CodeForm form = MustBuild("approximate", EqualRequest(4, 1, 8));
   Rig rig(form);
-  std::vector<float> values(kSlice, 1);
+  AlignedVector values(kSlice, 1);
   EXPECT_EQ(rig.decoder_.AddSlice(0, 0, values, 3.9).code(), StatusCode::kDataError);
   EXPECT_FALSE(rig.decoder_.spoiled());
   EXPECT_FALSE(rig.decoder_.Touched(0));

@@ -32,8 +32,8 @@ size_t PeakOf(const CodeForm& form, const std::vector<RowId>& rows, DecodeLimits
   decoder.SetHome(sum);
   for (const RowId row : rows) {
     for (size_t slice = 0; slice < decoder.slice_count(); ++slice) {
-      std::vector<float> arrived(
-          answer.begin(), answer.begin() + static_cast<ptrdiff_t>(decoder.slice_length(slice)));
+      AlignedVector arrived(answer.begin(),
+                            answer.begin() + static_cast<ptrdiff_t>(decoder.slice_length(slice)));
       EXPECT_TRUE(decoder.AddSlice(row, slice, arrived, 1e9).ok());
     }
   }

@@ -131,7 +131,7 @@ TEST(MultiMessageCode, FirstCopiesInAnyOrderGiveThePlainSumTo2e6) {
       size_t added = 0;
       for (const auto& [row, slice] : order) {
         const float* from = job.answers[row].data() + decoder.slice_begin(slice);
-        std::vector<float> values(from, from + decoder.slice_length(slice));
+        AlignedVector values(from, from + decoder.slice_length(slice));
         const auto outcome = decoder.AddSlice(row, slice, values, 1e9);
         ASSERT_TRUE(outcome.ok());
         added += *outcome == StreamDecoder::Outcome::kAdded;

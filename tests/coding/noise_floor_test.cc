@@ -45,7 +45,8 @@ TEST(NoiseFloor, ExactZerosSurviveAComplexCode) {
     const auto parallel = MakeSerialParallelFor();
     StreamDecoder decoder(*form, kLength, kLength, *parallel);
     for (RowId row = 0; row < 4; ++row) {
-      ASSERT_TRUE(decoder.AddSlice(row, 0, answers[row], 1e9).ok());
+      AlignedVector values(answers[row].begin(), answers[row].end());
+      ASSERT_TRUE(decoder.AddSlice(row, 0, values, 1e9).ok());
     }
     std::vector<float> sum(kLength);
     ASSERT_TRUE(decoder.Finish(sum).ok());
@@ -69,7 +70,8 @@ TEST(NoiseFloor, SmallTrueValuesBesideLargeOnesStay) {
     const auto parallel = MakeSerialParallelFor();
     StreamDecoder decoder(*form, kLength, kLength, *parallel);
     for (RowId row = stragglers; row < workers; ++row) {
-      ASSERT_TRUE(decoder.AddSlice(row, 0, answers[row], 1e9).ok());
+      AlignedVector values(answers[row].begin(), answers[row].end());
+      ASSERT_TRUE(decoder.AddSlice(row, 0, values, 1e9).ok());
     }
     std::vector<float> sum(kLength);
     ASSERT_TRUE(decoder.Finish(sum).ok());

@@ -30,7 +30,7 @@ class NormGuard : public ::testing::Test {
 
   // Adds a row's only slice.
   Outcome Add(StreamDecoder& decoder, RowId row) {
-    std::vector<float> values = job_.answers[row];
+    AlignedVector values(job_.answers[row].begin(), job_.answers[row].end());
     return decoder.AddSlice(row, 0, values, 1e9).value();
   }
 

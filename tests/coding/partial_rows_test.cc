@@ -41,7 +41,7 @@ double ErrorOf(const CodeForm& answers) {
     EXPECT_FALSE(decoder.Decodable()) << "every answer is needed";
     for (size_t slice = 0; slice < decoder.slice_count(); ++slice) {
       const float* from = job.answers[row].data() + decoder.slice_begin(slice);
-      std::vector<float> values(from, from + decoder.slice_length(slice));
+      AlignedVector values(from, from + decoder.slice_length(slice));
       EXPECT_TRUE(decoder.AddSlice(row, slice, values, 1e9).ok());
     }
   }

@@ -165,7 +165,7 @@ TEST(ShortCode, ExactZerosStayZeros) {
     }
     for (size_t slice = 0; slice < decoder.slice_count(); ++slice) {
       const float* from = answer.data() + decoder.slice_begin(slice);
-      std::vector<float> values(from, from + decoder.slice_length(slice));
+      AlignedVector values(from, from + decoder.slice_length(slice));
       ASSERT_TRUE(decoder.AddSlice(row, slice, values, 1e6).ok());
     }
   }

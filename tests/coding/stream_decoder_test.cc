@@ -18,14 +18,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::vector<float> SliceOf(const StreamDecoder& decoder, const CodedJob& job, RowId row,
-                           size_t slice) {
+AlignedVector SliceOf(const StreamDecoder& decoder, const CodedJob& job, RowId row, size_t slice) {
   const float* from = job.answers[row].data() + decoder.slice_begin(slice);
   return {from, from + decoder.slice_length(slice)};
 }
 
 Outcome Add(StreamDecoder& decoder, const CodedJob& job, RowId row, size_t slice) {
-  std::vector<float> values = SliceOf(decoder, job, row, slice);
+  AlignedVector values = SliceOf(decoder, job, row, slice);
   return decoder.AddSlice(row, slice, values, 1e9).value();
 }
 
@@ -93,15 +92,15 @@ TEST_F(Stream, KeepsOneVectorPerAccumulatorAndHalfOfOneHoweverManyAnswer) {
 TEST_F(Stream, RefusesValuesThatBelieTheirHeader) {
   StreamDecoder decoder(rs_, 100, 50, *parallel_);
   const float infinity = std::numeric_limits<float>::infinity();
-  std::vector<float> good = SliceOf(decoder, rs_job_, 0, 0);
+  AlignedVector good = SliceOf(decoder, rs_job_, 0, 0);
   const double norm = std::sqrt(SumOfSquares(good));
-  const auto refusal = [&](RowId row, size_t slice, std::vector<float> values, double limit) {
+  const auto refusal = [&](RowId row, size_t slice, AlignedVector values, double limit) {
     const auto outcome = decoder.AddSlice(row, slice, values, limit);
     EXPECT_EQ(outcome.code(), StatusCode::kDataError);
     return outcome.status().message();
   };
-  EXPECT_THAT(refusal(0, 0, std::vector<float>(49, 1), 1e9), HasSubstr("49 floats instead of 50"));
-  EXPECT_THAT(refusal(0, 0, std::vector<float>(50, infinity), 1e9), HasSubstr("not finite"));
+  EXPECT_THAT(refusal(0, 0, AlignedVector(49, 1), 1e9), HasSubstr("49 floats instead of 50"));
+  EXPECT_THAT(refusal(0, 0, AlignedVector(50, infinity), 1e9), HasSubstr("not finite"));
   EXPECT_THAT(refusal(0, 0, good, norm * 0.99), HasSubstr("above the declared"));
   EXPECT_THAT(refusal(0, 0, good, std::nan("")), HasSubstr("above the declared"));
   EXPECT_THAT(refusal(5, 0, good, norm), HasSubstr("no slice 0 of row 5"));
@@ -131,7 +130,7 @@ TEST_P(LongStream, ALieInTheMiddleOfASliceSpoilsTheSumsUntilReset) {
     StreamDecoder decoder(form_, kLength, kSlice, *parallel);
     const std::vector<RowId> rows = {0, 1, 2, 3, 4, 5};
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), 1e20F}) {
-      std::vector<float> lie = SliceOf(decoder, job_, 0, 0);
+      AlignedVector lie = SliceOf(decoder, job_, 0, 0);
       lie[40000] = bad;
       // A first row leaves nothing behind that the next one would not overwrite.
       EXPECT_EQ(decoder.AddSlice(0, 0, lie, 1e9).code(), StatusCode::kDataError);
@@ -174,6 +173,7 @@ TEST_P(LongStream, SumsAtHomeAreTheSameBitsAndTakeLess) {
     at_home.SetHome(home);
     for (RowId row = 0; row < 6; ++row) AddRow(at_home, job_, row);
     EXPECT_EQ(at_home.held_bytes(), held - kLength * sizeof(float));
+    EXPECT_EQ(home, expected);  // Nothing is left to do when the step waits for it.
     std::vector<float> elsewhere(kLength);
     ASSERT_TRUE(at_home.Finish(step == 0 ? home : elsewhere).ok());
     EXPECT_EQ(step == 0 ? home : elsewhere, expected);
@@ -182,6 +182,29 @@ TEST_P(LongStream, SumsAtHomeAreTheSameBitsAndTakeLess) {
 
 INSTANTIATE_TEST_SUITE_P(Codes, LongStream,
                          ::testing::Values("none", "repetition", "cyclic", "heterogeneous", "rs"));
+
+TEST_F(Stream, EachSliceIsAtHomeOnceItDecodesAlsoWhereGradientsAreCutIntoParts) {
+  CodeRequest request = EqualRequest(6, 1, 12);
+  request.parts = 2;
+  const CodeForm form = MustBuild("short", request);
+  const CodedJob job = MakeJob(form, 100, 1);
+  StreamDecoder decoder(form, 100, 32, *parallel_);
+  for (RowId row = 0; row < 6; ++row) AddRow(decoder, job, row);
+  const std::vector<float> expected = Sum(decoder);
+
+  StreamDecoder at_home(form, 100, 32, *parallel_);
+  std::vector<float> home(100, 7);
+  at_home.SetHome(home);
+  for (RowId row = 0; row < 6; ++row) Add(at_home, job, row, 0);
+  // The first slice of each part; of the others nothing came.
+  for (size_t t = 0; t < 100; ++t) {
+    const bool came = t % at_home.answer_length() < 32;
+    EXPECT_EQ(home[t], came ? expected[t] : 7) << t;
+  }
+  for (RowId row = 0; row < 6; ++row) AddRow(at_home, job, row);
+  EXPECT_EQ(home, expected);
+  EXPECT_EQ(Sum(at_home), expected);
+}
 
 TEST_F(Stream, RepetitionIsBitEqualWhoeverAnswersInWhateverOrder) {
   StreamDecoder decoder(groups_, 100, 30, *parallel_);
@@ -246,7 +269,7 @@ TEST_F(Stream, ALieAmongAnswersThatFindNoRoomIsNeverInTheSum) {
   constexpr size_t kFloats = 60000;  // More than one task: checked while they are added.
   const CodedJob job = MakeJob(form, kFloats, 1);
   StreamDecoder decoder(form, kFloats, kFloats, *parallel_, {.waiting_bytes = 0});
-  std::vector<float> lie = SliceOf(decoder, job, 3, 0);
+  AlignedVector lie = SliceOf(decoder, job, 3, 0);
   lie[40000] = 1e20F;
   EXPECT_EQ(decoder.AddSlice(3, 0, lie, 1e9).code(), StatusCode::kDataError);  // Before it waits.
   Add(decoder, job, 3, 0);                                                     // Waits.
@@ -300,14 +323,14 @@ TEST_F(Stream, OverlappingTilesWaitForACover) {
 
 // The address of a buffer that a decoder gives back for one that waits.
 const float* Swapped(StreamDecoder& decoder, const CodedJob& job, RowId row) {
-  std::vector<float> values = SliceOf(decoder, job, row, 0);
+  AlignedVector values = SliceOf(decoder, job, row, 0);
   EXPECT_EQ(decoder.AddSlice(row, 0, values, 1e9).value(), Outcome::kAdded);
   return values.data();
 }
 
 TEST_F(Stream, BuffersThatWaitedWhenAStepWasLeftAreUsedAgain) {
   StreamDecoder decoder(groups_, 100, 100, *parallel_);
-  std::vector<float> values = SliceOf(decoder, groups_job_, 2, 0);
+  AlignedVector values = SliceOf(decoder, groups_job_, 2, 0);
   const float* const waits = values.data();
   EXPECT_EQ(decoder.AddSlice(2, 0, values, 1e9).value(), Outcome::kAdded);
   EXPECT_TRUE(values.empty());
@@ -321,7 +344,7 @@ TEST_F(Stream, BuffersThatWaitedForACoverAreUsedAgain) {
   StreamDecoder decoder(form, 20, 20, *parallel_);
   std::vector<const float*> waited;
   for (const RowId row : {0, 1}) {
-    std::vector<float> values = SliceOf(decoder, job, row, 0);
+    AlignedVector values = SliceOf(decoder, job, row, 0);
     waited.push_back(values.data());
     EXPECT_EQ(decoder.AddSlice(row, 0, values, 1e9).value(), Outcome::kAdded);
   }
@@ -337,7 +360,7 @@ TEST_F(Stream, AllBuffersThatMayWaitAreKept) {
   StreamDecoder decoder(form, kFloats, kFloats, *parallel_, {.waiting_bytes = 9 * 4 * kFloats});
   for (const bool again : {false, true}) {
     for (RowId row = 8; row > 0; --row) {
-      std::vector<float> values(kFloats, 1);
+      AlignedVector values(kFloats, 1);
       EXPECT_EQ(decoder.AddSlice(row, 0, values, 1e9).value(), Outcome::kAdded);
       EXPECT_EQ(values.capacity() > 0, again) << row;
     }

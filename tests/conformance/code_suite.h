@@ -202,9 +202,9 @@ void StreamOnce(const CodeForm& form, const CodedJob& job, uint64_t seed) {
   std::vector<std::vector<int>> added(form.workers, std::vector<int>(decoder.slice_count(), 0));
   for (const auto& [row, slice] : order) {
     const float* from = job.answers[row].data() + decoder.slice_begin(slice);
-    std::vector<float> values(from, from + decoder.slice_length(slice));
+    AlignedVector values(from, from + decoder.slice_length(slice));
     const double norm = std::sqrt(SumOfSquares(values));
-    std::vector<float> spoilt = values;
+    AlignedVector spoilt = values;
     spoilt[random.Below(spoilt.size())] = std::numeric_limits<float>::quiet_NaN();
     const auto refused = decoder.AddSlice(row, slice, spoilt, norm);
     const auto outcome = decoder.AddSlice(row, slice, values, norm);

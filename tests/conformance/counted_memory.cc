@@ -41,6 +41,22 @@ void* operator new[](size_t size) { return operator new(size); }
 void* operator new[](size_t size, const std::nothrow_t& none) noexcept {
   return operator new(size, none);
 }
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  const auto unit = static_cast<size_t>(alignment);
+  void* const memory = std::aligned_alloc(unit, (size + unit - 1) / unit * unit);
+  if (memory != nullptr) Count(memory);
+  return memory;
+}
+[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
+  void* const memory = operator new(size, alignment, std::nothrow);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t& none) noexcept {
+  return operator new(size, alignment, none);
+}
+void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { Free(memory); }
 void operator delete(void* memory) noexcept { Free(memory); }
 void operator delete(void* memory, size_t) noexcept { Free(memory); }
 void operator delete[](void* memory) noexcept { Free(memory); }

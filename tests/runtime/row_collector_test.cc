@@ -35,7 +35,7 @@ class Collector : public CollectorRig {
              double norm = 100) {
     Header header = SliceHeader(step, row, slice, norm);
     const size_t size = header.length / sizeof(float);
-    std::vector<float> values(size, value);
+    AlignedVector values(size, value);
     Sign(header, values);
     const Result<bool> wanted = rows.Begin(worker, header, false, values);
     if (!wanted.ok() || !*wanted) return wanted.ok();
@@ -121,7 +121,7 @@ TEST_F(Collector, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
   header.norm = 1000;
   const auto send = [&](WorkerId worker, float middle) {
     header.row_id = worker;
-    std::vector<float> values(kLong, 1);
+    AlignedVector values(kLong, 1);
     Sign(header, values);
     const Result<bool> wanted = long_rows.Begin(worker, header, false, values);
     EXPECT_TRUE(wanted.ok() && *wanted);
@@ -153,7 +153,7 @@ TEST_F(Collector, ASliceThatArrivesAsItsStepClosesIsLate) {
   header.total = kLength;
   header.length = kSlice * sizeof(float);
   header.norm = 1;
-  std::vector<float> values;
+  AlignedVector values;
   ASSERT_TRUE(rows.Begin(1, header, false, values).ok());
   Row(0, 0, 0, 5);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 5));
@@ -170,7 +170,7 @@ TEST_F(Collector, ASliceThatArrivesAsItsStepStartsAgainIsNotAdded) {
   header.total = kLength;
   header.length = kSlice * sizeof(float);
   header.norm = 100;
-  std::vector<float> values;
+  AlignedVector values;
   ASSERT_TRUE(rows.Begin(0, header, false, values).ok());
   rows.Open(0, Form("none", 2, 0));
   values.assign(kSlice, 50);
@@ -280,7 +280,7 @@ TEST_F(Collector, WantOfMemoryForTheSumsIsNoFaultOfTheWorker) {
   header.total = 2 * kHuge + 4;
   header.length = 4 * sizeof(float);
   header.norm = 2;
-  std::vector<float> values(4, 1);
+  AlignedVector values(4, 1);
   Sign(header, values);
   const Result<bool> wanted = large.Begin(0, header, false, values);
   ASSERT_TRUE(wanted.ok() && *wanted) << wanted.status().ToString();

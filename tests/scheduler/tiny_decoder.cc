@@ -34,7 +34,7 @@ void TinyDecoder::Open(std::shared_ptr<const CodeForm> code) {
 
 bool TinyDecoder::Answer(RowId row) {
   if (Keeping()) return false;
-  std::vector<float> sum(decoder_->answer_length(), 0);
+  AlignedVector sum(decoder_->answer_length(), 0);
   const std::vector<CodeEntry>& entries = code_->rows[row];
   std::vector<Complex> weights(code_->parts);
   for (size_t i = 0; i < entries.size(); ++i) {
