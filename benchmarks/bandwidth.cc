@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "base/sanitizer.h"
 
 namespace motley {
@@ -13,7 +14,8 @@ namespace {
 constexpr size_t kBlock = 512;  // Floats.
 constexpr size_t kLine = 16;
 
-enum class Fetching { kNone, kBlocks, kLines };  // Ahead of what is added; MixedLoops runs each.
+// Ahead of what is added; MixedLoops runs each. Or nothing is added, only written.
+enum class Loop { kNone, kBlocks, kLines, kWriting };
 
 // Compiled for each instruction set, chosen at run time. Not under thread sanitizer: GCC 12 has it
 // watch the function that chooses, which runs before the sanitizer can be called.
@@ -27,6 +29,11 @@ enum class Fetching { kNone, kBlocks, kLines };  // Ahead of what is added; Mixe
 MOTLEY_FASTEST void AddBlock(const float* __restrict from, float* __restrict to, float weight,
                              size_t count) {
   for (size_t t = 0; t < count; ++t) to[t] += weight * from[t];
+}
+
+MOTLEY_FASTEST void WriteBlock(const float* __restrict from, float* __restrict to, float weight,
+                               size_t count) {
+  for (size_t t = 0; t < count; ++t) to[t] = weight * from[t];
 }
 
 // Whole lines; meanwhile those of the next block come, one by one.
@@ -46,28 +53,29 @@ void FetchBlock(const float* from, size_t count) {
 }  // namespace
 
 struct MixedLoops::Arrays {
-  std::vector<float> from;
-  std::vector<std::vector<float>> sums;
-  std::vector<float> half;
+  AlignedVector from;
+  std::vector<AlignedVector> sums;
+  AlignedVector half;
   size_t threads;
 
-  void Pass(Fetching fetching, size_t begin, size_t end) {
+  void Pass(Loop loop, size_t begin, size_t end) {
     for (; begin < end; begin += kBlock) {
       const size_t size = std::min(kBlock, end - begin);
       const size_t next = std::min(begin + size, end);
-      if (fetching == Fetching::kLines && end - next >= kBlock) {
+      if (loop == Loop::kLines && end - next >= kBlock) {
         AddWhole(begin);
         continue;
       }
-      const size_t ahead = fetching == Fetching::kBlocks ? std::min(kBlock, end - next) : 0;
+      const size_t ahead = loop == Loop::kBlocks ? std::min(kBlock, end - next) : 0;
+      const auto add = loop == Loop::kWriting ? WriteBlock : AddBlock;
       FetchBlock(from.data() + next, ahead);
       for (auto& sum : sums) {
         FetchBlock(sum.data() + next, ahead);
-        AddBlock(from.data() + begin, sum.data() + begin, 0.5F, size);
+        add(from.data() + begin, sum.data() + begin, 0.5F, size);
       }
       if (half.empty()) continue;
       FetchBlock(half.data() + next / 2, ahead / 2);
-      AddBlock(from.data() + begin, half.data() + begin / 2, 0.5F, size / 2);
+      add(from.data() + begin, half.data() + begin / 2, 0.5F, size / 2);
     }
   }
 
@@ -77,15 +85,14 @@ struct MixedLoops::Arrays {
     if (!half.empty()) AddLines(from.data() + begin, half.data() + begin / 2, 0.5F, kBlock / 2);
   }
 
-  void PassOfAll(Fetching fetching) {
+  void PassOfAll(Loop loop) {
     const size_t share = (from.size() / threads + kBlock - 1) / kBlock * kBlock;
     std::vector<std::thread> helpers;
     for (size_t i = 1; i < threads; ++i) {
       const size_t begin = std::min(from.size(), i * share);
-      helpers.emplace_back(
-          [=, this] { Pass(fetching, begin, std::min(from.size(), begin + share)); });
+      helpers.emplace_back([=, this] { Pass(loop, begin, std::min(from.size(), begin + share)); });
     }
-    Pass(fetching, 0, std::min(from.size(), share));
+    Pass(loop, 0, std::min(from.size(), share));
     for (std::thread& helper : helpers) helper.join();
   }
 };
@@ -97,9 +104,9 @@ double Quartile(std::vector<double> values) {
 }
 
 MixedLoops::MixedLoops(size_t length, size_t sums, bool half_more, size_t threads)
-    : arrays_(new Arrays{std::vector<float>(length, 1), {}, {}, threads}),
-      bytes_(static_cast<double>(length) * sizeof(float) *
-             (1 + 2 * (static_cast<double>(sums) + (half_more ? 0.5 : 0)))) {
+    : arrays_(new Arrays{AlignedVector(length, 1), {}, {}, threads}),
+      stream_(static_cast<double>(length) * sizeof(float)),
+      sums_(stream_ * (static_cast<double>(sums) + (half_more ? 0.5 : 0))) {
   for (size_t r = 0; r < sums; ++r) arrays_->sums.emplace_back(length, 1);
   if (half_more) arrays_->half.assign(length / 2 + kBlock, 1);
 }
@@ -107,15 +114,19 @@ MixedLoops::MixedLoops(size_t length, size_t sums, bool half_more, size_t thread
 MixedLoops::~MixedLoops() = default;
 
 void MixedLoops::Run() {
-  for (size_t i = 0; i < seconds_.size(); ++i) {
-    seconds_[i].push_back(SecondsOf([&] { arrays_->PassOfAll(static_cast<Fetching>(i)); }));
-  }
+  const size_t i = turn_++ % seconds_.size();
+  seconds_[i].push_back(SecondsOf([&] { arrays_->PassOfAll(static_cast<Loop>(i)); }));
 }
 
-double MixedLoops::bytes_per_second() const {
-  double least = Quartile(seconds_[0]);
-  for (const auto& seconds : seconds_) least = std::min(least, Quartile(seconds));
-  return bytes_ / least;
+double MixedLoops::bytes_per_second(size_t passes, size_t writing) const {
+  double adding = Quartile(seconds_[0]);
+  for (const Loop each : {Loop::kBlocks, Loop::kLines}) {
+    adding = std::min(adding, Quartile(seconds_[static_cast<size_t>(each)]));
+  }
+  const double written = Quartile(seconds_[static_cast<size_t>(Loop::kWriting)]);
+  const auto all = static_cast<double>(passes);
+  const auto some = static_cast<double>(writing);
+  return (all * (stream_ + 2 * sums_) - some * sums_) / ((all - some) * adding + some * written);
 }
 
 }  // namespace motley

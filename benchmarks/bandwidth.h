@@ -16,7 +16,7 @@ double Quartile(std::vector<double> values);
 
 // One pass over `length` floats: reads one stream; reads and writes `sums` others, and one of half
 // the length if `half_more`. Loops the compiler vectorises for this processor, without prefetching
-// and with two ways of it; whichever is fastest counts.
+// and with two ways of it; whichever is fastest counts. And one pass that only writes the sums.
 class MixedLoops {
  public:
   MixedLoops(size_t length, size_t sums, bool half_more, size_t threads);
@@ -24,16 +24,21 @@ class MixedLoops {
   MixedLoops(const MixedLoops&) = delete;
   MixedLoops& operator=(const MixedLoops&) = delete;
 
-  // Runs all loops once more.
+  // Runs one of the loops, in turn: each of them, and what runs between them, then finds as little
+  // of its memory in a cache as the others do.
   void Run();
-  // Of the lower quartile of the passes so far.
-  double bytes_per_second() const;
+  // Of so many passes, of which so many only write, from the lower quartiles of those so far: at
+  // least one of each kind.
+  double bytes_per_second(size_t passes = 1, size_t writing = 0) const;
 
  private:
   struct Arrays;
   std::unique_ptr<Arrays> arrays_;
-  double bytes_;
-  std::array<std::vector<double>, 3> seconds_;  // Without prefetching, by blocks, by lines.
+  double stream_;  // Bytes of what is read.
+  double sums_;    // Bytes of what it is added to.
+  size_t turn_ = 0;
+  // Adding without prefetching, by blocks and by lines; writing.
+  std::array<std::vector<double>, 4> seconds_;
 };
 
 }  // namespace motley

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/aligned_memory.h"
 #include "base/random.h"
 #include "benchmarks/bandwidth.h"
 #include "coding/combine.h"
@@ -61,7 +62,8 @@ class Decoding {
         decoder_(form, length, kSlice, parallel) {
     const size_t slices = std::min<size_t>(kPool, form.workers * decoder_.slice_count());
     for (size_t i = 0; i < slices; ++i) {
-      pool_.push_back(RandomVector(kSlice, i));
+      const std::vector<float> random = RandomVector(kSlice, i);
+      pool_.emplace_back(random.begin(), random.end());
       claims_.push_back({.norm_limit = kNoLimit,
                          .has_projection = true,
                          .projection = SketchOf(pool_.back(), SignKeyOf(i)).projection,
@@ -97,7 +99,7 @@ class Decoding {
 
   // Of the lower quartiles of its parts: as long as one pass of the loops it is compared with.
   double Seconds() const {
-    const double others = static_cast<double>(counted_) / decoder_.slice_count() - 1;
+    const auto others = static_cast<double>(vectors() - 1);
     return Quartile(first_) + others * Quartile(others_) + Quartile(rest_);
   }
 
@@ -110,17 +112,17 @@ class Decoding {
     }
     return sums;
   }
+  size_t vectors() const { return counted_ / decoder_.slice_count(); }  // That were added.
   bool packed() const { return form_.field == Field::kComplexPacked; }
 
   // Of the last Run: see the header.
   double Bytes() const {
     const double half = packed() ? 0.5 : 0;
-    const double vectors = static_cast<double>(counted_) / decoder_.slice_count();
     const double per_slice = 1 + 2 * (static_cast<double>(sums_per_slice()) + half);
-    double floats = vectors * per_slice;
+    double floats = static_cast<double>(vectors()) * per_slice;
     floats -= static_cast<double>(sums_per_slice()) + half;  // Not read by the first row.
-    // Finish, part by part; tiling is done by then.
-    if (!form_.tiling()) floats += UsedByFinish() + form_.parts * (half + 1);
+    // Sums become the result where they stand, in a cache; parts of it stand elsewhere.
+    if (form_.parts > 1) floats += form_.parts;
     return floats * static_cast<double>(decoder_.answer_length()) * kFloat;
   }
 
@@ -157,8 +159,8 @@ class Decoding {
 
   // Rows are far apart in the pool, so that nothing is still in a cache when it is used again.
   size_t InPool(RowId row, size_t slice) const { return (slice + row * 97) % pool_.size(); }
-  std::vector<float>& Slice(RowId row, size_t slice) {
-    std::vector<float>& values = pool_[InPool(row, slice)];
+  AlignedVector& Slice(RowId row, size_t slice) {
+    AlignedVector& values = pool_[InPool(row, slice)];
     MOTLEY_ASSERT(values.size() == decoder_.slice_length(slice));
     return values;
   }
@@ -177,13 +179,6 @@ class Decoding {
     std::vector<bool> present(form_.workers, true);
     std::fill_n(present.begin(), skipped_, false);
     return present;
-  }
-
-  double UsedByFinish() const {
-    const auto solved = SolveClosed(form_, Present());
-    if (!solved.ok()) return 0;
-    const auto unused = std::count(solved->x.begin(), solved->x.end(), Complex(0));
-    return static_cast<double>(solved->x.size()) - static_cast<double>(unused);
   }
 
   // Who counted: the decoder takes the first class or cover that is whole.
@@ -205,9 +200,9 @@ class Decoding {
 
   const CodeForm& form_;
   const RowId skipped_;
-  std::vector<std::vector<float>> pool_;
+  std::vector<AlignedVector> pool_;
   std::vector<Claim> claims_;  // Of the pool's slices, as their headers would have them.
-  std::vector<float> sum_;
+  AlignedVector sum_;
   StreamDecoder decoder_;
   size_t counted_ = 0;  // Slices that were added.
   // Seconds of each Run: the first vector, each other one, and what is left.
@@ -233,7 +228,8 @@ Result<BenchLine> DecodeLine(const BenchOptions& options, const Case& which, siz
     MOTLEY_RETURN_IF_ERROR(decoding.Run([&] { loops.Run(); }));
   }
   return BenchLine{which.Name(length), "GB/s", decoding.Bytes() / decoding.Seconds() * 1e-9,
-                   "memory, same mix of reads and writes", loops.bytes_per_second() * 1e-9};
+                   "memory, same mix of reads and writes",
+                   loops.bytes_per_second(decoding.vectors(), 1) * 1e-9};
 }
 
 // What a weighted sum costs, beside plain axpy loops for each of its terms.

@@ -10,7 +10,8 @@ namespace motley {
 
 // The bytes that decoding must move, per second, beside what plain loops of the same mix of reads
 // and writes reach: per float, each slice is read once (4 bytes), each sum that it is added to is
-// read and written (8; written only by the first row), and Finish reads the sums and writes one.
+// read and written (8; written only by the first row). What they decode to comes about in a cache;
+// only where gradients are cut into parts is it written elsewhere (4).
 Result<std::vector<BenchLine>> BenchStreamDecode(const BenchOptions& options);
 // Weighted sums as a worker forms them, beside plain axpy loops.
 Result<std::vector<BenchLine>> BenchEncode(const BenchOptions& options);
