@@ -3,6 +3,10 @@
 // panels of some lines (rows of a, or columns of b), each panel as [depth, lines].
 #pragma once
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -23,29 +27,57 @@ struct Factor {
   }
 };
 
-// One panel of `width` lines, of which the first `lines` exist and the others are 0. May write up
-// to kLanes floats past the panel's end.
+// Four values of lines 0, 4, 8, ..., one after another: transposing these in quads transposes the
+// whole, and what crosses quads is done while loading, where it costs no shuffle.
+inline Vector LoadQuads(const float* const* lines, size_t k) {
+#if defined(__AVX512F__)
+  __m512 value = _mm512_castps128_ps512(_mm_loadu_ps(lines[0] + k));
+  value = _mm512_insertf32x4(value, _mm_loadu_ps(lines[4] + k), 1);
+  value = _mm512_insertf32x4(value, _mm_loadu_ps(lines[8] + k), 2);
+  return _mm512_insertf32x4(value, _mm_loadu_ps(lines[12] + k), 3);
+#elif defined(__AVX2__)
+  const __m256 value = _mm256_castps128_ps256(_mm_loadu_ps(lines[0] + k));
+  return _mm256_insertf128_ps(value, _mm_loadu_ps(lines[4] + k), 1);
+#else
+  return LoadVector(lines[0] + k);
+#endif
+}
+
+// The transposed copy of kLanes lines of whole vectors into kLanes columns of [depth, width].
+inline void PackLines(const float* const (&lines)[kLanes], size_t depth, float alpha, size_t width,
+                      float* to) {
+  for (size_t k = 0; k < depth; k += kLanes) {
+    Vector block[kLanes];
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kQuad; ++i) {
+#pragma GCC unroll 4
+      for (size_t j = 0; j < kLanes; j += kQuad) block[j + i] = LoadQuads(lines + i, k + j) * alpha;
+    }
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kLanes; j += kQuad) TransposeQuads(block + j);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kLanes; ++i, to += width) StoreVector(block[i], to);
+  }
+}
+
+// One panel of `width` lines, of which the first `lines` exist; what the others hold has no
+// meaning. May write up to kLanes floats past the panel's end.
 template <size_t width>
 void PackPanel(const Factor& from, size_t line, size_t lines, size_t begin, size_t depth,
                float alpha, float* to) {
   size_t k = 0;
   if (from.deep) {
-    constexpr size_t kGroups = (width + kLanes - 1) / kLanes;
-    for (; k + kLanes <= depth; k += kLanes) {
-      Vector block[kGroups][kLanes];
-      for (size_t g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 16
-        for (size_t i = 0; i < kLanes; ++i) {
-          const size_t l = g * kLanes + i;
-          block[g][i] = l < lines ? LoadVector(from.At(line + l, begin + k)) * alpha : Vector{};
-        }
-        Transpose(block[g]);
+    k = depth / kLanes * kLanes;
+    // Last lines first: what they write past a row's end is then written again.
+    for (size_t l = (width + kLanes - 1) / kLanes * kLanes; l > 0;) {
+      l -= kLanes;
+      const float* each[kLanes];
+      for (size_t i = 0; i < kLanes; ++i) {
+        each[i] = from.At(line + std::min(l + i, lines - 1), begin);
       }
-      // In this order: what is written past a line's end is then written again.
-      for (size_t i = 0; i < kLanes; ++i, to += width) {
-        for (size_t g = 0; g < kGroups; ++g) StoreVector(block[g][i], to + g * kLanes);
-      }
+      PackLines(each, k, alpha, width, to + l);
     }
+    to += k * width;
   } else if (lines == width) {
     for (; k < depth; ++k, to += width) {
       const float* source = from.At(line, begin + k);

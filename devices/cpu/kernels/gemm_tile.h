@@ -18,6 +18,7 @@ inline constexpr size_t kLanes = 8, kMostRows = 6;
 #else
 inline constexpr size_t kLanes = 4, kMostRows = 6;
 #endif
+inline constexpr size_t kQuad = 4;  // Lanes of 128 bits: shuffles within them are the cheapest.
 inline constexpr size_t kVectors = 2;
 inline constexpr size_t kPanel = kVectors * kLanes;  // Columns of a full panel.
 
@@ -47,15 +48,40 @@ void ExchangeHalves(Vector& x, Vector& y, std::index_sequence<j...>) {
   y = high;
 }
 
+// Of each four lanes of x those at `first` and first + apart, then those of y.
+template <size_t first, size_t apart, size_t... j>
+Vector PickPairs(const Vector& x, const Vector& y, std::index_sequence<j...>) {
+  return __builtin_shufflevector(
+      x, y, (j / kQuad * kQuad + first + j % 2 * apart + j % kQuad / 2 * kLanes)...);
+}
+
+// Each square of four rows by four neighbouring lanes.
+inline void TransposeQuads(Vector* rows) {
+  constexpr std::make_index_sequence<kLanes> kAll;
+  const Vector low[] = {PickPairs<0, 1>(rows[0], rows[1], kAll),
+                        PickPairs<0, 1>(rows[2], rows[3], kAll)};
+  const Vector high[] = {PickPairs<2, 1>(rows[0], rows[1], kAll),
+                         PickPairs<2, 1>(rows[2], rows[3], kAll)};
+  rows[0] = PickPairs<0, 2>(low[0], low[1], kAll);
+  rows[1] = PickPairs<1, 2>(low[0], low[1], kAll);
+  rows[2] = PickPairs<0, 2>(high[0], high[1], kAll);
+  rows[3] = PickPairs<1, 2>(high[0], high[1], kAll);
+}
+
 template <size_t step = kLanes / 2>
 void Transpose(Vector (&rows)[kLanes]) {
+  if constexpr (step < kQuad) {
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kLanes; i += kQuad) TransposeQuads(rows + i);
+  } else {
 #pragma GCC unroll 16
-  for (size_t i = 0; i < kLanes; ++i) {
-    if ((i & step) == 0) {
-      ExchangeHalves<step>(rows[i], rows[i + step], std::make_index_sequence<kLanes>());
+    for (size_t i = 0; i < kLanes; ++i) {
+      if ((i & step) == 0) {
+        ExchangeHalves<step>(rows[i], rows[i + step], std::make_index_sequence<kLanes>());
+      }
     }
+    Transpose<step / 2>(rows);
   }
-  if constexpr (step > 1) Transpose<step / 2>(rows);
 }
 
 // Column j's sums are put together at flat + j * kMostLines.
