@@ -82,7 +82,7 @@ StepWorker LeaseScheduler::Predict(WorkerId worker, double speed) {
     known.seconds_per_partition = std::min(known.seconds_per_partition, kTry * plan_.step_seconds);
   }
   watches_[worker].seconds = known.seconds_per_partition;
-  known.start_seconds = ToSeconds(data_.Left(worker, now_));  // Its parameters come behind them.
+  known.data_seconds = ToSeconds(data_.Left(worker, now_));  // Its parameters come behind them.
   known.overhead_seconds = habits.overhead;
   // One that is asked nothing for what was only guessed would never be measured: it is tried, too.
   const LeaseHabits unknown;

@@ -96,6 +96,10 @@ class StepRun {
   void CarryOut();
   void ToServer(WorkerId worker, StepEvent event);
   void AtWorker(WorkerId w, StepCommand& command);
+  // Who is given something for the first time now.
+  double FirstReady(const StepWorker& known) const {
+    return std::max(now_, known.data_seconds) + known.start_seconds;
+  }
   void BeginBlock(WorkerId w, uint32_t count);
   void EndBlock(WorkerId w);
   void Revoke(WorkerId w, const std::vector<PartitionId>& asked);
@@ -271,7 +275,7 @@ void StepRun::AtWorker(WorkerId w, StepCommand& command) {
 void StepRun::BeginBlock(WorkerId w, uint32_t count) {
   WorkerState& worker = workers_[w];
   MOTLEY_ASSERT(worker.done == worker.size);
-  if (worker.ready == kNoTime) worker.ready = now_ + setting_.workers[w].start_seconds;
+  if (worker.ready == kNoTime) worker.ready = FirstReady(setting_.workers[w]);
   worker.began = std::max(now_, worker.ready);
   worker.awaited = worker.began > now_;
   worker.ends = worker.began + SecondsOf(w, count);
@@ -321,7 +325,7 @@ uint32_t StepRun::BlockOf(WorkerId w) const {
 void StepRun::Compute(WorkerId w) {
   WorkerState& worker = workers_[w];
   if (worker.busy || worker.done == worker.size) return;
-  if (worker.ready == kNoTime) worker.ready = now_ + setting_.workers[w].start_seconds;
+  if (worker.ready == kNoTime) worker.ready = FirstReady(setting_.workers[w]);
   if (now_ < worker.ready) return Push(worker.ready, Due::Kind::kReady, w, 0);
   worker.busy = true;
   worker.began = now_;
@@ -409,9 +413,10 @@ void StepRun::Begin() {
     if (extend == nullptr) continue;
     const StepWorker& known = setting_.workers[extend->worker];
     double& ready = workers_[extend->worker].ready;
-    ready = ReadySeconds(known, link + options_.late_shares * late_link);
+    ready = known.data_seconds + ReadySeconds(known, link + options_.late_shares * late_link);
     if (late(extend->worker)) {
-      ready = ReadySeconds(known, link + late_link) + 2 * known.latency_seconds;
+      ready =
+          known.data_seconds + ReadySeconds(known, link + late_link) + 2 * known.latency_seconds;
     }
   }
   CarryOut();

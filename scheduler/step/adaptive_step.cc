@@ -39,10 +39,12 @@ double DoubtOfLatency(double latency, double left) {
   return latency > 0 ? latency * latency / std::max(left, latency) : 0;
 }
 
-// `ready`: when it has the parameters.
-Forecast ForecastOf(const StepWorker& known, double ready) {
-  return Forecast(known.seconds_per_partition, known.overhead_seconds + ready,
-                  known.latency_seconds, known.report_every);
+// `ready`: how long it waits for the parameters, with `data` before them.
+Forecast ForecastOf(const StepWorker& known, double ready, double data) {
+  Forecast forecast(known.seconds_per_partition, known.overhead_seconds + ready,
+                    known.latency_seconds, known.report_every);
+  forecast.SetData(data);
+  return forecast;
 }
 
 }  // namespace
@@ -55,7 +57,7 @@ AdaptiveStep::AdaptiveStep(StepSetting setting)
   double rate = 0;
   for (const StepWorker& known : setting_.workers) start_link_ += known.start_link_seconds;
   for (const StepWorker& known : setting_.workers) {
-    workers_.emplace_back(ForecastOf(known, ReadySeconds(known, start_link_)));
+    workers_.emplace_back(ForecastOf(known, ReadySeconds(known, start_link_), known.data_seconds));
     workers_.back().live = known.live;
     if (known.live) rate += 1 / known.seconds_per_partition;
     link_matters_ = link_matters_ || known.message_seconds > 0;
@@ -83,7 +85,7 @@ void AdaptiveStep::ShareOut() {
   for (WorkerId w = 0; w < workers_.size(); ++w) {
     const StepWorker& known = setting_.workers[w];
     plan[w].seconds = known.seconds_per_partition;
-    plan[w].finish = known.overhead_seconds + ReadySeconds(known, start_link_);
+    plan[w].finish = known.data_seconds + known.overhead_seconds + ReadySeconds(known, start_link_);
     plan[w].takes = known.live;
     plan[w].movable.reserve(2 * setting_.holders.size() / workers_.size());
   }
@@ -223,12 +225,12 @@ void AdaptiveStep::Join(WorkerId w, const StepWorker& known, double now,
   nobody.live = false;
   while (workers_.size() <= w) {
     setting_.workers.push_back(nobody);
-    workers_.emplace_back(ForecastOf(nobody, 0));
+    workers_.emplace_back(ForecastOf(nobody, 0, 0));
     workers_.back().live = false;
   }
   if (workers_[w].live) return;
   setting_.workers[w] = known;
-  Worker fresh(ForecastOf(known, known.start_seconds));
+  Worker fresh(ForecastOf(known, known.start_seconds, now + known.data_seconds));
   fresh.forecast.Start(now);
   fresh.incoming = workers_[w].incoming;
   workers_[w] = std::move(fresh);
@@ -251,7 +253,7 @@ void AdaptiveStep::DropCopies(WorkerId holder) {
 double AdaptiveStep::DryAt(WorkerId w, double seconds) const {
   const Worker& worker = workers_[w];
   const auto kept = static_cast<uint32_t>(worker.list.size()) - worker.asked;
-  if (kept <= worker.forecast.done()) return now_;
+  if (kept <= worker.forecast.done()) return std::max(now_, worker.forecast.DataDue());
   return worker.forecast.DoneAt(kept, now_, seconds);
 }
 
@@ -286,10 +288,19 @@ double AdaptiveStep::LastOfView() const {
     const BalanceWorker& seen = view_[w];
     const Worker& worker = workers_[w];
     const bool has = worker.spent < worker.list.size() || worker.incoming > 0;
-    const bool gets = seen.finish > now_ + 3 * Latency(w);
+    const bool gets = seen.finish > std::max(busy_until_[w], now_ + 3 * Latency(w));
     if (seen.takes && (has || gets)) last = std::max(last, seen.finish + seen.before);
   }
   return last;
+}
+
+// One whose data come when all is done is no help.
+void AdaptiveStep::LeaveOutWhoWaitsBeyond(double end) {
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    const Worker& worker = workers_[w];
+    const bool has = worker.spent < worker.list.size() || worker.incoming > 0;
+    if (!has && worker.forecast.DataDue() >= end) view_[w].takes = false;
+  }
 }
 
 // What each will not have begun when it hears of it.
@@ -342,6 +353,7 @@ void AdaptiveStep::Decide() {
   decided_ = now_;
   View();
   const double as_it_is = LastOfView();
+  LeaveOutWhoWaitsBeyond(as_it_is);
   const auto worth = [&](double evened) {
     return as_it_is - evened > kDoubt * std::max(0.0, evened - now_) + pace_;
   };

@@ -81,6 +81,7 @@ class AdaptiveStep final : public StepPolicy {
   void SetSlots(std::vector<BalanceWorker>& workers) const;
   void View();
   double LastOfView() const;
+  void LeaveOutWhoWaitsBeyond(double end);
   void AddMovable();
   double DryAt(WorkerId w, double seconds) const;
   double BusyUntil(WorkerId w, double seconds) const;

@@ -29,9 +29,13 @@ Forecast::Forecast(double seconds_per_partition, double overhead_seconds, double
 
 void Forecast::Start(double time) { since_ = std::max(since_, time); }
 
+double Forecast::Begins() const {
+  return done_ == 0 ? std::max(since_, data_) + overhead_ : since_;
+}
+
 void Forecast::Report(uint32_t done, double time, double compute_seconds) {
   if (done <= done_) return;
-  worked_ += std::max(0.0, time - since_ - (done_ == 0 ? overhead_ : 0));
+  worked_ += std::max(0.0, time - Begins());
   if (compute_seconds > 0) worked_ = compute_seconds;
   since_ = time;
   done_ = done;
@@ -45,8 +49,9 @@ void Forecast::SetExpected() {
 }
 
 double Forecast::Silent(double time) const {
-  const double start = done_ == 0 ? overhead_ + kLateStart * (overhead_ + latency_) : 0;
-  return time - latency_ - since_ - start;
+  const double wait = std::max(0.0, data_ - since_);
+  const double late = done_ == 0 ? kLateStart * (wait + overhead_ + latency_) : 0;
+  return time - latency_ - Begins() - late;
 }
 
 bool Forecast::Overdue(double time) const {
@@ -58,8 +63,7 @@ double Forecast::Seconds(double time) const {
 }
 
 double Forecast::DoneAt(uint32_t entry, double time, double seconds) const {
-  const double begins = since_ + (done_ == 0 ? overhead_ : 0);
-  return std::max(time, begins + (entry - done_) * seconds);
+  return std::max(time, Begins() + (entry - done_) * seconds);
 }
 
 }  // namespace motley

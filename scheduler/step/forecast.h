@@ -17,6 +17,10 @@ class Forecast {
 
   // It had nothing to do until `time`, and has since.
   void Start(double time);
+  // Nothing comes to it before `time`, because data are on their way.
+  void SetData(double time) { data_ = time; }
+  // Until when, as long as it has not begun; 0: nothing is known to be.
+  double DataDue() const { return done_ == 0 ? data_ : 0; }
   // `done` entries in all were computed by `time`; in so many seconds, if the worker says so: then
   // whatever it waited for is no slowness.
   void Report(uint32_t done, double time, double compute_seconds = 0);
@@ -35,12 +39,14 @@ class Forecast {
 
  private:
   void SetExpected();
+  double Begins() const;             // The first entry that it has not reported.
   double Silent(double time) const;  // Since its last word was sent, or it should have begun.
 
   double prior_;
   double overhead_;
   double latency_;
   double report_every_;
+  double data_ = 0;
   double worked_ = 0;  // Seconds that the reported entries took.
   double since_ = 0;   // Of the last report, or start.
   uint32_t done_ = 0;

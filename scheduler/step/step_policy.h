@@ -35,6 +35,8 @@ struct StepWorker {
   // Until it has the step's parameters, and for how long these occupy the server's link.
   double start_seconds = 0;
   double start_link_seconds = 0;
+  // Until what was sent to it before is there, behind which all else comes.
+  double data_seconds = 0;
 };
 
 // When it has the parameters, if those for everybody occupy the server's link for so long.

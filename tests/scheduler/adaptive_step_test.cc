@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <numeric>
 
@@ -137,14 +138,13 @@ TEST(AdaptiveStep, DeathAtAnyMomentCostsLittleMoreThanWhatItDid) {
 }
 
 // Mean of steps on that cluster in which one of the others becomes five times slower. The last
-// worker is so far away, in seconds, or nowhere.
-double MeanWithFarWorker(double latency, bool live) {
+// worker is changed so.
+double MeanWithChanged(const std::function<void(StepWorker&)>& change) {
   double total = 0;
-  const auto far = static_cast<WorkerId>(kLab.size() - 1);
-  for (WorkerId slow = 0; slow < far; ++slow) {
+  const auto last = static_cast<WorkerId>(kLab.size() - 1);
+  for (WorkerId slow = 0; slow < last; ++slow) {
     StepSetting setting = Cluster(kLab, kPartitions, 2, 0.001);
-    setting.workers[far].latency_seconds = latency;
-    setting.workers[far].live = live;
+    change(setting.workers[last]);
     StepModelOptions options;
     options.truth.resize(kLab.size());
     options.truth[slow].slowdown = 5;
@@ -152,14 +152,56 @@ double MeanWithFarWorker(double latency, bool live) {
     EXPECT_THAT(run.violations, testing::IsEmpty());
     total += run.outcome.seconds;
   }
-  return total / far;
+  return total / last;
 }
 
 TEST(AdaptiveStep, OneThatIsFarAwayKeepsNobodyFromHelpingOthers) {
-  const double without = MeanWithFarWorker(0.001, false);
+  const double without = MeanWithChanged([](StepWorker& last) { last.live = false; });
   for (const double latency : {3.0, 20.0}) {
-    EXPECT_LE(MeanWithFarWorker(latency, true), 1.1 * without) << latency;
+    const auto far = [&](StepWorker& last) { last.latency_seconds = latency; };
+    EXPECT_LE(MeanWithChanged(far), 1.1 * without) << latency;
   }
+}
+
+// Nobody helps through it, and nothing is given to it that others have done long before.
+TEST(AdaptiveStep, OneWhoseDataAreOnTheirWayKeepsNobodyFromHelpingOthers) {
+  const double without = MeanWithChanged([](StepWorker& last) { last.live = false; });
+  for (const double seconds : {3.0, 20.0}) {
+    const auto waits = [&](StepWorker& last) { last.data_seconds = seconds; };
+    EXPECT_LE(MeanWithChanged(waits), 1.02 * without) << seconds;
+  }
+}
+
+// What it is asked comes behind its data, so that what was given to it is not to be had back.
+TEST(AdaptiveStep, NothingIsGivenToOneWhoseDataComeTooLate) {
+  StepSetting setting;
+  for (int w = 0; w < 3; ++w) setting.workers.push_back({0.1, 0, 0.001, 0, true});
+  setting.workers[2].data_seconds = 100;
+  for (PartitionId p = 0; p < 20; ++p) setting.holders.push_back({p % 2, 2, 1 - p % 2});
+  AdaptiveStep policy(setting);
+  std::vector<StepCommand> said;
+  policy.Begin(said);
+  for (uint32_t done = 1; done < 5; ++done) {
+    policy.OnEvent(ListProgress{0, done, 0.1 * done}, 0.1 * done, said);
+    policy.OnEvent(ListProgress{1, done, 0.1 * done}, 0.1 * done, said);
+    policy.OnEvent(StepTick{}, 0.1 * done + 0.05, said);
+  }
+  const auto asks = [](const StepCommand& command) {
+    return std::holds_alternative<RevokeList>(command);
+  };
+  EXPECT_TRUE(std::none_of(said.begin(), said.end(), asks)) << "both are on time";
+  policy.OnEvent(StepWorkerLost{1}, 0.5, said);
+  policy.OnEvent(StepTick{}, 0.6, said);
+  EXPECT_EQ(policy.Owes(0), 20U);
+  EXPECT_EQ(policy.Owes(2), 0U);
+}
+
+TEST(AdaptiveStep, OneWhoseDataComeInAMomentHelps) {
+  const double with = MeanWithChanged([](StepWorker&) {});
+  const double without = MeanWithChanged([](StepWorker& last) { last.live = false; });
+  const double soon = MeanWithChanged([](StepWorker& last) { last.data_seconds = 0.5; });
+  EXPECT_GT(soon, with);
+  EXPECT_LT(soon, (with + without) / 2);
 }
 
 // Mean of steps on that cluster that begin later than is believed, up to half of what a message

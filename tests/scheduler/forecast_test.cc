@@ -34,5 +34,20 @@ TEST(Forecast, SilenceProvesSlownessOnlyOnceTheBeginningIsLongPast) {
   EXPECT_TRUE(forecast.Overdue(kLatency + kOverhead + 2.3 * kEntry));
 }
 
+TEST(Forecast, DataOnTheirWayAreWaitedForOnce) {
+  Forecast forecast(kEntry, kOverhead, kLatency);
+  forecast.SetData(0.5);
+  EXPECT_EQ(forecast.DataDue(), 0.5);
+  // Whatever it is given meanwhile comes behind them, and what it is given later does not wait.
+  forecast.Start(0.4);
+  EXPECT_DOUBLE_EQ(forecast.DoneAt(2, 0.4), 0.5 + kOverhead + 2 * kEntry);
+  EXPECT_FALSE(forecast.Overdue(0.5 + kOverhead + kLatency));
+  forecast.Start(0.7);
+  EXPECT_DOUBLE_EQ(forecast.DoneAt(2, 0.7), 0.7 + kOverhead + 2 * kEntry);
+  forecast.Report(1, 0.7 + kOverhead + kEntry);
+  EXPECT_NEAR(forecast.Expected(), kEntry, 1e-12);
+  EXPECT_EQ(forecast.DataDue(), 0) << "it has begun";
+}
+
 }  // namespace
 }  // namespace motley
