@@ -52,6 +52,7 @@ class LeaseScheduler final : public BulkSynchronous {
   StepWorker Predict(WorkerId worker, double speed);
   void PlaceWithoutCopies();
   void SendCopies();
+  double EvenStepSeconds() const;
   double CopiesPerStep() const;
   struct CopiesRoom {
     std::vector<double> of;  // By worker,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "scheduler/lease_scheduler.h"
@@ -79,7 +80,7 @@ StepWorker LeaseScheduler::Predict(WorkerId worker, double speed) {
   StepWorker known;
   known.seconds_per_partition = options_.batch / (options_.partitions * speed);
   if (habits.tried) {
-    known.seconds_per_partition = std::min(known.seconds_per_partition, kTry * plan_.step_seconds);
+    known.seconds_per_partition = std::min(known.seconds_per_partition, kTry * EvenStepSeconds());
   }
   watches_[worker].seconds = known.seconds_per_partition;
   known.data_seconds = ToSeconds(data_.Left(worker, now_));  // Its parameters come behind them.
@@ -111,10 +112,17 @@ void LeaseScheduler::PlaceWithoutCopies() {
   }
 }
 
+// Predicted. Equal shares are planned as if everybody were as fast, and evened out by leases.
+double LeaseScheduler::EvenStepSeconds() const {
+  if (options_.shares != Shares::kEqual) return plan_.step_seconds;
+  const std::vector<double> speeds = members_.SpeedsOf(members_.Candidates());
+  return options_.batch / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+}
+
 // Of each worker, on average. Fewer would hardly be in the way of steps, and late where it matters.
 double LeaseScheduler::CopiesPerStep() const {
   const double each = deadlines_.TransferSeconds(1);
-  return each > 0 ? kCopiesSteps * plan_.step_seconds / each : kCopiesPerStep;
+  return each > 0 ? kCopiesSteps * EvenStepSeconds() / each : kCopiesPerStep;
 }
 
 // How many may follow those that are on their way.

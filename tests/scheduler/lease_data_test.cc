@@ -100,6 +100,22 @@ TEST(LeaseData, CopiesFollowWhenTheOnesBeforeShouldHaveCome) {
   EXPECT_GE(leased - sent.front(), 0.8 * kSend) << "the others, who hold it, could begin at once";
 }
 
+// They are planned as if everybody computed a sample in a second.
+TEST(LeaseData, CopiesArePacedWithEqualSharesToo) {
+  SchedulerOptions options = Options(1);
+  options.shares = Shares::kEqual;
+  Script script(options);
+  const std::vector<double> seconds = {0.1, 0.1, 0.1};
+  Warm(script, seconds);
+  script.Join(1, 2);
+  script.Ready(1, 100);
+  Script::Lines next = {"extend 0 x6", "extend 2 x6"};
+  for (int i = 0; i < 16; ++i) {
+    next = WorkOff(script, next, seconds);
+    EXPECT_LE(CountOf(next, "place 1 x"), 1u);
+  }
+}
+
 TEST(LeaseData, WhatNobodyHoldsAnyMoreIsSentToManyAtATime) {
   Script script(Options(0));
   // Worker 2 computes four times as fast as worker 1, and is sent data no faster.
