@@ -12,6 +12,7 @@
 #include "coding/gradient_code.h"
 #include "sim/calm_run.h"
 #include "sim/liveness_limit.h"
+#include "sim/long_data.h"
 #include "sim/recorded_times.h"
 
 namespace motley {
@@ -58,6 +59,7 @@ class Generator {
     Replay();
     ShareThePort();
     JoinDevices();
+    LengthenData(scenario_.options, scenario_.data, Usual());
     // Nobody must give up on workers that are still held back when faults stop.
     scenario_.options.job.start_timeout =
         std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
@@ -286,6 +288,10 @@ class Generator {
 
   // Roughly how long the job takes when nothing happens.
   double JobSeconds() const {
+    return static_cast<double>(scenario_.options.job.steps) * Usual().seconds;
+  }
+
+  UsualStep Usual() const {
     const SimOptions& options = scenario_.options;
     double speed = 0;
     double wait = 0;
@@ -298,7 +304,7 @@ class Generator {
     const uint32_t copies = std::max(CopiesOf(job.code, job.tolerate, job.parts), job.tolerate + 1);
     double step = job.batch * copies / speed + wait;
     if (options.shared_processors > 0) step *= 1 + job.workers / options.shared_processors;
-    return static_cast<double>(options.job.steps) * step;
+    return {step, copies};
   }
 
   void MakeRandomFaults() {

@@ -62,6 +62,9 @@ std::string DescribeScenario(const Scenario& scenario) {
   if (options.server_bytes_per_second > 0) {
     text += fmt::format(", {:.3g} bytes/s at the server", options.server_bytes_per_second);
   }
+  if (options.data_bytes > 0) {
+    text += fmt::format(", data as long as {:.3g} bytes", options.data_bytes);
+  }
   if (options.shared_processors > 0) {
     text += fmt::format(", {} shared processors", options.shared_processors);
   }

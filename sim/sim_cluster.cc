@@ -10,12 +10,14 @@
 
 #include "runtime/saved_job.h"
 #include "sim/checkers/coverage_checker.h"
+#include "sim/checkers/data_wait_checker.h"
 #include "sim/checkers/gradient_checker.h"
 #include "sim/checkers/liveness_checker.h"
 #include "sim/checkers/placement_checker.h"
 #include "sim/checkers/queue_checker.h"
 #include "sim/checkers/step_checker.h"
 #include "sim/checkers/tiling_checker.h"
+#include "sim/data_arrivals.h"
 #include "sim/digest_observer.h"
 #include "sim/fault_driver.h"
 #include "sim/liveness_limit.h"
@@ -85,13 +87,10 @@ std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset&
       BatchSchedule(options.job.seed, PartitionSizes(data.rows(), *partitions), options.job.batch));
 }
 
-SimOptions CostOnly(SimOptions options, const Dataset& data, std::shared_ptr<Quadratic> quadratic) {
+SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
   options.vectors = ModelledVectors(options.cluster.gradient_bytes,
                                     std::max(1u, options.job.slice_length), options.job.parts);
   options.job.slice_length = options.vectors.slice_length();
-  if (options.data_bytes > 0) {
-    options.vectors.LengthenSamples(options.data_bytes / static_cast<double>(data.size_bytes()));
-  }
   // What suits the job's model may not suit this one.
   options.job.optimizer = {.name = "sgd", .learning_rate = 0.1, .l2 = 0};
   options.job.foreign = MakeQuadraticTrainer(std::move(quadratic),
@@ -109,10 +108,14 @@ SimOptions Completed(SimOptions options, const Dataset& data,
     options.processors = std::make_shared<SharedProcessors>();
     options.processors->count = options.shared_processors;
   }
-  if (quadratic != nullptr) return CostOnly(std::move(options), data, std::move(quadratic));
-  if (options.trainer != SimTrainer::kBuiltIn) {
+  if (quadratic != nullptr) {
+    options = CostOnly(std::move(options), std::move(quadratic));
+  } else if (options.trainer != SimTrainer::kBuiltIn) {
     options.job.foreign = MakeSquaresTrainer(data, /*keeps_account=*/false);
     options.bring_trainer = [&data] { return MakeSquaresTrainer(data, /*keeps_account=*/true); };
+  }
+  if (options.data_bytes > 0) {
+    options.vectors.LengthenSamples(options.data_bytes / static_cast<double>(data.size_bytes()));
   }
   return options;
 }
@@ -152,16 +155,19 @@ class Simulation {
     const size_t length = gradients_->vector_length();
     const StepId first = options_.job.resume != nullptr ? options_.job.resume->step : 0;
     steps_ = std::make_unique<StepChecker>(violations_, length <= options_.job.slice_length, first);
-    const Duration longest_step =
-        LivenessLimit(options_, data_, std::max(length, options_.vectors.modelled_length()));
+    const size_t on_links = std::max(length, options_.vectors.modelled_length());
+    const Duration longest_step = LivenessLimit(options_, data_, on_links);
     most_seconds_ = options_.max_virtual_seconds;
     if (!std::isfinite(most_seconds_)) {
       most_seconds_ = ToSeconds(longest_step) * static_cast<double>(options_.job.steps + 1);
     }
     liveness_ = std::make_unique<LivenessChecker>(
         violations_, Time(FromSecondsSafe(options_.random_faults.until_seconds)), longest_step);
+    arrivals_ = std::make_unique<DataArrivals>(reached_, options_.job.workers, BlocksTaken());
+    waits_ = std::make_unique<DataWaitChecker>(violations_, options_, *arrivals_, on_links);
     fan_.Tell(replay_.get(), &digest_, steps_.get(), &tiling_, &coverage_, gradients_.get(),
-              &placement_, liveness_.get(), faults_.get(), &reached_, observer);
+              &placement_, liveness_.get(), faults_.get(), &reached_, arrivals_.get(), waits_.get(),
+              observer);
     return Status::Ok();
   }
 
@@ -194,6 +200,11 @@ class Simulation {
 
  private:
   static Duration FromSecondsSafe(double seconds) { return FromSeconds(std::min(seconds, 1e8)); }
+
+  DataArrivals::Taken BlocksTaken() const {
+    if (options_.trainer == SimTrainer::kSquaresOwnData) return nullptr;
+    return [this](WorkerId process) { return workers_[process]->blocks_taken(); };
+  }
 
   void StartAll() {
     server_->Start();
@@ -277,6 +288,7 @@ class Simulation {
     reached_.Count("device broke", faults_->broken_devices());
     reached_.Count("slice garbled", faults_->garbled());
     reached_.Count("gradient without a late device", faults_->done_without());
+    reached_.Count("step beside data under way", waits_->judged());
     reached_.Finish(result.job);
     result.reached = reached_.reached();
     Digest& digest = digest_.digest();
@@ -314,9 +326,11 @@ class Simulation {
   std::unique_ptr<StepChecker> steps_;
   std::unique_ptr<GradientChecker> gradients_;
   std::unique_ptr<LivenessChecker> liveness_;
+  std::unique_ptr<DataArrivals> arrivals_;
+  std::unique_ptr<DataWaitChecker> waits_;
   ObserverFan<ReplayDriver, DigestObserver, StepChecker, TilingChecker, CoverageChecker,
               GradientChecker, PlacementChecker, LivenessChecker, FaultDriver, ReachedStates,
-              JobObserver>
+              DataArrivals, DataWaitChecker, JobObserver>
       fan_;
   VirtualLoop world_;
   SimNetwork network_;

@@ -213,6 +213,8 @@ void SimConnection::EndMessage(int side) {
   lane.buffered -= frame.wire_bytes;
   lane.frames.drop_front();
   SchedulePump(side);
+  const bool whole = header.offset + header.length == header.total;
+  if (header.kind == FrameKind::kPartition && !discarded && whole) ++to.owner->blocks_taken_;
   Receiver* receiver = to.owner->receiver_;
   if (receiver != nullptr) receiver->OnPayloadDone(to.id, header, discarded);
 }

@@ -119,6 +119,8 @@ class SimTransport final : public Transport {
   // the same norm; which and how is `draw`'s to say.
   void GarbleStep(StepId step, uint64_t draw) { garbler_.Add(step, draw); }
   uint64_t garbled() const { return garbler_.garbled(); }
+  // Blocks of data that the receiver has taken, whole.
+  uint64_t blocks_taken() const { return blocks_taken_; }
   // A fresh draw of this end's link, to compare two runs.
   uint64_t LastDraw() { return link_->random.Next64(); }
 
@@ -159,6 +161,7 @@ class SimTransport final : public Transport {
   std::map<PeerId, TimerId> refused_;  // Connections to nobody, on their way to OnLost.
   size_t open_sends_ = 0;
   size_t max_queued_bytes_ = 0;
+  uint64_t blocks_taken_ = 0;
 };
 
 }  // namespace motley

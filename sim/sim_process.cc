@@ -46,6 +46,8 @@ void CheckNoTimers(const std::string& who, const NodeLoop& loop, Violations& vio
 
 }  // namespace
 
+std::string SimWorkerName(WorkerId index) { return fmt::format("worker-{}", index); }
+
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
                                                              SimNetwork& network,
                                                              const SimOptions& options,
@@ -57,7 +59,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   WorkerOptions node;
   node.server = kSimServerAddress;
   node.token = options.job.token;
-  node.name = fmt::format("worker-{}", index);
+  node.name = SimWorkerName(index);
   node.index_hint = static_cast<int32_t>(index);
   Random random(options.seed, Stream::kSimulation, kIncarnationDraws, draws);
   node.incarnation = random.Next64() | 2;  // Never 0, nor is its predecessor.

@@ -26,6 +26,9 @@ inline constexpr Patience kSimPatience{.first = std::chrono::seconds(5),
                                        .least = std::chrono::seconds(5)};
 inline constexpr const char* kSimServerAddress = "server:1";
 
+// The same for all processes that the worker has had, whichever place in the job they get.
+std::string SimWorkerName(WorkerId index);
+
 class WorkerProcess {
  public:
   // `world` and `network` are borrowed. `life` numbers the processes that one worker has had.
@@ -60,6 +63,7 @@ class WorkerProcess {
   // A slice of an answer for this step will be damaged on its way.
   void GarbleStep(StepId step, uint64_t draw) { transport_->GarbleStep(step, draw); }
   uint64_t garbled() const { return transport_->garbled(); }
+  uint64_t blocks_taken() const { return transport_->blocks_taken(); }
 
   // Orderly end: checks that every send was done. Then, when what was posted has run, CheckQuiet:
   // no timer is left behind. Nothing for a process that was killed.

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// I11: a step that is worked off by leases does not wait for data that are on their way to one
+// worker while others hold all of its partitions, and have them. Judged where nothing goes wrong
+// but that workers are killed and come back; other faults teach the server longer patience.
+#pragma once
+
+#include <vector>
+
+#include "runtime/job.h"
+#include "sim/checkers/violations.h"
+#include "sim/data_arrivals.h"
+#include "sim/sim_cluster.h"
+
+namespace motley {
+
+class DataWaitChecker final : public JobObserver {
+ public:
+  // All borrowed. `vector_length` in floats.
+  DataWaitChecker(Violations& violations, const SimOptions& options, DataArrivals& arrivals,
+                  size_t vector_length);
+
+  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
+  void OnWorkerLost(WorkerId worker, const Status& why) override;
+  void OnCommand(const Command& command, Time now) override;
+  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
+  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
+                     Time now) override;
+
+  uint64_t judged() const { return judged_; }  // Steps.
+
+ private:
+  struct Worker {
+    bool there = false;
+    std::vector<bool> holds;  // By partition, or will.
+  };
+  bool AllThere(WorkerId worker) const;
+  double SecondsAlone() const;
+
+  Violations& violations_;
+  DataArrivals& arrivals_;
+  const SimOptions& options_;
+  const bool judges_;
+  PartitionId partitions_ = 0;  // Of which somebody was ever sent one.
+  double words_seconds_ = 0;    // What messages take in a step.
+  std::vector<Worker> workers_;
+  Time opened_{};
+  double limit_ = 0;  // Of the open step; 0: it is not judged.
+  uint64_t judged_ = 0;
+};
+
+}  // namespace motley

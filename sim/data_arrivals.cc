@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/data_arrivals.h"
+
+#include <variant>
+
+#include "sim/sim_process.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kSeveralSteps = 2;
+
+}  // namespace
+
+void DataArrivals::OnWorkerJoined(WorkerId id, const std::string& name) {
+  if (id >= workers_.size()) return;
+  const bool came_back = workers_[id].lost;
+  workers_[id] = Worker();
+  workers_[id].came_back = came_back;
+  workers_[id].joined = true;
+  while (SimWorkerName(workers_[id].process) != name) ++workers_[id].process;
+  if (taken_ != nullptr) workers_[id].taken_before = taken_(workers_[id].process);
+}
+
+void DataArrivals::OnWorkerLost(WorkerId id, const Status&) {
+  if (id >= workers_.size()) return;
+  Worker& worker = workers_[id];
+  if (worker.came_back && OnTheirWay(id) > 0) {
+    reached_.Count("lost again while its data were under way");
+  }
+  worker.lost = true;
+}
+
+void DataArrivals::OnCommand(const Command& command, Time) {
+  const auto* place = std::get_if<PlacePartitions>(&command);
+  if (place == nullptr || place->worker >= workers_.size()) return;
+  Worker& worker = workers_[place->worker];
+  worker.sent += place->partitions.size();
+  worker.on_their_way += place->partitions.size();
+}
+
+uint64_t DataArrivals::OnTheirWay(WorkerId id) {
+  if (taken_ == nullptr || id >= workers_.size() || !workers_[id].joined) return 0;
+  Worker& worker = workers_[id];
+  const uint64_t taken = taken_(worker.process);
+  // A later process, of which the server does not know yet, took fewer.
+  if (taken >= worker.taken_before + (worker.sent - worker.on_their_way)) {
+    worker.on_their_way = worker.sent - (taken - worker.taken_before);
+  }
+  return worker.on_their_way;
+}
+
+void DataArrivals::OnStepApplied(StepId, std::span<const float>, double, Time) {
+  for (WorkerId id = 0; id < workers_.size(); ++id) {
+    Worker& worker = workers_[id];
+    if (!worker.came_back || worker.lost) continue;
+    if (OnTheirWay(id) > 0) {
+      ++worker.steps;
+    } else if (std::exchange(worker.steps, 0) >= kSeveralSteps) {
+      reached_.Count("came back, and its data took several steps");
+      worker.waited = true;
+    }
+  }
+}
+
+void DataArrivals::Answered(WorkerId id) {
+  if (id >= workers_.size() || !std::exchange(workers_[id].waited, false)) return;
+  reached_.Count("computed again when its data had come");
+}
+
+}  // namespace motley
