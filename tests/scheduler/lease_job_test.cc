@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole jobs worked off by leases, in virtual time: faults, wrong speeds, and many seeds. That
 // leases never overlap and every step covers each partition once, the virtual cluster checks.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,6 +62,25 @@ TEST(LeaseJob, AStepWithASlowWorkerCostsWhatItWorkWas) {
     const double partition = 4 / speeds[slow];
     EXPECT_LT(cluster.step_seconds()[40], 1.25 * Ideal(options, speeds) + partition) << slow;
     EXPECT_LT(Median(Slice(cluster.step_seconds(), 45, 60)), 1.2 * Ideal(options, speeds)) << slow;
+  }
+}
+
+// Lists would differ if a worker that is paused meanwhile heard messages in another order.
+TEST(LeaseJob, WhoIsPausedWhileItsDataAreOnTheirWayHearsAllInOrder) {
+  const SchedulerOptions options = Options(4, 100);
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Random random(seed, Stream::kTest, 1);
+    VirtualCluster cluster(options, {200, 300, 400, 400}, seed);
+    cluster.SetDataSeconds(0.05);
+    double at = 1;
+    for (int i = 0; i < 40; ++i) {
+      at += random.Exponential(0.5);
+      const auto worker = static_cast<WorkerId>(random.Below(4));
+      if (random.Chance(0.2)) cluster.Restart(at, worker);
+      cluster.Pause(at + random.Exponential(0.3), worker, random.Exponential(0.3));
+    }
+    cluster.Run(10000);
+    ExpectDone(cluster, fmt::format("seed {}: ", seed));
   }
 }
 

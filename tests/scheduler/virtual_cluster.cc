@@ -86,6 +86,7 @@ void VirtualCluster::Birth(WorkerId worker) {
   fake.alive = true;
   ++fake.life;
   fake.queue.clear();
+  fake.unheard.clear();
   fake.list = {};
   fake.kept_in.reset();
   fake.paused_until = fake.data_until = Time{};
@@ -121,14 +122,31 @@ void VirtualCluster::Death(WorkerId worker, const char* why) {
 void VirtualCluster::ToWorker(WorkerId worker, std::function<void(Fake&)> task) {
   // A connection belongs to one life: the one that the server knows.
   const uint64_t life = fakes_[worker].server_life;
-  const Time clear = std::max(fakes_[worker].paused_until, fakes_[worker].data_until);
-  const Duration delay = std::max(FromSeconds(kDelaySeconds), clear - loop_.Now());
-  loop_.After(delay, [this, worker, life, task = std::move(task)] {
-    Fake& fake = fakes_[worker];
-    if (!fake.alive || fake.life != life) return;
-    if (fake.paused_until > loop_.Now()) return ToWorker(worker, task);
+  const Duration data = fakes_[worker].data_until - loop_.Now();
+  loop_.After(std::max(FromSeconds(kDelaySeconds), data),
+              [this, worker, life, task = std::move(task)] {
+                Fake& fake = fakes_[worker];
+                if (!fake.alive || fake.life != life) return;
+                fake.unheard.push_back(task);
+                Hear(worker);
+              });
+}
+
+// What came in a pause is heard after it, before all that comes later.
+void VirtualCluster::Hear(WorkerId worker) {
+  Fake& fake = fakes_[worker];
+  const uint64_t life = fake.life;
+  while (fake.alive && fake.life == life && !fake.unheard.empty()) {
+    if (fake.paused_until > loop_.Now()) {
+      loop_.After(fake.paused_until - loop_.Now(), [this, worker, life] {
+        if (fakes_[worker].life == life) Hear(worker);
+      });
+      return;
+    }
+    const auto task = std::move(fake.unheard.front());
+    fake.unheard.pop_front();
     task(fake);
-  });
+  }
 }
 
 void VirtualCluster::FromWorker(WorkerId worker, Task task, double more_seconds) {

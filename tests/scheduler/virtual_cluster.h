@@ -102,8 +102,9 @@ class VirtualCluster {
     bool alive = false;
     uint64_t life = 0;  // Messages of earlier lives are dropped.
     Time paused_until{};
-    Time data_until{};      // On its way.
-    std::deque<Job> queue;  // The first is being computed.
+    Time data_until{};                               // On its way.
+    std::deque<std::function<void(Fake&)>> unheard;  // Messages that came in a pause.
+    std::deque<Job> queue;                           // The first is being computed.
     Time job_started{};
     uint64_t job_number = 0;    // Cancelled ones do not finish.
     std::optional<bool> spoil;  // Touched?
@@ -121,6 +122,7 @@ class VirtualCluster {
   void Death(WorkerId worker, const char* why);
   // Delivers after the network's delay and not during a pause, unless the worker died.
   void ToWorker(WorkerId worker, std::function<void(Fake&)> task);
+  void Hear(WorkerId worker);
   void FromWorker(WorkerId worker, Task task, double more_seconds = 0);
   uint64_t SamplesOf(Fake& fake, const Job& job) const;
   void StartJob(WorkerId worker);
