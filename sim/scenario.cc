@@ -14,6 +14,7 @@
 #include "sim/liveness_limit.h"
 #include "sim/long_data.h"
 #include "sim/recorded_times.h"
+#include "sim/sim_process.h"
 
 namespace motley {
 namespace {
@@ -63,6 +64,11 @@ class Generator {
     // Nobody must give up on workers that are still held back when faults stop.
     scenario_.options.job.start_timeout =
         std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
+    // Nor on one that measures its speed while a hung device of its two does not count as lost yet.
+    const bool may_hang = scenario_.options.random_faults.break_every > 0;
+    if (may_hang && !scenario_.options.second_devices.empty()) {
+      scenario_.options.job.start_timeout += kSimPatience.first;
+    }
     const double limit = ToSeconds(LivenessLimit(scenario_.options, scenario_.data, kMostFloats));
     scenario_.options.max_virtual_seconds =
         scenario_.options.random_faults.until_seconds + 10 * limit;
