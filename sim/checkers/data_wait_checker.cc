@@ -125,7 +125,8 @@ void DataWaitChecker::OnStepOpened(StepId, const CodeForm& form, Time now) {
   if (!judges_ || !form.rows.empty()) return;
   bool some_wait = false;
   for (WorkerId id = 0; id < workers_.size(); ++id) {
-    some_wait = some_wait || (workers_[id].there && !AllThere(id));
+    workers_[id].waits = workers_[id].there && !AllThere(id);
+    some_wait = some_wait || workers_[id].waits;
   }
   const double alone = some_wait ? SecondsAlone() : 0;
   if (alone > 0) limit_ = kMargin * (alone + words_seconds_);
@@ -135,11 +136,11 @@ void DataWaitChecker::OnStepApplied(StepId step, std::span<const float>, double,
   if (limit_ == 0) return;
   ++judged_;
   const double took = ToSeconds(now - opened_);
-  if (took <= limit_) return;
-  violations_.Add(
-      fmt::format("I11: step {} took {:.4f} s while data were on their way to a worker that others "
-                  "can do without; the limit is {:.4f} s",
-                  step, took, limit_));
+  if (took <= limit_ || !workers_[last_].waits) return;
+  violations_.Add(fmt::format(
+      "I11: step {} took {:.4f} s for worker {}, whose data were on their way and which "
+      "the others could do without; the limit is {:.4f} s",
+      step, took, last_, limit_));
 }
 
 }  // namespace motley

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // I11: a step that is worked off by leases does not wait for data that are on their way to one
-// worker while others hold all of its partitions, and have them. Judged where nothing goes wrong
-// but that workers are killed and come back; other faults teach the server longer patience.
+// worker, which is the last to answer, while others hold all of its partitions, and have them.
+// Judged where nothing goes wrong but that workers are killed and come back; other faults teach the
+// server longer patience.
 #pragma once
 
 #include <vector>
@@ -23,6 +24,9 @@ class DataWaitChecker final : public JobObserver {
   void OnWorkerLost(WorkerId worker, const Status& why) override;
   void OnCommand(const Command& command, Time now) override;
   void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
+  void OnVectorArrived(StepId, WorkerId worker, std::span<const PartitionId>, Time) override {
+    last_ = worker;
+  }
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
 
@@ -31,6 +35,7 @@ class DataWaitChecker final : public JobObserver {
  private:
   struct Worker {
     bool there = false;
+    bool waits = false;       // Its data were on their way when the step opened.
     std::vector<bool> holds;  // By partition, or will.
   };
   bool AllThere(WorkerId worker) const;
@@ -43,6 +48,7 @@ class DataWaitChecker final : public JobObserver {
   PartitionId partitions_ = 0;  // Of which somebody was ever sent one.
   double words_seconds_ = 0;    // What messages take in a step.
   std::vector<Worker> workers_;
+  WorkerId last_ = 0;  // Whose vector came last.
   Time opened_{};
   double limit_ = 0;  // Of the open step; 0: it is not judged.
   uint64_t judged_ = 0;
