@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "nlohmann/json.hpp"
 
@@ -23,10 +25,27 @@ void WriteSamples(const std::string& path) {
   }
 }
 
+// What tests leave behind goes with the process that made it, and not with its children.
+class Leftovers {
+ public:
+  ~Leftovers() {
+    std::error_code ignored;
+    for (const std::string& path : paths_) {
+      if (getpid() == owner_) std::filesystem::remove_all(path, ignored);
+    }
+  }
+  const std::string& Add(std::string path) { return *paths_.insert(std::move(path)).first; }
+
+ private:
+  const pid_t owner_ = getpid();
+  std::set<std::string> paths_;
+};
+
 }  // namespace
 
 std::string TemporaryPath(const std::string& name) {
-  return testing::TempDir() + "motley-api-" + std::to_string(getpid()) + "-" + name;
+  static Leftovers leftovers;
+  return leftovers.Add(testing::TempDir() + "motley-api-" + std::to_string(getpid()) + "-" + name);
 }
 
 const std::string& SampleFile() {
