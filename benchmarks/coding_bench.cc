@@ -86,7 +86,7 @@ class Decoding {
       if (counted_ == before) {
         rest += seconds;
       } else {
-        (before == 0 ? first_ : others_).push_back(seconds);
+        (before == 0 ? first_ : decoder_.Decodable() ? last_ : others_).push_back(seconds);
       }
       between();
     }
@@ -99,8 +99,9 @@ class Decoding {
 
   // Of the lower quartiles of its parts: as long as one pass of the loops it is compared with.
   double Seconds() const {
-    const auto others = static_cast<double>(vectors() - 1);
-    return Quartile(first_) + others * Quartile(others_) + Quartile(rest_);
+    const double others =
+        vectors() > 2 ? static_cast<double>(vectors() - 2) * Quartile(others_) : 0;
+    return Quartile(first_) + others + Quartile(last_) + Quartile(rest_);
   }
 
   // The sums that a slice is added to, as the mixed loops have them.
@@ -205,9 +206,10 @@ class Decoding {
   AlignedVector sum_;
   StreamDecoder decoder_;
   size_t counted_ = 0;  // Slices that were added.
-  // Seconds of each Run: the first vector, each other one, and what is left.
+  // Seconds of each Run: the first vector, each other one, the last, and what is left.
   std::vector<double> first_;
   std::vector<double> others_;
+  std::vector<double> last_;  // With it, slices decode.
   std::vector<double> rest_;
 };
 
