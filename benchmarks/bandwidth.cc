@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/aligned_memory.h"
+#include "base/assert.h"
 #include "base/sanitizer.h"
 
 namespace motley {
@@ -98,6 +99,7 @@ struct MixedLoops::Arrays {
 };
 
 double Quartile(std::vector<double> values) {
+  MOTLEY_ASSERT(!values.empty());
   const auto at = values.begin() + static_cast<ptrdiff_t>(values.size() / 4);
   std::nth_element(values.begin(), at, values.end());
   return *at;
