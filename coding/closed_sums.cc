@@ -84,14 +84,21 @@ class ClosedSums final : public SliceSums {
     // `sum` may be the home of the first accumulator, which is the first term if it is one.
     const double noise = RoundingOfPairs(solution.amplification, rows_there_[slice]);
     const uint32_t accumulators = context_.form.accumulators;
+    const size_t begin = context_.layout.begin(slice);
+    const size_t size = context_.layout.size(slice);
+    parts_.resize(context_.form.parts);
     for (uint32_t part = 0; part < context_.form.parts; ++part) {
       const Complex* x = solution.x.data() + size_t{part} * accumulators;
       ChooseTerms([x](uint32_t r) { return x[r]; });
-      const size_t begin = context_.layout.begin(slice);
-      const FloatRange range = InPart(begin, begin + context_.layout.size(slice),
-                                      context_.layout.length, part, sum.size());
-      if (range.size > 0) WritePart(slice, noise, sum.subspan(range.begin, range.size));
+      parts_[part].weights = weights_;
+      parts_[part].used = used_;
+      parts_[part].range = InPart(begin, begin + size, context_.layout.length, part, sum.size());
     }
+    if (size <= kCombineGrain) return WriteTask(slice, noise, 0, size, sum, terms_);
+    context_.parallel.For(size, kCombineGrain, [&](size_t first, size_t last) {
+      std::vector<const float*> terms;
+      WriteTask(slice, noise, first, last, sum, terms);
+    });
   }
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {
@@ -184,21 +191,18 @@ class ClosedSums final : public SliceSums {
     return SumOf(parts);
   }
 
-  void WritePart(size_t slice, double noise, std::span<float> part) {
-    if (part.size() <= kCombineGrain) return WriteTask(slice, noise, 0, part, terms_);
-    context_.parallel.For(part.size(), kCombineGrain, [&](size_t begin, size_t end) {
-      std::vector<const float*> terms;
-      WriteTask(slice, noise, begin, part.subspan(begin, end - begin), terms);
-    });
-  }
-
-  // `terms` is room.
-  void WriteTask(size_t slice, double noise, size_t begin, std::span<float> part,
+  // Floats [first, last) of the slice, of each part while its sums are in a cache. `terms` is room.
+  void WriteTask(size_t slice, double noise, size_t first, size_t last, std::span<float> sum,
                  std::vector<const float*>& terms) const {
-    terms.clear();
-    for (uint32_t r : used_) terms.push_back(Accumulator(r, slice) + begin);
-    WeightedSum(context_.form.field, weights_, terms, part);
-    if (packed()) ZeroBelow(noise, {Energy(slice) + begin / 2, part.size() / 2}, part);
+    for (const Part& part : parts_) {
+      const size_t end = std::min(last, part.range.size);
+      if (end <= first) continue;
+      terms.clear();
+      for (uint32_t r : part.used) terms.push_back(Accumulator(r, slice) + first);
+      const std::span<float> to = sum.subspan(part.range.begin + first, end - first);
+      WeightedSum(context_.form.field, part.weights, terms, to);
+      if (packed()) ZeroBelow(noise, {Energy(slice) + first / 2, to.size() / 2}, to);
+    }
   }
 
   // What the block that lacks least lacks.
@@ -225,6 +229,13 @@ class ClosedSums final : public SliceSums {
   std::vector<const DecodingVector*> solution_;  // Per slice, into solved_.
   double residual_ = 0;
   double amplification_ = 0;
+  // Where a part of the sum goes, and what of the slice's sums it is.
+  struct Part {
+    std::vector<Complex> weights;
+    std::vector<uint32_t> used;  // Accumulators.
+    FloatRange range;
+  };
+  std::vector<Part> parts_;  // Of the slice at hand.
   // Chosen for the call at hand.
   std::vector<Complex> weights_;
   std::vector<uint32_t> used_;  // Accumulators.
