@@ -105,27 +105,65 @@ Status ErasureCode::Reconstruct(std::span<const std::span<std::byte>> blocks,
   MOTLEY_RETURN_IF_ERROR(CheckCount("data and parity", blocks.size(), this->blocks()));
   MOTLEY_RETURN_IF_ERROR(CheckCount("present or missing", present.size(), this->blocks()));
   MOTLEY_RETURN_IF_ERROR(CheckCount("wanted or unwanted", wanted.size(), this->blocks()));
-  std::vector<std::byte*> to;
   std::optional<size_t> first;
   for (size_t i = 0; i < blocks.size(); ++i) {
     if (present[i] && wanted[i]) return Status::InvalidArgument("a present block is wanted");
     if (!present[i] && !wanted[i]) continue;
     if (!first) first = blocks[i].size();
     MOTLEY_RETURN_IF_ERROR(CheckBlock(blocks[i], *first));
-    if (wanted[i]) to.push_back(blocks[i].data());
   }
-  if (to.empty()) return Status::Ok();
+  if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return Status::Ok();
   const auto there = static_cast<size_t>(std::count(present.begin(), present.end(), true));
   if (there < data_) {
     return Status::NotDecodable(
         fmt::format("{} of {} blocks are there, {} are needed", there, blocks.size(), data_));
   }
-  const size_t size = *first;
-  if (size == 0) return Status::Ok();
+  if (*first == 0) return Status::Ok();
+  if (UsesIsal(kernel_)) return Multiply(blocks, present, wanted);
+  const std::optional<uint32_t> last = LastBySum(present, wanted);
+  if (!last) return Multiply(blocks, present, wanted);
+  std::vector<bool> others = wanted;
+  others[*last] = false;
+  MOTLEY_RETURN_IF_ERROR(Multiply(blocks, present, others));
+  // Adding is many times faster than multiplying.
+  std::vector<const std::byte*> from;
+  for (uint32_t i = 0; i <= data_; ++i) {
+    if (i != *last) from.push_back(blocks[i].data());
+  }
+  std::byte* const sum = blocks[*last].data();
+  JerasureMultiply(std::vector<uint8_t>(data_, 1), from, {&sum, 1}, *first);
+  return Status::Ok();
+}
+
+// The last wanted block of data, where all others are there by then and the first parity block,
+// which is there, is the sum of all.
+std::optional<uint32_t> ErasureCode::LastBySum(const std::vector<bool>& present,
+                                               const std::vector<bool>& wanted) const {
+  if (parity_ == 0 || !present[data_]) return std::nullopt;
+  const auto first_row = std::span(matrix_).first(data_);
+  if (std::count(first_row.begin(), first_row.end(), 1) < data_) return std::nullopt;
+  std::optional<uint32_t> last;
+  for (uint32_t i = 0; i < data_; ++i) {
+    if (!present[i] && !wanted[i]) return std::nullopt;
+    if (wanted[i]) last = i;
+  }
+  return last;
+}
+
+// The blocks are checked, and enough of them there.
+Status ErasureCode::Multiply(std::span<const std::span<std::byte>> blocks,
+                             const std::vector<bool>& present,
+                             const std::vector<bool>& wanted) const {
+  std::vector<std::byte*> to;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (wanted[i]) to.push_back(blocks[i].data());
+  }
+  if (to.empty()) return Status::Ok();
   MOTLEY_ASSIGN_OR_RETURN(const ErasureSolution solution,
                           JerasureSolve(data_, parity_, matrix_, present, wanted));
   std::vector<const std::byte*> from;
   for (const uint32_t source : solution.sources) from.push_back(blocks[source].data());
+  const size_t size = blocks[solution.sources[0]].size();
   if (UsesIsal(kernel_)) {
     const IsalKernel& isal = *Isal().kernel;
     isal.Multiply(isal.Tables(solution.rows, data_), from, to, size);

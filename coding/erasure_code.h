@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +73,11 @@ class ErasureCode {
 
  private:
   ErasureCode() = default;
+
+  std::optional<uint32_t> LastBySum(const std::vector<bool>& present,
+                                    const std::vector<bool>& wanted) const;
+  Status Multiply(std::span<const std::span<std::byte>> blocks, const std::vector<bool>& present,
+                  const std::vector<bool>& wanted) const;
 
   uint32_t data_ = 0;
   uint32_t parity_ = 0;

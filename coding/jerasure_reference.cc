@@ -96,14 +96,15 @@ Result<ErasureSolution> JerasureSolve(uint32_t data, uint32_t parity,
 
 void JerasureMultiply(std::span<const uint8_t> rows, std::span<const std::byte* const> sources,
                       std::span<std::byte* const> destinations, size_t size) {
-  // Pieces of this many bytes stay in the nearest cache while every row reads them.
-  constexpr size_t kPiece = 8192;
+  // Pieces of this many bytes stay in a core's own cache while every row reads them.
+  constexpr size_t kPiece = size_t{1} << 16;
+  const size_t piece = destinations.size() > 1 ? kPiece : size;
   const int k = static_cast<int>(sources.size());
   std::vector<int> coefficients = Widen(rows);
   std::vector<char*> from(sources.size());
   std::vector<char*> to(destinations.size());
-  for (size_t begin = 0; begin < size; begin += kPiece) {
-    const int length = static_cast<int>(std::min(kPiece, size - begin));
+  for (size_t begin = 0; begin < size; begin += piece) {
+    const int length = static_cast<int>(std::min(piece, size - begin));
     for (size_t j = 0; j < from.size(); ++j) {
       // Jerasure takes char* of what it only reads.
       from[j] = const_cast<char*>(reinterpret_cast<const char*>(sources[j] + begin));
