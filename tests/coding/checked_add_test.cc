@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coding/checked_add.h"
 
-#include <gtest/gtest.h>
-#include <hwy/targets.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "coding/combine.h"
 #include "coding/sketch.h"
+#include "tests/coding/every_target.h"
 
 namespace motley {
 namespace {
@@ -22,8 +18,7 @@ const float kInf = std::numeric_limits<float>::infinity();
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr double kNoLimit = std::numeric_limits<double>::max();
 
-// Runs every test once per instruction set that this processor has.
-class CheckedAdd : public ::testing::TestWithParam<int64_t> {
+class CheckedAdd : public EveryTarget {
  protected:
   // Sums and energy of one call, `offset` floats behind an aligned address.
   struct Target {
@@ -42,47 +37,10 @@ class CheckedAdd : public ::testing::TestWithParam<int64_t> {
     std::vector<float*> pointers;
   };
 
-  void SetUp() override { Choose(GetParam()); }
-  void TearDown() override { Choose(0); }
-
-  static void Choose(int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-
-  std::vector<float> Values(size_t count) {
-    std::vector<float> values(count);
-    for (float& value : values) value = static_cast<float>(random_.Normal());
-    return values;
-  }
-
-  std::vector<Complex> Weights(Field field) {
-    std::vector<Complex> weights;
-    for (int r = 0; r < 3; ++r) {
-      const double re = random_.Normal();
-      const double im = random_.Normal();
-      weights.push_back(field == Field::kReal ? Complex(re) : Complex(re, im));
-    }
-    return weights;
-  }
-
-  static void ExpectClose(const std::vector<float>& a, const std::vector<float>& b) {
-    ASSERT_EQ(a.size(), b.size());
-    for (size_t t = 0; t < a.size(); ++t) ASSERT_NEAR(a[t], b[t], 1e-5) << t;
-  }
-
-  // Around vector lengths, and around the block that is checked at once.
+  // Around the block that is checked at once, too.
   static std::vector<size_t> Lengths(Field field) {
-    std::vector<size_t> lengths;
-    for (size_t length = 0; length < 70; ++length) lengths.push_back(length);
-    for (size_t length : {510, 511, 512, 513, 514, 1024, 1990, 2049}) lengths.push_back(length);
-    if (field == Field::kComplexPacked) {
-      std::erase_if(lengths, [](size_t length) { return length % 2 != 0; });
-    }
-    return lengths;
+    return LengthsWith(field, {510, 511, 512, 513, 514, 1024, 1990, 2049});
   }
-
-  Random random_{1, Stream::kTest};
 };
 
 TEST_P(CheckedAdd, EqualsItsReferenceAtEveryLengthAndAlignment) {
@@ -90,7 +48,7 @@ TEST_P(CheckedAdd, EqualsItsReferenceAtEveryLengthAndAlignment) {
     for (const bool overwrite : {false, true}) {
       for (const size_t length : Lengths(field)) {
         const size_t offset = length % 5;
-        const std::vector<Complex> weights = Weights(field);
+        const std::vector<Complex> weights = Weights(field, 3);
         const std::vector<float> values = Values(offset + length);
         const std::span<const float> part = std::span(values).subspan(offset);
         const std::vector<float> start = Values(offset + length);
@@ -100,8 +58,8 @@ TEST_P(CheckedAdd, EqualsItsReferenceAtEveryLengthAndAlignment) {
         const double expected =
             reference::AddChecked(wanted.Into(field, weights, overwrite), part, kNoLimit);
         EXPECT_NEAR(squares, expected, 1e-13 * expected);
-        for (size_t r = 0; r < 3; ++r) ExpectClose(got.sums[r], wanted.sums[r]);
-        ExpectClose(got.energy, wanted.energy);
+        for (size_t r = 0; r < 3; ++r) ExpectClose(got.sums[r], wanted.sums[r], 1e-5);
+        ExpectClose(got.energy, wanted.energy, 1e-5);
       }
     }
   }
@@ -111,7 +69,7 @@ TEST_P(CheckedAdd, EqualsItsReferenceAtEveryLengthAndAlignment) {
 TEST_P(CheckedAdd, EqualsCheckingAndAddingApart) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     for (const size_t length : {512, 1024, 1536, 1990, 2560}) {
-      const std::vector<Complex> weights = Weights(field);
+      const std::vector<Complex> weights = Weights(field, 3);
       const std::vector<float> values = Values(length);
       const std::vector<float> start = Values(length);
       Target got(length, 0, start);
@@ -136,7 +94,7 @@ TEST_P(CheckedAdd, EqualsCheckingAndAddingApart) {
 TEST_P(CheckedAdd, ProjectsInTheSamePass) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     for (const size_t length : Lengths(field)) {
-      const std::vector<Complex> weights = Weights(field);
+      const std::vector<Complex> weights = Weights(field, 3);
       const std::vector<float> values = Values(length);
       const std::vector<float> start = Values(length);
       Target got(length, 0, start);
@@ -183,7 +141,7 @@ TEST_P(CheckedAdd, WhatIsOverwrittenIsNotRead) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     const std::vector<float> values = Values(700);
     Target target(700, 0, std::vector<float>(700, kNan));
-    AddChecked(target.Into(field, Weights(field), true), values, kNoLimit);
+    AddChecked(target.Into(field, Weights(field, 3), true), values, kNoLimit);
     for (const auto& sum : target.sums) {
       for (const float value : sum) ASSERT_TRUE(std::isfinite(value));
     }
@@ -202,7 +160,7 @@ TEST_P(CheckedAdd, WhatIsNotFiniteIsNotAddedNorAnythingBehindIt) {
         const std::vector<float> start = Values(1400);
         Target target(1400, 0, start);
         const double squares =
-            AddChecked(target.Into(field, Weights(field), false), values, kNoLimit);
+            AddChecked(target.Into(field, Weights(field, 3), false), values, kNoLimit);
         EXPECT_FALSE(squares <= kNoLimit);
         const size_t checked = place / kCheckedBlock * kCheckedBlock;
         for (const auto& sum : target.sums) {
@@ -232,10 +190,7 @@ TEST_P(CheckedAdd, StopsAtTheBlockThatGoesBeyondTheLimit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryTarget, CheckedAdd,
-                         ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& target) {
-                           return std::string(hwy::TargetName(target.param));
-                         });
+                         ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), TargetOf);
 
 }  // namespace
 }  // namespace motley

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coding/combine.h"
 
-#include <gtest/gtest.h>
-#include <hwy/targets.h>
-
 #include <cmath>
 #include <limits>
 
-#include "base/random.h"
+#include "tests/coding/every_target.h"
 
 namespace motley {
 namespace {
@@ -15,46 +12,12 @@ namespace {
 const float kInf = std::numeric_limits<float>::infinity();
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Runs every test once per instruction set that this processor has.
-class Combine : public ::testing::TestWithParam<int64_t> {
+class Combine : public EveryTarget {
  protected:
-  void SetUp() override { Choose(GetParam()); }
-  void TearDown() override { Choose(0); }
-
-  static void Choose(int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  // Around the block that stays in the cache, too.
+  static std::vector<size_t> Lengths(Field field) {
+    return LengthsWith(field, {2046, 2047, 2048, 2050, 4096, 5001});
   }
-
-  std::vector<float> Values(size_t count) {
-    std::vector<float> values(count);
-    for (float& value : values) value = static_cast<float>(random_.Normal());
-    return values;
-  }
-
-  Complex Weight(Field field) {
-    const double re = random_.Normal();
-    const double im = random_.Normal();
-    return field == Field::kReal ? Complex(re) : Complex(re, im);
-  }
-
-  static void ExpectClose(const std::vector<float>& a, const std::vector<float>& b) {
-    ASSERT_EQ(a.size(), b.size());
-    for (size_t t = 0; t < a.size(); ++t) ASSERT_NEAR(a[t], b[t], 4e-6) << t;
-  }
-
-  // Around vector lengths, and around the block that stays in the cache.
-  std::vector<size_t> Lengths(Field field) {
-    std::vector<size_t> lengths;
-    for (size_t length = 0; length < 70; ++length) lengths.push_back(length);
-    for (size_t length : {2046, 2047, 2048, 2050, 4096, 5001}) lengths.push_back(length);
-    if (field == Field::kComplexPacked) {
-      std::erase_if(lengths, [](size_t length) { return length % 2 != 0; });
-    }
-    return lengths;
-  }
-
-  Random random_{1, Stream::kTest};
 };
 
 TEST_P(Combine, AddWeightedEqualsItsReference) {
@@ -66,7 +29,7 @@ TEST_P(Combine, AddWeightedEqualsItsReference) {
       std::vector<float> expected = sum;
       AddWeighted(field, weight, values, sum);
       reference::AddWeighted(field, weight, values, expected);
-      ExpectClose(sum, expected);
+      ExpectClose(sum, expected, 4e-6);
     }
   }
 }
@@ -87,7 +50,7 @@ TEST_P(Combine, AddWeightedToEachEqualsOneByOne) {
       AddWeightedToEach(field, weights, values, pointers);
       for (size_t r = 0; r < 3; ++r) {
         reference::AddWeighted(field, weights[r], values, expected[r]);
-        ExpectClose(sums[r], expected[r]);
+        ExpectClose(sums[r], expected[r], 4e-6);
       }
     }
   }
@@ -108,7 +71,7 @@ TEST_P(Combine, WeightedSumEqualsItsReference) {
       std::vector<float> expected(length, kNan);
       WeightedSum(field, weights, pointers, out);
       reference::WeightedSum(field, weights, pointers, expected);
-      ExpectClose(out, expected);
+      ExpectClose(out, expected, 4e-6);
     }
   }
 }
@@ -164,10 +127,7 @@ TEST_P(Combine, SumOfSquaresIsExactInDoubleAndShowsWhatIsNotFinite) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryTarget, Combine,
-                         ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& target) {
-                           return std::string(hwy::TargetName(target.param));
-                         });
+                         ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), TargetOf);
 
 }  // namespace
 }  // namespace motley
