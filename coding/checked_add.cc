@@ -3,55 +3,22 @@
 #include "coding/checked_add.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <vector>
 
-#include "coding/sketch.h"
 #include "coding/weights.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coding/checked_add.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "coding/add_block-inl.h"
-#include "coding/sketch_block-inl.h"
-
-#ifndef MOTLEY_CODING_FETCHES_AHEAD
-#define MOTLEY_CODING_FETCHES_AHEAD
-namespace motley {
-
-// AMD's processors fetch such streams by themselves, and are a quarter slower when told to as well;
-// Intel's gain a tenth (docs/performance.md).
-inline bool FetchesAhead() {
-#if defined(__x86_64__)
-  static const bool told = [] {
-    __builtin_cpu_init();
-    return !__builtin_cpu_is("amd");
-  }();
-  return told;
-#else
-  return true;
-#endif
-}
-
-}  // namespace motley
-#endif  // MOTLEY_CODING_FETCHES_AHEAD
+#include "coding/look_ahead-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace motley {
 namespace HWY_NAMESPACE {
-
-constexpr size_t kLineFloats = 16;  // In a cache line.
-static_assert(kCheckedBlock == kSignBlock);
-
-// May lie beyond the end: what follows is then seldom wanted, and nothing is read.
-HWY_INLINE void Fetch(const float* from, size_t floats_on) {
-  hwy::Prefetch(reinterpret_cast<const float*>(reinterpret_cast<uintptr_t>(from) +
-                                               floats_on * sizeof(float)));
-}
 
 // What is fetched before the first block, when nothing ran ahead of it.
 void FetchFirst(const float* values, size_t count, float* const* sums, size_t sum_count) {
@@ -59,16 +26,6 @@ void FetchFirst(const float* values, size_t count, float* const* sums, size_t su
   for (size_t r = 0; r < sum_count; ++r) {
     for (size_t t = 0; t < std::min(count, kCheckedBlock); t += kLineFloats) Fetch(sums[r], t);
   }
-}
-
-// Of the next block, while this one is added.
-enum class Look { kNot, kSquares, kSketch };
-
-// SquareSum or, with kSketch, SketchBlock of what a block that begins with sign `first` holds.
-template <Look kLook>
-Sketch Checked(const float* values, size_t count, SignKey key, size_t first) {
-  if (kLook == Look::kSketch) return SketchBlock(values, count, key, first);
-  return {kLook == Look::kNot ? 0 : SquareSum(values, count), 0};
 }
 
 // Adds a whole block that has another one behind it to one sum. Meanwhile, line by line so that
@@ -86,32 +43,15 @@ Sketch AddAndLookAhead(const float* weight, const float* values, float* sum, Sig
   }
   return Checked<kLook>(values + kCheckedBlock, kCheckedBlock, key, first);
 #else
-  const Tag d;
-  const Wide wide;
-  const hn::Rebind<float, Wide> half;
-  const size_t lanes = hn::Lanes(d);
-  const Vec re = hn::Set(d, weight[0]);
+  const Vec re = hn::Set(Tag(), weight[0]);
   const Vec im = ImaginaryFactor(kPacked ? weight[1] : 0);
-  auto low_squares = hn::Zero(wide), high_squares = hn::Zero(wide);
-  auto low_sum = hn::Zero(wide), high_sum = hn::Zero(wide);
-  const BlockSigns signs = kLook == Look::kSketch ? BlockSigns(key, first) : BlockSigns();
   const float* const next = values + kCheckedBlock;
+  BlockLook<kLook> look(next, key, first);
   for (size_t line = 0; line < kCheckedBlock; line += kLineFloats) {
     if (fetch) Fetch(sum, kCheckedBlock + line);
     if (fetch && kLook != Look::kNot) Fetch(next, kCheckedBlock + line);
-    for (size_t t = line; t < line + kLineFloats; t += lanes) {
-      if (kLook != Look::kNot) {
-        Vec value = hn::LoadU(d, next + t);
-        if (kLook == Look::kSketch) value = signs.Apply(value, t);
-        const auto low = hn::PromoteTo(wide, hn::LowerHalf(half, value));
-        const auto high = hn::PromoteTo(wide, hn::UpperHalf(half, value));
-        low_squares = hn::MulAdd(low, low, low_squares);
-        high_squares = hn::MulAdd(high, high, high_squares);
-        if (kLook == Look::kSketch) {
-          low_sum = hn::Add(low_sum, low);
-          high_sum = hn::Add(high_sum, high);
-        }
-      }
+    for (size_t t = line; t < line + kLineFloats; t += hn::Lanes(Tag())) {
+      look.Add(t);
       if (kPacked) {
         AddPairVector<kOverwrite>(re, im, values + t, sum + t);
       } else {
@@ -119,9 +59,7 @@ Sketch AddAndLookAhead(const float* weight, const float* values, float* sum, Sig
       }
     }
   }
-  if (kLook == Look::kNot) return {};
-  return {hn::GetLane(hn::SumOfLanes(wide, hn::Add(low_squares, high_squares))),
-          hn::GetLane(hn::SumOfLanes(wide, hn::Add(low_sum, high_sum)))};
+  return look.sketch();
 #endif
 }
 

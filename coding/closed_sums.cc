@@ -4,7 +4,7 @@
 
 #include "coding/c_shape.h"
 #include "coding/checked_add.h"
-#include "coding/combine.h"
+#include "coding/checked_sum.h"
 #include "coding/decoder_checks.h"
 #include "coding/noise_floor.h"
 #include "coding/part_sums.h"
@@ -30,8 +30,7 @@ class ClosedSums final : public SliceSums {
       : context_(context),
         blocks_(BlocksOfC(context.form)),
         fewest_rows_(FewestRows(context.form, blocks_)),
-        rows_there_(context.layout.count(), 0),
-        solution_(context.layout.count(), nullptr) {}
+        rows_there_(context.layout.count(), 0) {}
 
   void Restart() override {
     std::fill(rows_there_.begin(), rows_there_.end(), 0);
@@ -42,64 +41,33 @@ class ClosedSums final : public SliceSums {
 
   // Slices of one task are checked whole before they are added; longer ones block by block, so that
   // memory is read once.
-  Added Add(RowId row, size_t slice, AlignedVector& values, const SliceBounds& bounds) override {
-    const std::span<const float> all = values;
+  Added Add(const Arrival& arrival) override {
+    const SliceBounds& bounds = arrival.bounds;
+    const std::span<const float> all = arrival.values;
     const bool one_task = all.size() <= kCombineGrain;
     Sketch sketch;
     if (one_task) {
       sketch = SketchFor(bounds.claim, all);
       if (!bounds.Admit(sketch)) return {sketch};
     }
-    const bool first = rows_there_[slice] == 0;
-    ChooseTerms([&](uint32_t r) { return context_.form.C(r, row); });
-    if (first) ClearUnused(slice);
+    const bool first = rows_there_[arrival.slice] == 0;
+    const DecodingVector* const solution = SolutionWith(arrival);
+    solution == nullptr ? ChooseSums(arrival) : ChooseParts(arrival, *solution);
     if (one_task) {
-      AddPart(slice, 0, all, {bounds.squares, {}}, pointers_);
+      AddTask(arrival.slice, 0, all, {bounds.squares, {}}, room_);
     } else {
-      sketch = AddInParallel(slice, all, bounds);
+      sketch = AddInParallel(arrival.slice, all, bounds);
       // What a first row left behind is overwritten by the next one.
       if (!bounds.Admit(sketch)) return {sketch, !first};
     }
-    ++rows_there_[slice];
-    return {sketch};
-  }
-
-  bool Finished(size_t slice, const std::vector<bool>& present) override {
-    if (rows_there_[slice] < fewest_rows_ || !SomeBlockDecodes(blocks_, present)) return false;
-    auto place = solved_.find(present);
-    if (place == solved_.end()) {
-      place = solved_.emplace(present, SolveClosed(context_.form, present, context_.limits)).first;
-    }
-    if (!place->second.ok()) return false;
-    solution_[slice] = &*place->second;
-    return true;
+    ++rows_there_[arrival.slice];
+    if (solution == nullptr) return {sketch};
+    residual_ = std::max(residual_, solution->residual);
+    amplification_ = std::max(amplification_, solution->amplification);
+    return {sketch, false, true};
   }
 
   std::span<const RowId> Twins(RowId) const override { return {}; }
-
-  void WriteSum(size_t slice, std::span<float> sum) override {
-    const DecodingVector& solution = *solution_[slice];
-    residual_ = std::max(residual_, solution.residual);
-    amplification_ = std::max(amplification_, solution.amplification);
-    // `sum` may be the home of the first accumulator, which is the first term if it is one.
-    const double noise = RoundingOfPairs(solution.amplification, rows_there_[slice]);
-    const uint32_t accumulators = context_.form.accumulators;
-    const size_t begin = context_.layout.begin(slice);
-    const size_t size = context_.layout.size(slice);
-    parts_.resize(context_.form.parts);
-    for (uint32_t part = 0; part < context_.form.parts; ++part) {
-      const Complex* x = solution.x.data() + size_t{part} * accumulators;
-      ChooseTerms([x](uint32_t r) { return x[r]; });
-      parts_[part].weights = weights_;
-      parts_[part].used = used_;
-      parts_[part].range = InPart(begin, begin + size, context_.layout.length, part, sum.size());
-    }
-    if (size <= kCombineGrain) return WriteTask(slice, noise, 0, size, sum, terms_);
-    context_.parallel.For(size, kCombineGrain, [&](size_t first, size_t last) {
-      std::vector<const float*> terms;
-      WriteTask(slice, noise, first, last, sum, terms);
-    });
-  }
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {
     const std::vector<RowId> missing = MissingRows(context_.form, present);
@@ -125,15 +93,43 @@ class ClosedSums final : public SliceSums {
   double amplification() const override { return amplification_; }
 
  private:
-  // The first one at home if it has one. In the pool, slice by slice, the accumulators of a slice
-  // beside one another.
+  // A part of the sum: what it is made of, and which floats of it the slice gives.
+  struct Part {
+    std::vector<Complex>
+        weights;  // One per accumulator in `used`, then the answer's if it has one.
+    std::vector<uint32_t> used;
+    FloatRange range;
+  };
+
+  // Room for the pointers of one task.
+  struct Room {
+    std::vector<float*> sums;
+    std::vector<const float*> terms;  // Of one part after the other.
+    std::vector<SummedPart> parts;
+  };
+
+  // What the slice decodes to once it is there, or null.
+  const DecodingVector* SolutionWith(const Arrival& arrival) {
+    if (rows_there_[arrival.slice] + 1 < fewest_rows_) return nullptr;
+    if (!SomeBlockDecodes(blocks_, arrival.present)) return nullptr;
+    auto place = solved_.find(arrival.present);
+    if (place == solved_.end()) {
+      auto solved = SolveClosed(context_.form, arrival.present, context_.limits);
+      place = solved_.emplace(arrival.present, std::move(solved)).first;
+    }
+    return place->second.ok() ? &*place->second : nullptr;
+  }
+
+  // The first one at home, unless parts of the sum are there. In the pool, slice by slice, the
+  // accumulators of a slice beside one another.
   float* Accumulator(uint32_t r, size_t slice) const {
     const size_t begin = context_.layout.begin(slice);
-    const uint32_t at_home = context_.home.empty() ? 0 : 1;
-    if (r < at_home) return context_.home.data() + begin;
-    const size_t base = begin * (context_.form.accumulators - at_home);
-    return context_.pool.data() + base + (r - at_home) * context_.layout.size(slice);
+    if (r < at_home()) return context_.home.data() + begin;
+    const size_t base = begin * (context_.form.accumulators - at_home());
+    return context_.pool.data() + base + (r - at_home()) * context_.layout.size(slice);
   }
+
+  uint32_t at_home() const { return context_.form.parts == 1 ? 1 : 0; }
 
   // What the noise floor needs to know of the answers, behind the accumulators.
   float* Energy(size_t slice) const {
@@ -143,65 +139,97 @@ class ClosedSums final : public SliceSums {
   bool packed() const { return context_.form.field == Field::kComplexPacked; }
 
   size_t accumulator_floats() const {
-    const size_t in_pool = context_.form.accumulators - (context_.home.empty() ? 0 : 1);
-    return in_pool * context_.layout.length;
+    return (context_.form.accumulators - at_home()) * context_.layout.length;
   }
 
-  // The accumulators whose weight is not zero, for the calls that follow.
-  template <typename WeightOf>
-  void ChooseTerms(WeightOf weight_of) {
+  // What an answer is added to, by AddTask. A first one overwrites the accumulators that it is
+  // added to; the others start at zero.
+  void ChooseSums(const Arrival& arrival) {
+    parts_.clear();
     weights_.clear();
     used_.clear();
     for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
-      const Complex weight = weight_of(r);
-      if (weight == Complex(0)) continue;
-      weights_.push_back(weight);
-      used_.push_back(r);
+      const Complex weight = context_.form.C(r, arrival.row);
+      if (weight != Complex(0)) {
+        weights_.push_back(weight);
+        used_.push_back(r);
+      } else if (rows_there_[arrival.slice] == 0) {
+        std::fill_n(Accumulator(r, arrival.slice), arrival.values.size(), 0.0F);
+      }
     }
   }
 
-  // A first row overwrites the accumulators that it is added to; the others start at zero.
-  void ClearUnused(size_t slice) const {
-    for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
-      if (std::find(used_.begin(), used_.end(), r) != used_.end()) continue;
-      std::fill_n(Accumulator(r, slice), context_.layout.size(slice), 0.0F);
+  // Parts of the sum, by AddTask: what was there and the answer that is not added to it any more.
+  void ChooseParts(const Arrival& arrival, const DecodingVector& solution) {
+    weights_.clear();
+    used_.clear();
+    noise_ = RoundingOfPairs(solution.amplification, rows_there_[arrival.slice] + 1);
+    const uint32_t accumulators = context_.form.accumulators;
+    const size_t begin = context_.layout.begin(arrival.slice);
+    parts_.assign(context_.form.parts, {});
+    for (uint32_t u = 0; u < parts_.size(); ++u) {
+      Part& part = parts_[u];
+      part.range = InPart(begin, begin + arrival.values.size(), context_.layout.length, u,
+                          context_.home.size());
+      for (uint32_t r = 0; r < accumulators && rows_there_[arrival.slice] > 0; ++r) {
+        const Complex weight = solution.x[size_t{u} * accumulators + r];
+        if (weight == Complex(0)) continue;
+        part.weights.push_back(weight);
+        part.used.push_back(r);
+      }
+      const Complex own = solution.a[size_t{arrival.row} * parts_.size() + u];
+      if (own != Complex(0)) part.weights.push_back(own);
     }
   }
 
-  // Floats of an answer from `begin` of the slice on; `sums` is room.
-  Sketch AddPart(size_t slice, size_t begin, std::span<const float> part, const SliceBounds& bounds,
-                 std::vector<float*>& sums) const {
-    sums.clear();
-    for (uint32_t r : used_) sums.push_back(Accumulator(r, slice) + begin);
-    const CheckedSums into{.field = context_.form.field,
-                           .weights = weights_,
-                           .sums = sums,
-                           .energy = packed() ? Energy(slice) + begin / 2 : nullptr,
-                           .overwrite = rows_there_[slice] == 0};
-    return AddCheckedPart(into, part, bounds, begin);
+  // Checks what an answer has from `begin` of the slice on and adds it to the sums that were
+  // chosen, or writes the parts.
+  Sketch AddTask(size_t slice, size_t begin, std::span<const float> values,
+                 const SliceBounds& bounds, Room& room) const {
+    CheckedProjection projection{bounds.claim.key, begin};
+    CheckedProjection* const wanted = bounds.claim.has_projection ? &projection : nullptr;
+    float* const energy = packed() ? Energy(slice) + begin / 2 : nullptr;
+    const bool first = rows_there_[slice] == 0;
+    double squares = 0;
+    if (parts_.empty()) {
+      room.sums.clear();
+      for (uint32_t r : used_) room.sums.push_back(Accumulator(r, slice) + begin);
+      squares = AddChecked({context_.form.field, weights_, room.sums, energy, first, wanted},
+                           values, bounds.squares);
+    } else {
+      FindTerms(slice, begin, values, room);
+      squares =
+          SumChecked({context_.form.field, room.parts, noise_, first ? nullptr : energy, wanted},
+                     values, bounds.squares);
+    }
+    return {squares, projection.sum};
   }
 
   Sketch AddInParallel(size_t slice, std::span<const float> all, const SliceBounds& bounds) const {
-    std::vector<Sketch> parts((all.size() + kCombineGrain - 1) / kCombineGrain);
+    std::vector<Sketch> tasks((all.size() + kCombineGrain - 1) / kCombineGrain);
     context_.parallel.For(all.size(), kCombineGrain, [&](size_t begin, size_t end) {
-      std::vector<float*> sums;
-      parts[begin / kCombineGrain] =
-          AddPart(slice, begin, all.subspan(begin, end - begin), bounds, sums);
+      Room room;
+      tasks[begin / kCombineGrain] =
+          AddTask(slice, begin, all.subspan(begin, end - begin), bounds, room);
     });
-    return SumOf(parts);
+    return SumOf(tasks);
   }
 
-  // Floats [first, last) of the slice, of each part while its sums are in a cache. `terms` is room.
-  void WriteTask(size_t slice, double noise, size_t first, size_t last, std::span<float> sum,
-                 std::vector<const float*>& terms) const {
+  // The first accumulator, at whose place the sum is written, is the first term if it is one.
+  void FindTerms(size_t slice, size_t begin, std::span<const float> values, Room& room) const {
+    room.terms.clear();
     for (const Part& part : parts_) {
-      const size_t end = std::min(last, part.range.size);
-      if (end <= first) continue;
-      terms.clear();
-      for (uint32_t r : part.used) terms.push_back(Accumulator(r, slice) + first);
-      const std::span<float> to = sum.subspan(part.range.begin + first, end - first);
-      WeightedSum(context_.form.field, part.weights, terms, to);
-      if (packed()) ZeroBelow(noise, {Energy(slice) + first / 2, to.size() / 2}, to);
+      for (uint32_t r : part.used) room.terms.push_back(Accumulator(r, slice) + begin);
+      if (part.weights.size() > part.used.size()) room.terms.push_back(values.data());
+    }
+    room.parts.clear();
+    std::span<const float* const> terms(room.terms);
+    for (const Part& part : parts_) {
+      const size_t end = std::clamp(part.range.size, begin, begin + values.size());
+      room.parts.push_back(
+          {part.weights, terms.first(part.weights.size()),
+           context_.home.subspan(part.range.begin + (end > begin ? begin : 0), end - begin)});
+      terms = terms.subspan(part.weights.size());
     }
   }
 
@@ -226,22 +254,14 @@ class ClosedSums final : public SliceSums {
   std::vector<size_t> rows_there_;  // Per slice.
   // What each set of rows that came up decodes to; slices and steps share them.
   std::map<std::vector<bool>, Result<DecodingVector>> solved_;
-  std::vector<const DecodingVector*> solution_;  // Per slice, into solved_.
   double residual_ = 0;
   double amplification_ = 0;
-  // Where a part of the sum goes, and what of the slice's sums it is.
-  struct Part {
-    std::vector<Complex> weights;
-    std::vector<uint32_t> used;  // Accumulators.
-    FloatRange range;
-  };
-  std::vector<Part> parts_;  // Of the slice at hand.
-  // Chosen for the call at hand.
+  // Chosen for the slice at hand: accumulators and their weights, or parts.
   std::vector<Complex> weights_;
-  std::vector<uint32_t> used_;  // Accumulators.
-  // Room for those of a single task.
-  std::vector<float*> pointers_;
-  std::vector<const float*> terms_;
+  std::vector<uint32_t> used_;
+  std::vector<Part> parts_;
+  double noise_ = 0;
+  Room room_;  // Of a slice of one task.
 };
 
 }  // namespace

@@ -32,38 +32,23 @@ class KeptSums final : public SliceSums {
   void Restart() override {
     for (Slice& slice : slices_) {
       for (AlignedVector& row : slice.rows) GiveBuffer(row);
-      slice.solution = nullptr;
+      slice.finished = false;
     }
     if (solved_.size() > kMostSolved) solved_.clear();
     residual_ = 0;
     amplification_ = 0;
   }
 
-  Added Add(RowId row, size_t slice, AlignedVector& values, const SliceBounds& bounds) override {
-    const Sketch sketch = ParallelSketch(values, bounds.claim, context_.parallel);
-    if (!bounds.Admit(sketch)) return {sketch};
-    kept_floats_ += values.size();
-    slices_[slice].rows[row] = std::exchange(values, context_.pool.TakeBuffer());
-    return {sketch};
-  }
-
-  bool Finished(size_t slice, const std::vector<bool>& present) override {
-    auto place = solved_.find(present);
-    if (place == solved_.end()) place = solved_.emplace(present, SolveExactly(present)).first;
-    if (!place->second) return false;
-    slices_[slice].solution = &*place->second;
-    return true;
+  Added Add(const Arrival& arrival) override {
+    const Sketch sketch = ParallelSketch(arrival.values, arrival.bounds.claim, context_.parallel);
+    if (!arrival.bounds.Admit(sketch)) return {sketch};
+    kept_floats_ += arrival.values.size();
+    AlignedVector& place = slices_[arrival.slice].rows[arrival.row];
+    place = std::exchange(arrival.values, context_.pool.TakeBuffer());
+    return {sketch, false, Finish(arrival.slice, arrival.present)};
   }
 
   std::span<const RowId> Twins(RowId) const override { return {}; }
-
-  void WriteSum(size_t slice, std::span<float> sum) override {
-    const DecodingVector& solution = *slices_[slice].solution;
-    residual_ = std::max(residual_, solution.residual);
-    amplification_ = std::max(amplification_, solution.amplification);
-    WriteWeighted(slice, solution.a,
-                  sum.subspan(context_.layout.begin(slice), context_.layout.size(slice)));
-  }
 
   void WriteWeighted(size_t slice, std::span<const Complex> weights,
                      std::span<float> sum) override {
@@ -94,8 +79,23 @@ class KeptSums final : public SliceSums {
  private:
   struct Slice {
     std::vector<AlignedVector> rows;  // Empty where nothing came.
-    const DecodingVector* solution = nullptr;
+    bool finished = false;
   };
+
+  // If it decodes and did not before.
+  bool Finish(size_t slice, const std::vector<bool>& present) {
+    if (slices_[slice].finished) return false;
+    auto place = solved_.find(present);
+    if (place == solved_.end()) place = solved_.emplace(present, SolveExactly(present)).first;
+    if (!place->second) return false;
+    const DecodingVector& solution = *place->second;
+    residual_ = std::max(residual_, solution.residual);
+    amplification_ = std::max(amplification_, solution.amplification);
+    const size_t begin = context_.layout.begin(slice);
+    WriteWeighted(slice, solution.a, context_.home.subspan(begin, context_.layout.size(slice)));
+    slices_[slice].finished = true;
+    return true;
+  }
 
   std::optional<DecodingVector> SolveExactly(const std::vector<bool>& present) const {
     if (!tiling_) {

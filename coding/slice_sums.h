@@ -71,9 +71,9 @@ struct SumsContext {
   DecodeLimits limits;
   ParallelFor& parallel;
   FloatPool& pool;
-  // Where the sum will be wanted, or empty, as always where gradients are cut into parts: room for
-  // one vector of sums that need not be in the pool.
-  std::span<float> home;
+  // Where what slices decode to is written as soon as they do; until then room for one vector of
+  // sums, unless gradients are cut into parts. There from the first Add on.
+  const std::span<float>& home;
 };
 
 // Floats that one task of a parallel loop combines; even, and whole blocks of signs.
@@ -110,25 +110,29 @@ class SliceSums {
   // Nothing has arrived: the next step of the same form begins.
   virtual void Restart() = 0;
 
+  // A slice that was not there before.
+  struct Arrival {
+    RowId row;
+    size_t slice;
+    AlignedVector& values;  // May be swapped or emptied.
+    const SliceBounds& bounds;
+    const std::vector<bool>& present;  // Of this slice, once it is added.
+  };
   struct Added {
     Sketch sketch;         // Of the values; the projection as ParallelSketch's.
     bool spoiled = false;  // Refused too late: some of the slice is inside the sums.
+    // What the slice decodes to is at home. Where the norm guard refuses even all rows that never
+    // is; the step then has to be done under another code.
+    bool finished = false;
   };
-  // Takes a slice that was not there before, if the bounds admit it; `values` may be swapped or
-  // emptied. The pool is reserved.
-  virtual Added Add(RowId row, size_t slice, AlignedVector& values, const SliceBounds& bounds) = 0;
-  // After an Add: whether the slice is finished now. Where the norm guard refuses even all rows it
-  // never is; the step then has to be done under another code.
-  virtual bool Finished(size_t slice, const std::vector<bool>& present) = 0;
+  // Takes the slice if its bounds admit it. The pool is reserved.
+  virtual Added Add(const Arrival& arrival) = 0;
   // Rows that bring the slice nothing once `row` is there.
   virtual std::span<const RowId> Twins(RowId row) const = 0;
-  // Writes what a finished slice gives of the whole `sum`, and takes its residual and amplification
-  // into account. Once per step: `sum` may be the home, where the slice's sums then stood.
-  virtual void WriteSum(size_t slice, std::span<float> sum) = 0;
   virtual std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const = 0;
   virtual size_t floats_needed() const = 0;  // In the pool.
   virtual size_t waiting_bytes() const = 0;
-  virtual double residual() const = 0;
+  virtual double residual() const = 0;  // Worst over the slices that are finished.
   virtual double amplification() const = 0;
   // Writes the weighted sum of a slice's rows; only where rows are kept, and these are there.
   virtual void WriteWeighted(size_t /*slice*/, std::span<const Complex> /*weights*/,

@@ -54,8 +54,7 @@ struct StreamDecoder::Impl {
     form = &new_form;
     layout.length = PartLength(form->field, total, form->parts);
     MOTLEY_ASSERT(form->field == Field::kReal || (total % 2 == 0 && layout.slice_length % 2 == 0));
-    const std::span<float> room = form->parts == 1 ? home : std::span<float>();
-    const SumsContext context{*form, layout, limits, parallel, pool, room};
+    const SumsContext context{*form, layout, limits, parallel, pool, home};
     if (limits.keep_rows) {
       MOTLEY_ASSERT(form->parts == 1);
       sums = MakeKeptSums(context);
@@ -95,27 +94,31 @@ struct StreamDecoder::Impl {
         slice, row, sketch.projection, bounds.claim.projection));
   }
 
-  void Added(RowId row, size_t index) {
+  // Before the first slice.
+  Status MakeRoom() {
+    if (home.empty()) {
+      if (!own_home.Reserve(total)) return NoMemory(total);
+      home = {own_home.data(), total};
+    }
+    const size_t floats = sums->floats_needed();
+    return pool.Reserve(floats) ? Status::Ok() : NoMemory(floats);
+  }
+
+  static Status NoMemory(size_t floats) {
+    return Status::Resource(fmt::format("no memory for {} bytes of sums", floats * sizeof(float)));
+  }
+
+  void Added(RowId row, size_t index, bool finished) {
     Slice& slice = slices[index];
     slice.present[row] = true;
     touched[row] = true;
     Settle(slice, row);
     for (RowId twin : sums->Twins(row)) Settle(slice, twin);
-    if (slice.finished || !sums->Finished(index, slice.present)) return;
+    if (!finished) return;
     slice.finished = true;
     --unfinished;
     if (limits.keep_rows) return;  // Until all slices are finished, any may yet be of use.
-    // Now, while the slice's sums are in a cache, and not when the step waits for it.
-    if (!home.empty()) sums->WriteSum(index, home);
     for (RowId other = 0; other < form->workers; ++other) Settle(slice, other);
-  }
-
-  void WriteAll(std::span<float> sum) const {
-    if (home.empty() || limits.keep_rows) {
-      for (size_t slice = 0; slice < slices.size(); ++slice) sums->WriteSum(slice, sum);
-    } else if (sum.data() != home.data()) {
-      std::copy(home.begin(), home.end(), sum.begin());
-    }
   }
 
   const size_t total;  // Floats in the sum.
@@ -123,13 +126,15 @@ struct StreamDecoder::Impl {
   DecodeLimits limits;
   ParallelFor& parallel;
   FloatPool pool;
-  std::span<float> home;
+  FloatPool own_home;     // Where none was lent.
+  std::span<float> home;  // Empty until there is one.
   bool spoiled = false;
   const CodeForm* form = nullptr;
   std::unique_ptr<SliceSums> sums;
   Slice fresh;  // As each begins.
   std::vector<Slice> slices;
   size_t unfinished = 0;
+  std::vector<bool> then_present;      // Rows of the slice at hand, once it is added.
   std::vector<bool> touched;           // Per row.
   std::vector<size_t> settled_slices;  // Per row.
 };
@@ -169,15 +174,15 @@ Result<StreamDecoder::Outcome> StreamDecoder::AddSlice(RowId row, size_t slice,
     return here ? Outcome::kDuplicate : Outcome::kNotNeeded;
   }
   MOTLEY_RETURN_IF_ERROR(impl_->CheckLength(row, slice, values.size()));
-  const size_t floats = impl_->sums->floats_needed();
-  if (!impl_->pool.Reserve(floats)) {
-    return Status::Resource(fmt::format("no memory for {} bytes of sums", floats * sizeof(float)));
-  }
+  MOTLEY_RETURN_IF_ERROR(impl_->MakeRoom());
   const SliceBounds bounds{SquaresLimit(claim.norm_limit), claim};
-  const SliceSums::Added added = impl_->sums->Add(row, slice, values, bounds);
+  impl_->then_present = state.present;
+  impl_->then_present[row] = true;
+  const SliceSums::Added added =
+      impl_->sums->Add({row, slice, values, bounds, impl_->then_present});
   impl_->spoiled |= added.spoiled;
   if (!bounds.Admit(added.sketch)) return Impl::Refusal(row, slice, added.sketch, bounds);
-  impl_->Added(row, slice);
+  impl_->Added(row, slice, added.finished);
   return Outcome::kAdded;
 }
 
@@ -216,7 +221,8 @@ Status StreamDecoder::Finish(std::span<float> sum) {
     return Status::NotDecodable(
         fmt::format("{} of {} slices do not decode yet", impl_->unfinished, slice_count()));
   }
-  impl_->WriteAll(sum);
+  const std::span<float> home = impl_->home;
+  if (sum.data() != home.data()) std::copy(home.begin(), home.end(), sum.begin());
   return Status::Ok();
 }
 
@@ -242,7 +248,8 @@ double StreamDecoder::residual() const { return impl_->sums->residual(); }
 double StreamDecoder::amplification() const { return impl_->sums->amplification(); }
 
 size_t StreamDecoder::held_bytes() const {
-  return impl_->pool.size_bytes() + impl_->sums->waiting_bytes();
+  const size_t sums = impl_->pool.size_bytes() + impl_->own_home.size_bytes();
+  return sums + impl_->sums->waiting_bytes();
 }
 
 }  // namespace motley

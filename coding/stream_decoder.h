@@ -52,9 +52,9 @@ class StreamDecoder {
   // Starts the next step, perhaps with another code, whose answers have another length; buffers are
   // kept, and what was worked out about the same form as before.
   void Reset(const CodeForm& form);
-  // Lends room for one vector (length() floats, or empty to take it back), which then holds sums
-  // while a step runs (without parts), and what a slice decodes to as soon as it does, so that
-  // Finish into that same span has nothing left to do and needs no memory beside.
+  // Lends room for one vector (length() floats, or empty to take it back), in the place of one that
+  // the decoder makes: it holds sums while a step runs (without parts), and what a slice decodes to
+  // as soon as it does, so that Finish into that same span has nothing left to do.
   // Starts the step again. From Reset to Finish nobody else touches it.
   void SetHome(std::span<float> home);
 
@@ -102,7 +102,7 @@ class StreamDecoder {
   // Worst over the slices, after Finish.
   double residual() const;
   double amplification() const;
-  // Bytes held now in accumulators and waiting slices, save what was lent.
+  // Bytes held now in sums and waiting slices, save what was lent.
   size_t held_bytes() const;
 
  private:

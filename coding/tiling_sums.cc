@@ -30,7 +30,8 @@ class TilingSums final : public SliceSums {
 
   // Disjoint supports are summed as soon as it is their turn, or when there is no room to wait for
   // it; otherwise all wait for a cover.
-  Added Add(RowId row, size_t slice, AlignedVector& values, const SliceBounds& bounds) override {
+  Added Add(const Arrival& arrival) override {
+    const auto& [row, slice, values, bounds, present] = arrival;
     Slice& state = slices_[slice];
     const uint32_t support = tiling_.SupportOf(row);
     const bool room = waiting_floats_ + values.size() <= most_waiting_;
@@ -40,39 +41,18 @@ class TilingSums final : public SliceSums {
       waiting_floats_ += values.size();
       state.waiting.emplace(support, std::move(values));
       values = context_.pool.TakeBuffer();
-      return {sketch};
+      return {sketch, false, Covered(slice)};
     }
-    const Added added = AddNow(slice, values, bounds);
+    Added added = AddNow(slice, values, bounds);
     if (!bounds.Admit(added.sketch)) return added;
     state.early.insert(support);
     AddReady(slice);
+    added.finished = state.next == tiling_.supports();
     return added;
-  }
-
-  bool Finished(size_t slice, const std::vector<bool>&) override {
-    Slice& state = slices_[slice];
-    if (tiling_.disjoint()) return state.next == tiling_.supports();
-    std::vector<Tiling::Cost> costs(tiling_.supports(), Tiling::Cost::kImpossible);
-    for (const auto& [support, values] : state.waiting) costs[support] = Tiling::Cost::kFree;
-    const std::vector<uint32_t> cover = tiling_.Cover(costs);
-    for (uint32_t support : cover) AddToSum(slice, state.waiting.at(support));
-    if (cover.empty()) return false;
-    GiveWaiting(state);
-    return true;
   }
 
   std::span<const RowId> Twins(RowId row) const override {
     return tiling_.RowsOf(tiling_.SupportOf(row));
-  }
-
-  void WriteSum(size_t slice, std::span<float> sum) override {
-    const float* from = Sum(slice);
-    float* to = sum.data() + context_.layout.begin(slice);
-    if (from == to) return;
-    const size_t size = context_.layout.size(slice);
-    context_.parallel.For(size, kCombineGrain, [&](size_t begin, size_t end) {
-      std::copy(from + begin, from + end, to + begin);
-    });
   }
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {
@@ -89,9 +69,7 @@ class TilingSums final : public SliceSums {
     return rows;
   }
 
-  size_t floats_needed() const override {
-    return context_.home.empty() ? context_.layout.length : 0;
-  }
+  size_t floats_needed() const override { return 0; }
   size_t waiting_bytes() const override { return waiting_floats_ * sizeof(float); }
   double residual() const override { return 0; }
   double amplification() const override { return 1; }
@@ -103,6 +81,19 @@ class TilingSums final : public SliceSums {
     std::set<uint32_t> early;  // Supports from `next` on that are inside the sum.
     std::map<uint32_t, AlignedVector> waiting;
   };
+
+  // Whether supports that overlap cover everything now, which is then summed up.
+  bool Covered(size_t slice) {
+    if (tiling_.disjoint()) return false;  // One of them still waits for its turn.
+    Slice& state = slices_[slice];
+    std::vector<Tiling::Cost> costs(tiling_.supports(), Tiling::Cost::kImpossible);
+    for (const auto& [support, values] : state.waiting) costs[support] = Tiling::Cost::kFree;
+    const std::vector<uint32_t> cover = tiling_.Cover(costs);
+    for (uint32_t support : cover) AddToSum(slice, state.waiting.at(support));
+    if (cover.empty()) return false;
+    GiveWaiting(state);
+    return true;
+  }
 
   // Adds those that waited and whose turn it is now.
   void AddReady(size_t slice) {
@@ -130,10 +121,7 @@ class TilingSums final : public SliceSums {
     context_.pool.GiveBuffer(std::move(values), most_waiting_ * sizeof(float));
   }
 
-  float* Sum(size_t slice) const {
-    float* const sums = context_.home.empty() ? context_.pool.data() : context_.home.data();
-    return sums + context_.layout.begin(slice);
-  }
+  float* Sum(size_t slice) const { return context_.home.data() + context_.layout.begin(slice); }
 
   // A row that need not wait, checked and added in one pass over memory; one of a single task is
   // checked whole before.

@@ -21,7 +21,9 @@ class Rig {
   explicit Rig(const CodeForm& form)
       : form_(form),
         job_(MakeJob(form, kLength, 3)),
-        decoder_(form, kLength, kSlice, *parallel_, kKeeping) {}
+        decoder_(form, kLength, kSlice, *parallel_, kKeeping) {
+    decoder_.SetHome(home_);
+  }
 
   void Add(RowId row, size_t slice) {
     const auto begin = job_.answers[row].begin() + decoder_.slice_begin(slice);
@@ -44,6 +46,7 @@ class Rig {
 
   const CodeForm& form_;
   CodedJob job_;
+  std::vector<float> home_ = std::vector<float>(kLength);
   std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();
   StreamDecoder decoder_;
 };
