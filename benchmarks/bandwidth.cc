@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kBlock = 512;  // Floats.
 constexpr size_t kLine = 16;
 
-// Ahead of what is added; MixedLoops runs each. Or nothing is added, only written.
-enum class Loop { kNone, kBlocks, kLines, kWriting };
+// MixedLoops runs each. The first three fetch this much ahead of what they add.
+enum class Loop { kNone, kBlocks, kLines, kWriting, kClosing };
 
 // Compiled for each instruction set, chosen at run time. Not under thread sanitizer: GCC 12 has it
 // watch the function that chooses, which runs before the sanitizer can be called.
@@ -57,12 +57,17 @@ struct MixedLoops::Arrays {
   AlignedVector from;
   std::vector<AlignedVector> sums;
   AlignedVector half;
+  std::vector<AlignedVector> results;  // Where they are not at the first sum's place.
   size_t threads;
 
   void Pass(Loop loop, size_t begin, size_t end) {
     for (; begin < end; begin += kBlock) {
       const size_t size = std::min(kBlock, end - begin);
       const size_t next = std::min(begin + size, end);
+      if (loop == Loop::kClosing) {
+        Close(begin, size);
+        continue;
+      }
       if (loop == Loop::kLines && end - next >= kBlock) {
         AddWhole(begin);
         continue;
@@ -78,6 +83,18 @@ struct MixedLoops::Arrays {
       FetchBlock(half.data() + next / 2, ahead / 2);
       add(from.data() + begin, half.data() + begin / 2, 0.5F, size / 2);
     }
+  }
+
+  void Close(size_t begin, size_t size) {
+    if (results.empty()) CloseInto(sums[0].data() + begin, begin, size);
+    for (AlignedVector& result : results) CloseInto(result.data() + begin, begin, size);
+  }
+
+  void CloseInto(float* to, size_t begin, size_t size) {
+    if (to != sums[0].data() + begin) WriteBlock(sums[0].data() + begin, to, 0.5F, size);
+    for (size_t r = 1; r < sums.size(); ++r) AddBlock(sums[r].data() + begin, to, 0.5F, size);
+    if (!half.empty()) AddBlock(half.data() + begin / 2, to, 0.5F, size / 2);
+    AddBlock(from.data() + begin, to, 0.5F, size);
   }
 
   // A block with another behind it.
@@ -105,12 +122,15 @@ double Quartile(std::vector<double> values) {
   return *at;
 }
 
-MixedLoops::MixedLoops(size_t length, size_t sums, bool half_more, size_t threads)
-    : arrays_(new Arrays{AlignedVector(length, 1), {}, {}, threads}),
-      stream_(static_cast<double>(length) * sizeof(float)),
-      sums_(stream_ * (static_cast<double>(sums) + (half_more ? 0.5 : 0))) {
-  for (size_t r = 0; r < sums; ++r) arrays_->sums.emplace_back(length, 1);
-  if (half_more) arrays_->half.assign(length / 2 + kBlock, 1);
+MixedLoops::MixedLoops(const Shape& shape, size_t threads)
+    : arrays_(new Arrays{AlignedVector(shape.length, 1), {}, {}, {}, threads}),
+      stream_(static_cast<double>(shape.length) * sizeof(float)),
+      sums_(stream_ * (static_cast<double>(shape.sums) + (shape.half_more ? 0.5 : 0))),
+      results_(stream_ * static_cast<double>(shape.results)) {
+  for (size_t r = 0; r < shape.sums; ++r) arrays_->sums.emplace_back(shape.length, 1);
+  if (shape.half_more) arrays_->half.assign(shape.length / 2 + kBlock, 1);
+  const size_t elsewhere = shape.results > 1 ? shape.results : 0;
+  for (size_t r = 0; r < elsewhere; ++r) arrays_->results.emplace_back(shape.length, 1);
 }
 
 MixedLoops::~MixedLoops() = default;
@@ -120,15 +140,19 @@ void MixedLoops::Run() {
   seconds_[i].push_back(SecondsOf([&] { arrays_->PassOfAll(static_cast<Loop>(i)); }));
 }
 
-double MixedLoops::bytes_per_second(size_t passes, size_t writing) const {
-  double adding = Quartile(seconds_[0]);
-  for (const Loop each : {Loop::kBlocks, Loop::kLines}) {
-    adding = std::min(adding, Quartile(seconds_[static_cast<size_t>(each)]));
-  }
-  const double written = Quartile(seconds_[static_cast<size_t>(Loop::kWriting)]);
-  const auto all = static_cast<double>(passes);
-  const auto some = static_cast<double>(writing);
-  return (all * (stream_ + 2 * sums_) - some * sums_) / ((all - some) * adding + some * written);
+double MixedLoops::BytesOf(const Passes& passes) const {
+  return static_cast<double>(passes.adding) * (stream_ + 2 * sums_) +
+         static_cast<double>(passes.writing) * (stream_ + sums_) +
+         static_cast<double>(passes.closing) * (stream_ + sums_ + results_);
+}
+
+double MixedLoops::BytesPerSecond(const Passes& passes) const {
+  const auto of = [this](Loop loop) { return Quartile(seconds_[static_cast<size_t>(loop)]); };
+  const double adding = std::min({of(Loop::kNone), of(Loop::kBlocks), of(Loop::kLines)});
+  const double seconds = static_cast<double>(passes.adding) * adding +
+                         static_cast<double>(passes.writing) * of(Loop::kWriting) +
+                         static_cast<double>(passes.closing) * of(Loop::kClosing);
+  return BytesOf(passes) / seconds;
 }
 
 }  // namespace motley

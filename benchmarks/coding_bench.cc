@@ -116,15 +116,11 @@ class Decoding {
   size_t vectors() const { return counted_ / decoder_.slice_count(); }  // That were added.
   bool packed() const { return form_.field == Field::kComplexPacked; }
 
-  // Of the last Run: see the header.
-  double Bytes() const {
-    const double half = packed() ? 0.5 : 0;
-    const double per_slice = 1 + 2 * (static_cast<double>(sums_per_slice()) + half);
-    double floats = static_cast<double>(vectors()) * per_slice;
-    floats -= static_cast<double>(sums_per_slice()) + half;  // Not read by the first row.
-    // Sums become the result where they stand, in a cache; parts of it stand elsewhere.
-    if (form_.parts > 1) floats += form_.parts;
-    return floats * static_cast<double>(decoder_.answer_length()) * kFloat;
+  // Of the last Run. The first vector overwrites sums; the last, but where sums are the result,
+  // is not added any more: with the sums it makes the result.
+  MixedLoops::Passes Passes() const {
+    const size_t closing = form_.tiling() ? 0 : 1;
+    return {.adding = vectors() - 1 - closing, .writing = 1, .closing = closing};
   }
 
   // The sum against decoding vector times vectors, in double, part by part.
@@ -213,7 +209,7 @@ class Decoding {
   std::vector<double> rest_;
 };
 
-size_t Rounds(const BenchOptions& options) { return options.full ? 3 : 1; }
+size_t Rounds(const BenchOptions& options) { return options.full ? 4 : 1; }
 
 Result<BenchLine> DecodeLine(const BenchOptions& options, const Case& which, size_t length) {
   MOTLEY_ASSIGN_OR_RETURN(const CodeForm form, Build(which));
@@ -224,14 +220,15 @@ Result<BenchLine> DecodeLine(const BenchOptions& options, const Case& which, siz
   if (!(error <= 1e-5)) {
     return Status::Internal(fmt::format("{} is off by {:.2g}", which.code, error));
   }
-  MixedLoops loops(length / which.parts, decoding.sums_per_slice(), decoding.packed(),
-                   options.threads);
+  MixedLoops loops(
+      {length / which.parts, decoding.sums_per_slice(), decoding.packed(), which.parts},
+      options.threads);
   for (size_t round = 0; round < Rounds(options); ++round) {
     MOTLEY_RETURN_IF_ERROR(decoding.Run([&] { loops.Run(); }));
   }
-  return BenchLine{which.Name(length), "GB/s", decoding.Bytes() / decoding.Seconds() * 1e-9,
-                   "memory, same mix of reads and writes",
-                   loops.bytes_per_second(decoding.vectors(), 1) * 1e-9};
+  const MixedLoops::Passes passes = decoding.Passes();
+  return BenchLine{which.Name(length), "GB/s", loops.BytesOf(passes) / decoding.Seconds() * 1e-9,
+                   "memory, same mix of reads and writes", loops.BytesPerSecond(passes) * 1e-9};
 }
 
 // What a weighted sum costs, beside plain axpy loops for each of its terms.
@@ -265,7 +262,7 @@ Result<BenchLine> EncodeLine(const BenchOptions& options, Field field, size_t te
   for (size_t t = 0; t < length; ++t) {
     if (!(std::abs(sum[t] - wanted[t]) <= 1e-4)) return Status::Internal("a wrong weighted sum");
   }
-  MixedLoops loops(length, 1, false, options.threads);
+  MixedLoops loops({length}, options.threads);
   std::vector<double> seconds;
   for (size_t round = 0; round < 5 * Rounds(options); ++round) {
     loops.Run();
@@ -275,7 +272,7 @@ Result<BenchLine> EncodeLine(const BenchOptions& options, Field field, size_t te
   return BenchLine{fmt::format("{} of {} x {:.3g} MB", field == Field::kReal ? "real" : "packed",
                                term_count, static_cast<double>(length) * kFloat * 1e-6),
                    "GB/s as axpy", bytes / Quartile(seconds) * 1e-9, "plain axpy loops",
-                   loops.bytes_per_second() * 1e-9};
+                   loops.BytesPerSecond({}) * 1e-9};
 }
 
 }  // namespace
