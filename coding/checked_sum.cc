@@ -3,6 +3,7 @@
 #include "coding/checked_sum.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "coding/weights.h"
@@ -176,10 +177,15 @@ HWY_EXPORT(SumAllBlocks);
 double SumChecked(const CheckedParts& into, std::span<const float> answer, double limit) {
   const bool packed = into.field == Field::kComplexPacked;
   MOTLEY_ASSERT(packed ? answer.size() % 2 == 0 : into.energy == nullptr);
-  std::vector<SumPartJob> parts;
-  for (const SummedPart& part : into.parts) {
+  std::array<SumPartJob, 4> few;  // Need no memory from the heap: short answers come often.
+  std::vector<SumPartJob> many;
+  if (into.parts.size() > few.size()) many.resize(into.parts.size());
+  const std::span<SumPartJob> parts =
+      many.empty() ? std::span(few).first(into.parts.size()) : std::span(many);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const SummedPart& part = into.parts[i];
     MOTLEY_ASSERT(part.weights.size() == part.terms.size() && part.out.size() <= answer.size());
-    parts.push_back({WeightFloats(into.field, part.weights), part.terms, part.out});
+    parts[i] = {WeightFloats(into.field, part.weights), part.terms, part.out};
   }
   SumJob job{.answer = answer,
              .parts = parts,

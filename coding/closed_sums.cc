@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "coding/c_shape.h"
@@ -13,7 +14,8 @@
 namespace motley {
 namespace {
 
-constexpr size_t kMostSolved = 256;  // That outlast a step.
+constexpr size_t kMostSolved = 256;                                       // That outlast a step.
+constexpr SliceBounds kAdmitted{std::numeric_limits<double>::max(), {}};  // Checked before.
 
 // Fewest rows with partitions whose answers can be enough.
 size_t FewestRows(const CodeForm& form, const std::vector<CBlock>& blocks) {
@@ -54,7 +56,7 @@ class ClosedSums final : public SliceSums {
     const DecodingVector* const solution = SolutionWith(arrival);
     solution == nullptr ? ChooseSums(arrival) : ChooseParts(arrival, *solution);
     if (one_task) {
-      AddTask(arrival.slice, 0, all, {bounds.squares, {}}, room_);
+      AddTask(arrival.slice, 0, all, kAdmitted, room_);
     } else {
       sketch = AddInParallel(arrival.slice, all, bounds);
       // What a first row left behind is overwritten by the next one.
@@ -145,7 +147,7 @@ class ClosedSums final : public SliceSums {
   // What an answer is added to, by AddTask. A first one overwrites the accumulators that it is
   // added to; the others start at zero.
   void ChooseSums(const Arrival& arrival) {
-    parts_.clear();
+    closing_ = false;
     weights_.clear();
     used_.clear();
     for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
@@ -161,14 +163,15 @@ class ClosedSums final : public SliceSums {
 
   // Parts of the sum, by AddTask: what was there and the answer that is not added to it any more.
   void ChooseParts(const Arrival& arrival, const DecodingVector& solution) {
-    weights_.clear();
-    used_.clear();
+    closing_ = true;
     noise_ = RoundingOfPairs(solution.amplification, rows_there_[arrival.slice] + 1);
     const uint32_t accumulators = context_.form.accumulators;
     const size_t begin = context_.layout.begin(arrival.slice);
-    parts_.assign(context_.form.parts, {});
+    parts_.resize(context_.form.parts);
     for (uint32_t u = 0; u < parts_.size(); ++u) {
       Part& part = parts_[u];
+      part.weights.clear();
+      part.used.clear();
       part.range = InPart(begin, begin + arrival.values.size(), context_.layout.length, u,
                           context_.home.size());
       for (uint32_t r = 0; r < accumulators && rows_there_[arrival.slice] > 0; ++r) {
@@ -191,7 +194,7 @@ class ClosedSums final : public SliceSums {
     float* const energy = packed() ? Energy(slice) + begin / 2 : nullptr;
     const bool first = rows_there_[slice] == 0;
     double squares = 0;
-    if (parts_.empty()) {
+    if (!closing_) {
       room.sums.clear();
       for (uint32_t r : used_) room.sums.push_back(Accumulator(r, slice) + begin);
       squares = AddChecked({context_.form.field, weights_, room.sums, energy, first, wanted},
@@ -256,7 +259,8 @@ class ClosedSums final : public SliceSums {
   std::map<std::vector<bool>, Result<DecodingVector>> solved_;
   double residual_ = 0;
   double amplification_ = 0;
-  // Chosen for the slice at hand: accumulators and their weights, or parts.
+  // Chosen for the slice at hand: accumulators and their weights, or, closing, parts.
+  bool closing_ = false;
   std::vector<Complex> weights_;
   std::vector<uint32_t> used_;
   std::vector<Part> parts_;

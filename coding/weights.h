@@ -13,6 +13,7 @@ namespace motley {
 // Copies them; a few need no memory from the heap, since short vectors are added often.
 class WeightFloats {
  public:
+  WeightFloats() = default;  // To be set.
   WeightFloats(Field field, std::span<const Complex> weights) {
     const bool packed = field == Field::kComplexPacked;
     const size_t floats = packed ? 2 * weights.size() : weights.size();
