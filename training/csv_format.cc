@@ -134,8 +134,9 @@ class CsvParser {
   }
 
   Status AddNames() {
+    names_.assign(fields_.begin(), fields_.end());
     for (size_t column = 0; column < columns_; ++column) {
-      if (column != label_column_) samples_.names.emplace_back(fields_[column]);
+      if (column != label_column_) samples_.names.push_back(names_[column]);
     }
     return Status::Ok();
   }
@@ -147,7 +148,7 @@ class CsvParser {
     }
     for (size_t column = 0; column < columns_; ++column) {
       const auto number = ParseNumber(fields_[column]);
-      if (!number.ok()) return number.status().WithContext(fmt::format("column {}", column));
+      if (!number.ok()) return number.status().WithContext(Name(column));
       if (column == label_column_) {
         samples_.label.push_back(*number);
       } else {
@@ -158,12 +159,18 @@ class CsvParser {
     return Status::Ok();
   }
 
+  std::string Name(size_t column) const {
+    if (names_.empty()) return fmt::format("column {} (the first is 0)", column);
+    return fmt::format("column {} ({})", column, names_[column]);
+  }
+
   LineReader lines_;
   const ReadOptions& options_;
   RawSamples samples_;
   Fields fields_;
   char delimiter_ = ',';
-  size_t columns_ = 0;  // 0 until the first line.
+  size_t columns_ = 0;              // 0 until the first line.
+  std::vector<std::string> names_;  // Of all columns, if the first line has them.
   size_t label_column_ = 0;
 };
 

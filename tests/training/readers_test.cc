@@ -81,16 +81,16 @@ TEST(Csv, ErrorsNameFileLineAndColumn) {
   const auto expect = [&](const std::string& text, const std::string& part) {
     ExpectFails(folder.Write("b.csv", text), StatusCode::kDataError, part);
   };
-  expect("1,2,0\n1,x,1\n", "b.csv:2: column 1: 'x' is not a number");
-  expect("a,b,c\n1,2,0\n1,nan,1\n", "b.csv:3: column 1: 'nan' is not a finite number");
+  expect("1,2,0\n1,x,1\n", "b.csv:2: column 1 (the first is 0): 'x' is not a number");
+  expect("a,b,c\n1,2,0\n1,nan,1\n", "b.csv:3: column 1 (b): 'nan' is not a finite number");
   expect("nan,2,0\n1,2,1\n", "b.csv:1: column 0");
   expect("1,inf,0\n1,2,1\n", "b.csv:1: column 1");
-  expect("1,NA,0\n1,2,1\n", "b.csv:1: column 1: 'NA' is not a number");
-  expect("n/a,2,0\n1,2,1\n", "b.csv:1: column 0: 'n/a' is not a number");
-  expect("1,null,0\n1,2,1\n", "b.csv:1: column 1: 'null' is not a number");
+  expect("1,NA,0\n1,2,1\n", "b.csv:1: column 1 (the first is 0): 'NA' is not a number");
+  expect("n/a,2,0\n1,2,1\n", "b.csv:1: column 0 (the first is 0): 'n/a' is not a number");
+  expect("1,null,0\n1,2,1\n", "b.csv:1: column 1 (the first is 0): 'null' is not a number");
   expect("1,1e39,0\n1,2,1\n", "b.csv:1: column 1");
   expect("1,1e999,0\n1,2,1\n", "b.csv:1: column 1");
-  expect("1,,0\n1,2,1\n", "b.csv:1: column 1: a value is missing");
+  expect("1,,0\n1,2,1\n", "b.csv:1: column 1 (the first is 0): a value is missing");
   expect("1,2,0\n1,2\n", "b.csv:2: 2 columns where the first line has 3");
   expect("1,2,0\n1,2,3,1\n", "b.csv:2: 4 columns");
   expect("1,2,0\n1,\"2,1\n", "b.csv:2: a quote is not closed");
