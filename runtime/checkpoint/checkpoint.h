@@ -145,7 +145,7 @@ struct VerifyReport {
 
   bool healthy() const;     // Nothing to repair.
   bool restorable() const;  // lost_stripes is empty.
-  // A line for each shard that is not healthy, then what that means.
+  // What it means, then a line for each shard that is not healthy.
   std::string ToText() const;
 };
 

@@ -168,22 +168,20 @@ bool VerifyReport::healthy() const {
 bool VerifyReport::restorable() const { return lost_stripes.empty() && !shards.empty(); }
 
 std::string VerifyReport::ToText() const {
-  std::string text;
+  const std::string name = fmt::format("step {} ({})", info.step, motley::ToText(info.code));
+  if (healthy()) return fmt::format("{}: every shard is right\n", name);
+  std::string text = restorable() ? fmt::format(
+                                        "{}: can be restored exactly and {}; motley checkpoint "
+                                        "restore rebuilds the shards\n",
+                                        name, SurvivesText(survives))
+                                  : fmt::format(
+                                        "{}: cannot be restored: more than {} blocks are lost in "
+                                        "{} of {} stripes: {}\n",
+                                        name, info.code.parity, lost, stripes, LostText(*this));
   for (const ShardReport& shard : shards) {
     if (!shard.healthy()) text += ShardText(shard, stripes) + "\n";
   }
-  const std::string name = fmt::format("step {} ({})", info.step, motley::ToText(info.code));
-  if (healthy()) return fmt::format("{}: every shard is right\n", name);
-  if (restorable()) {
-    return text + fmt::format(
-                      "{}: can be restored exactly and {}; motley checkpoint restore rebuilds the "
-                      "shards\n",
-                      name, SurvivesText(survives));
-  }
-  return text + fmt::format(
-                    "{}: cannot be restored: more than {} blocks are lost in {} of {} "
-                    "stripes: {}\n",
-                    name, info.code.parity, lost, stripes, LostText(*this));
+  return text;
 }
 
 Result<VerifyReport> VerifySet(Store& store, const ShardSet& set) {
@@ -207,8 +205,10 @@ bool IsReadError(const Status& status) {
 
 Status TooMuchLost(const VerifyReport& report) {
   std::string text = report.ToText();
-  if (!text.empty()) text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ';');
+  text.pop_back();
+  for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', end)) {
+    text.replace(end, 1, "; ");
+  }
   if (!report.read_error.ok()) return report.read_error.WithContext(std::move(text));
   return Status::NotDecodable(std::move(text));
 }

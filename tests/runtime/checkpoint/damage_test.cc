@@ -196,8 +196,8 @@ TEST(Damage, AnUnfinishedCheckpointIsPassedOverAndSaid) {
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_TRUE(Same(*read, MakeState(4, 500)));
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_TRUE(notes[0].starts_with("passed over: shard 1")) << notes[0];
-  EXPECT_NE(notes[0].find("step 5 (4+2): cannot be restored"), std::string::npos) << notes[0];
+  EXPECT_TRUE(notes[0].starts_with("passed over: step 5 (4+2): cannot be restored: ")) << notes[0];
+  EXPECT_NE(notes[0].find(": 0; shard 1 ("), std::string::npos) << notes[0];
 }
 
 // A folder without any of its readable headers left is no reason to go back silently either.

@@ -56,9 +56,9 @@ TEST(Repair, ReportsWhatWasWrong) {
   const auto report = RepairCheckpoint(store);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->ToText(),
-            "shard 2 (disk:/node-02/step-000000000007.shard): missing\n"
             "step 7 (4+2): can be restored exactly and survives 1 more loss; motley checkpoint "
-            "restore rebuilds the shards\n");
+            "restore rebuilds the shards\n"
+            "shard 2 (disk:/node-02/step-000000000007.shard): missing\n");
 }
 
 TEST(Repair, AFolderThatFailsStopsNoOther) {
