@@ -46,12 +46,14 @@ Sketch AddAndLookAhead(const float* weight, const float* values, float* sum, Sig
   const Vec re = hn::Set(Tag(), weight[0]);
   const Vec im = ImaginaryFactor(kPacked ? weight[1] : 0);
   const float* const next = values + kCheckedBlock;
-  BlockLook<kLook> look(next, key, first);
+  const BlockLook<kLook> look(next, key, first);
+  WideVec low_squares = hn::Zero(Wide()), high_squares = hn::Zero(Wide());
+  WideVec low_sum = hn::Zero(Wide()), high_sum = hn::Zero(Wide());
   for (size_t line = 0; line < kCheckedBlock; line += kLineFloats) {
     if (fetch) Fetch(sum, kCheckedBlock + line);
     if (fetch && kLook != Look::kNot) Fetch(next, kCheckedBlock + line);
     for (size_t t = line; t < line + kLineFloats; t += hn::Lanes(Tag())) {
-      look.Add(t);
+      look.Add(t, low_squares, high_squares, low_sum, high_sum);
       if (kPacked) {
         AddPairVector<kOverwrite>(re, im, values + t, sum + t);
       } else {
@@ -59,7 +61,8 @@ Sketch AddAndLookAhead(const float* weight, const float* values, float* sum, Sig
       }
     }
   }
-  return look.sketch();
+  if (kLook == Look::kNot) return {};
+  return SketchOfSums(low_squares, high_squares, low_sum, high_sum);
 #endif
 }
 

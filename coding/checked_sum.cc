@@ -111,9 +111,11 @@ Sketch SumBlock(const SumJob& job, size_t begin, size_t end, [[maybe_unused]] si
   const Tag d;
   const size_t lanes = hn::Lanes(d);
   const float* const next = kLook == Look::kNot ? nullptr : job.answer.data() + end;
-  BlockLook<kLook> look(next, job.projection.key, first);
+  const BlockLook<kLook> look(next, job.projection.key, first);
+  WideVec low_squares = hn::Zero(Wide()), high_squares = hn::Zero(Wide());
+  WideVec low_sum = hn::Zero(Wide()), high_sum = hn::Zero(Wide());
   for (size_t t = begin; t + lanes <= end; t += lanes) {
-    look.Add(t - begin);
+    look.Add(t - begin, low_squares, high_squares, low_sum, high_sum);
     const Vec noise = kPacked ? NoiseAt(job, t) : hn::Zero(d);
     for (const SumPartJob& part : job.parts) {
       if (t + lanes > part.out.size()) continue;
@@ -131,7 +133,8 @@ Sketch SumBlock(const SumJob& job, size_t begin, size_t end, [[maybe_unused]] si
 #if HWY_TARGET == HWY_SCALAR
   return Checked<kLook>(job.answer.data() + end, kCheckedBlock, job.projection.key, first);
 #else
-  return look.sketch();
+  if (kLook == Look::kNot) return {};
+  return SketchOfSums(low_squares, high_squares, low_sum, high_sum);
 #endif
 }
 
@@ -185,6 +188,7 @@ double SumChecked(const CheckedParts& into, std::span<const float> answer, doubl
   for (size_t i = 0; i < parts.size(); ++i) {
     const SummedPart& part = into.parts[i];
     MOTLEY_ASSERT(part.weights.size() == part.terms.size() && part.out.size() <= answer.size());
+    MOTLEY_ASSERT(!packed || part.out.size() % 2 == 0);
     parts[i] = {WeightFloats(into.field, part.weights), part.terms, part.out};
   }
   SumJob job{.answer = answer,

@@ -15,7 +15,8 @@ namespace motley {
 struct SummedPart {
   std::span<const Complex> weights;     // One per term.
   std::span<const float* const> terms;  // As long as the answer, which may be one of them.
-  std::span<float> out;                 // At most as long; may be terms[0], and overlaps no other.
+  // At most as long, whole pairs if packed; may be terms[0], and overlaps no other of any part.
+  std::span<float> out;
 };
 
 struct CheckedParts {

@@ -59,8 +59,9 @@ class ClosedSums final : public SliceSums {
       AddTask(arrival.slice, 0, all, kAdmitted, room_);
     } else {
       sketch = AddInParallel(arrival.slice, all, bounds);
-      // What a first row left behind is overwritten by the next one.
-      if (!bounds.Admit(sketch)) return {sketch, !first};
+      // What a first row left behind is overwritten by the next one, and parts of the result are.
+      const bool in_sums = !closing_ || at_home() > 0;
+      if (!bounds.Admit(sketch)) return {sketch, !first && in_sums};
     }
     ++rows_there_[arrival.slice];
     if (solution == nullptr) return {sketch};
@@ -97,9 +98,8 @@ class ClosedSums final : public SliceSums {
  private:
   // A part of the sum: what it is made of, and which floats of it the slice gives.
   struct Part {
-    std::vector<Complex>
-        weights;  // One per accumulator in `used`, then the answer's if it has one.
-    std::vector<uint32_t> used;
+    std::vector<Complex> weights;  // Of the accumulators, then of the answer unless it is 0.
+    std::vector<uint32_t> used;    // Accumulators.
     FloatRange range;
   };
 
@@ -189,23 +189,17 @@ class ClosedSums final : public SliceSums {
   // chosen, or writes the parts.
   Sketch AddTask(size_t slice, size_t begin, std::span<const float> values,
                  const SliceBounds& bounds, Room& room) const {
-    CheckedProjection projection{bounds.claim.key, begin};
-    CheckedProjection* const wanted = bounds.claim.has_projection ? &projection : nullptr;
+    const Field field = context_.form.field;
     float* const energy = packed() ? Energy(slice) + begin / 2 : nullptr;
     const bool first = rows_there_[slice] == 0;
-    double squares = 0;
-    if (!closing_) {
-      room.sums.clear();
-      for (uint32_t r : used_) room.sums.push_back(Accumulator(r, slice) + begin);
-      squares = AddChecked({context_.form.field, weights_, room.sums, energy, first, wanted},
-                           values, bounds.squares);
-    } else {
+    if (closing_) {
       FindTerms(slice, begin, values, room);
-      squares =
-          SumChecked({context_.form.field, room.parts, noise_, first ? nullptr : energy, wanted},
-                     values, bounds.squares);
+      const float* const before = first ? nullptr : energy;
+      return SumCheckedPart({field, room.parts, noise_, before}, values, bounds, begin);
     }
-    return {squares, projection.sum};
+    room.sums.clear();
+    for (uint32_t r : used_) room.sums.push_back(Accumulator(r, slice) + begin);
+    return AddCheckedPart({field, weights_, room.sums, energy, first}, values, bounds, begin);
   }
 
   Sketch AddInParallel(size_t slice, std::span<const float> all, const SliceBounds& bounds) const {

@@ -136,10 +136,10 @@ Status ErasureCode::Reconstruct(std::span<const std::span<std::byte>> blocks,
 }
 
 // The last wanted block of data, where all others are there by then and the first parity block,
-// which is there, is the sum of all.
+// which is there, is the sum of all. Something is missing, so there is parity.
 std::optional<uint32_t> ErasureCode::LastBySum(const std::vector<bool>& present,
                                                const std::vector<bool>& wanted) const {
-  if (parity_ == 0 || !present[data_]) return std::nullopt;
+  if (!present[data_]) return std::nullopt;
   const auto first_row = std::span(matrix_).first(data_);
   if (std::count(first_row.begin(), first_row.end(), 1) < data_) return std::nullopt;
   std::optional<uint32_t> last;

@@ -2,8 +2,9 @@
 // Erasure code of checkpoints: k data blocks get m parity blocks, and any k of the k + m give back
 // all. Systematic Reed-Solomon over GF(2^8), polynomial 0x11d; the generator matrices, and so the
 // bytes of the format, are Jerasure's (Plank & Greenan, Jerasure 2.0, 2014):
-//   vandermonde  reed_sol_vandermonde_coding_matrix, the first parity block is the XOR
+//   vandermonde  reed_sol_vandermonde_coding_matrix
 //   cauchy       cauchy_good_general_coding_matrix
+// The first parity block of both is the XOR of the data.
 // Both are MDS for all k + m <= 256. Jerasure's kernels are the reference; where ISA-L's library is
 // installed its kernels give the same bytes faster.
 #pragma once

@@ -98,7 +98,8 @@ void JerasureMultiply(std::span<const uint8_t> rows, std::span<const std::byte* 
                       std::span<std::byte* const> destinations, size_t size) {
   // Pieces of this many bytes stay in a core's own cache while every row reads them.
   constexpr size_t kPiece = size_t{1} << 16;
-  const size_t piece = destinations.size() > 1 ? kPiece : size;
+  constexpr size_t kMost = size_t{1} << 30;  // Jerasure counts bytes in int.
+  const size_t piece = destinations.size() > 1 ? kPiece : std::min(size, kMost);
   const int k = static_cast<int>(sources.size());
   std::vector<int> coefficients = Widen(rows);
   std::vector<char*> from(sources.size());

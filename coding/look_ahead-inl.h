@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one pass over an answer does with its next block while it works on this one: fetches it and
-// sums up its squares and signs, vector by vector, so that memory never waits for arithmetic. For
-// every instruction set: included like add_block-inl.h.
+// What one pass over an answer does with its next block while it works on this one: it sums up the
+// squares and signs, vector by vector, so that memory never waits for arithmetic. For every
+// instruction set: included like add_block-inl.h.
 #ifndef MOTLEY_CODING_FETCHES_AHEAD
 #define MOTLEY_CODING_FETCHES_AHEAD
 namespace motley {
@@ -65,42 +65,44 @@ Sketch Checked(const float* values, size_t count, SignKey key, size_t first) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Of a whole block, which begins with sign `first`, vector by vector: what Checked returns, to the
-// bit.
+using WideVec = hn::Vec<Wide>;
+
+// Of a whole block, which begins with sign `first`, vector by vector: in the end SketchOfSums is
+// what Checked returns, to the bit. The sums are the caller's: vectors of some targets (SVE) have
+// no size, and can be no members.
 template <Look kLook>
 class BlockLook {
  public:
   BlockLook(const float* block, SignKey key, size_t first)
       : block_(block), signs_(kLook == Look::kSketch ? BlockSigns(key, first) : BlockSigns()) {}
 
-  HWY_INLINE void Add(size_t t) {
+  HWY_INLINE void Add(size_t t, WideVec& low_squares, WideVec& high_squares, WideVec& low_sum,
+                      WideVec& high_sum) const {
     if (kLook == Look::kNot) return;
+    const Wide wide;
     const hn::Rebind<float, Wide> half;
     Vec value = hn::LoadU(Tag(), block_ + t);
     if (kLook == Look::kSketch) value = signs_.Apply(value, t);
-    const auto low = hn::PromoteTo(wide_, hn::LowerHalf(half, value));
-    const auto high = hn::PromoteTo(wide_, hn::UpperHalf(half, value));
-    low_squares_ = hn::MulAdd(low, low, low_squares_);
-    high_squares_ = hn::MulAdd(high, high, high_squares_);
+    const WideVec low = hn::PromoteTo(wide, hn::LowerHalf(half, value));
+    const WideVec high = hn::PromoteTo(wide, hn::UpperHalf(half, value));
+    low_squares = hn::MulAdd(low, low, low_squares);
+    high_squares = hn::MulAdd(high, high, high_squares);
     if (kLook != Look::kSketch) return;
-    low_sum_ = hn::Add(low_sum_, low);
-    high_sum_ = hn::Add(high_sum_, high);
-  }
-
-  Sketch sketch() const {
-    if (kLook == Look::kNot) return {};
-    return {hn::GetLane(hn::SumOfLanes(wide_, hn::Add(low_squares_, high_squares_))),
-            hn::GetLane(hn::SumOfLanes(wide_, hn::Add(low_sum_, high_sum_)))};
+    low_sum = hn::Add(low_sum, low);
+    high_sum = hn::Add(high_sum, high);
   }
 
  private:
-  using Sums = hn::Vec<Wide>;
   const float* block_;
   const BlockSigns signs_;
-  const Wide wide_;
-  Sums low_squares_ = hn::Zero(wide_), high_squares_ = hn::Zero(wide_);
-  Sums low_sum_ = hn::Zero(wide_), high_sum_ = hn::Zero(wide_);
 };
+
+inline Sketch SketchOfSums(WideVec low_squares, WideVec high_squares, WideVec low_sum,
+                           WideVec high_sum) {
+  const Wide wide;
+  return {hn::GetLane(hn::SumOfLanes(wide, hn::Add(low_squares, high_squares))),
+          hn::GetLane(hn::SumOfLanes(wide, hn::Add(low_sum, high_sum)))};
+}
 #endif
 
 }  // namespace HWY_NAMESPACE

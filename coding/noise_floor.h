@@ -4,8 +4,8 @@
 // returns rounding noise of its partner's size instead. Optimizers that divide by a gradient's
 // magnitude (Adam) turn that noise into full steps, so what is below the noise is set to zero. How
 // large the noise is follows from the answers themselves, not from their sums, which cancel by
-// chance: AddChecked (checked_add.h) sums up the energy |values[2t] + i values[2t + 1]|^2 of all
-// answers, pair by pair. Any thread.
+// chance: AddChecked (checked_add.h) sums up the energy |values[2t] + i values[2t + 1]|^2 of the
+// answers, pair by pair, and SumChecked that of the last one. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,11 @@ namespace motley {
 // `amplification` (DecodingVector) also counts how much larger than an answer its terms were.
 double RoundingOfPairs(double amplification, size_t answers);
 
+namespace reference {  // What SumChecked (checked_sum.h) does with what it sums up.
+
 // Zeroes each coordinate whose magnitude is below noise * sqrt(energy of its pair).
 void ZeroBelow(double noise, std::span<const float> energy, std::span<float> values);
+
+}  // namespace reference
 
 }  // namespace motley

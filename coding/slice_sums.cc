@@ -21,12 +21,27 @@ Sketch ParallelSketch(std::span<const float> values, const Claim& claim, Paralle
   return SumOf(parts);
 }
 
-Sketch AddCheckedPart(CheckedSums into, std::span<const float> part, const SliceBounds& bounds,
-                      size_t begin) {
+namespace {
+
+template <typename Into>
+Sketch CheckedPart(double (*work)(const Into&, std::span<const float>, double), Into into,
+                   std::span<const float> part, const SliceBounds& bounds, size_t begin) {
   CheckedProjection projection{bounds.claim.key, begin};
   into.projection = bounds.claim.has_projection ? &projection : nullptr;
-  const double squares = AddChecked(into, part, bounds.squares);
+  const double squares = work(into, part, bounds.squares);
   return {squares, projection.sum};
+}
+
+}  // namespace
+
+Sketch AddCheckedPart(CheckedSums into, std::span<const float> part, const SliceBounds& bounds,
+                      size_t begin) {
+  return CheckedPart(AddChecked, into, part, bounds, begin);
+}
+
+Sketch SumCheckedPart(CheckedParts into, std::span<const float> part, const SliceBounds& bounds,
+                      size_t begin) {
+  return CheckedPart(SumChecked, into, part, bounds, begin);
 }
 
 Sketch SumOf(std::span<const Sketch> parts) {

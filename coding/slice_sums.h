@@ -15,6 +15,7 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "coding/checked_add.h"
+#include "coding/checked_sum.h"
 #include "coding/code_form.h"
 #include "coding/decoder.h"
 #include "coding/sketch.h"
@@ -98,6 +99,9 @@ Sketch SketchFor(const Claim& claim, std::span<const float> values);
 
 // AddChecked of what begins `begin` floats into a slice.
 Sketch AddCheckedPart(CheckedSums into, std::span<const float> part, const SliceBounds& bounds,
+                      size_t begin);
+// SumChecked of it.
+Sketch SumCheckedPart(CheckedParts into, std::span<const float> part, const SliceBounds& bounds,
                       size_t begin);
 
 Sketch SumOf(std::span<const Sketch> parts);

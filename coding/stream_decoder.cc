@@ -41,6 +41,7 @@ struct StreamDecoder::Impl {
       Take(new_form);
     }
     spoiled = false;
+    ended = false;
     slices.assign(layout.count(), fresh);
     unfinished = slices.size();
     touched.assign(form->workers, false);
@@ -129,6 +130,7 @@ struct StreamDecoder::Impl {
   FloatPool own_home;     // Where none was lent.
   std::span<float> home;  // Empty until there is one.
   bool spoiled = false;
+  bool ended = false;  // By an approximate sum, which stands where slices were at home.
   const CodeForm* form = nullptr;
   std::unique_ptr<SliceSums> sums;
   Slice fresh;  // As each begins.
@@ -153,6 +155,7 @@ void StreamDecoder::Reset(const CodeForm& form) { impl_->Reset(form); }
 void StreamDecoder::SetHome(std::span<float> home) {
   MOTLEY_ASSERT(home.empty() || home.size() == length());
   impl_->home = home;
+  impl_->own_home = {};
   impl_->Reset(*std::exchange(impl_->form, nullptr));
 }
 
@@ -164,6 +167,7 @@ size_t StreamDecoder::slice_length(size_t slice) const { return impl_->layout.si
 
 Result<StreamDecoder::Outcome> StreamDecoder::AddSlice(RowId row, size_t slice,
                                                        AlignedVector& values, const Claim& claim) {
+  MOTLEY_ASSERT(!impl_->ended);
   if (row >= impl_->form->workers || slice >= slice_count()) {
     return Status::DataError(fmt::format("there is no slice {} of row {}: {} slices, {} rows",
                                          slice, row, slice_count(), impl_->form->workers));
@@ -210,6 +214,7 @@ std::vector<RowId> StreamDecoder::RowsToReplace(const std::vector<bool>& absent)
 }
 
 Status StreamDecoder::Finish(std::span<float> sum) {
+  MOTLEY_ASSERT(!impl_->ended);
   if (sum.size() != length()) {
     return Status::InvalidArgument(
         fmt::format("room for {} floats instead of {}", sum.size(), length()));
@@ -222,7 +227,12 @@ Status StreamDecoder::Finish(std::span<float> sum) {
         fmt::format("{} of {} slices do not decode yet", impl_->unfinished, slice_count()));
   }
   const std::span<float> home = impl_->home;
-  if (sum.data() != home.data()) std::copy(home.begin(), home.end(), sum.begin());
+  if (sum.data() == home.data()) return Status::Ok();
+  impl_->parallel.For(length(), kCombineGrain, [&](size_t begin, size_t end) {
+    std::copy(home.begin() + static_cast<ptrdiff_t>(begin),
+              home.begin() + static_cast<ptrdiff_t>(end),
+              sum.begin() + static_cast<ptrdiff_t>(begin));
+  });
   return Status::Ok();
 }
 
@@ -241,11 +251,14 @@ Result<ApproximateDecoding> StreamDecoder::FinishApproximately(std::span<float> 
     const auto part = sum.subspan(slice_begin(slice), slice_length(slice));
     impl_->sums->WriteWeighted(slice, best.a, part);
   }
+  impl_->ended = true;
   return best;
 }
 
-double StreamDecoder::residual() const { return impl_->sums->residual(); }
-double StreamDecoder::amplification() const { return impl_->sums->amplification(); }
+double StreamDecoder::residual() const { return impl_->ended ? 0 : impl_->sums->residual(); }
+double StreamDecoder::amplification() const {
+  return impl_->ended ? 0 : impl_->sums->amplification();
+}
 
 size_t StreamDecoder::held_bytes() const {
   const size_t sums = impl_->pool.size_bytes() + impl_->own_home.size_bytes();

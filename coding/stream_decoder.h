@@ -2,8 +2,10 @@
 // Puts one step's gradient together from the slices of coded answers as they arrive. Holds
 // `accumulators` vectors as long as answers (and half of one for complex packing, see
 // noise_floor.h) instead of n - s, one pass over each byte, and decides slice by slice: the slices
-// of a straggler that did arrive count although the rest never came. One thread at a time; the
-// arithmetic inside runs on the given ParallelFor.
+// of a straggler that did arrive count although the rest never came. The answer with which a slice
+// decodes is not added to accumulators but combined with them. The sum stands in the place of one
+// of them, or beside them where gradients are cut into parts. One thread at a time; the arithmetic
+// inside runs on the given ParallelFor.
 //
 // Tiling forms hold one sum, and answers that came before their turn are kept whole while they take
 // no more than DecodeLimits::waiting_bytes or s + 1 vectors, so that the sum is formed in the same
@@ -12,8 +14,9 @@
 // vectors (or one and waiting_bytes) and the slices in flight. Only where supports overlap does all
 // wait that may yet be part of a cover.
 //
-// With DecodeLimits::keep_rows, rows are kept as they came, up to n vectors, and weighed only at
-// the end: no accumulator can hold weights that are known only when the step ends (approximate.h).
+// With DecodeLimits::keep_rows, rows are kept as they came, up to n vectors beside the sum, and
+// weighed only at the end: no accumulator can hold weights that are known only when the step ends
+// (approximate.h).
 #pragma once
 
 #include <cstddef>
@@ -96,10 +99,11 @@ class StreamDecoder {
   Status Finish(std::span<float> sum);
   // Instead, at any time: the sum of the whole rows that are there with the least error, scaled to
   // be unbiased (approximate.h); rows of which slices are missing have weight 0. kNotDecodable
-  // when no row is whole. Precondition: DecodeLimits::keep_rows.
+  // when no row is whole. Otherwise it ends the step: then Reset. Precondition:
+  // DecodeLimits::keep_rows.
   Result<ApproximateDecoding> FinishApproximately(std::span<float> sum);
 
-  // Worst over the slices, after Finish.
+  // Worst over the slices that decode so far; 0 after FinishApproximately.
   double residual() const;
   double amplification() const;
   // Bytes held now in sums and waiting slices, save what was lent.

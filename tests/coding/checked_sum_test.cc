@@ -60,7 +60,7 @@ class CheckedSum : public EveryTarget {
       std::vector<float> all(into.energy, into.energy + Answer().size() / 2);
       AddChecked({.field = field, .weights = {}, .sums = {}, .energy = all.data()}, Answer(),
                  kNoLimit);
-      ZeroBelow(kNoise, std::span(all).first(out.size() / 2), out);
+      reference::ZeroBelow(kNoise, std::span(all).first(out.size() / 2), out);
       return out;
     }
 
@@ -139,6 +139,38 @@ TEST_P(CheckedSum, WithoutEnergyTheAnswerIsMeasuredByItself) {
   const SummedPart part{{&one, 1}, {&term, 1}, out};
   SumChecked({.field = Field::kComplexPacked, .parts = {&part, 1}, .noise = 0.5}, answer, kNoLimit);
   EXPECT_EQ(out, wanted);
+}
+
+// Underflowing squares are not below no noise.
+TEST_P(CheckedSum, TheSmallestValuesStayWhereThereIsNoEnergy) {
+  for (const size_t length : {2, 18, 64}) {
+    const std::vector<float> answer(length, 0);
+    const std::vector<float> energy(length / 2, 0);
+    const std::vector<float> sums(length, 1e-30F);
+    const Complex one(1);
+    const float* const term = sums.data();
+    std::vector<float> out(length);
+    const SummedPart part{{&one, 1}, {&term, 1}, out};
+    SumChecked({Field::kComplexPacked, {&part, 1}, 0.5, energy.data()}, answer, kNoLimit);
+    EXPECT_EQ(out, sums);
+  }
+}
+
+TEST_P(CheckedSum, TakesAnyNumberOfParts) {
+  const std::vector<float> answer = Values(700);
+  const float* const term = answer.data();
+  for (size_t count = 0; count < 7; ++count) {
+    const std::vector<Complex> weights = Weights(Field::kReal, count);
+    std::vector<std::vector<float>> outs(count, std::vector<float>(answer.size()));
+    std::vector<SummedPart> parts;
+    for (size_t i = 0; i < count; ++i) parts.push_back({{&weights[i], 1}, {&term, 1}, outs[i]});
+    EXPECT_EQ(SumChecked({Field::kReal, parts}, answer, kNoLimit),
+              AddChecked({}, answer, kNoLimit));
+    for (size_t i = 0; i < count; ++i) {
+      const auto weight = static_cast<float>(weights[i].real());
+      for (size_t t = 0; t < answer.size(); ++t) ASSERT_EQ(outs[i][t], weight * answer[t]) << i;
+    }
+  }
 }
 
 TEST_P(CheckedSum, WhatIsNotFiniteIsInNoSumNorAnythingBehindIt) {

@@ -206,6 +206,13 @@ TEST_P(LongStream, SumsAtHomeAreTheSameBitsAndTakeLess) {
     ASSERT_TRUE(at_home.Finish(step == 0 ? home : elsewhere).ok());
     EXPECT_EQ(step == 0 ? home : elsewhere, expected);
   }
+  at_home.SetHome({});
+  std::fill(home.begin(), home.end(), 7.0F);
+  for (RowId row = 0; row < 6; ++row) AddRow(at_home, job_, row);
+  EXPECT_EQ(Sum(at_home), expected);
+  EXPECT_EQ(home, std::vector<float>(kLength, 7));
+  at_home.SetHome(home);
+  EXPECT_LT(at_home.held_bytes(), held);  // What it made itself is gone.
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, LongStream,
@@ -234,6 +241,9 @@ TEST_F(Stream, EachSliceIsAtHomeOnceItDecodesAlsoWhereGradientsAreCutIntoParts) 
   StreamDecoder decoder(form, 100, 32, *parallel_);
   for (RowId row = 0; row < 6; ++row) AddRow(decoder, job, row);
   const std::vector<float> expected = Sum(decoder);
+  const size_t energy = form.field == Field::kReal ? 0 : decoder.answer_length() / 2;
+  EXPECT_EQ(decoder.held_bytes() / sizeof(float),
+            form.accumulators * decoder.answer_length() + energy + decoder.length());
 
   StreamDecoder at_home(form, 100, 32, *parallel_);
   std::vector<float> home(100, 7);
