@@ -116,11 +116,11 @@ class Decoding {
   size_t vectors() const { return counted_ / decoder_.slice_count(); }  // That were added.
   bool packed() const { return form_.field == Field::kComplexPacked; }
 
-  // Of the last Run. The first vector overwrites sums; the last, but where sums are the result,
-  // is not added any more: with the sums it makes the result.
+  // Of the last Run. The first vectors only write sums; the last, but where sums are the result, is
+  // not added any more: with the sums it makes the result.
   MixedLoops::Passes Passes() const {
     const size_t closing = form_.tiling() ? 0 : 1;
-    return {.adding = vectors() - 1 - closing, .writing = 1, .closing = closing};
+    return {.adding = vectors() - Writing() - closing, .writing = Writing(), .closing = closing};
   }
 
   // The sum against decoding vector times vectors, in double, part by part.
@@ -151,6 +151,23 @@ class Decoding {
   }
 
  private:
+  // Vectors that are the first in all their sums: one, or one of each class of copies.
+  size_t Writing() const {
+    if (form_.tiling()) return 1;
+    std::vector<bool> begun(form_.accumulators, false);
+    size_t writing = 0;
+    for (RowId row = skipped_; row < form_.workers; ++row) {
+      bool first = true;
+      for (uint32_t r = 0; r < form_.accumulators; ++r) {
+        if (form_.C(r, row) == Complex(0)) continue;
+        first &= !begun[r];
+        begun[r] = true;
+      }
+      writing += first ? 1 : 0;
+    }
+    return writing;
+  }
+
   static constexpr size_t kPool = 256;
   static constexpr double kNoLimit = 1e9;
 

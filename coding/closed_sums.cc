@@ -32,10 +32,12 @@ class ClosedSums final : public SliceSums {
       : context_(context),
         blocks_(BlocksOfC(context.form)),
         fewest_rows_(FewestRows(context.form, blocks_)),
-        rows_there_(context.layout.count(), 0) {}
+        rows_there_(context.layout.count(), 0),
+        begun_(context.layout.count() * context.form.accumulators, false) {}
 
   void Restart() override {
     std::fill(rows_there_.begin(), rows_there_.end(), 0);
+    std::fill(begun_.begin(), begun_.end(), false);
     if (solved_.size() > kMostSolved) solved_.clear();
     residual_ = 0;
     amplification_ = 0;
@@ -52,19 +54,19 @@ class ClosedSums final : public SliceSums {
       sketch = SketchFor(bounds.claim, all);
       if (!bounds.Admit(sketch)) return {sketch};
     }
-    const bool first = rows_there_[arrival.slice] == 0;
     const DecodingVector* const solution = SolutionWith(arrival);
     solution == nullptr ? ChooseSums(arrival) : ChooseParts(arrival, *solution);
     if (one_task) {
       AddTask(arrival.slice, 0, all, kAdmitted, room_);
     } else {
       sketch = AddInParallel(arrival.slice, all, bounds);
-      // What a first row left behind is overwritten by the next one, and parts of the result are.
-      const bool in_sums = !closing_ || at_home() > 0;
-      if (!bounds.Admit(sketch)) return {sketch, !first && in_sums};
+      if (!bounds.Admit(sketch)) return {sketch, !overwrites_};
     }
     ++rows_there_[arrival.slice];
-    if (solution == nullptr) return {sketch};
+    if (solution == nullptr) {
+      for (uint32_t r : used_) begun_[Place(arrival.slice, r)] = true;
+      return {sketch};
+    }
     residual_ = std::max(residual_, solution->residual);
     amplification_ = std::max(amplification_, solution->amplification);
     return {sketch, false, true};
@@ -131,6 +133,8 @@ class ClosedSums final : public SliceSums {
     return context_.pool.data() + base + (r - at_home()) * context_.layout.size(slice);
   }
 
+  size_t Place(size_t slice, uint32_t r) const { return slice * context_.form.accumulators + r; }
+
   uint32_t at_home() const { return context_.form.parts == 1 ? 1 : 0; }
 
   // What the noise floor needs to know of the answers, behind the accumulators.
@@ -144,26 +148,30 @@ class ClosedSums final : public SliceSums {
     return (context_.form.accumulators - at_home()) * context_.layout.length;
   }
 
-  // What an answer is added to, by AddTask. A first one overwrites the accumulators that it is
-  // added to; the others start at zero.
+  // What an answer is added to, by AddTask, or written to where it is the first in all of them (and
+  // in the energy).
   void ChooseSums(const Arrival& arrival) {
     closing_ = false;
     weights_.clear();
     used_.clear();
+    overwrites_ = !packed() || rows_there_[arrival.slice] == 0;
     for (uint32_t r = 0; r < context_.form.accumulators; ++r) {
       const Complex weight = context_.form.C(r, arrival.row);
-      if (weight != Complex(0)) {
-        weights_.push_back(weight);
-        used_.push_back(r);
-      } else if (rows_there_[arrival.slice] == 0) {
-        std::fill_n(Accumulator(r, arrival.slice), arrival.values.size(), 0.0F);
-      }
+      if (weight == Complex(0)) continue;
+      weights_.push_back(weight);
+      used_.push_back(r);
+      overwrites_ &= !begun_[Place(arrival.slice, r)];
+    }
+    for (uint32_t r : used_) {
+      if (overwrites_ || begun_[Place(arrival.slice, r)]) continue;
+      std::fill_n(Accumulator(r, arrival.slice), arrival.values.size(), 0.0F);
     }
   }
 
   // Parts of the sum, by AddTask: what was there and the answer that is not added to it any more.
   void ChooseParts(const Arrival& arrival, const DecodingVector& solution) {
     closing_ = true;
+    overwrites_ = at_home() == 0 || !begun_[Place(arrival.slice, 0)];
     noise_ = RoundingOfPairs(solution.amplification, rows_there_[arrival.slice] + 1);
     const uint32_t accumulators = context_.form.accumulators;
     const size_t begin = context_.layout.begin(arrival.slice);
@@ -174,9 +182,9 @@ class ClosedSums final : public SliceSums {
       part.used.clear();
       part.range = InPart(begin, begin + arrival.values.size(), context_.layout.length, u,
                           context_.home.size());
-      for (uint32_t r = 0; r < accumulators && rows_there_[arrival.slice] > 0; ++r) {
+      for (uint32_t r = 0; r < accumulators; ++r) {
         const Complex weight = solution.x[size_t{u} * accumulators + r];
-        if (weight == Complex(0)) continue;
+        if (weight == Complex(0) || !begun_[Place(arrival.slice, r)]) continue;
         part.weights.push_back(weight);
         part.used.push_back(r);
       }
@@ -191,15 +199,14 @@ class ClosedSums final : public SliceSums {
                  const SliceBounds& bounds, Room& room) const {
     const Field field = context_.form.field;
     float* const energy = packed() ? Energy(slice) + begin / 2 : nullptr;
-    const bool first = rows_there_[slice] == 0;
     if (closing_) {
       FindTerms(slice, begin, values, room);
-      const float* const before = first ? nullptr : energy;
+      const float* const before = rows_there_[slice] == 0 ? nullptr : energy;
       return SumCheckedPart({field, room.parts, noise_, before}, values, bounds, begin);
     }
     room.sums.clear();
     for (uint32_t r : used_) room.sums.push_back(Accumulator(r, slice) + begin);
-    return AddCheckedPart({field, weights_, room.sums, energy, first}, values, bounds, begin);
+    return AddCheckedPart({field, weights_, room.sums, energy, overwrites_}, values, bounds, begin);
   }
 
   Sketch AddInParallel(size_t slice, std::span<const float> all, const SliceBounds& bounds) const {
@@ -249,12 +256,14 @@ class ClosedSums final : public SliceSums {
   std::vector<CBlock> blocks_;
   size_t fewest_rows_;
   std::vector<size_t> rows_there_;  // Per slice.
+  std::vector<bool> begun_;         // Per slice and accumulator: something is in there.
   // What each set of rows that came up decodes to; slices and steps share them.
   std::map<std::vector<bool>, Result<DecodingVector>> solved_;
   double residual_ = 0;
   double amplification_ = 0;
   // Chosen for the slice at hand: accumulators and their weights, or, closing, parts.
   bool closing_ = false;
+  bool overwrites_ = false;  // Nothing that counts is lost should the answer be refused late.
   std::vector<Complex> weights_;
   std::vector<uint32_t> used_;
   std::vector<Part> parts_;
