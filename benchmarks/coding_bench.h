@@ -10,8 +10,8 @@ namespace motley {
 
 // The bytes that decoding must move, per second, beside what plain loops of the same mix of reads
 // and writes reach: per float, each slice is read once (4 bytes), each sum that it is added to is
-// read and written (8; written only by the first in it). The slice with which it decodes is not added
-// any more: it and the sums are read and the result is written (4, for each part).
+// read and written (8; written only by the first in it). The slice with which it decodes is not
+// added any more: it and the sums are read and the result is written (4, for each part).
 Result<std::vector<BenchLine>> BenchStreamDecode(const BenchOptions& options);
 // Weighted sums as a worker forms them, beside plain axpy loops.
 Result<std::vector<BenchLine>> BenchEncode(const BenchOptions& options);
