@@ -47,9 +47,6 @@ std::string WhyNot(const FoundDevice& device) {
   if (Number<cl_bool>(device.id, CL_DEVICE_COMPILER_AVAILABLE) == CL_FALSE) {
     return "its driver has no compiler for OpenCL C";
   }
-  if (Number<cl_device_fp_config>(device.id, CL_DEVICE_DOUBLE_FP_CONFIG) == 0) {
-    return "has no double precision, which losses and sums are kept in";
-  }
   if (Number<cl_bool>(device.id, CL_DEVICE_ENDIAN_LITTLE) == CL_FALSE &&
       std::endian::native == std::endian::little) {
     return "stores numbers in the other byte order";
@@ -75,6 +72,7 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id id) {
   device.memory_bytes = Number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   device.most_bytes_at_once = Number<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   device.most_group_items = Number<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  device.has_doubles = Number<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   device.reason = WhyNot(device);
   return device;
 }

@@ -23,7 +23,8 @@ struct FoundDevice {
   uint64_t memory_bytes = 0;
   uint64_t most_bytes_at_once = 0;  // In one allocation.
   size_t most_group_items = 0;
-  std::string reason;  // Why it cannot be used; empty when it can.
+  bool has_doubles = false;  // Else sums are kept in pairs of floats (kernels/wide.cl).
+  std::string reason;        // Why it cannot be used; empty when it can.
 };
 
 // None: `reason` says why.

@@ -55,6 +55,7 @@ Status Queue::Compile(const std::string& cache_folder) {
   group_items_ = std::bit_floor(std::clamp<size_t>(device_.most_group_items, 1, wanted));
   for (;; group_items_ /= 2) {
     std::string flags = fmt::format("-cl-std=CL1.2 -DGROUP={}", group_items_);
+    if (device_.has_doubles) flags += " -DFP64";
     if (lanes() > 0) flags += fmt::format(" -DLANES={} -DDEPTH={}", lanes(), kDepthOfTiles);
     const ProgramOptions options{std::move(flags), cache_folder};
     MOTLEY_ASSIGN_OR_RETURN(Program program,

@@ -52,6 +52,20 @@ TEST_P(OpenClDriver, SizesLargerThanOneLaunchAreDoneWhole) {
   EXPECT_EQ(std::count(got.begin(), got.end(), 2.5f), kCount);
 }
 
+// A label that is no class must not make a device read or write elsewhere.
+TEST_P(OpenClDriver, LabelsThatAreNoClassTouchNothingElse) {
+  for (const size_t columns : {3, 100}) {  // An item for each row, and a group.
+    DriverRig rig(GetParam());
+    const Operand<float> x(rig, std::vector<float>(4 * columns, 0.0f));
+    const Operand<float> labels(rig, {-1.0f, static_cast<float>(columns), 1e30f, kNan});
+    const Operand<double> loss(rig, {0.0});
+    rig.table().softmax_cross_entropy(rig.queue(), 4, columns, labels, x, loss);
+    for (const float value : x.Read()) {
+      EXPECT_FLOAT_EQ(value, 1.0f / static_cast<float>(columns));
+    }
+  }
+}
+
 TEST_P(OpenClDriver, AnOperandOutsideOfMemoryIsToldOnceAndForgotten) {
   const DriverQueue queue(GetParam());
   const Held x(queue, 4 * sizeof(float));

@@ -9,16 +9,12 @@
 KERNEL im2col(ulong count, WINDOW, INPUT(images), FLOATS(patches)) {
   const ulong i = get_global_id(0);
   if (i >= count) return;
-  const ulong c = i % channels;
-  ulong rest = i / channels;
-  const ulong kx = rest % kernel_width;
-  rest /= kernel_width;
-  const ulong ky = rest % kernel_height;
-  rest /= kernel_height;
-  const ulong ox = rest % out_width;
-  rest /= out_width;
-  const ulong oy = rest % out_height;
-  const ulong row = rest / out_height;
+  ulong row = i;
+  const ulong c = take_last(&row, channels);
+  const ulong kx = take_last(&row, kernel_width);
+  const ulong ky = take_last(&row, kernel_height);
+  const ulong ox = take_last(&row, out_width);
+  const ulong oy = take_last(&row, out_height);
   /* Above and left of the image these are huge. */
   const ulong y = oy * stride + ky - padding;
   const ulong x = ox * stride + kx - padding;
@@ -33,16 +29,16 @@ KERNEL im2col(ulong count, WINDOW, INPUT(images), FLOATS(patches)) {
 KERNEL col2im(ulong count, WINDOW, INPUT(patches), FLOATS(images)) {
   const ulong i = get_global_id(0);
   if (i >= count) return;
-  const ulong c = i % channels;
-  const ulong x = i / channels % width + padding;
-  const ulong y = i / channels / width % height + padding;
-  const ulong row = i / channels / width / height;
+  ulong row = i;
+  const ulong c = take_last(&row, channels);
+  const ulong x = take_last(&row, width) + padding;
+  const ulong y = take_last(&row, height) + padding;
   float sum = 0;
   for (ulong ky = 0; ky < kernel_height && ky <= y; ++ky) {
-    const ulong oy = (y - ky) / stride;
+    const ulong oy = whole_parts(y - ky, stride);
     if (oy * stride + ky != y || oy >= out_height) continue;
     for (ulong kx = 0; kx < kernel_width && kx <= x; ++kx) {
-      const ulong ox = (x - kx) / stride;
+      const ulong ox = whole_parts(x - kx, stride);
       if (ox * stride + kx != x || ox >= out_width) continue;
       const ulong patch = (row * out_height + oy) * out_width + ox;
       sum += patches[patches_at + ((patch * kernel_height + ky) * kernel_width + kx) * channels + c];
@@ -53,10 +49,10 @@ KERNEL col2im(ulong count, WINDOW, INPUT(patches), FLOATS(images)) {
 
 /* Where the window of output `i` has its first largest value; a NaN is larger. */
 ulong winner_of(ulong i, WINDOW, __global const float *images) {
-  const ulong c = i % channels;
-  const ulong ox = i / channels % out_width;
-  const ulong oy = i / channels / out_width % out_height;
-  const ulong row = i / channels / out_width / out_height;
+  ulong row = i;
+  const ulong c = take_last(&row, channels);
+  const ulong ox = take_last(&row, out_width);
+  const ulong oy = take_last(&row, out_height);
   const ulong first = ((row * height + oy * stride) * width + ox * stride) * channels + c;
   ulong winner = first;
   float largest = images[first];

@@ -3,7 +3,7 @@
 
 KERNEL add_bias(ulong count, ulong columns, INPUT(bias), FLOATS(x)) {
   const ulong i = get_global_id(0);
-  if (i < count) x[x_at + i] += bias[bias_at + i % columns];
+  if (i < count) x[x_at + i] += bias[bias_at + rest_of(i, columns)];
 }
 
 KERNEL relu(ulong count, FLOATS(x)) {
@@ -28,7 +28,7 @@ KERNEL multiply(ulong count, INPUT(a), INPUT(b), FLOATS(y)) {
 
 KERNEL scale_rows(ulong count, ulong columns, INPUT(factor), INPUT(x), FLOATS(y)) {
   const ulong i = get_global_id(0);
-  if (i < count) y[y_at + i] = factor[factor_at + i / columns] * x[x_at + i];
+  if (i < count) y[y_at + i] = factor[factor_at + whole_parts(i, columns)] * x[x_at + i];
 }
 
 KERNEL fill(ulong count, float value, FLOATS(x)) {

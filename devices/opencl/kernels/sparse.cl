@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products with a sparse matrix; memory is slower than their doubles. The transposed one sorts the
+/* Products with a sparse matrix; memory is slower than their sums. The transposed one sorts the
  * entries by column first: counts, starts, places, sums. Within a column the order is the device's,
- * which only the last bit of a double can tell. */
+ * which only the last bits of a sum can tell. */
 #define STARTS(name) __global const ulong *name, ulong name##_at
 #define NUMBERS(name) __global uint *name, ulong name##_at
 
@@ -11,12 +11,12 @@ KERNEL csr_times_dense(ulong count, ulong n, STARTS(row_begin), __global const u
                        FLOATS(c)) {
   const ulong i = get_global_id(0);
   if (i >= count) return;
-  const ulong row = i / n;
-  const ulong j = i % n;
+  ulong row = i;
+  const ulong j = take_last(&row, n);
   const ulong end = row_begin[row_begin_at + row + 1];
-  double sum = 0;
+  wide sum = wide_of(0);
   for (ulong e = row_begin[row_begin_at + row]; e < end; ++e) {
-    sum += (double)value[value_at + e] * b[b_at + column[column_at + e] * n + j];
+    sum = plus_product(sum, value[value_at + e], b[b_at + column[column_at + e] * n + j]);
   }
   c[c_at + i] = combine(alpha, sum, beta, beta == 0 ? 0 : c[c_at + i]);
 }
@@ -78,14 +78,15 @@ KERNEL csr_gather(ulong count, ulong n, NUMBERS(starts), NUMBERS(ends), NUMBERS(
                   INPUT(placed_value), float alpha, INPUT(b), FLOATS(c)) {
   const ulong i = get_global_id(0);
   if (i >= count) return;
-  const uint begin = starts[starts_at + i / n];
-  const uint end = ends[ends_at + i / n];
+  ulong column = i;
+  const ulong j = take_last(&column, n);
+  const uint begin = starts[starts_at + column];
+  const uint end = ends[ends_at + column];
   if (begin == end) return;
-  const ulong j = i % n;
-  double sum = 0;
+  wide sum = wide_of(0);
   for (uint e = begin; e < end; ++e) {
-    sum += (double)placed_value[placed_value_at + e] *
-           b[b_at + (ulong)placed_row[placed_row_at + e] * n + j];
+    sum = plus_product(sum, placed_value[placed_value_at + e],
+                       b[b_at + (ulong)placed_row[placed_row_at + e] * n + j]);
   }
   c[c_at + i] = combine(alpha, sum, 1, c[c_at + i]);
 }
