@@ -4,6 +4,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "devices/cuda/cublas.h"
 
@@ -21,6 +23,12 @@ int Attribute(cudaDeviceAttr attribute, int device) {
   return value;
 }
 
+// This variable overrules what a program asks of cuBLAS.
+bool ForcesTf32() {
+  const char* const value = std::getenv("NVIDIA_TF32_OVERRIDE");
+  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+}
+
 // Leaves the reason empty where the device can be used.
 void Judge(int index, char* reason, size_t size) {
   const int major = Attribute(cudaDevAttrComputeCapabilityMajor, index);
@@ -32,8 +40,10 @@ void Judge(int index, char* reason, size_t size) {
   } else if (Attribute(cudaDevAttrComputeMode, index) == cudaComputeModeProhibited) {
     std::snprintf(reason, size,
                   "its compute mode is \"prohibited\" (nvidia-smi -c DEFAULT ends that)");
-  } else if (Attribute(cudaDevAttrMemoryPoolsSupported, index) == 0) {
-    std::snprintf(reason, size, "its driver has no memory pools: update it");
+  } else if (ForcesTf32()) {
+    std::snprintf(reason, size,
+                  "NVIDIA_TF32_OVERRIDE makes cuBLAS round factors to 10 bits, which no step may "
+                  "do: unset it, or set it to 0");
   } else {
     FindCublas(reason, size);
   }

@@ -16,12 +16,24 @@ MemoryPool::~MemoryPool() {
 bool MemoryPool::Open(int device, cudaStream_t stream, Failure& failure) {
   device_ = device;
   stream_ = stream;
+  int supported = 0;
+  if (!Check(failure, "asking for memory pools",
+             cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device))) {
+    return false;
+  }
+  if (supported == 0) return true;
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
   properties.location.id = device;
   uint64_t kept = UINT64_MAX;
-  return Check(failure, "making a memory pool", cudaMemPoolCreate(&pool_, &properties)) &&
+  const cudaError_t made = cudaMemPoolCreate(&pool_, &properties);
+  if (made == cudaErrorNotSupported) {  // Whatever its attribute says.
+    pool_ = nullptr;
+    cudaGetLastError();
+    return true;
+  }
+  return Check(failure, "making a memory pool", made) &&
          Check(failure, "setting up a memory pool",
                cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept));
 }
@@ -31,6 +43,11 @@ void* MemoryPool::Allocate(size_t size_bytes) {
   if (!here.ok()) return nullptr;
   void* memory = nullptr;
   const size_t size = std::max<size_t>(size_bytes, 1);
+  if (pool_ == nullptr) {
+    if (cudaMalloc(&memory, size) == cudaSuccess) return memory;
+    cudaGetLastError();
+    return nullptr;
+  }
   if (cudaMallocFromPoolAsync(&memory, size, pool_, stream_) == cudaSuccess) return memory;
   cudaGetLastError();
   // What is free in pieces of other sizes may make room.
@@ -45,8 +62,14 @@ void* MemoryPool::Allocate(size_t size_bytes) {
 void MemoryPool::Free(void* memory) {
   if (memory == nullptr) return;
   const OnDevice here(device_);
-  // Fails on a lost device only, whose memory is lost with it.
-  if (here.ok() && cudaFreeAsync(memory, stream_) != cudaSuccess) cudaGetLastError();
+  if (!here.ok()) return;
+  // These fail on a lost device only, whose memory is lost with it.
+  if (pool_ != nullptr) {
+    if (cudaFreeAsync(memory, stream_) != cudaSuccess) cudaGetLastError();
+    return;
+  }
+  if (cudaStreamSynchronize(stream_) != cudaSuccess) cudaGetLastError();
+  if (cudaFree(memory) != cudaSuccess) cudaGetLastError();
 }
 
 }  // namespace motley::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue's device memory: given out and taken back in the order of its stream, without waiting,
-// and kept for the next time.
+// and kept for the next time. Devices without memory pools (some that are shared or virtual) wait
+// until their stream has run before they take memory back.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,7 +28,7 @@ class MemoryPool {
  private:
   int device_ = 0;
   cudaStream_t stream_ = nullptr;
-  cudaMemPool_t pool_ = nullptr;
+  cudaMemPool_t pool_ = nullptr;  // Null: the device has none.
 };
 
 }  // namespace motley::cuda

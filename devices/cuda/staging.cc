@@ -116,6 +116,13 @@ bool Staging::CopyOut(uint64_t after, const void* from, size_t size_bytes, motle
                       void* context, Failure& failure) {
   if (size_bytes == 0) return true;
   if (!After(after, "copy_out", failure)) return false;
+  if (CopyOutPieces(from, size_bytes, take, context, failure)) return true;
+  if (cudaStreamSynchronize(copies_) != cudaSuccess) cudaGetLastError();
+  return false;
+}
+
+bool Staging::CopyOutPieces(const void* from, size_t size_bytes, motley_take_piece take,
+                            void* context, Failure& failure) {
   // Pieces of a copy_in may still be on their way; the stream runs in order, so nothing overtakes.
   const size_t first = next_;
   const size_t count = (size_bytes - 1) / kPieceBytes + 1;

@@ -33,7 +33,8 @@ class Staging {
   // `from` may change when it returns. Of one that fails nothing is under way any more: nobody
   // would wait for it before the memory is somebody else's.
   bool CopyIn(uint64_t after, void* to, const void* from, size_t size_bytes, Failure& failure);
-  // `take` had all bytes when it returns.
+  // `take` had all bytes when it returns. Of one that fails nothing is under way either: the next
+  // copy uses the same pinned pieces.
   bool CopyOut(uint64_t after, const void* from, size_t size_bytes, motley_take_piece take,
                void* context, Failure& failure);
   // Waits for everything on the kernels' stream.
@@ -53,6 +54,8 @@ class Staging {
   bool Record(const char* doing, cudaEvent_t event, cudaStream_t stream, Failure& failure) const;
   bool RecordMark(const char* doing, Failure& failure);
   bool CopyInPieces(void* to, const void* from, size_t size_bytes, Failure& failure);
+  bool CopyOutPieces(const void* from, size_t size_bytes, motley_take_piece take, void* context,
+                     Failure& failure);
   // Copies wait for that moment.
   bool After(uint64_t moment, const char* doing, Failure& failure);
 

@@ -73,7 +73,7 @@ BANNED = [
      "only the programs print"),
     (r"\bstrto[a-z]+\(|\bato[fil]+\(|std::sto[a-z]+\(", r"", "numbers are read with std::from_chars"),
     (r"\bgetenv\(",
-     r"devices/(modules|opencl/pocl_folder)\.cc|api/worker_environment\.cc|cli/.*",
+     r"devices/(modules|opencl/pocl_folder|cuda/found_devices)\.cc|api/worker_environment\.cc|cli/.*",
      "configuration comes in through options"),
     (r"\bthrow\b", r"", "errors are Status values"),
     (r"\bassert\(", r"", "use MOTLEY_ASSERT, which stays on"),
