@@ -16,6 +16,9 @@ namespace {
 #define MOTLEY_TEXT_OF(value) #value
 #define MOTLEY_TEXT(value) MOTLEY_TEXT_OF(value)
 constexpr char kFile[] = "libcublas.so." MOTLEY_TEXT(CUBLAS_VER_MAJOR);
+// What it needs itself. The loader looks for that where cuBLAS says and in the system's folders,
+// not in this plug-in's: so it is loaded first, and found by its name.
+constexpr char kNeededFile[] = "libcublasLt.so." MOTLEY_TEXT(CUBLAS_VER_MAJOR);
 
 // Null when all are there, else the name of one that is missing.
 const char* FindFunctions(void* library, Cublas& cublas) {
@@ -29,6 +32,7 @@ const char* FindFunctions(void* library, Cublas& cublas) {
       {"cublasSetWorkspace_v2", reinterpret_cast<void**>(&cublas.set_workspace)},
       {"cublasSetMathMode", reinterpret_cast<void**>(&cublas.set_math_mode)},
       {"cublasSgemm_v2_64", reinterpret_cast<void**>(&cublas.sgemm)},
+      {"cublasSgemmStridedBatched_64", reinterpret_cast<void**>(&cublas.sgemm_strided_batched)},
       {"cublasGetStatusName", reinterpret_cast<void**>(&cublas.status_name)},
       {"cublasGetStatusString", reinterpret_cast<void**>(&cublas.status_string)},
   };
@@ -90,6 +94,7 @@ bool FindCublas(char* reason, size_t reason_size) {
 const Cublas* LoadCublas(char* reason, size_t reason_size) {
   static std::atomic<const Cublas*> loaded = nullptr;
   if (const Cublas* cublas = loaded.load(); cublas != nullptr) return cublas;
+  dlopen(kNeededFile, RTLD_NOW | RTLD_LOCAL);  // Without it the loader says below what is missing.
   void* library = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     std::snprintf(reason, reason_size,

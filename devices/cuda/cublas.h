@@ -17,6 +17,7 @@ struct Cublas {
   decltype(&cublasSetWorkspace_v2) set_workspace;
   decltype(&cublasSetMathMode) set_math_mode;
   decltype(&cublasSgemm_v2_64) sgemm;
+  decltype(&cublasSgemmStridedBatched_64) sgemm_strided_batched;
   decltype(&cublasGetStatusName) status_name;
   decltype(&cublasGetStatusString) status_string;
 };

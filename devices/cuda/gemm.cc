@@ -5,13 +5,50 @@
 #include "devices/cuda/work_queue.h"
 
 namespace motley::cuda {
+namespace {
 
-// A row-major matrix is its transpose to BLAS, so c' = b' a' is asked for. Sums are cut, because
-// the library may add all terms of one in a chain of float32, and equal terms all round to one
-// side: 512 of them lose up to 7.6e-6 of their sum, 65,536 in such parts up to 8.7e-6.
+// The library may add all terms of a sum in a chain of float32, and equal terms all round to one
+// side. Chains of 512 terms lose up to 7.6e-6 of their sum.
+constexpr size_t kMostTerms = 512;
+// Of products in one launch, because a grid has no more layers.
+constexpr size_t kMostProducts = 65535;
+
+struct RowMajorProduct {
+  bool transpose_a, transpose_b;
+  size_t m, n, k;
+  const float* a;
+  const float* b;
+};
+
+// The product over the terms [begin, begin + terms) of the depth, and `count` - 1 more of the terms
+// behind. A row-major matrix is its transpose to BLAS, so the transposed product is asked for.
+ColumnMajorProduct Slice(const RowMajorProduct& p, size_t begin, size_t terms, size_t count) {
+  const size_t a_term = p.transpose_a ? p.m : 1, b_term = p.transpose_b ? 1 : p.n;
+  ColumnMajorProduct product{};
+  product.transpose_a = p.transpose_b;
+  product.transpose_b = p.transpose_a;
+  product.m = p.n;
+  product.n = p.m;
+  product.k = terms;
+  product.a = p.b + begin * b_term;
+  product.a_stride = p.transpose_b ? p.k : p.n;
+  product.b = p.a + begin * a_term;
+  product.b_stride = p.transpose_a ? p.m : p.k;
+  product.c_stride = p.n;
+  product.count = count;
+  product.a_step = terms * b_term;
+  product.b_step = terms * a_term;
+  product.c_step = p.m * p.n;
+  return product;
+}
+
+}  // namespace
+
+// The first slice, which may be a short one, goes into c, all others at once into memory of the
+// queue, and their sums are added in float64. Where that memory has no room for many slices, each
+// of them fills the device by itself, and adding them to c one by one costs no more.
 void Gemm(void* queue, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, float alpha,
           const float* a, const float* b, float beta, float* c) {
-  constexpr size_t kMostTerms = 512;
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (beta == 0) return Fill(queue, m * n, 0, c);
@@ -19,22 +56,28 @@ void Gemm(void* queue, int transpose_a, int transpose_b, size_t m, size_t n, siz
     return;
   }
   auto& to = *static_cast<motley_driver_queue*>(queue);
-  for (size_t begin = 0; begin < k && !to.failure.failed(); begin += kMostTerms) {
-    ColumnMajorProduct product{};
-    product.transpose_a = transpose_b != 0;
-    product.transpose_b = transpose_a != 0;
-    product.m = n;
-    product.n = m;
-    product.k = std::min(kMostTerms, k - begin);
-    product.alpha = alpha;
-    product.a = b + begin * (transpose_b != 0 ? 1 : n);
-    product.a_stride = transpose_b != 0 ? k : n;
-    product.b = a + begin * (transpose_a != 0 ? m : 1);
-    product.b_stride = transpose_a != 0 ? m : k;
-    product.beta = begin == 0 ? beta : 1;
-    product.c = c;
-    product.c_stride = n;
-    to.multiply(to, product);
+  const RowMajorProduct whole{transpose_a != 0, transpose_b != 0, m, n, k, a, b};
+  const auto multiply = [&](ColumnMajorProduct product, float scale, float keep, float* result) {
+    product.alpha = scale;
+    product.beta = keep;
+    product.c = result;
+    if (!to.failure.failed()) to.multiply(to, product);
+  };
+  const size_t slices = (k - 1) / kMostTerms + 1;
+  size_t done = k - (slices - 1) * kMostTerms;
+  multiply(Slice(whole, 0, done, 1), alpha, beta, c);
+  const size_t at_once = std::min(to.slice_room / (m * n), kMostProducts);
+  const bool one_by_one = slices <= 3 || at_once < 3;
+  while (done < k && !to.failure.failed()) {
+    const size_t count = one_by_one ? 1 : std::min(at_once, (k - done) / kMostTerms);
+    const ColumnMajorProduct product = Slice(whole, done, kMostTerms, count);
+    if (one_by_one) {
+      multiply(product, alpha, 1, c);
+    } else {
+      multiply(product, 1, 0, to.slices);
+      AddSlices(queue, count, m * n, alpha, to.slices, c);
+    }
+    done += count * kMostTerms;
   }
 }
 

@@ -10,6 +10,8 @@ namespace {
 constexpr unsigned kMostBlocks = 4096;
 // What NVIDIA recommends from Hopper on; older devices use less of it.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+// 64 MiB: seven slices of a product of 1024 x 2048.
+constexpr size_t kSliceRoom = size_t{1} << 24;
 
 // Whether a call went well; else the failure is kept.
 bool CheckCublas(const Cublas& cublas, Failure& failure, const char* doing, cublasStatus_t status) {
@@ -29,6 +31,7 @@ Queue::~Queue() {
   staging_.Close();
   if (handle_ != nullptr) cublas_->destroy(handle_);
   cudaFree(workspace_);
+  cudaFree(slices);
   cudaFree(partials);
   if (own_stream_ != nullptr) cudaStreamDestroy(own_stream_);
   cudaGetLastError();
@@ -44,10 +47,13 @@ bool Queue::Open() {
   }
   stream = own_stream_;
   most_blocks = kMostBlocks;
+  slice_room = kSliceRoom;
   multiply = &Queue::Multiply;
   return memory_.Open(device, own_stream_, failure) && staging_.Open(own_stream_, failure) &&
          Check(failure, "allocating room for sums",
                cudaMalloc(reinterpret_cast<void**>(&partials), kPartials * sizeof(double))) &&
+         Check(failure, "allocating room for products",
+               cudaMalloc(reinterpret_cast<void**>(&slices), kSliceRoom * sizeof(float))) &&
          OpenCublas() && TryOut();
 }
 
@@ -86,10 +92,16 @@ void Queue::Multiply(motley_driver_queue& queue, const ColumnMajorProduct& produ
   const auto size = [](size_t value) { return static_cast<int64_t>(value); };
   const OnDevice here(self.device, /*stays=*/true);
   if (!here.Check(self.failure)) return;
-  const cublasStatus_t status = self.cublas_->sgemm(
-      self.handle_, side(product.transpose_a), side(product.transpose_b), size(product.m),
-      size(product.n), size(product.k), &product.alpha, product.a, size(product.a_stride),
-      product.b, size(product.b_stride), &product.beta, product.c, size(product.c_stride));
+  const auto& p = product;
+  const cublasStatus_t status =
+      p.count == 1
+          ? self.cublas_->sgemm(self.handle_, side(p.transpose_a), side(p.transpose_b), size(p.m),
+                                size(p.n), size(p.k), &p.alpha, p.a, size(p.a_stride), p.b,
+                                size(p.b_stride), &p.beta, p.c, size(p.c_stride))
+          : self.cublas_->sgemm_strided_batched(
+                self.handle_, side(p.transpose_a), side(p.transpose_b), size(p.m), size(p.n),
+                size(p.k), &p.alpha, p.a, size(p.a_stride), size(p.a_step), p.b, size(p.b_stride),
+                size(p.b_step), &p.beta, p.c, size(p.c_stride), size(p.c_step), size(p.count));
   CheckCublas(*self.cublas_, self.failure, "gemm", status);
 }
 

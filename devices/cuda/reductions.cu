@@ -84,6 +84,41 @@ struct SumColumnsBody {
   }
 };
 
+// `width` columns for each block.
+struct AddSlicesBody {
+  template <typename Block>
+  MOTLEY_DEVICE void operator()(Block& block, size_t slices, size_t columns, unsigned width,
+                                float alpha, const float* from, float* to) const {
+    typename Block::template PerThread<double> sum;
+    block.ForThreads([&](unsigned t) {
+      const size_t column = block.index() * width + t % width;
+      double total = 0;
+      if (column < columns) {
+        for (size_t slice = t / width; slice < slices; slice += Block::kThreads / width) {
+          total += from[slice * columns + column];
+        }
+      }
+      sum[t] = total;
+    });
+    Fold<Block, double>(block, width, sum);
+    block.ForThreads([&](unsigned t) {
+      const size_t column = block.index() * width + t;
+      if (t < width && column < columns) {
+        to[column] = static_cast<float>(to[column] + alpha * sum[t]);
+      }
+    });
+  }
+};
+
+// A thread should add about 16 slices, and a block read whole sectors of memory.
+unsigned ColumnsOfABlock(size_t slices) {
+  constexpr size_t kSlicesOfAThread = 16;
+  constexpr unsigned kSector = 8;
+  unsigned width = WideBlock::kThreads;
+  while (width > kSector && WideBlock::kThreads / width * kSlicesOfAThread < slices) width /= 2;
+  return width;
+}
+
 // As many parts as give each thread 16 rows, or fill a device.
 size_t PartsOfRows(size_t rows, size_t columns, unsigned width) {
   constexpr size_t kRowsOfAThread = 16, kEnoughBlocks = 1024;
@@ -109,6 +144,12 @@ void Sketch(void* queue, size_t count, uint64_t seed, const float* x, double* su
                     to.partials + blocks);
   SumPartials(to, "sketch", blocks, false, sums);
   SumPartials(to, "sketch", blocks, false, sums + 1, blocks);
+}
+
+void AddSlices(void* queue, size_t slices, size_t count, float alpha, const float* from, float* c) {
+  const unsigned width = ColumnsOfABlock(slices);
+  Launch<WideBlock>(QueueOf(queue), "gemm", Pieces(count, width), AddSlicesBody{}, slices, count,
+                    width, alpha, from, c);
 }
 
 void AddColumnSums(void* queue, size_t rows, size_t all_columns, float alpha, const float* x,

@@ -11,7 +11,8 @@
 
 namespace motley::cuda {
 
-// A product as BLAS has it: column-major, c[m,n] = alpha * op(a) * op(b) + beta * c.
+// Products as BLAS has them: column-major, c[m,n] = alpha * op(a) * op(b) + beta * c. One launch
+// does `count` of them; the operands of each lie `_step` values behind those of the one before.
 struct ColumnMajorProduct {
   bool transpose_a, transpose_b;
   size_t m, n, k;
@@ -23,6 +24,8 @@ struct ColumnMajorProduct {
   float beta;
   float* c;
   size_t c_stride;
+  size_t count;
+  size_t a_step, b_step, c_step;
 };
 
 // How many partial sums there is room for.
@@ -35,6 +38,9 @@ struct motley_driver_queue {
   int device = 0;
   void* stream = nullptr;      // cudaStream_t; where blocks run on the host, a HostBlocks.
   double* partials = nullptr;  // Device memory.
+  // Device memory for `slice_room` results of products over slices of their depth.
+  float* slices = nullptr;
+  size_t slice_room = 0;
   // What one launch has at most where blocks take turns: a choice that is the same on every device,
   // because it decides where sums are cut.
   unsigned most_blocks = 0;

@@ -18,6 +18,8 @@ class EmulatedRig final : public KernelRig {
       : host_(cuda::Operations(), &queue_, offset), blocks_{order, nullptr} {
     queue_.stream = &blocks_;
     queue_.partials = partials_.data();
+    queue_.slices = slices_.data();
+    queue_.slice_room = slices_.size();
     queue_.most_blocks = most_blocks;
     queue_.multiply = [](motley_driver_queue&, const cuda::ColumnMajorProduct& product) {
       MultiplyColumnMajor(product);
@@ -39,6 +41,8 @@ class EmulatedRig final : public KernelRig {
   cuda::HostBlocks blocks_;
   std::vector<double> partials_ =
       std::vector<double>(cuda::kPartials, std::numeric_limits<double>::quiet_NaN());
+  // Less than a device has, so that deep products take turns in it.
+  std::vector<float> slices_ = std::vector<float>(400, std::numeric_limits<float>::quiet_NaN());
 };
 
 }  // namespace motley::conformance

@@ -8,12 +8,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "devices/cuda/contexts.h"
-#include "devices/cuda/cublas.h"
 #include "devices/cuda/launch.cuh"
-#include "tests/devices/column_major.h"
 
 namespace motley::conformance {
 namespace {
@@ -110,6 +109,11 @@ void Trim(FakePool& pool) {
   pool.free.clear();
 }
 
+std::set<FakeStream*>& Streams() {
+  static std::set<FakeStream*> streams;
+  return streams;
+}
+
 FakeStream* Of(cudaStream_t stream) { return reinterpret_cast<FakeStream*>(stream); }
 FakeStream* CurrentOf(cudaStream_t stream) {
   EXPECT_EQ(current_device, Of(stream)->device) << "work for another device";
@@ -134,14 +138,30 @@ void FakeCuda::Reset() {
   devices.assign(2, FakeDevice{});
   has_cublas = true;
   hasty = false;
-  cublas_status = CUBLAS_STATUS_SUCCESS;
+  cublas_status = 0;
   planned_.clear();
   lost_ = cudaSuccess;
   last_error = cudaSuccess;
 }
 
+size_t FakeCuda::Waiting() const {
+  size_t waiting = 0;
+  for (const FakeStream* stream : Streams()) waiting += stream->waiting.size();
+  return waiting;
+}
+
 void FakeCuda::FailAt(const std::string& function, cudaError_t error, int good, bool sticky) {
   planned_[function] = {error, good, sticky};
+}
+
+int FakeCuda::CurrentDevice() const { return current_device; }
+
+int FakeCuda::DeviceOf(void* memory) const { return DeviceBlocks().at(memory).device; }
+
+void FakeCuda::Add(cudaStream_t stream, std::function<void()> run) {
+  EXPECT_EQ(current_device, Of(stream)->device) << "work for another device";
+  ++launches;
+  Of(stream)->Add(std::move(run));
 }
 
 cudaError_t FakeCuda::Enter(const char* function) {
@@ -208,7 +228,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrComputeCapabilityMajor: *value = of.major; break;
     case cudaDevAttrComputeCapabilityMinor: *value = of.minor; break;
     case cudaDevAttrComputeMode: *value = of.compute_mode; break;
-    case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
+    case cudaDevAttrMemoryPoolsSupported: *value = of.has_pools ? 1 : 0; break;
     default: return Fails(cudaErrorInvalidValue);
   }
   return cudaSuccess;
@@ -239,9 +259,11 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   made->hasty = std::exchange(fake.hasty, false);
   made->blocks.later = [made, &fake](std::function<void()> launch) {
     const std::lock_guard now(fake.mutex);
+    ++fake.launches;
     made->Add(std::move(launch));
   };
   *stream = reinterpret_cast<cudaStream_t>(made);
+  Streams().insert(made);
   fake.Make();
   return cudaSuccess;
 }
@@ -250,6 +272,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   FakeCuda& fake = FakeCuda::Get();
   const std::lock_guard lock(fake.mutex);
   Of(stream)->RunTo(Of(stream)->submitted);
+  Streams().erase(Of(stream));
   delete Of(stream);
   --fake.alive;
   return cudaSuccess;
@@ -347,6 +370,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   MOTLEY_FAKE_CALL;
+  const FakeDevice& on = fake.devices[properties->location.id];
+  EXPECT_TRUE(on.has_pools);
+  if (on.refuses_pools) return Fails(cudaErrorNotSupported);
   *pool = reinterpret_cast<cudaMemPool_t>(new FakePool{properties->location.id, {}});
   fake.Make();
   return cudaSuccess;
@@ -396,56 +422,6 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
 }
 
 namespace motley::cuda {
-namespace {
-
-struct FakeHandle {
-  int device;
-  FakeStream* stream;
-};
-
-FakeHandle* Of(cublasHandle_t handle) { return reinterpret_cast<FakeHandle*>(handle); }
-
-cublasStatus_t Create(cublasHandle_t* handle) {
-  *handle = reinterpret_cast<cublasHandle_t>(new FakeHandle{current_device, nullptr});
-  FakeCuda::Get().Make();
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t Destroy(cublasHandle_t handle) {
-  delete Of(handle);
-  --FakeCuda::Get().alive;
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t Sgemm(cublasHandle_t handle, cublasOperation_t a_side, cublasOperation_t b_side,
-                     int64_t m, int64_t n, int64_t k, const float* alpha, const float* a,
-                     int64_t a_stride, const float* b, int64_t b_stride, const float* beta,
-                     float* c, int64_t c_stride) {
-  FakeCuda& fake = FakeCuda::Get();
-  const std::lock_guard lock(fake.mutex);
-  if (fake.cublas_status != CUBLAS_STATUS_SUCCESS) {
-    return static_cast<cublasStatus_t>(fake.cublas_status);
-  }
-  const auto size = [](int64_t value) { return static_cast<size_t>(value); };
-  const ColumnMajorProduct product{a_side == CUBLAS_OP_T,
-                                   b_side == CUBLAS_OP_T,
-                                   size(m),
-                                   size(n),
-                                   size(k),
-                                   *alpha,
-                                   a,
-                                   size(a_stride),
-                                   b,
-                                   size(b_stride),
-                                   *beta,
-                                   c,
-                                   size(c_stride)};
-  EXPECT_EQ(current_device, Of(handle)->device) << "work for another device";
-  Of(handle)->stream->Add([product] { MultiplyColumnMajor(product); });
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-}  // namespace
 
 void* CurrentContext() { return has_context ? &FakeCuda::Get().devices[current_device] : nullptr; }
 
@@ -455,43 +431,6 @@ void SetCurrentContext(void* context) {
       has_context
           ? static_cast<int>(static_cast<FakeDevice*>(context) - &FakeCuda::Get().devices[0])
           : 0;
-}
-
-bool FindCublas(char* reason, size_t reason_size) {
-  if (FakeCuda::Get().has_cublas) return true;
-  std::snprintf(reason, reason_size, "cuBLAS cannot be loaded: as planned");
-  return false;
-}
-
-const Cublas* LoadCublas(char* reason, size_t reason_size) {
-  ++FakeCuda::Get().loaded;
-  static const Cublas cublas = {
-      .create = Create,
-      .destroy = Destroy,
-      .set_stream =
-          [](cublasHandle_t handle, cudaStream_t stream) {
-            Of(handle)->stream = conformance::Of(stream);
-            return CUBLAS_STATUS_SUCCESS;
-          },
-      // After the stream, which would take it away.
-      .set_workspace =
-          [](cublasHandle_t handle, void* memory, size_t) {
-            EXPECT_NE(Of(handle)->stream, nullptr);
-            EXPECT_EQ(DeviceBlocks().at(memory).device, Of(handle)->device);
-            return CUBLAS_STATUS_SUCCESS;
-          },
-      .set_math_mode =
-          [](cublasHandle_t, cublasMath_t mode) {
-            EXPECT_EQ(mode, CUBLAS_DEFAULT_MATH);
-            return CUBLAS_STATUS_SUCCESS;
-          },
-      .sgemm = Sgemm,
-      .status_name = [](cublasStatus_t) { return "CUBLAS_STATUS"; },
-      .status_string = [](cublasStatus_t) { return "as planned"; },
-  };
-  if (FakeCuda::Get().has_cublas) return &cublas;
-  std::snprintf(reason, reason_size, "cuBLAS cannot be loaded: as planned");
-  return nullptr;
 }
 
 }  // namespace motley::cuda

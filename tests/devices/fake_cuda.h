@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -18,8 +19,10 @@ struct FakeDevice {
   int major = 9, minor = 0;
   int compute_mode = cudaComputeModeDefault;
   size_t memory_bytes = size_t{1} << 30;
-  size_t used_bytes = 0;
-  int chosen = 0;  // How often a thread set it, and so made a context on it.
+  size_t used_bytes = 0;       // By whoever: this program, or others.
+  bool has_pools = true;       // As its attribute says,
+  bool refuses_pools = false;  // and as making one shows.
+  int chosen = 0;              // How often a thread set it, and so made a context on it.
 };
 
 class FakeCuda {
@@ -38,6 +41,7 @@ class FakeCuda {
   bool has_cublas = true;
   int loaded = 0;         // How often somebody loaded it.
   int cublas_status = 0;  // Of the next products.
+  int launches = 0;       // Of kernels and products, ever.
   // The next stream's work runs at once instead of as late as it may, and other streams' only as
   // far as it waits for them. Once.
   bool hasty = false;
@@ -45,9 +49,16 @@ class FakeCuda {
   int alive = 0;
   int made = 0;
 
+  // What was called on the streams there are and has not run.
+  size_t Waiting() const;
+
   // For the functions themselves.
   std::recursive_mutex mutex;
   cudaError_t Enter(const char* function);
+  int CurrentDevice() const;  // The calling thread's.
+  int DeviceOf(void* memory) const;
+  // Launches something on the stream, which must be the current device's.
+  void Add(cudaStream_t stream, std::function<void()> run);
   void Make() { ++alive, ++made; }
   bool lost() const { return lost_ != cudaSuccess; }
 

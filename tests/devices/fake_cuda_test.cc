@@ -116,6 +116,16 @@ TEST_F(FakeCudaTest, SaysWhyADeviceCannotBeUsed) {
   EXPECT_THAT(ReasonOf(0), HasSubstr("it does not answer: cudaErrorUnknown"));
 }
 
+// It would overrule what a program asks of cuBLAS.
+TEST_F(FakeCudaTest, RefusesToComputeWithTf32) {
+  setenv("NVIDIA_TF32_OVERRIDE", "1", 1);
+  EXPECT_THAT(ReasonOf(0), HasSubstr("NVIDIA_TF32_OVERRIDE"));
+  setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
+  EXPECT_EQ(ReasonOf(0), "");
+  unsetenv("NVIDIA_TF32_OVERRIDE");
+  EXPECT_EQ(ReasonOf(0), "");
+}
+
 TEST_F(FakeCudaTest, ADescriptionLoadsNoLibraries) {
   const int loaded = fake_.loaded;
   EXPECT_EQ(Found(), "2");
@@ -138,6 +148,7 @@ TEST_F(FakeCudaTest, WhateverFailsWhileOpeningIsToldAndNothingStays) {
                {"cudaEventRecord", 1},
                {"cudaMalloc", 0},
                {"cudaMalloc", 1},
+               {"cudaMalloc", 2},
                {"cudaEventQuery", 0}};
   for (const auto& [function, good] : calls) {
     for (const bool sticky : {false, true}) {
@@ -279,7 +290,7 @@ TEST_F(FakeCudaTest, WhatCannotChooseItsDeviceDoesNothingOnAnother) {
 
 TEST_F(FakeCudaTest, MemoryThatIsAboutToBeFreeMakesRoom) {
   constexpr size_t kSize = size_t{50} << 20;
-  fake_.devices[1].memory_bytes = 2 * kSize;
+  fake_.devices[1].memory_bytes = 2 * kSize + (size_t{64} << 20);
   motley_driver_queue* queue = Open();
   void* first = Driver().allocate(queue, kSize);
   ASSERT_NE(first, nullptr);
@@ -308,6 +319,89 @@ TEST_F(FakeCudaTest, OnlyBuffersAreAllocatedOnceAQueueIsOpen) {
     EXPECT_EQ(Finish(queue).first, MOTLEY_DRIVER_OK);
   }
   EXPECT_EQ(fake_.made, made);
+  Driver().free(queue, x);
+  Driver().close(queue);
+}
+
+// The weight gradient of a convolution has few results, each of which is a sum of a million terms.
+TEST_F(FakeCudaTest, DeepProductsAreFewLaunches) {
+  motley_driver_queue* queue = Open();
+  ASSERT_NE(queue, nullptr) << error_;
+  const struct {
+    size_t m, n, k;
+    int transpose_a;
+  } shapes[] = {{9, 16, 802816, 1}, {64, 32, 4096, 0}, {1, 1, 802816 + 7, 1}, {300, 5, 1500, 0}};
+  for (const auto& [m, n, k, transpose_a] : shapes) {
+    Random random(m, Stream::kTest);
+    std::vector<float> a = RandomValues(random, m * k, -1, 1);
+    std::vector<float> b = RandomValues(random, k * n, -1, 1);
+    std::vector<float> c(m * n, 2.0f);
+    const auto store = [&](const std::vector<float>& values) {
+      auto* to = static_cast<float*>(Driver().allocate(queue, values.size() * sizeof(float)));
+      EXPECT_EQ(CopyIn(queue, to, values.data(), values.size() * sizeof(float)), MOTLEY_DRIVER_OK);
+      return to;
+    };
+    float* const stored[] = {store(a), store(b), store(c)};
+    const int before = fake_.launches;
+    Driver().kernels(queue)->gemm(queue, transpose_a, 0, m, n, k, 0.5f, stored[0], stored[1], -1,
+                                  stored[2]);
+    EXPECT_LE(fake_.launches - before, 3) << m << " x " << n << " x " << k;
+    EXPECT_EQ(CopyOut(queue, c.data(), stored[2], c.size() * sizeof(float)), MOTLEY_DRIVER_OK);
+    std::vector<double> want(m * n, -2), magnitude(m * n, 2);
+    for (size_t l = 0; l < k; ++l) {
+      for (size_t i = 0; i < m * n; ++i) {
+        const double left = transpose_a != 0 ? a[l * m + i / n] : a[i / n * k + l];
+        const double term = 0.5 * left * b[l * n + i % n];
+        want[i] += term;
+        magnitude[i] += std::abs(term);
+      }
+    }
+    for (size_t i = 0; i < m * n; ++i) ASSERT_NEAR(c[i], want[i], 1e-6 * magnitude[i]) << i;
+    for (float* memory : stored) Driver().free(queue, memory);
+  }
+  EXPECT_THAT(Finish(queue), ::testing::Pair(MOTLEY_DRIVER_OK, ""));
+  Driver().close(queue);
+}
+
+// Virtual and divided devices have none.
+TEST_F(FakeCudaTest, DevicesWithoutMemoryPoolsWork) {
+  for (const bool says_so : {true, false}) {
+    fake_.devices[1].has_pools = !says_so;
+    fake_.devices[1].refuses_pools = true;
+    EXPECT_EQ(ReasonOf(1), "");
+    motley_driver_queue* queue = Open();
+    ASSERT_NE(queue, nullptr) << error_;
+    const size_t used = fake_.devices[1].used_bytes;
+    auto* first = static_cast<float*>(Driver().allocate(queue, 64));
+    auto* second = static_cast<float*>(Driver().allocate(queue, 64));
+    Driver().kernels(queue)->fill(queue, 16, 3, first);
+    Driver().kernels(queue)->axpy(queue, 16, 2, first, first);
+    Driver().kernels(queue)->fill(queue, 16, 0, second);
+    Driver().kernels(queue)->axpy(queue, 16, 1, first, second);
+    Driver().free(queue, first);  // Kernels that read it have run by then.
+    float got = 0;
+    EXPECT_EQ(CopyOut(queue, &got, second, sizeof(got)), MOTLEY_DRIVER_OK);
+    EXPECT_EQ(got, 9);
+    EXPECT_EQ(Driver().allocate(queue, fake_.devices[1].memory_bytes), nullptr);
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    Driver().free(queue, second);
+    EXPECT_EQ(fake_.devices[1].used_bytes, used);
+    EXPECT_THAT(Finish(queue), ::testing::Pair(MOTLEY_DRIVER_OK, ""));
+    Driver().close(queue);
+  }
+}
+
+// Its pinned pieces are the next copy's.
+TEST_F(FakeCudaTest, OfACopyOutThatFailsNothingIsUnderWay) {
+  motley_driver_queue* queue = Open();
+  constexpr size_t kBytes = size_t{7} << 20;
+  auto* const x = static_cast<float*>(Driver().allocate(queue, kBytes));
+  Driver().kernels(queue)->fill(queue, kBytes / sizeof(float), 1, x);
+  std::vector<char> to(kBytes);
+  fake_.FailAt("cudaMemcpyAsync", cudaErrorMemoryAllocation, 2);
+  EXPECT_EQ(CopyOut(queue, to.data(), x, kBytes), MOTLEY_DRIVER_NO_MEMORY);
+  EXPECT_EQ(fake_.Waiting(), 0U) << "copies are still on their way into pinned memory";
+  EXPECT_EQ(Finish(queue).first, MOTLEY_DRIVER_NO_MEMORY);
   Driver().free(queue, x);
   Driver().close(queue);
 }
