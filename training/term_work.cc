@@ -52,6 +52,17 @@ size_t GatheredRows(const Device& device, const Model& model) {
   return std::clamp<size_t>(left / 2 / RowBytes(model), 1, most);
 }
 
+size_t RowsWithRoom(Device& device, const Model& model) {
+  size_t rows = GatheredRows(device, model);
+  if (device.host_accessible()) return rows;
+  const auto fits = [&] {
+    const Result<Buffer> of_model = device.Allocate(ModelBytes(model));
+    return of_model.ok() && device.Allocate(rows * RowBytes(model)).ok();
+  };
+  while (rows > 1 && !fits()) rows /= 2;
+  return rows;
+}
+
 void AddWeighted(std::complex<double> coefficient,
                  std::span<const std::complex<double>> other_parts, std::span<const float> values,
                  std::span<float> sum, ParallelFor& parallel) {
@@ -65,9 +76,9 @@ void AddWeighted(std::complex<double> coefficient,
 
 TermWorker::TermWorker(Device& device, const Model& model, BatchSchedule schedule)
     : device_(device),
+      model_(model),
       session_(device, model),
       count_(model.parameter_count()),
-      dense_rows_(GatheredRows(device, model)),
       orders_(std::move(schedule)) {}
 
 Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
@@ -91,6 +102,7 @@ Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
 
 Status TermWorker::Begin(const VersionedParameters& parameters, std::span<float> sum) {
   samples_failed_ = false;
+  if (dense_rows_ == 0) dense_rows_ = RowsWithRoom(device_, model_);
   return session_.Begin(parameters.values, parameters.version, sum.first(count_));
 }
 

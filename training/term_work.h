@@ -37,6 +37,9 @@ struct MergedTerm {
 // How many dense samples are gathered into a batch for `device`: as many as memory of its own has
 // room for beside the model, and no more than a machine can well spare of the host's. 1 or more.
 size_t GatheredRows(const Device& device, const Model& model);
+// The same as far as there is room now: other programs may have some of the device's memory. On its
+// thread, before it holds anything of the model.
+size_t RowsWithRoom(Device& device, const Model& model);
 // Of memory of its own that a device needs at the least.
 uint64_t LeastBytes(const Model& model);
 
@@ -106,9 +109,10 @@ class TermWorker {
                  const std::atomic<bool>& cancel);
 
   Device& device_;
+  const Model& model_;
   ModelSession session_;
-  const size_t count_;       // Of parameters.
-  const size_t dense_rows_;  // Of a batch.
+  const size_t count_;     // Of parameters.
+  size_t dense_rows_ = 0;  // Of a batch; 0: not known yet.
   EpochOrders orders_;
   Dataset batch_;  // Gathered samples.
   bool samples_failed_ = false;

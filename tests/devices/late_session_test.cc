@@ -5,6 +5,7 @@
 #include "tests/devices/fake_cuda.h"
 #include "tests/training/session_checks.h"
 #include "training/device_memory.h"
+#include "training/term_work.h"
 
 extern "C" const motley_driver* motley_driver_get(uint32_t version);
 
@@ -31,6 +32,28 @@ void ExpectNoSumChanges(bool hasty) {
 
 TEST(LateSession, KernelsThatRunLateChangeNoSum) { ExpectNoSumChanges(false); }
 TEST(LateSession, CopiesThatRunLateChangeNoSum) { ExpectNoSumChanges(true); }
+
+// 1,024 rows take some 70 MB, and another program may have most of the device.
+TEST(LateSession, BatchesAreAsLargeAsThereIsMemoryLeft) {
+  conformance::FakeCuda& fake = conformance::FakeCuda::Get();
+  fake.Reset();
+  TestRig rig;
+  const motley_driver& driver = *motley_driver_get(MOTLEY_DRIVER_VERSION);
+  std::string reason;
+  const auto model = MakeModel({"softmax", 4000, 3});
+  const auto rows_where_others_have = [&](size_t bytes) {
+    fake.devices[0].used_bytes = bytes;
+    const auto device =
+        MakeDriverDevice(rig.loop, driver, FindDriverDevices(driver, reason).at(0), "").value();
+    EXPECT_TRUE(device->Allocate(1).ok()) << "it opens";
+    return RowsWithRoom(*device, *model);
+  };
+  EXPECT_EQ(rows_where_others_have(0), 1024U);
+  const size_t few = rows_where_others_have(fake.devices[0].memory_bytes - (size_t{105} << 20));
+  EXPECT_LT(few, 128U);
+  EXPECT_GE(few, 16U);
+  fake.Reset();
+}
 
 Dataset Samples(size_t rows, float value) {
   Dataset samples;
