@@ -21,11 +21,13 @@
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 #include "sim/sim_cluster.h"
+#include "training/model.h"
 #include "training/model_data.h"
 
 namespace motley {
 namespace {
 
+// Of the made-up data set, at least. A job with more of them per step counts them only.
 constexpr uint32_t kSamples = 4096;
 constexpr uint32_t kFeatures = 16;
 constexpr uint32_t kClasses = 4;
@@ -206,6 +208,32 @@ JobFlags WithDefaults(const SimulateFlags& flags, const std::optional<ReplayFile
   return job;
 }
 
+// Whole batches: every step has `batch` samples, the last one of an epoch too.
+uint64_t SamplesFor(uint32_t batch) { return (kSamples + uint64_t{batch} - 1) / batch * batch; }
+
+// Everything that is printed is times and who did what. Where the length of the vectors is known,
+// from the cluster's file or because a batch is too large to compute with, nothing is computed.
+Status ChooseTrainer(uint64_t samples, Simulation& sim) {
+  JobOptions& job = sim.plan.job;
+  uint64_t& gradient_bytes = sim.options.cluster.gradient_bytes;
+  const uint32_t classes = ClassesFor(job.model.name, kClasses);
+  job.model.features = kFeatures;
+  job.model.classes = classes;
+  if (job.batch > kSamples) {
+    sim.options.samples = samples;
+    if (gradient_bytes == 0) {
+      MOTLEY_ASSIGN_OR_RETURN(const auto model, Model::Create(job.model));
+      gradient_bytes = model->parameter_count() * sizeof(float);
+    }
+  } else {
+    sim.data = MakeSyntheticDataset(static_cast<uint32_t>(samples), kFeatures,
+                                    classes == 0 ? kClasses : classes, job.seed);
+    sim.data.classes = classes;  // Without classes: their numbers as real numbers.
+  }
+  if (gradient_bytes > 0) sim.options.trainer = SimTrainer::kCostOnly;
+  return Status::Ok();
+}
+
 // Whether the file can stand for this cluster's times.
 Status CheckReplay(const ReplayFile& replay, size_t workers) {
   if (replay.times->workers() <= workers) return Status::Ok();
@@ -235,15 +263,9 @@ Result<Simulation> Prepare(const SimulateFlags& flags) {
   if (sim.replay) MOTLEY_RETURN_IF_ERROR(CheckReplay(*sim.replay, workers));
   MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(request, static_cast<uint32_t>(workers)));
   JobOptions& job = sim.plan.job;
-  const uint32_t classes = ClassesFor(job.model.name, kClasses);
-  sim.data = MakeSyntheticDataset(kSamples, kFeatures, classes == 0 ? kClasses : classes, job.seed);
-  sim.data.classes = classes;  // Without classes: their numbers as real numbers.
-  job.model.features = sim.data.features;
-  job.model.classes = sim.data.classes;
-  MOTLEY_RETURN_IF_ERROR(FitToData(request, sim.data.rows(), sim.plan));
-  // All that is told here are times and who did what: with the length of the vectors known, there
-  // is nothing to compute.
-  if (sim.options.cluster.gradient_bytes > 0) sim.options.trainer = SimTrainer::kCostOnly;
+  const uint64_t samples = SamplesFor(job.batch);
+  MOTLEY_RETURN_IF_ERROR(ChooseTrainer(samples, sim));
+  MOTLEY_RETURN_IF_ERROR(FitToData(request, samples, sim.plan));
   sim.options.job = job;
   sim.options.faults = sim.plan.faults;
   sim.options.max_virtual_seconds = std::numeric_limits<double>::infinity();

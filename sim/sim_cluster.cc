@@ -64,6 +64,10 @@ Status CheckOptions(const SimOptions& options) {
     return Status::InvalidArgument(
         "a cost-only simulation needs the cluster's gradient_bytes: how long vectors are");
   }
+  if (options.samples > 0 && (options.trainer != SimTrainer::kCostOnly || options.data_bytes > 0)) {
+    return Status::InvalidArgument(
+        "samples that are only counted need a cost-only simulation, and have no data_bytes");
+  }
   for (const double part : options.second_devices) {
     if (part == 0 || (part > 0 && part < 1 && options.trainer == SimTrainer::kBuiltIn)) continue;
     return Status::InvalidArgument(
@@ -80,11 +84,12 @@ Status CheckOptions(const SimOptions& options) {
 
 // What everybody in a cost-only simulation trains with; null in others.
 std::shared_ptr<Quadratic> QuadraticOf(const SimOptions& options, const Dataset& data) {
-  const auto partitions = PartitionCount(data.rows(), options.job.workers);
+  const uint64_t samples = options.samples > 0 ? options.samples : data.rows();
+  const auto partitions = PartitionCount(samples, options.job.workers);
   if (options.trainer != SimTrainer::kCostOnly || !partitions.ok()) return nullptr;
   return std::make_shared<Quadratic>(
       options.job.seed,
-      BatchSchedule(options.job.seed, PartitionSizes(data.rows(), *partitions), options.job.batch));
+      BatchSchedule(options.job.seed, PartitionSizes(samples, *partitions), options.job.batch));
 }
 
 SimOptions CostOnly(SimOptions options, std::shared_ptr<Quadratic> quadratic) {
@@ -121,6 +126,7 @@ SimOptions Completed(SimOptions options, const Dataset& data,
 }
 
 std::unique_ptr<DataSource> SourceOf(const SimOptions& options, const Dataset& data) {
+  if (options.samples > 0) return std::make_unique<IndexSource>(options.samples);
   if (options.trainer == SimTrainer::kSquaresOwnData) {
     return std::make_unique<IndexSource>(data.rows());
   }
@@ -202,7 +208,7 @@ class Simulation {
   static Duration FromSecondsSafe(double seconds) { return FromSeconds(std::min(seconds, 1e8)); }
 
   DataArrivals::Taken BlocksTaken() const {
-    if (options_.trainer == SimTrainer::kSquaresOwnData) return nullptr;
+    if (CallerOwned(source_->shape())) return nullptr;
     return [this](WorkerId process) { return workers_[process]->blocks_taken(); };
   }
 

@@ -74,6 +74,9 @@ struct SimOptions {
   // Of a worker's process; this, job.foreign and `vectors` follow from `trainer`.
   std::function<std::shared_ptr<const ForeignTrainer>()> bring_trainer;
   ModelledVectors vectors;
+  // Cost-only: the workers have so many samples from elsewhere, which are counted and nowhere held.
+  // 0: the samples are those of the data set, which are sent to workers.
+  uint64_t samples = 0;
   // Cost-only: workers measure their speed before they begin, as with built-in models; with a
   // caller's trainer they cannot.
   bool calibrated = true;
@@ -96,7 +99,7 @@ struct SimOptions {
   double link_jitter_seconds = 0;         // Mean extra delay of a message.
   size_t socket_buffer_bytes = 4u << 20;  // Of each direction of a connection.
   double server_bytes_per_second = 0;     // Of all connections together, each way; 0: unlimited.
-  double data_bytes = 0;  // What all samples count for on links; 0: what they have.
+  double data_bytes = 0;                  // What all samples count for on links; 0: what they have.
   // The job is stopped after so many, whatever it was to do: one that plans ahead is seen as it
   // begins. 0: it runs to its end.
   uint64_t stop_after_steps = 0;
@@ -121,8 +124,8 @@ struct SimResult {
 
 // Runs one cluster to its end, through all its power cuts: then digest, tasks, times, reached
 // states and violations are those of all its lives, the job's result of the last. kInvalidArgument
-// when the options cannot work. A job that is not done after max_virtual_seconds ends with
-// kUnavailable in its result. `observer` may be null.
+// when the options cannot work. With `options.samples` nothing reads `data`. A job that is not done
+// after max_virtual_seconds ends with kUnavailable in its result. `observer` may be null.
 Result<SimResult> Simulate(const SimOptions& options, const Dataset& data, JobObserver* observer);
 
 // A small made-up data set that softmax learns: `features` Gaussian inputs around `classes`

@@ -346,6 +346,35 @@ class Commands(ProgramTest):
         result = self.run_json("simulate", "--worker-speeds", "1,1,0.5,0.25", "--steps", 40)
         self.assertLess(result["step_seconds"]["mean"], 1.2 * result["ideal_seconds"])
 
+    def test_simulates_batches_of_any_size(self):
+        """Every step has the whole batch, and its samples cost no memory. Where there is no
+        redundancy, the workers compute the data set once an epoch."""
+        for batch in (1, 3, 1000, 4096, 4097, 100_003, 10_000_000):
+            with self.subTest(batch):
+                result = self.run_json("simulate", "--worker-speeds", "1,1,0.5", "--code", "none",
+                                       "--sample-time", "1us", "--steps", 12, "--batch", batch)
+                self.assertEqual(result["steps"], 12)
+                samples = -(-4096 // batch) * batch
+                computed = sum(worker["samples"] for worker in result["workers"])
+                self.assertAlmostEqual(computed / samples, 1, places=9)
+                self.assertAlmostEqual(result["ideal_seconds"], batch * 1e-6 / 2.5)
+                if batch >= 4096:
+                    self.assertGreaterEqual(result["step_seconds"]["mean"],
+                                            0.99 * result["ideal_seconds"])
+                    self.assertLess(result["step_seconds"]["mean"], 1.5 * result["ideal_seconds"])
+
+    def test_large_batches_are_simulated_under_every_code(self):
+        path = self.folder / "wide.toml"
+        path.write_text("gradient_bytes = 1000000\n[[worker]]\nsamples_per_second = 1e6\n"
+                        "count = 6\nlink = { latency = \"1ms\", bandwidth = \"1Gbit/s\" }\n")
+        for code in ("repetition", "heterogeneous", "multi-message", "adaptive", "auto"):
+            with self.subTest(code):
+                result = self.run_json("simulate", "--cluster", path, "--code", code, "--steps", 8,
+                                       "--batch", 1_000_001, "--fault", "kill:1@step=3")
+                self.assertEqual(result["steps"], 8)
+                self.assertEqual(result["discarded_steps"], 0)
+                self.assertGreater(result["step_seconds"]["mean"], 1_000_001 / 6e6)
+
     def test_simulates_jobs_of_many_hours(self):
         path = self.folder / "slow.toml"
         path.write_text("gradient_bytes = 1000000\n[[worker]]\nsamples_per_second = 10\n"
