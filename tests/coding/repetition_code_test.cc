@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "coding/allocation.h"
 #include "tests/conformance/code_suite.h"
 
@@ -23,6 +25,91 @@ struct RepetitionCase {
   }
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Repetition, CodeSuite, RepetitionCase);
+
+// n workers in floor(n / (s + 1)) groups: every set of s missing ones leaves one of each.
+TEST(RepetitionCode, LeftOverWorkersAreFurtherMembersOfGroups) {
+  for (const uint32_t s : {1u, 2u, 3u}) {
+    for (uint32_t n = 8 * (s + 1); n < 9 * (s + 1); ++n) {
+      SCOPED_TRACE(fmt::format("{} workers, {} missing", n, s));
+      const CodeForm form = MustBuild("repetition", EqualRequest(n, s, 4 * n));
+      ASSERT_TRUE(Validate(form).ok()) << Validate(form).ToString();
+      EXPECT_TRUE(form.tiling());
+      std::vector<uint32_t> copies(form.partitions, 0);
+      for (const auto& row : form.rows) {
+        EXPECT_NEAR(static_cast<double>(row.size()), form.partitions / 8.0, 1);
+        for (const CodeEntry& entry : row) ++copies[entry.partition];
+      }
+      EXPECT_EQ(*std::min_element(copies.begin(), copies.end()), s + 1);
+      EXPECT_EQ(*std::max_element(copies.begin(), copies.end()), n == 8 * (s + 1) ? s + 1 : s + 2);
+      const CodedJob job = MakeJob(form, 6, n);
+      Random random(1, Stream::kTest);
+      const auto sets = StragglerSets(n, s, 100'000, random);  // All there are.
+      for (const auto& set : sets) {
+        const auto result = Solve(form, Without(form, set));
+        ASSERT_TRUE(result.ok()) << result.status().ToString();
+        ASSERT_LE(RelativeError(Decode(form, job, result->a), job.sum), 1e-6);
+      }
+    }
+  }
+}
+
+TEST(RepetitionCode, GroupsOfUnlikeWorkersHoldWhatTheirSlowestCan) {
+  Random random(5, Stream::kTest);
+  for (int round = 0; round < 20; ++round) {
+    const auto s = static_cast<uint32_t>(1 + random.Below(3));
+    const auto n = static_cast<uint32_t>(200 + random.Below(60));
+    CodeRequest request{{}, s, 16 * n, 1};
+    for (uint32_t i = 0; i < n; ++i) request.speeds.push_back(1 + 3 * random.NextDouble());
+    const CodeForm form = MustBuild("repetition", request);
+    ASSERT_TRUE(Validate(form).ok()) << Validate(form).ToString();
+    ASSERT_TRUE(form.tiling());
+    std::vector<uint32_t> copies(form.partitions, 0);
+    double slowest = 0, sum = 0;
+    for (WorkerId worker = 0; worker < n; ++worker) {
+      for (const CodeEntry& entry : form.rows[worker]) ++copies[entry.partition];
+      sum += request.speeds[worker];
+    }
+    for (const uint32_t count : copies) EXPECT_GE(count, s + 1);
+    // What the whole step takes where any s are missing, beside the least that it can.
+    std::vector<std::vector<double>> times(form.partitions);
+    for (WorkerId worker = 0; worker < n; ++worker) {
+      const double time = static_cast<double>(form.rows[worker].size()) / request.speeds[worker];
+      for (const CodeEntry& entry : form.rows[worker]) times[entry.partition].push_back(time);
+    }
+    for (auto& of_partition : times) {
+      std::sort(of_partition.begin(), of_partition.end());
+      slowest = std::max(slowest, of_partition[s]);
+    }
+    EXPECT_LE(slowest, 1.15 * (s + 1) * form.partitions / sum);
+    for (int draw = 0; draw < 200; ++draw) {
+      std::vector<WorkerId> missing;
+      while (missing.size() < s) {
+        const auto worker = static_cast<WorkerId>(random.Below(n));
+        if (std::find(missing.begin(), missing.end(), worker) == missing.end()) {
+          missing.push_back(worker);
+        }
+      }
+      EXPECT_TRUE(Solve(form, Without(form, missing)).ok());
+    }
+  }
+}
+
+// With one worker in 20 late, a class of 85 is hardly ever whole.
+TEST(RepetitionCode, ManyWorkersDecodeWithFivePercentLate) {
+  Random random(9, Stream::kTest);
+  for (uint32_t n = 250; n <= 260; ++n) {
+    for (const uint32_t s : {1u, 2u, 3u}) {
+      CodeForm form = MustBuild("repetition", EqualRequest(n, s, 16 * n));
+      uint32_t decoded = 0;
+      for (int draw = 0; draw < 40; ++draw) {
+        std::vector<bool> present(n);
+        for (WorkerId w = 0; w < n; ++w) present[w] = !random.Chance(0.05);
+        decoded += Solve(form, present).ok() ? 1 : 0;
+      }
+      EXPECT_GE(decoded, s == 1 ? 18u : 35u) << n << " workers, s = " << s;
+    }
+  }
+}
 
 TEST(RepetitionCode, EqualWorkersInWholeGroupsAreTilesOthersClasses) {
   EXPECT_TRUE(MustBuild("repetition", EqualRequest(6, 2, 30)).tiling());
