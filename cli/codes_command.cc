@@ -20,6 +20,7 @@ namespace {
 
 constexpr uint64_t kSetsToCheck = 2000;
 constexpr uint32_t kMostWorkers = 4096;
+constexpr uint32_t kMostLines = 32;  // Of the table; JSON has all.
 
 // Partitions that each worker would have if they could be divided: all copies in proportion to
 // speed, none above k.
@@ -117,11 +118,15 @@ std::string CodeText(const CodeForm& form, const CodeRequest& request, const Cod
   const auto ideal = IdealLoads(request.speeds, form);
   const std::vector<size_t> loads = LoadsOf(form);
   Table table({"worker", "speed", "partitions", "ideal"});
-  for (uint32_t i = 0; i < form.owners(); ++i) {
+  const uint32_t shown = std::min(form.owners(), kMostLines);
+  for (uint32_t i = 0; i < shown; ++i) {
     table.Add({fmt::format("{}", i), fmt::format("{:g}", request.speeds[i]),
                fmt::format("{}", loads[i]), fmt::format("{:.2f}", ideal[i])});
   }
   text += table.Format();
+  if (shown < form.owners()) {
+    text += fmt::format("and {} more; --json lists every one\n", form.owners() - shown);
+  }
   if (form.parts == 1) {
     const char* const title = form.lists.empty() ? "B, by partition" : "Messages, in order";
     return text + fmt::format("\n{}:\n", title) + FormatMatrix(form);

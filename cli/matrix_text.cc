@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/matrix_text.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -12,6 +13,12 @@ namespace motley {
 namespace {
 
 constexpr size_t kWidest = 120;
+constexpr size_t kMostRows = 32;
+
+std::string MoreRows(size_t rows) {
+  if (rows <= kMostRows) return "";
+  return fmt::format("and {} more workers; --json lists every one\n", rows - kMostRows);
+}
 
 // Neighbouring partitions [begin, end) that no row tells apart.
 struct Columns {
@@ -56,7 +63,7 @@ std::map<PartitionId, Complex> RowByPartition(const std::vector<CodeEntry>& row)
 
 std::string Sparse(const CodeForm& form, const std::vector<Columns>& groups) {
   std::string text;
-  for (size_t row = 0; row < form.rows.size(); ++row) {
+  for (size_t row = 0; row < std::min(form.rows.size(), kMostRows); ++row) {
     text += fmt::format("worker {}:", row);
     const auto coefficients = RowByPartition(form.rows[row]);
     for (const Columns& group : groups) {
@@ -66,13 +73,13 @@ std::string Sparse(const CodeForm& form, const std::vector<Columns>& groups) {
     }
     text += '\n';
   }
-  return text;
+  return text + MoreRows(form.rows.size());
 }
 
 // What each worker sends, one after the other.
 std::string FormatLists(const CodeForm& form) {
   std::string text;
-  for (size_t worker = 0; worker < form.lists.size(); ++worker) {
+  for (size_t worker = 0; worker < std::min(form.lists.size(), kMostRows); ++worker) {
     text += fmt::format("worker {}:", worker);
     for (const RowId row : form.lists[worker]) {
       const auto& entries = form.rows[row];
@@ -81,7 +88,7 @@ std::string FormatLists(const CodeForm& form) {
     }
     text += '\n';
   }
-  return text;
+  return text + MoreRows(form.lists.size());
 }
 
 }  // namespace
@@ -92,7 +99,7 @@ std::string FormatMatrix(const CodeForm& form) {
   std::vector<std::string> header = {"worker"};
   for (const Columns& group : groups) header.push_back(Name(group));
   Table table(header);
-  for (size_t row = 0; row < form.rows.size(); ++row) {
+  for (size_t row = 0; row < std::min(form.rows.size(), kMostRows); ++row) {
     std::vector<std::string> cells = {fmt::format("{}", row)};
     const auto coefficients = RowByPartition(form.rows[row]);
     for (const Columns& group : groups) {
@@ -101,7 +108,7 @@ std::string FormatMatrix(const CodeForm& form) {
     }
     table.Add(std::move(cells));
   }
-  const std::string text = table.Format();
+  const std::string text = table.Format() + MoreRows(form.rows.size());
   return text.find('\n') <= kWidest ? text : Sparse(form, groups);
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/report.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <set>
 
 #include "api/run_recording.h"
 #include "cli/table.h"
@@ -12,6 +15,9 @@ namespace motley {
 namespace {
 
 using nlohmann::json;
+
+constexpr size_t kMostWorkerLines = 32;
+constexpr size_t kLinesOfAKind = 8;  // Where there are more workers.
 
 std::string Megabytes(uint64_t bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes) / 1e6);
@@ -69,6 +75,40 @@ std::string Slowest(const json& step) {
                      step.at("max_step").get<uint64_t>());
 }
 
+// Which of the workers a table shows: all of them up to 32, of more the first ones, the slowest,
+// and the first that were lost. Ascending.
+std::vector<size_t> ShownLines(const std::vector<WorkerLine>& lines) {
+  std::vector<size_t> order(lines.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (lines.size() <= kMostWorkerLines) return order;
+  std::set<size_t> shown(order.begin(), order.begin() + kLinesOfAKind);
+  size_t lost = 0;
+  for (size_t i = 0; i < lines.size() && lost < kLinesOfAKind; ++i) {
+    if (lines[i].lost && ++lost > 0) shown.insert(i);
+  }
+  std::erase_if(order, [&](size_t i) { return lines[i].lost; });
+  const auto speed = [&](size_t i) {
+    return std::isfinite(lines[i].relative_speed) ? lines[i].relative_speed : 0;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return speed(a) < speed(b); });
+  order.resize(std::min(order.size(), kLinesOfAKind));
+  shown.insert(order.begin(), order.end());
+  return {shown.begin(), shown.end()};
+}
+
+std::string LeftOut(const std::vector<WorkerLine>& lines, size_t shown) {
+  if (shown == lines.size()) return "";
+  const auto [slowest, fastest] = std::minmax_element(
+      lines.begin(), lines.end(),
+      [](const WorkerLine& a, const WorkerLine& b) { return a.relative_speed < b.relative_speed; });
+  const auto lost =
+      std::count_if(lines.begin(), lines.end(), [](const WorkerLine& line) { return line.lost; });
+  return fmt::format(
+      "and {} more: {} workers of speed {:.2f} to {:.2f}, {} lost; --json lists every one\n",
+      lines.size() - shown, lines.size(), slowest->relative_speed, fastest->relative_speed, lost);
+}
+
 }  // namespace
 
 std::string ApproximateLine(uint64_t approximate, uint64_t steps, double mean, double max) {
@@ -80,13 +120,15 @@ std::string ApproximateLine(uint64_t approximate, uint64_t steps, double mean, d
 std::string WorkerTable(const std::vector<WorkerLine>& lines) {
   Table table(
       {"worker", "speed", "share %", "samples/epoch", "in time", "late", "lost", "held MB"});
-  for (const WorkerLine& line : lines) {
+  const std::vector<size_t> shown = ShownLines(lines);
+  for (const size_t i : shown) {
+    const WorkerLine& line = lines[i];
     table.Add({line.name, fmt::format("{:.2f}", line.relative_speed),
                fmt::format("{:.1f}", line.share * 100), fmt::format("{:.0f}", line.samples),
                fmt::format("{:.0f}", line.steps_in_time), fmt::format("{:.0f}", line.late),
                line.lost ? "yes" : "no", Megabytes(line.held_bytes)});
   }
-  return table.Format();
+  return table.Format() + LeftOut(lines, shown.size());
 }
 
 std::string TrainTable(const std::string& text) {

@@ -48,7 +48,7 @@ struct SimSummary {
 void SimSummary::Add(const JobPlan& plan, const SimResult& result, uint32_t seeds) {
   step_seconds.insert(step_seconds.end(), result.job.step_seconds.begin(),
                       result.job.step_seconds.end());
-  ideal_seconds = result.ideal_step_seconds;
+  ideal_seconds += result.ideal_step_seconds / seeds;
   wall_seconds += result.job.wall_seconds;
   steps += result.job.steps;
   discarded_steps += result.job.discarded_steps;

@@ -71,7 +71,8 @@ class Membership {
   std::vector<Worker> workers_;
 };
 
-// "worker 2", "workers 0, 2"
+// "worker 2", "workers 0, 2"; of more than 32 the ranges: "40 workers (0 to 30, 35, 38 and 7
+// more)".
 std::string NameWorkers(const std::vector<WorkerId>& workers);
 
 }  // namespace motley

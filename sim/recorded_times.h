@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -44,21 +45,42 @@ class RunTimes final : public RecordedTimes {
   RunTrace trace_;
 };
 
+// What one worker can do in a step: the time that a device's first so many samples take, which
+// never falls, or, where that is null, how many samples it computes in a second at the most.
+struct StepSpeed {
+  std::function<double(double samples)> compute;
+  double samples_per_second = 0;
+  double devices = 1;   // That compute side by side.
+  double hastened = 1;  // So many times as fast, by faults with factors below 1.
+};
+
+// Seconds in which no scheme can compute every one of `samples` samples: those of one that knows
+// beforehand what each worker takes in this step, divides the samples perfectly, computes none
+// twice, and whose messages, sums and update take no time. Rounded down by 0.1 % at most.
+// `guess` > 0 shortens the search, it changes nothing else.
+double IdealSeconds(const std::vector<StepSpeed>& workers, double samples, double guess);
+
 // Sets simulated workers to the times of each step when it opens. Work of a step before that is
 // still under way keeps its time.
 class ReplayDriver final : public JobObserver {
  public:
-  // `workers` is borrowed. The job's first step has the times of step `from`.
-  ReplayDriver(std::shared_ptr<const RecordedTimes> times, uint64_t from,
-               const FaultDriver::Workers& workers)
-      : times_(std::move(times)), from_(from), workers_(workers) {}
+  // Everything is borrowed. The job's first step has the times of step options.replay_from of
+  // options.replay; a step has `samples(step)` samples.
+  ReplayDriver(const SimOptions& options, const FaultDriver::Workers& workers,
+               std::function<double(StepId)> samples);
 
   void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
 
+  // IdealSeconds of each step that was opened, from the first one on.
+  const std::vector<double>& ideal_seconds() const { return ideal_; }
+
  private:
-  const std::shared_ptr<const RecordedTimes> times_;
-  const uint64_t from_;
+  const SimOptions& options_;
   const FaultDriver::Workers& workers_;
+  const std::function<double(StepId)> samples_;
+  std::vector<StepSpeed> speeds_;  // By worker, of the step that is open.
+  std::vector<double> ideal_;
+  std::optional<StepId> open_;
 };
 
 }  // namespace motley

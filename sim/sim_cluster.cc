@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "runtime/saved_job.h"
@@ -152,7 +153,12 @@ class Simulation {
     }
     faults_ = std::make_unique<FaultDriver>(world_, network_, options_, workers_);
     if (options_.replay != nullptr) {
-      replay_ = std::make_unique<ReplayDriver>(options_.replay, options_.replay_from, workers_);
+      const uint64_t rows = source_->shape().rows;
+      const uint64_t batch = std::min<uint64_t>(options_.job.batch, rows);
+      const uint64_t steps = (rows + batch - 1) / batch;  // Of an epoch.
+      replay_ = std::make_unique<ReplayDriver>(options_, workers_, [=](StepId step) {
+        return static_cast<double>(std::min(batch, rows - step % steps * batch));
+      });
     }
     MOTLEY_ASSIGN_OR_RETURN(
         server_, ServerProcess::Create(world_, network_, options_, *source_, &fan_, life_.store));
@@ -310,6 +316,12 @@ class Simulation {
       speed += worker.device.samples_per_second;
     }
     result.ideal_step_seconds = options_.job.batch / speed;
+    if (replay_ != nullptr && !replay_->ideal_seconds().empty()) {
+      result.ideal_seconds = replay_->ideal_seconds();
+      result.ideal_step_seconds =
+          std::accumulate(result.ideal_seconds.begin(), result.ideal_seconds.end(), 0.0) /
+          static_cast<double>(result.ideal_seconds.size());
+    }
     result.live_workers = live_at_end_;
     result.serial_difference = gradients_->serial_difference();
     result.violations = violations_.list();

@@ -112,7 +112,10 @@ struct SimResult {
   uint64_t digest = 0;  // Over every command, commit and the last random draw.
   uint64_t tasks_run = 0;
   double virtual_seconds = 0;
-  double ideal_step_seconds = 0;        // batch / total speed: perfectly divisible work.
+  // batch / total speed: perfectly divisible work. With a replay: the mean of ideal_seconds.
+  double ideal_step_seconds = 0;
+  // With a replay: of each step, a lower bound of what any exact scheme takes (recorded_times.h).
+  std::vector<double> ideal_seconds;
   std::vector<std::string> violations;  // Broken invariants, in words; must be empty.
   // ||parameters - serial|| / ||serial||, where the serial run knows no workers.
   double serial_difference = 0;

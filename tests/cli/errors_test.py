@@ -391,6 +391,20 @@ class Commands(ProgramTest):
         done = self.run_program("simulate", "--cluster", path, expect=2)
         self.assertIn("between 1 and 1024", done.stderr)
 
+    def test_many_workers_are_summarised_and_json_has_every_one(self):
+        job = ["simulate", "--workers", 40, "--steps", 2, "--code", "none", "--batch", 400]
+        table = self.run_program(*job, "--fault", "kill:30@step=1").stdout
+        lines = [line for line in table.splitlines() if line.startswith("worker-")]
+        self.assertLess(len(lines), 20)
+        self.assertIn(f"and {40 - len(lines)} more: 40 workers of speed", table)
+        self.assertTrue(any(line.startswith("worker-30") for line in lines), "a lost one is shown")
+        self.assertEqual(len(self.run_json(*job)["workers"]), 40)
+        self.assertNotIn("more", self.run_program("simulate", "--workers", 32, "--steps", 2).stdout)
+        codes = ["codes", "--workers", 40, "--code", "repetition", "--tolerate", 1]
+        shown = self.run_program(*codes).stdout
+        self.assertIn("and 8 more", shown)
+        self.assertEqual(len(json.loads(self.run_program(*codes, "--json").stdout)["loads"]), 40)
+
     def test_simulates_a_described_cluster(self):
         path = self.folder / "cluster.toml"
         path.write_text('name = "two"\n')

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/membership.h"
 #include "tests/scheduler/script.h"
 
 namespace motley {
@@ -236,6 +237,19 @@ TEST(CodedStart, AWorkerThatJoinsLaterGetsAShareOfTheNextStep) {
                           "assign 2 step 1 row 2"));
   EXPECT_THAT(script.notices(), HasSubstr("worker 2 joined"));
   EXPECT_EQ(script.Stats().replans, 1u);
+}
+
+TEST(NameWorkers, ListsFewAndSummarisesMany) {
+  std::vector<WorkerId> workers;
+  EXPECT_EQ(NameWorkers({4}), "worker 4");
+  EXPECT_EQ(NameWorkers({0, 1, 7}), "workers 0, 1, 7");
+  for (WorkerId w = 10; w < 42; ++w) workers.push_back(w);
+  EXPECT_THAT(NameWorkers(workers), HasSubstr("workers 10, 11, 12"));
+  workers.push_back(50);
+  EXPECT_EQ(NameWorkers(workers), "33 workers (10 to 41, 50)");
+  workers.clear();
+  for (WorkerId w = 0; w < 100; ++w) workers.push_back(2 * w);
+  EXPECT_EQ(NameWorkers(workers), "100 workers (0, 2, 4, 6, 8, 10, 12, 14 and 92 more)");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Runs are recorded in the simulator, whose truth is known, and replayed in it.
 #include "sim/recorded_times.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -175,6 +176,96 @@ TEST_F(ReplayTest, GapsAreFilled) {
     EXPECT_GT(run.result.job.step_seconds[step], 0.314) << step;
     EXPECT_LT(run.result.job.step_seconds[step], 0.317) << step;
   }
+}
+
+// Each worker and step has a start-up and a pace of its own; some are slow, for several steps.
+class DrawnTimes final : public RecordedTimes {
+ public:
+  DrawnTimes(Random& random, uint64_t steps, uint32_t workers) : steps_(steps), workers_(workers) {
+    for (uint32_t w = 0; w < workers; ++w) {
+      const double pace = 1e-4 * std::exp(random.Normal());
+      uint64_t slow = 0;
+      for (uint64_t step = 0; step < steps; ++step) {
+        if (slow > 0) --slow;
+        if (random.Chance(0.1)) slow = 1 + random.Below(6);
+        const double times = (slow > 0 ? 8 : 1) * (1 + 0.2 * random.NextDouble());
+        cells_.push_back({0.01 * random.NextDouble() * times, pace * times});
+      }
+    }
+  }
+
+  uint64_t steps() const override { return steps_; }
+  uint32_t workers() const override { return workers_; }
+  std::function<double(double)> Compute(uint64_t step, WorkerId worker) const override {
+    return [cell = cells_[worker * steps_ + step]](double samples) {
+      return cell.start + cell.pace * samples;
+    };
+  }
+  double BytesPerSecond(uint64_t, WorkerId) const override { return 0; }
+  double LongestSeconds(double samples) const override { return 1 + samples * 0.1; }
+
+ private:
+  struct Cell {
+    double start = 0, pace = 0;
+  };
+  uint64_t steps_;
+  uint32_t workers_;
+  std::vector<Cell> cells_;
+};
+
+TEST(IdealOfAReplay, NoExactSchemeEndsAStepSooner) {
+  Random random(20, Stream::kTest);
+  for (int trace = 0; trace < 6; ++trace) {
+    const auto workers = static_cast<uint32_t>(3 + random.Below(10));
+    SimOptions options;
+    options.replay = std::make_shared<DrawnTimes>(random, 20, workers);
+    options.replay_from = random.Below(20);
+    options.job.workers = workers;
+    options.job.batch = static_cast<uint32_t>(100 + random.Below(400));
+    options.job.steps = 30;
+    options.samples = 1500;  // The last batch of an epoch may be smaller.
+    options.trainer = SimTrainer::kCostOnly;
+    options.cluster.gradient_bytes = 4000;
+    options.cluster.workers.resize(workers);
+    for (WorkerProfile& worker : options.cluster.workers) {
+      worker.device.samples_per_second = 5000;
+    }
+    for (const char* code : {"none", "repetition", "heterogeneous", "rs", "short", "multi-message",
+                             "partial-coded", "adaptive", "auto"}) {
+      SCOPED_TRACE(fmt::format("trace {}, {}", trace, code));
+      options.job.code = code;
+      options.job.tolerate = std::string_view(code) == "none" ? 0 : 1;
+      const auto result = Simulate(options, Dataset(), nullptr);
+      ASSERT_TRUE(result.ok()) << result.status().ToString();
+      EXPECT_THAT(result->violations, IsEmpty());
+      const std::vector<double>& took = result->job.step_seconds;
+      ASSERT_EQ(took.size(), 30U);
+      ASSERT_GE(result->ideal_seconds.size(), took.size());
+      double sum = 0;
+      for (size_t step = 0; step < took.size(); ++step) {
+        EXPECT_GE(took[step], result->ideal_seconds[step]) << step;
+        sum += result->ideal_seconds[step];
+      }
+      EXPECT_NEAR(result->ideal_step_seconds, sum / 30, 1e-12);
+    }
+  }
+}
+
+TEST(IdealOfAReplay, IsWhatPerfectSharesTake) {
+  std::vector<StepSpeed> workers(3);
+  workers[0].compute = [](double samples) { return 1 + samples * 0.5; };
+  workers[1].compute = [](double samples) { return samples * 0.25; };
+  workers[2].compute = [](double samples) { return 100 + samples; };  // Begins too late to help.
+  // Two samples a second from 1 s on, and four: 10 s.
+  for (const double guess : {1e-6, 1.0, 1e6}) {
+    EXPECT_NEAR(IdealSeconds(workers, 58, guess), 10, 0.02);
+    EXPECT_LE(IdealSeconds(workers, 58, guess), 10);
+  }
+  workers[2].compute = nullptr;
+  workers[2].samples_per_second = 6;
+  EXPECT_NEAR(IdealSeconds(workers, 58, 1), 5, 0.01);
+  workers[1].devices = 2;
+  EXPECT_NEAR(IdealSeconds(workers, 58, 1), 60.0 / 16, 0.01);
 }
 
 }  // namespace
