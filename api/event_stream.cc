@@ -72,7 +72,7 @@ void EventStream::OnStepApproximated(StepId /*step*/, const ApproximateSum& sum,
   error_ = sum.error;
 }
 
-void EventStream::OnStepDecoded(StepId step, std::span<const float> /*gradient*/,
+void EventStream::OnStepDecoded(StepId step, const DecodedSum& /*sum*/,
                                 std::span<const float> /*parameters*/, Time now) {
   motley_event event = Make(MOTLEY_EVENT_STEP_DECODED, step);
   event.error = std::exchange(error_, 0);

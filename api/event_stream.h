@@ -30,8 +30,8 @@ class EventStream final : public JobObserver {
   void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
                        Time now) override;
   void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
-  void OnStepDecoded(StepId step, std::span<const float> gradient,
-                     std::span<const float> parameters, Time now) override;
+  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
+                     Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
   void OnCheckpoint(uint64_t steps) override;

@@ -59,9 +59,9 @@ void ObserverList::OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, T
   for (JobObserver* each : observers_) each->OnRoundTrip(worker, bytes, time, now);
 }
 
-void ObserverList::OnStepDecoded(StepId step, std::span<const float> gradient,
+void ObserverList::OnStepDecoded(StepId step, const DecodedSum& sum,
                                  std::span<const float> parameters, Time now) {
-  for (JobObserver* each : observers_) each->OnStepDecoded(step, gradient, parameters, now);
+  for (JobObserver* each : observers_) each->OnStepDecoded(step, sum, parameters, now);
 }
 
 void ObserverList::OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,

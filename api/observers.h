@@ -33,8 +33,8 @@ class ObserverList final : public JobObserver {
   void OnVectorReceived(StepId step, WorkerId worker, uint64_t bytes, Duration time,
                         Time now) override;
   void OnRoundTrip(WorkerId worker, uint64_t bytes, Duration time, Time now) override;
-  void OnStepDecoded(StepId step, std::span<const float> gradient,
-                     std::span<const float> parameters, Time now) override;
+  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
+                     Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
   void OnCheckpoint(uint64_t steps) override;

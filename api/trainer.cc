@@ -63,6 +63,7 @@ Status Accumulate(const motley_trainer& trainer, const ForeignWork& from) {
   work.sum = from.sum.data();
   work.loss = from.loss;
   work.state = &state;
+  work.weight = from.weight;
   return Call("accumulate", &from.cancelled,
               [&] { return trainer.accumulate(trainer.context, &work); });
 }

@@ -72,6 +72,12 @@ class ClosedSums final : public SliceSums {
     return {sketch, false, true};
   }
 
+  std::vector<Term> TermsOf(const std::vector<bool>& present) const override {
+    const auto& solved = solved_.at(present);
+    MOTLEY_ASSERT(solved.ok());
+    return TermsOfVector(solved->a, context_.form.parts);
+  }
+
   std::span<const RowId> Twins(RowId) const override { return {}; }
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {

@@ -48,6 +48,10 @@ class KeptSums final : public SliceSums {
     return {sketch, false, Finish(arrival.slice, arrival.present)};
   }
 
+  std::vector<Term> TermsOf(const std::vector<bool>& present) const override {
+    return TermsOfVector(solved_.at(present).value().a, context_.form.parts);
+  }
+
   std::span<const RowId> Twins(RowId) const override { return {}; }
 
   void WriteWeighted(size_t slice, std::span<const Complex> weights,

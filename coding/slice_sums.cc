@@ -44,6 +44,15 @@ Sketch SumCheckedPart(CheckedParts into, std::span<const float> part, const Slic
   return CheckedPart(SumChecked, into, part, bounds, begin);
 }
 
+std::vector<SliceSums::Term> TermsOfVector(std::span<const Complex> a, uint32_t parts) {
+  std::vector<SliceSums::Term> terms;
+  for (RowId row = 0; row < a.size() / parts; ++row) {
+    const Complex weight = a[size_t{row} * parts];
+    if (weight != Complex(0)) terms.push_back({row, weight});
+  }
+  return terms;
+}
+
 Sketch SumOf(std::span<const Sketch> parts) {
   Sketch sum;
   for (const Sketch& part : parts) sum += part;

@@ -131,6 +131,13 @@ class SliceSums {
   };
   // Takes the slice if its bounds admit it. The pool is reserved.
   virtual Added Add(const Arrival& arrival) = 0;
+  // What a slice is a sum of that finished when these rows were there (one flag each), in the order
+  // of summing. Only of a slice that did.
+  struct Term {
+    RowId row;
+    Complex weight;  // Of the first part.
+  };
+  virtual std::vector<Term> TermsOf(const std::vector<bool>& present) const = 0;
   // Rows that bring the slice nothing once `row` is there.
   virtual std::span<const RowId> Twins(RowId row) const = 0;
   virtual std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const = 0;
@@ -147,6 +154,8 @@ class SliceSums {
 
 std::unique_ptr<SliceSums> MakeClosedSums(const SumsContext& context);
 std::unique_ptr<SliceSums> MakeTilingSums(const SumsContext& context);
+// Decoding vectors, n x parts, as terms: rows of weight 0 are left out.
+std::vector<SliceSums::Term> TermsOfVector(std::span<const Complex> a, uint32_t parts);
 // DecodeLimits::keep_rows, for any form.
 std::unique_ptr<SliceSums> MakeKeptSums(const SumsContext& context);
 

@@ -45,6 +45,8 @@ struct StreamDecoder::Impl {
     slices.assign(layout.count(), fresh);
     unfinished = slices.size();
     touched.assign(form->workers, false);
+    tallies.assign(form->workers, Tally());
+    tally = Tally();
     settled_slices.assign(form->workers, 0);
     for (RowId row = 0; row < form->workers; ++row) {
       if (fresh.present[row]) settled_slices[row] = slices.size();
@@ -122,6 +124,11 @@ struct StreamDecoder::Impl {
     for (RowId other = 0; other < form->workers; ++other) Settle(slice, other);
   }
 
+  void SumTallies(std::span<const SliceSums::Term> terms) {
+    tally = Tally();
+    for (const SliceSums::Term& term : terms) tally.Add(term.weight, tallies[term.row]);
+  }
+
   const size_t total;  // Floats in the sum.
   SliceLayout layout;
   DecodeLimits limits;
@@ -138,6 +145,8 @@ struct StreamDecoder::Impl {
   size_t unfinished = 0;
   std::vector<bool> then_present;      // Rows of the slice at hand, once it is added.
   std::vector<bool> touched;           // Per row.
+  std::vector<Tally> tallies;          // Per row whose first slice is there.
+  Tally tally;                         // Of the sum.
   std::vector<size_t> settled_slices;  // Per row.
 };
 
@@ -166,7 +175,8 @@ size_t StreamDecoder::slice_begin(size_t slice) const { return impl_->layout.beg
 size_t StreamDecoder::slice_length(size_t slice) const { return impl_->layout.size(slice); }
 
 Result<StreamDecoder::Outcome> StreamDecoder::AddSlice(RowId row, size_t slice,
-                                                       AlignedVector& values, const Claim& claim) {
+                                                       AlignedVector& values, const Claim& claim,
+                                                       const Tally& tally) {
   MOTLEY_ASSERT(!impl_->ended);
   if (row >= impl_->form->workers || slice >= slice_count()) {
     return Status::DataError(fmt::format("there is no slice {} of row {}: {} slices, {} rows",
@@ -187,6 +197,10 @@ Result<StreamDecoder::Outcome> StreamDecoder::AddSlice(RowId row, size_t slice,
   impl_->spoiled |= added.spoiled;
   if (!bounds.Admit(added.sketch)) return Impl::Refusal(row, slice, added.sketch, bounds);
   impl_->Added(row, slice, added.finished);
+  if (slice == 0) impl_->tallies[row] = tally;
+  if (slice == 0 && added.finished) {
+    impl_->SumTallies(impl_->sums->TermsOf(impl_->then_present));
+  }
   return Outcome::kAdded;
 }
 
@@ -251,9 +265,12 @@ Result<ApproximateDecoding> StreamDecoder::FinishApproximately(std::span<float> 
     const auto part = sum.subspan(slice_begin(slice), slice_length(slice));
     impl_->sums->WriteWeighted(slice, best.a, part);
   }
+  impl_->SumTallies(TermsOfVector(best.a, 1));
   impl_->ended = true;
   return best;
 }
+
+const Tally& StreamDecoder::tally() const { return impl_->tally; }
 
 double StreamDecoder::residual() const { return impl_->ended ? 0 : impl_->sums->residual(); }
 double StreamDecoder::amplification() const {

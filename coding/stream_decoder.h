@@ -28,6 +28,7 @@
 #include "base/aligned_memory.h"
 #include "base/parallel.h"
 #include "base/status.h"
+#include "base/tally.h"
 #include "coding/approximate.h"
 #include "coding/code_form.h"
 #include "coding/decoder.h"
@@ -74,8 +75,10 @@ class StreamDecoder {
   // first value has the first sign). kDataError: no such row or slice, a wrong length, not finite,
   // above the limit, or with another projection; it does not count. If the row is Touched or the
   // decoder spoiled() by then, an answer that lied is inside the sums: the caller starts the step
-  // again with Reset. kResource: no memory for the sums.
-  Result<Outcome> AddSlice(RowId row, size_t slice, AlignedVector& values, const Claim& claim);
+  // again with Reset. kResource: no memory for the sums. `tally`, finite, is the whole answer's;
+  // the one that comes with the first slice counts.
+  Result<Outcome> AddSlice(RowId row, size_t slice, AlignedVector& values, const Claim& claim,
+                           const Tally& tally = {});
   Result<Outcome> AddSlice(RowId row, size_t slice, AlignedVector& values, double norm_limit) {
     return AddSlice(row, slice, values, Claim{.norm_limit = norm_limit});
   }
@@ -102,6 +105,9 @@ class StreamDecoder {
   // when no row is whole. Otherwise it ends the step: then Reset. Precondition:
   // DecodeLimits::keep_rows.
   Result<ApproximateDecoding> FinishApproximately(std::span<float> sum);
+  // Of the sum, once it is Decodable() or ended approximately: the answers' tallies with the
+  // weights that their first slices have, in double. Imaginary parts are rounding.
+  const Tally& tally() const;
 
   // Worst over the slices that decode so far; 0 after FinishApproximately.
   double residual() const;

@@ -51,6 +51,21 @@ class TilingSums final : public SliceSums {
     return added;
   }
 
+  std::vector<Term> TermsOf(const std::vector<bool>& present) const override {
+    std::vector<Tiling::Cost> costs(tiling_.supports(), Tiling::Cost::kImpossible);
+    std::vector<RowId> rows(tiling_.supports());
+    for (uint32_t support = 0; support < costs.size(); ++support) {
+      for (const RowId row : tiling_.RowsOf(support)) {
+        if (!present[row]) continue;
+        costs[support] = Tiling::Cost::kFree;
+        rows[support] = row;
+      }
+    }
+    std::vector<Term> terms;
+    for (const uint32_t support : tiling_.Cover(costs)) terms.push_back({rows[support], 1});
+    return terms;
+  }
+
   std::span<const RowId> Twins(RowId row) const override {
     return tiling_.RowsOf(tiling_.SupportOf(row));
   }

@@ -88,6 +88,13 @@ struct ApproximateSum {
   double error = 0;              // (1/k) ||alpha - 1||^2
 };
 
+// What a step's answers came to, before its update.
+struct DecodedSum {
+  std::span<const float> gradient;  // VectorLength floats.
+  double loss = 0;
+  double weight = 0;  // What the update divides by.
+};
+
 // Of a job's steps, those that ended so.
 struct ApproximateRecord {
   uint64_t steps = 0;
@@ -165,10 +172,9 @@ class JobObserver {
   virtual void OnRoundTrip(WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
   // With code "auto". A worker's vector of so many bytes would come in `time` if nothing else did.
   virtual void OnLinkMeasured(WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
-  // `gradient`: the decoded sum (VectorLength floats), before the update; `parameters` of version
-  // `step`.
-  virtual void OnStepDecoded(StepId, std::span<const float> /*gradient*/,
-                             std::span<const float> /*parameters*/, Time) {}
+  // `parameters` of version `step`.
+  virtual void OnStepDecoded(StepId, const DecodedSum&, std::span<const float> /*parameters*/,
+                             Time) {}
   // `parameters` are those of version step + 1.
   virtual void OnStepApplied(StepId, std::span<const float> /*parameters*/, double /*batch_loss*/,
                              Time) {}

@@ -65,6 +65,7 @@ class ForeignGradient final : public JobGradient {
     }
     const std::vector<uint64_t> samples(rows.begin(), rows.end());
     static const std::function<void(uint64_t)> kNobody = [](uint64_t) {};
+    auto weight = static_cast<double>(samples.size());  // Of no use here: sums are compared.
     const Status status =
         foreign_->accumulate({.end = partitions_,  // All: a batch has samples of any.
                               .step = step,
@@ -75,6 +76,7 @@ class ForeignGradient final : public JobGradient {
                               .coefficient = 1,
                               .sum = gradient,
                               .loss = &loss,
+                              .weight = &weight,
                               .cancelled = cancelled,
                               .progress = kNobody});
     return cancelled ? Status::Cancelled("the sum was no longer wanted") : status;

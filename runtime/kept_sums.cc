@@ -33,8 +33,8 @@ Result<KeptSums::Sum> KeptSums::Room(uint64_t version) {
   });
 }
 
-void KeptSums::Keep(PartitionId begin, PartitionId end, Sum sum) {
-  runs_[begin] = {end, std::move(sum)};
+void KeptSums::Keep(PartitionId begin, PartitionId end, Sum sum, const Tally& tally) {
+  runs_[begin] = {end, std::move(sum), tally};
 }
 
 std::vector<KeptSums::Share> KeptSums::TakeFrom(RowTask::Row& row) const {
@@ -52,7 +52,7 @@ std::vector<KeptSums::Share> KeptSums::TakeFrom(RowTask::Row& row) const {
       if (from < p) left.push_back({from, p, term.coefficient, term.other_parts});
       std::vector<Complex> weights = {term.coefficient};
       weights.insert(weights.end(), term.other_parts.begin(), term.other_parts.end());
-      shares.push_back({at->second.sum, std::move(weights)});
+      shares.push_back({at->second.sum, at->second.tally, std::move(weights)});
       from = p = at->second.end;
     }
     if (from < term.end) left.push_back({from, term.end, term.coefficient, term.other_parts});

@@ -22,6 +22,7 @@ class KeptSums {
   // What a row has of a sum: its coefficients, one for each part.
   struct Share {
     Sum sum;
+    Tally tally;
     std::vector<Complex> weights;
   };
 
@@ -34,7 +35,7 @@ class KeptSums {
   // none beside what a worker holds anyway.
   Result<Sum> Room(uint64_t version);
   // That room is filled, with the sum over [begin, end).
-  void Keep(PartitionId begin, PartitionId end, Sum sum);
+  void Keep(PartitionId begin, PartitionId end, Sum sum, const Tally& tally);
   void GiveBack(Sum sum) { spare_.push_back(std::move(sum)); }  // It is not.
 
   // Takes what is kept off the row's terms.
@@ -48,6 +49,7 @@ class KeptSums {
   struct Run {
     PartitionId end = 0;
     Sum sum;
+    Tally tally;
   };
 
   uint64_t parameters_;

@@ -29,6 +29,7 @@ struct LeaseCollector::Vector {
   size_t seen_count = 0;
   double squares = 0;  // Of the slices that came.
   double norm = 0;     // As its headers declare.
+  Tally tally;         // As that of its first slice does.
 };
 
 LeaseCollector::LeaseCollector(uint32_t workers, uint32_t partitions, size_t length,
@@ -44,13 +45,15 @@ LeaseCollector::~LeaseCollector() = default;
 
 // --- Steps ---
 
-void LeaseCollector::Open(StepId step, std::span<float> sum) {
+void LeaseCollector::Open(StepId step, std::span<float> sum, KnownCounts counts) {
   MOTLEY_ASSERT(sum.size() == cut_.total);
   Abandon();
   std::fill(leases_.begin(), leases_.end(), Lease::kFree);
   missing_ = leases_.size();
   step_ = step;
   sum_ = sum;
+  tally_ = Tally();
+  counts_ = std::move(counts);
   open_ = true;
   empty_ = true;
 }
@@ -172,6 +175,7 @@ Result<bool> LeaseCollector::Begin(WorkerId worker, const Header& header, bool f
                               "slice {} of a vector {}", *index,
                               vector.seen[*index] ? "came twice" : "declares another norm")));
   }
+  if (*index == 0) vector.tally = header.tally;
   slice.vector = seat.arriving;
   slice.index = *index;
   slice.room = std::span(vector.values).subspan(cut_.begin(*index), cut_.size(*index));
@@ -283,13 +287,13 @@ Status LeaseCollector::OnVectorEnd(WorkerId worker, const wire::VectorEndT& end)
                                               end.entries, left)));
   }
   const std::shared_ptr<Vector> vector = std::exchange(seat.arriving, nullptr);
-  const Status whole = vector != nullptr
-                           ? CheckWhole(*vector)
-                           : Status::DataError("the end of a vector of which nothing came");
-  if (!whole.ok()) return Refuse(worker, whole);
-  Add(vector->values);
   const std::span<const PartitionId> covered =
       std::span(seat.entries).subspan(seat.covered, end.entries);
+  Status fine = vector != nullptr ? CheckWhole(*vector)
+                                  : Status::DataError("the end of a vector of which nothing came");
+  if (fine.ok()) fine = CheckTally(vector->tally, counts_, covered);
+  if (!fine.ok()) return Refuse(worker, fine);
+  Add(*vector);
   for (const PartitionId p : covered) leases_[p] = Lease::kCovered;
   missing_ -= end.entries;
   seat.covered += end.entries;
@@ -300,7 +304,9 @@ Status LeaseCollector::OnVectorEnd(WorkerId worker, const wire::VectorEndT& end)
 }
 
 // Vectors come in any order; each is read once.
-void LeaseCollector::Add(const AlignedVector& values) {
+void LeaseCollector::Add(const Vector& vector) {
+  const AlignedVector& values = vector.values;
+  tally_.Add(1, vector.tally);
   parallel_.For(values.size(), kGrain, [&](size_t begin, size_t end) {
     const std::span<const float> part = std::span(values).subspan(begin, end - begin);
     const std::span<float> into = sum_.subspan(begin, end - begin);

@@ -23,6 +23,7 @@
 #include "base/aligned_memory.h"
 #include "base/ids.h"
 #include "base/parallel.h"
+#include "runtime/batch_weight.h"
 #include "runtime/slicing.h"
 #include "scheduler/scheduler.h"
 #include "transport/control.h"
@@ -55,13 +56,15 @@ class LeaseCollector {
   ~LeaseCollector();
 
   // A step starts, or starts again; its sum is formed in `sum` (length floats) until Close.
-  void Open(StepId step, std::span<float> sum);
+  // `counts`: what vectors must weigh; null: that is not known.
+  void Open(StepId step, std::span<float> sum, KnownCounts counts = nullptr);
   bool open() const { return open_; }
   bool used() const;                     // Some list was given, ever.
   StepId step() const { return step_; }  // Of the last Open.
   // All lists end. kInternal unless the vectors that came tile all partitions.
   Status Close();
-  void Abandon();  // The step goes on without leases.
+  const Tally& tally() const { return tally_; }  // Of the vectors in the sum.
+  void Abandon();                                // The step goes on without leases.
 
   // Appends to the worker's list; returns the list's number.
   Result<uint32_t> Extend(WorkerId worker, std::span<const PartitionId> partitions);
@@ -103,7 +106,7 @@ class LeaseCollector {
   Status Refuse(WorkerId worker, Status why);
   Result<std::shared_ptr<Vector>> Spare();
   Status CheckWhole(const Vector& vector) const;
-  void Add(const AlignedVector& values);
+  void Add(const Vector& vector);
 
   Slicing cut_;
   ParallelFor& parallel_;
@@ -112,6 +115,8 @@ class LeaseCollector {
   std::vector<Lease> leases_;                     // By partition.
   std::vector<std::shared_ptr<Vector>> vectors_;  // All that exist, for reuse.
   std::span<float> sum_;
+  Tally tally_;
+  KnownCounts counts_;
   size_t missing_ = 0;  // Partitions that no vector covers.
   StepId step_ = 0;
   uint32_t last_list_;

@@ -154,6 +154,7 @@ void LeaseDesk::SendIfDue() {
   header.row_id = task_->lease().list;
   Outbox::Vector& vector = *std::exchange(sum_, nullptr);
   vector.computing = false;
+  vector.tally = task_->TakeTally();
   outbox_.Send(vector, header);
   SendControl(env_.transport, parts_.peer, parts_.header, end, Priority::kBulk);
 }

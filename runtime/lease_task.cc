@@ -96,6 +96,7 @@ void LeaseTask::OnChunk(const Result<Trainer::Outcome>& outcome) {
   if (cancelled()) status = Status::Cancelled("the lease is not needed any more");
   if (status.ok()) {
     done_ = started_;
+    tally_.Add(1, outcome->tally);
   } else {
     started_ = done_;
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/workshop.h"
@@ -45,6 +46,8 @@ class LeaseTask : public std::enable_shared_from_this<LeaseTask> {
   bool computing() const { return started_ > done_; }
   bool cancelled() const { return *cancel_; }
   Duration compute() const { return compute_; }  // Time that those took.
+  // Of chunks that are done, since it was taken last.
+  Tally TakeTally() { return std::exchange(tally_, Tally()); }
 
  private:
   size_t ChunkEnd() const;
@@ -60,6 +63,7 @@ class LeaseTask : public std::enable_shared_from_this<LeaseTask> {
   size_t started_ = 0;                // Entries; beyond `done_` while a chunk is on the device.
   std::vector<PartitionTerm> terms_;  // Of that chunk.
   Duration compute_{};
+  Tally tally_;
   Hooks hooks_;
   std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
 };

@@ -37,6 +37,7 @@ void Outbox::Send(Vector& vector, Header header) {
   header.kind = FrameKind::kGradient;
   header.step = vector.step;
   header.total = sum.size();
+  header.tally = vector.tally;
   const Slicing cut{sum.size(), slice_length_};
   Describe(vector, cut, header);
   vector.sends.clear();

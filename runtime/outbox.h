@@ -22,6 +22,7 @@ class Outbox {
     std::shared_ptr<std::vector<float>> sum;
     StepId step = 0;  // That it is for; these are the caller's to set.
     RowId row = 0;
+    Tally tally;  // Of the samples in `sum`.
     bool computing = false;
     std::vector<SendId> sends;
     std::vector<double> sketches;  // Of the slices.
@@ -39,7 +40,7 @@ class Outbox {
   // Makes a free vector this long; anew where it was not. kResource when there is no memory.
   static Status Fit(Vector& vector, size_t length);
   // Sends it in slices, behind what was sent before. `header` says whose and about what; length,
-  // offset, norm and sketch are filled in.
+  // offset, norm, sketch and tally are filled in.
   void Send(Vector& vector, Header header);
   // Takes back what has not left of answers for steps up to this one.
   void Cancel(StepId step);

@@ -31,11 +31,12 @@ RowCollector::RowCollector(uint32_t workers, size_t length, size_t slice_length,
 
 RowCollector::~RowCollector() = default;
 
-void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form) {
+void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form, KnownCounts counts) {
   if (form->kept_parts == 0) OpenDecoder(form);
   if (form_ != form) messages_.assign(form->rows.size(), {});
   form_ = std::move(form);
   row_done_.assign(form_->workers, false);
+  counts_ = std::move(counts);
   step_ = step;
   ++attempt_;
   open_ = true;
@@ -142,6 +143,7 @@ Result<bool> RowCollector::Begin(WorkerId worker, const Header& header, bool fen
   }
   Result<size_t> slice = SliceOf(cut_, header);
   Status fine = slice.ok() ? CheckNorm(header.norm) : slice.status();
+  if (fine.ok() && *slice == 0) fine = CheckTally(header.tally, counts_, *form_, header.row_id);
   if (fine.ok() && header.version != header.step) {
     fine = Status::DataError(fmt::format("an answer for step {} from parameters of version {}",
                                          header.step, header.version));
@@ -150,6 +152,7 @@ Result<bool> RowCollector::Begin(WorkerId worker, const Header& header, bool fen
   Seat& seat = seats_[worker];
   seat.slice = *slice;
   seat.receiving = true;
+  seat.tally = header.tally;
   seat.claim = {.norm_limit = header.norm * (1 + kNormSlack) + kNormFloor,
                 .has_projection = true,
                 .projection = header.sketch,
@@ -188,7 +191,7 @@ Status RowCollector::Add(WorkerId worker, AlignedVector& values, std::vector<Eve
   const Seat& seat = seats_[worker];
   Assignment& assignment = seats_[worker].assignments.front();
   const RowId row = assignment.row;
-  auto outcome = decoder_->AddSlice(row, seat.slice, values, seat.claim);
+  auto outcome = decoder_->AddSlice(row, seat.slice, values, seat.claim, seat.tally);
   if (!outcome.ok()) return outcome.status();
   const bool added = *outcome == StreamDecoder::Outcome::kAdded;
   assignment.added |= added;

@@ -20,6 +20,7 @@
 #include "base/fifo.h"
 #include "base/ids.h"
 #include "coding/stream_decoder.h"
+#include "runtime/batch_weight.h"
 #include "runtime/messages.h"
 #include "runtime/slicing.h"
 #include "scheduler/scheduler.h"
@@ -42,10 +43,12 @@ class RowCollector {
   // then needs no memory beside.
   void SetHome(std::span<float> home) { home_ = home; }
 
-  // A step starts, or starts again: what was assigned before no longer counts.
-  void Open(StepId step, std::shared_ptr<const CodeForm> form);
+  // A step starts, or starts again: what was assigned before no longer counts. `counts`: what
+  // answers must weigh; null: that is not known.
+  void Open(StepId step, std::shared_ptr<const CodeForm> form, KnownCounts counts = nullptr);
   // Writes the sum of the open step, which then is closed: what still comes is late.
   Status Close(std::span<float> sum);
+  const Tally& tally() const { return decoder_->tally(); }  // Of the last Close, of either kind.
   bool decodable() const { return open_ && decodable_; }
   // Instead of Close where the open step does not decode: the best sum of the whole rows that are
   // there. kNotDecodable when there are none. Only with `keep_rows`.
@@ -93,7 +96,8 @@ class RowCollector {
   struct Seat {
     Fifo<Assignment> assignments;
     size_t slice = 0;  // That is arriving.
-    Claim claim;       // Of that header.
+    Claim claim;       // Of that header,
+    Tally tally;       // and of its answer.
     bool receiving = false;
     StepId stale_step = 0;  // The last stranger's answer that was counted.
     RowId stale_row = 0;
@@ -126,6 +130,7 @@ class RowCollector {
   std::vector<Bytes> messages_;              // By row of form_; empty: not worked out yet.
   std::shared_ptr<const CodeForm> decoded_;  // The decoder's form.
   std::unique_ptr<StreamDecoder> decoder_;
+  KnownCounts counts_;
   std::vector<bool> row_done_;
   StepId step_ = 0;
   uint64_t attempt_ = 0;

@@ -90,6 +90,7 @@ void RowTask::OnChunk(Result<Trainer::Outcome> outcome) {
   if (outcome.ok()) {
     samples_ += outcome->samples;
     compute_ += outcome->compute;
+    tally_.Add(1, outcome->tally);
   }
   if (cancel_) return Finish(Status::Cancelled("the row is not needed any more"));
   if (!outcome.ok()) return Finish(outcome.status());

@@ -46,6 +46,7 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
   // With those of the chunk at hand that the trainer told of.
   uint64_t samples_so_far() const { return samples_ + in_chunk_; }
   const std::shared_ptr<std::vector<float>>& sum() const { return sum_; }
+  const Tally& tally() const { return tally_; }  // Of chunks that are done.
 
  private:
   void Cut();
@@ -67,6 +68,7 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
   uint64_t samples_ = 0;
   uint64_t in_chunk_ = 0;
   Duration compute_{};
+  Tally tally_;
 };
 
 }  // namespace motley

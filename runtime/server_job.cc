@@ -207,13 +207,18 @@ void ServerJob::Execute(const Command& command) {
   std::visit([this](const auto& each) { Do(each); }, command);
 }
 
+// What answers must weigh, unless the caller's trainer says what samples weigh.
+KnownCounts ServerJob::CountsOf(StepId step) const {
+  return options_.foreign == nullptr ? schedule_.SharedRanges(step) : nullptr;
+}
+
 void ServerJob::Do(const OpenStep& command) {
   const Time now = env_.loop.Now();
   began_ = true;
   record_.Opened(command.step, now);
   leases_.Abandon();
   transfers_.Opened();
-  rows().Open(command.step, command.code);
+  rows().Open(command.step, command.code, CountsOf(command.step));
   observer_.OnStepOpened(command.step, *command.code, now);
 }
 
@@ -277,14 +282,20 @@ void ServerJob::Do(const CommitStep& command) {
   if (Status summed = SumUp(command, approximate); !summed.ok()) {
     return End(summed.WithContext(fmt::format("step {} could not be decoded", step)));
   }
-  const double loss = (*gradient_)[model_->parameter_count()] / schedule_.batch_size(step);
+  const Tally& tally = leased ? leases_.tally() : rows().tally();
+  const Result<double> weight =
+      BatchWeight(tally, schedule_.batch_size(step), options_.foreign == nullptr,
+                  *schedule_.SharedRanges(step), approximate.get());
+  if (!weight.ok()) return End(weight.status().WithContext(fmt::format("step {}", step)));
+  const double loss = *weight > 0 ? tally.loss.real() / *weight : 0;
   record_.Decoded(loss, leased ? 1 : rows().amplification(), approximate.get());
   if (approximate != nullptr) {
     observer_.OnStepApproximated(step, *approximate, env_.loop.Now());
   }
   if (const auto warning = losses_.Add(step, loss)) observer_.OnNotice(*warning);
-  observer_.OnStepDecoded(step, *gradient_, *model_->parameters(), env_.loop.Now());
-  model_->Commit(step, gradient_, std::move(approximate),
+  observer_.OnStepDecoded(step, {*gradient_, tally.loss.real(), *weight}, *model_->parameters(),
+                          env_.loop.Now());
+  model_->Commit(step, gradient_, *weight, std::move(approximate),
                  [this, step](const Status& status) { OnApplied(step, status); });
 }
 

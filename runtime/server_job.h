@@ -100,6 +100,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void Do(const RevokeLease& command);
   void Do(const SendLease& command);
   // Closes the open step with its sum in gradient_; `approximate` stays null where that is exact.
+  KnownCounts CountsOf(StepId step) const;
   Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
   void OnApplied(StepId step, const Status& status);
 

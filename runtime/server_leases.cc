@@ -23,7 +23,7 @@ void ServerJob::Do(const OpenLeases& command) {
   record_.Opened(command.step, now);
   rows().Abandon();
   transfers_.Opened();
-  leases_.Open(command.step, *gradient_);
+  leases_.Open(command.step, *gradient_, CountsOf(command.step));
   CodeForm form;
   form.name = "adaptive";
   form.partitions = static_cast<uint32_t>(schedule_.partition_sizes().size());

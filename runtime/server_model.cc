@@ -96,7 +96,7 @@ Result<std::shared_ptr<std::vector<float>>> ServerModel::Spare() {
                     });
 }
 
-void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient,
+void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, double weight,
                          std::shared_ptr<const ApproximateSum> approximate, Done done) {
   MOTLEY_ASSERT(!applying_);
   auto spare = Spare();
@@ -107,12 +107,11 @@ void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient,
   // Null: no audit. A copy: updates work in place.
   const auto decoded = WantsAudit(step) ? std::make_shared<DecodedCopy>(std::vector<float>())
                                         : std::shared_ptr<DecodedCopy>();
-  auto work = [&device = device_, shared = shared_, from, next, gradient, step, decoded] {
+  auto work = [&device = device_, shared = shared_, from, next, gradient, weight, step, decoded] {
     std::copy(from->begin(), from->end(), next->begin());
     const std::span<float> mean(gradient->data(), next->size());
     if (decoded != nullptr) *decoded = CopyOf(mean);
-    MOTLEY_RETURN_IF_ERROR(
-        shared->optimizer->Apply(device, mean, shared->schedule.batch_size(step), *next));
+    MOTLEY_RETURN_IF_ERROR(shared->optimizer->Apply(device, mean, weight, *next));
     if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
     return Status::DataError(fmt::format(
         "training diverged: parameters are no longer finite after step {}; lower `learning_rate`",

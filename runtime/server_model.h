@@ -42,12 +42,12 @@ class ServerModel {
   const ParameterCopy& parameters() const { return parameters_; }  // Of the newest version.
 
   // Turns version `step` into the next one; `gradient` (VectorLength floats, the sum over the
-  // batch) is used up. kDataError when the new parameters are not finite: training has diverged.
-  // kResource: no memory for them, and nothing was changed (`done` runs before this returns). If
-  // this step is one of the sample and no other audit runs, it is then compared with the direct
-  // sum (which is weighted as `approximate` says; null: it is exact), unless a trainer of the
-  // caller's cannot form that here.
-  void Commit(StepId step, std::shared_ptr<AlignedVector> gradient,
+  // batch, which weighs `weight`) is used up. kDataError when the new parameters are not finite:
+  // training has diverged. kResource: no memory for them, and nothing was changed (`done` runs
+  // before this returns). If this step is one of the sample and no other audit runs, it is then
+  // compared with the direct sum (which is weighted as `approximate` says; null: it is exact),
+  // unless a trainer of the caller's cannot form that here.
+  void Commit(StepId step, std::shared_ptr<AlignedVector> gradient, double weight,
               std::shared_ptr<const ApproximateSum> approximate, Done done);
 
   // The newest version and its optimizer's state, which is copied on the device before the next

@@ -175,7 +175,7 @@ void WorkDesk::OnKept(PartitionId begin, PartitionId end, const Status& status) 
   queue_.pop_front();
   if (!status.ok() && !cancelled) return failed_(status);  // May destroy this.
   if (status.ok()) {
-    kept_.Keep(begin, end, task->sum());
+    kept_.Keep(begin, end, task->sum(), task->tally());
   } else {
     kept_.GiveBack(task->sum());
   }
@@ -200,6 +200,8 @@ void WorkDesk::OnDone(Answer& answer, const Status& status) {
   const std::shared_ptr<RowTask> task = std::exchange(running_, nullptr);
   room_ = task->TakeRoom();
   std::vector<KeptSums::Share> shares = std::exchange(shares_, {});
+  answer.tally = task->tally();
+  for (const KeptSums::Share& share : shares) answer.tally.Add(share.weights[0], share.tally);
   if (!status.ok() || shares.empty() || queue_.front().cancelled) {
     return EndRow(answer, *task, status);
   }

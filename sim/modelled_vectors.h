@@ -11,8 +11,8 @@
 
 namespace motley {
 
-// Both vectors have the same number of slices, and what differs between a vector with the loss and
-// the parameters alone differs in both.
+// Both vectors have the same number of slices, and what differs between a gradient, which is padded
+// to an even length, and the parameters differs in both.
 class ModelledVectors {
  public:
   // Nothing is modelled: every frame costs what it has.
@@ -26,7 +26,7 @@ class ModelledVectors {
 
   size_t parameter_count() const { return parameters_; }  // That are really there.
   uint32_t slice_length() const { return static_cast<uint32_t>(cut_.length); }
-  size_t modelled_length() const { return modelled_vector_; }  // Floats, with the loss.
+  size_t modelled_length() const { return modelled_vector_; }  // Floats, padded.
 
   // What the payload of this frame counts for on a link.
   size_t PayloadBytes(const Header& header) const {

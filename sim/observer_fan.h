@@ -59,9 +59,9 @@ class ObserverFan final : public JobObserver {
   void OnLinkMeasured(WorkerId worker, uint64_t bytes, Duration time, Time now) override {
     ForEach([&](auto& each) { each.OnLinkMeasured(worker, bytes, time, now); });
   }
-  void OnStepDecoded(StepId step, std::span<const float> gradient,
-                     std::span<const float> parameters, Time now) override {
-    ForEach([&](auto& each) { each.OnStepDecoded(step, gradient, parameters, now); });
+  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
+                     Time now) override {
+    ForEach([&](auto& each) { each.OnStepDecoded(step, sum, parameters, now); });
   }
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override {

@@ -38,16 +38,17 @@ class QuadraticTrainer final : public QueuedTrainer {
 
   void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>>, Done done) override {
     if (Status fine = CheckSizes(work); !fine.ok()) return Refuse(std::move(done), fine);
+    const auto tally = std::make_shared<Tally>();
     for (const PartitionTerm& term : work.terms) {
       if (term.end > quadratic_->partitions()) {
         return Refuse(std::move(done),
                       Status::InvalidArgument("a partition that is not the job's"));
       }
-      AddTerm(work, term);
+      AddTerm(work, term, *tally);
     }
     // Nobody reads the sum before `done`, so the work may come before its time.
     Submit(
-        Samples(work.step, work.terms), [] { return Status::Ok(); }, std::move(done));
+        Samples(work.step, work.terms), [] { return Status::Ok(); }, tally, std::move(done));
   }
 
   void Calibrate(std::function<void(Result<double>)> done) override {
@@ -57,7 +58,7 @@ class QuadraticTrainer final : public QueuedTrainer {
   }
 
  private:
-  void AddTerm(const GradientWork& work, const PartitionTerm& term) {
+  void AddTerm(const GradientWork& work, const PartitionTerm& term, Tally& tally) {
     std::fill(gradient_.begin(), gradient_.end(), 0.0);
     const bool plain = IsPlain(term);
     const double coefficient = plain ? term.coefficient.real() : 1;
@@ -67,7 +68,8 @@ class QuadraticTrainer final : public QueuedTrainer {
     if (!plain) scratch_.assign(VectorLength(gradient_.size()), 0.0f);
     const std::span<float> sum = plain ? work.sum : std::span<float>(scratch_);
     for (size_t j = 0; j < gradient_.size(); ++j) sum[j] += static_cast<float>(gradient_[j]);
-    sum[gradient_.size()] += static_cast<float>(coefficient * loss);
+    const auto samples = static_cast<double>(Samples(work.step, {&term, 1}));
+    tally.Add(term.coefficient, {loss, samples});
     if (plain) return;
     AddWeighted(term.coefficient, term.other_parts, scratch_, work.sum, device().parallel());
   }

@@ -129,7 +129,7 @@ void ReachedStates::OnStepApproximated(StepId, const ApproximateSum&, Time) {
   Count("approximate step");
 }
 
-void ReachedStates::OnStepDecoded(StepId, std::span<const float>, std::span<const float>, Time) {
+void ReachedStates::OnStepDecoded(StepId, const DecodedSum&, std::span<const float>, Time) {
   if (form_->rows.empty()) return;  // Leases.
   uint32_t missing = 0;
   for (RowId row = 0; row < form_->workers; ++row) {

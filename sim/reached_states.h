@@ -32,8 +32,8 @@ class ReachedStates final : public JobObserver {
   void OnLinkMeasured(WorkerId, uint64_t, Duration, Time) override { Count("link measured"); }
   void OnNotice(const std::string& text) override;
   void OnStepApproximated(StepId, const ApproximateSum&, Time) override;
-  void OnStepDecoded(StepId step, std::span<const float> gradient,
-                     std::span<const float> parameters, Time now) override;
+  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
+                     Time now) override;
   // Adds what the job's statistics tell.
   void Finish(const JobResult& result);
   void Count(const std::string& state, uint64_t times = 1) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -78,7 +79,7 @@ class CallWorker {
         begins_(BeginsOf(schedule.partition_sizes())),
         orders_(std::move(schedule)) {}
 
-  Status Add(const Call& call) {
+  Status Add(const Call& call, Tally& tally) {
     uint64_t before = 0;
     for (const Run& run : call.runs) {
       if (*call.cancel) return Status::Cancelled("the gradient was no longer wanted");
@@ -86,7 +87,7 @@ class CallWorker {
       const std::function<void(uint64_t)> progress = [&call, before, this](uint64_t samples) {
         if (call.progress) call.progress(before + std::min<uint64_t>(samples, samples_.size()));
       };
-      MOTLEY_RETURN_IF_ERROR(AddRun(call, run, progress));
+      MOTLEY_RETURN_IF_ERROR(AddRun(call, run, progress, tally));
       before += samples_.size();
     }
     return Status::Ok();
@@ -117,19 +118,23 @@ class CallWorker {
     return Status::Ok();
   }
 
-  Status AddRun(const Call& call, const Run& run, const std::function<void(uint64_t)>& progress) {
+  Status AddRun(const Call& call, const Run& run, const std::function<void(uint64_t)>& progress,
+                Tally& tally) {
     if (IsPlain(run)) {
-      return Ask(call, run, run.coefficient.real(), progress, call.sum);
+      return Ask(call, run, run.coefficient.real(), progress, call.sum, tally);
     }
     scratch_.assign(VectorLength(call.parameters.size()), 0.0f);
-    MOTLEY_RETURN_IF_ERROR(Ask(call, run, 1, progress, scratch_));
+    Tally of_run;
+    MOTLEY_RETURN_IF_ERROR(Ask(call, run, 1, progress, scratch_, of_run));
+    tally.Add(run.coefficient, of_run);
     AddWeighted(run.coefficient, run.other_parts, scratch_, call.sum, device_.parallel());
     return Status::Ok();
   }
 
   Status Ask(const Call& call, const Run& run, double coefficient,
-             const std::function<void(uint64_t)>& progress, std::span<float> sum) {
+             const std::function<void(uint64_t)>& progress, std::span<float> sum, Tally& tally) {
     double loss = 0;
+    auto weight = static_cast<double>(samples_.size());
     const Status status = foreign_->accumulate({.begin = run.begin,
                                                 .end = run.end,
                                                 .step = call.step,
@@ -140,18 +145,30 @@ class CallWorker {
                                                 .coefficient = coefficient,
                                                 .sum = sum.first(call.parameters.size()),
                                                 .loss = &loss,
+                                                .weight = &weight,
                                                 .cancelled = *call.cancel,
                                                 .progress = progress});
-    sum[call.parameters.size()] += static_cast<float>(loss);
-    if (status.ok()) return status;
+    tally.Add(1, {loss, coefficient * weight});
+    if (status.ok()) return CheckWeight(call, run, weight);
     if (*call.cancel) return Status::Cancelled("the gradient was no longer wanted");
-    const std::string where = fmt::format("step {}, {} samples of partitions {} to {}", call.step,
-                                          samples_.size(), run.begin, run.end - 1);
+    const std::string where = Where(call, run);
     // Taken for a cancelled row, it would be asked for again and again.
     if (status.code() == StatusCode::kCancelled) {
       return Status::Callback(where + ": the trainer gave up though nobody asked it to");
     }
     return status.WithContext(where);
+  }
+
+  std::string Where(const Call& call, const Run& run) const {
+    return fmt::format("step {}, {} samples of partitions {} to {}", call.step, samples_.size(),
+                       run.begin, run.end - 1);
+  }
+
+  Status CheckWeight(const Call& call, const Run& run, double weight) const {
+    if (std::isfinite(weight) && weight >= 0) return Status::Ok();
+    return Status::Callback(
+        fmt::format("{}: the trainer says that they weigh {}; a weight is finite and not negative",
+                    Where(call, run), weight));
   }
 
   Device& device_;
@@ -186,9 +203,11 @@ class CallbackTrainer final : public QueuedTrainer {
       call.progress = [relay = std::make_shared<ProgressRelay>(loop(), std::move(work.progress))](
                           uint64_t samples) { relay->Tell(samples); };
     }
+    const auto tally = std::make_shared<Tally>();
     Submit(
         Samples(work.step, work.terms),
-        [worker = worker_, call = std::move(call)] { return worker->Add(call); }, std::move(done));
+        [worker = worker_, call = std::move(call), tally] { return worker->Add(call, *tally); },
+        tally, std::move(done));
   }
 
   // Made-up samples would be a lie about functions that nobody here knows.
@@ -199,7 +218,7 @@ class CallbackTrainer final : public QueuedTrainer {
   void Hold(PartitionId partition, std::function<void(Status)> failed) override {
     if (!foreign_->hold) return;
     Submit(
-        0, [worker = worker_, partition] { return worker->Hold(partition); },
+        0, [worker = worker_, partition] { return worker->Hold(partition); }, nullptr,
         [failed = std::move(failed)](const Result<Outcome>& held) {
           if (!held.ok()) failed(held.status());
         });

@@ -25,6 +25,9 @@ struct ForeignWork {
   double coefficient = 1;
   std::span<float> sum;  // parameter_count floats: += coefficient * (sum of the gradients)
   double* loss;          // += coefficient * (sum of the losses)
+  // What the samples weigh together, without the coefficient: their number, unless the call changes
+  // it. The update divides by the sum over the batch.
+  double* weight;
   const std::atomic<bool>& cancelled;  // Once set, the call may return kCancelled.
   // So many of `samples` are summed. From the calling thread.
   const std::function<void(uint64_t)>& progress;

@@ -28,18 +28,20 @@ class KernelOptimizer final : public Optimizer {
   KernelOptimizer(const OptimizerOptions& options, const RuleEntry& entry, size_t count)
       : options_(options), rule_(entry.rule), count_(count), state_(entry.state_arrays * count) {}
 
-  Status Apply(Device& device, std::span<float> gradient, uint64_t batch_size,
+  Status Apply(Device& device, std::span<float> gradient, double weight,
                std::span<float> parameters) override {
-    if (gradient.size() != count_ || parameters.size() != count_ || batch_size == 0) {
-      return Status::InvalidArgument(fmt::format(
-          "an optimizer of {} parameters cannot apply a gradient of {} to {} for {} samples",
-          count_, gradient.size(), parameters.size(), batch_size));
+    if (gradient.size() != count_ || parameters.size() != count_ || !(weight >= 0) ||
+        std::isinf(weight)) {
+      return Status::InvalidArgument(
+          fmt::format("an optimizer of {} parameters cannot apply a gradient of {} to {} for "
+                      "samples of weight {}",
+                      count_, gradient.size(), parameters.size(), weight));
     }
     const motley_kernels& kernels = device.kernels();
     void* queue = device.queue();
     float* g = gradient.data();
     float* w = parameters.data();
-    kernels.scale(queue, count_, static_cast<float>(1.0 / static_cast<double>(batch_size)), g);
+    kernels.scale(queue, count_, weight > 0 ? static_cast<float>(1.0 / weight) : 0.0f, g);
     if (options_.l2 != 0) kernels.axpy(queue, count_, static_cast<float>(options_.l2), w, g);
     ++steps_;
     Update(kernels, queue, g, w);

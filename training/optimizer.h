@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a summed gradient into a parameter update, by device kernels. The division by the batch
-// size and the L2 term happen here, once.
+// Turns a summed gradient into a parameter update, by device kernels. The division by the batch's
+// weight and the L2 term happen here, once.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ class Optimizer {
                                                    size_t parameter_count);
   virtual ~Optimizer() = default;
 
-  // On the device's thread, host-accessible devices. `gradient` is the sum over `batch_size`
-  // samples and is overwritten (with the mean plus L2).
-  virtual Status Apply(Device& device, std::span<float> gradient, uint64_t batch_size,
+  // On the device's thread, host-accessible devices. `gradient` is the sum over samples that weigh
+  // `weight` together, and is overwritten (with the mean plus L2). What weighs 0 has the mean 0.
+  virtual Status Apply(Device& device, std::span<float> gradient, double weight,
                        std::span<float> parameters) = 0;
   // All state besides the parameters (for checkpoints): steps taken and the state arrays.
   virtual uint64_t steps() const = 0;

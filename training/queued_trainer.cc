@@ -84,14 +84,17 @@ Result<std::vector<MergedTerm>> QueuedTrainer::Collect(const GradientWork& work)
   return merged;
 }
 
-void QueuedTrainer::Submit(uint64_t samples, Device::Work work, Done done) {
-  auto finish = [&loop = loop_, samples, start = loop_.Now(), last_finish = last_finish_,
-                 done = std::move(done)](const Status& status) {
+void QueuedTrainer::Submit(uint64_t samples, Device::Work work, std::shared_ptr<const Tally> tally,
+                           Done done) {
+  auto finish = [&loop = loop_, samples, tally = std::move(tally), start = loop_.Now(),
+                 last_finish = last_finish_, done = std::move(done)](const Status& status) {
     // Time in the queue behind earlier calls is theirs.
     const Time begin = std::max(start, *last_finish);
     *last_finish = loop.Now();
     if (!status.ok()) return done(status);
-    done(Outcome{.samples = samples, .compute = *last_finish - begin});
+    done(Outcome{.samples = samples,
+                 .compute = *last_finish - begin,
+                 .tally = tally != nullptr ? *tally : Tally()});
   };
   device_.Submit(static_cast<double>(samples), std::move(work), std::move(finish));
 }

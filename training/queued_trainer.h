@@ -33,8 +33,8 @@ class QueuedTrainer : public Trainer {
   // All terms of `work`, looked up here so that the device's thread never sees the store; errors as
   // of the two above.
   Result<std::vector<MergedTerm>> Collect(const GradientWork& work) const;
-  // Runs `work`, which computes `samples`, on the device.
-  void Submit(uint64_t samples, Device::Work work, Done done);
+  // Runs `work`, which computes `samples` and sums up `tally` (null: none), on the device.
+  void Submit(uint64_t samples, Device::Work work, std::shared_ptr<const Tally> tally, Done done);
   // `done` with what is wrong, never inside the call: the caller may not be ready for it.
   void Refuse(Done done, const Status& why);
 

@@ -217,15 +217,19 @@ void SharedSum::Submit(CrewPart& part, const SharedWork::Piece& piece) {
       });
 }
 
-Status SharedSum::Compute(TermWorker& worker, std::vector<float>& own,
-                          std::span<const MergedTerm> terms, const Moves& moves) const {
+Status SharedSum::Compute(TermWorker& worker, PartSum& own, std::span<const MergedTerm> terms,
+                          const Moves& moves) {
   const bool alone = crew_->parts.size() == 1;
-  if (moves.first && !alone) own.assign(sum_.size(), 0.0f);
-  const std::span<float> sum = alone ? sum_ : std::span<float>(own);
-  if (!work_.plain()) return worker.Add(epoch_, terms, parameters_, *cancel_, sum);
+  if (moves.first && !alone) {
+    own.values.assign(sum_.size(), 0.0f);
+    own.tally = Tally();
+  }
+  const std::span<float> sum = alone ? sum_ : std::span<float>(own.values);
+  Tally& tally = alone ? tally_ : own.tally;
+  if (!work_.plain()) return worker.Add(epoch_, terms, parameters_, *cancel_, sum, tally);
   if (moves.opens) MOTLEY_RETURN_IF_ERROR(worker.Begin(parameters_, sum));
   MOTLEY_RETURN_IF_ERROR(worker.AddPlain(epoch_, terms, *cancel_));
-  return moves.closes ? worker.Finish(sum) : Status::Ok();
+  return moves.closes ? worker.Finish(tally) : Status::Ok();
 }
 
 void SharedSum::OnPiece(CrewPart& part, const DealtPiece& end, const Status& status) {
@@ -261,7 +265,7 @@ void SharedSum::AddAll() {
   adding_ = true;
   StopWatching();
   if (crew_->parts.size() == 1) return OnAdded(Status::Ok());
-  std::vector<std::shared_ptr<const std::vector<float>>> vectors;
+  std::vector<std::shared_ptr<const PartSum>> vectors;
   for (const CrewPart& part : crew_->parts) {
     if (!part.taken.empty()) vectors.push_back(part.sum);
   }
@@ -269,9 +273,10 @@ void SharedSum::AddAll() {
     const std::span<float> sum = self->sum_;
     self->crew_->host.parallel().For(sum.size(), kAddGrain, [&](size_t begin, size_t end) {
       for (const auto& vector : vectors) {
-        for (size_t i = begin; i < end; ++i) sum[i] += (*vector)[i];
+        for (size_t i = begin; i < end; ++i) sum[i] += vector->values[i];
       }
     });
+    for (const auto& vector : vectors) self->tally_.Add(1, vector->tally);
     return Status::Ok();
   };
   crew_->host.Submit(0, std::move(add),
@@ -302,7 +307,8 @@ void SharedSum::Finish(Status status) {
     crew_->loop.Post([next = std::exchange(next_, nullptr)] { next->Start(); });
   }
   if (!status.ok()) return done_(std::move(status));
-  done_(Trainer::Outcome{.samples = summed_, .compute = crew_->loop.Now() - started_});
+  done_(Trainer::Outcome{
+      .samples = summed_, .compute = crew_->loop.Now() - started_, .tally = tally_});
 }
 
 }  // namespace motley

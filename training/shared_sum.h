@@ -37,11 +37,17 @@ struct DealtPiece {
   std::shared_ptr<SharedSum> waiting = {};
 };
 
+// What a device has summed of a gradient.
+struct PartSum {
+  std::vector<float> values;
+  Tally tally;
+};
+
 // A device of several and what is known of it.
 struct CrewPart {
   Device* device = nullptr;
   std::shared_ptr<TermWorker> worker;
-  std::shared_ptr<std::vector<float>> sum = std::make_shared<std::vector<float>>();
+  std::shared_ptr<PartSum> sum = std::make_shared<PartSum>();
   SpeedEstimator speed = SpeedEstimator();
   bool measuring = false;                // Its speed, for the first time: others begin without it.
   bool lost = false;                     // It failed, and gets no work any more.
@@ -102,8 +108,8 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
     bool opens = false;   // The sum on the device begins,
     bool closes = false;  // and ends.
   };
-  Status Compute(TermWorker& worker, std::vector<float>& own, std::span<const MergedTerm> terms,
-                 const Moves& moves) const;  // On the device's thread.
+  Status Compute(TermWorker& worker, PartSum& own, std::span<const MergedTerm> terms,
+                 const Moves& moves);  // On the device's thread.
   void OnPiece(CrewPart& part, const DealtPiece& end, const Status& status);
   // After so long a piece is late.
   static Duration Limit(const CrewPart& part, const SharedWork::Piece& piece);
@@ -129,6 +135,7 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   // Not let go of before the last device has: one that hangs may be using what it keeps.
   const Trainer::Done done_;
   SharedWork work_;
+  Tally tally_;          // Of the gradient; not the loop thread's before all is summed.
   uint64_t summed_ = 0;  // Samples.
   Time started_{};
   Status failure_;       // Of what is no device's.

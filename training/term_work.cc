@@ -83,18 +83,20 @@ TermWorker::TermWorker(Device& device, const Model& model, BatchSchedule schedul
 
 Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
                        const VersionedParameters& parameters, const std::atomic<bool>& cancel,
-                       std::span<float> sum) {
+                       std::span<float> sum, Tally& tally) {
   if (std::any_of(terms.begin(), terms.end(), IsPlain<MergedTerm>)) {
     MOTLEY_RETURN_IF_ERROR(Begin(parameters, sum));
     MOTLEY_RETURN_IF_ERROR(AddPlain(epoch, terms, cancel));
-    MOTLEY_RETURN_IF_ERROR(Finish(sum));
+    MOTLEY_RETURN_IF_ERROR(Finish(tally));
   }
   for (const MergedTerm& term : terms) {
     if (IsPlain(term)) continue;
     scratch_.assign(VectorLength(count_), 0.0f);
     MOTLEY_RETURN_IF_ERROR(Begin(parameters, scratch_));
     MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, 1, cancel));
-    MOTLEY_RETURN_IF_ERROR(Finish(scratch_));
+    Tally of_term;
+    MOTLEY_RETURN_IF_ERROR(Finish(of_term));
+    tally.Add(term.coefficient, of_term);
     AddWeighted(term.coefficient, term.other_parts, scratch_, sum, device_.parallel());
   }
   return Status::Ok();
@@ -103,6 +105,7 @@ Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
 Status TermWorker::Begin(const VersionedParameters& parameters, std::span<float> sum) {
   samples_failed_ = false;
   if (dense_rows_ == 0) dense_rows_ = RowsWithRoom(device_, model_);
+  weight_ = 0;
   return session_.Begin(parameters.values, parameters.version, sum.first(count_));
 }
 
@@ -115,10 +118,10 @@ Status TermWorker::AddPlain(uint64_t epoch, std::span<const MergedTerm> terms,
   return Status::Ok();
 }
 
-Status TermWorker::Finish(std::span<float> sum) {
+Status TermWorker::Finish(Tally& tally) {
   double loss = 0;
   MOTLEY_RETURN_IF_ERROR(session_.Finish(loss));
-  sum[count_] += static_cast<float>(loss);  // Which a vector has behind its gradient.
+  tally.Add(1, {loss, weight_});
   return Status::Ok();
 }
 
@@ -129,6 +132,7 @@ Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight
       return Status::Cancelled("the gradient was no longer wanted");
     }
     const Status status = session_.Add(batch_, weight);
+    weight_ += weight * static_cast<double>(batch_.rows());
     samples_failed_ = status.code() == StatusCode::kInvalidArgument;
     Clear(batch_);
     return status;

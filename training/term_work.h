@@ -13,6 +13,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "base/tally.h"
 #include "devices/device.h"
 #include "training/batch_schedule.h"
 #include "training/data_source.h"
@@ -87,18 +88,18 @@ class TermWorker {
  public:
   TermWorker(Device& device, const Model& model, BatchSchedule schedule);
 
-  // Adds every term to `sum` (GradientWork::sum). kCancelled between two gathered
-  // batches once `cancel` is set; `sum` is then incomplete.
+  // Adds every term to `sum` (GradientWork::sum) and `tally`. kCancelled between two gathered
+  // batches once `cancel` is set; both are then incomplete.
   Status Add(uint64_t epoch, std::span<const MergedTerm> terms,
              const VersionedParameters& parameters, const std::atomic<bool>& cancel,
-             std::span<float> sum);
+             std::span<float> sum, Tally& tally);
 
   // The same piece by piece: what plain terms add stays on the device until Finish, which adds it
-  // to `sum`, the one of Begin. Begin drops what was not finished.
+  // to the `sum` of Begin, and loss and weight to `tally`. Begin drops what was not finished.
   Status Begin(const VersionedParameters& parameters, std::span<float> sum);
   Status AddPlain(uint64_t epoch, std::span<const MergedTerm> terms,
                   const std::atomic<bool>& cancel);  // Passes over others.
-  Status Finish(std::span<float> sum);
+  Status Finish(Tally& tally);
 
   // Whether the last call failed for its samples, not the device: they could not be read, say.
   bool samples_failed() const { return samples_failed_; }
@@ -114,7 +115,8 @@ class TermWorker {
   const size_t count_;     // Of parameters.
   size_t dense_rows_ = 0;  // Of a batch; 0: not known yet.
   EpochOrders orders_;
-  Dataset batch_;  // Gathered samples.
+  Dataset batch_;      // Gathered samples.
+  double weight_ = 0;  // Of the samples since Begin.
   bool samples_failed_ = false;
   std::vector<float> scratch_;  // A term's vector before coefficients that are not plain.
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The seam to whatever computes gradients: a built-in model here, callbacks in callback_trainer.h.
-// A vector that travels is [gradient (parameter_count), loss sum, zero padding to an even length],
-// so that the batch's exact loss is decoded along with its gradient.
+// A vector that travels is the gradient, padded with a zero to an even length. Loss and weight of
+// its samples travel beside it (base/tally.h).
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@
 #include "base/function.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "base/tally.h"
 #include "devices/device.h"
 #include "training/batch_schedule.h"
 #include "training/data_source.h"
@@ -22,7 +23,7 @@
 
 namespace motley {
 
-inline size_t VectorLength(size_t parameter_count) { return (parameter_count + 2) / 2 * 2; }
+inline size_t VectorLength(size_t parameter_count) { return (parameter_count + 1) / 2 * 2; }
 
 // coefficient * sum of g_p over partitions [begin, end). With other_parts, vectors are cut into
 // 1 + other_parts.size() parts (coding/part_sums.h): `coefficient` is the first one's, and what
@@ -51,6 +52,7 @@ class Trainer {
   struct Outcome {
     uint64_t samples = 0;  // Computed in this call.
     Duration compute{};    // Time they took on the device.
+    Tally tally;           // Of the terms, with their (first) coefficients.
   };
   using Done = Function<void(Result<Outcome>), 2 * sizeof(void*)>;  // A task and what keeps it.
 

@@ -9,6 +9,8 @@
 namespace motley {
 namespace {
 
+static_assert(sizeof(Tally) == 4 * sizeof(double));
+
 constexpr uint32_t kMagic = 0x594c544du;  // "MTLY"
 // Bytes that the header's own checksum, its last eight, covers.
 constexpr size_t kChecked = kHeaderSize - sizeof(uint64_t);
@@ -52,6 +54,7 @@ std::array<std::byte, kHeaderSize> EncodeHeader(const DecodedHeader& frame) {
   put(header.total);
   put(header.norm);
   put(header.sketch);
+  put(header.tally);
   put(header.length);
   put(frame.shared_page | (frame.checked ? 0 : kUnchecked));
   put(frame.payload_checksum);
@@ -102,6 +105,7 @@ Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes
   get(header.total);
   get(header.norm);
   get(header.sketch);
+  get(header.tally);
   get(header.length);
   get(flags);
   decoded.checked = (flags & kUnchecked) == 0;

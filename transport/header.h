@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame on the wire: 104 bytes of header, then `length` bytes of payload. Little-endian. Pure.
+// The frame on the wire: 136 bytes of header, then `length` bytes of payload. Little-endian. Pure.
 #pragma once
 
 #include <array>
@@ -10,12 +10,14 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "base/tally.h"
 
 namespace motley {
 
 enum class FrameKind : uint8_t {
-  kControl = 1,     // A FlatBuffers `wire.Control` (control.fbs).
-  kGradient = 2,    // A slice of an answer: row_id, step, version, offset (floats), norm, sketch.
+  kControl = 1,  // A FlatBuffers `wire.Control` (control.fbs).
+  kGradient =
+      2,  // A slice of an answer: row_id, step, version, offset (floats), norm, sketch, tally.
   kParameters = 3,  // A slice of the parameters of `version`: offset (floats).
   kPartition = 4,   // A whole encoded block of the data: row_id is the partition.
   kRelease = 5,  // Between transports alone: `offset` payloads in shared memory were read so far.
@@ -35,12 +37,13 @@ struct Header {
   uint64_t total = 0;   // Length of the whole object that this is a slice of, in units of offset.
   double norm = 0;      // 2-norm of the whole vector, said before its payload.
   double sketch = 0;    // Of this slice: its projection on SignsOf (runtime/slicing.h).
+  Tally tally;          // Of the whole answer, said with each of its slices.
   uint32_t length = 0;  // Payload bytes.
 };
 
 // Both ends must speak the same one; every header says it.
-inline constexpr uint32_t kProtocolVersion = 3;
-inline constexpr size_t kHeaderSize = 104;
+inline constexpr uint32_t kProtocolVersion = 4;
+inline constexpr size_t kHeaderSize = 136;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;
 

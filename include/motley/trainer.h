@@ -8,7 +8,9 @@
  *     sum += coefficient * SUM over the work's samples of the gradient of your loss,
  *
  * at the parameters of one version. The server puts the exact batch gradient together from whoever
- * answers (docs/design.md), divides by the batch size, adds L2 and applies the optimizer.
+ * answers (docs/design.md), divides by the batch's weight, adds L2 and applies the optimizer. The
+ * weight is the number of samples, unless your trainer says otherwise (motley_work.weight): a mean
+ * over tokens, or over weighted samples, is then exact, whoever computed which of them.
  */
 #ifndef MOTLEY_TRAINER_H
 #define MOTLEY_TRAINER_H
@@ -55,6 +57,14 @@ typedef struct motley_work {
   float* sum;               /**< parameter_count floats, to be added to. */
   double* loss;             /**< Add coefficient * (sum of the samples' losses). */
   motley_work_state* state; /**< For the two functions below. */
+  /**
+   * What the work's samples weigh together: `sample_count` when you are called. Set it, if your
+   * loss is a sum over something else (tokens, weighted samples), to how many of those there are,
+   * or what they weigh: finite, not negative, and not multiplied by the coefficient. Gradient and
+   * loss are then the weighted sums. The update divides by the sum of the weights of the whole
+   * batch; a batch that weighs 0 has the gradient 0.
+   */
+  double* weight;
 } motley_work;
 
 /**

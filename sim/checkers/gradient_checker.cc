@@ -149,8 +149,8 @@ GradientChecker::Direct GradientChecker::KnownSum(StepId step, std::span<const f
   return direct;
 }
 
-void GradientChecker::CheckGradient(StepId step, std::span<const float> gradient,
-                                    const Direct& direct) {
+void GradientChecker::CheckSum(StepId step, const DecodedSum& sum, const Direct& direct) {
+  const std::span<const float> gradient = sum.gradient;
   double gap = 0;
   for (size_t i = 0; i < direct.gradient.size(); ++i) {
     const double difference = gradient[i] - direct.gradient[i];
@@ -162,11 +162,18 @@ void GradientChecker::CheckGradient(StepId step, std::span<const float> gradient
     violations_.Add(fmt::format(
         "I4: the gradient of step {} is {:.3g} away from the direct sum (relative)", step, error));
   }
-  const double loss_error = std::abs(gradient[direct.gradient.size()] - direct.loss) /
-                            std::max(direct.loss_magnitude, direct.scale + 1e-30);
+  const double loss_error =
+      std::abs(sum.loss - direct.loss) / std::max(direct.loss_magnitude, direct.scale + 1e-30);
   if (!(loss_error <= kGradientTolerance)) {
     violations_.Add(fmt::format("I4: the loss of step {} is {:.3g} away from the direct sum", step,
                                 loss_error));
+  }
+  // No trainer here says that samples weigh anything but 1.
+  const double samples = schedule_.batch_size(step);
+  const bool nothing_came = approximate_ && sum.weight == 0;
+  if (!(std::abs(sum.weight - samples) <= kWeightTolerance * samples) && !nothing_came) {
+    violations_.Add(fmt::format("I4: the batch of step {} weighs {:.12g} and has {} samples", step,
+                                sum.weight, samples));
   }
 }
 
@@ -183,14 +190,14 @@ void GradientChecker::OnStepApproximated(StepId, const ApproximateSum& sum, Time
   }
 }
 
-void GradientChecker::OnStepDecoded(StepId step, std::span<const float> gradient,
+void GradientChecker::OnStepDecoded(StepId step, const DecodedSum& sum,
                                     std::span<const float> parameters, Time) {
-  CheckStep(step, gradient, parameters);
+  CheckStep(step, sum, parameters);
   approximate_.reset();
   largest_weight_ = 1;
 }
 
-void GradientChecker::CheckStep(StepId step, std::span<const float> gradient,
+void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
                                 std::span<const float> parameters) {
   if (!SameBits(parameters, expected_)) {
     violations_.Add(
@@ -202,9 +209,9 @@ void GradientChecker::CheckStep(StepId step, std::span<const float> gradient,
     violations_.Add(fmt::format("I4: step {}: {}", step, direct.status().ToString()));
     return;
   }
-  CheckGradient(step, gradient, *direct);
-  std::vector<float> used(gradient.begin(), gradient.begin() + expected_.size());
-  Status status = optimizer_->Apply(*device_, used, schedule_.batch_size(step), expected_);
+  CheckSum(step, sum, *direct);
+  std::vector<float> used(sum.gradient.begin(), sum.gradient.begin() + expected_.size());
+  Status status = optimizer_->Apply(*device_, used, sum.weight, expected_);
   if (status.ok()) status = StepSerially(step);
   if (!status.ok()) violations_.Add(fmt::format("I4: step {}: {}", step, status.ToString()));
 }

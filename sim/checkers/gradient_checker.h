@@ -27,6 +27,7 @@ class GradientChecker final : public JobObserver {
  public:
   // Relative to the sum of the norms of the batch's pieces, in float32.
   static constexpr double kGradientTolerance = 1e-5;
+  static constexpr double kWeightTolerance = 1e-9;
 
   // A job that resumes is checked from there on, against a serial run from its very start; with
   // approximate steps, whose weights of then nobody knows, from there on too.
@@ -37,8 +38,8 @@ class GradientChecker final : public JobObserver {
       std::shared_ptr<Quadratic> quadratic = nullptr);
 
   void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
-  void OnStepDecoded(StepId step, std::span<const float> gradient,
-                     std::span<const float> parameters, Time now) override;
+  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
+                     Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
 
@@ -67,8 +68,8 @@ class GradientChecker final : public JobObserver {
   Status AddPiece(StepId step, std::span<const float> parameters, std::span<const uint32_t> rows,
                   double weight, Direct& direct);
   Direct KnownSum(StepId step, std::span<const float> parameters);
-  void CheckStep(StepId step, std::span<const float> gradient, std::span<const float> parameters);
-  void CheckGradient(StepId step, std::span<const float> gradient, const Direct& direct);
+  void CheckStep(StepId step, const DecodedSum& sum, std::span<const float> parameters);
+  void CheckSum(StepId step, const DecodedSum& sum, const Direct& direct);
   Status StepSerially(StepId step);
   void Compare(std::span<const float> parameters);  // With the serial run's.
 

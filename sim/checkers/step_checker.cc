@@ -82,7 +82,7 @@ void StepChecker::OnStepApproximated(StepId step, const ApproximateSum&, Time) {
   }
 }
 
-void StepChecker::OnStepDecoded(StepId step, std::span<const float>, std::span<const float>, Time) {
+void StepChecker::OnStepDecoded(StepId step, const DecodedSum&, std::span<const float>, Time) {
   if (state_ != State::kOpen || step != next_) {
     violations_.Add(fmt::format("I1: step {} decoded while it was not open", step));
     return;

@@ -28,8 +28,8 @@ class StepChecker final : public JobObserver {
   void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
   void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
   void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
-  void OnStepDecoded(StepId step, std::span<const float> gradient,
-                     std::span<const float> parameters, Time now) override;
+  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
+                     Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
   StepId applied() const { return next_; }  // Steps, with those before this run.

@@ -83,8 +83,7 @@ void TilingChecker::OnLeaseReleased(StepId step, WorkerId worker,
 
 void TilingChecker::OnVectorRefused(StepId, WorkerId worker, Time) { FreeAllOf(worker); }
 
-void TilingChecker::OnStepDecoded(StepId step, std::span<const float>, std::span<const float>,
-                                  Time) {
+void TilingChecker::OnStepDecoded(StepId step, const DecodedSum&, std::span<const float>, Time) {
   if (!leasing_) return;
   const auto missing =
       std::count_if(owner_.begin(), owner_.end(), [](int owner) { return owner != kCovered; });

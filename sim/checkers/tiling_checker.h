@@ -26,8 +26,8 @@ class TilingChecker final : public JobObserver {
   void OnLeaseReleased(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
                        Time now) override;
   void OnVectorRefused(StepId step, WorkerId worker, Time now) override;
-  void OnStepDecoded(StepId step, std::span<const float> gradient,
-                     std::span<const float> parameters, Time now) override;
+  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
+                     Time now) override;
 
  private:
   static constexpr int kNobody = -1;

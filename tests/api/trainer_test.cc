@@ -54,6 +54,90 @@ TEST(ApiTrainerJob, LearnsWhatItsGradientSays) {
   }
 }
 
+double TokensOf(uint64_t sample) { return static_cast<double>(1 + sample % 7); }
+
+// The loss of a point counts as often as it has tokens.
+motley_trainer TokenTrainer() {
+  motley_trainer trainer = PointTrainer();
+  trainer.accumulate = [](void*, const motley_work* work) {
+    *work->weight = 0;
+    for (uint64_t i = 0; i < work->sample_count; ++i) {
+      const double tokens = TokensOf(work->samples[i]);
+      *work->weight += tokens;
+      for (uint64_t axis = 0; axis < POINT_DIMENSIONS; ++axis) {
+        const double away = work->parameters[axis] - PointCoordinate(work->samples[i], axis);
+        work->sum[axis] += static_cast<float>(work->coefficient * tokens * away);
+        *work->loss += work->coefficient * tokens * 0.5 * away * away;
+      }
+    }
+    return motley_status{MOTLEY_OK};
+  };
+  return trainer;
+}
+
+// Whoever computed which samples, under whichever code.
+TEST(ApiTrainerJob, AMeanOverTokensIsExact) {
+  std::array<double, POINT_DIMENSIONS> mean{};
+  double tokens = 0, loss = 0;
+  for (uint64_t i = 0; i < 200; ++i) tokens += TokensOf(i);
+  for (uint64_t i = 0; i < 200; ++i) {
+    for (uint64_t axis = 0; axis < POINT_DIMENSIONS; ++axis) {
+      const double value = PointCoordinate(i, axis);
+      mean[axis] += TokensOf(i) * value / tokens;
+      loss += TokensOf(i) * 0.5 * value * value / tokens;
+    }
+  }
+  for (const char* code : {"none", "adaptive", "repetition", "multi-message", "cyclic",
+                           "heterogeneous", "rs", "group", "short", "partial-coded", "auto"}) {
+    SCOPED_TRACE(code);
+    motley_job_options options = PointJob();
+    options.code = code;
+    options.workers = 4;
+    options.steps = 2;
+    TestJob job(options);
+    ASSERT_EQ(job.SetTrainer(TokenTrainer()), MOTLEY_OK) << motley_last_error();
+    std::vector<double> losses;
+    job.OnEvent([&](const motley_event& event) {
+      if (event.kind == MOTLEY_EVENT_STEP_APPLIED) losses.push_back(event.loss);
+    });
+    job.RunFine();
+    const auto parameters = job.Parameters();
+    for (size_t axis = 0; axis < mean.size(); ++axis) {
+      // From 0, twice half of the way.
+      EXPECT_NEAR(parameters[axis], 0.75 * mean[axis], 1e-6);
+    }
+    ASSERT_EQ(losses.size(), 2U);
+    EXPECT_NEAR(losses[0], loss, 1e-6 * loss);
+  }
+}
+
+TEST(ApiTrainerJob, ABatchThatWeighsNothingChangesNothing) {
+  motley_trainer trainer = PointTrainer();
+  trainer.accumulate = [](void*, const motley_work* work) {
+    *work->weight = 0;
+    return motley_status{MOTLEY_OK};
+  };
+  motley_job_options options = PointJob();
+  options.code = "cyclic";
+  options.steps = 2;
+  TestJob job(options);
+  ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK);
+  job.RunFine();
+  EXPECT_EQ(job.Parameters(), std::vector<float>(POINT_DIMENSIONS, 0.0f));
+}
+
+TEST(ApiTrainerJob, AWeightThatCannotBeIsRefused) {
+  motley_trainer trainer = PointTrainer();
+  trainer.accumulate = [](void*, const motley_work* work) {
+    *work->weight = -1;
+    return motley_status{MOTLEY_OK};
+  };
+  TestJob job(PointJob());
+  ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK);
+  EXPECT_NE(job.Run(), MOTLEY_OK);
+  EXPECT_THAT(motley_last_error(), HasSubstr("a weight is finite and not negative"));
+}
+
 TEST(ApiTrainerJob, IsRequiredForSamplesWithoutData) {
   TestJob job(PointJob());
   EXPECT_EQ(job.Run(), MOTLEY_INVALID_ARGUMENT);

@@ -13,8 +13,8 @@
 namespace motley {
 namespace {
 
-// Softmax of 7 features and 4 classes: 32 parameters, so vectors of 34 floats.
-constexpr size_t kLength = 34;
+// Softmax of 7 features and 4 classes.
+constexpr size_t kLength = 32;
 
 class Answers : public testing::Test {
  protected:
@@ -53,9 +53,9 @@ class Answers : public testing::Test {
   std::unique_ptr<FakeWorker> fake;
 };
 
-TEST_F(Answers, OfAWrongLengthAreRefused) { ExpectRefused(30, nullptr, "length 30 where 34"); }
+TEST_F(Answers, OfAWrongLengthAreRefused) { ExpectRefused(30, nullptr, "length 30 where 32"); }
 
-TEST_F(Answers, LongerThanTheModelAreRefused) { ExpectRefused(36, nullptr, "length 36 where 34"); }
+TEST_F(Answers, LongerThanTheModelAreRefused) { ExpectRefused(36, nullptr, "length 36 where 32"); }
 
 TEST_F(Answers, AtAnOffsetBetweenSlicesAreRefused) {
   ExpectRefused(
@@ -106,6 +106,31 @@ TEST_F(Answers, ThatBelieTheirNormHalfWayMakeTheStepStartAgain) {
       },
       "");
   EXPECT_EQ(world.result->scheduler.steps_restarted, 1u);
+}
+
+// A worker that leaves out samples, or takes one twice, is found by what its answers weigh.
+TEST_F(Answers, OfOtherSamplesAreRefused) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.tally.weight += 1; }, "missing or count twice");
+}
+
+TEST_F(Answers, OfImaginarySamplesAreRefused) {
+  ExpectRefused(
+      kLength, [](Header& header) { header.tally.weight += std::complex<double>(0, 1); },
+      "missing or count twice");
+}
+
+TEST_F(Answers, WhoseLossOrWeightIsNotFiniteAreRefused) {
+  int sent = 0;
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  ExpectRefused(
+      kLength,
+      [&](Header& header) {
+        if (sent++ % 2 == 0) header.tally.loss = {0, nan};
+        header.tally.weight = {inf, 0};
+      },
+      "cannot be summed");
 }
 
 // As if slices had changed places, or signs.

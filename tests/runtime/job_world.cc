@@ -201,6 +201,12 @@ void FakeWorker::Answer(const wire::AssignT& assign, size_t length, float value,
   header.row_id = assign.row;
   header.total = length;
   header.norm = std::abs(value) * std::sqrt(static_cast<double>(length));
+  const BatchSchedule schedule(accept->seed, accept->partition_sizes, accept->batch);
+  for (const wire::Term& term : assign.terms) {
+    for (PartitionId p = term.begin(); p < term.end(); ++p) {
+      header.tally.weight += term.re() * schedule.Ranges(assign.step)[p].count;
+    }
+  }
   for (size_t begin = 0; begin < length; begin += accept->slice_length) {
     header.offset = begin;
     const size_t count = std::min<size_t>(accept->slice_length, length - begin);

@@ -167,7 +167,7 @@ TEST(Join, BulkBeforeTheJoinEndsTheConnectionUnread) {
   FakeWorker rude(world, 5);
   Header header;
   header.kind = FrameKind::kGradient;
-  header.total = 36;
+  header.total = 32;
   rude.Deliver(header, std::make_shared<Bytes>(Bytes(24)), Priority::kBulk);
   ASSERT_TRUE(world.RunUntil([&] { return rude.lost.has_value(); }));
   EXPECT_TRUE(rude.leave);

@@ -38,6 +38,19 @@ class KeptDesk : public DeskRig {
     }
     return values;
   }
+  // What its slices say of loss and weight.
+  Tally TallyOf(RowId row) const {
+    Tally tally;
+    for (const auto& [id, message] : transport.held) {
+      const bool slice = message.header.kind == FrameKind::kGradient;
+      if (slice && message.header.row_id == row) tally = message.header.tally;
+    }
+    return tally;
+  }
+  static void ExpectNear(const Tally& got, const Tally& wanted) {
+    EXPECT_LE(std::abs(got.loss - wanted.loss), 1e-6 * std::abs(wanted.loss));
+    EXPECT_LE(std::abs(got.weight - wanted.weight), 1e-12 * std::abs(wanted.weight));
+  }
   void LetAllGo() {
     while (!transport.held.empty()) transport.LetGo();
   }
@@ -48,7 +61,10 @@ TEST_F(KeptDesk, WhatIsKeptIsNotSentAndNotComputedAgain) {
   Ask(0, {{0, 4, 1.0, {}}});
   Run();
   const std::vector<float> whole = Answer(0);
-  ASSERT_EQ(whole.size(), 20u);
+  ASSERT_EQ(whole.size(), 18u);
+  const Tally tally = TallyOf(0);
+  EXPECT_EQ(tally.weight, 200.0);
+  EXPECT_GT(tally.loss.real(), 0);
   Keep(1, 0, 2);
   Keep(2, 2, 3);
   Run();
@@ -63,6 +79,7 @@ TEST_F(KeptDesk, WhatIsKeptIsNotSentAndNotComputedAgain) {
   const std::vector<float> again = Answer(3);
   ASSERT_EQ(again.size(), whole.size());
   for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(again[i], whole[i], 1e-4);
+  ExpectNear(TallyOf(3), tally);
 }
 
 TEST_F(KeptDesk, ARowOfPartsHasItsSharesOfEach) {
@@ -71,6 +88,8 @@ TEST_F(KeptDesk, ARowOfPartsHasItsSharesOfEach) {
   Run();
   const std::vector<float> computed = Answer(0);
   ASSERT_EQ(computed.size(), 10u);
+  const Tally tally = TallyOf(0);
+  EXPECT_EQ(tally.weight, 2.0 * 100 - 1.0 * 100) << "with the coefficients of the first part";
   Keep(1, 0, 2);
   Keep(2, 2, 4);
   Run();
@@ -81,6 +100,7 @@ TEST_F(KeptDesk, ARowOfPartsHasItsSharesOfEach) {
   const std::vector<float> again = Answer(3);
   ASSERT_EQ(again.size(), computed.size());
   for (size_t i = 0; i < computed.size(); ++i) EXPECT_NEAR(again[i], computed[i], 1e-4);
+  ExpectNear(TallyOf(3), tally);
 }
 
 // A row that has a part of a kept run only, or is of another version, is computed.
@@ -131,7 +151,7 @@ TEST_F(KeptDesk, AnAnswerThatIsCancelledWhileItIsPutTogetherIsNotSent) {
   EXPECT_FALSE(Said<wire::PullT>().back().finished);
   Ask(3, {{0, 4, 1.0, {}}});
   Run();
-  EXPECT_EQ(Answer(3).size(), 20u);
+  EXPECT_EQ(Answer(3).size(), 18u);
 }
 
 // The memory of its machine is asked before it is taken.
@@ -140,7 +160,7 @@ TEST(KeptSums, MoreThanTheMachineHasIsRefused) {
   KeptSums kept(kParameters, (WorkerVectors() + 2) * kParameters * sizeof(float));
   auto first = kept.Room(7);
   ASSERT_TRUE(first.ok());
-  kept.Keep(0, 1, *first);
+  kept.Keep(0, 1, *first, Tally());
   EXPECT_TRUE(kept.Has(7, 0, 1));
   ASSERT_TRUE(kept.Room(7).ok());
   const auto third = kept.Room(7);

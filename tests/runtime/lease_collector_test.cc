@@ -41,6 +41,7 @@ class Leases : public CollectorRig {
   bool Slice(WorkerId worker, uint32_t list, size_t slice, float value, double norm) {
     LeaseCollector::Slice place;
     Header header = SliceHeader(list, slice, norm);
+    header.tally = tally;
     Sign(header, std::vector<float>(header.length / sizeof(float), value));
     const auto wanted = leases.Begin(worker, header, false, place);
     if (!wanted.ok() || !*wanted) return wanted.ok();
@@ -76,6 +77,7 @@ class Leases : public CollectorRig {
   }
 
   std::vector<PartitionId> covered;
+  Tally tally;  // That slices say.
   LeaseCollector leases;
   std::vector<float> sum;
 };
@@ -93,6 +95,29 @@ TEST_F(Leases, VectorsThatTileThePartitionsAddUp) {
   EXPECT_EQ(covered, (std::vector<PartitionId>{3, 1, 2, 4, 5, 0}));
   EXPECT_TRUE(leases.Close().ok());
   EXPECT_EQ(sum, std::vector<float>(kLength, 7));
+}
+
+TEST_F(Leases, LossAndWeightAreThoseOfTheVectorsInTheSum) {
+  auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
+  for (const uint32_t count : {5, 5, 5, 2, 2, 2}) counts->push_back({0, count, 0});
+  leases.Open(kStep, sum, counts);
+  const uint32_t a = Extend(0, {3, 1, 0});
+  tally = {.loss = 1e10, .weight = 8};
+  Slices(0, a, 1);
+  EXPECT_EQ(End(0, a, 2).code(), StatusCode::kDataError) << "two partitions have seven samples";
+  EXPECT_EQ(Of<RowRejected>().size(), 1u);
+  const uint32_t b = Extend(1, {0, 1, 2, 3, 4, 5});
+  tally = {.loss = 1, .weight = 15};
+  Slices(1, b, 2);
+  EXPECT_TRUE(End(1, b, 3).ok());
+  tally = {.loss = 2, .weight = 6};
+  Slices(1, b, 2);
+  EXPECT_TRUE(End(1, b, 3).ok());
+  EXPECT_TRUE(leases.Close().ok());
+  EXPECT_EQ(sum, std::vector<float>(kLength, 4));
+  EXPECT_EQ(leases.tally(), (Tally{.loss = 3, .weight = 21}));
+  leases.Open(kStep + 1, sum);
+  EXPECT_EQ(leases.tally(), Tally());
 }
 
 TEST_F(Leases, AStepThatIsNotTiledIsOurOwnBug) {

@@ -54,6 +54,16 @@ class LeaseDeskTest : public DeskRig {
     }
     return vectors;
   }
+  // What the slices of each say of loss and weight.
+  std::vector<Tally> Tallies() const {
+    std::vector<Tally> tallies;
+    for (const auto& [id, message] : transport.held) {
+      if (message.header.kind != FrameKind::kGradient) continue;
+      if (message.header.offset == 0) tallies.push_back(message.header.tally);
+      EXPECT_EQ(message.header.tally, tallies.back());
+    }
+    return tallies;
+  }
   // Their sum, computed by the trainer in one go.
   std::vector<float> Direct(const std::vector<PartitionTerm>& terms) {
     const std::vector<float> zeros(shop->model->parameter_count());
@@ -163,6 +173,10 @@ TEST_F(LeaseDeskTest, WhatComesAfterAVectorIsTheNextOnes) {
   const auto sent = Vectors();
   ExpectNear(sent[0], Direct({{0, 4, 1.0}}));
   ExpectNear(sent[1], Direct({{4, 10, 1.0}}));
+  EXPECT_EQ(Tallies()[0].weight, 40.0) << "ten samples of each partition";
+  EXPECT_EQ(Tallies()[1].weight, 60.0);
+  EXPECT_NEAR(Tallies()[0].loss.real() / 40, Tallies()[1].loss.real() / 60, 1)
+      << "of these samples alone";
   Send();
   EXPECT_EQ(Vectors().size(), 2u) << "nothing is left";
 }

@@ -34,6 +34,7 @@ class Collector : public CollectorRig {
   bool Slice(WorkerId worker, StepId step, RowId row, size_t slice, float value,
              double norm = 100) {
     Header header = SliceHeader(step, row, slice, norm);
+    header.tally = tally;
     const size_t size = header.length / sizeof(float);
     AlignedVector values(size, value);
     Sign(header, values);
@@ -60,6 +61,7 @@ class Collector : public CollectorRig {
   }
 
   RowCollector rows;
+  Tally tally;  // That slices say.
 };
 
 TEST_F(Collector, TellsOfEachRowOnceAndOfDecodabilityOnce) {
@@ -74,6 +76,45 @@ TEST_F(Collector, TellsOfEachRowOnceAndOfDecodabilityOnce) {
   EXPECT_EQ(Of<StepDecodable>().size(), 1u);
   EXPECT_EQ(events.size(), 4u);
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 7));
+}
+
+TEST_F(Collector, LossAndWeightAreThoseOfTheFirstSlicesThatCounted) {
+  rows.Open(0, Form("none", 2, 0));
+  for (WorkerId w = 0; w < 2; ++w) rows.Assign(w, 0, w);
+  tally = {.loss = 1e10, .weight = 5};
+  Row(0, 0, 0, 1);
+  tally = {.loss = 2, .weight = 7};
+  Row(1, 0, 1, 2);
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
+  EXPECT_EQ(rows.tally(), (Tally{.loss = 1e10 + 2, .weight = 12}));
+  rows.Open(1, Form("none", 2, 0));
+  for (WorkerId w = 0; w < 2; ++w) {
+    EXPECT_TRUE(End(w, 0, w));
+    rows.Assign(w, 1, w);
+    Row(w, 1, w, 1);
+  }
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 2));
+  EXPECT_EQ(rows.tally(), (Tally{.loss = 4, .weight = 14})) << "nothing of the step before";
+}
+
+TEST_F(Collector, AnAnswerOfOtherSamplesIsRefusedBeforeItIsAdded) {
+  auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
+  for (const uint32_t count : {3, 4}) counts->push_back({0, count, 0});
+  rows.Open(0, Form("none", 2, 0), counts);
+  for (WorkerId w = 0; w < 2; ++w) rows.Assign(w, 0, w);
+  tally = {.loss = 1, .weight = 4};
+  EXPECT_FALSE(Slice(0, 0, 0, 0, 50));
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_EQ(Of<RowRejected>()[0].worker, 0u);
+  EXPECT_FALSE(Of<RowRejected>()[0].touched);
+  Row(1, 0, 1, 2);
+  EXPECT_EQ(Of<RowArrived>().size(), 1u);
+  rows.Assign(1, 0, 0);
+  EXPECT_TRUE(End(1, 0, 1));
+  tally.weight = 3;
+  Row(1, 0, 0, 1);
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
+  EXPECT_EQ(rows.tally().weight, 7.0);
 }
 
 TEST_F(Collector, AnswersOfAnEarlierAttemptNeverCount) {

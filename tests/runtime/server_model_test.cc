@@ -35,8 +35,8 @@ struct Bench {
   Status Step(StepId step, float gradient) {
     std::optional<Status> done;
     const size_t length = VectorLength(model->parameter_count());
-    model->Commit(step, std::make_shared<AlignedVector>(length, gradient), nullptr,
-                  [&](Status status) { done = std::move(status); });
+    model->Commit(step, std::make_shared<AlignedVector>(length, gradient),
+                  /*weight=*/100, nullptr, [&](Status status) { done = std::move(status); });
     EXPECT_TRUE(world.RunUntil([&] { return done.has_value() && !model->busy(); }));
     return done.value_or(Status::Internal("nothing came of it"));
   }

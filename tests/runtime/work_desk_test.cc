@@ -41,7 +41,7 @@ TEST_F(Desk, StartsWhenParametersAndPartitionsAreThere) {
   EXPECT_EQ(Slices(0), 0u);
   GivePartition(1);
   Run();
-  EXPECT_EQ(Slices(0), 3u);  // 18 parameters, the loss and padding: 20 floats in slices of 8.
+  EXPECT_EQ(Slices(0), 3u);  // 18 parameters in slices of 8.
   ASSERT_EQ(Pulls().size(), 1u);
   EXPECT_TRUE(Pulls()[0].finished);
   EXPECT_EQ(Pulls()[0].samples, 200u);
@@ -60,7 +60,7 @@ TEST_F(Desk, TellsTheNormOfTheVectorItSends) {
   });
   Assign(0);
   Run();
-  EXPECT_DOUBLE_EQ(transport.LetGo(FrameKind::kGradient).header.norm, std::sqrt(4.0 * 20));
+  EXPECT_DOUBLE_EQ(transport.LetGo(FrameKind::kGradient).header.norm, std::sqrt(4.0 * 18));
 }
 
 TEST_F(Desk, ANewerStepSupersedesAnOlderOne) {

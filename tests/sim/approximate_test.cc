@@ -130,9 +130,9 @@ class MeanSum final : public JobObserver {
  public:
   explicit MeanSum(StepId first) : first_(first) {}
 
-  void OnStepDecoded(StepId step, std::span<const float> gradient, std::span<const float>,
-                     Time) override {
+  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float>, Time) override {
     if (step < first_) return;
+    const std::span<const float> gradient = sum.gradient;
     sum_.resize(gradient.size());
     ++steps_;
     for (size_t i = 0; i < gradient.size(); ++i) sum_[i] += gradient[i];

@@ -164,13 +164,18 @@ class GradientCheckerTest : public testing::Test {
   // A real job's gradients and parameters, step by step.
   struct Step {
     std::vector<float> gradient, before, after;
+    double loss = 0, weight = 0;
+    DecodedSum sum() const { return {gradient, loss, weight}; }
   };
   class Recorder final : public JobObserver {
    public:
-    void OnStepDecoded(StepId, std::span<const float> gradient, std::span<const float> parameters,
+    void OnStepDecoded(StepId, const DecodedSum& sum, std::span<const float> parameters,
                        Time) override {
-      steps.push_back(
-          {{gradient.begin(), gradient.end()}, {parameters.begin(), parameters.end()}, {}});
+      steps.push_back({{sum.gradient.begin(), sum.gradient.end()},
+                       {parameters.begin(), parameters.end()},
+                       {},
+                       sum.loss,
+                       sum.weight});
     }
     void OnStepApplied(StepId, std::span<const float> parameters, double, Time) override {
       steps.back().after.assign(parameters.begin(), parameters.end());
@@ -190,7 +195,7 @@ class GradientCheckerTest : public testing::Test {
   }
   void Replay() {
     for (StepId step = 0; step < steps_.size(); ++step) {
-      checker_->OnStepDecoded(step, steps_[step].gradient, steps_[step].before, At(0));
+      checker_->OnStepDecoded(step, steps_[step].sum(), steps_[step].before, At(0));
       checker_->OnStepApplied(step, steps_[step].after, 0, At(0));
     }
   }
@@ -212,32 +217,38 @@ TEST_F(GradientCheckerTest, ARealJobIsFineAndFollowsTheSerialRun) {
 
 TEST_F(GradientCheckerTest, AGradientThatIsALittleOffIsReported) {
   steps_[1].gradient[3] *= 1.001f;
-  checker_->OnStepDecoded(0, steps_[0].gradient, steps_[0].before, At(0));
+  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[0].before, At(0));
   checker_->OnStepApplied(0, steps_[0].after, 0, At(0));
   EXPECT_THAT(violations_.list(), IsEmpty());
-  checker_->OnStepDecoded(1, steps_[1].gradient, steps_[1].before, At(0));
+  checker_->OnStepDecoded(1, steps_[1].sum(), steps_[1].before, At(0));
   ASSERT_FALSE(violations_.list().empty());
   EXPECT_THAT(violations_.list()[0], HasSubstr("I4: the gradient of step 1"));
 }
 
 TEST_F(GradientCheckerTest, AGradientThatIsNotANumberIsReported) {
   steps_[0].gradient[0] = std::numeric_limits<float>::quiet_NaN();
-  checker_->OnStepDecoded(0, steps_[0].gradient, steps_[0].before, At(0));
+  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[0].before, At(0));
   ASSERT_FALSE(violations_.list().empty());
   EXPECT_THAT(violations_.list()[0], HasSubstr("I4: the gradient of step 0"));
 }
 
 TEST_F(GradientCheckerTest, AWrongLossIsReported) {
-  steps_[0].gradient[steps_[0].before.size()] *= 1.001f;
-  checker_->OnStepDecoded(0, steps_[0].gradient, steps_[0].before, At(0));
+  steps_[0].loss *= 1.001;
+  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[0].before, At(0));
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("I4: the loss of step 0")));
+}
+
+TEST_F(GradientCheckerTest, AWrongWeightIsReported) {
+  steps_[0].weight += 1e-6;
+  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[0].before, At(0));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("I4: the batch of step 0 weighs")));
 }
 
 TEST_F(GradientCheckerTest, AnUpdateAppliedTwiceIsReported) {
   for (size_t i = 0; i < steps_[0].after.size(); ++i) {
     steps_[0].after[i] += steps_[0].after[i] - steps_[0].before[i];
   }
-  checker_->OnStepDecoded(0, steps_[0].gradient, steps_[0].before, At(0));
+  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[0].before, At(0));
   checker_->OnStepApplied(0, steps_[0].after, 0, At(0));
   EXPECT_THAT(violations_.list(),
               ElementsAre(HasSubstr("update of step 0 is not the optimizer's")));
@@ -245,7 +256,7 @@ TEST_F(GradientCheckerTest, AnUpdateAppliedTwiceIsReported) {
 }
 
 TEST_F(GradientCheckerTest, ParametersOfAnotherVersionAreReported) {
-  checker_->OnStepDecoded(0, steps_[0].gradient, steps_[1].before, At(0));
+  checker_->OnStepDecoded(0, steps_[0].sum(), steps_[1].before, At(0));
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("other parameters than those of its")));
 }
 

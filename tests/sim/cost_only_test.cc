@@ -313,12 +313,11 @@ TEST_F(CostOnlyTest, AWrongSumIsReported) {
   const auto report = [&](StepId step, PartitionId begin, PartitionId end) {
     std::vector<double> sum(3, 0);
     const double loss = quadratic->Add(step, parameters, begin, end, 1, sum).loss;
-    std::vector<float> gradient(sum.begin(), sum.end());
-    gradient.push_back(static_cast<float>(loss));
+    const std::vector<float> gradient(sum.begin(), sum.end());
     Violations violations;
     auto checker = GradientChecker::Create(violations, job, source, quadratic);
     EXPECT_TRUE(checker.ok());
-    (*checker)->OnStepDecoded(0, gradient, parameters, Time{});
+    (*checker)->OnStepDecoded(0, {gradient, loss, 30}, parameters, Time{});
     return violations.list();
   };
   const uint32_t all = quadratic->partitions();

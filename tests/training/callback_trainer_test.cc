@@ -29,6 +29,7 @@ float GradientOf(uint64_t sample, size_t parameter) {
   return static_cast<float>(parameter == 0 ? sample + 1 : sample * sample % (parameter + 5));
 }
 double LossOf(uint64_t sample) { return 2.0 * static_cast<double>(sample); }
+double TokensOf(uint64_t sample) { return static_cast<double>(1 + sample % 7); }
 
 // What a call was about.
 struct Seen {
@@ -67,6 +68,11 @@ class CallbackTrainer : public testing::Test {
         work.sum[i] += static_cast<float>(work.coefficient * GradientOf(sample, i));
       }
       *work.loss += work.coefficient * LossOf(sample);
+    }
+    EXPECT_EQ(*work.weight, static_cast<double>(work.samples.size()));
+    if (counts_tokens_) {
+      *work.weight = 0;
+      for (const uint64_t sample : work.samples) *work.weight += TokensOf(sample);
     }
     return on_call_ ? on_call_(work) : Status::Ok();
   }
@@ -108,11 +114,12 @@ class CallbackTrainer : public testing::Test {
     ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
     EXPECT_EQ(outcome->samples, trainer_->Samples(step, terms));
     std::vector<double> wanted(sum.size(), 1.0);
+    Tally tally;
     for (const PartitionTerm& term : terms) {
       for (const uint64_t sample : BatchOf(step, term.begin, term.end)) {
         std::vector<double> one(sum.size(), 0.0);
         for (size_t i = 0; i < kParameters; ++i) one[i] = GradientOf(sample, i);
-        one[kParameters] = LossOf(sample);
+        tally.Add(term.coefficient, {LossOf(sample), counts_tokens_ ? TokensOf(sample) : 1});
         for (size_t i = 0; i < sum.size(); i += 2) {
           const Complex scaled = term.coefficient * Complex(one[i], one[i + 1]);
           wanted[i] += scaled.real();
@@ -123,6 +130,8 @@ class CallbackTrainer : public testing::Test {
     for (size_t i = 0; i < sum.size(); ++i) {
       EXPECT_NEAR(sum[i], wanted[i], 1e-5 * (1 + std::abs(wanted[i]))) << "at " << i;
     }
+    EXPECT_LE(std::abs(outcome->tally.loss - tally.loss), 1e-12 * std::abs(tally.loss));
+    EXPECT_LE(std::abs(outcome->tally.weight - tally.weight), 1e-12 * std::abs(tally.weight));
   }
 
   TestRig rig_;
@@ -133,6 +142,7 @@ class CallbackTrainer : public testing::Test {
   std::shared_ptr<ForeignTrainer> foreign_ = std::make_shared<ForeignTrainer>();
   std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
   std::function<Status(const ForeignWork&)> on_call_;
+  bool counts_tokens_ = false;  // Samples weigh as many.
   std::unique_ptr<Trainer> trainer_;
   StepId step_ = 0;
   std::vector<Seen> seen_;
@@ -144,6 +154,28 @@ TEST_F(CallbackTrainer, SumsGradientsAndLossesWithEveryKindOfCoefficient) {
   ExpectSum(1, {{0, 1, 0.5}, {1, 3, -2.0}, {3, 4, -2.0}, {4, 5, 3.0}});
   ExpectSum(1, {{0, 2, {0.6, -0.8}}, {2, 4, {0, 1}}, {4, 5, {-1, 0.25}}});
   ExpectSum(4, {{0, 2, 1.0}, {1, 4, {0.28, 0.96}}, {4, 5, 2.0}});
+}
+
+TEST_F(CallbackTrainer, SamplesWeighWhatTheCallSays) {
+  counts_tokens_ = true;
+  ExpectSum(2, {{0, 5, 1.0}});
+  ExpectSum(1, {{0, 1, 0.5}, {1, 3, -2.0}, {3, 4, -2.0}, {4, 5, 3.0}});
+  ExpectSum(1, {{0, 2, {0.6, -0.8}}, {2, 4, {0, 1}}, {4, 5, {-1, 0.25}}});
+}
+
+TEST_F(CallbackTrainer, AWeightThatNothingCanBeDividedByIsTheTrainersFault) {
+  std::vector<float> sum(VectorLength(kParameters), 0.0f);
+  for (const double weight : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    on_call_ = [weight](const ForeignWork& work) {
+      *work.weight = weight;
+      return Status::Ok();
+    };
+    for (const Complex coefficient : {Complex(1), Complex(0, 1)}) {
+      const auto outcome = Run(1, {{0, 2, coefficient}}, sum);
+      EXPECT_EQ(outcome.code(), StatusCode::kCallback);
+      EXPECT_THAT(outcome.status().message(), HasSubstr("a weight is finite and not negative"));
+    }
+  }
 }
 
 TEST_F(CallbackTrainer, OneCallForEachRunOfPartitionsWithOneCoefficient) {

@@ -47,8 +47,9 @@ class ModelTrainer : public testing::Test {
     return outcome.value();
   }
 
-  // coefficient * (gradient, loss) of each term by the plain twin; packed pairs are complex.
-  std::vector<double> Wanted(StepId step, const std::vector<PartitionTerm>& terms) {
+  // coefficient * gradient of each term by the plain twin; packed pairs are complex. And its tally.
+  std::vector<double> Wanted(StepId step, const std::vector<PartitionTerm>& terms,
+                             Tally* tally = nullptr) {
     std::vector<double> sum(VectorLength(model_->parameter_count()), 0.0);
     const std::vector<double> point(parameters_.begin(), parameters_.end());
     for (const PartitionTerm& term : terms) {
@@ -60,8 +61,11 @@ class ModelTrainer : public testing::Test {
         std::vector<double> part(sum.size(), 0.0);
         Dataset samples = *store_[p]->Gather(rows);
         Widen(samples);
-        part[point.size()] = reference::LossAndGradient(model_->spec(), point, samples,
-                                                        std::span(part).first(point.size()));
+        const double loss = reference::LossAndGradient(model_->spec(), point, samples,
+                                                       std::span(part).first(point.size()));
+        if (tally != nullptr) {
+          tally->Add(term.coefficient, {loss, static_cast<double>(rows.size())});
+        }
         for (size_t i = 0; i < sum.size(); i += 2) {
           const Complex scaled = term.coefficient * Complex(part[i], part[i + 1]);
           sum[i] += scaled.real();
@@ -72,15 +76,22 @@ class ModelTrainer : public testing::Test {
     return sum;
   }
 
+  static void ExpectTally(const Tally& got, const Tally& wanted) {
+    EXPECT_LE(std::abs(got.loss - wanted.loss), 1e-5 * (1 + std::abs(wanted.loss)));
+    EXPECT_LE(std::abs(got.weight - wanted.weight), 1e-12 * (1 + std::abs(wanted.weight)));
+  }
+
   void ExpectSum(StepId step, const std::vector<PartitionTerm>& terms) {
     std::vector<float> sum(VectorLength(model_->parameter_count()), 0.0f);
     const auto outcome = Accumulate(step, terms, sum);
     ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
     EXPECT_EQ(outcome->samples, trainer_->Samples(step, terms));
-    const std::vector<double> wanted = Wanted(step, terms);
+    Tally tally;
+    const std::vector<double> wanted = Wanted(step, terms, &tally);
     for (size_t i = 0; i < sum.size(); ++i) {
       ASSERT_NEAR(sum[i], wanted[i], 1e-5 * (1 + std::abs(wanted[i]))) << "at " << i;
     }
+    ExpectTally(outcome->tally, tally);
   }
 
   TestRig rig_;
@@ -192,6 +203,7 @@ TEST_F(ModelTrainer, PartsOfAVectorAreMixedIntoOneOfTheirLength) {
   const auto outcome = Accumulate(1, terms, sum);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   std::vector<double> wanted(part_length, 0.0);
+  Tally tally;
   for (size_t t = 0; t < terms.size(); ++t) {
     std::vector<double> whole = Wanted(1, {{terms[t].begin, terms[t].end, 1.0, {}}});
     whole.resize(3 * part_length, 0.0);
@@ -200,7 +212,9 @@ TEST_F(ModelTrainer, PartsOfAVectorAreMixedIntoOneOfTheirLength) {
       wanted[i % part_length] += mixed.real();
       wanted[i % part_length + 1] += mixed.imag();
     }
+    Wanted(1, {{terms[t].begin, terms[t].end, weights[t][0], {}}}, &tally);
   }
+  ExpectTally(outcome->tally, tally);
   for (size_t i = 0; i < part_length; ++i) {
     ASSERT_NEAR(sum[i], wanted[i], 1e-5 * (1 + std::abs(wanted[i]))) << "at " << i;
   }

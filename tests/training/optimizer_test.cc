@@ -149,7 +149,9 @@ TEST(Optimizer, WrongSizesAreRefusedAndCountNoStep) {
   std::vector<float> three(3), four(4);
   EXPECT_EQ(optimizer->Apply(*rig.device, four, 1, three).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(optimizer->Apply(*rig.device, three, 1, four).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(optimizer->Apply(*rig.device, three, 0, three).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(optimizer->Apply(*rig.device, three, -1, three).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(optimizer->Apply(*rig.device, three, std::nan(""), three).code(),
+            StatusCode::kInvalidArgument);
   EXPECT_EQ(optimizer->steps(), 0u);
 }
 

@@ -126,6 +126,10 @@ class SharedTrainerTest : public testing::Test {
     const Call want = Accumulate(*alone, step, terms);
     ASSERT_TRUE(call.outcome->ok()) << call.outcome->status().ToString();
     EXPECT_EQ((*call.outcome)->samples, alone->Samples(step, terms));
+    const Tally& tally = (*call.outcome)->tally;
+    const Tally& wanted = (*want.outcome)->tally;
+    EXPECT_LE(std::abs(tally.loss - wanted.loss), 1e-5 * std::abs(wanted.loss));
+    EXPECT_LE(std::abs(tally.weight - wanted.weight), 1e-12 * std::abs(wanted.weight));
     ASSERT_EQ(call.sum.size(), want.sum.size());
     for (size_t i = 0; i < want.sum.size(); ++i) {
       ASSERT_NEAR(call.sum[i], want.sum[i], 2e-5 * (1 + std::abs(want.sum[i]))) << "at " << i;

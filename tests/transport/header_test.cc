@@ -20,6 +20,7 @@ Header FullHeader() {
           .total = 1ull << 36,
           .norm = 0.125,
           .sketch = -0.0625,
+          .tally = {.loss = {1e300, -2}, .weight = {4055, 1.0 / 3}},
           .length = kMaxBulkBytes};
 }
 
@@ -41,6 +42,7 @@ TEST(Header, EveryFieldSurvivesTheRoundTrip) {
   EXPECT_EQ(got.total, header.total);
   EXPECT_EQ(got.norm, header.norm);
   EXPECT_EQ(got.sketch, header.sketch);
+  EXPECT_EQ(got.tally, header.tally);
   EXPECT_EQ(got.length, header.length);
 }
 
