@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "coding/weights.h"
@@ -72,6 +73,8 @@ HWY_INLINE Vec NoiseAt(const SumJob& job, size_t t) {
     const Vec before = hn::ZeroExtendVector(d, hn::LoadU(half, job.energy + t / 2));
     energy = hn::Add(hn::TableLookupLanes(before, twice), energy);
   }
+  // Squares above what a float holds must not hide what is far above the noise.
+  energy = hn::Min(energy, hn::Set(d, std::numeric_limits<float>::max()));
   return hn::Mul(hn::Set(d, job.noise_squared), energy);
 }
 #endif
@@ -94,7 +97,8 @@ void SumRest(const SumJob& job, const SumPartJob& part, size_t t, size_t end) {
       continue;
     }
     const float pair = answer[t] * answer[t] + answer[t + 1] * answer[t + 1];
-    const float energy = job.energy == nullptr ? pair : job.energy[t / 2] + pair;
+    const float all = job.energy == nullptr ? pair : job.energy[t / 2] + pair;
+    const float energy = std::min(all, std::numeric_limits<float>::max());
     for (size_t i = 0; i < 2; ++i) {
       part.out[t + i] = sum[i] * sum[i] < job.noise_squared * energy ? 0 : sum[i];
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coding/noise_floor.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/assert.h"
 
@@ -15,7 +17,8 @@ void reference::ZeroBelow(double noise, std::span<const float> energy, std::span
   MOTLEY_ASSERT(values.size() == 2 * energy.size());
   const auto squared = static_cast<float>(noise * noise);
   for (size_t t = 0; t < values.size(); ++t) {
-    if (values[t] * values[t] < squared * energy[t / 2]) values[t] = 0;
+    const float finite = std::min(energy[t / 2], std::numeric_limits<float>::max());
+    if (values[t] * values[t] < squared * finite) values[t] = 0;
   }
 }
 

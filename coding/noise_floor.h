@@ -5,7 +5,9 @@
 // magnitude (Adam) turn that noise into full steps, so what is below the noise is set to zero. How
 // large the noise is follows from the answers themselves, not from their sums, which cancel by
 // chance: AddChecked (checked_add.h) sums up the energy |values[2t] + i values[2t + 1]|^2 of the
-// answers, pair by pair, and SumChecked that of the last one. Any thread.
+// answers, pair by pair, and SumChecked that of the last one. It is a float: where it overflows,
+// the largest float stands for it, so that answers above 1.8e19 are decoded with less of a floor
+// and nothing that counts is zeroed. Any thread.
 #pragma once
 
 #include <cstddef>

@@ -88,6 +88,38 @@ TEST(NoiseFloor, SmallTrueValuesBesideLargeOnesStay) {
   }
 }
 
+// Their squares do not fit into a float.
+TEST(NoiseFloor, VeryLargeAnswersAreNotTakenForNoise) {
+  constexpr size_t kLength = 3000;
+  for (const char* name : {"rs", "heterogeneous"}) {
+    CodeRequest request;
+    request.speeds.assign(5, 1.0);
+    request.stragglers = 1;
+    request.partitions = 20;
+    const CodeForm form = BuildCode(name, request).value();
+    std::vector<std::vector<float>> gradients = Gradients(form, kLength, 1);
+    std::vector<double> wanted(kLength, 0);
+    for (auto& gradient : gradients) {
+      for (size_t t = 0; t < kLength; ++t) {
+        gradient[t] = (std::abs(gradient[t]) + 1) * 1e22f;
+        wanted[t] += gradient[t];
+      }
+    }
+    const std::vector<std::vector<float>> answers = Answers(form, gradients);
+    const auto parallel = MakeSerialParallelFor();
+    StreamDecoder decoder(form, kLength, kLength, *parallel);
+    for (RowId row = 1; row < 5; ++row) {
+      AlignedVector values(answers[row].begin(), answers[row].end());
+      ASSERT_TRUE(decoder.AddSlice(row, 0, values, 1e30).ok());
+    }
+    std::vector<float> sum(kLength);
+    ASSERT_TRUE(decoder.Finish(sum).ok());
+    for (size_t t = 0; t < kLength; ++t) {
+      ASSERT_NEAR(sum[t], wanted[t], 1e-5 * wanted[t]) << name << ' ' << t;
+    }
+  }
+}
+
 // Values between the noise of one answer and that of answers whose terms are so much larger.
 TEST(NoiseFloor, GrowsWithTheAmplification) {
   constexpr size_t kLength = 200;
