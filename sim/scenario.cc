@@ -25,7 +25,7 @@ constexpr uint64_t kCutDraws = 22, kReplayDraws = 23, kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kApproximateDraws = 40;
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
-constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48;
+constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kLabelDraws = 60;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -42,6 +42,7 @@ class Generator {
     MakeCluster();
     ShareProcessors();
     MakeModelAndData();
+    EnlargeLabels();
     BringTrainer();
     RoundSamples();
     MakeJob();
@@ -175,6 +176,17 @@ class Generator {
     }
   }
 
+  // Half of the linear models predict prices: their losses are far larger than any gradient.
+  void EnlargeLabels() {
+    if (scenario_.options.job.model.name != "linear") return;
+    Random random(scenario_.options.seed, Stream::kSimulation, kLabelDraws);
+    large_labels_ = random.Chance(0.5);
+    if (!large_labels_) return;
+    for (float& label : scenario_.data.label) {
+      label = static_cast<float>(2e5 + 1e4 * label + 3e4 * random.Normal());
+    }
+  }
+
   // Least squares is what the linear model does, too: in half of its scenarios the caller does it.
   void BringTrainer() {
     SimOptions& options = scenario_.options;
@@ -286,9 +298,10 @@ class Generator {
     job.code = "auto";
     if (random.Chance(0.5)) job.tolerate = 0;
     if (random.Chance(0.5)) job.draw_codes_every = static_cast<uint32_t>(1 + random.Below(6));
-    // The others try codes against each other, for which there must be time. (The linear model
-    // would be done by then: of gradients that are nearly 0 nothing but rounding is left.)
-    const bool longer = random.Chance(0.5) && job.model.name != "linear";
+    // The others try codes against each other, for which there must be time. (With small labels the
+    // linear model would be done by then: nearly nothing but rounding is left of its gradients.)
+    const bool lasting = job.model.name != "linear" || large_labels_;
+    const bool longer = random.Chance(0.5) && lasting;
     if (job.draw_codes_every == 0 && longer) job.steps += 60 + random.Below(100);
   }
 
@@ -398,6 +411,7 @@ class Generator {
 
   Random random_;
   Scenario scenario_;
+  bool large_labels_ = false;
 };
 
 // What is wrong with a run besides broken invariants.
