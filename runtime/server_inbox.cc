@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "runtime/messages.h"
 #include "runtime/server_job.h"
+#include "runtime/worker_claims.h"
 
 namespace motley {
 namespace {
@@ -15,7 +15,6 @@ namespace {
 constexpr uint32_t kMaxJoinBytes = 4096;  // All that is read from a stranger.
 // Of one connection; each is answered with words, which would pile up here if nobody read them.
 constexpr uint32_t kMaxComplaints = 32;
-constexpr uint64_t kMaxComputeNs = 1'000'000'000'000'000;  // Eleven days for one row.
 
 }  // namespace
 
@@ -171,8 +170,11 @@ bool ServerJob::OnFrequent(PeerId peer, WorkerId worker, const wire::Control& co
     return true;
   }
   if (const wire::Progress* progress = control.body_as_Progress()) {
-    pump_.Raise(WorkerProgress{worker, std::min<uint64_t>(progress->samples(), options_.batch),
-                               Duration(std::min(progress->compute_ns(), kMaxComputeNs))});
+    if (Status fine = CheckClaims(*progress, options_.batch); !fine.ok()) {
+      peers_.SendAway(peer, fine);
+      return true;
+    }
+    pump_.Raise(WorkerProgress{worker, progress->samples(), Duration(progress->compute_ns())});
     return true;
   }
   return false;
@@ -193,12 +195,13 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
 }
 
 void ServerJob::OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull) {
+  if (Status fine = CheckClaims(pull, options_.batch); !fine.ok()) {
+    return peers_.SendAway(peer, fine);
+  }
   record_.Holds(worker, pull.held_bytes);
   if (!introduced_[worker]) {
     introduced_[worker] = true;
-    const double speed = pull.samples_per_second;
-    pump_.Raise(
-        WorkerFree{worker, 0, Duration::zero(), std::isfinite(speed) && speed > 0 ? speed : 0});
+    pump_.Raise(WorkerFree{worker, 0, Duration::zero(), pull.samples_per_second});
     return;
   }
   if (!rows().End(worker, pull)) {
@@ -207,10 +210,9 @@ void ServerJob::OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull) {
                                             pull.row, pull.step)));
     return;
   }
-  const uint64_t samples = std::min<uint64_t>(pull.samples, options_.batch);
-  const Duration compute(std::min(pull.compute_ns, kMaxComputeNs));
-  observer_.OnComputed(pull.step, worker, samples, compute, /*so_far=*/false, env_.loop.Now());
-  pump_.Raise(WorkerFree{worker, samples, compute, 0});
+  const Duration compute(pull.compute_ns);
+  observer_.OnComputed(pull.step, worker, pull.samples, compute, /*so_far=*/false, env_.loop.Now());
+  pump_.Raise(WorkerFree{worker, pull.samples, compute, 0});
 }
 
 }  // namespace motley

@@ -7,13 +7,9 @@
 
 #include "runtime/messages.h"
 #include "runtime/server_job.h"
+#include "runtime/worker_claims.h"
 
 namespace motley {
-namespace {
-
-constexpr uint64_t kMaxComputeNs = 1'000'000'000'000'000;  // Eleven days for one step.
-
-}  // namespace
 
 // --- Commands ---
 
@@ -104,15 +100,17 @@ void ServerJob::OnLeaseFault(PeerId peer, const Status& fault, StepId step) {
 bool ServerJob::OnLeaseControl(PeerId peer, WorkerId worker, const wire::ControlT& control) {
   Status fine;
   if (const wire::LeaseProgressT* told = control.body.AsLeaseProgress()) {
-    wire::LeaseProgressT progress = *told;
-    progress.compute_ns = std::min(progress.compute_ns, kMaxComputeNs);
-    fine = leases_.OnProgress(worker, progress);
+    fine = CheckClaims(*told);
+    if (fine.ok()) fine = leases_.OnProgress(worker, *told);
   } else if (const wire::ReleasedT* released = control.body.AsReleased()) {
     fine = leases_.OnReleased(worker, *released);
   } else if (const wire::VectorEndT* end = control.body.AsVectorEnd()) {
-    record_.Holds(worker, end->held_bytes);
-    const Status added = leases_.OnVectorEnd(worker, *end);
-    if (!added.ok()) OnLeaseFault(peer, added, end->step);
+    fine = CheckClaims(*end);
+    if (fine.ok()) {
+      record_.Holds(worker, end->held_bytes);
+      const Status added = leases_.OnVectorEnd(worker, *end);
+      if (!added.ok()) OnLeaseFault(peer, added, end->step);
+    }
   } else {
     return false;
   }
