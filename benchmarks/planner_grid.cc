@@ -27,7 +27,8 @@ struct Flags {
   SimulatedSteps steps;
   double most_mean = 5, most_worst = 25;  // Per cent.
   JudgeWhat judge = JudgeWhat::kPlanner;
-  uint32_t first = 0;  // Cluster.
+  uint32_t first = 0;      // Cluster.
+  bool transient = false;  // Whole jobs on clusters whose trouble comes and goes.
   bool explain = false, json = false;
 };
 
@@ -240,7 +241,9 @@ int Run(const Flags& flags) {
   parallel->For(flags.clusters, 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       rows[i].index = flags.first + static_cast<uint32_t>(i);
-      rows[i].made = MakePlannerCase(flags.seed, rows[i].index);
+      rows[i].made = flags.transient
+                         ? MakeTransientCase(flags.seed, rows[i].index, flags.steps.counted)
+                         : MakePlannerCase(flags.seed, rows[i].index);
       Result<JudgedCase> judged =
           JudgeCase(rows[i].made, flags.judge, flags.steps, kHeldOut + rows[i].index);
       if (judged.ok()) {
@@ -280,6 +283,9 @@ int Main(int argc, char** argv) {
   app.add_option("--judge", flags.judge,
                  "What the planner chooses from the profile, or a job with --code auto")
       ->transform(CLI::CheckedTransformer(whats, CLI::ignore_case));
+  app.add_flag("--transient", flags.transient,
+               "Whole jobs of so many --steps, on clusters with thick links whose workers are slow "
+               "for a step or for phases, pause, die and come back");
   app.add_flag("--explain", flags.explain,
                "Of every cluster all schemes, predicted and true, the worst cluster first");
   app.add_option("--most-mean", flags.most_mean, "Per cent over the best that count as well chosen")
@@ -292,7 +298,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  flags.steps.skipped = std::min(flags.steps.skipped, 2 * flags.steps.counted);
+  flags.steps.skipped =
+      flags.transient ? 0 : std::min(flags.steps.skipped, 2 * flags.steps.counted);
   return Run(flags);
 }
 

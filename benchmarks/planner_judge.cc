@@ -121,6 +121,7 @@ Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, SimulatedS
   double least = std::numeric_limits<double>::infinity();
   for (Tried& tried : all) {
     tried.judged.brief = true;
+    if (made.whole_job) break;  // What is best in its first steps need not be so in all.
     MOTLEY_RETURN_IF_ERROR(Run(made, {steps.skipped, steps.counted / kFewer}, seed, tried));
     least = std::min(least, tried.judged.seconds);
   }

@@ -44,6 +44,7 @@ ClusterProfile ProfileOf(const PlannerCase& made) {
 // Who is slow, or dies, in which step. A slow one is as it was from the next step on; a dead one
 // comes back within a second.
 std::vector<Fault> FaultsOf(const PlannerCase& made, uint64_t steps, uint64_t seed) {
+  if (made.whole_job) return made.faults;
   std::vector<Fault> faults;
   Random random(seed, Stream::kSimulation, 1);
   std::vector<double> slowed(made.truth.workers.size(), 1);
