@@ -14,6 +14,7 @@
 #include "api/resume.h"
 #include "api/server_run.h"
 #include "api/worker_environment.h"
+#include "base/host_memory.h"
 #include "devices/cpu/cpu_device.h"
 #include "training/index_source.h"
 #include "training/readers.h"
@@ -306,8 +307,13 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   if (!model_) plan_.job.model.name = "trainer";
   outcome.report =
       TrainJson({plan_, job, train_, test_, emulation_, parts_.request.record_profile, recorded_});
-  // Stopped meanwhile: all steps are done, and only the figures about them are missing.
-  if (evaluated.code() != StatusCode::kCancelled) MOTLEY_RETURN_IF_ERROR(evaluated);
+  // The model is trained, whatever became of the figures about it.
+  if (!evaluated.ok() && evaluated.code() != StatusCode::kCancelled) {
+    parts_.events.Tell(MOTLEY_EVENT_WARNING,
+                       fmt::format("the trained model could not be evaluated, so the report has no "
+                                   "final loss: {}",
+                                   evaluated.ToString()));
+  }
   if (job.status.code() == StatusCode::kCancelled) {
     return Status::Cancelled(
         fmt::format("stopped after {} of {} steps", job.steps, plan_.job.steps));

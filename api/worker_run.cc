@@ -16,6 +16,7 @@
 #include "api/local_workers.h"
 #include "api/worker_device.h"
 #include "api/worker_environment.h"
+#include "base/host_memory.h"
 #include "devices/device_list.h"
 #include "training/readers.h"
 #include "transport/tcp_transport.h"

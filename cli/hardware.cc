@@ -10,6 +10,7 @@
 #include <string>
 
 #include "api/device_call.h"
+#include "base/host_memory.h"
 #include "fmt/core.h"
 #include "training/readers.h"
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/host_memory.h"
 #include "devices/accelerators.h"
 #include "devices/cpu/cpu_device.h"
 #include "devices/driver_aborts.h"

@@ -2,12 +2,13 @@
 #include "devices/host_device.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+
+#include "base/host_memory.h"
 
 namespace motley {
 namespace {
@@ -22,13 +23,6 @@ Status CheckRange(const Buffer& buffer, size_t offset, size_t size_bytes) {
   }
   return Status::InvalidArgument(fmt::format("{} bytes at offset {} do not lie in a buffer of {}",
                                              size_bytes, offset, buffer.size_bytes()));
-}
-
-uint64_t HostMemoryBytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return 0;
-  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
 }
 
 uint64_t HostMemoryOf(const Device& device) {

@@ -9,8 +9,6 @@ namespace motley {
 
 // kInvalidArgument unless the range lies inside the buffer.
 Status CheckRange(const Buffer& buffer, size_t offset, size_t size_bytes);
-// Bytes of memory this machine has.
-uint64_t HostMemoryBytes();
 // Of the machine that `device` is in, whose memory all vectors come from and go to; 0: not known.
 uint64_t HostMemoryOf(const Device& device);
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 
 #include "training/file_io.h"
@@ -70,19 +69,6 @@ Result<DataSpec> FindFiles(const std::string& spec) {
   files.path = train.empty() ? test : train;
   if (files.test.empty() && !train.empty()) files.test = test;
   return files;
-}
-
-uint64_t AvailableMemoryBytes() {
-  const auto text = ReadRawFile("/proc/meminfo");
-  if (!text.ok()) return 0;
-  constexpr std::string_view kName = "MemAvailable:";
-  const size_t at = text->find(kName);
-  if (at == std::string::npos) return 0;
-  const size_t digits = text->find_first_not_of(' ', at + kName.size());
-  if (digits == std::string::npos) return 0;
-  uint64_t kib = 0;
-  std::from_chars(text->data() + digits, text->data() + text->size(), kib);
-  return kib << 10;
 }
 
 }  // namespace motley

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/host_memory.h"
 #include "training/csv_format.h"
 #include "training/data_files.h"
 #include "training/file_io.h"

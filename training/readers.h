@@ -63,9 +63,6 @@ Result<TrainingData> ReadTrainingData(const std::string& spec, const ReadOptions
 Result<Dataset> ReadLabelled(const std::string& path, const ReadOptions& options,
                              const std::vector<double>& class_labels, uint32_t features);
 
-// Bytes of memory that can be had without taking it from others; 0: not known.
-uint64_t AvailableMemoryBytes();
-
 // A whole file, gunzipped if it is gzip. kNotFound, kDataError (truncated gzip), kResource.
 Result<std::string> ReadFile(const std::string& path);
 
