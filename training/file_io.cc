@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -74,18 +75,30 @@ Status SyncFolder(const std::string& path) {
   return Status::Ok();
 }
 
-Status WriteNewFile(const std::string& path, std::span<const BytesView> pieces) {
+// `mode`: permissions of the file that this one will replace; none: as the umask has them.
+Status WriteNewFile(const std::string& path, std::optional<mode_t> mode,
+                    std::span<const BytesView> pieces) {
   unlink(path.c_str());  // An interrupted run may have left one.
-  FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  // Nobody may read it before its permissions are as strict as the old file's.
+  const mode_t first = mode ? S_IRUSR | S_IWUSR : 0666;
+  FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first));
   if (fd.get() < 0) return SystemError("cannot create", path);
+  if (mode && fchmod(fd.get(), *mode) != 0) return SystemError("cannot set the mode of", path);
   for (const BytesView piece : pieces) MOTLEY_RETURN_IF_ERROR(WriteAll(fd.get(), piece, path));
   if (fsync(fd.get()) != 0) return SystemError("cannot sync", path);
   if (fd.Close() != 0) return SystemError("cannot close", path);
   return Status::Ok();
 }
 
+// Two threads may write to one target at the same time: the last one to rename wins, whole.
 std::string TemporaryFor(const std::string& target) {
-  return fmt::format("{}.{}.tmp", target, getpid());
+  return fmt::format("{}.{}.{}.tmp", target, getpid(), gettid());
+}
+
+std::optional<mode_t> ModeOf(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return std::nullopt;
+  return info.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
 }
 
 // Follows `path` while it is a link. The file at the end need not exist.
@@ -192,9 +205,11 @@ Result<std::string> ReplaceTarget(const std::string& path) {
   }
   MOTLEY_ASSIGN_OR_RETURN(std::string target, FollowLinks(path));
   struct stat found {};
-  // Links of /proc/self/fd name files that may have gone from their folder.
-  if (exists && (lstat(target.c_str(), &found) != 0 || found.st_ino != info.st_ino ||
-                 found.st_dev != info.st_dev)) {
+  // Links of /proc/self/fd name files that may have gone from their folder. A path that is no link
+  // may be replaced by another thread meanwhile, which is no reason to refuse it.
+  if (exists && target != path &&
+      (lstat(target.c_str(), &found) != 0 || found.st_ino != info.st_ino ||
+       found.st_dev != info.st_dev)) {
     return Status::InvalidArgument(
         fmt::format("{}: links to {}, which is another file by now", path, target));
   }
@@ -204,7 +219,7 @@ Result<std::string> ReplaceTarget(const std::string& path) {
 Status CheckReplaceable(const std::string& path) {
   MOTLEY_ASSIGN_OR_RETURN(const std::string target, ReplaceTarget(path));
   const std::string temporary = TemporaryFor(target);
-  const Status status = WriteNewFile(temporary, {});
+  const Status status = WriteNewFile(temporary, std::nullopt, {});
   unlink(temporary.c_str());
   return status;
 }
@@ -214,7 +229,7 @@ Status WriteFileAtomically(const std::string& path, std::span<const BytesView> p
   const Result<std::string> target = ReplaceTarget(path);
   if (!target.ok()) return target.status().WithContext(not_written);
   const std::string temporary = TemporaryFor(*target);
-  Status status = WriteNewFile(temporary, pieces);
+  Status status = WriteNewFile(temporary, ModeOf(*target), pieces);
   if (status.ok() && rename(temporary.c_str(), target->c_str()) != 0) {
     status = SystemError("cannot replace", *target);
   }

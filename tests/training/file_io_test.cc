@@ -7,6 +7,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace motley {
 namespace {
@@ -71,6 +74,43 @@ TEST_F(FileIo, LinksThatGoRoundAreRefused) {
   fs::create_symlink("a", In("b"));
   EXPECT_EQ(Write(In("a"), "new").code(), StatusCode::kInvalidArgument);
   EXPECT_TRUE(fs::is_symlink(In("a")));
+}
+
+TEST_F(FileIo, WhatReplacesAFileHasItsPermissions) {
+  const auto mode = [&](const std::string& path) {
+    struct stat info {};
+    stat(path.c_str(), &info);
+    return info.st_mode & 0777;
+  };
+  std::ofstream(In("mine")) << "old";
+  for (const mode_t wanted : {0600, 0640, 0444, 0666}) {
+    ASSERT_EQ(chmod(In("mine").c_str(), wanted), 0);
+    ASSERT_TRUE(Write(In("mine"), "new").ok());
+    EXPECT_EQ(mode(In("mine")), wanted);
+  }
+  const mode_t before = umask(027);
+  ASSERT_TRUE(Write(In("fresh"), "new").ok());
+  umask(before);
+  EXPECT_EQ(mode(In("fresh")), mode_t{0640}) << "a new file's follow the umask";
+}
+
+TEST_F(FileIo, ThreadsThatWriteOneFileDoNotDisturbEachOther) {
+  const std::string path = In("model");
+  std::vector<Status> wrong(4);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < wrong.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const std::string text(100000, static_cast<char>('a' + i));
+      for (int times = 0; times < 20; ++times) {
+        if (Status status = Write(path, text); !status.ok()) wrong[i] = status;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& status : wrong) EXPECT_TRUE(status.ok()) << status.ToString();
+  const std::string left = *ReadRawFile(path);
+  EXPECT_EQ(left, std::string(100000, left[0]));
+  EXPECT_EQ(Entries(), 1);
 }
 
 TEST_F(FileIo, CheckingLeavesNothingBehindAndTouchesNothing) {
