@@ -115,5 +115,9 @@ int motley_work_cancelled(const motley_work* work) {
 void motley_work_progress(const motley_work* work, uint64_t samples_done) {
   if (work == nullptr || work->state == nullptr) return;
   const auto& progress = work->state->work.progress;
-  if (progress) progress(samples_done);
+  try {
+    if (progress) progress(samples_done);
+  } catch (...) {
+    // The caller is C, or does not expect it. Progress is told again with the next samples.
+  }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -40,10 +41,14 @@ class ProgressRelay : public std::enable_shared_from_this<ProgressRelay> {
   void Tell(uint64_t samples) {
     samples_ = samples;
     if (posted_.exchange(true)) return;
-    loop_.Post([self = shared_from_this()] {
-      self->posted_ = false;
-      self->told_(self->samples_);
-    });
+    try {
+      loop_.Post([self = shared_from_this()] {
+        self->posted_ = false;
+        self->told_(self->samples_);
+      });
+    } catch (const std::bad_alloc&) {
+      posted_ = false;  // The next call says more.
+    }
   }
 
  private:
