@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <optional>
 
+#include "api/child_signal.h"
 #include "api/event_stream.h"
 #include "api/pipe_signal.h"
 #include "api/resume.h"
@@ -23,8 +25,6 @@ Result<std::unique_ptr<Job>> Job::Create(const motley_job_options& options) {
     MOTLEY_ASSIGN_OR_RETURN(job->plan_, PlanRealJob(job->request_));
     MOTLEY_RETURN_IF_ERROR(Optimizer::Create(job->request_.optimizer, 1).status());
   }
-  MOTLEY_ASSIGN_OR_RETURN(job->loop_, UvLoop::Create());
-  MOTLEY_RETURN_IF_ERROR(job->stop_.Open(*job->loop_));
   return job;
 }
 
@@ -68,8 +68,14 @@ Status Job::Run() {
     State& state;
     ~Ended() { state = State::kDone; }
   } ended{state_};
+  // Not when the job is made: a program may fork between that and this, and two processes must not
+  // share an event loop's descriptors.
+  MOTLEY_ASSIGN_OR_RETURN(loop_, UvLoop::Create());
+  MOTLEY_RETURN_IF_ERROR(stop_.Open(*loop_));
   if (stop_.thrown() > 0) return Status::Cancelled("stopped before it began");
   const PipeSignalGuard guard;
+  std::optional<ChildSignalGuard> children;
+  if (!request_.worker_command.empty()) children.emplace();
   return request_.role == MOTLEY_WORKER ? Work() : Train();
 }
 

@@ -11,13 +11,14 @@ Status StopSwitch::Open(UvLoop& loop) {
     if (self->heard_) self->heard_();
   });
   signal_.data = this;
-  if (error == 0) return Status::Ok();
+  open_ = error == 0;
+  if (open_) return Status::Ok();
   return Status::Resource(fmt::format("the job cannot be made stoppable: {}", uv_strerror(error)));
 }
 
 void StopSwitch::Throw() noexcept {
   ++thrown_;
-  uv_async_send(&signal_);
+  if (open_) uv_async_send(&signal_);  // Else whoever opens it looks at thrown().
 }
 
 }  // namespace motley

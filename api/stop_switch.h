@@ -19,9 +19,9 @@ class StopSwitch {
   StopSwitch(const StopSwitch&) = delete;
   StopSwitch& operator=(const StopSwitch&) = delete;
 
-  // kResource. Before anything else.
+  // kResource. Loop thread, before the loop runs; it may have been thrown by then.
   Status Open(UvLoop& loop);
-  // Any thread; async-signal-safe.
+  // Any thread, at any time; async-signal-safe.
   void Throw() noexcept;
   int thrown() const { return thrown_; }  // How often.
   // Loop thread. Runs `heard` on the loop after each Throw (several may be heard as one); null:
@@ -30,6 +30,7 @@ class StopSwitch {
 
  private:
   uv_async_t signal_{};
+  std::atomic<bool> open_{false};
   std::atomic<int> thrown_{0};
   Task heard_;
 };
