@@ -10,6 +10,7 @@ namespace {
 
 // Work takes far less; who ends a job waits no longer for a device that hangs.
 constexpr Duration kRestLimit = std::chrono::seconds(10);
+constexpr Duration kForever = std::chrono::hours(24 * 365);
 
 }  // namespace
 
@@ -28,7 +29,7 @@ Result<std::shared_ptr<WorkerDevice::Chain>> WorkerDevice::OpenChain(
 
 Result<std::unique_ptr<WorkerDevice>> WorkerDevice::Open(Loop& loop, const DeviceGroup& group,
                                                          const WorkerDeviceOptions& options) {
-  std::unique_ptr<WorkerDevice> made(new WorkerDevice());
+  std::unique_ptr<WorkerDevice> made(new WorkerDevice(!options.patience));
   made->computing_ = group.devices.size();
   WorkerDeviceOptions each = options;
   if (each.pace) each.pace->speed /= static_cast<double>(group.devices.size());
@@ -65,7 +66,8 @@ Status WorkerDevice::Join(Loop& loop, const DeviceGroup& group,
 WorkerDevice::~WorkerDevice() {
   for (std::shared_ptr<Chain>& chain : chains_) {
     const bool lost = chain->watched != nullptr && chain->watched->lost();
-    if (chain->device->Rest(lost ? Duration::zero() : kRestLimit)) continue;
+    const Duration limit = callers_code_ ? kForever : kRestLimit;
+    if (chain->device->Rest(lost ? Duration::zero() : limit)) continue;
     chain->device->Abandon();
     KeepForever(std::move(chain));
   }

@@ -33,9 +33,10 @@ class WorkerDevice {
   // the server when it cannot be. `loop` is borrowed.
   static Result<std::unique_ptr<WorkerDevice>> Open(Loop& loop, const DeviceGroup& group,
                                                     const WorkerDeviceOptions& options);
-  // Nobody uses it any more. Waits for work in progress, and until devices are closed; for what
-  // does not come back soon, a few seconds, after which the device stays until the program ends
-  // (stuck_devices.h).
+  // Nobody uses it any more. Waits for work in progress, and until devices are closed. A driver's
+  // work that does not come back within seconds is left behind, and its device stays until the
+  // program ends (stuck_devices.h); the caller's own code is waited for, because it uses what the
+  // caller frees next.
   ~WorkerDevice();
   WorkerDevice(const WorkerDevice&) = delete;
   WorkerDevice& operator=(const WorkerDevice&) = delete;
@@ -57,11 +58,12 @@ class WorkerDevice {
     Device& front();
   };
 
-  WorkerDevice() = default;
+  explicit WorkerDevice(bool callers_code) : callers_code_(callers_code) {}
   static Result<std::shared_ptr<Chain>> OpenChain(Loop& loop, const ListedDevice& listed,
                                                   const WorkerDeviceOptions& options);
   Status Join(Loop& loop, const DeviceGroup& group, const WorkerDeviceOptions& options);
 
+  const bool callers_code_;
   std::vector<std::shared_ptr<Chain>> chains_;
   size_t computing_ = 0;                  // Of them; one more may be the host's processor for sums.
   std::unique_ptr<JoinedDevice> joined_;  // Null with one device.
