@@ -28,6 +28,9 @@ constexpr size_t kWindowBytes = 1u << 20;
 constexpr unsigned kKeepAliveSeconds = 30;
 constexpr int kKeepAliveInterval = 10;  // Seconds between questions.
 constexpr int kKeepAliveProbes = 3;     // Without an answer.
+// What the kernel takes beyond what is on its way to the peer. Its buffers grow to megabytes, and
+// on a slow link a control message waited for seconds behind parameters that nobody wanted.
+constexpr int kMostUnsentBytes = 128 << 10;
 
 template <typename Value>
 void SetTcpOption(uv_os_fd_t fd, int option, Value value) {
@@ -43,6 +46,7 @@ void TuneSocket(uv_tcp_t* handle, bool loopback) {
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(handle), &fd) != 0) return;
   SetTcpOption(fd, TCP_KEEPINTVL, kKeepAliveInterval);
   SetTcpOption(fd, TCP_KEEPCNT, kKeepAliveProbes);
+  SetTcpOption(fd, TCP_NOTSENT_LOWAT, kMostUnsentBytes);
   if (!loopback) return;
   constexpr char kCubic[] = "cubic";
   // Where it is not compiled in, the default stays.

@@ -2,6 +2,7 @@
 #include "transport/tcp_transport.h"
 
 #include <gmock/gmock.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 
 #include <array>
@@ -202,6 +203,50 @@ TEST_F(TcpTransportTest, PeerThatDoesNotReadCostsItsQueueAndBlocksNobody) {
   EXPECT_EQ(sink.rows.size(), kCount);
   EXPECT_EQ(server_.transport().QueuedBytes(slow), 0u);
   EXPECT_TRUE(std::is_sorted(sink.rows.begin(), sink.rows.end()));
+}
+
+// The kernel's buffers grow to megabytes. What lies in them nothing overtakes.
+TEST_F(TcpTransportTest, ControlOvertakesBulkThatASlowPeerHasNoRoomFor) {
+  RawSocket slow;
+  slow.KeepLittle();
+  slow.Connect(address_);
+  Run([&] { return server_.connected.size() == 2; });
+  const PeerId peer = server_.connected[1];
+  constexpr uint32_t kCount = 32, kControl = 99;
+  for (uint32_t i = 0; i < kCount; ++i) {
+    server_.Send(peer, Pattern(1u << 20, i), Priority::kBulk, i);
+  }
+  for (int turns = 0; turns < 5000; ++turns) world_.Turn();  // The kernel takes what it takes.
+  server_.Send(peer, Pattern(10, 0), Priority::kControl, kControl);
+  CountingSink sink;
+  FrameReader reader(sink);
+  const auto overtaken = [&] { return !sink.rows.empty() && sink.rows.back() == kControl; };
+  for (int turns = 0; turns < 10'000'000 && !overtaken(); ++turns) {
+    const size_t count = slow.Read(reader.Room());
+    ASSERT_TRUE(count == 0 || reader.Advance(count).ok());
+    if (count == 0) world_.Turn();
+  }
+  ASSERT_TRUE(overtaken());
+  EXPECT_LE(sink.rows.size(), 2u) << "the slice under way, and the control message";
+}
+
+// By its own end of the connection that `name` is the other end of; 0: there is none.
+int UnsentLimit(const std::string& name) {
+  for (int fd = 0; fd < 4096; ++fd) {
+    sockaddr_storage other{};
+    socklen_t length = sizeof(other);
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&other), &length) != 0) continue;
+    if (FormatAddress(other) != name) continue;
+    int bytes = 0;
+    socklen_t size = sizeof(bytes);
+    EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, &size), 0);
+    return bytes;
+  }
+  return 0;
+}
+
+TEST_F(TcpTransportTest, TheKernelTakesLittleMoreThanItHasSent) {
+  EXPECT_EQ(UnsentLimit(client_name_), 128 << 10);
 }
 
 TEST_F(TcpTransportTest, SurplusConnectionsAreClosed) {

@@ -31,6 +31,11 @@ class RawSocket {
     const auto where = NumericAddress(ParseHostPort(to).value());
     ASSERT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&*where), sizeof(sockaddr_in)), 0);
   }
+  // Before Connect: the kernel keeps as little as it can of what nobody reads here.
+  void KeepLittle() {
+    const int bytes = 4096;
+    ASSERT_EQ(setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+  }
   // Takes a free port of 127.0.0.1 and does not listen at it: connecting is refused.
   void Bind() {
     sockaddr_in any{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
