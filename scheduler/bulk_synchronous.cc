@@ -341,7 +341,8 @@ void BulkSynchronous::Refuse(const RowRejected& event) {
   if (!Diverged(event)) AfterRejection(event);
 }
 
-// A few bad workers prove nothing; most of those who are not silent do.
+// Bad workers prove nothing, even when they are the most: training has diverged when nobody who is
+// awake can answer well. Workers that lie are sent away after kMaxRejections of them.
 bool BulkSynchronous::Diverged(const RowRejected& event) {
   const auto same = std::count(rejected_.begin(), rejected_.end(), event.worker);
   uint32_t senders = 0;
@@ -351,14 +352,13 @@ bool BulkSynchronous::Diverged(const RowRejected& event) {
     ++awake;
     senders += RejectedInStep(id) ? 1 : 0;
   }
-  const bool others = senders > 1 && 2 * senders > awake;
+  const bool others = senders > 1 && senders == awake;
   const bool alone = members_.LiveCount() == 1 && same >= static_cast<int>(kMaxRejections);
   if (!others && !alone) return false;
   End(Status::DataError(fmt::format(
       "the training diverged at step {}: {} sent answers that cannot be used (the last, worker {}: "
       "{}); lower `learning_rate`, or look for bad values in the data",
-      step_, others ? "several workers" : "the only worker left", event.worker,
-      event.why.ToString())));
+      step_, others ? "all workers" : "the only worker left", event.worker, event.why.ToString())));
   return true;
 }
 
