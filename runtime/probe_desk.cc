@@ -11,6 +11,8 @@ namespace motley {
 namespace {
 
 constexpr uint32_t kMostProbeControl = 4096;
+constexpr size_t kMostGreeting = 64;
+constexpr Duration kGreetingLimit = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -104,14 +106,30 @@ void ProbeDesk::Forget(PeerId peer) { peers_.erase(peer); }
 
 ProbeHost::ProbeHost(Loop& loop, Transport& transport, std::string token,
                      std::function<void()> joined)
-    : transport_(transport),
+    : loop_(loop),
+      transport_(transport),
       token_(std::move(token)),
       joined_(std::move(joined)),
       desk_(loop, transport) {
   transport_.SetReceiver(this);
 }
 
-ProbeHost::~ProbeHost() { transport_.SetReceiver(nullptr); }
+ProbeHost::~ProbeHost() {
+  transport_.SetReceiver(nullptr);
+  for (const auto& [peer, timer] : greeting_) loop_.Cancel(timer);
+}
+
+// A peer that means it shows its token at once. Silent connections keep nobody out: each has a
+// limit of time, and the oldest goes when there are many.
+void ProbeHost::OnConnected(PeerId peer) {
+  if (greeting_.size() >= kMostGreeting) Cut(greeting_.begin()->first);
+  greeting_[peer] = loop_.After(kGreetingLimit, [this, peer] { Cut(peer); });
+}
+
+void ProbeHost::Cut(PeerId peer) {
+  transport_.Disconnect(peer);
+  OnLost(peer, Status::Ok());
+}
 
 std::span<std::byte> ProbeHost::OnPayload(PeerId peer, const Header& header) {
   if (header.kind != FrameKind::kControl) {
@@ -145,6 +163,7 @@ Status ProbeHost::OnControl(PeerId peer, const wire::ControlT& control) {
   if (join == nullptr) return Status::DataError("only probes are served here");
   MOTLEY_RETURN_IF_ERROR(ProbeDesk::Check(*join, token_));
   MOTLEY_RETURN_IF_ERROR(desk_.Begin(peer));
+  if (const auto found = greeting_.extract(peer)) loop_.Cancel(found.mapped());
   if (joined_) joined_();
   return Status::Ok();
 }
@@ -152,6 +171,7 @@ Status ProbeHost::OnControl(PeerId peer, const wire::ControlT& control) {
 void ProbeHost::OnLost(PeerId peer, const Status&) {
   desk_.Forget(peer);
   control_.erase(peer);
+  if (const auto found = greeting_.extract(peer)) loop_.Cancel(found.mapped());
 }
 
 }  // namespace motley

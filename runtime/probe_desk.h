@@ -79,17 +79,21 @@ class ProbeHost final : private Receiver {
   ~ProbeHost() override;
 
  private:
-  void OnConnected(PeerId) override {}
+  void OnConnected(PeerId peer) override;
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
   void OnLost(PeerId peer, const Status& why) override;
   Status OnControl(PeerId peer, const wire::ControlT& control);
+  void Cut(PeerId peer);
 
+  Loop& loop_;
   Transport& transport_;
   const std::string token_;
   const std::function<void()> joined_;
   ProbeDesk desk_;
   std::map<PeerId, Bytes> control_;  // Of each, what arrives.
+  // Those that have shown no token yet, the oldest first, with the end of their time.
+  std::map<PeerId, TimerId> greeting_;
 };
 
 }  // namespace motley

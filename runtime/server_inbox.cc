@@ -79,6 +79,8 @@ std::span<std::byte> ServerJob::BeginProbe(PeerId peer, WorkerId worker, const H
 void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
   if (header.kind == FrameKind::kControl) {
     if (discarded) return;
+    // OnPayload was not asked for room, which still has the message before.
+    if (header.length == 0) From(peer).control.clear();
     return OnControl(peer, From(peer).control);
   }
   if (header.length == 0) {  // OnPayload was not asked; it refuses every empty slice.

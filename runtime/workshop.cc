@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "base/text.h"
 #include "devices/host_device.h"
 #include "runtime/memory_need.h"
 #include "training/shared_trainer.h"
@@ -13,10 +14,17 @@
 namespace motley {
 namespace {
 
+constexpr size_t kMaxModelName = 256;
+
 Status CheckWelcome(const wire::AcceptT& accept) {
   const auto& sizes = accept.partition_sizes;
   const uint64_t samples = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
   const uint32_t slice = accept.slice_length;
+  // It is repeated in errors and notices: no word of a stranger's may steer a terminal.
+  if (CleanText(accept.model, kMaxModelName) != accept.model) {
+    return Status::DataError(
+        "the server's welcome names a model with signs that no model's name has");
+  }
   const bool has_samples = samples > 0 && (accept.features > 0 || accept.foreign);
   if (has_samples && accept.batch > 0 && slice >= 2 && slice % 2 == 0 &&
       slice <= kMaxBulkBytes / sizeof(float)) {

@@ -145,6 +145,52 @@ TEST(LinkProber, AServerThatTellsWhatCannotBeIsNotBelieved) {
   }
 }
 
+// Connections that say nothing.
+struct Silent final : Receiver {
+  explicit Silent(InprocNetwork& network) : transport(network.MakeTransport()) {
+    transport->SetReceiver(this);
+  }
+  ~Silent() override { transport->Close(); }
+  void OnConnected(PeerId) override { ++up; }
+  std::span<std::byte> OnPayload(PeerId, const Header&) override { return {}; }
+  void OnPayloadDone(PeerId, const Header&, bool) override {}
+  void OnLost(PeerId, const Status&) override { ++lost; }
+
+  std::unique_ptr<Transport> transport;
+  int up = 0;
+  int lost = 0;
+};
+
+TEST(ProbeHost, SilentConnectionsHaveTenSecondsAndKeepNobodyOut) {
+  VirtualLoop loop;
+  InprocNetwork network(loop);
+  const auto host_transport = network.MakeTransport();
+  ASSERT_TRUE(host_transport->Listen("server:1").ok());
+  {
+    int joined = 0;
+    const ProbeHost host(loop, *host_transport, kToken, [&] { ++joined; });
+    Silent silent(network);
+    const auto pass = [&](Duration time) {
+      const Time end = loop.Now() + time;
+      loop.After(time, [] {});
+      loop.RunUntil([&] { return loop.Now() >= end; });
+    };
+    for (int i = 0; i < 1100; ++i) silent.transport->Connect("server:1");
+    pass(milliseconds(1));
+    EXPECT_EQ(silent.up, 1100);
+    EXPECT_GE(silent.lost, 1000) << "the oldest go when there are many";
+    wire::ProbeJoinT join;
+    join.protocol = kProtocolVersion;
+    join.token = kToken;
+    SendControl(*silent.transport, silent.transport->Connect("server:1"), Header(), join);
+    pass(milliseconds(1));
+    EXPECT_EQ(joined, 1);
+    pass(std::chrono::seconds(11));
+    EXPECT_EQ(silent.lost, 1100) << "the one that joined is still there";
+  }
+  host_transport->Close();
+}
+
 TEST_F(SimLinkTest, NobodyThereIsSaid) {
   VirtualLoop loop;
   InprocNetwork network(loop);

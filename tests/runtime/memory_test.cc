@@ -159,6 +159,18 @@ TEST(Memory, EveryCardOfAWorkerNeedsTheModelAndTheHostTheVectors) {
       << "whatever memory the cards have";
 }
 
+TEST(Welcome, NoWordOfAServerSteersATerminal) {
+  VirtualLoop loop;
+  const auto device = MakeInlineDevice(loop).value();
+  for (const char* name : {"softmax\x1b[31m", "\x1b]0;title\x07", "a\nb", "\xff"}) {
+    wire::AcceptT accept = Welcome();
+    accept.model = name;
+    const auto refused = MakeWorkshop(loop, *device, accept);
+    ASSERT_EQ(refused.code(), StatusCode::kDataError);
+    EXPECT_EQ(refused.status().message().find_first_of("\x1b\n\x07\xff"), std::string::npos);
+  }
+}
+
 TEST(Memory, AModelThatDoesNotFitIsRefusedByTheWorker) {
   VirtualLoop loop;
   auto inner = MakeInlineDevice(loop);
