@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "cli/error_stream.h"
 #include "cli/flag_words.h"
 #include "fmt/core.h"
 
@@ -34,9 +35,7 @@ int FailOfLibrary(motley_status status) {
 }
 
 void Warn(std::string_view text) {
-  const std::string line = fmt::format("motley: {}\n", WithFlags(text));
-  // Nobody reads it when it cannot be written; fmt::print would throw.
-  (void)std::fwrite(line.data(), 1, line.size(), stderr);
+  WriteToErrorStream(fmt::format("motley: {}\n", WithFlags(text)));
 }
 
 int PrintResult(std::string_view text) {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -23,6 +24,15 @@ void OpenMissingStreams() {
   }
 }
 
+// Every worker is a connection. The soft limit is low for programs that use select(), which this
+// one does not. Child processes inherit it.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);  // Without it the limit stays as it was.
+}
+
 // An orderly end would wait for drivers that wait for their hardware.
 int EndOfProgram(int code) {
   if (!motley::AnyDeviceStuck()) return code;
@@ -34,7 +44,9 @@ int EndOfProgram(int code) {
 
 int main(int argc, char** argv) {
   OpenMissingStreams();
+  RaiseDescriptorLimit();
   signal(SIGPIPE, SIG_IGN);  // A closed peer or reader is an error value, not the end.
+  signal(SIGXFSZ, SIG_IGN);  // So is a file that may grow no further (ulimit -f): EFBIG.
   motley::CatchDriverAborts();
   try {
     return EndOfProgram(motley::RunCommandLine(argc, argv));

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
+#include "cli/error_stream.h"
 #include "cli/flag_words.h"
 #include "fmt/core.h"
 
@@ -24,11 +24,6 @@ constexpr const char* kEraseLine = "\r\x1b[K";
 double RealSeconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
-}
-
-void WriteToStderr(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
 }
 
 std::string Clock(double seconds) {
@@ -88,7 +83,7 @@ std::string FormatLine(const ProgressState& state) {
 
 Progress::Progress(const ProgressOptions& options, Write write, Seconds clock)
     : options_(options),
-      write_(write ? std::move(write) : WriteToStderr),
+      write_(write ? std::move(write) : WriteToErrorStream),
       clock_(clock ? std::move(clock) : RealSeconds) {
   Expect(options.steps, options.steps_per_epoch, options.workers);
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "api/run_recording.h"
+#include "cli/flag_words.h"
 #include "cli/table.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
@@ -173,6 +174,13 @@ std::string CheckpointError(const std::string& text) { return Said("checkpoint",
 
 std::string CheckpointWeakness(const std::string& text) {
   return Said("checkpoint", "degraded", text);
+}
+
+std::string FailureJson(const std::string& report, int exit_code, const std::string& why) {
+  nlohmann::ordered_json failure = {
+      {"error", {{"exit_code", exit_code}, {"message", WithFlags(why)}}}};
+  failure.update(nlohmann::ordered_json::parse(report));
+  return failure.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string RecordedStepsFile(const std::string& profile) { return TracePathFor(profile); }

@@ -18,6 +18,9 @@ std::string TrainTable(const std::string& report);
 std::string CheckpointError(const std::string& report);
 // Why the newest is degraded; empty: it is not.
 std::string CheckpointWeakness(const std::string& report);
+// The report of a job that failed ("{}" when there is none), and before it its `error`: the message
+// and the program's exit code.
+std::string FailureJson(const std::string& report, int exit_code, const std::string& why);
 // Where the steps of a run are recorded whose profile is this file.
 std::string RecordedStepsFile(const std::string& profile);
 // Why the run is not recorded; empty: it is, or was not meant to be.

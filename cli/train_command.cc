@@ -97,8 +97,9 @@ class TrainRun {
  private:
   motley_status CreateJob();
   void OnEvent(const motley_event& event);
+  int Failed(int code, const std::string& why);
   int Ended(motley_status status);
-  int EndedWithoutWorkers(const motley_metrics& job);
+  std::string WithWayOn(const std::string& why, const motley_metrics& job) const;
   int ReportAndSave();
 
   const TrainFlags& flags_;
@@ -159,17 +160,30 @@ void TrainRun::OnEvent(const motley_event& event) {
 }
 
 int TrainRun::Run() {
-  if (const motley_status made = CreateJob(); made != MOTLEY_OK) return FailOfLibrary(made);
+  if (const motley_status made = CreateJob(); made != MOTLEY_OK) {
+    return Failed(ExitCodeOf(made), motley_last_error());
+  }
   if (const std::string idle = flags_.job.WithoutEffect(); !idle.empty()) Warn(idle);
-  if (const Status outputs = CheckOutputs(flags_); !outputs.ok()) return Fail(outputs);
+  if (const Status outputs = CheckOutputs(flags_); !outputs.ok()) {
+    return Failed(ExitCodeOf(static_cast<motley_status>(outputs.code())), outputs.ToString());
+  }
   const motley_status status = motley_job_run(job_.get());
   signals_.Disarm();
   progress_.End();
   return status == MOTLEY_OK ? ReportAndSave() : Ended(status);
 }
 
-// Training had begun, and has nobody left who works: what can be done about it.
-int TrainRun::EndedWithoutWorkers(const motley_metrics& job) {
+// With --json there is an object also then: what went wrong, and what had been done by then.
+int TrainRun::Failed(int code, const std::string& why) {
+  Warn(why);
+  if (!flags_.job.json) return code;
+  const char* report = job_.get() != nullptr ? motley_job_report(job_.get()) : nullptr;
+  const int printed = PrintResult(FailureJson(report != nullptr ? report : "{}", code, why));
+  return printed == kExitOk ? code : printed;
+}
+
+// Training had begun, and cannot go on with the workers there are: what can be done about it.
+std::string TrainRun::WithWayOn(const std::string& why, const motley_metrics& job) const {
   std::string next = "with --checkpoint DIR another run could go on from here";
   if (!flags_.checkpoint.empty()) {
     next = job.checkpoint_step == 0
@@ -177,27 +191,29 @@ int TrainRun::EndedWithoutWorkers(const motley_metrics& job) {
                : fmt::format("{} steps are safe: --resume {} goes on from there",
                              job.checkpoint_step, flags_.checkpoint);
   }
-  Warn(fmt::format("{}; {}", motley_last_error(), next));
-  return ExitCodeOf(MOTLEY_UNAVAILABLE);
+  return fmt::format("{}; {}", why, next);
 }
 
 int TrainRun::Ended(motley_status status) {
   motley_metrics job MOTLEY_METRICS_INIT;
+  const std::string why = motley_last_error();
   motley_job_metrics(job_.get(), &job);
-  if (status == MOTLEY_UNAVAILABLE && job.steps > 0) return EndedWithoutWorkers(job);
-  if (status != MOTLEY_CANCELLED || signals_.caught() == 0) return FailOfLibrary(status);
+  if (status == MOTLEY_UNAVAILABLE && job.steps > 0) {
+    return Failed(ExitCodeOf(status), WithWayOn(why, job));
+  }
+  if (status != MOTLEY_CANCELLED || signals_.caught() == 0) return Failed(ExitCodeOf(status), why);
   std::string left = "nothing was saved";
   if (!flags_.checkpoint.empty() && job.checkpoint_step > 0) {
     left = fmt::format("{} of them are safe: --resume {} goes on from there", job.checkpoint_step,
                        flags_.checkpoint);
   }
-  Warn(fmt::format("signal {}: {}; {}", signals_.caught(), motley_last_error(), left));
-  return 128 + signals_.caught();
+  return Failed(128 + signals_.caught(),
+                fmt::format("signal {}: {}; {}", signals_.caught(), why, left));
 }
 
 int TrainRun::ReportAndSave() {
   const char* report = motley_job_report(job_.get());
-  if (report == nullptr) return FailOfLibrary(MOTLEY_INTERNAL);
+  if (report == nullptr) return Failed(ExitCodeOf(MOTLEY_INTERNAL), motley_last_error());
   int code = PrintResult(flags_.job.json ? report : TrainTable(report));
   if (const std::string error = CheckpointError(report); !error.empty()) {
     code = NotSaved("checkpoint", error);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Standard error, written without waiting for whoever reads it: a pipe that nobody empties or a
+// terminal that was stopped with Ctrl-S must not stop a cluster. One thread.
+#pragma once
+
+#include <string_view>
+
+namespace motley {
+
+// Writes `text`, or what there is room for. The first time that there is none, it waits 0.2 s for a
+// slow reader. What was left out is counted, and told with the next text that finds room.
+void WriteToErrorStream(std::string_view text);
+
+}  // namespace motley

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of the program under limits of the system, and without anybody who watches."""
+
+import fcntl
+import json
+import os
+import resource
+import select
+import signal
+import stat
+import subprocess
+import tempfile
+import unittest
+
+from program import PATIENCE_S, PROGRAM, ProgramTest, children_of, wait_until
+
+
+class Limits(ProgramTest):
+    def start(self, *arguments, limit=None, **streams):
+        """`limit`: (resource, soft, hard) of the program."""
+        process = subprocess.Popen(
+            [PROGRAM, "train", "--data", str(self.data), *map(str, arguments)],
+            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+               **streams},
+            text=True,
+            preexec_fn=lambda: limit and resource.setrlimit(limit[0], limit[1:]))
+        self.addCleanup(self.end, process)
+        return process
+
+    def test_an_error_is_a_json_object_too(self):
+        for code, words, arguments in (
+                (3, "no-such.csv", ("--data", "no-such.csv")),
+                (2, "--tolerate", ("--data", self.data, "--tolerate", 7, "--code", "rs"))):
+            done = self.run_program("train", *arguments, "--json", expect=code)
+            error = json.loads(done.stdout)["error"]
+            self.assertEqual(error["exit_code"], code)
+            self.assertIn(words, error["message"])
+            self.assertIn(words, done.stderr)
+
+    def test_the_soft_limit_of_open_files_is_no_limit_of_workers(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        job = self.start("--workers", 16, "--steps", 5, "--code", "none", "--json", "-q",
+                         limit=(resource.RLIMIT_NOFILE, 24, hard))
+        out, said = job.communicate(timeout=PATIENCE_S)
+        self.assertEqual(job.returncode, 0, said)
+        self.assertEqual([w["lost"] for w in json.loads(out)["workers"]], [False] * 16)
+
+    def test_a_file_that_may_not_grow_is_an_error_and_no_sudden_death(self):
+        saved = tempfile.mkdtemp(dir=self.folder)
+        job = self.start("--steps", 20, "--checkpoint", saved, "--checkpoint-every", 10,
+                         "--out", self.folder / "large", "--model", "mlp:64",
+                         limit=(resource.RLIMIT_FSIZE, 512, 512), stdout=subprocess.DEVNULL)
+        said = job.communicate(timeout=PATIENCE_S)[1]
+        self.assertEqual(job.returncode, 1, said)
+        self.assertIn("the checkpoint was not saved", said)
+        self.assertIn("the model was not saved", said)
+        self.assertIn("File too large", said)
+
+    def test_a_model_keeps_the_permissions_of_the_one_it_replaces(self):
+        model = self.folder / "private"
+        model.write_text("old")
+        model.chmod(0o600)
+        self.run_program("train", "--data", self.data, "--steps", 5, "-q", "--out", model)
+        self.assertEqual(stat.S_IMODE(model.stat().st_mode), 0o600)
+        self.assertGreater(model.stat().st_size, 100)
+
+
+class Unread(ProgramTest):
+    """Nobody reads what the program says."""
+
+    def full_pipe(self):
+        """A pipe that takes no more bytes: where it is read, where it is written."""
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, reading)
+        flags = fcntl.fcntl(writing, fcntl.F_GETFL)
+        fcntl.fcntl(writing, fcntl.F_SETFL, flags | os.O_NONBLOCK)
+        try:
+            while True:
+                os.write(writing, b"." * 4096)
+        except BlockingIOError:
+            pass
+        fcntl.fcntl(writing, fcntl.F_SETFL, flags)
+        return reading, writing
+
+    def start(self, writing, *arguments):
+        process = subprocess.Popen(
+            [PROGRAM, "train", "--data", str(self.data), *map(str, arguments)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=writing, text=True)
+        os.close(writing)
+        self.addCleanup(self.end, process)
+        return process
+
+    def test_a_job_ends_all_the_same(self):
+        reading, writing = self.full_pipe()
+        job = self.start(writing, "--steps", 60, "--json")
+        self.assertEqual(json.loads(job.communicate(timeout=PATIENCE_S)[0])["steps"], 60)
+        self.assertEqual(job.returncode, 0)
+
+    def test_one_signal_ends_it_in_good_order(self):
+        reading, writing = self.full_pipe()
+        saved = tempfile.mkdtemp(dir=self.folder)
+        job = self.start(writing, "--steps", 1000000, "--checkpoint", saved, "--checkpoint-every",
+                         10)
+        wait_until(lambda: os.listdir(saved), "the first checkpoint")
+        job.send_signal(signal.SIGTERM)
+        job.communicate(timeout=PATIENCE_S)
+        self.assertEqual(job.returncode, 128 + signal.SIGTERM)
+
+    def test_what_was_left_out_is_counted_for_who_reads_later(self):
+        reading, writing = self.full_pipe()
+        job = self.start(writing, "--steps", 1000000, "--code", "none")
+        wait_until(lambda: len(children_of(job.pid)) == 2, "both workers")
+        said = b""
+        while b"because nobody read standard error" not in said:
+            self.assertTrue(select.select([reading], [], [], PATIENCE_S)[0])
+            said += os.read(reading, 65536)
+        self.assertRegex(said.decode(), r"motley: [1-9]\d* messages were left out")
+
+
+if __name__ == "__main__":
+    unittest.main()
