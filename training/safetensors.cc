@@ -112,13 +112,18 @@ Result<SavedModel> ParseModel(const std::string& content) {
 }  // namespace
 
 Status SaveModel(const std::string& path, const SavedModel& saved) {
+  return SaveModel(path, saved, saved.parameters);
+}
+
+Status SaveModel(const std::string& path, const SavedModel& saved,
+                 std::span<const float> parameters) {
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Model::Create(saved.spec));
-  if (saved.parameters.size() != model->parameter_count()) {
+  if (parameters.size() != model->parameter_count()) {
     return Status::InvalidArgument(fmt::format("{} has {} parameters, not {}", saved.spec.name,
-                                               model->parameter_count(), saved.parameters.size()));
+                                               model->parameter_count(), parameters.size()));
   }
   // What LoadModel would refuse is not written.
-  for (const Status& status : {CheckClassLabels(saved), CheckFinite(saved.parameters)}) {
+  for (const Status& status : {CheckClassLabels(saved), CheckFinite(parameters)}) {
     if (!status.ok()) {
       return Status::InvalidArgument(path + ": the model to save " + status.message());
     }
@@ -126,7 +131,7 @@ Status SaveModel(const std::string& path, const SavedModel& saved) {
   const std::string header = MakeHeader(saved, *model);
   const uint64_t header_size = header.size();
   const BytesView pieces[] = {AsBytes(std::span<const uint64_t>(&header_size, 1)), AsBytes(header),
-                              AsBytes(std::span<const float>(saved.parameters))};
+                              AsBytes(parameters)};
   return WriteFileAtomically(path, pieces);
 }
 

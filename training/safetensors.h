@@ -3,6 +3,7 @@
 // what is needed to use it again in the header's metadata. Strict: no overlaps, no holes, sorted.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct SavedModel {
 
 // Writes beside the target, syncs and renames: a crash or a full disk leaves the old file.
 Status SaveModel(const std::string& path, const SavedModel& model);
+// The same with parameters from elsewhere, which are not copied; `about` has none of its own.
+Status SaveModel(const std::string& path, const SavedModel& about,
+                 std::span<const float> parameters);
 // Also models of others, where they can be imported (see model_import.h).
 // kNotFound; kDataError: not safetensors, wrong sizes, another model's tensors, non-finite values.
 Result<SavedModel> LoadModel(const std::string& path);
