@@ -25,6 +25,12 @@ constexpr uint32_t kUnchecked = 1u << 31;
 
 }  // namespace
 
+Status CheckSendable(FrameKind kind, size_t bytes) {
+  if (bytes <= MaxPayload(kind)) return Status::Ok();
+  return Status::Resource(
+      fmt::format("a message of {} bytes, where {} are the most", bytes, MaxPayload(kind)));
+}
+
 uint32_t MaxPayload(FrameKind kind) {
   switch (kind) {
     case FrameKind::kControl: return kMaxControlBytes;

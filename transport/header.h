@@ -49,6 +49,8 @@ inline constexpr uint32_t kMaxBulkBytes = 16u << 20;
 
 // Largest payload a frame of this kind may announce.
 uint32_t MaxPayload(FrameKind kind);
+// kResource when a message of this kind cannot carry so many bytes.
+Status CheckSendable(FrameKind kind, size_t bytes);
 
 // How the payload travels.
 struct DecodedHeader {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/loop_guard.h"
 #include "transport/local_socket.h"
 #include "transport/tcp_address.h"
 
@@ -103,7 +104,7 @@ template <typename Function>
 void TcpConnection::With(void* data, Function function) {
   if (data == nullptr) return;
   const auto keep = static_cast<TcpConnection*>(data)->shared_from_this();
-  function(*keep);
+  RunGuarded(keep->loop_->data, [&] { function(*keep); });
 }
 
 TcpConnection::TcpConnection(uv_loop_s* loop, PeerId peer, Owner& owner)
@@ -112,6 +113,8 @@ TcpConnection::TcpConnection(uv_loop_s* loop, PeerId peer, Owner& owner)
 TcpConnection::~TcpConnection() { CloseHandle(); }
 
 uv_stream_s* TcpConnection::stream() const { return &handle_->stream; }
+
+int TcpConnection::descriptor() const { return handle_ != nullptr ? DescriptorOf(stream()) : -1; }
 
 Status TcpConnection::OpenHandle(bool local) {
   handle_ = new Handle;
@@ -300,6 +303,11 @@ void TcpConnection::OnPayloadDone(const Header& header, bool discarded) {
 Result<BytesView> TcpConnection::OnShared(const SharedPlace& place, size_t length) {
   if (!shared_) return BytesView();
   if (shared_->NeedsView()) TakeView();
+  if (shared_->NeedsView() && !DescriptorIsFree(DescriptorOf(stream()))) {
+    return Status::Resource(
+        "no file descriptor is left for its shared memory: raise the limit of open files "
+        "(ulimit -n), or connect by tcp://");
+  }
   return shared_->At(place, length);
 }
 

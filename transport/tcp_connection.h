@@ -69,6 +69,7 @@ class TcpConnection final : public FrameReader::Sink,
 
   PeerId peer() const { return peer_; }
   bool accepted() const { return accepted_; }
+  int descriptor() const;  // -1: none.
 
   std::span<std::byte> OnPayload(const Header& header) override;
   void OnPayloadDone(const Header& header, bool discarded) override;

@@ -3,10 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <uv.h>
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/loop_guard.h"
 #include "transport/local_socket.h"
 #include "transport/send_queue.h"
 #include "transport/shared_memory.h"
@@ -27,6 +31,13 @@ namespace {
 // Accepted connections of one transport; more are closed as they come.
 constexpr size_t kMaxAccepted = 1024;
 constexpr int kBacklog = 128;
+
+// Descriptors are numbered below it.
+int DescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::numeric_limits<int>::max();
+  return static_cast<int>(std::min<rlim_t>(limit.rlim_cur, std::numeric_limits<int>::max()));
+}
 
 template <typename Handle>
 void CloseAndDelete(Handle* handle) {
@@ -95,6 +106,7 @@ class TcpTransport final : public Transport, public TcpConnection::Owner {
   PeerId next_peer_ = 1;
   SendId next_send_ = 1;
   size_t accepted_ = 0;
+  bool shortage_told_ = false;
   std::vector<uv_tcp_t*> listeners_;
   std::vector<uv_pipe_t*> nearby_listeners_;
   std::unique_ptr<SharedArena> arena_;  // Made when it is first asked for.
@@ -147,7 +159,8 @@ Result<std::string> TcpTransport::Listen(const std::string& address) {
 
 void TcpTransport::OnConnection(uv_stream_t* stream, int status) {
   auto* self = static_cast<TcpTransport*>(stream->data);
-  if (status == 0 && self != nullptr) self->OnIncoming(stream);
+  if (status != 0 || self == nullptr) return;
+  RunGuarded(stream->loop->data, [&] { self->OnIncoming(stream); });
 }
 
 // Where this cannot be, everybody comes by TCP.
@@ -195,6 +208,17 @@ void TcpTransport::OnIncoming(uv_stream_t* listener) {
   if (!connection->Accept(listener).ok() || accepted_ >= kMaxAccepted) return;
   ++accepted_;
   connections_.emplace(connection->peer(), connection);
+  // libuv accepts what no descriptor is left for with one that it keeps for that, and closes it
+  // without a word; so this is told when the last but that one are taken.
+  constexpr int kLast = 4;
+  const int limit = DescriptorLimit();
+  if (connection->descriptor() >= limit - kLast && !std::exchange(shortage_told_, true) &&
+      receiver_ != nullptr) {
+    receiver_->OnShortage(Status::Resource(
+        fmt::format("{} connections have taken the {} files that this program may open, so that "
+                    "hardly another worker can connect: raise the limit of open files (ulimit -n)",
+                    accepted_, limit)));
+  }
   connection->Start();
 }
 
@@ -265,7 +289,8 @@ void TcpTransport::RunLater(Task task) {
   deferred_.Add(std::move(task));
   uv_idle_start(idle_, [](uv_idle_t* idle) {
     uv_idle_stop(idle);
-    static_cast<TcpTransport*>(idle->data)->deferred_.Run();
+    auto* self = static_cast<TcpTransport*>(idle->data);
+    RunGuarded(idle->loop->data, [self] { self->deferred_.Run(); });
   });
 }
 

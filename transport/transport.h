@@ -32,6 +32,9 @@ class Receiver {
   virtual std::span<std::byte> OnPayload(PeerId peer, const Header& header) = 0;
   // The message is complete and its checksum held. `discarded`: OnPayload gave no room.
   virtual void OnPayloadDone(PeerId peer, const Header& header, bool discarded) = 0;
+  // Connections cannot be accepted, or soon can no longer be: once in a transport's life.
+  // kResource.
+  virtual void OnShortage(const Status& /*why*/) {}
   // The connection is gone, or never came up; nothing more comes from this peer, and every Done of
   // it has run. `why` is kDataError or kConflict if the peer's bytes were at fault, kUnavailable
   // otherwise (kInvalidArgument: the address given to Connect makes no sense).
