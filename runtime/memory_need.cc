@@ -12,11 +12,13 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kVersions = 2;  // Of the parameters: the newest, and the one being made.
+// Of the parameters: the newest, the one being made, one that an audit reads, and one that a slow
+// worker has not read to its end.
+constexpr uint64_t kVersions = 4;
 constexpr uint64_t kGradients = 1;
 constexpr uint64_t kAudit = 2;  // The decoded and the direct gradient; the first step has one.
 
-constexpr uint64_t kParameterBuffers = 2;  // One computed with, one arriving.
+constexpr uint64_t kParameterBuffers = 3;  // One computed with, a newer one, one arriving.
 constexpr uint64_t kAnswers = 2;           // One computed, one on its way.
 constexpr uint64_t kMostCounted = 1u << 20;
 
@@ -66,6 +68,15 @@ uint64_t ServerVectors(const JobOptions& options) {
   return kVersions + kGradients + kAudit + sums + state + checkpoint;
 }
 
+uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {
+  if (memory_bytes == 0 || parameters == 0) return std::numeric_limits<uint64_t>::max();
+  const uint64_t fit = memory_bytes / Times(parameters, sizeof(float));
+  const uint64_t counted = ServerVectors(options);
+  const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 : 0;
+  // The other half of what is left over is for sums (MostSums).
+  return kVersions + checkpoint + (fit > counted ? (fit - counted) / 2 : 0);
+}
+
 uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {
   if (memory_bytes == 0 || parameters == 0) return 0;
   const uint64_t fit = memory_bytes / Times(parameters, sizeof(float));
@@ -82,9 +93,9 @@ Status CheckMemory(std::string_view who, uint64_t parameters, uint64_t vectors,
   const uint64_t needed = Times(Times(parameters, sizeof(float)), vectors);
   if (memory_bytes == 0 || needed <= memory_bytes) return Status::Ok();
   return Status::Resource(fmt::format(
-      "{} needs {} for a model of {} parameters ({} vectors of {}) and its machine has {}: take a "
-      "smaller model, tolerate fewer stragglers, or add memory",
-      who, Words(needed), parameters, vectors, Words(Times(parameters, sizeof(float))),
+      "{}: a model of {} parameters needs {} ({} vectors of {}), and {} may be used here: take a "
+      "smaller model or fewer workers, tolerate fewer stragglers, or add memory",
+      who, parameters, Words(needed), vectors, Words(Times(parameters, sizeof(float))),
       Words(memory_bytes)));
 }
 

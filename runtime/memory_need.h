@@ -19,13 +19,16 @@ namespace motley {
 // Vectors as long as the model that a node holds at its busiest. Of code "auto": at the least, with
 // the code that takes fewest.
 uint64_t ServerVectors(const JobOptions& options);
-// Of those, how many may be sums and answers of the open step, if code "auto" is to choose one that
-// keeps within `memory_bytes`; 0: any number.
+// How many versions of the parameters may exist at a time within `memory_bytes` (0: any number):
+// those that ServerVectors counts, and more for slow readers where there is room.
+uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes);
+// How many of ServerVectors may be sums and answers of the open step, if code "auto" is to choose
+// one that keeps within `memory_bytes`; 0: any number.
 uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes);
 uint64_t WorkerVectors();
 
 // kResource when `vectors` of `parameters` floats do not fit into `memory_bytes` (0: not known, so
-// everything fits): how much `who` needs, how much there is, and what to do about it.
+// everything fits): how much `who` needs, how much may be used, and what to do about it.
 Status CheckMemory(std::string_view who, uint64_t parameters, uint64_t vectors,
                    uint64_t memory_bytes);
 

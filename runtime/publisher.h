@@ -2,12 +2,15 @@
 // Sends parameters to workers, slice by slice from the one copy that all sends share. Loop thread
 // only.
 //
-// Back-pressure: per worker at most one version is queued; slices of an older one that have not
-// left are taken back. A copy lives until its last send is done, so at most workers + 2 exist.
+// Back-pressure: a worker pins at most one version. A newer one takes back the slices that have not
+// left. The slice that is under way cannot be taken back, and until it has left, nothing of the
+// newer version is queued behind it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -19,23 +22,48 @@ using ParameterCopy = std::shared_ptr<const std::vector<float>>;
 
 class Publisher {
  public:
-  Publisher(Transport& transport, uint32_t workers, uint32_t slice_length);
+  // The parameters of this version as long as it is the newest; null afterwards.
+  using Newest = std::function<ParameterCopy(uint64_t version)>;
 
-  // Sends `version`, unless this worker got it already: false. `header`: job and incarnation.
+  Publisher(Transport& transport, uint32_t workers, uint32_t slice_length, Newest newest);
+  ~Publisher();
+
+  // Sends `version`. False: this worker got it already, or it waits for an older slice to leave.
+  // A version that waits is dropped when it is no longer the newest. `header`: job and incarnation.
   bool Publish(WorkerId worker, PeerId peer, Header header, uint64_t version, ParameterCopy copy);
+  // The worker is gone; its connection may still be closing.
   void Forget(WorkerId worker);
 
+  // The connection that still reads the oldest version, if that is older than `version`.
+  std::optional<PeerId> OldestReader(uint64_t version);
+
  private:
-  using Sends = std::vector<SendId>;  // Of one version, by slice; 0: done.
+  // The slices of one version to one connection. Their Done share it.
+  struct Flight {
+    Publisher* owner = nullptr;  // Null once the publisher is gone.
+    WorkerId worker = 0;
+    PeerId peer = 0;
+    uint64_t version = 0;
+    ParameterCopy copy;         // Null once all slices have left or were taken back.
+    std::vector<SendId> sends;  // By slice; 0: done.
+    size_t left = 0;            // Of them, not done.
+  };
   struct Seat {
     bool any = false;
-    uint64_t version = 0;          // The newest that was sent.
-    std::shared_ptr<Sends> sends;  // Null: none yet.
+    uint64_t version = 0;            // The newest that was sent.
+    std::shared_ptr<Flight> flight;  // Null: none yet.
+    std::optional<Header> waiting;   // For the flight to end; names its version.
   };
+
+  void Send(WorkerId worker, PeerId peer, Header header, ParameterCopy copy);
+  void TakeBack(Flight& flight);
+  void OnEnded(const Flight& flight);
 
   Transport& transport_;
   uint32_t slice_length_;
+  Newest newest_;
   std::vector<Seat> seats_;
+  std::vector<std::shared_ptr<Flight>> forgotten_;  // Flights to connections that are closing.
 };
 
 }  // namespace motley

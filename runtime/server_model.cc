@@ -72,7 +72,8 @@ ServerModel::ServerModel(Device& device, const JobOptions& options, std::shared_
     : device_(device),
       seed_(options.seed),
       audit_fraction_(options.audit_fraction),
-      shared_(std::move(shared)) {
+      shared_(std::move(shared)),
+      most_copies_(MostVersions(options, first->size(), device.info().memory_bytes)) {
   if (const SavedJob* saved = options.resume.get(); saved != nullptr) {
     first_step_ = saved->step;
     max_decode_error_ = saved->about.history.max_decode_error;
@@ -85,15 +86,41 @@ ServerModel::ServerModel(Device& device, const JobOptions& options, std::shared_
 }
 
 // A copy that no send, audit or caller still reads.
+std::shared_ptr<std::vector<float>> ServerModel::UnusedCopy() const {
+  const auto unused = [](const auto& copy) { return copy.use_count() == 1; };
+  const auto found = std::find_if(copies_.begin(), copies_.end(), unused);
+  return found != copies_.end() ? *found : nullptr;
+}
+
 Result<std::shared_ptr<std::vector<float>>> ServerModel::Spare() {
-  for (const auto& copy : copies_) {
-    if (copy.use_count() == 1) return copy;
+  FreeSurplus();
+  Status none = NoMemory("another version of the parameters");
+  for (;;) {
+    if (auto unused = UnusedCopy()) return unused;
+    if (copies_.size() < most_copies_) {
+      auto fresh =
+          OrNoMemory("another version of the parameters",
+                     [this]() -> Result<std::shared_ptr<std::vector<float>>> {
+                       copies_.push_back(std::make_shared<std::vector<float>>(parameters_->size()));
+                       return copies_.back();
+                     });
+      if (fresh.ok()) return fresh;
+    }
+    if (!crowded_ || !crowded_()) return none;
   }
-  return OrNoMemory("another version of the parameters",
-                    [this]() -> Result<std::shared_ptr<std::vector<float>>> {
-                      copies_.push_back(std::make_shared<std::vector<float>>(parameters_->size()));
-                      return copies_.back();
-                    });
+}
+
+// A slow reader that went leaves its copy unused. It is kept for a while: a worker that is slow in
+// one step is slow in the next, and a large vector costs time to take.
+void ServerModel::FreeSurplus() {
+  constexpr uint32_t kKeptFor = 16;  // Commits.
+  const auto unused = [](const auto& copy) { return copy.use_count() == 1; };
+  if (std::count_if(copies_.begin(), copies_.end(), unused) < 2) {
+    surplus_for_ = 0;
+  } else if (++surplus_for_ >= kKeptFor) {
+    surplus_for_ = 0;
+    copies_.erase(std::find_if(copies_.begin(), copies_.end(), unused));
+  }
 }
 
 void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, double weight,
@@ -102,7 +129,6 @@ void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, d
   auto spare = Spare();
   if (!spare.ok()) return done(spare.status());
   const std::shared_ptr<std::vector<float>> next = std::move(spare).value();
-  applying_ = true;
   const ParameterCopy from = parameters_;
   // Null: no audit. A copy: updates work in place.
   const auto decoded = WantsAudit(step) ? std::make_shared<DecodedCopy>(std::vector<float>())
@@ -126,6 +152,7 @@ void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, d
                    done(std::move(status));
                    if (idle_) idle_();
                  }));
+  applying_ = true;  // Not before: memory may run out until here, and `done` would never come.
   if (decoded != nullptr) Audit(step, from, decoded, std::move(approximate));
 }
 
@@ -144,7 +171,6 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
     if (!fresh.ok()) return done(fresh.status());
     state_copy_ = std::move(fresh).value();
   }
-  copying_ = true;
   auto snapshot = std::make_shared<ModelSnapshot>();
   snapshot->parameters = parameters_;
   snapshot->optimizer_state = state_copy_;
@@ -160,6 +186,7 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
                    done(status.ok() ? Result<ModelSnapshot>(*snapshot) : status);
                    if (idle_) idle_();
                  }));
+  copying_ = true;
 }
 
 void ServerModel::Hurry() { shared_->hurry = true; }
@@ -173,7 +200,6 @@ bool ServerModel::WantsAudit(StepId step) const {
 void ServerModel::Audit(StepId step, const ParameterCopy& parameters,
                         const std::shared_ptr<DecodedCopy>& decoded,
                         std::shared_ptr<const ApproximateSum> approximate) {
-  auditing_ = true;
   const auto error = std::make_shared<double>(0);
   // Work runs in turn: the update has filled `decoded` by then.
   auto work = [&device = device_, shared = shared_, parameters, step, error, decoded,
@@ -196,6 +222,7 @@ void ServerModel::Audit(StepId step, const ParameterCopy& parameters,
                    }
                    if (idle_) idle_();
                  }));
+  auditing_ = true;
 }
 
 // Said once: whoever reads the report must know that its decode error is not the whole story.

@@ -58,6 +58,10 @@ class ServerModel {
   // An update failed half done: the optimizer is ahead of the parameters, and of use to nobody.
   bool spoiled() const { return spoiled_; }
 
+  // Runs when another version needs room and none may be taken: makes somebody let go of an older
+  // one, or returns false.
+  void SetCrowded(std::function<bool()> crowded) { crowded_ = std::move(crowded); }
+
   // An audit that runs need not come to its end: the job has.
   void Hurry();
 
@@ -78,6 +82,8 @@ class ServerModel {
   ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared,
               std::shared_ptr<std::vector<float>> first);
   Result<std::shared_ptr<std::vector<float>>> Spare();
+  std::shared_ptr<std::vector<float>> UnusedCopy() const;
+  void FreeSurplus();
   bool WantsAudit(StepId step) const;
   using DecodedCopy = Result<std::vector<float>>;  // The gradient of a step to be audited.
   void Audit(StepId step, const ParameterCopy& parameters,
@@ -91,6 +97,9 @@ class ServerModel {
   std::shared_ptr<Shared> shared_;
   ParameterCopy parameters_;
   std::vector<std::shared_ptr<std::vector<float>>> copies_;  // All that exist, for reuse.
+  uint64_t most_copies_;
+  uint32_t surplus_for_ = 0;  // Commits in a row that found more than one copy unused.
+  std::function<bool()> crowded_;
   std::function<void()> idle_;
   bool applying_ = false;
   bool auditing_ = false;

@@ -61,7 +61,7 @@ bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
     wrong.push_back("without faults: " + reference.status().ToString());
   } else if (!PlanStayed(*reference) || !SamePlan(result, *reference)) {
     return false;
-  } else if (reference->job.parameters != result.job.parameters) {
+  } else if (*reference->job.parameters != *result.job.parameters) {
     wrong.push_back("I4: the parameters are not those of a run without faults, to the bit");
   }
   return true;

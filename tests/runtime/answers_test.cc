@@ -32,7 +32,8 @@ class Answers : public testing::Test {
     const JobResult& result = world.Run();
     ASSERT_TRUE(result.status.ok()) << result.status.ToString();
     const std::vector<double> serial = world.SerialParameters();
-    for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result.parameters[i], serial[i], 2e-5);
+    for (size_t i = 0; i < serial.size(); ++i)
+      EXPECT_NEAR(result.parameters->at(i), serial[i], 2e-5);
   }
   // The first answer is bad in one way, and then the worker dies.
   void ExpectRefused(size_t length, const std::function<void(Header&)>& change,

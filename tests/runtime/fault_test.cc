@@ -30,7 +30,7 @@ class Fault : public testing::TestWithParam<std::string> {
     world.StartWorkers();
     const JobResult& result = world.Run();
     EXPECT_TRUE(result.status.ok()) << result.status.ToString();
-    return world.Loss(result.parameters);
+    return world.Loss(*result.parameters);
   }
   static void ExpectQuietLoss(JobWorld& world) {
     const JobResult& result = world.Run();
@@ -38,7 +38,7 @@ class Fault : public testing::TestWithParam<std::string> {
     EXPECT_EQ(result.discarded_steps, 0u);
     EXPECT_EQ(result.steps, world.options.steps);
     const double quiet = QuietLoss(world.options);
-    EXPECT_NEAR(world.Loss(result.parameters), quiet, 1e-4 * quiet);
+    EXPECT_NEAR(world.Loss(*result.parameters), quiet, 1e-4 * quiet);
   }
   // With a code, the step may be over before the bad answer comes.
   static void ExpectRefusedOrLate(const WorkerStats& worker) {

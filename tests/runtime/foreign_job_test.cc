@@ -105,8 +105,8 @@ TEST_P(ForeignJobCodes, EqualsASerialLoopOverTheCallersSamples) {
   const JobResult& result = world.Run();
   ASSERT_TRUE(result.status.ok()) << result.status.ToString();
   const std::vector<double> serial = TrainSerially(world.options);
-  ASSERT_EQ(result.parameters.size(), kParameters);
-  for (size_t i = 0; i < kParameters; ++i) EXPECT_NEAR(result.parameters[i], serial[i], 2e-5);
+  ASSERT_EQ(result.parameters->size(), kParameters);
+  for (size_t i = 0; i < kParameters; ++i) EXPECT_NEAR(result.parameters->at(i), serial[i], 2e-5);
   EXPECT_EQ(result.steps, 12u);
   EXPECT_EQ(result.audited_steps, 12u);
   EXPECT_LT(result.max_decode_error, 1e-4);
@@ -148,7 +148,7 @@ TEST(ForeignJob, SamplesOfTheJobTravelToTheTrainer) {
   ASSERT_TRUE(result.status.ok()) << result.status.ToString();
   double mean = 0;
   for (const float label : world.data.label) mean += label / 600.0;
-  EXPECT_NEAR(result.parameters.at(0), mean, 0.2);
+  EXPECT_NEAR(result.parameters->at(0), mean, 0.2);
   EXPECT_EQ(matched, 2 * 12 * 100u) << "every step's batch once, and once more for the audit";
 }
 
@@ -208,7 +208,7 @@ TEST(ForeignJob, TheFirstParametersAreTheTrainers) {
   world.options.optimizer.learning_rate = 1e-6;
   world.StartServer();
   world.StartWorkers();
-  EXPECT_NEAR(world.Run().parameters.at(0), world.options.seed, 1e-3);
+  EXPECT_NEAR(world.Run().parameters->at(0), world.options.seed, 1e-3);
 }
 
 Status RefusalOf(ForeignWorld& world) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ class HeldTransport : public Transport {
   }
   void Cancel(SendId id) override {
     cancelled.push_back(id);
+    if (under_way.contains(id)) return;
     if (auto node = held.extract(id)) node.mapped().done(Status::Cancelled("taken back"));
   }
   size_t QueuedBytes(PeerId) const override { return 0; }
@@ -64,6 +66,7 @@ class HeldTransport : public Transport {
   std::map<SendId, Message> held;
   std::vector<Header> sent;
   std::vector<SendId> cancelled;  // Whether held or not.
+  std::set<SendId> under_way;     // These cannot be taken back any more.
   SendId next_id = 1;
 };
 

@@ -139,9 +139,9 @@ void JobWorld::ExpectSerial(double difference) {
   EXPECT_EQ(end.audited_steps, options.steps);
   EXPECT_LE(end.max_decode_error, 1e-5);
   const std::vector<double> serial = SerialParameters();
-  ASSERT_EQ(end.parameters.size(), serial.size());
+  ASSERT_EQ(end.parameters->size(), serial.size());
   for (size_t i = 0; i < serial.size(); ++i) {
-    ASSERT_NEAR(end.parameters[i], serial[i], difference) << i;
+    ASSERT_NEAR(end.parameters->at(i), serial[i], difference) << i;
   }
 }
 

@@ -18,9 +18,14 @@ ParameterCopy Values(float value, size_t count = 10) {
   return std::make_shared<const std::vector<float>>(count, value);
 }
 
+ParameterCopy NoneWaits(uint64_t version) {
+  ADD_FAILURE() << "version " << version << " was held back";
+  return nullptr;
+}
+
 TEST(Publisher, SendsAVersionOncePerWorkerInSlices) {
   HeldTransport transport;
-  Publisher publisher(transport, 2, 4);
+  Publisher publisher(transport, 2, 4, NoneWaits);
   publisher.Publish(0, 1, Header(), 3, Values(1));
   publisher.Publish(0, 1, Header(), 3, Values(1));
   ASSERT_EQ(transport.sent.size(), 3u);
@@ -36,11 +41,11 @@ TEST(Publisher, SendsAVersionOncePerWorkerInSlices) {
 
 TEST(Publisher, ANewerVersionTakesBackWhatHasNotLeft) {
   HeldTransport transport;
-  Publisher publisher(transport, 1, 4);
+  Publisher publisher(transport, 1, 4, NoneWaits);
   const ParameterCopy old = Values(1);
   publisher.Publish(0, 1, Header(), 3, old);
   transport.LetGo();
-  EXPECT_EQ(old.use_count(), 3);  // Ours and two slices'.
+  EXPECT_EQ(old.use_count(), 2) << "ours, and one for all slices that have not left";
   publisher.Publish(0, 1, Header(), 4, Values(2));
   EXPECT_EQ(old.use_count(), 1);
   EXPECT_EQ(transport.held.size(), 3u);
@@ -49,7 +54,7 @@ TEST(Publisher, ANewerVersionTakesBackWhatHasNotLeft) {
 
 TEST(Publisher, TakesBackOnlyWhatHasNotLeft) {
   HeldTransport transport;
-  Publisher publisher(transport, 1, 4);
+  Publisher publisher(transport, 1, 4, NoneWaits);
   publisher.Publish(0, 1, Header(), 3, Values(1));
   const size_t slices = transport.held.size();
   ASSERT_GT(slices, 1u);
@@ -61,9 +66,79 @@ TEST(Publisher, TakesBackOnlyWhatHasNotLeft) {
   EXPECT_EQ(transport.cancelled.size(), slices - 1);
 }
 
+// A worker that is stopped in the middle of a slice never lets it go.
+class SlowReader : public testing::Test {
+ protected:
+  // Version 1 is on its way to a worker, whose first slice cannot be taken back any more.
+  SlowReader() {
+    publisher.Publish(0, 7, Header(), 1, versions[1]);
+    transport.under_way.insert(1);
+  }
+  void PublishNext() {
+    const uint64_t version = ++newest;
+    publisher.Publish(0, 7, Header(), version, versions[version]);
+  }
+
+  HeldTransport transport;
+  uint64_t newest = 1;
+  const std::vector<ParameterCopy> versions = {Values(0), Values(1), Values(2), Values(3),
+                                               Values(4)};
+  Publisher publisher{transport, 1, 4, [this](uint64_t version) {
+                        return version == newest ? versions[version] : nullptr;
+                      }};
+};
+
+TEST_F(SlowReader, PinsOneVersionHoweverManyFollow) {
+  while (newest < 4) PublishNext();
+  EXPECT_EQ(versions[1].use_count(), 2);
+  for (uint64_t version : {2, 3, 4}) EXPECT_EQ(versions[version].use_count(), 1) << version;
+  EXPECT_EQ(transport.held.size(), 1u);
+}
+
+TEST_F(SlowReader, GetsTheNewestVersionAsSoonAsTheOldOneHasLeft) {
+  while (newest < 4) PublishNext();
+  transport.LetGo();
+  ASSERT_EQ(transport.held.size(), 3u);
+  for (const auto& [id, message] : transport.held) {
+    EXPECT_EQ(message.header.version, 4u);
+    EXPECT_EQ(message.peer, 7u);
+  }
+  publisher.Publish(0, 7, Header(), 4, versions[4]);
+  EXPECT_EQ(transport.held.size(), 3u) << "once is enough";
+  EXPECT_EQ(versions[1].use_count(), 1);
+}
+
+TEST_F(SlowReader, IsNotSentAVersionThatIsOldByThen) {
+  PublishNext();
+  ++newest;  // Which this worker has no part in.
+  transport.LetGo();
+  EXPECT_TRUE(transport.held.empty());
+  EXPECT_TRUE(publisher.Publish(0, 7, Header(), 3, versions[3]));
+}
+
+TEST_F(SlowReader, IsNamedWhenItsVersionIsOld) {
+  EXPECT_EQ(publisher.OldestReader(1), std::nullopt) << "nothing is older";
+  EXPECT_EQ(publisher.OldestReader(2), 7u);
+  PublishNext();
+  publisher.Forget(0);
+  EXPECT_EQ(publisher.OldestReader(2), 7u) << "its connection is still there";
+  EXPECT_EQ(versions[1].use_count(), 2);
+  transport.Disconnect(7);
+  EXPECT_EQ(publisher.OldestReader(2), std::nullopt);
+  EXPECT_EQ(versions[1].use_count(), 1);
+}
+
+TEST_F(SlowReader, ThatIsLostWhileAVersionWaitsLeavesNothingBehind) {
+  PublishNext();
+  transport.Disconnect(7);
+  publisher.Forget(0);
+  transport.Disconnect(7);
+  for (const ParameterCopy& version : versions) EXPECT_EQ(version.use_count(), 1);
+}
+
 TEST(Publisher, AnotherLifeOfAWorkerGetsTheVersionAgain) {
   HeldTransport transport;
-  Publisher publisher(transport, 1, 16);
+  Publisher publisher(transport, 1, 16, NoneWaits);
   publisher.Publish(0, 1, Header(), 3, Values(1));
   publisher.Forget(0);
   publisher.Publish(0, 2, Header(), 3, Values(1));

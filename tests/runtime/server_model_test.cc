@@ -5,14 +5,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "runtime/memory_need.h"
 #include "runtime/saved_job.h"
 #include "sim/sim_disk.h"
 #include "sim/sim_store.h"
 #include "tests/runtime/job_world.h"
+#include "tests/runtime/odd_device.h"
 
 namespace motley {
 namespace {
@@ -20,10 +24,12 @@ namespace {
 using ::testing::HasSubstr;
 
 struct Bench {
-  explicit Bench(const OptimizerOptions& optimizer) : world(Options(optimizer)) {
+  // `memory_bytes`: of the server's machine; 0: not known.
+  explicit Bench(const OptimizerOptions& optimizer, uint64_t memory_bytes = 0)
+      : world(Options(optimizer)), device(*world.server_device) {
     const BatchSchedule schedule(7, PartitionSizes(world.data.rows(), 64), 100);
-    model =
-        ServerModel::Create(*world.server_device, world.options, world.source, schedule).value();
+    device.SetMemory(memory_bytes);
+    model = ServerModel::Create(device, world.options, world.source, schedule).value();
   }
   static JobOptions Options(const OptimizerOptions& optimizer) {
     JobOptions options = JobWorld::Options(2, "none");
@@ -48,6 +54,7 @@ struct Bench {
   }
 
   JobWorld world;
+  OddDevice device;
   std::unique_ptr<ServerModel> model;
 };
 
@@ -90,6 +97,53 @@ TEST(TakeSnapshot, IsRefusedOnceAnUpdateHasFailedHalfDone) {
   EXPECT_TRUE(bench.model->spoiled());
   EXPECT_EQ(*bench.model->parameters(), before);
   EXPECT_EQ(bench.Take().code(), StatusCode::kDataError);
+}
+
+constexpr size_t kBytes = 32 * sizeof(float);  // Of a vector.
+
+TEST(Versions, AreMadeForSlowReadersAsLongAsMemoryLasts) {
+  const JobOptions options = Bench::Options(Momentum(0.1));
+  const uint64_t counted = ServerVectors(options);
+  Bench bench(Momentum(0.1), kBytes * (counted + 4));
+  const uint64_t most = MostVersions(options, 32, kBytes * (counted + 4));
+  EXPECT_EQ(most, MostVersions(options, 32, kBytes * counted) + 2);
+  std::vector<ParameterCopy> held;  // As readers would that never come to an end.
+  for (StepId step = 0; step < most - 1; ++step) {
+    held.push_back(bench.model->parameters());
+    ASSERT_TRUE(bench.Step(step, 1).ok()) << step;
+  }
+  held.push_back(bench.model->parameters());
+  const Status full = bench.Step(most - 1, 1);
+  EXPECT_EQ(full.code(), StatusCode::kResource) << full.ToString();
+  EXPECT_FALSE(bench.model->spoiled());
+  int asked = 0;
+  bench.model->SetCrowded([&] {
+    ++asked;
+    held.erase(held.begin());
+    return true;
+  });
+  EXPECT_TRUE(bench.Step(most - 1, 1).ok()) << "somebody let go";
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(Versions, ThatNobodyReadsAnyMoreAreGivenBackAfterAWhile) {
+  Bench bench(Momentum(0.1));
+  std::vector<std::weak_ptr<const std::vector<float>>> all;
+  std::vector<ParameterCopy> held;
+  StepId step = 0;
+  for (; step < 6; ++step) {
+    held.push_back(bench.model->parameters());
+    all.push_back(held.back());
+    ASSERT_TRUE(bench.Step(step, 1).ok());
+  }
+  held.clear();
+  const auto left = [&] {
+    return std::count_if(all.begin(), all.end(), [](const auto& copy) { return !copy.expired(); });
+  };
+  ASSERT_TRUE(bench.Step(step++, 1).ok());
+  EXPECT_EQ(left(), 6) << "kept for the next slow worker";
+  for (const StepId end = step + 200; step < end; ++step) ASSERT_TRUE(bench.Step(step, 1).ok());
+  EXPECT_LE(left(), 3);
 }
 
 // A job that diverges at some step, with checkpoints in `store`.

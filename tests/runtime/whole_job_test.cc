@@ -91,7 +91,7 @@ TEST(Job, LearnsAMultilayerModelOverManySlices) {
   const JobResult& result = world.Run();
   ASSERT_TRUE(result.status.ok()) << result.status.ToString();
   const std::vector<double> serial = world.SerialParameters();
-  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result.parameters[i], serial[i], 1e-3);
+  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result.parameters->at(i), serial[i], 1e-3);
 }
 
 TEST(Job, BatchesSmallerThanThePartitionsAreNumerousWork) {
@@ -103,7 +103,7 @@ TEST(Job, BatchesSmallerThanThePartitionsAreNumerousWork) {
   const JobResult& result = world.Run();
   ASSERT_TRUE(result.status.ok()) << result.status.ToString();
   const std::vector<double> serial = world.SerialParameters();
-  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result.parameters[i], serial[i], 1e-4);
+  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result.parameters->at(i), serial[i], 1e-4);
 }
 
 TEST(Job, AsManyWorkersAsSamplesIsTheLimit) {

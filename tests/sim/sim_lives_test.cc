@@ -49,7 +49,7 @@ TEST(PowerCuts, ChangeNoBitOfWhatIsLearnedWithoutACode) {
   EXPECT_EQ(cut->reached.at("power cut"), 4u);
   EXPECT_GE(cut->reached.at("resumed from a checkpoint"), 1u);
   EXPECT_GT(cut->job.first_step, 0u);
-  EXPECT_EQ(cut->job.parameters, calm->job.parameters);
+  EXPECT_EQ(*cut->job.parameters, *calm->job.parameters);
   EXPECT_EQ(cut->job.batch_loss, calm->job.batch_loss) << "the curve of all lives";
   EXPECT_EQ(cut->job.steps, 40u);
   EXPECT_EQ(cut->job.checkpoint_step, 40u);
