@@ -115,8 +115,7 @@ std::string TrainJson(const TrainReport& report) {
   const JobPlan& plan = report.plan;
   const JobResult& job = report.job;
   const auto samples = static_cast<double>(plan.SamplesIn(job.steps));
-  const auto slowest = std::max_element(job.step_seconds.begin(), job.step_seconds.end());
-  const bool stepped = slowest != job.step_seconds.end();
+  const bool stepped = !job.step_seconds.empty();
   Json json = {{"steps", job.steps},
                {"epochs", plan.Epochs(job.steps)},
                {"wall_seconds", job.wall_seconds},
@@ -125,7 +124,7 @@ std::string TrainJson(const TrainReport& report) {
                {"step_seconds",
                 {{"median", Quantile(job.step_seconds, 0.5)},
                  {"p99", Quantile(job.step_seconds, 0.99)},
-                 {"max", stepped ? *slowest : 0}}},
+                 {"max", job.slowest_seconds}}},
                {"discarded_steps", job.discarded_steps},
                {"max_decode_error", job.max_decode_error},
                {"audited_steps", job.audited_steps},
@@ -142,7 +141,7 @@ std::string TrainJson(const TrainReport& report) {
                {"steps_restarted", job.scheduler.steps_restarted},
                {"workers", WorkersJson(report)}};
   if (stepped) {
-    json["step_seconds"]["max_step"] = job.first_step + (slowest - job.step_seconds.begin());
+    json["step_seconds"]["max_step"] = job.slowest_step;
   }
   if (plan.job.code == "approximate") json["approximate"] = ApproximateJson(job.approximate);
   if (HasParts(plan.job.code)) json["parts"] = plan.job.parts;

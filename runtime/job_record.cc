@@ -5,6 +5,17 @@
 #include <utility>
 
 namespace motley {
+namespace {
+
+// Drops the older half of what is more than twice kMostKept; how many that were.
+size_t KeepNewest(std::vector<double>& values) {
+  if (values.size() < 2 * JobRecord::kMostKept) return 0;
+  const size_t dropped = values.size() - JobRecord::kMostKept;
+  values.erase(values.begin(), values.begin() + static_cast<ptrdiff_t>(dropped));
+  return dropped;
+}
+
+}  // namespace
 
 JobRecord::JobRecord(uint32_t workers, uint64_t first_step, const JobHistory& before)
     : opened_(first_step),
@@ -29,6 +40,7 @@ void JobRecord::Opened(StepId step, Time now) {
 void JobRecord::Decoded(double batch_loss, double amplification,
                         const ApproximateSum* approximate) {
   result_.batch_loss.push_back(batch_loss);
+  result_.first_loss += KeepNewest(result_.batch_loss);
   result_.max_amplification = std::max(result_.max_amplification, amplification);
   if (approximate == nullptr) return;
   ApproximateRecord& record = result_.approximate;
@@ -38,8 +50,14 @@ void JobRecord::Decoded(double batch_loss, double amplification,
 }
 
 void JobRecord::Applied(Time now) {
+  const double seconds = ToSeconds(now - last_commit_);
+  if (seconds > result_.slowest_seconds) {
+    result_.slowest_seconds = seconds;
+    result_.slowest_step = result_.steps;
+  }
   ++result_.steps;
-  result_.step_seconds.push_back(ToSeconds(now - last_commit_));
+  result_.step_seconds.push_back(seconds);
+  KeepNewest(result_.step_seconds);
   last_commit_ = now;
   result_.wall_seconds = wall_before_ + ToSeconds(now - first_start_);
 }

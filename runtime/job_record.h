@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes down what becomes a job's result. Plain bookkeeping.
+// Writes down what becomes a job's result. Plain bookkeeping. Of a long job it keeps the losses and
+// times of the newest steps, kMostKept of them at least, so that neither memory nor checkpoints
+// grow with the number of steps.
 #pragma once
 
 #include "base/time.h"
@@ -9,6 +11,8 @@ namespace motley {
 
 class JobRecord {
  public:
+  static constexpr size_t kMostKept = size_t{1} << 15;
+
   // `before`: what an earlier run of the same job had come to, in `first_step` steps.
   explicit JobRecord(uint32_t workers, uint64_t first_step = 0, const JobHistory& before = {});
 

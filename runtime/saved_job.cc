@@ -9,6 +9,7 @@
 
 #include "coding/combine.h"
 #include "runtime/memory_need.h"
+#include "transport/checksum.h"
 
 namespace motley {
 namespace {
@@ -59,6 +60,22 @@ Result<uint64_t> Fingerprint(const DataSource& data) {
   return std::max<uint64_t>(Hash(EncodeBlock(some, 0, some.rows())), 1);
 }
 
+Result<uint64_t> Digest(const DataSource& data) {
+  constexpr uint64_t kBlockBytes = uint64_t{8} << 20;
+  const DataShape shape = data.shape();
+  if (shape.features == 0) return 0;
+  // The blocks depend on the shape alone, because each is hashed with what EncodeBlock says of it.
+  const uint64_t row_bytes = shape.sparse ? 1024 : sizeof(float) * uint64_t{shape.features};
+  const uint64_t block = std::max<uint64_t>(1, kBlockBytes / row_bytes);
+  Checksum sum;
+  for (uint64_t begin = 0; begin < shape.rows; begin += block) {
+    MOTLEY_ASSIGN_OR_RETURN(const Dataset some,
+                            data.Range(begin, std::min(begin + block, shape.rows)));
+    sum.Add(EncodeBlock(some, 0, some.rows()));
+  }
+  return std::max<uint64_t>(sum.Value(), 1);
+}
+
 Result<JobDescription> Describe(const JobOptions& options, const DataSource& data,
                                 const BatchSchedule& schedule, uint64_t parameters) {
   JobDescription about;
@@ -70,6 +87,7 @@ Result<JobDescription> Describe(const JobOptions& options, const DataSource& dat
   about.samples = data.shape().rows;
   about.sparse = data.shape().sparse;
   MOTLEY_ASSIGN_OR_RETURN(about.fingerprint, Fingerprint(data));
+  MOTLEY_ASSIGN_OR_RETURN(about.digest, Digest(data));
   about.batch = options.batch;
   about.partitions = static_cast<uint32_t>(schedule.partition_sizes().size());
   about.meaning = options.meaning;
@@ -162,9 +180,13 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
   if (was.meaning.storage != now.meaning.storage) {
     return Differs("storage", NameOf(was.meaning.storage), NameOf(now.meaning.storage));
   }
-  const bool known = was.fingerprint != 0 && now.fingerprint != 0;
+  const auto same = [](uint64_t before, uint64_t after) {
+    return before == 0 || after == 0 || before == after;
+  };
   const bool same_labels = was.meaning.class_labels == now.meaning.class_labels;
-  if (same_labels && (!known || was.fingerprint == now.fingerprint)) return Status::Ok();
+  if (same_labels && same(was.fingerprint, now.fingerprint) && same(was.digest, now.digest)) {
+    return Status::Ok();
+  }
   return Status::Conflict(
       "the data are not those of the checkpoint's job, though of the same shape: give the same "
       "`data`, `label` and `split`, or start a new job in another folder");
@@ -173,7 +195,7 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
 JobResult ResultOf(const SavedJob& saved) {
   const JobHistory& history = saved.about.history;
   JobResult result;
-  result.parameters = *saved.parameters;
+  result.parameters = saved.parameters;
   result.steps = result.first_step = saved.step;
   result.discarded_steps = history.discarded_steps;
   result.wall_seconds = history.wall_seconds;

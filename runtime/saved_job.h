@@ -28,7 +28,8 @@ struct JobDescription {
   OptimizerOptions optimizer;  // Its learning rate and L2 term may be changed.
   uint64_t samples = 0;
   bool sparse = false;
-  uint64_t fingerprint = 0;  // Of the samples; 0: not known.
+  uint64_t fingerprint = 0;  // Of some samples; 0: not known.
+  uint64_t digest = 0;       // Of all samples; 0: not known, as in older checkpoints.
   uint32_t batch = 0;
   uint32_t partitions = 0;
   DataMeaning meaning;
@@ -40,6 +41,10 @@ struct JobDescription {
 // Some of the samples' bytes (not all: they may be larger than memory), as a number that is never
 // 0. Errors are those of the source.
 Result<uint64_t> Fingerprint(const DataSource& data);
+
+// All of the samples' bytes, as a number that is never 0 (where the program's own trainer has the
+// samples, it is). Reads them once, in blocks. Errors are those of the source.
+Result<uint64_t> Digest(const DataSource& data);
 
 // What `options` and `data` come to under `schedule`; `parameters` is the model's count.
 // `history` is left empty.

@@ -16,9 +16,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint32_t kVersion = 2;         // Of the description; readers take this and older ones.
-constexpr int kDepth = 3;                // Of its nesting.
-constexpr size_t kMostLosses = 1 << 20;  // 20 MiB of text.
+constexpr uint32_t kVersion = 2;  // Of the description; readers take this and older ones.
+constexpr int kDepth = 3;         // Of its nesting.
+// 100 KB of text in each checkpoint: for people, who have the whole curve from the run's events.
+constexpr size_t kMostLosses = 1 << 12;
 
 // JSON has no other numbers.
 double Finite(double value) {
@@ -132,6 +133,7 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   data.Take("samples", about.samples);
   data.Take("sparse", about.sparse);
   data.Take("fingerprint", about.fingerprint);
+  if (data.Has("digest")) data.Take("digest", about.digest);
   data.Take("class_labels", about.meaning.class_labels);
   data.Take("input_scale", about.meaning.input_scale);
   data.Take("split", about.meaning.split);
@@ -171,6 +173,7 @@ std::string ToJson(const JobDescription& about) {
                 {{"samples", about.samples},
                  {"sparse", about.sparse},
                  {"fingerprint", about.fingerprint},
+                 {"digest", about.digest},
                  {"class_labels", about.meaning.class_labels},
                  {"input_scale", about.meaning.input_scale},
                  {"split", about.meaning.split}}},

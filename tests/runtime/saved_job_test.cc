@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/job_record.h"
 #include "runtime/memory_need.h"
 #include "tests/runtime/job_world.h"
 #include "tests/training/test_data.h"
@@ -231,6 +232,56 @@ TEST(SavedJob, OtherDataOfTheSameShapeHaveAnotherFingerprint) {
   const MemorySource other(MakeSamples(7, 4, false, 600, 2));
   EXPECT_EQ(Fingerprint(one).value(), Fingerprint(same).value());
   EXPECT_NE(Fingerprint(one).value(), Fingerprint(other).value());
+}
+
+// Another number of which `Fingerprint` looks at no part: 64 of 600 samples are all it sees.
+TEST(SavedJob, DataOfWhichOneNumberDiffersAreOtherData) {
+  const MemorySource one(MakeSamples(7, 4, false, 600, 1));
+  Dataset changed = MakeSamples(7, 4, false, 600, 1);
+  changed.dense[7 * 301 + 3] += 1;
+  const MemorySource other(std::move(changed));
+  EXPECT_EQ(Fingerprint(one).value(), Fingerprint(other).value()) << "what older releases compare";
+  EXPECT_NE(Digest(one).value(), Digest(other).value());
+  JobDescription was = Example(), now = Example();
+  was.digest = Digest(one).value();
+  now.digest = Digest(other).value();
+  const SavedJob saved = Understand(StateOf(was)).value();
+  EXPECT_EQ(CheckSameJob(saved, now, 7).code(), StatusCode::kConflict);
+  EXPECT_TRUE(CheckSameJob(Understand(StateOf(Example())).value(), now, 7).ok())
+      << "a checkpoint from before there were digests";
+}
+
+TEST(SavedJob, DescriptionsOfLongJobsAreAsShortAsOfOthers) {
+  JobDescription about = Example();
+  about.history.batch_loss.assign(150000, 0.123456789012345);
+  const std::string text = ToJson(about);
+  EXPECT_LT(text.size(), 200000u);
+  const JobHistory& kept = ParseJobDescription(text)->history;
+  EXPECT_EQ(kept.first_loss + kept.batch_loss.size(),
+            about.history.first_loss + about.history.batch_loss.size());
+  EXPECT_GE(kept.batch_loss.size(), 1000u);
+}
+
+TEST(JobRecord, OfALongJobKeepsTheNewestStepsAndTheSlowest) {
+  JobRecord record(1);
+  Time now{};
+  constexpr uint64_t kSteps = 300000;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    record.Opened(step, now);
+    now += std::chrono::milliseconds(step == 17 ? 500 : 1);
+    record.Decoded(static_cast<double>(step), 1, nullptr);
+    record.Applied(now);
+  }
+  EXPECT_EQ(record.last_batch_loss(), kSteps - 1);
+  const JobHistory history = record.History();
+  EXPECT_EQ(history.first_loss + history.batch_loss.size(), kSteps);
+  EXPECT_EQ(history.batch_loss.front(), static_cast<double>(history.first_loss));
+  const JobResult result = record.Take();
+  EXPECT_EQ(result.steps, kSteps);
+  EXPECT_GE(result.step_seconds.size(), JobRecord::kMostKept);
+  EXPECT_LE(result.step_seconds.size(), 2 * JobRecord::kMostKept);
+  EXPECT_EQ(result.slowest_step, 17u);
+  EXPECT_NEAR(result.slowest_seconds, 0.5, 1e-9);
 }
 
 TEST(Memory, CheckpointsHoldAVersionAndTheOptimizersState) {
