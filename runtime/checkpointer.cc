@@ -71,14 +71,21 @@ std::string Checkpointer::SafeText() const {
 void Checkpointer::Begin(uint64_t version) {
   writing_ = true;
   tried_ = version;
-  JobHistory history = hooks_.history();
-  // A last step that was decoded but could not be applied is none of this version's.
-  history.batch_loss.resize(version - history.first_loss);
-  hooks_.take(
-      [this, version, history = std::move(history)](const Result<ModelSnapshot>& snapshot) mutable {
-        if (!snapshot.ok()) return OnWritten(version, snapshot.status(), {});
+  const Status begun = OrNoMemory("a checkpoint", [this, version] {
+    JobHistory history = hooks_.history();
+    // A last step that was decoded but could not be applied is none of this version's.
+    history.batch_loss.resize(version - history.first_loss);
+    hooks_.take([this, version,
+                 history = std::move(history)](const Result<ModelSnapshot>& snapshot) mutable {
+      const Status going = !snapshot.ok() ? snapshot.status() : OrNoMemory("a checkpoint", [&] {
         Write(version, *snapshot, std::move(history));
+        return Status::Ok();
       });
+      if (!going.ok()) OnWritten(version, going, {});
+    });
+    return Status::Ok();
+  });
+  if (!begun.ok()) OnWritten(version, begun, {});
 }
 
 void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHistory history) {

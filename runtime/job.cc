@@ -8,6 +8,7 @@
 #include "scheduler/step/pieces.h"
 #include "training/dataset.h"
 #include "training/index_source.h"
+#include "transport/tcp_address.h"
 
 namespace motley {
 namespace {
@@ -42,6 +43,22 @@ uint64_t LargestPartitionBytes(const DataShape& data, uint32_t partitions) {
   const auto share = [partitions](uint64_t all) { return (all + partitions - 1) / partitions; };
   return BlockBytes(share(data.rows), data.features, data.sparse, share(data.entries),
                     data.storage);
+}
+
+Status CheckToken(const std::string& token, const std::string& listen) {
+  if (token.size() > kMaxTokenBytes) {
+    return Status::InvalidArgument(
+        fmt::format("`token`: {} bytes are more than a worker can show. Use at most {}",
+                    token.size(), kMaxTokenBytes));
+  }
+  if (token.empty() || token.size() >= kLeastTokenBytes) return Status::Ok();
+  const auto where = ParseHostPort(listen);
+  const auto address = where.ok() ? NumericAddress(*where) : std::nullopt;
+  if (address && IsLoopback(*address)) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("`token`: {} characters are guessed soon, and other machines can connect to {}. "
+                  "Use {} or more, or give none, and one is made up",
+                  token.size(), listen, kLeastTokenBytes));
 }
 
 }  // namespace motley

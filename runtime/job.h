@@ -37,6 +37,15 @@ struct CheckpointOptions {
 
 struct SavedJob;  // saved_job.h
 
+// A Join, with its token, is all that is read from a stranger: a longer one could never be shown.
+inline constexpr size_t kMaxTokenBytes = 1024;
+// Where other machines can connect, nobody may guess it in an afternoon. Those that are made up
+// have 32 characters.
+inline constexpr size_t kLeastTokenBytes = 16;
+// kInvalidArgument when it is longer than that, or shorter while `listen` ("HOST:PORT") is not an
+// address of loopback alone. An empty one is for the caller to judge.
+Status CheckToken(const std::string& token, const std::string& listen);
+
 struct JobOptions {
   ModelSpec model;
   OptimizerOptions optimizer;
@@ -60,6 +69,8 @@ struct JobOptions {
   uint32_t job_id = 0;
   std::string token;  // Workers must show it; not empty.
   Duration start_timeout = std::chrono::seconds(30);
+  // Ends the job with kUnavailable when its open step makes no progress for so long; zero: never.
+  Duration step_limit{};
   uint32_t slice_length = 1u << 18;  // Floats (1 MiB).
   double audit_fraction = 0.02;  // Share of steps checked against a direct sum; at least the first.
   uint32_t partitions = 0;       // k; 0: as many as PartitionCount says.
@@ -119,14 +130,19 @@ struct JobHistory {
 // What a finished (or ended) job leaves. With JobOptions::resume, of all its runs together.
 struct JobResult {
   Status status;
-  std::vector<float> parameters;
+  // Of the last version; never null. Shared with whoever still holds that version, so that handing
+  // them over at the end takes no memory and cannot fail. A job with 10^9 of them has one copy.
+  std::shared_ptr<const std::vector<float>> parameters =
+      std::make_shared<const std::vector<float>>();
   uint64_t steps = 0;                // Committed.
   uint64_t discarded_steps = 0;      // Opened, but their update was never applied.
   uint64_t first_step = 0;           // Of this run: those before it came from a checkpoint.
   double wall_seconds = 0;           // From the first step's start to the last commit.
-  std::vector<double> step_seconds;  // Commit to commit, of this run.
-  std::vector<double> batch_loss;    // Mean loss of each step's batch, before its update.
-  uint64_t first_loss = 0;           // Step of batch_loss[0].
+  std::vector<double> step_seconds;  // Commit to commit, of this run's newest steps.
+  double slowest_seconds = 0;        // The longest step of this run; 0: there was none.
+  uint64_t slowest_step = 0;
+  std::vector<double> batch_loss;  // Mean loss of each step's batch, before its update.
+  uint64_t first_loss = 0;         // Step of batch_loss[0].
   // ||decoded - direct|| / ||direct|| over audited steps; `direct` is sum_j alpha_j g_j where the
   // step was approximate.
   double max_decode_error = 0;

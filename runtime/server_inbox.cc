@@ -63,6 +63,7 @@ std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const H
   const Result<bool> wanted = rows().Begin(worker, header, fenced, values);
   if (!wanted.ok()) Complain(peer, wanted.status(), header.step);
   if (!wanted.ok() || !*wanted) return {};
+  watch_.Progress();
   transfers_.Began(worker, header, env_.loop.Now());
   return std::as_writable_bytes(std::span<float>(values));
 }
@@ -176,6 +177,7 @@ bool ServerJob::OnFrequent(PeerId peer, WorkerId worker, const wire::Control& co
       peers_.SendAway(peer, fine);
       return true;
     }
+    watch_.Computed(worker, progress->samples());
     pump_.Raise(WorkerProgress{worker, progress->samples(), Duration(progress->compute_ns())});
     return true;
   }
@@ -184,7 +186,10 @@ bool ServerJob::OnFrequent(PeerId peer, WorkerId worker, const wire::Control& co
 
 void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control) {
   if (const wire::ErrorT* error = control.body.AsError()) {
-    if (!ended_) observer_.OnNotice(Describe(worker) + " reports: " + StatusOf(*error).ToString());
+    if (ended_) return;
+    const auto words = reports_.Pass(
+        worker, Describe(worker) + " reports: " + StatusOf(*error).ToString(), env_.loop.Now());
+    if (words) observer_.OnNotice(*words);
   } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
     const std::string why = ReasonOf(*leave);
     peers_.Disconnect(peer, Status::Unavailable(why.empty() ? "it left" : "it left: " + why));

@@ -44,10 +44,14 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                  observer_.OnVectorArrived(leases_.step(), worker, covered, env_.loop.Now());
                }}),
       transfers_(options.workers),
-      publisher_(env.transport, options.workers, options.slice_length),
+      publisher_(env.transport, options.workers, options.slice_length,
+                 [this](uint64_t version) {
+                   return version == record_.steps() ? model_->parameters() : nullptr;
+                 }),
       feed_(env.transport, data, schedule_.partition_sizes(), options.workers,
             [this](const Status& why) { End(why); }),
       record_(options.workers, FirstStep(options), HistoryBefore(options)),
+      reports_(options.workers),
       checkpointer_(MakeCheckpointer(std::move(parts.about))),
       links_(env.loop, env.transport, options.workers,
              [this](WorkerId worker, uint64_t bytes, Duration time) {
@@ -68,6 +72,9 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
               }}),
       pump_(env.loop, std::move(parts.scheduler),
             [this](const Command& command) { Execute(command); }),
+      watch_(
+          env.loop, options.step_limit, options.workers, [this] { return QueuedBytes(); },
+          [this] { OnStuck(); }),
       introduced_(options.workers, false) {
   options_.resume = nullptr;  // As large as the model.
   const size_t length = VectorLength(model_->parameter_count());
@@ -102,6 +109,7 @@ ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
 void ServerJob::Start(Finished finished) {
   finished_ = std::move(finished);
   model_->SetIdle([this] { FinishWhenQuiet(); });
+  model_->SetCrowded([this] { return FreeVersion(); });
   model_->SetAuditFailed([this](const Status& why) { observer_.OnNotice(why.ToString()); });
   env_.transport.SetReceiver(this);
   pump_.Raise(Tick{});  // Starts the scheduler's clock.
@@ -165,16 +173,51 @@ void ServerJob::Publish(WorkerId worker, StepId step) {
   links_.Ask(worker, peer, header, sent ? model_->parameter_count() * sizeof(float) : 0);
 }
 
+// Memory for one more version is not to be had: whoever holds the oldest up gives it back, and with
+// it the connection, because what is under way cannot be taken back otherwise.
+bool ServerJob::FreeVersion() {
+  const std::optional<PeerId> peer = publisher_.OldestReader(record_.steps());
+  if (!peer) return false;
+  peers_.Disconnect(*peer, Status::Unavailable(
+                               "it has not read an old version of the parameters for so long that "
+                               "no memory is left for a new one: it may join again"));
+  return true;
+}
+
+uint64_t ServerJob::QueuedBytes() const {
+  uint64_t bytes = 0;
+  for (WorkerId worker = 0; worker < options_.workers; ++worker) {
+    if (peers_.Connected(worker)) bytes += env_.transport.QueuedBytes(peers_.PeerOf(worker));
+  }
+  return bytes;
+}
+
+void ServerJob::OnStuck() {
+  uint32_t connected = 0;
+  for (WorkerId worker = 0; worker < options_.workers; ++worker) {
+    connected += peers_.Connected(worker) ? 1 : 0;
+  }
+  const std::string last =
+      last_to_leave_.empty() ? "" : "; the last to leave was " + last_to_leave_;
+  End(Status::Unavailable(fmt::format(
+      "step {} has made no progress for {} s, the limit that `step_limit` sets; {} of {} "
+      "workers are connected{}",
+      record_.steps(), ToSeconds(options_.step_limit), connected, options_.workers, last)));
+}
+
 void ServerJob::OnAnswer(Event event) {
   if (auto* arrived = std::get_if<RowArrived>(&event)) {
+    watch_.Progress();
     arrived->transfer = transfers_.Ended(arrived->worker, env_.loop.Now());
     observer_.OnRowArrived(arrived->step, arrived->row, arrived->worker, env_.loop.Now());
   } else if (const auto* got_on = std::get_if<LeaseProgress>(&event)) {
     const double partitions = static_cast<double>(schedule_.partition_sizes().size());
     const double samples = got_on->done * (schedule_.batch_size(got_on->step) / partitions);
+    watch_.Computed(got_on->worker, static_cast<uint64_t>(got_on->done));
     observer_.OnComputed(got_on->step, got_on->worker, static_cast<uint64_t>(std::llround(samples)),
                          got_on->compute, /*so_far=*/true, env_.loop.Now());
   } else if (auto* vector = std::get_if<LeaseVector>(&event)) {
+    watch_.Progress();
     vector->transfer = transfers_.Ended(vector->worker, env_.loop.Now());
   } else if (const auto* back = std::get_if<LeaseReleased>(&event)) {
     observer_.OnLeaseReleased(back->step, back->worker, back->partitions, env_.loop.Now());
@@ -216,6 +259,7 @@ void ServerJob::Do(const OpenStep& command) {
   const Time now = env_.loop.Now();
   began_ = true;
   record_.Opened(command.step, now);
+  watch_.Opened(command.step);
   leases_.Abandon();
   transfers_.Opened();
   rows().Open(command.step, command.code, CountsOf(command.step));
@@ -232,7 +276,15 @@ void ServerJob::Do(const AssignRow& command) {
   if (!peers_.Connected(command.worker)) return;
   const PeerId peer = peers_.PeerOf(command.worker);
   Header header = peers_.HeaderTo(command.worker, FrameKind::kControl);
+  if (Status fits = CheckSendable(FrameKind::kControl, rows().MessageOf(command.row).size());
+      !fits.ok()) {
+    return End(fits.WithContext(fmt::format(
+        "row {} of step {} lists so many partitions that it cannot be sent: use fewer `parts` or "
+        "workers, or another `code`",
+        command.row, command.step)));
+  }
   rows().Assign(command.worker, command.step, command.row);
+  watch_.Assigned(command.worker);
   Publish(command.worker, command.step);
   header.step = command.step;
   SendBytes(env_.transport, peer, header, rows().MessageOf(command.row), Priority::kControl,
@@ -303,6 +355,7 @@ void ServerJob::OnApplied(StepId step, const Status& status) {
   if (!status.ok()) return End(status);
   const Time now = env_.loop.Now();
   record_.Applied(now);
+  watch_.Progress();
   observer_.OnStepApplied(step, *model_->parameters(), record_.last_batch_loss(), now);
   if (checkpointer_ != nullptr) checkpointer_->OnVersion(step + 1);
   pump_.Raise(StepApplied{step});
@@ -331,6 +384,7 @@ void ServerJob::End(Status status) {
   end_ = std::move(status);
   if (!end_.ok()) model_->Hurry();
   pump_.Stop();
+  watch_.Stop();
   peers_.SendAllAway(Farewell(), [this] {
     gone_ = true;
     FinishWhenQuiet();
@@ -370,11 +424,7 @@ void ServerJob::FinishWhenQuiet() {
   if (!gone_) return;
   const auto result = std::make_shared<JobResult>(record_.Take());
   result->status = Outcome();
-  const Status copied = OrNoMemory("the parameters to be handed over", [&] {
-    result->parameters = *model_->parameters();
-    return Status::Ok();
-  });
-  if (result->status.ok()) result->status = copied;
+  result->parameters = model_->parameters();
   result->max_decode_error = model_->max_decode_error();
   result->audited_steps = model_->audited_steps();
   result->scheduler = pump_.Stats();

@@ -16,6 +16,7 @@
 #include "runtime/lease_collector.h"
 #include "runtime/link_watch.h"
 #include "runtime/loss_watch.h"
+#include "runtime/notice_limit.h"
 #include "runtime/partition_feed.h"
 #include "runtime/probe_desk.h"
 #include "runtime/publisher.h"
@@ -23,6 +24,7 @@
 #include "runtime/server_model.h"
 #include "runtime/server_node.h"
 #include "runtime/server_peers.h"
+#include "runtime/step_watch.h"
 #include "runtime/transfer_clock.h"
 #include "runtime/vector_probe.h"
 
@@ -46,6 +48,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void Start(Finished finished) override;
   void DoNotExpect(WorkerId worker) override;
   void Stop(const std::string& reason) override;
+  void Fail(const Status& why) override { End(why); }
 
  private:
   // What arrives (server_inbox.cc).
@@ -53,6 +56,7 @@ class ServerJob final : public ServerNode, private Receiver {
   std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
   void OnLost(PeerId peer, const Status& why) override;
+  void OnShortage(const Status& why) override { observer_.OnNotice(why.ToString()); }
   std::span<std::byte> BeginControl(PeerId peer, const Header& header);
   std::span<std::byte> BeginSlice(PeerId peer, WorkerId worker, const Header& header);
   std::span<std::byte> BeginProbe(PeerId peer, WorkerId worker, const Header& header);
@@ -64,6 +68,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull);
   void TimeSlice(PeerId peer, WorkerId worker, const Header& header);
   void Publish(WorkerId worker, StepId step);
+  bool FreeVersion();
   void OnAnswer(Event event);  // What a collector made of it.
   void OnLinkMeasured(WorkerId worker, Duration vector);
   void Complain(PeerId peer, const Status& why, StepId step);
@@ -103,6 +108,8 @@ class ServerJob final : public ServerNode, private Receiver {
   KnownCounts CountsOf(StepId step) const;
   Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
   void OnApplied(StepId step, const Status& status);
+  uint64_t QueuedBytes() const;
+  void OnStuck();
 
   std::unique_ptr<Checkpointer> MakeCheckpointer(JobDescription about);
   JobHistory History() const;
@@ -131,12 +138,14 @@ class ServerJob final : public ServerNode, private Receiver {
   PartitionFeed feed_;
   JobRecord record_;
   LossWatch losses_;
+  NoticeLimit reports_;                         // What workers report.
   std::unique_ptr<Checkpointer> checkpointer_;  // Null: none are wanted.
   LinkWatch links_;
   ProbeDesk probes_;
   VectorProbe vector_probe_;
   ServerPeers peers_;
   EventPump pump_;
+  StepWatch watch_;
   struct Incoming {  // From a peer: the message that is arriving, be it a slice of either kind.
     Bytes control;
     AlignedVector slice;

@@ -46,6 +46,8 @@ class ServerNode {
   virtual void DoNotExpect(WorkerId worker) = 0;
   // Ends the job early with kCancelled; `finished` still runs once.
   virtual void Stop(const std::string& reason) = 0;
+  // The same with another status: something that the job cannot do without has failed.
+  virtual void Fail(const Status& why) = 0;
 };
 
 }  // namespace motley

@@ -16,15 +16,22 @@
 #include <utility>
 #include <vector>
 
+#include "base/loop_guard.h"
+
 namespace motley {
 
 // Timers sit in one map over one timerfd: libuv's own timers round to milliseconds, which would
 // show in paced work.
-struct UvLoop::Impl {
+struct UvLoop::Impl final : LoopGuard {
   using Key = std::pair<Time, TimerId>;
 
   ~Impl();
+  bool listened() const override { return static_cast<bool>(out_of_memory); }
+  void OnOutOfMemory() override { out_of_memory(); }
   Status Open();
+  static Impl& ImplOf(uv_loop_t* loop) {
+    return static_cast<Impl&>(*static_cast<LoopGuard*>(loop->data));
+  }
   void Arm();
   void RunTimers();
   void RunPosted();
@@ -35,6 +42,7 @@ struct UvLoop::Impl {
   int timer_fd = -1;
   bool loop_open = false;
   bool closing = false;
+  Task out_of_memory;
 
   TimerId next_timer = 1;
   std::map<Key, Task> timers;
@@ -80,18 +88,16 @@ Status UvLoop::Impl::Open() {
   MOTLEY_RETURN_IF_ERROR(CheckDescriptors());
   if (int e = uv_loop_init(&loop)) return UvError("uv_loop_init", e);
   loop_open = true;
-  loop.data = this;
+  loop.data = static_cast<LoopGuard*>(this);
   timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);  // uv_hrtime's clock.
   if (timer_fd < 0) return UvError("timerfd_create", uv_translate_sys_error(errno));
-  if (int e = uv_async_init(&loop, &posted_signal, [](uv_async_t* handle) {
-        static_cast<Impl*>(handle->loop->data)->RunPosted();
-      })) {
+  if (int e = uv_async_init(&loop, &posted_signal,
+                            [](uv_async_t* handle) { ImplOf(handle->loop).RunPosted(); })) {
     return UvError("uv_async_init", e);
   }
   if (int e = uv_poll_init(&loop, &timer_poll, timer_fd)) return UvError("uv_poll_init", e);
-  uv_poll_start(&timer_poll, UV_READABLE, [](uv_poll_t* handle, int, int) {
-    static_cast<Impl*>(handle->loop->data)->RunTimers();
-  });
+  uv_poll_start(&timer_poll, UV_READABLE,
+                [](uv_poll_t* handle, int, int) { ImplOf(handle->loop).RunTimers(); });
   return Status::Ok();
 }
 
@@ -134,7 +140,7 @@ void UvLoop::Impl::RunTimers() {
       Task task = std::move(next->second);
       timers.erase(next);
       due.erase(key.second);
-      task();
+      Run([&task] { task(); });
     }
     next = timers.upper_bound(key);
   }
@@ -149,7 +155,7 @@ void UvLoop::Impl::RunPosted() {
   }
   for (Task& task : tasks) {
     if (closing) return;
-    task();
+    Run([&task] { task(); });
     task = nullptr;  // What it holds goes now, not after its successors.
   }
 }
@@ -194,6 +200,8 @@ void UvLoop::Post(Task task) {
 void UvLoop::Run() { uv_run(&impl_->loop, UV_RUN_DEFAULT); }
 
 void UvLoop::Stop() { uv_stop(&impl_->loop); }
+
+void UvLoop::SetOutOfMemory(Task told) { impl_->out_of_memory = std::move(told); }
 
 uv_loop_s* UvLoop::handle() { return &impl_->loop; }
 

@@ -29,7 +29,12 @@ class UvLoop final : public Loop {
   // that still wait run when Run is called again.
   void Stop();
 
-  // For the transport and child processes.
+  // `told` runs on the loop thread when memory ran out in a task, a timer or a callback of the
+  // transport: what was under way there is undone as exceptions undo it. Null: such an exception
+  // leaves Run.
+  void SetOutOfMemory(Task told);
+
+  // For the transport and child processes. Its data points to a LoopGuard.
   uv_loop_s* handle();
 
  private:

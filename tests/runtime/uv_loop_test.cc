@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -185,6 +186,21 @@ TEST(UvLoop, DestructionDropsWaitingTasksAndWhatTheyHold) {
   EXPECT_EQ(held.use_count(), 3);
   loop.reset();
   EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(UvLoop, MemoryThatRunsOutInATaskIsToldAndTheLoopGoesOn) {
+  const auto loop = UvLoop::Create().value();
+  const auto fail = [] { std::vector<char>(std::numeric_limits<ptrdiff_t>::max()); };
+  int told = 0;
+  loop->SetOutOfMemory([&] { ++told; });
+  bool after = false;
+  loop->Post(fail);
+  loop->After(Duration::zero(), fail);
+  loop->Post([&] { after = true; });
+  loop->After(std::chrono::milliseconds(1), [&] { loop->Stop(); });
+  loop->Run();
+  EXPECT_EQ(told, 2);
+  EXPECT_TRUE(after);
 }
 
 TEST(UvLoop, LoopsAreIndependent) {
