@@ -135,14 +135,14 @@ Result<const char*> Job::report() const {
 
 Result<std::span<const float>> Job::parameters() const {
   MOTLEY_RETURN_IF_ERROR(CheckEnded());
-  return std::span<const float>(outcome_.job.parameters);
+  return std::span<const float>(*outcome_.job.parameters);
 }
 
 Status Job::Save(const std::string& path) const {
   MOTLEY_RETURN_IF_ERROR(CheckEnded());
-  if (foreign_ != nullptr) return SaveVector(path, outcome_.job.parameters);
-  return SaveModel(
-      path, {outcome_.model, outcome_.class_labels, outcome_.job.parameters, outcome_.input_scale});
+  if (foreign_ != nullptr) return SaveVector(path, *outcome_.job.parameters);
+  return SaveModel(path, {outcome_.model, outcome_.class_labels, {}, outcome_.input_scale},
+                   *outcome_.job.parameters);
 }
 
 }  // namespace motley

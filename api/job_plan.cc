@@ -200,6 +200,10 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
     return Status::InvalidArgument(
         "`sample_time` needs emulated speeds. Add `worker_speeds`, like 1,1");
   }
+  plan.job.step_limit = FromSeconds(request.step_limit);
+  constexpr std::string_view kTcpOnly = "tcp://";
+  const size_t scheme = request.listen.starts_with(kTcpOnly) ? kTcpOnly.size() : 0;
+  MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen.substr(scheme)));
   if (request.data.empty() == (request.sample_count == 0)) {
     return Status::InvalidArgument(
         "a job trains on samples: give either `data`, or, with a trainer that knows them, "

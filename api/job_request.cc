@@ -53,6 +53,13 @@ Status CheckNumbers(const motley_job_options& given) {
     return Status::InvalidArgument(fmt::format(
         "`split` {}: a part of the samples lies between 0 and 1, ends excluded", given.split));
   }
+  constexpr double kLeastLimit = 0.1, kMostLimit = 1e6;  // Seconds.
+  if (given.step_limit != 0 &&
+      !(given.step_limit >= kLeastLimit && given.step_limit <= kMostLimit)) {
+    return Status::InvalidArgument(
+        fmt::format("`step_limit` {}: from {} to {:.0f} seconds are possible, and 0 for no limit",
+                    given.step_limit, kLeastLimit, kMostLimit));
+  }
   MOTLEY_RETURN_IF_ERROR(CheckMost("batch", given.batch, kMostNumber));
   MOTLEY_RETURN_IF_ERROR(CheckMost("parts", given.parts, kMaxParts));
   MOTLEY_RETURN_IF_ERROR(CheckMost("epochs", given.epochs, kMostNumber));
@@ -148,6 +155,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.resume, request.resume);
   request.resume_step = given.resume_step;
   TakeText(given.record_profile, request.record_profile);
+  request.step_limit = given.step_limit;
   return request;
 }
 

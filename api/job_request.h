@@ -67,6 +67,7 @@ struct JobRequest {
   std::string resume;
   uint64_t resume_step = 0;    // 0: the newest.
   std::string record_profile;  // Empty: none.
+  double step_limit = 0;       // Seconds; 0: none.
 };
 
 // kInvalidArgument: a struct_size that is none, a role that is none, numbers out of their range.

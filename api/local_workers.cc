@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "runtime/memory_need.h"
+
 namespace motley {
 
 std::string WorkerName(int32_t index, const DeviceGroup& devices) {
@@ -41,6 +43,16 @@ Status CheckAllUsed(const std::vector<DeviceGroup>& devices, uint32_t workers) {
       "these are the devices of {} workers, and with `workers` {} nobody would have {}. Use "
       "`workers` {}, or a plus between devices that are to be one worker's",
       devices.size(), workers, devices[workers].Label(), devices.size()));
+}
+
+Status CheckTogether(const JobOptions& job, uint64_t parameters,
+                     const std::vector<DeviceGroup>& devices, uint64_t memory_bytes) {
+  uint64_t vectors = ServerVectors(job);
+  for (const DeviceGroup& group : devices) {
+    vectors += WorkerVectors() + (group.joined() ? group.devices.size() : 0);
+  }
+  return CheckMemory(fmt::format("the server and its {} workers on this machine", devices.size()),
+                     parameters, vectors, memory_bytes);
 }
 
 Status CheckNotJoined(const std::vector<DeviceGroup>& devices) {

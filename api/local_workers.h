@@ -14,6 +14,7 @@
 #include "devices/device_list.h"
 #include "devices/watched_device.h"
 #include "runtime/fault_plan.h"
+#include "runtime/job.h"
 #include "runtime/uv_loop.h"
 #include "training/callback_trainer.h"
 #include "transport/inproc_transport.h"
@@ -60,6 +61,11 @@ DeviceGroup DevicesOfOne(const std::vector<ListedDevice>& defaults);
 Status CheckAllUsed(const std::vector<DeviceGroup>& devices, uint32_t workers);
 // kInvalidArgument where devices are joined: a function of the caller's computes on one.
 Status CheckNotJoined(const std::vector<DeviceGroup>& devices);
+
+// kResource when the server and all workers of an all-in-one job, which take their vectors from one
+// machine, do not fit into `memory_bytes` together (0: not known). `devices`: one per worker.
+Status CheckTogether(const JobOptions& job, uint64_t parameters,
+                     const std::vector<DeviceGroup>& devices, uint64_t memory_bytes);
 
 // "worker-2", with its devices unless that is the processor: "worker-2 opencl:0".
 std::string WorkerName(int32_t index, const DeviceGroup& devices);

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "runtime/memory_need.h"
+
 namespace motley {
 namespace {
 
@@ -28,6 +30,7 @@ ServerRun::ServerRun(UvLoop& loop, Env env, std::vector<Fault> faults, JobObserv
 }
 
 ServerRun::~ServerRun() {
+  loop_.SetOutOfMemory(nullptr);
   stop_.Listen(nullptr);
   workers_.reset();
   server_.reset();
@@ -39,7 +42,18 @@ Status ServerRun::Open(const JobOptions& job, const DataSource& data, const std:
   return Status::Ok();
 }
 
+// What was under way when memory ran out is lost, but not what was trained: the job ends in good
+// order, with its last checkpoint. If memory runs out in that as well, there is no more to be done.
+void ServerRun::OnOutOfMemory() {
+  if (std::exchange(out_of_memory_, true) || finished_) {
+    if (!finished_) result_.status = Status::Resource("not enough memory to end the job in order");
+    return loop_.Stop();
+  }
+  server_->Fail(NoMemory("what the server was doing"));
+}
+
 Result<JobResult> ServerRun::Run(const StartWorkers& start) {
+  loop_.SetOutOfMemory([this] { OnOutOfMemory(); });
   stop_.Listen([this] { OnStop(); });
   if (start) {
     MOTLEY_ASSIGN_OR_RETURN(workers_, start(address_, [this](WorkerId worker, const Status& how) {

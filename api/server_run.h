@@ -60,6 +60,7 @@ class ServerRun {
   void OnExited(WorkerId worker, const Status& how);
   void OnFinished(JobResult result);
   void OnStop();
+  void OnOutOfMemory();
 
   UvLoop& loop_;
   Env env_;
@@ -72,6 +73,7 @@ class ServerRun {
   std::unique_ptr<LocalWorkers> workers_;
   Status failure_;  // Why this end stopped the job.
   bool finished_ = false;
+  bool out_of_memory_ = false;
   JobResult result_;
 };
 

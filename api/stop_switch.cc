@@ -3,12 +3,16 @@
 
 #include <fmt/format.h>
 
+#include "base/loop_guard.h"
+
 namespace motley {
 
 Status StopSwitch::Open(UvLoop& loop) {
   const int error = uv_async_init(loop.handle(), &signal_, [](uv_async_t* handle) {
-    const auto* self = static_cast<StopSwitch*>(handle->data);
-    if (self->heard_) self->heard_();
+    auto* self = static_cast<StopSwitch*>(handle->data);
+    RunGuarded(handle->loop->data, [self] {
+      if (self->heard_) self->heard_();
+    });
   });
   signal_.data = this;
   open_ = error == 0;

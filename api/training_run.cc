@@ -121,13 +121,16 @@ Status TrainingRun::Emulate() {
   return Status::Ok();
 }
 
+uint64_t TrainingRun::ParameterCount() const {
+  return model_ ? model_->parameter_count() : parts_.foreign->parameter_count;
+}
+
 void TrainingRun::Introduce() const {
   EventStream& events = parts_.events;
-  const uint64_t parameters = model_ ? model_->parameter_count() : parts_.foreign->parameter_count;
   events.OnNotice(
       fmt::format("{}: {} parameters; {} training samples of {} features; {} workers, code "
                   "{}; {} steps of {} samples",
-                  model_ ? plan_.job.model.name : "trainer", parameters, plan_.samples,
+                  model_ ? plan_.job.model.name : "trainer", ParameterCount(), plan_.samples,
                   plan_.job.model.features, plan_.job.workers, plan_.job.code, plan_.job.steps,
                   plan_.job.batch));
   if (data_.guessed_labels) {
@@ -200,6 +203,12 @@ Result<JobResult> TrainingRun::Train() {
   const bool local = request.role == MOTLEY_ALL_IN_ONE;
   const bool threads = local && request.worker_command.empty();
 
+  if (local) {
+    // Threads share this process and its own limits, processes only the machine.
+    const uint64_t memory = threads ? HostMemoryBytes() : SharedMemoryBytes();
+    MOTLEY_RETURN_IF_ERROR(CheckTogether(plan_.job, ParameterCount(), worker_devices_, memory));
+  }
+
   const bool tcp_only = request.listen.starts_with(kTcpOnly);
   const Nearby nearby = tcp_only ? Nearby::kTcp : Nearby::kSharedMemory;
   const std::string listen = request.listen.substr(tcp_only ? kTcpOnly.size() : 0);
@@ -243,8 +252,7 @@ Status TrainingRun::Record() {
   ClusterProfile about;
   about.name = "recorded";
   about.model = model_ ? plan_.job.model.name : "";
-  const uint64_t parameters = model_ ? model_->parameter_count() : parts_.foreign->parameter_count;
-  about.gradient_bytes = parameters * sizeof(float);
+  about.gradient_bytes = ParameterCount() * sizeof(float);
   plan_.job.measure_links = true;
   MOTLEY_ASSIGN_OR_RETURN(recording_, RunRecording::Open(path, std::move(about)));
   return Status::Ok();
@@ -278,10 +286,10 @@ Status TrainingRun::EvaluateAll(const JobResult& job) {
   const Unwanted unwanted = [this] { return stopped(); };
   return CallOnDevice(parts_.loop, *device_, [&]() -> Status {
     MOTLEY_ASSIGN_OR_RETURN(train_,
-                            Evaluate(*model_, *device_, job.parameters, *samples_, unwanted));
+                            Evaluate(*model_, *device_, *job.parameters, *samples_, unwanted));
     if (data_.test == nullptr || data_.test->shape().rows == 0) return Status::Ok();
     MOTLEY_ASSIGN_OR_RETURN(test_,
-                            Evaluate(*model_, *device_, job.parameters, *data_.test, unwanted));
+                            Evaluate(*model_, *device_, *job.parameters, *data_.test, unwanted));
     return Status::Ok();
   });
 }

@@ -60,6 +60,7 @@ class TrainingRun {
   JobResult AllDone() const;
   LocalWorkersOptions WorkersOptions(const std::string& address) const;
   Status EvaluateAll(const JobResult& job);
+  uint64_t ParameterCount() const;
   bool stopped() const { return parts_.stop.thrown() > 0; }
 
   Parts parts_;

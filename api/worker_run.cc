@@ -173,6 +173,9 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   if (memory == 0) memory = AvailableMemoryBytes() / 2;
   if (memory != 0) task.node.memory_bytes = memory;
   if (task.node.token.empty()) task.node.token = TokenFromEnvironment();
+  if (task.node.token.size() > kMaxTokenBytes) {
+    return CheckToken(task.node.token, task.node.server);
+  }
   if (!task.node.token.empty()) return task;
   return Status::InvalidArgument(
       "a worker needs the job's `token`: give it, or set MOTLEY_TOKEN in its environment");

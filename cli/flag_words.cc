@@ -41,6 +41,7 @@ constexpr std::array kWords = {
     FlagWord{"shares", "--shares"},
     FlagWord{"split", "--split"},
     FlagWord{"step_deadline", "--step-deadline"},
+    FlagWord{"step_limit", "--step-limit"},
     FlagWord{"steps", "--steps"},
     FlagWord{"threads", "--threads"},
     FlagWord{"storage", "--storage"},

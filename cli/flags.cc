@@ -286,6 +286,14 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
           "it what each step took (FILE.trace.csv), for simulate --replay")
       ->type_name("FILE.toml")
       ->group("Output");
+  train
+      ->add_option("--step-limit", flags.step_limit,
+                   "For jobs that nobody watches: end the job when a step makes no progress for so "
+                   "many seconds; default: wait")
+      ->type_name("SECONDS")
+      ->transform(Fits<double>([](double limit) { return limit >= 0.1 && limit <= 1e6; },
+                               "a number of seconds from 0.1 to 1000000"))
+      ->group("Workers");
   AddOutputFlags(train, flags.job);
   train->footer(std::string("Example: four workers, one of which is killed\n"
                             "  motley train --data digits.csv.gz --worker-speeds 1,1,0.5,0.25 \\\n"

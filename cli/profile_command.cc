@@ -26,6 +26,7 @@
 #include "fmt/core.h"
 #include "profiles/cost_fit.h"
 #include "profiles/cost_model.h"
+#include "runtime/job.h"
 #include "runtime/memory_need.h"
 #include "runtime/uv_loop.h"
 #include "training/calibration.h"
@@ -213,6 +214,7 @@ Result<std::optional<ServerLink>> MeasureServer(const ProfileFlags& flags, Worke
 Result<int> Serve(const ProfileFlags& flags) {
   std::string token = TokenFromEnvironment();
   if (token.empty()) token = FreshToken();
+  MOTLEY_RETURN_IF_ERROR(CheckToken(token, flags.serve));
   return ServeProbes(flags.serve, token, [&](const std::string& address) {
     (void)PrintResult(
         fmt::format("listening at {}. On other machines:\n"

@@ -120,6 +120,7 @@ motley_status TrainRun::CreateJob() {
   if (!flags_.storage.empty()) options.storage = flags_.storage.c_str();
   options.memory_bytes = flags_.memory_bytes;
   options.threads = flags_.threads;
+  options.step_limit = flags_.step_limit;
   options.listen = flags_.listen.c_str();
   if (flags_.remote) {
     options.role = MOTLEY_SERVER;

@@ -17,9 +17,10 @@ struct TrainFlags {
   std::string storage;        // "bf16"; empty: not given.
   uint64_t memory_bytes = 0;  // Of samples, per process; 0: chosen.
   std::string listen = "127.0.0.1:0";
-  bool remote = false;   // Workers are started by people, elsewhere.
-  std::string devices;   // "cpu,opencl:0"; empty: the processor.
-  uint32_t threads = 0;  // Of each worker; 0: its part of the cores.
+  bool remote = false;    // Workers are started by people, elsewhere.
+  std::string devices;    // "cpu,opencl:0"; empty: the processor.
+  uint32_t threads = 0;   // Of each worker; 0: its part of the cores.
+  double step_limit = 0;  // Seconds; 0: none.
   std::string out;
   std::string record_profile;  // TOML file; empty: none.
   std::string checkpoint;      // Folder; empty: none.

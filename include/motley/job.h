@@ -103,6 +103,8 @@ typedef struct motley_job_options {
   const char* record_profile;
   const char* devices; /**< Of workers, in turn: "cpu,cuda:0+cuda:1". NULL: cards, one each. */
   const char* storage; /**< Dense samples are rounded to, sent, kept as: float32, fp16, bf16. */
+  /** Server, all-in-one: ends with MOTLEY_UNAVAILABLE after so many seconds without progress. */
+  double step_limit;
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
@@ -112,7 +114,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
   {                                                                                                \
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
-        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL                                                   \
+        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0                                                \
   }
 
 /**
@@ -237,10 +239,7 @@ MOTLEY_API const char* motley_job_report(motley_job* job);
 MOTLEY_API motley_status motley_job_parameters(const motley_job* job, float* parameters,
                                                uint64_t count, uint64_t* all);
 
-/**
- * After the run: writes the model as safetensors, in the place of what was there, whole or not at
- * all.
- */
+/** After the run: writes the model as safetensors, in place of what was there, or not at all. */
 MOTLEY_API motley_status motley_job_save(const motley_job* job, const char* path);
 
 #ifdef __cplusplus

@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job leaves alone in the program that runs it: descriptors, signals, memory.
 #include <dirent.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
+#include "api/local_workers.h"
+#include "base/host_memory.h"
+#include "runtime/memory_need.h"
 #include "tests/api/api_world.h"
 
 namespace motley {
 namespace {
+
+using testing::HasSubstr;
 
 size_t OpenDescriptors() {
   size_t count = 0;
@@ -66,6 +77,84 @@ TEST(HostProgram, HasItsHandlerOfChildrenBackAfterAJobWithProcesses) {
     EXPECT_EQ(now.sa_handler, OnChild) << run;
   }
   sigaction(SIGCHLD, &before, nullptr);
+}
+
+TEST(LocalMemory, OfTheServerAndAllWorkersIsAddedUp) {
+  JobOptions options;
+  options.workers = 8;
+  const std::vector<DeviceGroup> devices(8, DeviceGroup{{ListedDevice{.is_processor = true}}});
+  const uint64_t all = 4000 * (ServerVectors(options) + 8 * WorkerVectors());
+  EXPECT_TRUE(CheckTogether(options, 1000, devices, all).ok());
+  const Status refused = CheckTogether(options, 1000, devices, all - 1);
+  EXPECT_EQ(refused.code(), StatusCode::kResource);
+  EXPECT_THAT(refused.message(), HasSubstr("the server and its 8 workers on this machine"));
+}
+
+// A model of which the server and any worker alone would be let in.
+TEST(LocalMemory, AJobWhoseWorkersDoNotFitTogetherIsRefusedBeforeItTakesAny) {
+  constexpr uint32_t kWorkers = 64;
+  const double half = std::sqrt(2.0 * static_cast<double>(SharedMemoryBytes()) /
+                                (kWorkers * WorkerVectors() * sizeof(float)));
+  const std::string model = "mlp:" + std::to_string(static_cast<int>(half)) + "," +
+                            std::to_string(static_cast<int>(half));
+  motley_job_options options = SmallJob();
+  options.model = model.c_str();
+  options.workers = kWorkers;
+  options.code = "none";
+  TestJob job(options);
+  EXPECT_EQ(job.Run(), MOTLEY_RESOURCE);
+  EXPECT_THAT(motley_last_error(), HasSubstr("the server and its 64 workers on this machine"));
+}
+
+TEST(Tokens, ThatCanBeGuessedAreRefusedWhereOtherMachinesCanConnect) {
+  motley_job_options options = SmallJob();
+  options.role = MOTLEY_SERVER;
+  options.token = "a";
+  motley_job* job = nullptr;
+  for (const char* everywhere : {"0.0.0.0:0", "[::]:0", "tcp://192.0.2.1:0", "lab.example:7000"}) {
+    options.listen = everywhere;
+    EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT) << everywhere;
+    EXPECT_THAT(motley_last_error(), HasSubstr("1 characters are guessed soon"));
+  }
+  for (const char* here : {"127.0.0.1:0", "[::1]:0", "localhost:0", "tcp://127.0.0.1:0"}) {
+    options.listen = here;
+    EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_OK) << here << motley_last_error();
+    motley_job_destroy(job);
+  }
+  options.listen = "0.0.0.0:0";
+  options.token = "0123456789abcdef";
+  EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_OK) << motley_last_error();
+  motley_job_destroy(job);
+}
+
+TEST(Tokens, ThatNoWorkerCouldShowAreRefusedAtBothEnds) {
+  const std::string most(1024, 'x'), more(1025, 'x');
+  for (const int32_t role : {MOTLEY_SERVER, MOTLEY_WORKER}) {
+    motley_job_options options = SmallJob();
+    options.role = role;
+    options.server = "127.0.0.1:1";
+    options.token = more.c_str();
+    motley_job* job = nullptr;
+    EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT) << role;
+    EXPECT_THAT(motley_last_error(), HasSubstr("at most 1024"));
+    options.token = most.c_str();
+    EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_OK) << motley_last_error();
+    motley_job_destroy(job);
+  }
+}
+
+TEST(StepLimit, IsANumberOfSecondsOrNothing) {
+  motley_job* job = nullptr;
+  for (const double wrong : {-1.0, 0.01, 1e7, std::nan("")}) {
+    motley_job_options options = SmallJob();
+    options.step_limit = wrong;
+    EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT) << wrong;
+    EXPECT_THAT(motley_last_error(), HasSubstr("`step_limit`"));
+  }
+  motley_job_options options = SmallJob();
+  options.step_limit = 60;
+  TestJob fine(options);
+  fine.RunFine();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 import fcntl
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -12,6 +13,7 @@ import stat
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 from program import PATIENCE_S, PROGRAM, ProgramTest, children_of, wait_until
 
@@ -27,6 +29,30 @@ class Limits(ProgramTest):
             preexec_fn=lambda: limit and resource.setrlimit(limit[0], limit[1:]))
         self.addCleanup(self.end, process)
         return process
+
+    def test_a_step_limit_ends_a_job_whose_workers_say_nothing(self):
+        saved = tempfile.mkdtemp(dir=self.folder)
+        job = self.start("--workers", 2, "--steps", 1000000, "--step-limit", 1, "--checkpoint",
+                         saved, "--checkpoint-every", 10, "--json", "--code", "none")
+        for line in job.stderr:
+            if line.startswith("checkpoint: "):
+                break
+        workers = children_of(job.pid)
+        self.assertEqual(len(workers), 2)
+        for worker in workers:
+            os.kill(worker, signal.SIGSTOP)
+        out, said = job.communicate(timeout=PATIENCE_S)
+        self.assertEqual(job.returncode, 4, said)
+        self.assertRegex(said, r"step \d+ has made no progress for 1 s, the limit that --step-limit "
+                               r"sets; 2 of 2 workers are connected")
+        result = json.loads(out)
+        self.assertEqual(result["error"]["exit_code"], 4)
+        self.assertIn("no progress", result["error"]["message"])
+        self.assertGreater(result["steps"], 0)
+        self.assertEqual(result["checkpoint"]["step"], result["steps"])
+        again = self.run_json("train", "--data", self.data, "--resume", saved, "--steps",
+                              result["steps"] + 5, "-q")
+        self.assertEqual(again["resumed_from"], result["steps"])
 
     def test_an_error_is_a_json_object_too(self):
         for code, words, arguments in (
@@ -46,6 +72,20 @@ class Limits(ProgramTest):
         self.assertEqual(job.returncode, 0, said)
         self.assertEqual([w["lost"] for w in json.loads(out)["workers"]], [False] * 16)
 
+    def test_a_server_says_that_it_may_open_no_more_files(self):
+        job = self.start("--remote", "--workers", 60, "--steps", 5,
+                         limit=(resource.RLIMIT_NOFILE, 32, 32))
+        command = re.compile(r"^  MOTLEY_TOKEN=(\S+) motley worker --server (\S+)$")
+        found = next(match for line in job.stderr if (match := command.match(line.rstrip("\n"))))
+        for _ in range(24):
+            worker = subprocess.Popen(
+                [PROGRAM, "worker", "--server", found[2], "--threads", "1"],
+                env={**os.environ, "MOTLEY_TOKEN": found[1]}, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(self.end, worker)
+        said = next(line for line in job.stderr if "ulimit -n" in line)
+        self.assertIn("the 32 files that this program may open", said)
+
     def test_a_file_that_may_not_grow_is_an_error_and_no_sudden_death(self):
         saved = tempfile.mkdtemp(dir=self.folder)
         job = self.start("--steps", 20, "--checkpoint", saved, "--checkpoint-every", 10,
@@ -56,6 +96,17 @@ class Limits(ProgramTest):
         self.assertIn("the checkpoint was not saved", said)
         self.assertIn("the model was not saved", said)
         self.assertIn("File too large", said)
+
+    def test_a_short_token_is_refused_where_other_machines_can_connect(self):
+        with mock.patch.dict(os.environ, MOTLEY_TOKEN="a"):
+            said = self.run_program("train", "--data", self.data, "--remote", "--listen",
+                                    "0.0.0.0:0", expect=2).stderr
+            self.assertIn("Use 16 or more", said)
+            said = self.run_program("profile", "--serve", "0.0.0.0:0", expect=2).stderr
+            self.assertIn("Use 16 or more", said)
+        with mock.patch.dict(os.environ, MOTLEY_TOKEN="x" * 1025):
+            said = self.run_program("train", "--data", self.data, "--remote", expect=2).stderr
+            self.assertIn("at most 1024", said)
 
     def test_a_model_keeps_the_permissions_of_the_one_it_replaces(self):
         model = self.folder / "private"

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs in which one allocation on the loop's thread fails, each time another one: the job ends in
+// good order, and what it trained is in its last checkpoint.
+#include <gtest/gtest.h>
+#include <motley/motley.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+#include <string>
+
+#include "tests/api/api_world.h"
+
+namespace {
+
+thread_local int64_t fail_after = -1;  // Allocations of this thread; -1: none fails.
+std::atomic<int> failed{0};
+
+bool FailsNow() {
+  if (fail_after < 0 || --fail_after >= 0) return false;
+  ++failed;
+  return true;
+}
+
+}  // namespace
+
+[[gnu::noinline]] void* operator new(size_t size) {
+  void* const memory = FailsNow() ? nullptr : std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace motley {
+namespace {
+
+struct Ended {
+  motley_status status = MOTLEY_OK;
+  std::string why;
+  uint64_t steps = 0;
+  uint64_t saved = 0;  // Steps of the newest checkpoint.
+};
+
+// A job of which the `allocation`th of this thread after some steps fails.
+Ended RunWith(int64_t allocation, const char* const* command) {
+  const std::string folder = TemporaryPath("out_of_memory");
+  std::filesystem::remove_all(folder);
+  motley_job_options options = SmallJob();
+  options.steps = 60;
+  options.code = "none";
+  options.checkpoint = folder.c_str();
+  options.checkpoint_every = 1000;  // The last alone.
+  options.worker_command = command;
+  TestJob job(options);
+  job.OnEvent([allocation](const motley_event& event) {
+    if (event.kind == MOTLEY_EVENT_STEP_APPLIED && event.step == 20) fail_after = allocation;
+  });
+  Ended ended;
+  ended.status = job.Run();
+  fail_after = -1;
+  ended.why = motley_last_error();
+  ended.steps = job.Metrics().steps;
+  ended.saved = job.Metrics().checkpoint_step;
+  return ended;
+}
+
+void ExpectGoodOrder(const char* const* command) {
+  int told = 0;
+  for (int64_t allocation = 0; allocation < 400; allocation += 7) {
+    failed = 0;
+    const Ended ended = RunWith(allocation, command);
+    ASSERT_LE(failed, 1);
+    if (ended.status == MOTLEY_OK) {
+      EXPECT_EQ(ended.steps, 60u);
+      continue;  // Whoever asked could do without, or the worker alone was hit.
+    }
+    ++told;
+    EXPECT_EQ(ended.status, MOTLEY_RESOURCE) << allocation << ": " << ended.why;
+    EXPECT_GE(ended.steps, 21u) << allocation;
+    EXPECT_EQ(ended.saved, ended.steps) << allocation << ": " << ended.why;
+  }
+  EXPECT_GT(told, 5);
+}
+
+TEST(OutOfMemory, OnTheLoopStillSavesWhatWasTrained) { ExpectGoodOrder(nullptr); }
+
+TEST(OutOfMemory, OnTheLoopOfAServerOfProcessesStillSavesWhatWasTrained) {
+  const std::string program = MotleyProgram();
+  const char* const command[] = {program.c_str(), "worker", nullptr};
+  ExpectGoodOrder(command);
+}
+
+}  // namespace
+}  // namespace motley
