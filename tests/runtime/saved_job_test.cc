@@ -241,10 +241,10 @@ TEST(SavedJob, DataOfWhichOneNumberDiffersAreOtherData) {
   changed.dense[7 * 301 + 3] += 1;
   const MemorySource other(std::move(changed));
   EXPECT_EQ(Fingerprint(one).value(), Fingerprint(other).value()) << "what older releases compare";
-  EXPECT_NE(Digest(one).value(), Digest(other).value());
+  EXPECT_NE(DataDigest(one).value(), DataDigest(other).value());
   JobDescription was = Example(), now = Example();
-  was.digest = Digest(one).value();
-  now.digest = Digest(other).value();
+  was.digest = DataDigest(one).value();
+  now.digest = DataDigest(other).value();
   const SavedJob saved = Understand(StateOf(was)).value();
   EXPECT_EQ(CheckSameJob(saved, now, 7).code(), StatusCode::kConflict);
   EXPECT_TRUE(CheckSameJob(Understand(StateOf(Example())).value(), now, 7).ok())
