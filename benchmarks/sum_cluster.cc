@@ -172,7 +172,10 @@ class Server final : public Receiver {
         form_(std::make_shared<const CodeForm>(std::move(form))),
         transport_(MakeTcpTransport(loop.handle(), task.nearby, &parallel)),
         rows_(task.workers, task.length, kSlice, parallel, [this](const Event& e) { OnEvent(e); }),
-        publisher_(*transport_, task.workers, kSlice),
+        publisher_(*transport_, task.workers, kSlice,
+                   [this](uint64_t version) {
+                     return version == step_ + 1 ? ParameterCopy(sum_) : nullptr;
+                   }),
         slices_(task.workers),
         sum_(std::make_shared<std::vector<float>>(task.length)) {
     rows_.SetHome(*sum_);

@@ -60,7 +60,7 @@ Result<uint64_t> Fingerprint(const DataSource& data) {
   return std::max<uint64_t>(Hash(EncodeBlock(some, 0, some.rows())), 1);
 }
 
-Result<uint64_t> DataDigest(const DataSource& data) {
+Result<uint64_t> FullFingerprint(const DataSource& data) {
   constexpr uint64_t kBlockBytes = uint64_t{8} << 20;
   const DataShape shape = data.shape();
   if (shape.features == 0) return 0;
@@ -87,7 +87,7 @@ Result<JobDescription> Describe(const JobOptions& options, const DataSource& dat
   about.samples = data.shape().rows;
   about.sparse = data.shape().sparse;
   MOTLEY_ASSIGN_OR_RETURN(about.fingerprint, Fingerprint(data));
-  MOTLEY_ASSIGN_OR_RETURN(about.digest, DataDigest(data));
+  MOTLEY_ASSIGN_OR_RETURN(about.digest, FullFingerprint(data));
   about.batch = options.batch;
   about.partitions = static_cast<uint32_t>(schedule.partition_sizes().size());
   about.meaning = options.meaning;

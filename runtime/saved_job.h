@@ -44,7 +44,7 @@ Result<uint64_t> Fingerprint(const DataSource& data);
 
 // All of the samples' bytes, as a number that is never 0 (where the program's own trainer has the
 // samples, it is). Reads them once, in blocks. Errors are those of the source.
-Result<uint64_t> DataDigest(const DataSource& data);
+Result<uint64_t> FullFingerprint(const DataSource& data);
 
 // What `options` and `data` come to under `schedule`; `parameters` is the model's count.
 // `history` is left empty.

@@ -140,8 +140,8 @@ TEST_F(AllInOne, TrainsAndEndsTidily) {
   EXPECT_EQ(fine_, 4u);
   EXPECT_GE(result_->audited_steps, 1u);
   EXPECT_LT(result_->max_decode_error, 1e-4);
-  ASSERT_EQ(result_->parameters.size(), kParameters);
-  for (const float value : result_->parameters) EXPECT_NEAR(value, 2.0, 0.1);
+  ASSERT_EQ(result_->parameters->size(), kParameters);
+  for (const float value : *result_->parameters) EXPECT_NEAR(value, 2.0, 0.1);
 }
 
 TEST_F(AllInOne, StopsFromAnotherThreadInTheMiddleOfWork) {

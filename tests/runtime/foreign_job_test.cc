@@ -314,7 +314,7 @@ TEST(ForeignJob, AFailingCallbackEndsItsWorkerOnly) {
   EXPECT_THAT(world.watcher.lost.at(2).ToString(), HasSubstr("accumulate returned 42"));
   const std::vector<double> serial = TrainSerially(world.options);
   for (size_t i = 0; i < kParameters; ++i) {
-    EXPECT_NEAR(world.result->parameters[i], serial[i], 2e-5);
+    EXPECT_NEAR((*world.result->parameters)[i], serial[i], 2e-5);
   }
 }
 

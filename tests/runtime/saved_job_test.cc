@@ -241,10 +241,10 @@ TEST(SavedJob, DataOfWhichOneNumberDiffersAreOtherData) {
   changed.dense[7 * 301 + 3] += 1;
   const MemorySource other(std::move(changed));
   EXPECT_EQ(Fingerprint(one).value(), Fingerprint(other).value()) << "what older releases compare";
-  EXPECT_NE(DataDigest(one).value(), DataDigest(other).value());
+  EXPECT_NE(FullFingerprint(one).value(), FullFingerprint(other).value());
   JobDescription was = Example(), now = Example();
-  was.digest = DataDigest(one).value();
-  now.digest = DataDigest(other).value();
+  was.digest = FullFingerprint(one).value();
+  now.digest = FullFingerprint(other).value();
   const SavedJob saved = Understand(StateOf(was)).value();
   EXPECT_EQ(CheckSameJob(saved, now, 7).code(), StatusCode::kConflict);
   EXPECT_TRUE(CheckSameJob(Understand(StateOf(Example())).value(), now, 7).ok())
@@ -256,7 +256,7 @@ TEST(SavedJob, DescriptionsOfLongJobsAreAsShortAsOfOthers) {
   about.history.batch_loss.assign(150000, 0.123456789012345);
   const std::string text = ToJson(about);
   EXPECT_LT(text.size(), 200000u);
-  const JobHistory& kept = ParseJobDescription(text)->history;
+  const JobHistory kept = ParseJobDescription(text).value().history;
   EXPECT_EQ(kept.first_loss + kept.batch_loss.size(),
             about.history.first_loss + about.history.batch_loss.size());
   EXPECT_GE(kept.batch_loss.size(), 1000u);

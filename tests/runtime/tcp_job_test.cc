@@ -172,7 +172,7 @@ TEST_P(TcpJobInParts, AnswersTakeThatPartOfTheBytes) {
   ASSERT_TRUE(result->status.ok()) << result->status.ToString();
   EXPECT_GE(result->audited_steps, 1u);  // No step waits for the audit of another.
   EXPECT_LT(result->max_decode_error, 1e-5);
-  const size_t gradient = VectorLength(result->parameters.size()) * sizeof(float);
+  const size_t gradient = VectorLength(result->parameters->size()) * sizeof(float);
   const auto is_half = [&](const auto& answer) {
     return answer.second >= gradient / 2 && answer.second <= gradient / 2 + sizeof(float);
   };
@@ -200,11 +200,11 @@ TEST_F(TcpJob, EqualsASerialLoop) {
 
   const BatchSchedule schedule(options.seed, PartitionSizes(500, PartitionCount(500, 2).value()),
                                options.batch);
-  std::vector<float> first(result->parameters.size());
+  std::vector<float> first(result->parameters->size());
   MakeModel(options.model)->Initialize(options.seed, first);
   const std::vector<double> serial = reference::Train(options.model, options.optimizer, schedule,
                                                       data, 40, {first.begin(), first.end()});
-  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR(result->parameters[i], serial[i], 1e-4);
+  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR((*result->parameters)[i], serial[i], 1e-4);
 }
 
 // Whether an answer comes in between is chance here, that somebody is asked is not.

@@ -58,7 +58,7 @@ TEST(Job, IsTheSameTwice) {
     JobWorld world(JobWorld::Options(4, "rs"));
     world.StartServer();
     world.StartWorkers();
-    parameters.push_back(world.Run().parameters);
+    parameters.push_back(*world.Run().parameters);
   }
   EXPECT_EQ(parameters[0], parameters[1]);
 }

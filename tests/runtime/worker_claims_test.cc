@@ -110,7 +110,7 @@ TEST_P(Claims, TheGreatestAndTheLeastPossibleSpeedEndNoJob) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, Claims, testing::Values("auto", "adaptive", "none"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& code) { return code.param; });
 
 }  // namespace
 }  // namespace motley

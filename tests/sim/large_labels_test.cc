@@ -50,7 +50,7 @@ TEST(LargeLabels, EveryCodeEndsWhereNoCodeDoes) {
   const auto plain = Simulate(Options("none", data), data, nullptr);
   ASSERT_TRUE(plain.ok()) << plain.status().ToString();
   ASSERT_TRUE(plain->job.status.ok()) << plain->job.status.ToString();
-  const double bias = plain->job.parameters.back();
+  const double bias = plain->job.parameters->back();
   EXPECT_NEAR(bias, 2e5, 2e3);
   for (const char* code : {"repetition", "cyclic", "heterogeneous", "rs", "group", "short",
                            "partial-coded", "multi-message", "adaptive", "auto"}) {
@@ -62,7 +62,7 @@ TEST(LargeLabels, EveryCodeEndsWhereNoCodeDoes) {
     const JobResult& job = coded->job;
     ASSERT_TRUE(job.status.ok()) << job.status.ToString();
     EXPECT_TRUE(coded->violations.empty()) << coded->violations[0];
-    EXPECT_NEAR(job.parameters.back(), bias, 1e-5 * bias);
+    EXPECT_NEAR(job.parameters->back(), bias, 1e-5 * bias);
     EXPECT_NEAR(job.batch_loss.back(), plain->job.batch_loss.back(),
                 1e-5 * plain->job.batch_loss.back());
     EXPECT_LE(job.max_decode_error, 1e-5);
