@@ -92,11 +92,12 @@ typedef struct motley_trainer {
   uint64_t parameter_count; /**< At least 1. */
 
   /**
-   * Worker. Adds to work->sum and work->loss. On the worker's compute thread, one call at a time
-   * for each worker; the workers of an all-in-one job call at the same time, from different
-   * threads. An all-in-one job, and a server that has the data, also check some steps by it, from
-   * another thread, unless there is a `hold`. The result must depend on the samples and parameters
-   * alone, else who answers would change the model.
+   * Worker. Adds to work->sum and work->loss, and sets work->weight where samples do not weigh 1
+   * each. On the worker's compute thread, one call at a time for each worker; the workers of an
+   * all-in-one job call at the same time, from different threads. An all-in-one job, and a server
+   * that has the data, also check some steps by it, from another thread, unless there is a `hold`.
+   * The result must depend on the samples and parameters alone, else who answers would change the
+   * model.
    */
   motley_status (*accumulate)(void* context, const motley_work* work);
 
