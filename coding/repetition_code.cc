@@ -12,10 +12,11 @@
 namespace motley {
 namespace {
 
-// Groups may make the slowest load this much longer, once a class would have so many members that
-// one of them is nearly always late. The saving of a class is that it has no left-over workers.
+// Groups may make the slowest load this much longer, once there are so many of them for each copy.
+// A class has as many members as there are groups: with one worker in 20 late, no class is whole in
+// one step of ten then.
 constexpr double kMoreLoad = 0.1;
-constexpr uint32_t kManyGroups = 8;
+constexpr uint32_t kManyGroups = 4;
 constexpr double kRounding = 1e-9;
 
 struct Groups {
@@ -67,7 +68,7 @@ bool Worthwhile(const Groups& groups, std::span<const double> speeds, uint32_t c
   const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0) / copies;
   const double used = std::accumulate(groups.speeds.begin(), groups.speeds.end(), 0.0);
   if (used >= all * (1 - kRounding)) return true;
-  return groups.members.size() >= kManyGroups && used * (1 + kMoreLoad) >= all;
+  return groups.members.size() >= size_t{kManyGroups} * copies && used * (1 + kMoreLoad) >= all;
 }
 
 void AddGroups(const Groups& groups, CodeForm& form) {

@@ -15,9 +15,9 @@
 // optimum (s + 1) / sum of speeds.
 //
 // Groups are used where they cost no speed, as for equal workers of which s + 1 divides the number,
-// and from eight groups on where they make the slowest load at most 10 % longer. A class would then
-// have eight members or more: with one in 20 workers late, a class of 85 is whole in 1 step of 78,
-// and 85 groups of three all answer in 99 of 100.
+// and from 4 (s + 1) groups on where they make the slowest load at most 10 % longer. Classes would
+// have as many members as there are groups: with one in 20 workers late, a class of 85 is whole in
+// 1 step of 78, and 85 groups of three all answer in 99 of 100.
 #pragma once
 
 #include "coding/gradient_code.h"
