@@ -24,6 +24,8 @@ struct Example {
     job.steps = 6;
     job.wall_seconds = 2;
     job.step_seconds = {0.1, 0.3, 0.2};
+    job.slowest_seconds = 0.3;
+    job.slowest_step = 1;
     job.held_bytes = {1000, 2000};
     job.worker_names = {"worker-0", "worker-1"};
     job.scheduler.workers.resize(2);
