@@ -191,6 +191,7 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
   MOTLEY_ASSIGN_OR_RETURN(JobPlan plan,
                           PlanJob(request, 0, here ? kMostLocalWorkers : kMostWorkers));
   if (!here) plan.job.start_timeout = kPeoplesTime;
+  plan.job.return_timeout = request.wait;
   const auto slows = [](const Fault& fault) { return fault.kind == Fault::Kind::kSlow; };
   if (plan.speeds.empty() && std::any_of(plan.faults.begin(), plan.faults.end(), slows)) {
     return Status::InvalidArgument(

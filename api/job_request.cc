@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "api/parse.h"
 #include "api/versioned.h"
 #include "coding/code_form.h"
 #include "training/raw_samples.h"
@@ -94,6 +95,17 @@ JobRequest::Open OpenIn(const motley_job_options& given) {
   return open;
 }
 
+Status TakeWait(const char* text, Duration& out) {
+  constexpr double kMostSeconds = 1e6;
+  if (text == nullptr || *text == '\0') return Status::Ok();
+  if (std::string_view(text) == "0s") {
+    out = Duration::zero();
+    return Status::Ok();
+  }
+  MOTLEY_ASSIGN_OR_RETURN(out, ParseDuration("`wait`", text, kMostSeconds));
+  return Status::Ok();
+}
+
 Status TakeCommand(const char* const* command, std::vector<std::string>& out) {
   if (command == nullptr) return Status::Ok();
   for (; *command != nullptr; ++command) {
@@ -146,6 +158,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.server, request.server);
   TakeText(given.token, request.token);
   TakeText(given.name, request.name);
+  MOTLEY_RETURN_IF_ERROR(TakeWait(given.wait, request.wait));
   request.threads = given.threads;
   TakeText(given.devices, request.devices);
   request.open = OpenIn(given);

@@ -45,6 +45,7 @@ struct JobRequest {
 
   std::string listen = "127.0.0.1:0";
   std::string server;
+  Duration wait = std::chrono::minutes(10);
   std::string token;
   std::string name;
   uint32_t threads = 0;  // 0: chosen.

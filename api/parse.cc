@@ -64,7 +64,7 @@ Result<std::vector<double>> ParseSpeeds(std::string_view flag, std::string_view 
 
 Result<Duration> ParseDuration(std::string_view flag, std::string_view text, double most_seconds) {
   static constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+      {"h", 3600}, {"min", 60}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
   if (const auto number = LeadingNumber(text)) {
     for (const auto& [unit, seconds] : kUnits) {
       if (number->second != unit) continue;
@@ -72,10 +72,10 @@ Result<Duration> ParseDuration(std::string_view flag, std::string_view text, dou
       if (value >= 1e-9 && value <= most_seconds) return FromSeconds(value);
     }
   }
-  return Status::InvalidArgument(
-      fmt::format("{} {}: not a time between 1ns and {:g}s. Give a number with its unit (s, ms, us "
-                  "or ns), like 2ms",
-                  flag, text, most_seconds));
+  return Status::InvalidArgument(fmt::format(
+      "{} {}: not a time between 1ns and {:g}s. Give a number with its unit (h, min, s, "
+      "ms, us or ns), like 2ms",
+      flag, text, most_seconds));
 }
 
 }  // namespace motley

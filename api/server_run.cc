@@ -36,9 +36,9 @@ ServerRun::~ServerRun() {
   server_.reset();
 }
 
-Status ServerRun::Open(const JobOptions& job, const DataSource& data, const std::string& listen) {
+Status ServerRun::Open(const JobOptions& job, const DataSource& data, const std::string& address) {
   MOTLEY_ASSIGN_OR_RETURN(server_, ServerNode::Create(env_, job, data, &observers_));
-  MOTLEY_ASSIGN_OR_RETURN(address_, env_.transport.Listen(listen));
+  address_ = address;
   return Status::Ok();
 }
 
@@ -75,7 +75,8 @@ void ServerRun::OnExited(WorkerId worker, const Status& how) {
   watch_.Note(how);
   // Once training began the server itself misses them; before, it would wait for others to come.
   // After a stop they leave because it said goodbye.
-  if (watch_.started || finished_ || stop_.thrown() > 0) return;
+  if (finished_ || stop_.thrown() > 0) return;
+  if (watch_.started) return server_->DoNotExpect(worker);
   if (workers_->running() == 0) {
     observers_.OnNotice(how.ToString() + " before training began");
     const auto said = watch_.lost.find(worker);

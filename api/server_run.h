@@ -30,10 +30,9 @@ class ServerRun {
             StopSwitch& stop);
   ~ServerRun();  // The loop is not running.
 
-  // Everything that can be refused without a worker: the job's options, the address (kUnavailable
-  // when it is taken). `job` is complete.
-  Status Open(const JobOptions& job, const DataSource& data, const std::string& listen);
-  const std::string& address() const { return address_; }  // In use, once open.
+  // Everything that can be refused without a worker. `job` is complete; the transport listens at
+  // `address`.
+  Status Open(const JobOptions& job, const DataSource& data, const std::string& address);
 
   // Starts the workers, trains, and returns when those that it started are gone. Thrown once, the
   // switch ends the job early (result.status is kCancelled); thrown twice, no worker is waited for.

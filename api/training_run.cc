@@ -37,6 +37,29 @@ std::shared_ptr<const ForeignTrainer> ForServer(
 
 }  // namespace
 
+// Before the data are read, which may take long: workers that are started at the same time connect,
+// and wait for an answer.
+Status TrainingRun::Listen() {
+  const JobRequest& request = parts_.request;
+  MOTLEY_ASSIGN_OR_RETURN(device_, MakeCpuDevice(parts_.loop, CpuDeviceOptions{}));
+  plan_.job.token = request.token.empty() ? FreshToken() : request.token;
+  if (threads()) {
+    network_.emplace(parts_.loop);
+    transport_ = network_->MakeTransport();
+    MOTLEY_ASSIGN_OR_RETURN(address_, transport_->Listen(kHere));
+    return Status::Ok();
+  }
+  const bool tcp_only = request.listen.starts_with(kTcpOnly);
+  transport_ = MakeTcpTransport(
+      parts_.loop.handle(), tcp_only ? Nearby::kTcp : Nearby::kSharedMemory, &device_->parallel());
+  MOTLEY_ASSIGN_OR_RETURN(
+      address_, transport_->Listen(request.listen.substr(tcp_only ? kTcpOnly.size() : 0)));
+  const bool tell_token = !local() && request.token.empty();
+  parts_.events.Tell(MOTLEY_EVENT_LISTENING,
+                     tell_token ? address_ + " " + plan_.job.token : address_);
+  return Status::Ok();
+}
+
 Status TrainingRun::OpenData() {
   const JobRequest& request = parts_.request;
   if (request.data.empty() && parts_.foreign == nullptr) {
@@ -72,7 +95,6 @@ Status TrainingRun::OpenData() {
 }
 
 Status TrainingRun::OpenDevice() {
-  MOTLEY_ASSIGN_OR_RETURN(device_, MakeCpuDevice(parts_.loop, CpuDeviceOptions{}));
   MOTLEY_ASSIGN_OR_RETURN(patience_, PatienceFromEnvironment());
   const JobRequest& request = parts_.request;
   // Emulated speeds are the processor's, and a trainer of the caller's computes on it.
@@ -189,7 +211,6 @@ Result<JobResult> TrainingRun::Train() {
   const JobRequest& request = parts_.request;
   UvLoop& loop = parts_.loop;
   plan_.job.job_id = FreshJobId();
-  plan_.job.token = request.token.empty() ? FreshToken() : request.token;
   plan_.job.foreign = ForServer(request, parts_.foreign);
   plan_.job.meaning = {data_.class_labels, data_.input_scale, request.split,
                        plan_.job.meaning.storage};
@@ -200,45 +221,31 @@ Result<JobResult> TrainingRun::Train() {
     MOTLEY_ASSIGN_OR_RETURN(
         folder, CheckpointFolder::Open(loop, request.checkpoint, plan_.job.resume.get()));
   }
-  const bool local = request.role == MOTLEY_ALL_IN_ONE;
-  const bool threads = local && request.worker_command.empty();
-
-  if (local) {
+  if (local()) {
     // Threads share this process and its own limits, processes only the machine.
-    const uint64_t memory = threads ? HostMemoryBytes() : SharedMemoryBytes();
+    const uint64_t memory = threads() ? HostMemoryBytes() : SharedMemoryBytes();
     MOTLEY_RETURN_IF_ERROR(CheckTogether(plan_.job, ParameterCount(), worker_devices_, memory));
   }
-
-  const bool tcp_only = request.listen.starts_with(kTcpOnly);
-  const Nearby nearby = tcp_only ? Nearby::kTcp : Nearby::kSharedMemory;
-  const std::string listen = request.listen.substr(tcp_only ? kTcpOnly.size() : 0);
-  InprocNetwork network(loop);
-  const std::unique_ptr<Transport> transport =
-      threads ? network.MakeTransport()
-              : MakeTcpTransport(loop.handle(), nearby, &device_->parallel());
   MOTLEY_RETURN_IF_ERROR(Record());
   ObserverList observers;
   if (recording_ != nullptr) observers.Add(&recording_->observer());
   observers.Add(&parts_.metrics);
   observers.Add(&parts_.events);
-  const Env env{loop, *transport, *device_, folder != nullptr ? folder->disk() : nullptr};
+  const Env env{loop, *transport_, *device_, folder != nullptr ? folder->disk() : nullptr};
   ServerRun server(loop, env, plan_.faults, observers, parts_.stop);
-  MOTLEY_RETURN_IF_ERROR(server.Open(plan_.job, *samples_, threads ? std::string(kHere) : listen));
+  MOTLEY_RETURN_IF_ERROR(server.Open(plan_.job, *samples_, address_));
   if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();
   plan_.job.resume = nullptr;  // The server has it; it is as large as the model.
   parts_.metrics.Expect(plan_.job.steps, plan_.steps_per_epoch, plan_.job.workers);
   Introduce();
   TellDevices();
-  if (threads) {
+  if (threads()) {
     return server.Run([&](const std::string& address, LocalWorkers::Exited exited) {
-      return StartWorkerThreads(loop, network, parts_.foreign, WorkersOptions(address),
+      return StartWorkerThreads(loop, *network_, parts_.foreign, WorkersOptions(address),
                                 std::move(exited));
     });
   }
-  const bool tell_token = !local && request.token.empty();
-  parts_.events.Tell(MOTLEY_EVENT_LISTENING,
-                     tell_token ? server.address() + " " + plan_.job.token : server.address());
-  if (!local) return server.Run(nullptr);
+  if (!local()) return server.Run(nullptr);
   return server.Run([&](const std::string& address, LocalWorkers::Exited exited) {
     return StartWorkerProcesses(loop, request.worker_command, WorkersOptions(address),
                                 std::move(exited));
@@ -296,13 +303,16 @@ Status TrainingRun::EvaluateAll(const JobResult& job) {
 
 Status TrainingRun::Run(TrainingOutcome& outcome) {
   const Status early = Status::Cancelled("stopped before training began");
+  MOTLEY_RETURN_IF_ERROR(Listen());
   const Status opened = OpenData();
   if (stopped()) return early;
   MOTLEY_RETURN_IF_ERROR(opened);
   MOTLEY_RETURN_IF_ERROR(Emulate());
   MOTLEY_RETURN_IF_ERROR(OpenDevice());
   if (stopped()) return early;
-  MOTLEY_ASSIGN_OR_RETURN(outcome.job, Train());
+  Result<JobResult> trained = Train();
+  transport_ = nullptr;
+  MOTLEY_ASSIGN_OR_RETURN(outcome.job, std::move(trained));
   const JobResult& job = outcome.job;
   EndRecording();
   parts_.metrics.Finish(job);

@@ -18,6 +18,8 @@
 #include "base/status.h"
 #include "training/callback_trainer.h"
 #include "training/model.h"
+#include "transport/inproc_transport.h"
+#include "transport/transport.h"
 
 namespace motley {
 
@@ -49,6 +51,7 @@ class TrainingRun {
   Status Run(TrainingOutcome& outcome);
 
  private:
+  Status Listen();
   Status OpenData();
   Status OpenDevice();
   Status Emulate();
@@ -61,6 +64,8 @@ class TrainingRun {
   LocalWorkersOptions WorkersOptions(const std::string& address) const;
   Status EvaluateAll(const JobResult& job);
   uint64_t ParameterCount() const;
+  bool local() const { return parts_.request.role == MOTLEY_ALL_IN_ONE; }
+  bool threads() const { return local() && parts_.request.worker_command.empty(); }
   bool stopped() const { return parts_.stop.thrown() > 0; }
 
   Parts parts_;
@@ -70,6 +75,9 @@ class TrainingRun {
   std::unique_ptr<Model> model_;               // Null with a trainer.
   std::optional<Emulation> emulation_;
   std::unique_ptr<Device> device_;
+  std::optional<InprocNetwork> network_;  // Of workers that are threads.
+  std::unique_ptr<Transport> transport_;  // Null again after training.
+  std::string address_;
   std::vector<DeviceGroup> worker_devices_;
   Patience patience_;
   std::unique_ptr<RunRecording> recording_;  // Null: none is wanted.

@@ -154,6 +154,7 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   task.node.server = request.server;
   task.node.token = request.token;
   task.node.name = request.name;
+  task.node.wait = request.wait;
   task.devices = request.devices;
   task.threads = request.threads;
   MOTLEY_ASSIGN_OR_RETURN(task.patience, PatienceFromEnvironment());

@@ -46,6 +46,7 @@ constexpr std::array kWords = {
     FlagWord{"threads", "--threads"},
     FlagWord{"storage", "--storage"},
     FlagWord{"tolerate", "--tolerate"},
+    FlagWord{"wait", "--wait"},
     FlagWord{"worker_speeds", "--worker-speeds"},
     FlagWord{"workers", "--workers"},
 };

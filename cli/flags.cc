@@ -236,6 +236,9 @@ void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
   AddValue(train, "--listen", flags.listen, "[tcp://]HOST:PORT",
            "Where workers connect; port 0: any. With tcp:// not through shared memory")
       ->group("Workers");
+  AddValue(train, "--wait", flags.wait, "TIME",
+           "How long a job that has lost its last worker waits for one to come back")
+      ->group("Workers");
 }
 
 // Of WorkerTable (report.h).

@@ -91,6 +91,8 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
                    "What computes: cuda:0+cuda:1+cpu as one worker, cpu,cuda:0 each as one of its "
                    "own. Default: all graphics cards as one worker, or the processor")
       ->type_name("LIST");
+  AddValue(worker, "--wait", flags.wait, "TIME",
+           "How long to look for the server, at the start and whenever the connection is lost");
   worker->footer(
       "The job's token comes in the environment variable MOTLEY_TOKEN. A device on which work "
       "takes\n"

@@ -122,6 +122,7 @@ motley_status TrainRun::CreateJob() {
   options.threads = flags_.threads;
   options.step_limit = flags_.step_limit;
   options.listen = flags_.listen.c_str();
+  options.wait = flags_.wait.c_str();
   if (flags_.remote) {
     options.role = MOTLEY_SERVER;
     options.token = std::getenv("MOTLEY_TOKEN");

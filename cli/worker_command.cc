@@ -24,6 +24,7 @@ int RunWorker(const WorkerFlags& flags) {
   options.threads = flags.threads;
   if (!flags.devices.empty()) options.devices = flags.devices.c_str();
   if (!flags.server.empty()) options.server = flags.server.c_str();
+  options.wait = flags.wait.c_str();
   if (!flags.name.empty()) options.name = flags.name.c_str();
   LibraryJob job;
   if (const motley_status made = job.Create(options); made != MOTLEY_OK) {

@@ -13,6 +13,7 @@ struct WorkerFlags {
   std::string name;      // Empty: chosen.
   uint32_t threads = 0;  // 0: chosen.
   std::string devices;   // Empty: the processor.
+  std::string wait = "10min";
 };
 
 int RunWorker(const WorkerFlags& flags);

@@ -69,6 +69,7 @@ struct JobOptions {
   uint32_t job_id = 0;
   std::string token;  // Workers must show it; not empty.
   Duration start_timeout = std::chrono::seconds(30);
+  Duration return_timeout = std::chrono::minutes(10);  // For a worker, when the last one was lost.
   // Ends the job with kUnavailable when its open step makes no progress for so long; zero: never.
   Duration step_limit{};
   uint32_t slice_length = 1u << 18;  // Floats (1 MiB).

@@ -124,7 +124,7 @@ void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
   const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
   if (!worker) return;  // Sent away meanwhile.
   if (++From(peer).complaints > kMaxComplaints) {
-    return peers_.SendAway(peer, why.WithContext("too many bad messages"));
+    return peers_.Ban(*worker, why.WithContext("too many bad messages"));
   }
   SendControl(env_.transport, peer, peers_.HeaderTo(*worker, FrameKind::kControl),
               ErrorMessage(why.WithContext("refused from " + Describe(*worker)), step));
@@ -208,6 +208,7 @@ void ServerJob::OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull) {
   record_.Holds(worker, pull.held_bytes);
   if (!introduced_[worker]) {
     introduced_[worker] = true;
+    peers_.GotReady(worker);
     pump_.Raise(WorkerFree{worker, 0, Duration::zero(), pull.samples_per_second});
     return;
   }

@@ -69,7 +69,11 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                 incoming_.erase(peer);
                 last_incoming_ = nullptr;
                 probes_.Forget(peer);
-              }}),
+              },
+              [this](WorkerId worker) {
+                if (!began_) pump_.Raise(WorkerNotComing{worker});  // Later nobody is waited for.
+              },
+              [this](const std::string& text) { observer_.OnNotice(text); }}),
       pump_(env.loop, std::move(parts.scheduler),
             [this](const Command& command) { Execute(command); }),
       watch_(
@@ -139,6 +143,7 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
   }
   accept.step = record_.steps();
   accept.steps = options_.steps;
+  accept.beats = true;
   return accept;
 }
 
@@ -363,7 +368,7 @@ void ServerJob::OnApplied(StepId step, const Status& status) {
 
 void ServerJob::Do(const DropWorker& command) {
   if (!peers_.Connected(command.worker)) return;
-  peers_.SendAway(peers_.PeerOf(command.worker), command.why);
+  peers_.Ban(command.worker, command.why);
 }
 
 // A job that never began has nobody left to ask why.

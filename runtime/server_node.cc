@@ -65,6 +65,7 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   out.first_step = options.resume != nullptr ? options.resume->step : 0;
   out.seed = options.seed;
   out.start_timeout = options.start_timeout;
+  out.return_timeout = options.return_timeout;
   out.most_sums = most_sums;
   out.draw_codes_every = options.draw_codes_every;
   out.most_workers = options.most_workers;

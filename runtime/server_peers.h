@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is connected: greets new connections, checks tokens, gives out worker ids and sends peers
-// away politely. Loop thread only.
+// Who is connected: greets new connections, checks tokens, gives out worker ids, keeps banned nodes
+// out and sends peers away politely. Loop thread only.
+//
+// A worker has a seat, whose number is its id. Who returns after its connection was lost takes its
+// own seat again, also when the server has not noticed the loss yet. When all seats are taken, a
+// newcomer takes that of a worker that is silent (heartbeat.h), or that joined a minute ago and has
+// not got ready for work: the token is the proof that it may.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/loop.h"
 #include "runtime/alive.h"
+#include "runtime/heartbeat.h"
 #include "transport/control.h"
 #include "transport/transport.h"
 
@@ -28,6 +36,11 @@ class ServerPeers {
     std::function<void(WorkerId, const Status&)> lost;
     // The connection is gone: nothing is written to its buffers any more.
     std::function<void(PeerId)> closed;
+    // It joined, and is not ready for work within a time: nobody should wait for it. It may still
+    // get ready.
+    std::function<void(WorkerId)> overdue;
+    // For people.
+    std::function<void(const std::string&)> notice;
   };
 
   ServerPeers(Loop& loop, Transport& transport, uint32_t workers, std::string token, uint32_t job,
@@ -40,6 +53,9 @@ class ServerPeers {
   void Disconnect(PeerId peer, const Status& why);
   // A Join; an answer goes out in every case.
   void Join(PeerId peer, const wire::JoinT& join);
+
+  // The worker is ready for work.
+  void GotReady(WorkerId worker);
 
   // One that will measure its link; false when it was sent away instead.
   bool Probe(PeerId peer, const wire::ProbeJoinT& join);
@@ -60,8 +76,13 @@ class ServerPeers {
   // Says why (fine: goodbye), and closes once that is through or a limit of time has passed. The
   // peer's worker is lost at once.
   void SendAway(PeerId peer, const Status& why);
-  // The same for all, including those to come; `gone` runs once when nobody is left. Those that are
-  // here are told what became of the job.
+  // SendAway for the rest of the job: whoever joins from the worker's node is refused from now on.
+  // A node is what the token lets in under one name, with one device, from one host address. So a
+  // worker that its supervisor restarts stays out; a worker that somebody started under another
+  // name is let in, and workers of one machine need names of their own to be told apart.
+  void Ban(WorkerId worker, const Status& why);
+  // Stops listening and sends everybody away, with word of what became of the job. `gone` runs
+  // once, when nobody is left: after a fixed time at the latest, however many strangers still come.
   void SendAllAway(const std::string& farewell, std::function<void()> gone);
 
  private:
@@ -69,21 +90,36 @@ class ServerPeers {
   struct Peer {
     State state = State::kGreeting;
     WorkerId worker = 0;
-    TimerId timer = 0;  // For the Join to come, probes to end, or the goodbye to be through.
+    // For the Join to come, the worker to get ready, probes to end, or the goodbye to be through.
+    TimerId timer = 0;
   };
+  using Node = std::tuple<std::string, std::string, std::string>;  // Name, device, host.
   struct Seat {
     PeerId peer = 0;  // 0: nobody.
     Incarnation incarnation = 0;
     std::string name;
+    Node node;
+    uint64_t process = 0;  // wire.Join.node
+    bool ready = false;
+    bool overdue = false;  // For being ready.
   };
 
   const Peer* Find(PeerId peer) const;  // Null: not connected.
-  Status CheckJoin(const wire::JoinT& join) const;
-  std::optional<WorkerId> FreeSeat(int32_t hint) const;
+  Status CheckJoin(const wire::JoinT& join, const Node& node) const;
+  // SendAway of a peer that wanted to join, with a word to people.
+  void Refuse(PeerId peer, const std::string& name, const Status& why);
+  void TellRefused(const std::string& who, const Status& why);
+  std::optional<WorkerId> FreeSeat(const wire::JoinT& join) const;
+  bool MayBeTaken(const Seat& seat) const;
+  void MakeFree(WorkerId worker, const wire::JoinT& join);
+  void OnSilent(PeerId peer);
+  void OnOverdue(WorkerId worker);
+  std::string Describe(WorkerId worker) const;
   void MakeRoom();
   void Dismiss(PeerId peer, const Status& why, const std::string& farewell);
   void CloseAfter(PeerId peer, Duration limit);
   void Remove(PeerId peer);
+  void AllGone();
 
   Loop& loop_;
   Transport& transport_;
@@ -94,8 +130,13 @@ class ServerPeers {
   // Found last: a message's beginning and end ask several times for one peer.
   mutable std::pair<PeerId, const Peer*> last_;
   std::vector<Seat> seats_;
+  std::set<Node> banned_;
+  std::optional<Time> told_refused_;  // When people last heard of a refused peer.
+  uint64_t refused_untold_ = 0;       // Peers refused since.
   std::function<void()> gone_;
+  TimerId goodbye_timer_ = 0;  // For all, once it is over.
   bool closing_ = false;
+  Heartbeat heartbeat_;
   Alive alive_;
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/random.h"
 #include "base/text.h"
 #include "runtime/memory_need.h"
 #include "runtime/messages.h"
@@ -18,9 +17,13 @@ namespace {
 constexpr Duration kConnectLimit = std::chrono::seconds(10);
 constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLongestRetry = std::chrono::seconds(2);
-constexpr Duration kAcceptLimit = std::chrono::seconds(15);
+constexpr Duration kAnswerPatience = std::chrono::seconds(5);  // Then people hear of it.
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
 constexpr size_t kMaxNameBytes = 64;  // Shown of a model's.
+
+int64_t Seconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+}
 
 // What people are told of a device that their job goes on without.
 Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
@@ -53,7 +56,27 @@ std::unique_ptr<WorkerNode> WorkerNode::Create(Env env, const WorkerOptions& opt
 }
 
 WorkerLife::WorkerLife(Env env, const WorkerOptions& options)
-    : env_(env), options_(options), incarnation_(options.incarnation), retry_delay_(kFirstRetry) {}
+    : env_(env),
+      options_(options),
+      incarnation_(options.incarnation),
+      random_(options.incarnation, Stream::kIncarnation),
+      retry_delay_(kFirstRetry),
+      heartbeat_(env.loop, env.transport,
+                 {[this](PeerId) {
+                    Tell(
+                        fmt::format("the server at {} has said nothing for {} s: it, its machine "
+                                    "or the network stands still; waiting",
+                                    options_.server, Seconds(kSilentAfter)));
+                  },
+                  [this](PeerId, Duration silence) {
+                    Tell(fmt::format("the server at {} is back after {:.0f} s", options_.server,
+                                     ToSeconds(silence)));
+                  },
+                  [this](PeerId peer) {
+                    env_.transport.Disconnect(peer);
+                    OnLost(peer, Status::Unavailable(fmt::format("it has said nothing for {} s",
+                                                                 Seconds(kLostAfter))));
+                  }}) {}
 
 WorkerLife::~WorkerLife() {
   env_.transport.SetReceiver(nullptr);
@@ -64,7 +87,7 @@ WorkerLife::~WorkerLife() {
 
 void WorkerLife::Start(Finished finished) {
   finished_ = std::move(finished);
-  started_ = env_.loop.Now();
+  since_ = env_.loop.Now();
   env_.transport.SetReceiver(this);
   Connect();
 }
@@ -83,15 +106,15 @@ void WorkerLife::SetTimer(Duration delay, Task task) {
 }
 
 void WorkerLife::Connect() {
+  DropWork();
   state_ = State::kConnecting;
   last_error_ = Status::Ok();
   peer_ = env_.transport.Connect(options_.server);
   // Where packets are dropped on the way, TCP alone would try for minutes.
-  const Duration left = started_ + kConnectLimit - env_.loop.Now();
-  SetTimer(std::max(left, Duration::zero()), [this] {
-    Finish(
-        Status::Unavailable(fmt::format("cannot join the server at {}: no connection within {} s",
-                                        options_.server, kConnectLimit.count() / 1'000'000'000)));
+  SetTimer(std::clamp<Duration>(Deadline() - env_.loop.Now(), kFirstRetry, kConnectLimit), [this] {
+    env_.transport.Disconnect(std::exchange(peer_, 0));
+    RetryOrGiveUp(
+        Status::Unavailable(fmt::format("no connection within {} s", Seconds(kConnectLimit))));
   });
 }
 
@@ -112,37 +135,76 @@ void WorkerLife::OnConnected(PeerId peer) {
   join.index_hint = options_.index_hint;
   join.incarnation = incarnation_;
   join.device = env_.device.info().name;
+  join.node = options_.incarnation;
+  join.beats = options_.heartbeat;
   SendControl(env_.transport, peer_, OwnHeader(), std::move(join));
-  SetTimer(kAcceptLimit, [this] {
+  SetTimer(kAnswerPatience, [this] {
+    Tell(fmt::format("the server at {} has not answered yet: it may still be reading its data",
+                     options_.server));
+    AwaitAccept();
+  });
+}
+
+// A server listens before it is ready. Whether its machine is still there TCP finds out.
+void WorkerLife::AwaitAccept() {
+  SetTimer(std::max<Duration>(Deadline() - env_.loop.Now(), kAnswerPatience), [this] {
     Finish(Status::Unavailable(fmt::format("the server at {} does not answer", options_.server)));
   });
 }
 
 void WorkerLife::OnLost(PeerId peer, const Status& why) {
   if (peer != peer_) return;
+  heartbeat_.Forget(peer);
   peer_ = 0;
   switch (state_) {
     case State::kConnecting:
     case State::kJoining: return RetryOrGiveUp(why);
-    case State::kWorking:
-      return Finish(why.WithContext(fmt::format("lost the server at {}", options_.server)));
+    case State::kWorking: return OnWorkLost(why);
     case State::kLeaving: return Finish(last_error_);
     case State::kFinished: return;
   }
 }
 
-// A server that starts at the same time may need a moment to listen.
+void WorkerLife::OnWorkLost(const Status& why) {
+  state_ = State::kConnecting;
+  desk_->Stop();
+  since_ = env_.loop.Now();
+  retry_delay_ = kFirstRetry;
+  told_ = true;
+  Tell(fmt::format("lost the server at {}: {}; connecting again, for at most {:.0f} s",
+                   options_.server, why.message(), ToSeconds(options_.wait)));
+  // Bytes that were damaged on the way end a connection, and no more.
+  const bool other_release = why.code() == StatusCode::kConflict;
+  RetryOrGiveUp(other_release ? why : Status::Unavailable("lost it: " + why.message()));
+}
+
+// The server may not listen yet, or again; many workers must not come back at the same instant.
 void WorkerLife::RetryOrGiveUp(const Status& why) {
   const bool hopeless = why.code() != StatusCode::kUnavailable;
-  if (hopeless || env_.loop.Now() - started_ + retry_delay_ > kConnectLimit) {
-    return Finish(why.WithContext(fmt::format(
-        "cannot join the server at {} (does it run, and at this address?)", options_.server)));
+  const Duration delay = FromSeconds(ToSeconds(retry_delay_) * (0.5 + 0.5 * random_.NextDouble()));
+  if (hopeless || env_.loop.Now() + delay > Deadline()) {
+    const std::string what =
+        worked_ ? fmt::format("lost the server at {}, and cannot join it again", options_.server)
+                : fmt::format("cannot join the server at {} (does it run, and at this address?)",
+                              options_.server);
+    return Finish(why.WithContext(what));
+  }
+  if (!std::exchange(told_, true)) {
+    Tell(fmt::format("cannot join the server at {} yet ({}); trying for at most {:.0f} s",
+                     options_.server, why.message(), ToSeconds(options_.wait)));
   }
   // The server may have taken the join in and only its answer been lost: that life is spent.
-  Random random(options_.incarnation, Stream::kIncarnation, ++retries_);
-  incarnation_ = random.Next64() | 1;
-  SetTimer(retry_delay_, [this] { Connect(); });
+  incarnation_ = random_.Next64() | 1;
+  SetTimer(delay, [this] { Connect(); });
   retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+}
+
+// The server that takes it in again sends what it needs: a restarted one knows of nothing here.
+void WorkerLife::DropWork() {
+  desk_ = nullptr;
+  partitions_ = nullptr;
+  parameters_ = nullptr;
+  shop_ = nullptr;
 }
 
 void WorkerLife::Tell(const std::string& text) const {
@@ -156,11 +218,16 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   if (!fine.ok()) return Fail(std::move(fine));
   env_.loop.Cancel(std::exchange(timer_, 0));
   state_ = State::kWorking;
+  told_ = false;
+  worked_ = true;
+  if (accept.beats && options_.heartbeat) heartbeat_.Watch(peer_, OwnHeader());
   Tell(JoinedWords(accept, options_));
-  // The callback keeps what the device works with.
-  shop_->trainer->Calibrate([keep = shop_, then = alive_.Guard([this](const Result<double>& speed) {
-    OnCalibrated(speed);
-  })](const Result<double>& speed) { then(speed); });
+  // The callback keeps what the device works with, and may come when that is of an earlier life.
+  const auto then = alive_.Guard([this](const Workshop* shop, const Result<double>& speed) {
+    if (shop == shop_.get()) OnCalibrated(speed);
+  });
+  shop_->trainer->Calibrate(
+      [keep = shop_, then](const Result<double>& speed) { then(keep.get(), speed); });
 }
 
 Status WorkerLife::SetUp(const wire::AcceptT& accept) {
@@ -310,6 +377,7 @@ void WorkerLife::OnLeave(const wire::LeaveT& leave) {
 void WorkerLife::Fail(Status status) {
   if (state_ == State::kLeaving || state_ == State::kFinished) return;
   state_ = State::kLeaving;
+  heartbeat_.Forget(peer_);
   last_error_ = status;
   if (desk_) desk_->Stop();
   wire::LeaveT leave;
@@ -323,6 +391,7 @@ void WorkerLife::Finish(Status status) {
   if (state_ == State::kFinished) return;
   state_ = State::kFinished;
   if (timer_ != 0) env_.loop.Cancel(std::exchange(timer_, 0));
+  heartbeat_.Forget(peer_);
   // Posted, so that the caller may destroy this node, and so that no part of it is torn down from
   // inside its own callback.
   env_.loop.Post(alive_.Guard([this, status = std::move(status)] {

@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "base/random.h"
 #include "runtime/alive.h"
+#include "runtime/heartbeat.h"
 #include "runtime/work_desk.h"
 #include "runtime/worker_inbox.h"
 #include "runtime/worker_node.h"
@@ -31,6 +33,10 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void OnConnected(PeerId peer) override;
   void OnLost(PeerId peer, const Status& why) override;
   void RetryOrGiveUp(const Status& why);
+  void AwaitAccept();
+  void OnWorkLost(const Status& why);  // The server, while it worked.
+  void DropWork();
+  Time Deadline() const { return since_ + options_.wait; }
   void OnAccept(const wire::AcceptT& accept);
   void Tell(const std::string& text) const;
   Status SetUp(const wire::AcceptT& accept);  // What the job is worked on with.
@@ -61,10 +67,12 @@ class WorkerLife final : public WorkerNode, private Receiver {
   State state_ = State::kConnecting;
   Finished finished_;
   AnswerFilter filter_;
-  Time started_{};
+  Time since_{};             // It looks for its server.
+  bool told_ = false;        // People know that it does.
+  bool worked_ = false;      // It had joined one before.
   Incarnation incarnation_;  // Of this try.
+  Random random_;            // Of further lives, and when they begin.
   Duration retry_delay_;
-  uint64_t retries_ = 0;
   PeerId peer_ = 0;  // 0: none.
   TimerId timer_ = 0;
   Bytes control_;  // The control message that is arriving.
@@ -76,6 +84,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   std::unique_ptr<ParameterInbox> parameters_;
   std::unique_ptr<PartitionInbox> partitions_;
   std::unique_ptr<WorkDesk> desk_;
+  Heartbeat heartbeat_;
   Alive alive_;
 };
 

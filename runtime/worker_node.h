@@ -18,8 +18,12 @@ struct WorkerOptions {
   std::string token;
   std::string name;  // "worker-2"
   int32_t index_hint = -1;
-  // Of the first try to join; random, not 0. Each further try counts as a life of its own.
+  // Of the first try to join; random, not 0. Each further try counts as a life of its own. It also
+  // tells the server that lives are of one process.
   Incarnation incarnation = 0;
+  // For how long it looks for its server: at the start, and whenever it has lost it.
+  Duration wait = std::chrono::minutes(10);
+  bool heartbeat = true;  // Watches its server, and lets it watch (heartbeat.h).
   // Of samples to keep in memory; partitions beyond go to files without a name.
   uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();
   // The caller's own gradient, with `accumulate`; null: built-in models.
@@ -39,9 +43,11 @@ class WorkerNode {
   static std::unique_ptr<WorkerNode> Create(Env env, const WorkerOptions& options);
   virtual ~WorkerNode() = default;
 
-  // Connects; `finished` runs once: fine when the server said goodbye, otherwise why it ended
-  // (kUnavailable: no server; kPermission: token refused; kConflict: another protocol version, or
-  // one has a trainer and the other none, or another; kCallback or another code: the trainer's).
+  // Connects, and connects again when the connection is lost: the worker then holds nothing, and
+  // gets its data anew. `finished` runs once: fine when the server said goodbye, otherwise why it
+  // ended (kUnavailable: no server within `wait`; kPermission: token refused; kConflict: another
+  // protocol version, or one has a trainer and the other none, or another; kCallback or another
+  // code: the trainer's).
   virtual void Start(Finished finished) = 0;
   virtual void SetAnswerFilter(AnswerFilter filter) = 0;
 };

@@ -57,8 +57,9 @@ AutoScheduler::AutoScheduler(SchedulerOptions options, RowsToReplace rows_to_rep
 void AutoScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
   observed_.See(event, now, *policy_);
   const auto* applied = std::get_if<StepApplied>(&event);
-  const bool between =
-      applied != nullptr && policy_->BetweenSteps() && applied->step == policy_->step();
+  // Without a worker there is nothing to choose for.
+  const bool between = applied != nullptr && policy_->BetweenSteps() &&
+                       applied->step == policy_->step() && policy_->members().ReadyCount() > 0;
   if (between) BetweenSteps(now, out);
   const bool own_tick = std::holds_alternative<Tick>(event) && now >= try_due_;
   if (own_tick) Try(now);

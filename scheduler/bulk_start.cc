@@ -9,13 +9,46 @@
 namespace motley {
 namespace {
 
+// When workers come back after all were lost, as after a network's outage, the first one waits so
+// long for the others: alone it would be sent all of the data.
+constexpr Duration kGatherTime = std::chrono::seconds(2);
+
 std::string Count(size_t count) { return fmt::format("{} worker{}", count, count == 1 ? "" : "s"); }
 
 }  // namespace
 
-void BulkSynchronous::WaitForWorkers() {
-  start_deadline_ = now_ + options_.start_timeout;
+void BulkSynchronous::WaitForWorkers(Duration limit) {
+  start_limit_ = limit;
+  start_deadline_ = now_ + limit;
   wait_.Restart(now_);
+}
+
+void BulkSynchronous::WaitForReturn() {
+  phase_ = Phase::kStarting;
+  start_extended_ = false;
+  all_lost_ = true;
+  gathered_ = kNever;
+  WaitForWorkers(options_.return_timeout);
+  if (!NobodyMayCome() && options_.return_timeout > Duration::zero()) {
+    Say(fmt::format(
+        "all workers are gone ({}). Waiting {:.0f} s for one to come back; stopping the job "
+        "keeps what is done",
+        last_lost_, ToSeconds(start_limit_)));
+  }
+  TryStart();
+}
+
+bool BulkSynchronous::NobodyMayCome() const {
+  for (WorkerId id = 0; id < options_.workers; ++id) {
+    if (members_.Live(id) || !not_coming_[id]) return false;
+  }
+  return true;
+}
+
+bool BulkSynchronous::WaitsForMore() {
+  if (!all_lost_ || AllAreHere() || members_.ReadyCount() >= had_) return false;
+  if (gathered_ == kNever) gathered_ = now_ + kGatherTime;
+  return now_ < gathered_;
 }
 
 void BulkSynchronous::On(const WorkerNotComing& event) {
@@ -28,22 +61,34 @@ bool BulkSynchronous::AllAreHere() const {
   if (members_.ReadyCount() >= options_.workers) return true;
   for (WorkerId id = 0; id < options_.workers; ++id) {
     const bool ready = members_.Live(id) && members_[id].ready;
-    if (!ready && (members_.Live(id) || !not_coming_[id])) return false;
+    if (!ready && !not_coming_[id]) return false;
   }
   return true;
 }
 
 void BulkSynchronous::TryStart() {
   const uint32_t ready = members_.ReadyCount();
-  if (ready > 0 && (AllAreHere() || start_extended_ || Begun())) return Begin();
-  if (now_ < start_deadline_) {
+  if (ready > 0 && (AllAreHere() || start_extended_ || begun_)) {
+    if (!WaitsForMore()) Begin();
+    return;
+  }
+  const bool hopeless = begun_ && NobodyMayCome();
+  if (now_ < start_deadline_ && !hopeless) {
     if (now_ >= wait_.Due()) SayWhoIsAwaited();
     return;
   }
   if (ready > 0) return Begin();
   const std::string waited =
-      fmt::format("{} after {:.0f} s", !Begun() ? "the job cannot start" : "the job cannot go on",
-                  ToSeconds(options_.start_timeout));
+      fmt::format("{} after {:.0f} s", !begun_ ? "the job cannot start" : "the job cannot go on",
+                  ToSeconds(start_limit_));
+  if (members_.LiveCount() == 0 && begun_) {
+    return End(Status::Unavailable(fmt::format(
+        "no worker is left at step {}{}, so the job cannot go on ({}); start it again with workers "
+        "that stay",
+        step_,
+        hopeless ? "" : fmt::format(", and none came within {:.0f} s", ToSeconds(start_limit_)),
+        last_lost_)));
+  }
   if (members_.LiveCount() == 0) {
     return End(Status::Unavailable(fmt::format(
         "{}: none of {} joined; check that they run, reach this address and show the right token",
@@ -56,14 +101,14 @@ void BulkSynchronous::TryStart() {
   }
   // Somebody is there and may only be slow to measure itself.
   start_extended_ = true;
-  WaitForWorkers();
+  WaitForWorkers(options_.start_timeout);
   Say(fmt::format("{} joined but none is ready yet; waiting once more",
                   Count(members_.LiveCount())));
 }
 
 void BulkSynchronous::Begin() {
   const uint32_t ready = members_.ReadyCount();
-  if (ready < options_.workers && !Begun()) {
+  if (ready < options_.workers && !begun_) {
     std::vector<WorkerId> missing;
     for (WorkerId id = 0; id < options_.workers; ++id) {
       if (!members_.Live(id) || !members_[id].ready) missing.push_back(id);
@@ -72,6 +117,8 @@ void BulkSynchronous::Begin() {
                     NameWorkers(missing)));
   }
   plan_void_ = true;
+  all_lost_ = false;
+  gathered_ = kNever;
   NextStep();
 }
 
@@ -80,13 +127,14 @@ void BulkSynchronous::SayWhoIsAwaited() {
   for (WorkerId id = 0; id < members_.size(); ++id) {
     if (members_.Live(id)) {
       if (!members_[id].ready) busy.push_back(id);
-    } else if (!Begun() && id < not_coming_.size() && !not_coming_[id]) {
+    } else if (!begun_ && id < not_coming_.size() && !not_coming_[id]) {
       away.push_back(id);
     }
   }
   std::string whom = away.empty() ? "" : NameWorkers(away) + " to join";
   if (!busy.empty()) whom += (whom.empty() ? "" : " and ") + NameWorkers(busy) + " to get ready";
   wait_.Told(now_);
+  if (whom.empty() && all_lost_) whom = "a worker to come back";
   if (whom.empty()) return;
   Say(fmt::format("waiting for {}, at most {:.0f} s more", whom,
                   ToSeconds(start_deadline_ - now_)));

@@ -59,7 +59,7 @@ Status CheckBulkOptions(const SchedulerOptions& options) {
   if (options.step_deadline < Duration::zero()) {
     return Status::InvalidArgument("the `step_deadline` must be positive");
   }
-  if (options.start_timeout <= Duration::zero()) {
+  if (options.start_timeout <= Duration::zero() || options.return_timeout < Duration::zero()) {
     return Status::InvalidArgument("the start timeout must be positive");
   }
   return Status::Ok();
@@ -77,7 +77,7 @@ void BulkSynchronous::OnEvent(const Event& event, Time now, std::vector<Command>
   now_ = std::max(now_, now);
   if (!started_clock_) {
     started_clock_ = true;
-    WaitForWorkers();
+    WaitForWorkers(options_.start_timeout);
   }
   out_ = &out;
   link_.See(event, now_, AnswerPart());
@@ -111,7 +111,13 @@ void BulkSynchronous::GoOnFrom(BulkSynchronous& before) {
   ++totals_.replans;
   started_clock_ = before.started_clock_;
   start_deadline_ = before.start_deadline_;
+  start_limit_ = before.start_limit_;
   start_extended_ = before.start_extended_;
+  begun_ = before.begun_;
+  had_ = before.had_;
+  all_lost_ = before.all_lost_;
+  gathered_ = before.gathered_;
+  last_lost_ = before.last_lost_;
   not_coming_ = std::move(before.not_coming_);
   wait_ = before.wait_;
   step_seconds_ = before.step_seconds_;
@@ -122,7 +128,8 @@ void BulkSynchronous::GoOnFrom(BulkSynchronous& before) {
 
 Time BulkSynchronous::Deadline() const {
   switch (phase_) {
-    case Phase::kStarting: return started_clock_ ? std::min(start_deadline_, wait_.Due()) : Time{};
+    case Phase::kStarting:
+      return started_clock_ ? std::min({start_deadline_, wait_.Due(), gathered_}) : Time{};
     case Phase::kRunning: {
       const Time due = std::min(StepDue(), long_step_due_);
       return due <= wait_.Due() ? due : std::min(due, SilenceDue());  // It is not before that.
@@ -147,6 +154,7 @@ void BulkSynchronous::On(const WorkerFree& event) {
   if (!members_.Live(event.worker)) return;
   Worker& worker = members_[event.worker];
   const bool first = !worker.ready;
+  if (first && event.worker < not_coming_.size()) not_coming_[event.worker] = false;
   Ended(event);
   if (event.samples > 0 && worker.queued == 1) data_.Began(event.worker, worker.assigned_in);
   members_.Free(event, now_);
@@ -186,17 +194,13 @@ void BulkSynchronous::On(const WorkerLost& event) {
   members_.Lose(event.worker);
   Void(event.worker);
   Say(fmt::format("worker {} lost: {}; {}", event.worker, event.why.ToString(), LiveWords()));
+  last_lost_ = fmt::format("the last, worker {}: {}", event.worker, event.why.ToString());
   if (phase_ == Phase::kStarting) return TryStart();
   if (phase_ != Phase::kRunning) return;
-  if (members_.LiveCount() == 0) {
-    return End(event.why.ok()
-                   ? Status::Unavailable(fmt::format("no worker is left at step {}", step_))
-                   : Status::Unavailable(fmt::format(
-                         "no worker is left at step {}, so the job cannot go on (the last, worker "
-                         "{}: {}); start it again with workers that stay",
-                         step_, event.worker, event.why.ToString())));
-  }
-  ReplaceAbsent();
+  if (members_.LiveCount() > 0) return ReplaceAbsent();
+  ++totals_.steps_restarted;
+  CancelAll();
+  WaitForReturn();
 }
 
 void BulkSynchronous::On(const StepApplied& event) {
@@ -217,14 +221,10 @@ void BulkSynchronous::On(const Tick&) {
 
 void BulkSynchronous::NextStep() {
   if (step_ >= options_.steps) return End(Status::Ok());
-  if (members_.LiveCount() == 0) {
-    return End(Status::Unavailable(
-        fmt::format("no worker is left at step {}, so the job cannot go on", step_)));
-  }
+  if (members_.LiveCount() == 0) return WaitForReturn();
   if (members_.ReadyCount() == 0) {  // Only newcomers that are not ready yet.
     phase_ = Phase::kStarting;
-    WaitForWorkers();
-    return;
+    return WaitForWorkers(options_.start_timeout);
   }
   LeaveOutTheSilent();
   if (!PlanAnew()) return;
@@ -240,6 +240,8 @@ void BulkSynchronous::NextStep() {
 
 void BulkSynchronous::Open() {
   phase_ = Phase::kRunning;
+  begun_ = true;
+  had_ = members_.ReadyCount();
   wait_.Restart(now_);
   data_in_the_way_ = data_.InTheWay(step_);
   for (WorkerId id = 0; id < members_.size(); ++id) members_[id].heard = false;

@@ -119,10 +119,12 @@ class BulkSynchronous : public Scheduler {
   void On(const LinkMeasured&) {}  // link_ looks at it.
 
   // The start (bulk_start.cc).
-  void WaitForWorkers();
+  void WaitForWorkers(Duration limit);
+  void WaitForReturn();  // The last worker is gone.
+  bool NobodyMayCome() const;
+  bool WaitsForMore();  // Of those who are coming back, for a moment.
   void TryStart();
-  bool Begun() const { return step_ > options_.first_step; }  // A step of this run is done.
-  bool AllAreHere() const;                                    // Of those that may still come.
+  bool AllAreHere() const;  // Of those that may still come.
   void Begin();
   void SayWhoIsAwaited();
 
@@ -138,7 +140,13 @@ class BulkSynchronous : public Scheduler {
 
   bool started_clock_ = false;
   Time start_deadline_{};
+  Duration start_limit_{};  // How long the wait until then is.
   bool start_extended_ = false;
+  bool begun_ = false;            // A step of this run was opened.
+  uint32_t had_ = 0;              // Workers that were ready when a step was last opened.
+  bool all_lost_ = false;         // Since then.
+  Time gathered_ = kNever;        // After the loss of all, the step begins again without the rest.
+  std::string last_lost_;         // Who, and why.
   std::vector<bool> not_coming_;  // Of the expected, by index.
   LongWait wait_;                 // For workers, or inside a step for a word from any.
   RobustWindow step_seconds_;     // Of the last steps.

@@ -39,6 +39,7 @@ struct SchedulerOptions {
   uint64_t first_step = 0;  // At most `steps`; those before it were done in an earlier run.
   uint64_t seed = 0;
   Duration start_timeout = std::chrono::seconds(30);
+  Duration return_timeout = std::chrono::minutes(10);  // For a worker, when the last one was lost.
   // For "auto". Vectors as long as the gradient that the server has room for in a step; 0: any
   // number. For the simulator's campaign: another code is drawn every so many steps; 0: none is.
   uint32_t most_sums = 0;

@@ -8,7 +8,8 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kFaultDraws = 4;    // Its own stream of the simulation's draws.
+constexpr uint64_t kFaultDraws = 4;  // Its own stream of the simulation's draws.
+constexpr uint64_t kStrangerDraws = 50;
 constexpr int kMostSpoiltAnswers = 2;  // One more, and the server sends the worker away.
 
 }  // namespace
@@ -35,7 +36,9 @@ FaultDriver::FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptio
               {faults.nan_every, &FaultDriver::StrikeNan},
               {faults.garble_every, &FaultDriver::StrikeGarble},
               {faults.break_every, &FaultDriver::StrikeBreak},
-              {faults.stall_every, &FaultDriver::StrikeStall}};
+              {faults.stall_every, &FaultDriver::StrikeStall},
+              {faults.cut_every, &FaultDriver::StrikeCut},
+              {faults.blackout_every, &FaultDriver::StrikeBlackout}};
   for (const Fault& fault : options.faults) {
     if (fault.kind != Fault::Kind::kNan) continue;
     spoilt_steps_.insert(fault.step);
@@ -45,10 +48,16 @@ FaultDriver::FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptio
 
 void FaultDriver::Start() {
   for (Source& source : sources_) Arm(source);
+  const double visits = options_.random_faults.stranger_every;
+  if (visits <= 0) return;
+  stranger_ = std::make_unique<Stranger>(
+      world_, network_, Random(options_.seed, Stream::kSimulation, kStrangerDraws));
+  stranger_->Start(visits);
 }
 
 void FaultDriver::Stop() {
   stopped_ = true;
+  if (stranger_) stranger_->Stop();
   for (Source& source : sources_) {
     world_.Cancel(source.timer);
     source.timer = 0;
@@ -184,6 +193,23 @@ void FaultDriver::OnAnswerOf(StepId step, WorkerId worker) {
     ++done_without_;
   } else {
     stall.piece = 0;
+  }
+}
+
+void FaultDriver::StrikeCut() {
+  WorkerProcess* process = Pick();
+  if (process == nullptr) return;
+  ++cuts_;
+  quiet_from_ = std::max(quiet_from_, world_.Now());
+  process->Cut(random_.Chance(0.7));
+}
+
+void FaultDriver::StrikeBlackout() {
+  const bool cut = random_.Chance(0.5);
+  const Time until = world_.Now() + DrawDuration(0.01, 5);
+  for (const auto& process : workers_) {
+    if (!process->alive()) continue;
+    cut ? process->Cut(/*tell_server=*/true) : process->Clog(until);
   }
 }
 

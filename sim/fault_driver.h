@@ -12,6 +12,7 @@
 #include "base/virtual_loop.h"
 #include "runtime/job.h"
 #include "sim/sim_process.h"
+#include "sim/stranger.h"
 
 namespace motley {
 
@@ -43,6 +44,8 @@ class FaultDriver final : public JobObserver {
   // Gradients that a worker finished while one of its devices had a piece of an earlier one still.
   uint64_t done_without() const { return done_without_; }
   uint64_t garbled() const;  // Slices.
+  uint64_t cuts() const { return cuts_; }
+  uint64_t visits() const { return stranger_ ? stranger_->visits() : 0; }
   uint64_t LastDraw() { return random_.Next64(); }
 
  private:
@@ -70,6 +73,8 @@ class FaultDriver final : public JobObserver {
   std::optional<StepId> StepToSpoil();
   void StrikeBreak();
   void StrikeStall();
+  void StrikeCut();
+  void StrikeBlackout();
   void Kill(WorkerId worker);
   void Restart(WorkerId worker);
   void Pause(WorkerId worker, Duration duration);
@@ -104,6 +109,8 @@ class FaultDriver final : public JobObserver {
   uint64_t restarts_ = 0;
   uint64_t broken_ = 0;
   uint64_t done_without_ = 0;
+  uint64_t cuts_ = 0;
+  std::unique_ptr<Stranger> stranger_;  // Null: none comes.
 };
 
 }  // namespace motley

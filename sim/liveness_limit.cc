@@ -15,6 +15,8 @@ constexpr double kMargin = 10;
 constexpr double kPiecesPerRow = 8;        // Of work, each with its overhead.
 constexpr double kMessagesPerRow = 8;      // One after the other.
 constexpr double kLongestRandomFault = 5;  // Seconds: the longest slow phase.
+// Seconds: a worker's longest pause between two tries to connect, and the wait for the others.
+constexpr double kLongestReturn = 5;
 constexpr uint32_t kMostCopiesOfAuto = 3;  // That it may choose unasked.
 constexpr double kFrameBytes = 4096;       // Control messages and headers of a row.
 
@@ -46,6 +48,10 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
   }
   if (options.random_faults.break_every > 0) {
     longest_fault = std::max(longest_fault, ToSeconds(kSimPatience.first));
+  }
+  const RandomFaults& faults = options.random_faults;
+  if (faults.cut_every > 0 || faults.blackout_every > 0) {
+    longest_fault = std::max(longest_fault, kLongestReturn);
   }
   const JobOptions& job = options.job;
   double rows = job.workers;

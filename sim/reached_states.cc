@@ -23,6 +23,7 @@ bool SameRows(const CodeForm& a, const CodeForm& b) {
 
 const std::vector<std::string>& ReachedStates::All() {
   static const std::vector<std::string> all = {
+      "all workers gone for a while",
       "answer late",
       "answers for what was kept",
       "answers for what nobody kept",
@@ -36,6 +37,7 @@ const std::vector<std::string>& ReachedStates::All() {
       "code refused",
       "code tried",
       "computed again when its data had come",
+      "connection cut",
       "decoded with exactly s missing",
       "device given up alone",
       "decoded with nobody missing",
@@ -56,6 +58,8 @@ const std::vector<std::string>& ReachedStates::All() {
       "row reassigned",
       "rows after leases",
       "second vector of a worker in a step",
+      "server died alone",
+      "stranger came",
       "the caller's trainer",
       "step beside data under way",
       "vector refused",
@@ -120,6 +124,8 @@ void ReachedStates::OnLeaseReleased(StepId, WorkerId, std::span<const PartitionI
 
 void ReachedStates::OnNotice(const std::string& text) {
   if (text.find("without one of its devices") != std::string::npos) Count("device given up alone");
+  if (text.find("all workers are gone") != std::string::npos) Count("all workers gone for a while");
+  if (text.find(" is back after ") != std::string::npos) Count("silent worker back");
   if (text.find("has sketch") != std::string::npos) Count("answer refused for its sketch");
 }
 

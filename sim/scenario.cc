@@ -25,7 +25,8 @@ constexpr uint64_t kCutDraws = 22, kReplayDraws = 23, kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kApproximateDraws = 40;
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
-constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kLabelDraws = 60;
+constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
+constexpr uint64_t kLabelDraws = 60;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -65,6 +66,9 @@ class Generator {
     // Nobody must give up on workers that are still held back when faults stop.
     scenario_.options.job.start_timeout =
         std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
+    // One that lost all of its workers waits for them in those scenarios alone that cut all links.
+    scenario_.options.job.return_timeout = Duration::zero();
+    FailNetwork();
     // Nor on one that measures its speed while a hung device of its two does not count as lost yet.
     const bool may_hang = scenario_.options.random_faults.break_every > 0;
     if (may_hang && !scenario_.options.second_devices.empty()) {
@@ -392,6 +396,21 @@ class Generator {
   void ShareThePort() {
     random_ = Random(scenario_.options.seed, Stream::kSimulation, kPortDraws);
     if (random_.Chance(0.25)) scenario_.options.server_bytes_per_second = Scaled(1e6, 1e8);
+  }
+
+  // In a seventh of the scenarios connections break, one or all, and strangers come.
+  void FailNetwork() {
+    SimOptions& options = scenario_.options;
+    random_ = Random(options.seed, Stream::kSimulation, kNetworkDraws);
+    if (!random_.Chance(0.15) || options.data_bytes > 0) return;
+    options.power_cuts.server_alone = 0.6;
+    options.heartbeat = true;
+    options.job.return_timeout = std::chrono::minutes(2);
+    RandomFaults& faults = options.random_faults;
+    const double job = JobSeconds();
+    faults.cut_every = Sometimes(0.1 * job, job);
+    faults.blackout_every = Sometimes(0.2 * job, 2 * job);
+    if (random_.Chance(0.5)) faults.stranger_every = Scaled(0.01, 1);
   }
 
   // In a sixth of the scenarios some workers compute on two devices, of which one may break.

@@ -24,10 +24,12 @@ std::string NameOf(const SimOptions& options) {
 std::string DescribeFaults(const RandomFaults& faults) {
   std::string text;
   const std::pair<const char*, double> kinds[] = {
-      {"kill", faults.kill_every},   {"pause", faults.pause_every},
-      {"slow", faults.slow_every},   {"partition", faults.partition_every},
-      {"nan", faults.nan_every},     {"garble", faults.garble_every},
-      {"break", faults.break_every}, {"stall", faults.stall_every}};
+      {"kill", faults.kill_every},        {"pause", faults.pause_every},
+      {"slow", faults.slow_every},        {"partition", faults.partition_every},
+      {"nan", faults.nan_every},          {"garble", faults.garble_every},
+      {"break", faults.break_every},      {"stall", faults.stall_every},
+      {"cut", faults.cut_every},          {"blackout", faults.blackout_every},
+      {"stranger", faults.stranger_every}};
   for (const auto& [name, every] : kinds) {
     if (every > 0) text += fmt::format(", {} every {:.3f} s", name, every);
   }

@@ -39,6 +39,7 @@ constexpr uint64_t kJobDraws = 6;
 constexpr double kStartSpreadSeconds = 0.02;  // Workers start within this time.
 // How long the farewells of a finished job may take.
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(120);
+constexpr Duration kServerAway = std::chrono::milliseconds(300);  // From its death to the next one.
 
 bool Sane(const LinkDirection& way) {
   return way.latency_seconds >= 0 && way.bytes_per_second >= 0;
@@ -160,6 +161,12 @@ class Simulation {
         return static_cast<double>(std::min(batch, rows - step % steps * batch));
       });
     }
+    observer_ = observer;
+    return MakeServer();
+  }
+
+  // The server, and those who judge what it does from here on.
+  Status MakeServer() {
     MOTLEY_ASSIGN_OR_RETURN(
         server_, ServerProcess::Create(world_, network_, options_, *source_, &fan_, life_.store));
     MOTLEY_ASSIGN_OR_RETURN(
@@ -173,20 +180,25 @@ class Simulation {
     if (!std::isfinite(most_seconds_)) {
       most_seconds_ = ToSeconds(longest_step) * static_cast<double>(options_.job.steps + 1);
     }
-    liveness_ = std::make_unique<LivenessChecker>(
-        violations_, Time(FromSecondsSafe(options_.random_faults.until_seconds)), longest_step);
+    const Time quiet(FromSecondsSafe(options_.random_faults.until_seconds));
+    liveness_ =
+        std::make_unique<LivenessChecker>(violations_, std::max(quiet, world_.Now()), longest_step);
     arrivals_ = std::make_unique<DataArrivals>(reached_, options_.job.workers, BlocksTaken());
     waits_ = std::make_unique<DataWaitChecker>(violations_, options_, *arrivals_, on_links);
-    fan_.Tell(replay_.get(), &digest_, steps_.get(), &tiling_, &coverage_, gradients_.get(),
-              &placement_, liveness_.get(), faults_.get(), &reached_, arrivals_.get(), waits_.get(),
-              observer);
+    fan_.Tell(replay_.get(), &digest_, steps_.get(), tiling_.get(), &coverage_, gradients_.get(),
+              placement_.get(), liveness_.get(), faults_.get(), &reached_, arrivals_.get(),
+              waits_.get(), observer_);
     return Status::Ok();
   }
 
   SimResult Run() {
     StartAll();
     const Time limit(FromSecondsSafe(most_seconds_));
-    const bool ended = RunTo(limit, [this] { return Over() || PowerOff(); });
+    bool ended = RunTo(limit, [this] { return Over() || PowerOff(); });
+    if (life_.revive && PowerOff()) {
+      ReviveServer();
+      ended = RunTo(limit, [this] { return Over() || PowerOff(); });
+    }
     const Time end = world_.Now();
     if (PowerOff()) {
       PullThePlug();
@@ -249,6 +261,23 @@ class Simulation {
     return due || !life_.store->powered();
   }
 
+  // Its workers do not hear of it, but find it out, and look for another at the same address.
+  void ReviveServer() {
+    life_.power_off_seconds = 0;
+    server_->Kill();
+    dead_server_ = std::move(server_);
+    const Time back = world_.Now() + kServerAway;
+    world_.RunUntilTime(back);
+    options_.job.resume = std::exchange(life_.revive, nullptr)();
+    fan_.Tell(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+              nullptr, nullptr, nullptr, nullptr);
+    placement_ = std::make_unique<PlacementChecker>(violations_, options_.job.workers);
+    tiling_ = std::make_unique<TilingChecker>(violations_, options_.job.workers);
+    const Status made = MakeServer();
+    if (!made.ok()) violations_.Add("the server could not be started again: " + made.ToString());
+    server_->Start();
+  }
+
   void PullThePlug() {
     power_cut_ = true;
     faults_->Stop();
@@ -299,6 +328,8 @@ class Simulation {
     reached_.Count("worker started again", faults_->restarts());
     reached_.Count("device broke", faults_->broken_devices());
     reached_.Count("slice garbled", faults_->garbled());
+    reached_.Count("connection cut", faults_->cuts());
+    reached_.Count("stranger came", faults_->visits());
     reached_.Count("gradient without a late device", faults_->done_without());
     reached_.Count("step beside data under way", waits_->judged());
     reached_.Finish(result.job);
@@ -329,17 +360,20 @@ class Simulation {
   }
 
   const std::shared_ptr<Quadratic> quadratic_;
-  const SimOptions options_;
+  SimOptions options_;
   const Dataset& data_;
   const std::unique_ptr<DataSource> source_;
-  const Life life_;
+  Life life_;
+  JobObserver* observer_ = nullptr;
   double most_seconds_ = 0;  // Of virtual time.
   bool power_cut_ = false;
   Violations violations_;
   DigestObserver digest_;
   ReachedStates reached_{options_.job};
-  PlacementChecker placement_{violations_, options_.job.workers};
-  TilingChecker tiling_{violations_, options_.job.workers};
+  std::unique_ptr<PlacementChecker> placement_ =
+      std::make_unique<PlacementChecker>(violations_, options_.job.workers);
+  std::unique_ptr<TilingChecker> tiling_ =
+      std::make_unique<TilingChecker>(violations_, options_.job.workers);
   CoverageChecker coverage_{violations_};
   std::unique_ptr<StepChecker> steps_;
   std::unique_ptr<GradientChecker> gradients_;
@@ -354,7 +388,8 @@ class Simulation {
   SimNetwork network_;
   FaultDriver::Workers workers_;
   std::unique_ptr<FaultDriver> faults_;
-  std::unique_ptr<ReplayDriver> replay_;  // Null: nothing is replayed.
+  std::unique_ptr<ReplayDriver> replay_;        // Null: nothing is replayed.
+  std::unique_ptr<ServerProcess> dead_server_;  // That was revived; null: none was.
   std::unique_ptr<ServerProcess> server_;
   uint32_t live_at_end_ = 0;
 };

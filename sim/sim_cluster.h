@@ -38,8 +38,11 @@ struct RandomFaults {
   // One of two joined devices reports nothing for 1.5 to 3 s, and then all: for so long that the
   // other one does its work, and not so long that it counts as lost.
   double stall_every = 0;
-  double replay = 0;         // Chance that a bulk frame has a twin of an older life.
-  double until_seconds = 0;  // Then faults stop, and the job must finish.
+  double replay = 0;          // Chance that a bulk frame has a twin of an older life.
+  double cut_every = 0;       // A worker's connection breaks; the server may not hear of it.
+  double blackout_every = 0;  // All connections break at once, or carry nothing for 10 ms to 5 s.
+  double stranger_every = 0;  // Seconds between visits of one who is no worker, until the end.
+  double until_seconds = 0;   // Then faults stop, and the job must finish.
 };
 
 // The machine of server and workers loses its power, comes back, and the job is resumed from its
@@ -50,6 +53,9 @@ struct PowerCuts {
   double inside_write = 0;  // Chance that it hits a checkpoint that is being written instead.
   double full_disk = 0;     // Chance that there is no room for checkpoints until the next cut.
   double broken_node = 0;   // Chance that one of their folders takes nothing until the next cut.
+  // Chance that the server's process dies alone instead: the workers look for it, and it is
+  // resumed.
+  double server_alone = 0;
   uint32_t damaged_nodes =
       0;  // Folders that are lost or damaged while the power is off; at most m.
 };
@@ -96,6 +102,9 @@ struct SimOptions {
   RandomFaults random_faults;
   PowerCuts power_cuts;  // Needs job.checkpoint.every.
   uint64_t seed = 1;
+  // Nodes watch each other's silence. Each second costs two messages for every worker, which long
+  // simulations of nothing but costs do without.
+  bool heartbeat = false;
   double link_jitter_seconds = 0;         // Mean extra delay of a message.
   size_t socket_buffer_bytes = 4u << 20;  // Of each direction of a connection.
   double server_bytes_per_second = 0;     // Of all connections together, each way; 0: unlimited.

@@ -35,6 +35,30 @@ void SimConnection::Send(int side, SendId id, const Header& header,
   SchedulePump(side);
 }
 
+void SimConnection::Break(bool tell_listener) {
+  for (Lane& lane : lanes_) {
+    lane.frames.clear();
+    lane.buffered = 0;
+  }
+  PushSignal(1, Frame::Kind::kFin);
+  if (tell_listener) PushSignal(0, Frame::Kind::kFin);
+}
+
+// Of a message that has begun to come, as much as has come by now.
+Traffic SimConnection::traffic(int side) const {
+  const End& end = ends_[side];
+  Traffic traffic = end.traffic;
+  const Lane& lane = lanes_[1 - side];
+  if (lane.frames.empty() || !lane.frames.front().begun) return traffic;
+  const Frame& front = lane.frames.front();
+  const Time now = end.loop->Now();
+  if (now < link_->clogged_until || front.tail <= front.head) return traffic;
+  const double part = ToSeconds(now - front.head) / ToSeconds(front.tail - front.head);
+  traffic.received +=
+      static_cast<uint64_t>(std::clamp(part, 0.0, 1.0) * static_cast<double>(front.wire_bytes));
+  return traffic;
+}
+
 bool SimConnection::Cancel(int side, SendId id) {
   End& from = ends_[side];
   for (auto& queue : from.waiting) {
@@ -134,6 +158,7 @@ void SimConnection::EnterFront(int side, Fifo<Outgoing>& queue) {
   }
   if (twins) Replay(side, header);
   from.queued_bytes -= header.length;
+  from.traffic.sent += WireBytes(header);
   --from.owner->open_sends_;
   const Transport::Done done = std::move(message.done);
   queue.drop_front();
@@ -211,6 +236,7 @@ void SimConnection::EndMessage(int side) {
   }
   if (frame.payload.capacity() > kMostKeptBytes) frame.payload = Bytes();
   lane.buffered -= frame.wire_bytes;
+  to.traffic.received += frame.wire_bytes;
   lane.frames.drop_front();
   SchedulePump(side);
   const bool whole = header.offset + header.length == header.total;

@@ -29,6 +29,10 @@ class SimConnection {
   // Takes back message `id`; false when it is not there or some of it is in the socket buffer.
   bool Cancel(int side, SendId id);
   size_t queued_bytes(int side) const { return ends_[side].queued_bytes; }
+  Traffic traffic(int side) const;
+  // Breaks: what is on its way either way is lost. The end that connected hears of it, the other
+  // one only if it is told (else it has a connection that is half open).
+  void Break(bool tell_listener);
   // This end hears no more; the other loses it after what is under way. Pending Done run through
   // the owner, or never if the process `died`.
   void CloseEnd(int side, bool died, bool lose_in_flight);
@@ -60,6 +64,7 @@ class SimConnection {
     bool up = false;  // The handshake is done.
     std::array<Fifo<Outgoing>, 2> waiting;
     size_t queued_bytes = 0;
+    Traffic traffic;
     TimerId pump = 0;  // On its own loop.
   };
   // Frames from end `i` to the other one.

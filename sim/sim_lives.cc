@@ -22,6 +22,7 @@ namespace {
 constexpr uint64_t kPowerDraws = 21;  // Its own stream of the simulation's draws.
 constexpr uint64_t kBrokenDraws = 22;
 constexpr uint64_t kBeyondDraws = 23;
+constexpr uint64_t kAloneDraws = 24;
 constexpr uint64_t kRun = 0x6d6f746c6579;
 constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 constexpr uint64_t kMostOperations = 120;  // A small checkpoint takes fewer.
@@ -75,6 +76,7 @@ class Lives {
         random_(options.seed, Stream::kSimulation, kPowerDraws),
         broken_(options.seed, Stream::kSimulation, kBrokenDraws),
         beyond_(options.seed, Stream::kSimulation, kBeyondDraws),
+        alone_(options.seed, Stream::kSimulation, kAloneDraws),
         store_(options.seed) {
     options_.job.checkpoint.run = kRun;
     fan_.Tell(&witness_, observer);
@@ -105,6 +107,15 @@ class Lives {
  private:
   void DrawEnd(Life& life) {
     const PowerCuts& cuts = options_.power_cuts;
+    if (cuts.server_alone > 0 && alone_.Chance(cuts.server_alone)) {
+      life.power_off_seconds = alone_.Exponential(cuts.mean_seconds) + 1e-3;
+      life.revive = [this] {
+        Count("server died alone");
+        GoOn();
+        return options_.job.resume;
+      };
+      return;
+    }
     const double seconds = random_.Exponential(cuts.mean_seconds);
     const uint64_t operation = random_.Below(kMostOperations);
     const bool inside = random_.Chance(cuts.inside_write);
@@ -140,6 +151,10 @@ class Lives {
 
   void Resume() {
     DamageNodes();
+    GoOn();
+  }
+
+  void GoOn() {
     std::vector<std::string> notes;
     auto saved = Load(notes);
     if (!saved.ok()) {
@@ -252,6 +267,7 @@ class Lives {
   Random random_;
   Random broken_;
   Random beyond_;
+  Random alone_;
   SimStore store_;
   Witness witness_;
   ObserverFan<Witness, JobObserver> fan_;

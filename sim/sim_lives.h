@@ -2,6 +2,9 @@
 // A cluster that loses its power, several times, and goes on from its checkpoints.
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "base/status.h"
 #include "runtime/job.h"
 #include "sim/sim_cluster.h"
@@ -14,6 +17,9 @@ namespace motley {
 struct Life {
   SimStore* store = nullptr;     // Of the server's checkpoints; null: it has no disk.
   double power_off_seconds = 0;  // The power goes then, or with the store's; 0: it stays.
+  // Set: the server's process alone dies then, once, and another goes on from what this returns
+  // (null: from the beginning).
+  std::function<std::shared_ptr<const SavedJob>()> revive;
 };
 
 // Errors as of Simulate. `options.power_cuts` is not looked at.

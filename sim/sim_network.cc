@@ -105,6 +105,11 @@ size_t SimTransport::QueuedBytes(PeerId peer) const {
   return found == nullptr ? 0 : found->connection->queued_bytes(found->side);
 }
 
+Traffic SimTransport::TrafficOf(PeerId peer) const {
+  const Peer* found = Find(peer);
+  return found == nullptr ? Traffic() : found->connection->traffic(found->side);
+}
+
 void SimTransport::Disconnect(PeerId peer) {
   if (const auto refused = refused_.find(peer); refused != refused_.end()) {
     loop_.Cancel(refused->second);
@@ -154,6 +159,12 @@ void SimTransport::Close() {
 
 void SimTransport::Clog(Time until) {
   link_->clogged_until = std::max(link_->clogged_until, until);
+}
+
+void SimTransport::Cut(bool tell_listener) {
+  for (const Peer& peer : peers_) {
+    if (peer.connection != nullptr && peer.side == 0) peer.connection->Break(tell_listener);
+  }
 }
 
 void SimTransport::SetRate(double bytes_per_second) {

@@ -100,16 +100,21 @@ class SimTransport final : public Transport {
 
   void SetReceiver(Receiver* receiver) override { receiver_ = receiver; }
   Result<std::string> Listen(const std::string& address) override;
+  void StopListening() override;
   PeerId Connect(const std::string& address) override;
   SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority priority,
               Done done) override;
   void Cancel(SendId id) override;
   size_t QueuedBytes(PeerId peer) const override;
+  std::string HostOf(PeerId peer) const override { return Find(peer) ? "a simulated machine" : ""; }
+  Traffic TrafficOf(PeerId peer) const override;
   void Disconnect(PeerId peer) override;
   void Close() override;
 
   // Nothing passes this end's link, either way, until then; what is under way waits.
   void Clog(Time until);
+  // Ends all connections that this end made; see SimConnection::Break.
+  void Cut(bool tell_listener);
   // How fast what this end sends passes its link, from now on; 0: unlimited.
   void SetRate(double bytes_per_second);
   // The process is gone: no callback runs any more, and peers lose it. What left it before still
@@ -144,7 +149,6 @@ class SimTransport final : public Transport {
   // Runs `done` soon, or at the latest in Close.
   void Finish(Done done, Status status);
   void RunFinished();
-  void StopListening();
 
   SimNetwork& network_;
   NodeLoop& loop_;

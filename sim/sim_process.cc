@@ -63,6 +63,8 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   node.index_hint = static_cast<int32_t>(index);
   Random random(options.seed, Stream::kSimulation, kIncarnationDraws, draws);
   node.incarnation = random.Next64() | 2;  // Never 0, nor is its predecessor.
+  node.wait = std::chrono::minutes(1);
+  node.heartbeat = options.heartbeat;
   if (options.bring_trainer) node.foreign = options.bring_trainer();
   process->node_ =
       WorkerNode::Create({process->loop_, *process->transport_, process->device()}, node);

@@ -58,6 +58,7 @@ class WorkerProcess {
   std::vector<size_t> Unbroken() const;
   bool broken() const { return !devices_.empty() && Unbroken().empty(); }
   void Clog(Time until) { transport_->Clog(until); }
+  void Cut(bool tell_server) { transport_->Cut(tell_server); }
   // Its first answer for this step will not be finite.
   void PoisonStep(StepId step) { poisoned_steps_.insert(step); }
   // A slice of an answer for this step will be damaged on its way.

@@ -26,6 +26,7 @@ struct End {
   SendQueue queue;
   std::optional<Outgoing> current;  // Being delivered right now.
   bool pumping = false;             // A task that delivers the next message is posted.
+  Traffic traffic;
 };
 
 struct Link {
@@ -54,11 +55,21 @@ class InprocTransport final : public Transport {
 
   void SetReceiver(Receiver* receiver) override { receiver_ = receiver; }
   Result<std::string> Listen(const std::string& address) override;
+  void StopListening() override {
+    std::erase_if(*listeners_, [this](const auto& each) { return each.second == this; });
+  }
   PeerId Connect(const std::string& address) override;
   SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority priority,
               Done done) override;
   void Cancel(SendId id) override;
   size_t QueuedBytes(PeerId peer) const override;
+  std::string HostOf(PeerId peer) const override {
+    return sides_.contains(peer) ? "this process" : "";
+  }
+  Traffic TrafficOf(PeerId peer) const override {
+    const auto it = sides_.find(peer);
+    return it == sides_.end() ? Traffic() : it->second.own().traffic;
+  }
   void Disconnect(PeerId peer) override;
   void Close() override;
 
@@ -176,8 +187,10 @@ void InprocTransport::DeliverNext(const Side& side) {
 }
 
 void InprocTransport::Deliver(const Side& side) {
-  const End& to = side.other();
+  End& to = side.other();
   const Header header = side.own().current->header;
+  side.own().traffic.sent += kHeaderSize + header.length;
+  to.traffic.received += kHeaderSize + header.length;
   Receiver* receiver = to.transport->receiver_;
   std::span<std::byte> room;
   if (header.length > 0 && receiver != nullptr) {
@@ -253,7 +266,7 @@ void InprocTransport::Close() {
   if (closed_) return;
   closed_ = true;
   receiver_ = nullptr;
-  std::erase_if(*listeners_, [this](const auto& listener) { return listener.second == this; });
+  StopListening();
   while (!sides_.empty()) Disconnect(sides_.begin()->first);
   settled_.Run();
   deferred_.Run();

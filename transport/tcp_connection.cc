@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -16,6 +15,7 @@
 #include "base/loop_guard.h"
 #include "transport/local_socket.h"
 #include "transport/tcp_address.h"
+#include "transport/tcp_options.h"
 
 namespace motley {
 namespace {
@@ -24,35 +24,6 @@ namespace {
 // control can overtake it and Cancel can reach it. Above one slice more would buy nothing: the
 // kernel buffers beyond that.
 constexpr size_t kWindowBytes = 1u << 20;
-// A machine that lost its power says nothing: after this many idle seconds the kernel asks whether
-// the peer's is still there, and again, and after a minute in all the connection is lost.
-constexpr unsigned kKeepAliveSeconds = 30;
-constexpr int kKeepAliveInterval = 10;  // Seconds between questions.
-constexpr int kKeepAliveProbes = 3;     // Without an answer.
-// What the kernel takes beyond what is on its way to the peer. Its buffers grow to megabytes, and
-// on a slow link a control message waited for seconds behind parameters that nobody wanted.
-constexpr int kMostUnsentBytes = 128 << 10;
-
-template <typename Value>
-void SetTcpOption(uv_os_fd_t fd, int option, Value value) {
-  // Where the system knows no such option, its default stays.
-  (void)setsockopt(fd, IPPROTO_TCP, option, &value, sizeof(value));
-}
-
-// Loopback is slow and unstable with BBR, which some systems have as their default.
-void TuneSocket(uv_tcp_t* handle, bool loopback) {
-  uv_tcp_nodelay(handle, 1);
-  uv_tcp_keepalive(handle, 1, kKeepAliveSeconds);
-  uv_os_fd_t fd = -1;
-  if (uv_fileno(reinterpret_cast<uv_handle_t*>(handle), &fd) != 0) return;
-  SetTcpOption(fd, TCP_KEEPINTVL, kKeepAliveInterval);
-  SetTcpOption(fd, TCP_KEEPCNT, kKeepAliveProbes);
-  SetTcpOption(fd, TCP_NOTSENT_LOWAT, kMostUnsentBytes);
-  if (!loopback) return;
-  constexpr char kCubic[] = "cubic";
-  // Where it is not compiled in, the default stays.
-  (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kCubic, sizeof(kCubic) - 1);
-}
 
 using NameFunction = int (*)(const uv_tcp_t*, sockaddr*, int*);
 
@@ -284,9 +255,14 @@ void TcpConnection::OnRead(ptrdiff_t count) {
     return Fail(Status::Unavailable(fmt::format("the connection to {} broke: {}", name_,
                                                 uv_strerror(static_cast<int>(count)))));
   }
+  received_bytes_ += static_cast<uint64_t>(count);
   const Status status = reader_.Advance(static_cast<size_t>(count));
   if (status.ok() && shared_ && uv_pipe_pending_count(&handle_->pipe) > 0) {
     return Fail(Status::DataError(fmt::format("{} sent descriptors that nobody asked for", name_)));
+  }
+  if (status.code() == StatusCode::kConflict) {
+    // Of a header a peer of another release understands the version, and reports it.
+    Write({0, Header(), {}, Priority::kControl, [](const Status&) {}});
   }
   if (!status.ok()) Fail(status.WithContext(fmt::format("dropped the connection to {}", name_)));
 }
@@ -342,6 +318,11 @@ void TcpConnection::TellRead() {
   write->Add({.header = {.kind = FrameKind::kRelease, .offset = *read}, .checked = false});
   uv_buf_t buffer = write->buffer();
   Submit(write, &buffer, 1, false);
+}
+
+Traffic TcpConnection::traffic() const {
+  if (handle_ == nullptr) return {};
+  return {received_bytes_, submitted_bytes_ - uv_stream_get_write_queue_size(stream())};
 }
 
 bool TcpConnection::OnRelease(uint64_t count) {
@@ -426,6 +407,7 @@ void TcpConnection::Write(Outgoing message) {
 
 void TcpConnection::Submit(WriteRequest* write, uv_buf_t* buffers, size_t count, bool introduce) {
   write->request.data = write;
+  for (size_t i = 0; i < count; ++i) submitted_bytes_ += buffers[i].len;
   const auto on_written = [](uv_write_t* request, int status) {
     const std::unique_ptr<WriteRequest> owned(static_cast<WriteRequest*>(request->data));
     With(request->handle->data, [&](TcpConnection& self) {

@@ -64,6 +64,10 @@ class TcpConnection final : public FrameReader::Sink,
   std::optional<Outgoing> Remove(SendId id);
   // Payload bytes that are not done.
   size_t queued_bytes() const { return queue_.bytes() + in_flight_payload_; }
+  Traffic traffic() const;
+  std::string host() const {  // As Transport::HostOf.
+    return shared_ || loopback_ ? "this machine" : name_.substr(0, name_.rfind(':'));
+  }
   // Frees the socket and hands back every message that is not done. No call to the owner follows.
   std::vector<Outgoing> Close();
 
@@ -119,7 +123,9 @@ class TcpConnection final : public FrameReader::Sink,
   SendQueue queue_;
   std::deque<Outgoing> in_flight_;  // Handed to libuv, in order.
   size_t in_flight_payload_ = 0;
-  size_t socket_payload_ = 0;           // Of it, what is not in shared memory.
+  size_t socket_payload_ = 0;  // Of it, what is not in shared memory.
+  uint64_t received_bytes_ = 0;
+  uint64_t submitted_bytes_ = 0;        // Handed to libuv.
   std::unique_ptr<SharedLink> shared_;  // Null: no peer of this machine.
 };
 

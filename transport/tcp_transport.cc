@@ -28,9 +28,12 @@
 namespace motley {
 namespace {
 
-// Accepted connections of one transport; more are closed as they come.
-constexpr size_t kMaxAccepted = 1024;
-constexpr int kBacklog = 128;
+// Accepted connections of one transport; more are closed as they come. A job has up to 1,024
+// workers, and beside them 64 strangers (runtime/server_peers) and 16 peers that measure their
+// links; the rest is room for connections that are about to close.
+constexpr size_t kMaxAccepted = 1280;
+// Who connects while the server reads its data waits in the kernel's queue.
+constexpr int kBacklog = 1024;
 
 // Descriptors are numbered below it.
 int DescriptorLimit() {
@@ -71,13 +74,16 @@ class TcpTransport final : public Transport, public TcpConnection::Owner {
   }
   ~TcpTransport() override { TcpTransport::Close(); }
 
-  void SetReceiver(Receiver* receiver) override { receiver_ = receiver; }
+  void SetReceiver(Receiver* receiver) override;
   Result<std::string> Listen(const std::string& address) override;
+  void StopListening() override;
   PeerId Connect(const std::string& address) override;
   SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority priority,
               Done done) override;
   void Cancel(SendId id) override;
   size_t QueuedBytes(PeerId peer) const override;
+  std::string HostOf(PeerId peer) const override;
+  Traffic TrafficOf(PeerId peer) const override;
   void Disconnect(PeerId peer) override;
   void Close() override;
 
@@ -109,6 +115,7 @@ class TcpTransport final : public Transport, public TcpConnection::Owner {
   bool shortage_told_ = false;
   std::vector<uv_tcp_t*> listeners_;
   std::vector<uv_pipe_t*> nearby_listeners_;
+  std::vector<uv_stream_t*> held_;      // Listeners that wait for a receiver.
   std::unique_ptr<SharedArena> arena_;  // Made when it is first asked for.
   uv_pipe_t* arena_handle_ = nullptr;
   std::unordered_map<SendId, PeerId> waiting_;  // In send queues. Only looked up.
@@ -160,7 +167,28 @@ Result<std::string> TcpTransport::Listen(const std::string& address) {
 void TcpTransport::OnConnection(uv_stream_t* stream, int status) {
   auto* self = static_cast<TcpTransport*>(stream->data);
   if (status != 0 || self == nullptr) return;
-  RunGuarded(stream->loop->data, [&] { self->OnIncoming(stream); });
+  RunGuarded(stream->loop->data, [&] {
+    if (self->receiver_ != nullptr) return self->OnIncoming(stream);
+    self->held_.push_back(stream);  // It stops until its connection is accepted.
+  });
+}
+
+void TcpTransport::SetReceiver(Receiver* receiver) {
+  receiver_ = receiver;
+  if (receiver == nullptr || held_.empty()) return;
+  RunLater([this] {
+    for (uv_stream_t* listener : std::exchange(held_, {})) {
+      receiver_ != nullptr ? OnIncoming(listener) : held_.push_back(listener);
+    }
+  });
+}
+
+void TcpTransport::StopListening() {
+  held_.clear();
+  for (uv_tcp_t* listener : listeners_) CloseAndDelete(listener);
+  listeners_.clear();
+  for (uv_pipe_t* listener : nearby_listeners_) CloseAndDelete(listener);
+  nearby_listeners_.clear();
 }
 
 // Where this cannot be, everybody comes by TCP.
@@ -262,6 +290,16 @@ size_t TcpTransport::QueuedBytes(PeerId peer) const {
   return it == connections_.end() ? 0 : it->second->queued_bytes();
 }
 
+std::string TcpTransport::HostOf(PeerId peer) const {
+  const auto it = connections_.find(peer);
+  return it == connections_.end() ? "" : it->second->host();
+}
+
+Traffic TcpTransport::TrafficOf(PeerId peer) const {
+  const auto it = connections_.find(peer);
+  return it == connections_.end() ? Traffic() : it->second->traffic();
+}
+
 void TcpTransport::Drop(PeerId peer, const Status& why) {
   const auto it = connections_.find(peer);
   if (it == connections_.end()) return;
@@ -298,10 +336,7 @@ void TcpTransport::Close() {
   if (closed_) return;
   closed_ = true;
   receiver_ = nullptr;
-  for (uv_tcp_t* listener : listeners_) CloseAndDelete(listener);
-  listeners_.clear();
-  for (uv_pipe_t* listener : nearby_listeners_) CloseAndDelete(listener);
-  nearby_listeners_.clear();
+  StopListening();
   while (!connections_.empty()) Disconnect(connections_.begin()->first);
   settled_.Run();
   deferred_.Run();

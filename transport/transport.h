@@ -21,6 +21,12 @@ using SendId = uint64_t;  // Never 0, never reused.
 // Control overtakes bulk that has not started; never inside a message.
 enum class Priority : uint8_t { kControl = 0, kBulk = 1 };
 
+// Bytes of one connection, headers included.
+struct Traffic {
+  uint64_t received = 0;
+  uint64_t sent = 0;  // Left this process.
+};
+
 // What a node does with what arrives. All calls come on the loop thread.
 class Receiver {
  public:
@@ -56,7 +62,10 @@ class Transport {
   virtual void SetReceiver(Receiver* receiver) = 0;
   // Accepts connections at "host:port"; port 0 takes a free one. Returns the address in use.
   // kUnavailable names the address and the reason (in use, no such interface).
+  // Who connects before there is a receiver waits until there is one.
   virtual Result<std::string> Listen(const std::string& address) = 0;
+  // Takes no further connections; those that are up stay.
+  virtual void StopListening() = 0;
   // Starts connecting; OnConnected or OnLost follows.
   virtual PeerId Connect(const std::string& address) = 0;
   // Sends header and pieces as one message without copying; header.length is filled in here.
@@ -69,6 +78,12 @@ class Transport {
   virtual void Cancel(SendId id) = 0;
   // Payload bytes accepted by Send and not yet done.
   virtual size_t QueuedBytes(PeerId peer) const = 0;
+  // The machine at the other end: its address without the port, and the same text for all
+  // connections from there. Empty: the peer is not connected.
+  virtual std::string HostOf(PeerId peer) const = 0;
+  // What has passed so far: both counts grow while a long message is on its way. Zeros: the peer is
+  // not connected.
+  virtual Traffic TrafficOf(PeerId peer) const = 0;
   // Closes one connection; OnLost is not called, pending Done are.
   virtual void Disconnect(PeerId peer) = 0;
   // Closes everything, for good. All Done run before it returns; no callback runs afterwards, save

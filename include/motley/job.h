@@ -105,6 +105,7 @@ typedef struct motley_job_options {
   const char* storage; /**< Dense samples are rounded to, sent, kept as: float32, fp16, bf16. */
   /** Server, all-in-one: ends with MOTLEY_UNAVAILABLE after so many seconds without progress. */
   double step_limit;
+  const char* wait;    /**< For a lost server, or a job's last worker: "10min" (default), "0s". */
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
@@ -114,7 +115,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
   {                                                                                                \
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
-        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0                                                \
+        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL                                          \
   }
 
 /**
@@ -159,8 +160,7 @@ enum {
   MOTLEY_EVENT_WARNING = 12       /**< text: why figures may not mean what they should */
 };
 
-/** The row of an event about all that a worker was given. */
-#define MOTLEY_ALL_ROWS UINT32_MAX
+#define MOTLEY_ALL_ROWS UINT32_MAX /**< The row of an event about all that a worker was given. */
 
 typedef struct motley_event {
   uint32_t struct_size;

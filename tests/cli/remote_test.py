@@ -71,8 +71,8 @@ class Remote(ProgramTest):
         """A job of one worker that is at work, and has said that it joined."""
         saved = tempfile.mkdtemp(dir=self.folder)
         job, found = self.start("--workers", "1", "--checkpoint", saved, "--checkpoint-every", "20",
-                                steps=1000000)
-        worker = self.join(found[1] + " --name alice")
+                                "--wait", "1s", steps=1000000)
+        worker = self.join(found[1] + " --name alice --wait 1s")
         joined = worker.stderr.readline()
         self.assertRegex(joined, rf"^motley: joined the job at {re.escape(found[3])} as worker 0 "
                                  r"\(alice\): softmax, 0 of 1000000 steps are done$")
@@ -101,6 +101,7 @@ class Remote(ProgramTest):
         said = job.communicate(timeout=PATIENCE_S)[1]
         self.assertEqual(job.returncode, 4)
         self.assertIn("worker 0 (alice) lost: ", said)
+        self.assertIn("all workers are gone", said)
         self.assertRegex(said, rf"no worker is left.*; \d+ steps are safe: --resume {saved} goes on")
 
     def test_what_is_the_workers_own_is_refused(self):

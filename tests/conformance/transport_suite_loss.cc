@@ -26,6 +26,35 @@ TEST_P(TransportSuite, DisconnectByTheServerIsALossAtTheClientOnly) {
   EXPECT_TRUE(server_->lost_peers.empty());
 }
 
+TEST_P(TransportSuite, WhoStoppedListeningKeepsItsConnectionsAndGetsNoMore) {
+  Connect();
+  server_->transport().StopListening();
+  Flush();
+  const auto late = MakeNode();
+  late->transport().Connect(address_);
+  Run([&] { return !late->lost_peers.empty(); });
+  EXPECT_EQ(server_->connected.size(), 1u);
+  EXPECT_TRUE(server_->lost_peers.empty());
+  Flush();
+}
+
+TEST_P(TransportSuite, TrafficCountsWhatPassedEitherWay) {
+  Connect();
+  Flush();
+  const Traffic before = server_->transport().TrafficOf(to_client_);
+  EXPECT_GE(before.received, kHeaderSize);
+  const uint64_t sent = client_->transport().TrafficOf(to_server_).sent;
+  client_->Send(to_server_, Pattern(1000, 1));
+  Run([&] { return server_->arrived.size() == 2 && client_->done.size() == 2; });
+  EXPECT_GT(server_->transport().TrafficOf(to_client_).received, before.received);
+  EXPECT_EQ(server_->transport().TrafficOf(to_client_).sent, before.sent);
+  EXPECT_GT(client_->transport().TrafficOf(to_server_).sent, sent);
+  EXPECT_FALSE(server_->transport().HostOf(to_client_).empty());
+  client_->transport().Disconnect(to_server_);
+  EXPECT_EQ(client_->transport().TrafficOf(to_server_).sent, 0u);
+  EXPECT_EQ(client_->transport().HostOf(to_server_), "");
+}
+
 TEST_P(TransportSuite, MessagesDoneBeforeADisconnectStillArrive) {
   Connect();
   for (uint32_t i = 0; i < 100; ++i) {

@@ -123,6 +123,26 @@ TEST_P(Fault, AWorkerThatOnlySendsNonsenseIsSentAway) {
   EXPECT_NE(world.workers[3]->ended->ToString().find("sent away"), std::string::npos);
 }
 
+// As its supervisor starts it again and again: each life would cost three refused answers.
+TEST_P(Fault, AWorkerSentAwayForItsAnswersIsNotLetInAgain) {
+  JobWorld world(JobWorld::Options(4, GetParam()));
+  world.options.steps = 80;
+  world.StartServer();
+  world.StartWorkers();
+  world.workers[3]->node->SetAnswerFilter([](StepId, std::span<float> vector) {
+    vector.back() = std::numeric_limits<float>::infinity();
+  });
+  ASSERT_TRUE(world.RunUntil([&] { return world.workers[3]->ended.has_value(); }));
+  const size_t joined = world.watcher.joined.size();
+  WorkerBox& again = world.StartWorker(3, 1, kToken, "box-3");
+  ASSERT_TRUE(world.RunUntil([&] { return again.ended.has_value(); }));
+  EXPECT_EQ(again.ended->code(), StatusCode::kPermission) << again.ended->ToString();
+  EXPECT_EQ(world.watcher.joined.size(), joined);
+  world.StartWorker(3, 1, kToken, "another");
+  ExpectQuietLoss(world);
+  EXPECT_EQ(world.watcher.joined.size(), joined + 1) << "another machine may take its place";
+}
+
 TEST_P(Fault, AWorkerThatJoinsLateGetsAShare) {
   JobWorld world(JobWorld::Options(4, GetParam()));
   world.options.steps = 80;
@@ -217,6 +237,7 @@ TEST(Faults, NodesMayBeDestroyedAtAnyMoment) {
 
 TEST(Faults, AServerThatDiesIsUnavailable) {
   JobWorld world(JobWorld::Options(2, "none"));
+  world.worker_wait = std::chrono::seconds(20);
   world.StartServer();
   world.StartWorkers();
   world.watcher.on_step = [&](StepId step) {

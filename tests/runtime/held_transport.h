@@ -24,6 +24,7 @@ class HeldTransport : public Transport {
 
   void SetReceiver(Receiver* new_receiver) override { receiver = new_receiver; }
   Result<std::string> Listen(const std::string& address) override { return address; }
+  void StopListening() override {}
   PeerId Connect(const std::string&) override { return ++connections; }
   SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority,
               Done done) override {
@@ -41,6 +42,8 @@ class HeldTransport : public Transport {
     if (auto node = held.extract(id)) node.mapped().done(Status::Cancelled("taken back"));
   }
   size_t QueuedBytes(PeerId) const override { return 0; }
+  std::string HostOf(PeerId) const override { return "somewhere"; }
+  Traffic TrafficOf(PeerId) const override { return traffic; }
   void Disconnect(PeerId) override {
     while (!held.empty()) held.extract(held.begin()).mapped().done(Status::Unavailable("gone"));
   }
@@ -63,6 +66,7 @@ class HeldTransport : public Transport {
 
   Receiver* receiver = nullptr;
   PeerId connections = 0;
+  Traffic traffic;  // Of every peer, as the test wants it.
   std::map<SendId, Message> held;
   std::vector<Header> sent;
   std::vector<SendId> cancelled;  // Whether held or not.

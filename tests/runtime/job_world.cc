@@ -6,6 +6,7 @@
 
 #include "coding/sketch.h"
 #include "runtime/slicing.h"
+#include "tests/runtime/cut_transport.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
 
@@ -36,8 +37,9 @@ JobWorld::JobWorld(JobOptions job, size_t samples)
       network(loop),
       data(MakeSamples(options.model.features, options.model.classes, false, samples, 11)),
       server_device(InlineDevice(loop)),
-      server_transport(network.MakeTransport()) {
+      server_transport(std::make_unique<CutTransport>(network.MakeTransport())) {
   EXPECT_TRUE(server_transport->Listen(kAddress).ok());
+  options.return_timeout = std::chrono::seconds(30);
 }
 
 JobOptions JobWorld::Options(uint32_t workers, const std::string& code) {
@@ -67,7 +69,8 @@ void JobWorld::StartServer() {
   });
 }
 
-WorkerBox& JobWorld::StartWorker(int32_t hint, double speed, const std::string& token) {
+WorkerBox& JobWorld::StartWorker(int32_t hint, double speed, const std::string& token,
+                                 const std::string& name) {
   workers.push_back(std::make_unique<WorkerBox>());
   WorkerBox& box = *workers.back();
   box.inner = InlineDevice(loop);
@@ -76,10 +79,12 @@ WorkerBox& JobWorld::StartWorker(int32_t hint, double speed, const std::string& 
   WorkerOptions worker;
   worker.server = kAddress;
   worker.token = token;
-  worker.name = "box-" + std::to_string(workers.size() - 1);
+  worker.name = name.empty() ? "box-" + std::to_string(workers.size() - 1) : name;
   worker.index_hint = hint;
   worker.incarnation = 1000 + workers.size();
   worker.foreign = brought;
+  worker.wait = worker_wait;
+  worker.tell = [&box](const std::string& text) { box.said.push_back(text); };
   box.node = WorkerNode::Create({loop, *box.transport, *box.device}, worker);
   box.node->Start([&box](const Status& status) {
     ASSERT_FALSE(box.ended) << "finished twice";
@@ -101,6 +106,8 @@ void JobWorld::Kill(WorkerBox& worker) {
     worker.transport->Close();
   });
 }
+
+void JobWorld::CutAll() { static_cast<CutTransport&>(*server_transport).CutAll(); }
 
 bool JobWorld::RunUntil(const std::function<bool()>& done) {
   const Time limit = loop.Now() + std::chrono::minutes(10);
@@ -182,6 +189,16 @@ void FakeWorker::Join(int32_t hint, const std::string& token) {
   join.name = "fake";
   join.index_hint = hint;
   join.incarnation = incarnation_;
+  Say(std::move(join));
+}
+
+void FakeWorker::JoinAs(uint64_t node, bool beats) {
+  wire::JoinT join;
+  join.protocol = kProtocolVersion;
+  join.token = kToken;
+  join.incarnation = incarnation_;
+  join.node = node;
+  join.beats = beats;
   Say(std::move(join));
 }
 

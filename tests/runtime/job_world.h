@@ -69,6 +69,7 @@ struct WorkerBox {
   std::unique_ptr<Transport> transport;
   std::unique_ptr<WorkerNode> node;
   std::optional<Status> ended;
+  std::vector<std::string> said;
 };
 
 class JobWorld {
@@ -80,10 +81,14 @@ class JobWorld {
 
   // Makes and starts the server. Fails the test if it cannot be made.
   void StartServer();
-  WorkerBox& StartWorker(int32_t hint, double speed = 1, const std::string& token = kToken);
+  WorkerBox& StartWorker(int32_t hint, double speed = 1, const std::string& token = kToken,
+                         const std::string& name = "");
   void StartWorkers();  // All that the options expect, of unlike speeds.
   // As a process that dies: its connections go, nothing is said.
   void Kill(WorkerBox& worker);
+
+  // Breaks the connections of all workers, and both ends hear of it.
+  void CutAll();
 
   // Runs until the server has finished; fails the test when that takes too long.
   const JobResult& Run();
@@ -105,6 +110,7 @@ class JobWorld {
   const MemorySource source{data};
   const DataSource* job_source = &source;         // Of the job.
   std::shared_ptr<const ForeignTrainer> brought;  // By workers that start from now on.
+  Duration worker_wait = WorkerOptions().wait;    // Of those too.
   Watcher watcher;
   std::unique_ptr<Device> server_device;
   std::unique_ptr<Transport> server_transport;
@@ -125,6 +131,8 @@ class FakeWorker : private Receiver {
     Deliver(header, std::make_shared<Bytes>(EncodeControl(std::move(message))), priority);
   }
   void Join(int32_t hint = -1, const std::string& token = kToken);
+  // As a life of this process. `beats`: it promises to say a word every second (and breaks it).
+  void JoinAs(uint64_t node, bool beats = false);
   void Introduce(double samples_per_second = 1000);
   // Sends an answer of `length` floats with `value` in each, as one frame per slice of the job.
   void Answer(const wire::AssignT& assign, size_t length, float value,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How workers come in, and who is kept out.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -57,7 +58,26 @@ TEST(Join, AnotherProtocolVersionIsAConflictWithBothVersionsInTheText) {
   ASSERT_EQ(old.errors.size(), 1u);
   EXPECT_EQ(StatusOf(old.errors[0]).code(), StatusCode::kConflict);
   EXPECT_NE(old.errors[0].message.find("77"), std::string::npos);
+  EXPECT_NE(world.watcher.Notices().find("77"), std::string::npos) << "the server's people hear it";
   EXPECT_FALSE(old.accept);
+}
+
+TEST(Join, RefusedJoinsAreToldButDoNotFillTheLog) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  for (Incarnation life = 1; life <= 20; ++life) {
+    FakeWorker guesser(world, life);
+    guesser.Join(-1, fmt::format("guess {}", life));
+    ASSERT_TRUE(world.RunUntil([&] { return guesser.leave.has_value(); }));
+  }
+  ASSERT_EQ(world.watcher.notices.size(), 1u) << world.watcher.Notices();
+  EXPECT_NE(world.watcher.notices[0].find("the token is not this job's"), std::string::npos);
+  world.loop.RunUntilTime(world.loop.Now() + std::chrono::seconds(11));
+  FakeWorker last(world, 100);
+  last.Join(-1, "guess");
+  ASSERT_TRUE(world.RunUntil([&] { return last.leave.has_value(); }));
+  ASSERT_EQ(world.watcher.notices.size(), 2u) << world.watcher.Notices();
+  EXPECT_NE(world.watcher.notices[1].find("19 more"), std::string::npos) << world.watcher.Notices();
 }
 
 TEST(Join, WhoSaysNothingIsDisconnectedAfterTenSeconds) {
@@ -104,6 +124,7 @@ TEST(Join, AServerThatNeverAnswersTheConnectionIsGivenUpAfterTenSeconds) {
   WorkerOptions options;
   options.server = "203.0.113.1:7440";
   options.incarnation = 5;
+  options.wait = std::chrono::seconds(10);
   const auto worker = WorkerNode::Create(Env{loop, transport, **device}, options);
   std::optional<Status> ended;
   worker->Start([&](Status status) { ended = std::move(status); });
@@ -271,11 +292,15 @@ TEST(Join, AWorkerWaitsForAServerThatStartsLater) {
 TEST(Join, AWorkerWithoutServerGivesUp) {
   JobWorld world(JobWorld::Options(1, "none"));
   world.server_transport->Close();
+  world.worker_wait = std::chrono::seconds(30);
   WorkerBox& alone = world.StartWorker(0);
   ASSERT_TRUE(world.RunUntil([&] { return alone.ended.has_value(); }));
   EXPECT_EQ(alone.ended->code(), StatusCode::kUnavailable);
   EXPECT_NE(alone.ended->ToString().find("cannot join the server at server"), std::string::npos);
-  EXPECT_LE(world.loop.Now(), Time(std::chrono::seconds(11)));
+  EXPECT_GE(world.loop.Now(), Time(std::chrono::seconds(27)));
+  EXPECT_LE(world.loop.Now(), Time(std::chrono::seconds(31)));
+  ASSERT_EQ(alone.said.size(), 1u);
+  EXPECT_NE(alone.said[0].find("trying for at most 30 s"), std::string::npos) << alone.said[0];
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ class LateSlices final : public Transport, private Receiver {
     real_->SetReceiver(receiver == nullptr ? nullptr : this);
   }
   Result<std::string> Listen(const std::string& address) override { return real_->Listen(address); }
+  void StopListening() override { real_->StopListening(); }
   PeerId Connect(const std::string& address) override { return real_->Connect(address); }
   SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority priority,
               Done done) override {
@@ -32,6 +33,8 @@ class LateSlices final : public Transport, private Receiver {
   }
   void Cancel(SendId id) override { real_->Cancel(id); }
   size_t QueuedBytes(PeerId peer) const override { return real_->QueuedBytes(peer); }
+  std::string HostOf(PeerId peer) const override { return real_->HostOf(peer); }
+  Traffic TrafficOf(PeerId peer) const override { return real_->TrafficOf(peer); }
   void Disconnect(PeerId peer) override { real_->Disconnect(peer); }
   void Close() override { real_->Close(); }
 

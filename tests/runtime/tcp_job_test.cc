@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job over real sockets, real threads and the real clock.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +19,7 @@
 #include "runtime/worker_node.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
+#include "transport/tcp_address.h"
 #include "transport/tcp_transport.h"
 
 namespace motley {
@@ -54,6 +58,7 @@ class CountingTransport final : public Transport, private Receiver {
     real_->SetReceiver(receiver == nullptr ? nullptr : this);
   }
   Result<std::string> Listen(const std::string& address) override { return real_->Listen(address); }
+  void StopListening() override { real_->StopListening(); }
   PeerId Connect(const std::string& address) override { return real_->Connect(address); }
   SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority priority,
               Done done) override {
@@ -61,6 +66,8 @@ class CountingTransport final : public Transport, private Receiver {
   }
   void Cancel(SendId id) override { real_->Cancel(id); }
   size_t QueuedBytes(PeerId peer) const override { return real_->QueuedBytes(peer); }
+  std::string HostOf(PeerId peer) const override { return real_->HostOf(peer); }
+  Traffic TrafficOf(PeerId peer) const override { return real_->TrafficOf(peer); }
   void Disconnect(PeerId peer) override { real_->Disconnect(peer); }
   void Close() override { real_->Close(); }
 
@@ -257,6 +264,32 @@ TEST_F(TcpJob, TheWayToTheServerIsMeasured) {
   ASSERT_TRUE(result);
   EXPECT_TRUE(result->status.ok()) << result->status.ToString();
   EXPECT_EQ(result->worker_names.size(), 2U);
+}
+
+// Port scanners and health checks come at any time.
+TEST_F(TcpJob, StrangersWhoKeepConnectingDoNotHoldAFinishedJobOpen) {
+  const JobOptions options = TwoWorkers();
+  const Dataset data = MakeSamples(20, 3, false, 500, 3);
+  const MemorySource source(data);
+  StartServer(options, source);
+  std::vector<int> strangers;
+  TimerId next = 0;
+  const std::function<void()> knock = [&] {
+    if (result || strangers.size() >= 300) return loop->Stop();
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const auto where = NumericAddress(ParseHostPort(address).value());
+    // Nobody may listen any more.
+    (void)connect(fd, reinterpret_cast<const sockaddr*>(&*where), sizeof(sockaddr_in));
+    strangers.push_back(fd);
+    next = loop->After(std::chrono::milliseconds(100), knock);
+  };
+  knock();
+  StartWorker("secret");
+  StartWorker("secret");
+  loop->Run();
+  loop->Cancel(next);
+  EXPECT_TRUE(result) << "still open after " << strangers.size() << " strangers";
+  for (const int fd : strangers) close(fd);
 }
 
 }  // namespace

@@ -171,7 +171,9 @@ TEST(CodedAbsence, TheToleranceIsRestoredOverThoseWhoAreLeft) {
 }
 
 TEST(CodedAbsence, TheJobEndsWhenNobodyIsLeftAndSaysWhy) {
-  Steady steady(Options(2), {100, 100});
+  SchedulerOptions options = Options(2);
+  options.return_timeout = Duration::zero();
+  Steady steady(options, {100, 100});
   steady.script.Lost(0);
   EXPECT_THAT(steady.script.Lost(1), ElementsAre("end unavailable"));
   EXPECT_THAT(steady.script.end_status().message(), HasSubstr("no worker is left at step 8"));

@@ -201,6 +201,26 @@ TEST_F(SimulateTest, AWorkerStillStoppedWhenTheJobEndsHearsOfItWhenItGoesOn) {
   EXPECT_LT(result.virtual_seconds, 3600) << "the job itself does not wait";
 }
 
+// All links break or go dark again and again, and a stranger keeps coming.
+TEST_F(SimulateTest, ATornNetworkChangesNothingThatIsLearned) {
+  for (const char* code : {"none", "rs", "heterogeneous", "multi-message", "adaptive", "auto"}) {
+    SCOPED_TRACE(code);
+    SimOptions options =
+        Options(code, std::string(code) == "none" ? 0 : 1, {1000, 800, 500}, data_);
+    options.job.steps = 60;
+    options.heartbeat = true;
+    options.random_faults.cut_every = 0.2;
+    options.random_faults.blackout_every = 0.3;
+    options.random_faults.stranger_every = 0.05;
+    options.random_faults.until_seconds = 3;
+    const SimResult result = RunJob(options, data_);
+    EXPECT_GT(result.reached.at("connection cut"), 0u);
+    EXPECT_GT(result.reached.at("all workers gone for a while"), 0u);
+    EXPECT_GT(result.reached.at("stranger came"), 10u);
+    EXPECT_LT(result.serial_difference, 1e-5);
+  }
+}
+
 TEST_F(SimulateTest, WithoutWorkersItSaysThatItCannotGoOn) {
   SimOptions options = Options("rs", 1, {1000, 1000}, data_);
   options.faults = {*ParseFault("kill:0@step=3"), *ParseFault("kill:1@step=7")};

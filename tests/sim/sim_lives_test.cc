@@ -64,6 +64,23 @@ TEST(PowerCuts, ChangeNothingButRoundingWithACode) {
   EXPECT_LT(cut->serial_difference, 1e-3);
 }
 
+// The workers live on, look for the server, and go on with the next one.
+TEST(ServerDeath, ChangesNoBitOfWhatIsLearnedWithoutACode) {
+  const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
+  const auto calm = Simulate(ThreeWorkers("none"), data, nullptr);
+  SimOptions options = WithCuts(ThreeWorkers("none"));
+  options.power_cuts.server_alone = 1;
+  options.heartbeat = true;
+  const auto dead = Simulate(options, data, nullptr);
+  ASSERT_TRUE(calm.ok() && dead.ok());
+  EXPECT_THAT(dead->violations, testing::IsEmpty());
+  EXPECT_TRUE(dead->job.status.ok()) << dead->job.status.ToString();
+  EXPECT_EQ(dead->reached.at("server died alone"), 1u);
+  EXPECT_EQ(dead->live_workers, 3u);
+  EXPECT_EQ(*dead->job.parameters, *calm->job.parameters);
+  EXPECT_EQ(dead->job.steps, 40u);
+}
+
 TEST(PowerCuts, AreTheSameTwice) {
   const Dataset data = MakeSyntheticDataset(120, 6, 3, 1);
   const SimOptions options = WithCuts(ThreeWorkers("none"));

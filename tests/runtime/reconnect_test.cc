@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers that lose their connection and come back, and peers that fall silent.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/heartbeat.h"
+#include "runtime/messages.h"
+#include "tests/runtime/held_transport.h"
+#include "tests/runtime/job_world.h"
+
+namespace motley {
+namespace {
+
+using std::chrono::seconds;
+
+bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// All workers lose their connections at once, as when a switch restarts.
+class AllCut : public testing::TestWithParam<const char*> {};
+
+TEST_P(AllCut, TheJobWaitsAndGoesOnWithThemAsIfNothingHadHappened) {
+  JobWorld world(JobWorld::Options(3, GetParam()));
+  world.options.steps = 20;
+  world.StartServer();
+  world.StartWorkers();
+  world.watcher.on_step = [&](StepId step) {
+    if (world.watcher.opened > 40) return;  // A step that begins again is no reason to cut again.
+    if (step % 6 == 3) world.loop.Post([&] { world.CutAll(); });
+  };
+  const JobResult& result = world.Run();
+  ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_EQ(result.steps, 20u);
+  EXPECT_EQ(result.discarded_steps, 0u);
+  EXPECT_TRUE(Has(world.watcher.Notices(), "all workers are gone")) << world.watcher.Notices();
+  for (const auto& worker : world.workers) {
+    ASSERT_TRUE(world.RunUntil([&] { return worker->ended.has_value(); }));
+    EXPECT_TRUE(worker->ended->ok()) << worker->ended->ToString();
+  }
+  const std::vector<double> serial = world.SerialParameters();
+  if (std::string(GetParam()) == "approximate") return;
+  for (size_t i = 0; i < serial.size(); ++i) EXPECT_NEAR((*result.parameters)[i], serial[i], 1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Codes, AllCut,
+                         testing::Values("none", "repetition", "cyclic", "heterogeneous", "group",
+                                         "multi-message", "partial-coded", "adaptive", "auto",
+                                         "approximate"),
+                         [](const auto& tested) { return TestNameOf(tested.param); });
+
+TEST(Reconnect, AJobWithoutWorkersEndsWhenNobodyComesBack) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.options.return_timeout = seconds(40);
+  world.StartServer();
+  WorkerBox& only = world.StartWorker(0);
+  world.watcher.on_step = [&](StepId step) {
+    if (step == 3) world.Kill(only);
+  };
+  const JobResult& result = world.Run();
+  EXPECT_EQ(result.status.code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(Has(result.status.ToString(), "none came within 40 s")) << result.status.ToString();
+  EXPECT_TRUE(Has(world.watcher.Notices(), "all workers are gone")) << world.watcher.Notices();
+  EXPECT_GE(world.loop.Now(), Time(seconds(40)));
+}
+
+TEST(Reconnect, AJobWhoseWorkersCannotComeBackEndsAtOnce) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  WorkerBox& only = world.StartWorker(0);
+  world.watcher.on_step = [&](StepId step) {
+    if (step == 3) world.Kill(only);
+  };
+  ASSERT_TRUE(world.RunUntil([&] { return !world.watcher.lost.empty(); }));
+  world.server->DoNotExpect(0);
+  const JobResult& result = world.Run();
+  EXPECT_EQ(result.status.code(), StatusCode::kUnavailable);
+  EXPECT_LT(world.loop.Now(), Time(seconds(30)));
+}
+
+// The server still thinks that it has the worker: TCP may take long to say otherwise.
+TEST(Reconnect, AWorkerTakesItsOwnSeatAgainBeforeTheServerNoticesTheLoss) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  FakeWorker first(world, 5);
+  first.JoinAs(/*node=*/77);
+  ASSERT_TRUE(world.RunUntil([&] { return first.accept.has_value(); }));
+  FakeWorker again(world, 6);
+  again.JoinAs(77);
+  ASSERT_TRUE(world.RunUntil([&] { return again.accept.has_value(); }));
+  EXPECT_TRUE(world.RunUntil([&] { return first.lost.has_value(); }));
+  FakeWorker stranger(world, 7);
+  stranger.JoinAs(78);
+  ASSERT_TRUE(world.RunUntil([&] { return stranger.leave.has_value(); }));
+  EXPECT_FALSE(again.lost) << "another process does not get it";
+}
+
+TEST(Silence, ASilentWorkersSeatIsTakenByANewcomer) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  FakeWorker silent(world, 5);
+  silent.JoinAs(77, /*beats=*/true);
+  ASSERT_TRUE(world.RunUntil([&] { return silent.accept.has_value(); }));
+  const Time since = world.loop.Now();
+  ASSERT_TRUE(world.RunUntil([&] { return Has(world.watcher.Notices(), "has said nothing"); }));
+  EXPECT_LE(world.loop.Now() - since, kSilentAfter);
+  FakeWorker next(world, 6);
+  next.JoinAs(78);
+  ASSERT_TRUE(world.RunUntil([&] { return next.accept.has_value(); }));
+  EXPECT_TRUE(world.RunUntil([&] { return silent.lost.has_value(); }));
+}
+
+TEST(Silence, ASilentConnectionIsLostAfterAMinute) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  FakeWorker silent(world, 5);
+  silent.JoinAs(77, /*beats=*/true);
+  ASSERT_TRUE(world.RunUntil([&] { return silent.lost.has_value(); }));
+  EXPECT_GE(world.loop.Now(), Time(seconds(59)));
+  EXPECT_LE(world.loop.Now(), Time(seconds(63)));
+}
+
+// It joined and says nothing: the others begin, and a replacement is let in.
+TEST(Silence, TheStartDoesNotWaitForAWorkerThatIsMuteAfterItsJoin) {
+  for (const bool beats : {true, false}) {
+    JobWorld world(JobWorld::Options(2, "none"));
+    world.options.start_timeout = std::chrono::minutes(9);
+    world.StartServer();
+    FakeWorker mute(world, 5);
+    mute.JoinAs(77, beats);
+    ASSERT_TRUE(world.RunUntil([&] { return mute.accept.has_value(); }));
+    world.StartWorker(1);
+    ASSERT_TRUE(world.RunUntil([&] { return world.watcher.applied > 0; }));
+    EXPECT_LE(world.loop.Now(), Time(seconds(beats ? 5 : 65)));
+    EXPECT_TRUE(world.Run().status.ok());
+  }
+}
+
+TEST(Silence, WorkersThatComputeForLongAreHeard) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.options.steps = 2;
+  world.StartServer();
+  world.StartWorker(0, 1e-3);  // A step takes seconds.
+  world.StartWorker(1, 1e-3);
+  const JobResult& result = world.Run();
+  ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_GT(world.loop.Now(), Time(seconds(8)));
+  EXPECT_FALSE(Has(world.watcher.Notices(), "has said nothing")) << world.watcher.Notices();
+  for (const auto& worker : world.workers) {
+    for (const std::string& text : worker->said) EXPECT_FALSE(Has(text, "has said nothing"));
+  }
+}
+
+// --- Heartbeat by itself ---
+
+class HeartbeatTest : public testing::Test {
+ protected:
+  void Pass(Duration duration) { loop_.RunUntilTime(loop_.Now() + duration); }
+  size_t Beats() const { return transport_.sent.size(); }
+
+  VirtualLoop loop_;
+  HeldTransport transport_;
+  int silent_ = 0, back_ = 0, lost_ = 0;
+  Heartbeat heartbeat_{loop_,
+                       transport_,
+                       {[this](PeerId) { ++silent_; }, [this](PeerId, Duration) { ++back_; },
+                        [this](PeerId) { ++lost_; }}};
+};
+
+TEST_F(HeartbeatTest, BeatsOnceASecondUnlessSomethingElseWasSaid) {
+  heartbeat_.Watch(1, Header());
+  Pass(seconds(10));
+  EXPECT_GE(Beats(), 9u);
+  EXPECT_LE(Beats(), 11u);
+  const size_t before = Beats();
+  for (int i = 0; i < 40; ++i) {
+    transport_.traffic.sent += 10'000;
+    Pass(std::chrono::milliseconds(250));
+  }
+  EXPECT_LE(Beats(), before + 1);
+}
+
+TEST_F(HeartbeatTest, SilenceIsToldOnceAndEndsWithTheFirstByte) {
+  heartbeat_.Watch(1, Header());
+  for (int i = 0; i < 20; ++i) {
+    ++transport_.traffic.received;  // However little: a long message that is still coming.
+    Pass(seconds(1));
+  }
+  EXPECT_EQ(silent_, 0);
+  Pass(kSilentAfter);
+  EXPECT_EQ(silent_, 1);
+  EXPECT_TRUE(heartbeat_.Silent(1));
+  Pass(seconds(20));
+  EXPECT_EQ(silent_, 1);
+  ++transport_.traffic.received;
+  Pass(seconds(1));
+  EXPECT_EQ(back_, 1);
+  EXPECT_FALSE(heartbeat_.Silent(1));
+  Pass(kLostAfter + seconds(1));
+  EXPECT_EQ(lost_, 1);
+  EXPECT_EQ(loop_.pending(), 0u) << "nobody is watched any more";
+}
+
+}  // namespace
+}  // namespace motley
