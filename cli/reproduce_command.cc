@@ -50,32 +50,34 @@ std::string FindSharedData() {
 
 std::string Figure(double value) { return fmt::format("{:.4g}", value); }
 
-// What a row is held to: "2 %" of the published figure, or a bound of ours.
+// What a row is held to: "2 %" of its reference, or a bound of ours.
 std::string ToleranceText(const ReproducedRow& row) {
   if (!row.tolerance) return "";
-  if (!row.published) return "bound " + Figure(*row.tolerance);
+  if (!row.reference) return "bound " + Figure(*row.tolerance);
   return *row.tolerance < 1e-6 ? "exact" : fmt::format("{:.3g} %", *row.tolerance * 100);
 }
 
-std::string ReproduceTable(const Experiment& experiment, const ExperimentResult& result) {
-  std::string text =
-      fmt::format("{}: {}\n  {}\n\n", experiment.name, experiment.shows, experiment.source);
-  size_t width = 0;
-  for (const ReproducedRow& row : result.rows) width = std::max(width, row.scheme.size());
-  Table table({"scheme, setting", "published", "measured", "differs", "tolerance", ""});
-  for (const ReproducedRow& row : result.rows) {
-    const bool compared = row.published && *row.published != 0;
-    const double differs = compared ? row.measured / *row.published - 1 : 0;
-    table.Add({fmt::format("{:<{}}  {}", row.scheme, width, row.setting),
-               row.published ? Figure(*row.published) : "", Figure(row.measured),
-               compared ? fmt::format("{:+.1f} %", differs * 100) : "", ToleranceText(row),
-               row.pass ? (row.tolerance ? "pass" : "") : "FAIL"});
-  }
-  text += table.Format();
-  if (!result.notes.empty()) text += "\n";
-  for (const std::string& note : result.notes) text += fmt::format("  - {}\n", note);
-  return text;
+// The value when somebody published it (`published`), or when nobody did.
+std::optional<double> ReferenceValue(const ReproducedRow& row, bool published) {
+  if (!row.reference || IsPublished(row.reference->kind) != published) return std::nullopt;
+  return row.reference->value;
 }
+
+// Every reference once, in the order of the rows.
+std::string ReferenceList(const std::vector<ReproducedRow>& rows) {
+  std::vector<std::string> lines;
+  for (const ReproducedRow& row : rows) {
+    if (!row.reference) continue;
+    std::string line =
+        fmt::format("  {}: {}\n", KindName(row.reference->kind), row.reference->source);
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line;
+  return text.empty() ? "" : "\n" + text;
+}
+
+std::string OptionalFigure(std::optional<double> value) { return value ? Figure(*value) : ""; }
 
 void Say(const ReproduceFlags& flags, const std::string& text) {
   if (!flags.quiet) (void)std::fputs((text + "\n").c_str(), stderr);
@@ -170,17 +172,44 @@ Result<std::vector<const Experiment*>> SelectExperiments(const std::vector<std::
   return selected;
 }
 
+std::string ReproduceTable(const Experiment& experiment, const ExperimentResult& result) {
+  std::string text =
+      fmt::format("{}: {}\n  {}\n\n", experiment.name, experiment.shows, experiment.source);
+  size_t width = 0;
+  for (const ReproducedRow& row : result.rows) width = std::max(width, row.scheme.size());
+  Table table({"scheme, setting", "published", "reference", "measured", "differs", "tolerance", "",
+               "kind"});
+  for (const ReproducedRow& row : result.rows) {
+    const bool compared = row.reference && row.reference->value != 0;
+    const double differs = compared ? row.measured / row.reference->value - 1 : 0;
+    table.Add({fmt::format("{:<{}}  {}", row.scheme, width, row.setting),
+               OptionalFigure(ReferenceValue(row, true)),
+               OptionalFigure(ReferenceValue(row, false)), Figure(row.measured),
+               compared ? fmt::format("{:+.1f} %", differs * 100) : "", ToleranceText(row),
+               row.pass ? (row.tolerance ? "pass" : "") : "FAIL",
+               row.reference ? KindName(row.reference->kind) : ""});
+  }
+  text += table.Format() + ReferenceList(result.rows);
+  if (!result.notes.empty()) text += "\n";
+  for (const std::string& note : result.notes) text += fmt::format("  - {}\n", note);
+  return text;
+}
+
 std::string ReproduceJson(const std::vector<ReproducedRow>& rows) {
   const auto number = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
   Json array = Json::array();
   for (const ReproducedRow& row : rows) {
-    array.push_back({{"experiment", row.experiment},
-                     {"scheme", row.scheme},
-                     {"setting", row.setting},
-                     {"published", number(row.published)},
-                     {"measured", row.measured},
-                     {"tolerance", number(row.tolerance)},
-                     {"pass", row.pass}});
+    array.push_back(
+        {{"experiment", row.experiment},
+         {"scheme", row.scheme},
+         {"setting", row.setting},
+         {"published", number(ReferenceValue(row, true))},
+         {"reference_value", number(ReferenceValue(row, false))},
+         {"reference_kind", row.reference ? Json(KindName(row.reference->kind)) : Json()},
+         {"reference", row.reference ? Json(row.reference->source) : Json()},
+         {"measured", row.measured},
+         {"tolerance", number(row.tolerance)},
+         {"pass", row.pass}});
   }
   return array.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

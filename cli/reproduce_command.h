@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley reproduce`: published experiments run again, each beside the published figure.
+// `motley reproduce`: experiments on gradient coding run again, each figure beside its reference.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,12 @@ int RunReproduce(const ReproduceFlags& flags);
 // kInvalidArgument with the list for a name that is none.
 Result<std::vector<const Experiment*>> SelectExperiments(const std::vector<std::string>& names);
 
-// An array of objects with the members of ReproducedRow.
+// For people: every row beside its reference, which is in the column `published` only when somebody
+// published it, then a list of the references and the notes.
+std::string ReproduceTable(const Experiment& experiment, const ExperimentResult& result);
+
+// An array of objects, one per row. Where there is a reference, `published` has its value if
+// somebody published it, else `reference_value` has; the other one is null.
 std::string ReproduceJson(const std::vector<ReproducedRow>& rows);
 
 }  // namespace motley

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Published experiments that `motley reproduce` runs again, each beside the published figure.
-// Pure arithmetic on pinned seeds: the same rows on every machine, whatever the threads.
+// Experiments on gradient coding that `motley reproduce` runs again, each figure beside a reference
+// that says what it is. Pure arithmetic on pinned seeds: the same rows on every machine, whatever
+// the threads.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,33 @@
 
 namespace motley {
 
-// One figure. With a published one, `tolerance` is relative and `pass` says that the measured one
-// lies within it (where the published one is a bound, that it is not above by more). Rows of our
-// own have none: `tolerance` is the largest value that passes, and nullopt where nothing is asked
-// (times on this machine, figures for comparison).
+// What a reference figure is. Only the first two are published: somebody else printed or shipped
+// the figure itself.
+enum class ReferenceKind {
+  kPaper,     // A table or a figure of a paper, cited with its number.
+  kArtefact,  // A file of results that the authors ship, cited with the figure that it is behind.
+  kAuthorsCode,    // What the authors' code gave when we ran it.
+  kFormula,        // A closed form.
+  kOurSimulation,  // An earlier simulation of this project.
+};
+bool IsPublished(ReferenceKind kind);
+// One word or two: "paper", "artefact", "authors' code", "formula", "our simulation".
+const char* KindName(ReferenceKind kind);
+
+struct Reference {
+  ReferenceKind kind = ReferenceKind::kOurSimulation;
+  std::string source;  // The citation, or what was computed.
+  double value = 0;
+};
+
+// One figure. With a reference, `tolerance` is relative, in both directions, and `pass` says that
+// the measured figure lies within it. Without one, `tolerance` is the bound that passes, and
+// nullopt where nothing is asked (times on this machine, figures for comparison).
 struct ReproducedRow {
   std::string experiment;
   std::string scheme;
   std::string setting;
-  std::optional<double> published;
+  std::optional<Reference> reference;
   double measured = 0;
   std::optional<double> tolerance;
   bool pass = true;
@@ -51,7 +70,7 @@ struct ExperimentResult {
 struct Experiment {
   const char* name;    // "A1"
   const char* shows;   // One line.
-  const char* source;  // Who published it: authors, title, venue, which table.
+  const char* source;  // Whose schemes these are. Each row names where its own figure comes from.
   bool needs_data;     // kNotFound without ReproduceContext::data or the file in it.
   Result<ExperimentResult> (*run)(const ReproduceContext& context);
 };

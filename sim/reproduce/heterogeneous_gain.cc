@@ -22,6 +22,15 @@ constexpr uint64_t kRuns = 20000;
 constexpr uint64_t kLeaseRuns = 400;
 constexpr double kTolerance = 0.05;
 
+// Cyclic: everybody waits for the (s + 1)-th slowest. Heterogeneous: all end together.
+Reference LoadRatio(const std::vector<double>& speeds, uint32_t stragglers) {
+  std::vector<double> sorted = speeds;
+  std::sort(sorted.begin(), sorted.end());
+  const double total = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  return {ReferenceKind::kFormula, "sum of the speeds / (workers x the (s + 1)-th smallest speed)",
+          total / (static_cast<double>(speeds.size()) * sorted[stragglers])};
+}
+
 double Noise(Random& random) { return 1 + kNoise * (2 * random.NextDouble() - 1); }
 
 // The unit of time: the whole data set on the whole cluster.
@@ -57,15 +66,17 @@ Result<ExperimentResult> RunHeterogeneousGain(const ReproduceContext& context) {
   MOTLEY_ASSIGN_OR_RETURN(const CodeForm cyclic, BuildCode("cyclic", request));
   MOTLEY_ASSIGN_OR_RETURN(const CodeForm heterogeneous, BuildCode("heterogeneous", request));
   rows.Compare(
-      "heterogeneous", "s=1: cyclic's time over its, exact speeds", 3.0,
+      "heterogeneous", "s=1: cyclic's time over its, exact speeds",
+      LoadRatio(request.speeds, request.stragglers),
       StepTime(cyclic, request.speeds, nullptr) / StepTime(heterogeneous, request.speeds, nullptr),
       1e-9);
   const auto noisy = MeansOfRuns(context, 41, kRuns, 2, [&](Random& random, auto figures) {
     figures[0] = StepTime(cyclic, request.speeds, &random);
     figures[1] = StepTime(heterogeneous, request.speeds, &random);
   });
-  rows.Compare("heterogeneous", "s=1: cyclic's time over its, speeds vary by 4 %", 3.0,
-               noisy[0].mean / noisy[1].mean, kTolerance);
+  rows.Compare("heterogeneous", "s=1: cyclic's time over its, speeds vary by 4 %",
+               LoadRatio(request.speeds, request.stragglers), noisy[0].mean / noisy[1].mean,
+               kTolerance);
   MOTLEY_ASSIGN_OR_RETURN(const TableScheme adaptive,
                           MakeTableScheme("adaptive", {.partitions = 2 * kPartitions}));
   const auto leases = MeansOfRuns(context, 42, kLeaseRuns, 1, [&](Random& random, auto figures) {
@@ -79,7 +90,9 @@ Result<ExperimentResult> RunHeterogeneousGain(const ReproduceContext& context) {
   rows.Show("heterogeneous", "s=1: time over that of the whole cluster", noisy[1].mean);
   rows.Note(
       "speeds 2,2,4,4,8,8,8,12, of which each code is told; 240 partitions, one straggler "
-      "tolerated, nobody straggles; adaptive is ours, as in S3.8");
+      "tolerated, nobody straggles; adaptive is ours, as in S3.8. The paper reports up to 3 times, "
+      "measured on image classification: that is no figure of this cluster, so the load formula is "
+      "the reference");
   return std::move(rows).Take();
 }
 

@@ -6,19 +6,27 @@
 
 namespace motley {
 
-void RowList::Compare(std::string scheme, std::string setting, double published, double measured,
-                      double tolerance) {
-  // Written so that a figure that is no number does not pass.
-  const bool pass = std::abs(measured - published) <= tolerance * std::abs(published);
-  result_.rows.push_back(
-      {experiment_, std::move(scheme), std::move(setting), published, measured, tolerance, pass});
+bool IsPublished(ReferenceKind kind) {
+  return kind == ReferenceKind::kPaper || kind == ReferenceKind::kArtefact;
 }
 
-void RowList::NoMoreThan(std::string scheme, std::string setting, double published, double measured,
-                         double tolerance) {
-  const bool pass = measured <= published + tolerance * std::abs(published);
-  result_.rows.push_back(
-      {experiment_, std::move(scheme), std::move(setting), published, measured, tolerance, pass});
+const char* KindName(ReferenceKind kind) {
+  switch (kind) {
+    case ReferenceKind::kPaper: return "paper";
+    case ReferenceKind::kArtefact: return "artefact";
+    case ReferenceKind::kAuthorsCode: return "authors' code";
+    case ReferenceKind::kFormula: return "formula";
+    case ReferenceKind::kOurSimulation: return "our simulation";
+  }
+  return "";
+}
+
+void RowList::Compare(std::string scheme, std::string setting, Reference reference, double measured,
+                      double tolerance) {
+  // Written so that a figure that is no number does not pass.
+  const bool pass = std::abs(measured - reference.value) <= tolerance * std::abs(reference.value);
+  result_.rows.push_back({experiment_, std::move(scheme), std::move(setting), std::move(reference),
+                          measured, tolerance, pass});
 }
 
 void RowList::AtMost(std::string scheme, std::string setting, double measured, double most) {

@@ -13,13 +13,9 @@ class RowList {
  public:
   explicit RowList(std::string experiment) : experiment_(std::move(experiment)) {}
 
-  // Passes within `tolerance` (relative) of the published figure.
-  void Compare(std::string scheme, std::string setting, double published, double measured,
+  // Passes within `tolerance` (relative) of the reference, above it and below.
+  void Compare(std::string scheme, std::string setting, Reference reference, double measured,
                double tolerance);
-  // Passes when it is no more than `tolerance` (relative) above the published one, which is a
-  // bound.
-  void NoMoreThan(std::string scheme, std::string setting, double published, double measured,
-                  double tolerance);
   // Our own: passes up to `most`.
   void AtMost(std::string scheme, std::string setting, double measured, double most);
   // The same for gains: passes from `least` on.

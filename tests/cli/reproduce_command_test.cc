@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "nlohmann/json.hpp"
 
 namespace motley {
@@ -39,22 +41,64 @@ TEST(SelectExperiments, UnknownNameGetsTheList) {
 }
 
 TEST(ReproduceJson, HasExactlyTheseMembers) {
-  const auto json = nlohmann::json::parse(
-      ReproduceJson({{"A1", "GC", "load 6", 2.0, 2.1, 0.1, true},
-                     {"A8", "closed form", "n=256", std::nullopt, 0.5, std::nullopt, false}}));
+  const auto json = nlohmann::json::parse(ReproduceJson(
+      {{"A1", "GC", "load 6", Reference{ReferenceKind::kPaper, "Table IV", 2.0}, 2.1, 0.1, true},
+       {"A8", "closed form", "n=256", std::nullopt, 0.5, std::nullopt, false}}));
   ASSERT_TRUE(json.is_array());
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[0], (nlohmann::json{{"experiment", "A1"},
                                      {"scheme", "GC"},
                                      {"setting", "load 6"},
                                      {"published", 2.0},
+                                     {"reference_value", nullptr},
+                                     {"reference_kind", "paper"},
+                                     {"reference", "Table IV"},
                                      {"measured", 2.1},
                                      {"tolerance", 0.1},
                                      {"pass", true}}));
-  EXPECT_EQ(json[1].size(), 7U);
+  EXPECT_EQ(json[1].size(), 10U);
   EXPECT_TRUE(json[1]["published"].is_null());
+  EXPECT_TRUE(json[1]["reference_value"].is_null());
+  EXPECT_TRUE(json[1]["reference_kind"].is_null());
+  EXPECT_TRUE(json[1]["reference"].is_null());
   EXPECT_TRUE(json[1]["tolerance"].is_null());
   EXPECT_EQ(json[1]["pass"], false);
+}
+
+ReproducedRow RowOf(ReferenceKind kind) {
+  return {"X", "scheme", "setting", Reference{kind, "where from", 2.0}, 2.1, 0.1, true};
+}
+
+constexpr auto kAllKinds = {ReferenceKind::kPaper, ReferenceKind::kArtefact,
+                            ReferenceKind::kAuthorsCode, ReferenceKind::kFormula,
+                            ReferenceKind::kOurSimulation};
+
+TEST(ReproduceJson, OnlyPapersAndArtefactsArePublished) {
+  for (const ReferenceKind kind : kAllKinds) {
+    const auto row = nlohmann::json::parse(ReproduceJson({RowOf(kind)}))[0];
+    SCOPED_TRACE(row["reference_kind"].get<std::string>());
+    const bool published = kind == ReferenceKind::kPaper || kind == ReferenceKind::kArtefact;
+    EXPECT_EQ(row["published"].is_null(), !published);
+    EXPECT_EQ(row["reference_value"].is_null(), published);
+  }
+}
+
+TEST(ReproduceTable, PutsAFigureUnderThePublishedOnesOnlyWhenItIsOne) {
+  const Experiment experiment{"X", "shows", "schemes", false, nullptr};
+  for (const ReferenceKind kind : kAllKinds) {
+    const std::string text = ReproduceTable(experiment, {.rows = {RowOf(kind)}, .notes = {}});
+    SCOPED_TRACE(text);
+    EXPECT_THAT(text, HasSubstr(std::string(KindName(kind)) + ": where from"));
+    // The columns are right-aligned: the figure ends where its column's title ends.
+    const bool published = kind == ReferenceKind::kPaper || kind == ReferenceKind::kArtefact;
+    const size_t title_line = text.find("scheme, setting");
+    const size_t row_line = text.find("scheme  setting");
+    const auto end_of = [&](const char* title) {
+      return text.find(title, title_line) + std::strlen(title) - title_line;
+    };
+    const size_t figure_end = text.find(" 2 ", row_line) + 2 - row_line;
+    EXPECT_EQ(figure_end, end_of(published ? "published" : "reference"));
+  }
 }
 
 TEST(ReproduceJson, NothingIsAnEmptyArray) { EXPECT_EQ(ReproduceJson({}), "[]\n"); }

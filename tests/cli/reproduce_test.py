@@ -9,7 +9,9 @@ import unittest
 
 from program import PATIENCE_S, PROGRAM, ProgramTest
 
-MEMBERS = {"experiment", "scheme", "setting", "published", "measured", "tolerance", "pass"}
+MEMBERS = {"experiment", "scheme", "setting", "published", "reference_value", "reference_kind",
+           "reference", "measured", "tolerance", "pass"}
+PUBLISHED_KINDS = {"paper", "artefact"}
 
 
 class Reproduce(ProgramTest):
@@ -19,13 +21,27 @@ class Reproduce(ProgramTest):
         for row in rows:
             self.assertEqual(set(row), MEMBERS)
             self.assertIs(row["pass"], True)
-            if row["published"] is not None:
-                self.assertLessEqual(abs(row["measured"] - row["published"]),
-                                     row["tolerance"] * row["published"])
+            if row["reference_kind"] is None:
+                self.assertIsNone(row["published"])
+                self.assertIsNone(row["reference_value"])
+                self.assertIsNone(row["reference"])
+                continue
+            published = row["reference_kind"] in PUBLISHED_KINDS
+            self.assertIs(row["published"] is not None, published)
+            self.assertIs(row["reference_value"] is None, published)
+            value = row["published"] if published else row["reference_value"]
+            self.assertLessEqual(abs(row["measured"] - value), row["tolerance"] * value)
+
+    def test_only_published_figures_are_called_so(self):
+        kinds = {row["experiment"]: row["reference_kind"]
+                 for row in self.run_json("reproduce", "A6", "a4") if row["reference_kind"]}
+        self.assertEqual(kinds, {"A4": "formula", "A6": "paper"})
 
     def test_table_names_the_publication(self):
         done = self.run_program("reproduce", "A6")
-        self.assertIn("ByzShield", done.stdout)
+        self.assertIn("paper: Konstantinidis, Ramamoorthy: ByzShield, MLSys 2021, Table 3",
+                      done.stdout)
+        self.assertIn("uses nothing of the product", done.stdout)
         self.assertIn("12 figures, all pass", done.stdout)
         self.assertIn("A6:", done.stderr)  # Progress.
 

@@ -18,7 +18,8 @@ TEST(Reproduce, EveryFigureIsWithinItsTolerance) {
     ASSERT_TRUE(result.ok()) << experiment.name << ": " << result.status().ToString();
     for (const ReproducedRow& row : result->rows) {
       EXPECT_TRUE(row.pass) << row.experiment << ", " << row.scheme << ", " << row.setting << ": "
-                            << row.measured << " against " << row.published.value_or(-1);
+                            << row.measured << " against "
+                            << (row.reference ? row.reference->value : -1);
     }
   }
 }
