@@ -178,7 +178,10 @@ class ClosedSums final : public SliceSums {
   void ChooseParts(const Arrival& arrival, const DecodingVector& solution) {
     closing_ = true;
     overwrites_ = at_home() == 0 || !begun_[Place(arrival.slice, 0)];
-    noise_ = RoundingOfPairs(solution.amplification, rows_there_[arrival.slice] + 1);
+    if (packed()) {
+      noise_ = RoundingOfPairs(solution.amplification, rows_there_[arrival.slice] + 1,
+                               LargestNorm(solution.a, context_.form.parts));
+    }
     const uint32_t accumulators = context_.form.accumulators;
     const size_t begin = context_.layout.begin(arrival.slice);
     parts_.resize(context_.form.parts);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include "coding/decoder_checks.h"
 #include "coding/tiling.h"
@@ -25,6 +27,43 @@ std::vector<RowId> TilingRows(const CodeForm& form, const std::vector<bool>& pre
   std::vector<RowId> rows;
   for (uint32_t support : tiling.Cover(costs)) rows.push_back(first[support]);
   return rows;
+}
+
+// The largest column of |a| |B|: how much the rounding of a partition's gradient can grow.
+double LargestColumn(const CodeForm& form, std::span<const Complex> a) {
+  std::vector<double> columns(size_t{form.partitions} * form.parts, 0);
+  for (RowId row = 0; row < form.workers; ++row) {
+    for (size_t e = 0; e < form.rows[row].size(); ++e) {
+      double largest = 0;
+      for (uint32_t u = 0; u < form.parts; ++u) {
+        largest = std::max(largest, std::abs(form.B(row, e, u)));
+      }
+      for (uint32_t u = 0; u < form.parts; ++u) {
+        columns[size_t{form.rows[row][e].partition} * form.parts + u] +=
+            largest * std::abs(a[size_t{row} * form.parts + u]);
+      }
+    }
+  }
+  return columns.empty() ? 0 : *std::max_element(columns.begin(), columns.end());
+}
+
+// A bound on it that does not look at B: a partition is on s + m rows, so it is at most the largest
+// s + m of |a_i| times max|B|, for each part. Where rows tile the data it is on one that counts.
+double GrowthBound(const CodeForm& form, std::span<const Complex> a) {
+  const size_t holders = form.tiling() ? 1 : size_t{form.stragglers} + form.parts;
+  const size_t counted = std::min<size_t>(holders, form.workers);
+  double most = 0;
+  std::vector<double> weights(form.workers);
+  for (uint32_t u = 0; u < form.parts; ++u) {
+    for (RowId row = 0; row < form.workers; ++row) {
+      weights[row] = std::abs(a[size_t{row} * form.parts + u]);
+    }
+    const auto end = weights.begin() + static_cast<ptrdiff_t>(counted);
+    std::nth_element(weights.begin(), counted < weights.size() ? end : weights.end() - 1,
+                     weights.end(), std::greater<>());
+    most = std::max(most, std::accumulate(weights.begin(), end, 0.0));
+  }
+  return most * LargestCoefficient(form);
 }
 
 }  // namespace
@@ -58,13 +97,15 @@ Result<DecodingVector> Accept(const CodeForm& form, DecodingVector result, size_
   double largest = 0;
   for (const Complex& a : result.a) largest = std::max(largest, std::abs(a));
   result.amplification = largest * LargestCoefficient(form);
-  const double error = result.amplification * std::numeric_limits<float>::epsilon();
-  if (!(error <= limits.tolerance)) {
+  // Rounding to the nearest float is off by half of epsilon at most.
+  const double most = limits.tolerance / (std::numeric_limits<float>::epsilon() / 2);
+  double growth = GrowthBound(form, result.a);
+  if (!(growth <= most)) growth = LargestColumn(form, result.a);
+  if (!(growth <= most)) {
     return Status::NotDecodable(
         fmt::format("{}: the sum would lose too much precision (norm guard: rounding grows {:.3g} "
                     "times, limit {:.3g}); one more answer is needed",
-                    DescribeMissing(form, missing), result.amplification,
-                    limits.tolerance / std::numeric_limits<float>::epsilon()));
+                    DescribeMissing(form, missing), growth, most));
   }
   return result;
 }

@@ -18,8 +18,8 @@ struct DecodingVector {
   double amplification = 0;  // ||a||_inf * max|B|: how much rounding of one answer can grow.
 };
 
-// What is accepted. The norm guard refuses a decoding vector whose amplification times float
-// epsilon (2^-23) exceeds `tolerance`; the caller then waits for one more answer.
+// What is accepted. The norm guard refuses weights with which rounding could exceed `tolerance` of
+// all gradients' norms: 2^-24 times the largest column of |a| |B|. The caller then awaits another.
 struct DecodeLimits {
   double residual = 1e-6;
   double tolerance = 1e-5;

@@ -10,15 +10,21 @@
 // and nothing that counts is zeroed. Any thread.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <span>
+
+#include "coding/code_form.h"
 
 namespace motley {
 
-// How large rounding is in a sum of `answers` answers, relative to the root of their energy:
-// 2^-19 amplification sqrt(answers), several times the largest seen of independent roundings, where
-// `amplification` (DecodingVector) also counts how much larger than an answer its terms were.
-double RoundingOfPairs(double amplification, size_t answers);
+// How large rounding is in a sum of `answers` answers, relative to the root of their energy: 2^-19
+// times the smaller of amplification sqrt(answers) and `norm`, several times the largest seen of
+// independent roundings. `amplification` (DecodingVector) also counts how much larger than an
+// answer its terms were. `norm` is ||a||: if answer i is off by e |y_i|, the sum is off by at most
+// e sum |a_i| |y_i| <= e ||a|| sqrt(energy).
+double RoundingOfPairs(double amplification, size_t answers, double norm);
+// The largest norm of the parts' weights: `a` is n x parts, row-major.
+double LargestNorm(std::span<const Complex> a, uint32_t parts);
 
 namespace reference {  // What SumChecked (checked_sum.h) does with what it sums up.
 

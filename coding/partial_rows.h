@@ -21,8 +21,8 @@
 namespace motley {
 
 // Of weights of answers: at most 2.5, so that sums are exact to 1e-5 of those of gradients whose
-// parts are alike, also behind the noise floor of answers in parts (noise_floor.h), which grows
-// with their square. Holders that would need larger ones count as fewer, and others are waited for.
+// parts are alike, also behind the noise floor of answers in parts (noise_floor.h). Holders that
+// would need larger weights count as fewer, and the step waits for others.
 inline constexpr DecodeLimits kAnswerLimits{.tolerance = 2.5 * 0x1p-23};
 
 class PartialRows {

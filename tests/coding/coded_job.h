@@ -20,6 +20,22 @@ struct CodedJob {
   std::vector<double> sum;                    // In double.
 };
 
+// The answers of all workers.
+inline void Encode(const CodeForm& form, CodedJob& job) {
+  const auto parallel = MakeSerialParallelFor();
+  std::vector<Complex> weights(form.parts);
+  const size_t length = job.gradients.front().size();
+  job.answers.clear();
+  for (RowId row = 0; row < form.workers; ++row) {
+    std::vector<float> answer(PartLength(form.field, length, form.parts), 0);
+    for (size_t e = 0; e < form.rows[row].size(); ++e) {
+      for (uint32_t part = 0; part < form.parts; ++part) weights[part] = form.B(row, e, part);
+      AddParts(form.field, weights, job.gradients[form.rows[row][e].partition], answer, *parallel);
+    }
+    job.answers.push_back(std::move(answer));
+  }
+}
+
 inline CodedJob MakeJob(const CodeForm& form, size_t length, uint64_t seed) {
   Random random(seed, Stream::kTest, form.workers, form.stragglers);
   CodedJob job;
@@ -32,16 +48,7 @@ inline CodedJob MakeJob(const CodeForm& form, size_t length, uint64_t seed) {
     }
     job.gradients.push_back(std::move(gradient));
   }
-  const auto parallel = MakeSerialParallelFor();
-  std::vector<Complex> weights(form.parts);
-  for (RowId row = 0; row < form.workers; ++row) {
-    std::vector<float> answer(PartLength(form.field, length, form.parts), 0);
-    for (size_t e = 0; e < form.rows[row].size(); ++e) {
-      for (uint32_t part = 0; part < form.parts; ++part) weights[part] = form.B(row, e, part);
-      AddParts(form.field, weights, job.gradients[form.rows[row][e].partition], answer, *parallel);
-    }
-    job.answers.push_back(std::move(answer));
-  }
+  Encode(form, job);
   return job;
 }
 

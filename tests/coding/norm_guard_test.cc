@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "coding/straggler_sets.h"
@@ -49,6 +50,35 @@ TEST_F(NormGuard, RefusesWhatIsExactOnPaperOnly) {
     EXPECT_EQ(refused.code(), StatusCode::kNotDecodable);
     EXPECT_THAT(refused.status().message(), ::testing::HasSubstr("norm guard"));
   }
+}
+
+// Rounding of a partition's gradient is in all answers that hold it: column p of |a| |B| says by
+// how much it grows, relative to that gradient's norm.
+double Growth(const CodeForm& form, const std::vector<Complex>& a) {
+  std::vector<double> columns(form.partitions, 0);
+  for (RowId row = 0; row < form.workers; ++row) {
+    for (const CodeEntry& entry : form.rows[row]) {
+      columns[entry.partition] += std::abs(a[row]) * std::abs(entry.coefficient);
+    }
+  }
+  return *std::max_element(columns.begin(), columns.end());
+}
+
+TEST_F(NormGuard, AcceptsNothingThatCouldLoseMoreThanItPromises) {
+  double most = 0;
+  int refused = 0;
+  Random random(2, Stream::kTest);
+  for (const auto& set : StragglerSets(32, 4, 3000, random)) {
+    const std::vector<bool> present = Without(form_, set);
+    const auto solved = Solve(form_, present);
+    const double growth = Growth(form_, Solve(form_, present, kNoGuard)->a);
+    if (!solved.ok()) ++refused;
+    if (solved.ok()) most = std::max(most, growth);
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LE(most * 0x1p-24, DecodeLimits().tolerance);
+  EXPECT_GT(most * 0x1p-24, DecodeLimits().tolerance / 10)
+      << "much less would be waiting for nothing";
 }
 
 TEST_F(NormGuard, OneMoreAnswerIsEnough) {

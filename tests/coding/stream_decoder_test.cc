@@ -475,10 +475,13 @@ TEST_F(Stream, ReplacesTheLowestRowsAndOnlyWhatIsNeeded) {
 TEST_F(Stream, WhatAnAbsentRowSentCountsWhenEveryOpenSliceHasIt) {
   StreamDecoder decoder(rs_, 100, 50, *parallel_);
   const std::vector<bool> absent{true, true, false, false, false};
-  EXPECT_THAT(decoder.RowsToReplace(absent), ElementsAre(0));
-  Add(decoder, rs_job_, 0, 1);
-  EXPECT_THAT(decoder.RowsToReplace(absent), ElementsAre(0));
-  Add(decoder, rs_job_, 0, 0);
+  for (const size_t slice : {1, 0}) {
+    EXPECT_THAT(decoder.RowsToReplace(absent), ElementsAre(0));
+    Add(decoder, rs_job_, 0, slice);
+  }
+  EXPECT_THAT(decoder.RowsToReplace(absent), IsEmpty());
+  decoder.Reset(rs_);
+  for (RowId row = 0; row < 5; ++row) Add(decoder, rs_job_, row, row == 0 ? 1 : 0);
   EXPECT_THAT(decoder.RowsToReplace(absent), IsEmpty());
 }
 
