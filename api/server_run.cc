@@ -24,9 +24,7 @@ ServerRun::ServerRun(UvLoop& loop, Env env, std::vector<Fault> faults, JobObserv
       env_(env),
       stop_(stop),
       faults_(std::move(faults), [this](const Fault& fault) { Strike(fault); }) {
-  observers_.Add(&watch_);
-  observers_.Add(&observer);
-  observers_.Add(&faults_);
+  observers_.Tell(&watch_, &observer, &faults_);
 }
 
 ServerRun::~ServerRun() {

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "api/fault_script.h"
 #include "api/local_workers.h"
-#include "api/observers.h"
 #include "api/stop_switch.h"
 #include "base/status.h"
+#include "runtime/observer_fan.h"
 #include "runtime/server_node.h"
 #include "runtime/uv_loop.h"
 #include "training/data_source.h"
@@ -66,7 +67,7 @@ class ServerRun {
   StopSwitch& stop_;
   Watch watch_;
   FaultScript faults_;
-  ObserverList observers_;
+  ObserverFan<Watch, JobObserver, FaultScript> observers_;
   std::string address_;
   std::unique_ptr<ServerNode> server_;
   std::unique_ptr<LocalWorkers> workers_;

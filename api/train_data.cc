@@ -27,7 +27,8 @@ Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::str
   }
   PreparedData data;
   data.class_labels = std::move(read.class_labels);
-  data.guessed_labels = read.guessed_labels;
+  data.names = std::move(read.names);
+  data.notes = std::move(read.notes);
   const std::shared_ptr<const DataSource> all = read.train;
   std::optional<std::vector<uint32_t>> train_rows;
   std::optional<std::vector<uint32_t>> test_rows;

@@ -19,7 +19,8 @@ struct PreparedData {
   std::vector<double> class_labels;
   float input_scale = 1;
   Magnitudes magnitudes;        // Before that, where it was asked for.
-  bool guessed_labels = false;  // Nobody said where they are.
+  std::vector<std::string> names;  // Of the features, where the data have them.
+  std::vector<std::string> notes;  // What was taken for granted, for people.
 };
 
 inline constexpr double kDefaultSplit = 0.8;

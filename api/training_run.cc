@@ -10,7 +10,6 @@
 #include "api/device_call.h"
 #include "api/fresh_ids.h"
 #include "api/job_report.h"
-#include "api/observers.h"
 #include "api/resume.h"
 #include "api/server_run.h"
 #include "api/worker_environment.h"
@@ -18,6 +17,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "training/index_source.h"
 #include "training/readers.h"
+#include "training/text_scan.h"
 #include "transport/tcp_transport.h"
 
 namespace motley {
@@ -33,6 +33,12 @@ std::shared_ptr<const ForeignTrainer> ForServer(
   auto without = std::make_shared<ForeignTrainer>(*given);
   without->accumulate = nullptr;
   return without;
+}
+
+// "feature 'income'", or "feature 3 (from 0)" where the data have no names.
+std::string FeatureName(const std::vector<std::string>& names, uint32_t feature) {
+  if (feature < names.size()) return fmt::format("feature {}", Quoted(names[feature]));
+  return fmt::format("feature {} (from 0)", feature);
 }
 
 }  // namespace
@@ -155,22 +161,23 @@ void TrainingRun::Introduce() const {
                   model_ ? plan_.job.model.name : "trainer", ParameterCount(), plan_.samples,
                   plan_.job.model.features, plan_.job.workers, plan_.job.code, plan_.job.steps,
                   plan_.job.batch));
-  if (data_.guessed_labels) {
-    events.OnNotice(
-        "`data` has no labels of its own: its last column is taken for them. A file of labels is "
-        "given as in X.npy:labels=Y.npy");
-  }
+  for (const std::string& note : data_.notes) events.OnNotice(note);
   if (data_.input_scale != 1) {
     events.OnNotice(fmt::format("features are divided by {:.6g}, their largest magnitude",
                                 1 / data_.input_scale));
   }
   const Magnitudes& sizes = data_.magnitudes;
-  if (data_.input_scale != 1 && 2 * sizes.drowned >= sizes.used) {
+  if (data_.input_scale != 1 && sizes.drowned > 0) {
+    const std::string which =
+        sizes.drowned == 1
+            ? fmt::format("{} stays", FeatureName(data_.names, sizes.first_drowned))
+            : fmt::format("{} of {} features, the first of them {}, stay", sizes.drowned,
+                          sizes.used, FeatureName(data_.names, sizes.first_drowned));
     events.Tell(MOTLEY_EVENT_WARNING,
-                fmt::format("feature {} (from 0) reaches {:.3g}, and {} of {} features stay below "
-                            "1/{:.0f} of that: divided by it, they hardly count. Bring the columns "
-                            "of `data` to like sizes first",
-                            sizes.feature, sizes.largest, sizes.drowned, sizes.used, kDrowns));
+                fmt::format("{} reaches {:.3g}, and {} below 1/{:.0f} of that: divided by it, {} "
+                            "hardly count. Bring the columns of `data` to like sizes first",
+                            FeatureName(data_.names, sizes.feature), sizes.largest, which, kDrowns,
+                            sizes.drowned == 1 ? "its values" : "they"));
   }
   if (!emulation_) return;
   events.OnNotice(DescribeEmulation(*emulation_));
@@ -227,10 +234,9 @@ Result<JobResult> TrainingRun::Train() {
     MOTLEY_RETURN_IF_ERROR(CheckTogether(plan_.job, ParameterCount(), worker_devices_, memory));
   }
   MOTLEY_RETURN_IF_ERROR(Record());
-  ObserverList observers;
-  if (recording_ != nullptr) observers.Add(&recording_->observer());
-  observers.Add(&parts_.metrics);
-  observers.Add(&parts_.events);
+  ObserverFan<JobObserver, LiveMetrics, EventStream> observers;
+  observers.Tell(recording_ != nullptr ? &recording_->observer() : nullptr, &parts_.metrics,
+                 &parts_.events);
   const Env env{loop, *transport_, *device_, folder != nullptr ? folder->disk() : nullptr};
   ServerRun server(loop, env, plan_.faults, observers, parts_.stop);
   MOTLEY_RETURN_IF_ERROR(server.Open(plan_.job, *samples_, address_));

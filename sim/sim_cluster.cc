@@ -22,7 +22,7 @@
 #include "sim/digest_observer.h"
 #include "sim/fault_driver.h"
 #include "sim/liveness_limit.h"
-#include "sim/observer_fan.h"
+#include "runtime/observer_fan.h"
 #include "sim/quadratic.h"
 #include "sim/reached_states.h"
 #include "sim/recorded_times.h"

@@ -14,7 +14,7 @@
 #include "runtime/saved_job.h"
 #include "sim/checkers/violations.h"
 #include "sim/digest.h"
-#include "sim/observer_fan.h"
+#include "runtime/observer_fan.h"
 
 namespace motley {
 namespace {

@@ -74,9 +74,11 @@ Result<Magnitudes> MeasureMagnitudes(const DataSource& source,
   if (top == each.end()) return found;
   found.largest = *top;
   found.feature = static_cast<uint32_t>(top - each.begin());
-  for (const float size : each) {
-    if (size > 0) ++found.used;
-    if (size > 0 && size < found.largest / kDrowns) ++found.drowned;
+  for (uint32_t feature = 0; feature < each.size(); ++feature) {
+    if (!(each[feature] > 0)) continue;
+    ++found.used;
+    if (each[feature] >= found.largest / kDrowns) continue;
+    if (found.drowned++ == 0) found.first_drowned = feature;
   }
   return found;
 }

@@ -34,10 +34,11 @@ class DataView final : public DataSource {
 
 // How large features get.
 struct Magnitudes {
-  float largest = 0;     // Of all; 0 without samples.
-  uint32_t feature = 0;  // Where that is, from 0.
-  uint32_t used = 0;     // Features that are not always 0;
-  uint32_t drowned = 0;  // of these so many stay below largest / kDrowns.
+  float largest = 0;           // Of all; 0 without samples.
+  uint32_t feature = 0;        // Where that is, from 0.
+  uint32_t used = 0;           // Features that are not always 0;
+  uint32_t drowned = 0;        // of these so many stay below largest / kDrowns,
+  uint32_t first_drowned = 0;  // this one first.
 };
 inline constexpr float kDrowns = 1e4f;
 // Of the samples `rows` of `source` (all of them, when not given), read in blocks in the order in

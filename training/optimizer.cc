@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/suggest.h"
+#include "training/default_rate.h"
 
 namespace motley {
 namespace {
@@ -17,11 +18,12 @@ struct RuleEntry {
   const char* name;
   Rule rule;
   size_t state_arrays;  // Each as long as the parameters.
+  double rate;          // Of who names none.
 };
-constexpr RuleEntry kRules[] = {{"sgd", Rule::kSgd, 0},
-                                {"momentum", Rule::kMomentum, 1},
-                                {"nag", Rule::kNesterov, 1},
-                                {"adam", Rule::kAdam, 2}};
+constexpr RuleEntry kRules[] = {{"sgd", Rule::kSgd, 0, 0.1},
+                                {"momentum", Rule::kMomentum, 1, 0.1},
+                                {"nag", Rule::kNesterov, 1, 0.1},
+                                {"adam", Rule::kAdam, 2, 0.001}};
 
 class KernelOptimizer final : public Optimizer {
  public:
@@ -121,6 +123,13 @@ Status CheckBounds(const OptimizerOptions& options) {
 }
 
 }  // namespace
+
+double DefaultLearningRate(std::string_view optimizer) {
+  for (const RuleEntry& entry : kRules) {
+    if (optimizer == entry.name) return entry.rate;
+  }
+  return OptimizerOptions().learning_rate;
+}
 
 Result<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimizerOptions& options,
                                                      size_t parameter_count) {

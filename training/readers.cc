@@ -98,7 +98,11 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& options) {
   MemoryBudget budget{.left = BudgetOf(options)};
   MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(files.path));
   OpenedData data;
-  data.guessed_labels = opened.format == &kNpyFormat && files.labels.empty();
+  if (opened.format == &kNpyFormat && files.labels.empty()) {
+    data.notes.emplace_back(
+        "`data` has no labels of its own: its last column is taken for them. A file of labels is "
+        "given as in X.npy:labels=Y.npy");
+  }
   MOTLEY_ASSIGN_OR_RETURN(const bool own_test, HasOwnTest(files, opened));
   SampleCollector train(files.path, labels, budget, std::nullopt);
   MOTLEY_RETURN_IF_ERROR(
@@ -115,6 +119,10 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& options) {
   std::vector<float> index;
   MOTLEY_ASSIGN_OR_RETURN(data.class_labels, labels.Finish(files.path, index));
   const auto classes = static_cast<uint32_t>(data.class_labels.size());
+  data.names = train.names();
+  for (const SampleCollector* part : {&train, &test}) {
+    data.notes.insert(data.notes.end(), part->notes().begin(), part->notes().end());
+  }
   data.train = train.Finish(classes, index);
   if (!test_path.empty()) data.test = test.Finish(classes, index);
   return data;

@@ -18,7 +18,9 @@
 namespace motley {
 
 struct ReadOptions {
-  std::string label;          // CSV alone: column name or index from 0; empty: the last.
+  // CSV alone: column name or index from 0. Empty: the only column named label, target, class or y
+  // in any case, else the last.
+  std::string label;
   bool regression = false;    // Labels are real numbers; otherwise classes are formed from them.
   uint64_t memory_bytes = 0;  // For features; 0: half of the memory that is available.
   Unwanted unwanted;          // Then reading ends with kCancelled.
@@ -39,7 +41,8 @@ struct OpenedData {
   // From test=FILE, the t10k files of an MNIST folder or the test arrays of a file; null: none.
   std::shared_ptr<const DataSource> test;
   std::vector<double> class_labels;  // The file's own label for each class index.
-  bool guessed_labels = false;       // An array without labels: its last column was taken for them.
+  std::vector<std::string> names;    // Of the features, where the file has them.
+  std::vector<std::string> notes;    // What the readers took for granted, for people.
 };
 
 // Classes are the distinct labels of train and test, ascending. kNotFound: no such file;

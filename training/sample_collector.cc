@@ -36,6 +36,8 @@ Status SampleCollector::Take(RawSamples& block) {
   features_ = block.features;
   sparse_ = block.sparse;
   names_ = block.names;
+  notes_.insert(notes_.end(), block.notes.begin(), block.notes.end());
+  block.notes.clear();
   if (block.rows() == 0) return Status::Ok();
   if (block.rows() > kMaxRows - source_->shape().rows) {
     return Status::DataError(

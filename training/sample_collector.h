@@ -28,6 +28,8 @@ class SampleCollector final : public SampleSink {
   std::shared_ptr<const DataSource> Finish(uint32_t classes, const std::vector<float>& index);
 
   const std::string& path() const { return path_; }
+  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   Status FitModel(const RawSamples& block) const;
@@ -39,6 +41,7 @@ class SampleCollector final : public SampleSink {
   uint32_t features_ = 0;
   bool sparse_ = false;
   std::vector<std::string> names_;
+  std::vector<std::string> notes_;
   std::shared_ptr<StoredSource> source_ = std::make_shared<StoredSource>();
 };
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "api/emulation.h"
+#include "api/fault_script.h"
 #include "api/job_report.h"
-#include "api/observers.h"
 #include "nlohmann/json.hpp"
 
 namespace motley {
@@ -117,6 +117,30 @@ TEST(TrainJson, WorkersAreRelativeToTheFastest) {
   EXPECT_EQ(workers[1]["late"], 1);
   EXPECT_EQ(workers[0]["lost"], false);
   EXPECT_EQ(workers[1]["lost"], true);
+}
+
+TEST(TrainJson, AWorkerThatNeverCameIsLost) {
+  Example example;
+  example.job.scheduler.workers[0].joined = false;
+  example.job.scheduler.workers[1].lost = false;
+  const auto workers = nlohmann::json::parse(TrainJson(example.Report()))["workers"];
+  EXPECT_EQ(workers[0]["lost"], true);
+  EXPECT_EQ(workers[1]["lost"], false);
+}
+
+// Figures of the run are those of its own steps; those of the job count the steps before it too.
+TEST(TrainJson, AResumedJobCountsItsStepsFromTheJobsBeginning) {
+  Example example;
+  example.job.first_step = 4;
+  example.job.steps = 6;
+  example.job.step_seconds = {0.1, 0.3};
+  example.job.wall_seconds = 0.5;
+  const auto json = nlohmann::json::parse(TrainJson(example.Report()));
+  EXPECT_EQ(json["resumed_from"], 4);
+  EXPECT_EQ(json["steps"], 6);
+  EXPECT_DOUBLE_EQ(json["epochs"], 2);
+  EXPECT_EQ(json["step_seconds"]["max_step"], 5);
+  EXPECT_DOUBLE_EQ(json["step_seconds"]["max"], 0.3);
 }
 
 TEST(TrainJson, LossIsThatOfTheNewestBatchWhereNothingWasEvaluated) {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/observer_fan.h"
 #include "runtime/server_job.h"
 #include "sim/checkers/placement_checker.h"
 #include "sim/checkers/step_checker.h"
 #include "sim/checkers/tiling_checker.h"
-#include "sim/observer_fan.h"
 #include "tests/runtime/job_world.h"
 #include "tests/runtime/lease_script.h"
 

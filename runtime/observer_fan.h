@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One JobObserver that tells several, in their order. It knows what they are, so that those of them
-// with nothing to do at an event cost nothing at it: a simulated job has ten.
+// Passes what happens in a job on to several observers, in their order. It knows their types, so
+// that an observer with nothing to do at an event costs nothing at it: a simulated job has ten.
+// Every event of JobObserver must be here; tests/runtime/observer_fan_test.cc looks.
 #pragma once
 
 #include <string>
