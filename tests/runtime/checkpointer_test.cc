@@ -74,7 +74,7 @@ struct Rig {
               {[this](const ServerModel::SnapshotDone& done) { done(Snapshot()); },
                [this] {
                  JobHistory history;
-                 history.batch_loss.resize(version, 0.5);
+                 history.batch_loss.resize(version + not_applied, 0.5);
                  return history;
                },
                [this](uint64_t steps) { safe.push_back(steps); },
@@ -95,12 +95,26 @@ struct Rig {
   std::shared_ptr<std::vector<float>> parameters = std::make_shared<std::vector<float>>(3, 1.0F);
   std::shared_ptr<std::vector<float>> state = std::make_shared<std::vector<float>>(3, 2.0F);
   uint64_t version = 0;
+  uint64_t not_applied = 0;  // Steps that were decoded and could not be applied.
   Status refused;
   std::vector<uint64_t> safe;
   std::vector<std::string> notices;
   int idle = 0;
   Checkpointer saver;  // After what its hooks use.
 };
+
+TEST(Checkpointer, SavesAsManyLossesAsSteps) {
+  for (const uint64_t not_applied : {0, 1}) {
+    Rig rig;
+    rig.not_applied = not_applied;
+    rig.Reach(10);
+    rig.disk.Write();
+    const auto read = LoadSavedJob(rig.disk.store);
+    ASSERT_TRUE(read.ok()) << read.status().ToString();
+    EXPECT_EQ(read->step, 10U);
+    EXPECT_EQ(read->about.history.batch_loss.size(), 10U) << not_applied;
+  }
+}
 
 TEST(Checkpointer, SavesWhatIsDueOneAfterTheOther) {
   Rig rig;

@@ -24,6 +24,46 @@ TEST(Join, AWrongTokenIsRefusedAndTheJobGoesOnWithoutIt) {
   EXPECT_TRUE(world.Run().status.ok());
 }
 
+// Everything near the right token: shorter, longer, repeated, a bit off.
+std::vector<std::string> WrongTokens() {
+  const std::string right = kToken;
+  std::vector<std::string> wrong = {right + right, right + "x", right + std::string(1, '\0'),
+                                    right + std::string(right.size(), '\0'), "Secret"};
+  for (size_t length = 0; length < right.size(); ++length) wrong.push_back(right.substr(0, length));
+  for (size_t bit = 0; bit < 8 * right.size(); ++bit) {
+    wrong.push_back(right);
+    wrong.back()[bit / 8] ^= static_cast<char>(1 << bit % 8);
+  }
+  return wrong;
+}
+
+TEST(Join, OnlyTheWholeTokenIsTheToken) {
+  EXPECT_TRUE(SameToken(kToken, kToken));
+  for (const std::string& wrong : WrongTokens()) {
+    EXPECT_FALSE(SameToken(wrong, kToken)) << wrong;
+    EXPECT_FALSE(SameToken(kToken, wrong)) << wrong;
+  }
+  EXPECT_FALSE(SameToken("", std::string(1, '\0')));
+  EXPECT_FALSE(SameToken(std::string(1, '\0'), ""));
+}
+
+TEST(Join, NoWorkerComesInWithAPartOrAMultipleOfTheToken) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  const std::string right = kToken;
+  for (const std::string& token : {std::string(), right.substr(0, 1), right + right, right + "x"}) {
+    FakeWorker stranger(world, 5);
+    stranger.Join(-1, token);
+    ASSERT_TRUE(world.RunUntil([&] { return stranger.leave.has_value(); })) << token;
+    ASSERT_EQ(stranger.errors.size(), 1u) << token;
+    EXPECT_EQ(StatusOf(stranger.errors[0]).code(), StatusCode::kPermission) << token;
+    EXPECT_FALSE(stranger.accept) << token;
+  }
+  EXPECT_TRUE(world.watcher.joined.empty());
+  world.StartWorkers();
+  EXPECT_TRUE(world.Run().status.ok());
+}
+
 TEST(Join, TwoWorkersWithTheSameHintGetDifferentPlaces) {
   JobWorld world(JobWorld::Options(3, "none"));
   world.StartServer();

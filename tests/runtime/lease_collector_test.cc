@@ -97,6 +97,20 @@ TEST_F(Leases, VectorsThatTileThePartitionsAddUp) {
   EXPECT_EQ(sum, std::vector<float>(kLength, 7));
 }
 
+TEST_F(Leases, VectorsFromParametersOfAnotherVersionAreRefused) {
+  for (const int off : {-1, 1}) {
+    const uint32_t list = Extend(0, {0, 1});
+    Header header = SliceHeader(list, 0, 100);
+    header.version = static_cast<uint64_t>(static_cast<int>(kStep) + off);
+    Sign(header, std::vector<float>(kSlice, 1));
+    LeaseCollector::Slice place;
+    EXPECT_EQ(leases.Begin(0, header, false, place).code(), StatusCode::kDataError) << off;
+    EXPECT_EQ(Of<RowRejected>().size(), 1u) << off;
+    EXPECT_TRUE(covered.empty());
+    events.clear();
+  }
+}
+
 TEST_F(Leases, LossAndWeightAreThoseOfTheVectorsInTheSum) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
   for (const uint32_t count : {5, 5, 5, 2, 2, 2}) counts->push_back({0, count, 0});

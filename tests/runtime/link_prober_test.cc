@@ -40,6 +40,15 @@ class SimLinkTest : public testing::Test {
   int joined_ = 0;
 };
 
+TEST_F(SimLinkTest, NobodyMeasuresWithAPartOrAMultipleOfTheToken) {
+  const std::string right = kToken;
+  for (const std::string& token : {std::string(), right.substr(0, 1), right + right, right + "x"}) {
+    const auto probe = Probe({}, 1, token);
+    EXPECT_EQ(probe.code(), StatusCode::kPermission) << token << probe.status().ToString();
+  }
+  EXPECT_EQ(joined_, 0);
+}
+
 TEST_F(SimLinkTest, FindsWhatALinkIs) {
   struct Link {
     double latency, up, down;

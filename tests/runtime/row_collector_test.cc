@@ -135,6 +135,20 @@ TEST_F(Collector, AnswersOfAnEarlierAttemptNeverCount) {
   EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
 }
 
+TEST_F(Collector, AnswersFromParametersOfAnotherVersionAreRefused) {
+  rows.Open(4, Form("none", 3, 0));
+  for (const WorkerId worker : {0, 1}) {
+    rows.Assign(worker, 4, worker);
+    Header header = SliceHeader(4, worker, 0, 100);
+    header.version = worker == 0 ? 3 : 5;
+    AlignedVector values(kSlice, 1);
+    Sign(header, values);
+    const Result<bool> wanted = rows.Begin(worker, header, false, values);
+    EXPECT_EQ(wanted.code(), StatusCode::kDataError) << header.version;
+    EXPECT_EQ(Of<RowRejected>().size(), worker + 1u) << header.version;
+  }
+}
+
 TEST_F(Collector, ARowThatWasCancelledMayEndUnfinishedAndOthersMayNot) {
   rows.Open(0, Form("none", 3, 0));
   for (RowId row = 0; row < 3; ++row) rows.Assign(0, 0, row);

@@ -226,6 +226,31 @@ TEST(CodedAbsence, ALongSilentWorkerIsLeftOutUntilItSpeaks) {
   EXPECT_EQ(script.decoder().code().rows.size(), 2u);
 }
 
+// Silence said nothing about its speed.
+TEST(CodedAbsence, OneThatIsBackFromSilenceHasItsOldShare) {
+  Steady steady(Options(2), {100, 100});
+  Script& script = steady.script;
+  for (int i = 0; i < 3; ++i) {
+    script.Advance(0.6);
+    script.Arrive(0, 0);
+    script.Free(0, 60, 0.6);
+    if (i == 0) script.TickAtDeadline();
+    script.Advance(0.6);
+    script.Arrive(0, 1);
+    script.Free(0, 60, 0.6);
+    script.Applied();
+  }
+  ASSERT_EQ(script.decoder().code().rows.size(), 1u) << "planned without worker 1";
+  script.Free(1);  // Nothing was measured.
+  ASSERT_THAT(script.notices(), HasSubstr("worker 1 answers again"));
+  script.Advance(1.2);
+  script.Arrive(0, 0);
+  script.Free(0, 120, 1.2);
+  script.Applied();
+  ASSERT_EQ(script.decoder().code().rows.size(), 2u);
+  EXPECT_NEAR(script.Stats().workers[1].share, 0.5, 1e-9);
+}
+
 TEST(CodedAbsence, ASlowWorkerThatTellsItsProgressIsNotLeftOutAsSilent) {
   Steady steady(Options(2), {100, 100});
   Script& script = steady.script;

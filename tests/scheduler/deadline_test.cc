@@ -100,6 +100,20 @@ TEST(Deadline, AFewTransfersSayMoreThanNone) {
   EXPECT_GE(ToSeconds(model.Limit(1, 2)), 1.55 + 4 * 2 * 0.5) << "the slowest one counts";
 }
 
+// It is asked for in between, as the scheduler does, which keeps its answers.
+TEST(Deadline, FollowsWhatComesAfterItWasAskedFor) {
+  DeadlineModel model;
+  Feed(model, 1.0, 0.0, 8);
+  EXPECT_NEAR(ToSeconds(model.Limit(1, 0)), 1.55, 1e-6);
+  Feed(model, 4.0, 0.02, 128);
+  EXPECT_GT(ToSeconds(model.Limit(1, 0)), 4);
+  RobustWindow window(4);
+  for (const double value : {1, 2, 1, 2}) window.Add(value);
+  const double before = window.Limit(1);
+  for (const double value : {10, 20, 10, 20}) window.Add(value);
+  EXPECT_GT(window.Limit(1), 2 * before);
+}
+
 TEST(Deadline, AbsurdExpectationsStayFinite) {
   DeadlineModel model;
   EXPECT_LE(ToSeconds(model.Limit(1e300, 1000000)), 86400);

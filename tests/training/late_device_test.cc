@@ -111,6 +111,25 @@ TEST_F(LateDeviceTest, WhatALateDeviceHadIsDoneByTheOthersAndItsAnswerCountsForN
   }
 }
 
+// It begins anew then: what it was late with is not in its sum, nor in its loss.
+TEST_F(LateDeviceTest, ALateDeviceThatIsBackWithinTheSameGradientCountsItsLatePieceOnce) {
+  OddDevice odd(rig_.loop, *rig_.device, 3);
+  OddDevice very_slow(rig_.loop, *rig_.device, 0.05);
+  JoinedDevice joined(*rig_.device, {&very_slow, &odd}, 1 << 20);
+  const auto trainer = Shared(joined);
+  Calibrated(*trainer);
+  ExpectAsAlone(Accumulate(*trainer, 0, all_), 0, all_);
+  odd.Hang();
+  Call call;
+  Begin(*trainer, 1, all_, call);
+  odd.TakeUnits();
+  rig_.loop.After(std::chrono::seconds(3), [&] { odd.GoOn(); });
+  RunAll();
+  ExpectAsAlone(call, 1, all_);
+  EXPECT_GT(odd.TakeUnits(), 0) << "it came back while there was work left";
+  EXPECT_THAT(lost_, IsEmpty());
+}
+
 TEST_F(LateDeviceTest, AllThatAreLateAreWaitedFor) {
   const auto trainer = Shared(two_);
   Calibrated(*trainer);

@@ -152,6 +152,19 @@ TEST_F(NearbyTest, ControlPassesBulkThatWaitsForMemory) {
   EXPECT_EQ(reader.transport().QueuedBytes(to_server), 0u);
 }
 
+// Small ones go through the socket, where there is room when the memory is full.
+TEST_F(NearbyTest, SmallMessagesDoNotPassLargeOnesOfTheirPriority) {
+  TestNode reader(world_);
+  const PeerId to_server = reader.transport().Connect(address_);
+  Run([&] { return reader.connected.size() == 1; });
+  constexpr uint32_t kMessages = 128;
+  for (uint32_t m = 0; m < kMessages; ++m) {
+    reader.Send(to_server, Pattern(m % 2 == 0 ? kMiB : 100, m), Priority::kBulk, m);
+  }
+  Run([&] { return server_.arrived.size() == kMessages; });
+  for (uint32_t m = 0; m < kMessages; ++m) EXPECT_EQ(server_.arrived[m].header.row_id, m);
+}
+
 TEST_F(NearbyTest, OneBufferSentToManyArrivesAtAll) {
   constexpr uint32_t kPeers = 5;
   std::vector<std::unique_ptr<TestNode>> peers;

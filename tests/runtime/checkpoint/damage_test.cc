@@ -41,6 +41,39 @@ TEST(Damage, EveryByteOfAShardIsWatched) {
   EXPECT_EQ(AllFiles(store), files);
 }
 
+// A file system that lost what it had promised shows zeros: of a block, of a block and its
+// checksum, of the checksum alone, of a page, of the rest of the file.
+TEST(Damage, ZerosInThePlaceOfABlockAreNotTakenForOne) {
+  SimStore store(1);
+  const CheckpointState state = MakeState(kStep, 60'000, 1);
+  Write(store, state);
+  const Bytes whole = Contents(store, PathOf(2));
+  const ShardLayout layout(*ParseHeader(Contents(store, PathOf(0))));
+  const uint64_t begin = layout.BlockOffset(0);
+  const uint64_t block = layout.BlockBytes(0);
+  struct Hole {
+    uint64_t begin, size;
+  };
+  for (const Hole& hole :
+       {Hole{begin, block}, Hole{begin, block + kChecksumBytes},
+        Hole{begin + block, kChecksumBytes}, Hole{begin, 4096},
+        Hole{begin + 4096, whole.size() - begin - 4096}, Hole{begin, whole.size() - begin}}) {
+    SCOPED_TRACE(fmt::format("{} zeros from byte {} on", hole.size, hole.begin));
+    ASSERT_LE(hole.begin + hole.size, whole.size());
+    Bytes holed = whole;
+    std::fill_n(holed.begin() + static_cast<ptrdiff_t>(hole.begin), hole.size, std::byte{0});
+    Put(store, PathOf(2), holed);
+    const auto report = VerifyCheckpoint(store);
+    ASSERT_TRUE(report.ok()) << report.status().ToString();
+    EXPECT_FALSE(report->shards[2].healthy());
+    EXPECT_TRUE(report->restorable());
+    const auto read = ReadCheckpoint(store);
+    ASSERT_TRUE(read.ok() && Same(*read, state));
+  }
+  Put(store, PathOf(2), whole);
+  EXPECT_TRUE(VerifyCheckpoint(store)->healthy());
+}
+
 // Every shard has damage, but no stripe more than m blocks of it.
 TEST(Damage, TwoBlocksOfEveryStripeMayBeBad) {
   SimStore store(1);

@@ -106,6 +106,19 @@ TEST(Checkpoint, OlderOnesGoOnlyAfterTheNewIsThere) {
   EXPECT_EQ(store.Files().size(), 6u);
 }
 
+// Whatever a disk keeps of what was not synced: names of new folders are part of what was promised.
+TEST(Checkpoint, OneThatWasAcknowledgedSurvivesAPowerCut) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SimStore store(seed);
+    const CheckpointState state = MakeState(10, 20);
+    ASSERT_TRUE(Write(store, state).ok());
+    store.PowerOn();
+    const auto read = ReadCheckpoint(store);
+    ASSERT_TRUE(read.ok()) << "seed " << seed << ": " << read.status().ToString();
+    EXPECT_TRUE(Same(*read, state)) << seed;
+  }
+}
+
 TEST(Checkpoint, TheGivenStepIsRead) {
   SimStore store(1);
   ASSERT_TRUE(Write(store, MakeState(10, 20)).ok());
