@@ -6,6 +6,7 @@
 #include "api/parse.h"
 #include "api/versioned.h"
 #include "coding/code_form.h"
+#include "training/default_rate.h"
 #include "training/raw_samples.h"
 
 namespace motley {
@@ -137,6 +138,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.memory_bytes = given.memory_bytes;
   TakeText(given.model, request.model);
   TakeText(given.optimizer, request.optimizer.name);
+  request.optimizer.learning_rate = DefaultLearningRate(request.optimizer.name);
   TakeNumber(given.learning_rate, request.optimizer.learning_rate);
   request.optimizer.l2 = given.l2;
   TakeNumber(given.batch, request.batch);

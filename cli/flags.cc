@@ -32,7 +32,8 @@ void AddModelFlags(CLI::App* app, JobFlags& flags) {
   const char* group = "Model";
   AddValue(app, "--model", flags.model, "NAME", kModelHelp)->group(group);
   AddValue(app, "--optimizer", flags.optimizer, "NAME", "sgd, momentum, nag or adam")->group(group);
-  AddValue(app, "--lr", flags.learning_rate, "RATE", "Learning rate")
+  app->add_option("--lr", flags.learning_rate, "Learning rate; default: 0.1, of adam 0.001")
+      ->type_name("RATE")
       ->check(Fits<double>([](double rate) { return rate != 0; }, "a learning rate above 0"))
       ->group(group);
   AddValue(app, "--l2", flags.l2, "WEIGHT", "L2 regularisation")
@@ -147,7 +148,6 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
   app->final_callback([app, &given = flags.given] {
     given.model = app->count("--model") > 0;
     given.optimizer = app->count("--optimizer") > 0;
-    given.learning_rate = app->count("--lr") > 0;
     given.batch = app->count("--batch") > 0;
     given.epochs = app->count("--epochs") > 0;
     given.seed = app->count("--seed") > 0;
@@ -185,7 +185,10 @@ void AddDataFlags(CLI::App* train, TrainFlags& flags) {
       ->type_name("PATH[:test=FILE]")
       ->required()
       ->group(group);
-  train->add_option("--label", flags.label, "CSV: the label's column; default: the last")
+  train
+      ->add_option("--label", flags.label,
+                   "CSV: the label's column; default: the one named label, "
+                   "target, class or y, else the last")
       ->type_name("COLUMN")
       ->group(group);
   train
@@ -402,7 +405,10 @@ CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
       ->type_name("FILE")
       ->required();
   predict->add_option("--data", flags.data, "As for motley train")->type_name("PATH")->required();
-  predict->add_option("--label", flags.label, "CSV: the label's column; default: the last")
+  predict
+      ->add_option("--label", flags.label,
+                   "CSV: the label's column; default: the one named label, "
+                   "target, class or y, else the last")
       ->type_name("COLUMN");
   predict->add_flag("--json", flags.json, "The result as one JSON object");
   predict->footer("Example:\n  motley predict --model model.safetensors --data digits.csv.gz");
@@ -414,8 +420,7 @@ CLI::App* AddReproduce(CLI::App& app, ReproduceFlags& flags) {
   for (const Experiment& experiment : Experiments()) {
     names += fmt::format("\n{:>12}: {}", experiment.name, experiment.shows);
   }
-  CLI::App* reproduce =
-      app.add_subcommand("reproduce", "Run published experiments again, beside their figures");
+  CLI::App* reproduce = app.add_subcommand("reproduce", "Run experiments on gradient coding again");
   reproduce->add_option("NAME", flags.names, names);
   reproduce
       ->add_option("--data", flags.data,

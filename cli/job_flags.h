@@ -14,7 +14,7 @@ namespace motley {
 struct JobFlags {
   std::string model = "softmax";
   std::string optimizer = "sgd";
-  double learning_rate = 0.1;
+  double learning_rate = 0;  // 0: not given.
   double l2 = 0;
   uint32_t workers = 0;     // 0: not given.
   std::string speeds;       // "1,1,0.5"; empty: not given.

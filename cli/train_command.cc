@@ -82,7 +82,6 @@ void TellHowToJoin(const motley_event& event) {
 void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
   if (!given.model) options.model = nullptr;
   if (!given.optimizer) options.optimizer = nullptr;
-  if (!given.learning_rate) options.learning_rate = 0;
   if (!given.batch) options.batch = 0;
   if (!given.epochs) options.epochs = 0;
   if (given.seed) options.given |= MOTLEY_GIVEN_SEED;

@@ -32,7 +32,6 @@ struct TrainFlags {
   struct Given {             // With --resume, what is not is the checkpoint's.
     bool model = false;
     bool optimizer = false;
-    bool learning_rate = false;
     bool batch = false;
     bool epochs = false;
     bool seed = false;

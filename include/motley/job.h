@@ -45,7 +45,7 @@ typedef struct motley_job_options {
   /* The model and how it learns. */
   const char* model;     /**< "softmax" (default), "cnn:16,32", ...; NULL with a trainer. */
   const char* optimizer; /**< sgd (default), momentum, nag, adam */
-  double learning_rate;  /**< 0: 0.1 */
+  double learning_rate;  /**< 0: the optimizer's own, 0.1, and 0.001 of adam */
   double l2;
   uint32_t batch;  /**< Samples of a step; 0: 256. */
   uint32_t epochs; /**< 0: 5, unless steps says otherwise. */

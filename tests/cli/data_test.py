@@ -69,9 +69,41 @@ class Data(ProgramTest):
         path = self.folder / "drowned.csv"
         path.write_text("".join(f"{r % 7},{(r % 5) * 1e8},{r % 3},{r % 2}\n" for r in range(200)))
         how = ("train", "--data", path, "--steps", 2, "--quiet")
-        self.assertIn("feature 1 (from 0) reaches 4e+08, and 2 of 3 features stay below 1/10000",
-                      self.run_program(*how).stderr)
+        self.assertIn("feature 1 (from 0) reaches 4e+08, and 2 of 3 features, the first of them "
+                      "feature 0 (from 0), stay below 1/10000", self.run_program(*how).stderr)
         self.assertEqual(self.run_program(*how[:2], self.data, *how[3:]).stderr, "")
+
+    def test_a_single_feature_that_drowns_is_named(self):
+        path = self.folder / "incomes.csv"
+        path.write_text("income,rate,age,bought\n" + "".join(
+            f"{1e6 * (r % 5)},{0.01 * (r % 7)},{1e5 * (r % 3)},{r % 2}\n" for r in range(200)))
+        self.assertIn("feature 'income' reaches 4e+06, and feature 'rate' stays below 1/10000",
+                      self.run_program("train", "--data", path, "--steps", 2, "--quiet").stderr)
+
+    def test_a_line_of_numbers_for_names_is_told_and_scales_nothing(self):
+        path = self.folder / "pandas.csv"
+        path.write_text(",".join(map(str, range(40))) + "\n" + "".join(
+            ",".join(str((r * 7 + c) % 3 / 2) for c in range(39)) + f",{r % 2}\n"
+            for r in range(60)))
+        done = self.run_program("train", "--data", path, "--steps", 2)
+        self.assertIn("pandas.csv, 0 to 39, is taken for the names of the columns", done.stderr)
+        self.assertNotIn("divided by", done.stderr)
+
+    def test_the_column_called_label_is_the_label(self):
+        path = self.folder / "kaggle.csv"
+        path.write_text("label,a,b\n" + "".join(f"{r % 2},{r % 2},{r % 5}\n" for r in range(200)))
+        done = self.run_program("train", "--data", path, "--steps", 100)
+        self.assertIn("column 'label' of", done.stderr)
+        self.assertIn("--label says otherwise", done.stderr)
+        self.assertGreater(self.run_json("train", "--data", path, "--steps", 100)["test_accuracy"],
+                           0.95)
+
+    def test_adam_has_a_rate_of_its_own(self):
+        how = ("train", "--data", self.data, "--optimizer", "adam", "--steps", 30, "--code", "none",
+               "--shares", "equal")
+        own = self.run_json(*how)["final_loss"]
+        self.assertEqual(own, self.run_json(*how, "--lr", "0.001")["final_loss"])
+        self.assertNotEqual(own, self.run_json(*how, "--lr", "0.1")["final_loss"])
 
     def test_storage_of_16_bits_trains_as_on_rounded_features_in_half_the_memory(self):
         draw = random.Random(5)

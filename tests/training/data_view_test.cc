@@ -64,6 +64,7 @@ TEST(DataView, FeaturesThatOneDrownsAreCounted) {
     EXPECT_EQ(sizes.feature, 1u);
     EXPECT_EQ(sizes.used, 3u) << "the last one is always 0";
     EXPECT_EQ(sizes.drowned, 1u);
+    EXPECT_EQ(sizes.first_drowned, 0u);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
+#include "training/default_rate.h"
 
 namespace motley {
 namespace {
@@ -92,6 +93,14 @@ INSTANTIATE_TEST_SUITE_P(Models, ReferenceTraining,
                                          TrainingCase{{"softmax", 8, 4}, true, 0.1},
                                          TrainingCase{{"mlp:12,6", 8, 3}, false, 0.05},
                                          TrainingCase{{"mlp:12", 8, 3}, true, 0.05}));
+
+TEST(Optimizer, EachHasARateOfItsOwnForWhoNamesNone) {
+  EXPECT_EQ(DefaultLearningRate("sgd"), 0.1);
+  EXPECT_EQ(DefaultLearningRate("momentum"), 0.1);
+  EXPECT_EQ(DefaultLearningRate("nag"), 0.1);
+  EXPECT_EQ(DefaultLearningRate("adam"), 0.001);
+  EXPECT_EQ(DefaultLearningRate("none such"), 0.1);
+}
 
 TEST(Optimizer, DividesByTheBatchAndAddsL2Once) {
   TestRig rig;

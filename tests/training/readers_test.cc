@@ -59,6 +59,81 @@ TEST(Csv, NumericNamesOfColumnsComeBeforeIndices) {
   EXPECT_THAT(Read(path, {.label = "2"}).class_labels, ElementsAre(5, 6));
 }
 
+OpenedData Opened(const std::string& path, const ReadOptions& options = {}) {
+  auto data = OpenTrainingData(path, options);
+  EXPECT_TRUE(data.ok()) << data.status().ToString();
+  return data.ok() ? *std::move(data) : OpenedData{};
+}
+
+// pandas.DataFrame(X).to_csv(index=False) names columns that have no names 0,1,2,...
+TEST(Csv, AFirstLineThatCountsTheColumnsIsNoSample) {
+  const TemporaryFolder folder;
+  const std::string wide = folder.Write("wide.csv", "0,1,2,3\n9,8,7,1\n5,6,7,0\n");
+  EXPECT_THAT(Read(wide).train.dense, ElementsAre(9, 8, 7, 5, 6, 7));
+  EXPECT_THAT(Read(wide).class_labels, ElementsAre(0, 1));
+  EXPECT_THAT(Opened(wide).names, ElementsAre("0", "1", "2"));
+  EXPECT_THAT(Opened(wide).notes,
+              ElementsAre(HasSubstr("wide.csv, 0 to 3, is taken for the names")));
+  EXPECT_THAT(Read(wide, {.label = "1"}).train.dense, ElementsAre(9, 7, 1, 5, 7, 0));
+  // Of few columns the next line decides: fractions stand under names.
+  const std::string narrow = folder.Write("narrow.csv", "0,1\r\n0.5,1\r\n2,0\r\n");
+  EXPECT_THAT(Read(narrow).train.dense, ElementsAre(0.5f, 2));
+  EXPECT_THAT(Opened(narrow).notes, ElementsAre(HasSubstr("0 to 1")));
+  ExpectFails(folder.Write("bad.csv", "0,1,2\n0.5,x,1\n"), StatusCode::kDataError,
+              "bad.csv:2: column 1 (1): 'x' is not a number");
+}
+
+TEST(Csv, AFirstSampleThatCountsStaysASample) {
+  const TemporaryFolder folder;
+  const std::string ints = folder.Write("ints.csv", "0,1\n1,0\n");
+  EXPECT_THAT(Read(ints).train.dense, ElementsAre(0, 1));
+  EXPECT_THAT(Read(ints).train.label, ElementsAre(1, 0));
+  EXPECT_THAT(Opened(ints).notes, IsEmpty());
+  const ReadOptions numbers{.regression = true};
+  EXPECT_THAT(Read(folder.Write("one.csv", "0,1,2\n"), numbers).train.dense, ElementsAre(0, 1));
+  EXPECT_THAT(Read(folder.Write("end.csv", "0,1,2\n\n"), numbers).train.label, ElementsAre(2));
+  const std::string others = folder.Write("others.csv", "0,1,2,4\n1,2,3,5\n");
+  EXPECT_EQ(Read(others).train.rows(), 2u);
+  ExpectFails(folder.Write("three.csv", "0,1,2\n1,2,3\n1,x,3\n"), StatusCode::kDataError,
+              "three.csv:3: column 1 (the first is 0): 'x'");
+}
+
+TEST(Csv, TheOnlyColumnNamedLikeALabelIsTheLabel) {
+  const TemporaryFolder folder;
+  for (const char* name : {"label", "Target", "CLASS", "y"}) {
+    const std::string text = std::string(name) + ",a,b\n1,2,3\n0,5,6\n";
+    const std::string path = folder.Write("first.csv", text);
+    EXPECT_THAT(Read(path).train.dense, ElementsAre(2, 3, 5, 6)) << name;
+    EXPECT_THAT(Read(path).train.label, ElementsAre(1, 0)) << name;
+    EXPECT_THAT(Opened(path).notes,
+                ElementsAre(HasSubstr("column '" + std::string(name) + "' of")));
+    EXPECT_THAT(Read(path, {.label = "b"}).train.dense, ElementsAre(1, 2, 0, 5)) << name;
+    EXPECT_THAT(Opened(path, {.label = "b"}).notes, IsEmpty());
+  }
+  // A model's data must have the same layout: those that are predicted follow the same rule.
+  const auto known = ReadLabelled(folder.Write("more.csv", "y,a\n7,1\n5,2\n"), {}, {5, 7}, 1);
+  ASSERT_TRUE(known.ok());
+  EXPECT_THAT(known->label, ElementsAre(1, 0));
+}
+
+TEST(Csv, TheLastColumnIsTheLabelWhereNamesDoNotDecide) {
+  const TemporaryFolder folder;
+  const std::string last = folder.Write("last.csv", "a,b,label\n2,3,1\n5,6,0\n");
+  EXPECT_THAT(Read(last).train.label, ElementsAre(1, 0));
+  EXPECT_THAT(Opened(last).notes, IsEmpty());
+  EXPECT_THAT(Opened(last).names, ElementsAre("a", "b"));
+  const std::string two = folder.Write("two.csv", "class,y,b\n2,3,1\n5,6,0\n");
+  EXPECT_THAT(Read(two).train.dense, ElementsAre(2, 3, 5, 6));
+  EXPECT_THAT(Opened(two).notes,
+              ElementsAre(HasSubstr("2 columns with names of a label; the last")));
+  const std::string points = folder.Write("points.csv", "x,Y,kind\n2,3,1\n5,6,0\n");
+  EXPECT_THAT(Read(points).train.dense, ElementsAre(2, 3, 5, 6));
+  EXPECT_THAT(Opened(points).notes, IsEmpty());
+  const std::string none = folder.Write("none.csv", "labels,yes,b\n2,3,1\n5,6,0\n");
+  EXPECT_THAT(Read(none).train.label, ElementsAre(1, 0));
+  EXPECT_THAT(Opened(none).notes, IsEmpty());
+}
+
 TEST(Csv, DelimitersQuotesBlanksAndByteOrderMarkAreTaken) {
   const TemporaryFolder folder;
   for (const char* text : {"1;2;0\n3;4;1\n", "1\t2\t0\n3\t4\t1",
@@ -243,9 +318,26 @@ TEST(Gzip, FilesAreUnpackedByContentWhateverTheirName) {
   for (int i = 0; i < 100000; ++i) text += std::to_string(i) + "," + std::to_string(i % 3) + "\n";
   const auto data = Read(folder.Write("plain-name", GzipText(text)));
   EXPECT_EQ(data.train.rows(), 100000u);
-  // Members one after the other are one file, as with cat; zeros behind them are padding.
-  const auto two = Read(folder.Write("two.gz", GzipText("1,0\n") + GzipText("2,1\n") + "\0\0"));
+  // Members one after the other are one file, as with cat.
+  const auto two = Read(folder.Write("two.gz", GzipText("1,0\n") + GzipText("2,1\n")));
   EXPECT_THAT(two.train.dense, ElementsAre(1, 2));
+}
+
+// Lengths around the reader's steps of 256 KiB, and of several steps.
+TEST(Gzip, ZerosAtTheEndArePaddingAndNothingMayFollowThem) {
+  const TemporaryFolder folder;
+  const std::string member = GzipText("1,0\n2,1\n");
+  const size_t step = size_t{1} << 18;
+  for (const size_t zeros : {size_t{1}, size_t{2}, step - member.size() - 1, step - member.size(),
+                             step - member.size() + 1, step, 2 * step, size_t{600'000}}) {
+    const std::string padded = member + std::string(zeros, '\0');
+    const auto data = Read(folder.Write("padded.gz", padded));
+    EXPECT_THAT(data.train.dense, ElementsAre(1, 2)) << zeros;
+    for (const std::string& behind : {member, std::string("rubbish"), std::string(1, '\x1f')}) {
+      ExpectFails(folder.Write("behind.gz", padded + behind), StatusCode::kDataError,
+                  "behind.gz: gzip data damaged");
+    }
+  }
 }
 
 TEST(Readers, LinesWithoutAnEndAreRefused) {
