@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "cli/exit_code.h"
 #include "cli/library_job.h"
@@ -103,6 +104,7 @@ class TrainRun {
 
   const TrainFlags& flags_;
   Progress progress_;
+  bool expected_ = false;  // The progress knows the job's length.
   TraceRecorder trace_;
   LibraryJob job_;
   StopSignals signals_;  // Before the job goes, it is no longer theirs.
@@ -150,6 +152,9 @@ void TrainRun::OnEvent(const motley_event& event) {
   if (event.kind == MOTLEY_EVENT_LISTENING) {
     signals_.Arm(job_.get());  // Now there is something to put in order.
     if (flags_.remote) TellHowToJoin(event);
+  }
+  // The job listens before it has read its data, and only then knows how long it will be.
+  if (event.kind == MOTLEY_EVENT_STEP_OPENED && !std::exchange(expected_, true)) {
     motley_metrics job MOTLEY_METRICS_INIT;
     motley_job_metrics(job_.get(), &job);
     progress_.Expect(job.steps_wanted, static_cast<double>(job.steps_per_epoch),

@@ -134,6 +134,7 @@ TEST(TrainJson, AResumedJobCountsItsStepsFromTheJobsBeginning) {
   example.job.first_step = 4;
   example.job.steps = 6;
   example.job.step_seconds = {0.1, 0.3};
+  example.job.slowest_step = 5;
   example.job.wall_seconds = 0.5;
   const auto json = nlohmann::json::parse(TrainJson(example.Report()));
   EXPECT_EQ(json["resumed_from"], 4);

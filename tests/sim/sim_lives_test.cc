@@ -70,6 +70,7 @@ TEST(ServerDeath, ChangesNoBitOfWhatIsLearnedWithoutACode) {
   const auto calm = Simulate(ThreeWorkers("none"), data, nullptr);
   SimOptions options = WithCuts(ThreeWorkers("none"));
   options.power_cuts.server_alone = 1;
+  options.power_cuts.mean_seconds = 0.08;  // Within the job.
   options.heartbeat = true;
   const auto dead = Simulate(options, data, nullptr);
   ASSERT_TRUE(calm.ok() && dead.ok());
