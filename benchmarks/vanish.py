@@ -87,6 +87,8 @@ class Program:
             for when, line in list(self.lines):
                 if when >= since and re.search(pattern, line):
                     return when
+            if self.process.poll() is not None:
+                break
             time.sleep(0.005)
         sys.exit(f"it never said {pattern}:\n" + "".join(line for _, line in self.lines))
 
