@@ -57,9 +57,10 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  # Without these it passes by whatever uses a precompiled header.
+  # Without the sloppiness it passes by whatever uses a precompiled header. The base directory makes
+  # paths relative, so that several checkouts share what one of them compiled.
   set(ccache_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-                      ${CCACHE_PROGRAM})
+                      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
   set(CMAKE_C_COMPILER_LAUNCHER ${ccache_launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ccache_launcher})
 endif()
@@ -117,6 +118,12 @@ function(motley_library name)
   endif()
 endfunction()
 
+# Where tests find this checkout and its build folder: in a header and not among the options of every
+# test, since only what includes it has to be compiled again in another checkout.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_paths/test_paths.h CONTENT
+     "#define MOTLEY_SOURCE_DIR \"@CMAKE_SOURCE_DIR@\"\n#define MOTLEY_BINARY_DIR \"@CMAKE_BINARY_DIR@\"\n"
+     @ONLY)
+
 # motley_test(NAME SOURCES a_test.cc ... DEPS motley_x ... [SLOW] [SECONDS n]): one gtest program per
 # folder; each TEST is a ctest entry. SLOW ones run only with ./dev test --full. SECONDS: after which
 # each counts as hanging.
@@ -127,8 +134,7 @@ function(motley_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} fmt::fmt GTest::gtest GTest::gmock
                         GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE MOTLEY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                             MOTLEY_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/test_paths)
   # Tests are to be there soon; what they test is compiled as for users.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   motley_precompile(${name} KIND test HEADERS <functional> <map> <fmt/format.h> <gmock/gmock.h>

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "nlohmann/json.hpp"
+#include "test_paths.h"
 
 namespace motley {
 namespace {

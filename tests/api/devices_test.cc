@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "api/local_workers.h"
+#include "test_paths.h"
 #include "tests/api/api_world.h"
 #include "tests/api/point_trainer.h"
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "nlohmann/json.hpp"
+#include "test_paths.h"
 
 namespace motley {
 namespace {

@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "test_paths.h"
 #include "tests/coding/coded_job.h"
 
 namespace motley {

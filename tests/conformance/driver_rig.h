@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "devices/driver.h"
+#include "test_paths.h"
 #include "tests/conformance/kernels_suite.h"
 
 namespace motley::conformance {

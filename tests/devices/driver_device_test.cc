@@ -12,6 +12,7 @@
 #include "devices/driver_modules.h"
 #include "devices/stuck_devices.h"
 #include "devices/watched_device.h"
+#include "test_paths.h"
 #include "tests/devices/mock_driver.h"
 #include "tests/devices/thread_loop.h"
 

@@ -14,6 +14,7 @@
 
 #include "devices/driver.h"
 #include "devices/modules.h"
+#include "test_paths.h"
 
 namespace motley {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "devices/opencl/operations.h"
 #include "devices/opencl/queue.h"
+#include "test_paths.h"
 #include "tests/conformance/kernels_suite.h"
 #include "tests/conformance/layer_kernels_suite.h"
 #include "tests/conformance/pointwise_kernels_suite.h"

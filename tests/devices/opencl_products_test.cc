@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "devices/opencl/products.h"
 #include "devices/opencl/queue.h"
+#include "test_paths.h"
 
 namespace motley::opencl {
 namespace {

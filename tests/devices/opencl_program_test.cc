@@ -11,6 +11,7 @@
 
 #include "devices/opencl/program.h"
 #include "devices/opencl/program_cache.h"
+#include "test_paths.h"
 
 namespace motley::opencl {
 namespace {

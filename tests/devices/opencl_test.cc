@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "test_paths.h"
 #include "tests/conformance/driver_rig.h"
 #include "tests/conformance/driver_suite.h"
 #include "tests/conformance/layer_kernels_suite.h"

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "test_paths.h"
 #include "tests/fuzz/damage.h"
 #include "tests/fuzz/target.h"
 

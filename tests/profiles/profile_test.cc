@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/random.h"
+#include "test_paths.h"
 
 namespace motley {
 namespace {

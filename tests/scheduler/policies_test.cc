@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "test_paths.h"
+
 namespace motley {
 namespace {
 

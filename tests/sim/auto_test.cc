@@ -6,6 +6,7 @@
 
 #include "profiles/profile.h"
 #include "sim/sim_cluster.h"
+#include "test_paths.h"
 
 namespace motley {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "test_paths.h"
 #include "tests/training/test_data.h"
 #include "training/batch_schedule.h"
 #include "training/optimizer.h"

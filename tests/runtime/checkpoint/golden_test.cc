@@ -9,6 +9,7 @@
 
 #include "checkpoint_rig.h"
 #include "runtime/file_store.h"
+#include "test_paths.h"
 
 namespace motley {
 namespace {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "test_paths.h"
+
 namespace motley {
 
 // Empty when it is not there.
