@@ -17,6 +17,7 @@ void ServerJob::Do(const OpenLeases& command) {
   const Time now = env_.loop.Now();
   began_ = true;
   record_.Opened(command.step, now);
+  watch_.Opened(command.step);
   rows().Abandon();
   transfers_.Opened();
   leases_.Open(command.step, *gradient_, CountsOf(command.step));
@@ -38,6 +39,7 @@ void ServerJob::Do(const ExtendLease& command) {
   if (!peers_.Connected(worker)) return;  // Its loss is on its way to the scheduler.
   const Result<uint32_t> list = leases_.Extend(worker, command.partitions);
   if (!list.ok()) return End(list.status());
+  watch_.Assigned(worker);
   Publish(worker, command.step);
   wire::ExtendT extend;
   extend.step = command.step;
@@ -76,6 +78,7 @@ std::span<std::byte> ServerJob::BeginLeaseSlice(PeerId peer, WorkerId worker, co
   const Result<bool> wanted = leases_.Begin(worker, header, fenced, slice);
   if (!wanted.ok()) OnLeaseFault(peer, wanted.status(), header.step);
   if (!wanted.ok() || !*wanted) return {};
+  watch_.Progress();
   transfers_.Began(worker, header, env_.loop.Now());
   const std::span<float> room = slice.room;
   From(peer).lease_slice = std::move(slice);

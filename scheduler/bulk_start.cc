@@ -68,6 +68,7 @@ bool BulkSynchronous::AllAreHere() const {
 
 void BulkSynchronous::TryStart() {
   const uint32_t ready = members_.ReadyCount();
+  if (ready == 0) gathered_ = kNever;  // Whoever waited for others is gone, too.
   if (ready > 0 && (AllAreHere() || start_extended_ || begun_)) {
     if (!WaitsForMore()) Begin();
     return;

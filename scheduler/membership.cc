@@ -9,6 +9,7 @@
 namespace motley {
 namespace {
 
+constexpr WorkerId kMaxWorkers = 4096;
 constexpr size_t kMostNamed = 32;
 constexpr size_t kMostRanges = 8;
 
@@ -25,11 +26,6 @@ std::string SummariseWorkers(const std::vector<WorkerId>& workers) {
   }
   return text + ")";
 }
-
-}  // namespace
-namespace {
-
-constexpr WorkerId kMaxWorkers = 4096;
 
 }  // namespace
 

@@ -72,8 +72,10 @@ TEST_F(Watch, WhatIsRepeatedIsNoProgress) {
   EXPECT_EQ(stuck, 1);
 }
 
-TEST(StepLimit, EndsAJobWhoseWorkersAreThereAndSayNothing) {
-  JobOptions options = JobWorld::Options(2, "none");
+class StepLimit : public testing::TestWithParam<const char*> {};
+
+TEST_P(StepLimit, EndsAJobWhoseWorkersAreThereAndSayNothing) {
+  JobOptions options = JobWorld::Options(2, GetParam());
   options.step_limit = seconds(20);
   JobWorld world(options);
   world.StartServer();
@@ -91,6 +93,8 @@ TEST(StepLimit, EndsAJobWhoseWorkersAreThereAndSayNothing) {
   EXPECT_EQ(result.steps, 3u);
   EXPECT_GE(world.loop.Now() - silent, seconds(20));
 }
+
+INSTANTIATE_TEST_SUITE_P(OfRowsAndOfLeases, StepLimit, testing::Values("none", "adaptive"));
 
 TEST(NoticeLimit, LetsEightPassAndThenOneInTenSeconds) {
   NoticeLimit limit(2);
