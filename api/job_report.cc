@@ -111,6 +111,19 @@ std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job) {
   return lines;
 }
 
+std::optional<double> LastEpochLoss(const JobPlan& plan, const JobResult& job) {
+  const uint64_t kept = std::min<uint64_t>(plan.steps_per_epoch, job.batch_loss.size());
+  double loss = 0, samples = 0;
+  for (uint64_t back = 1; back <= kept; ++back) {
+    const uint64_t step = job.first_loss + job.batch_loss.size() - back;
+    const auto batch = static_cast<double>(plan.SamplesIn(step + 1) - plan.SamplesIn(step));
+    loss += batch * job.batch_loss[job.batch_loss.size() - back];
+    samples += batch;
+  }
+  if (samples == 0) return std::nullopt;
+  return loss / samples;
+}
+
 std::string TrainJson(const TrainReport& report) {
   const JobPlan& plan = report.plan;
   const JobResult& job = report.job;
@@ -162,6 +175,7 @@ std::string TrainJson(const TrainReport& report) {
     if (!report.recorded.ok()) json["recording"]["error"] = report.recorded.ToString();
   }
   if (!job.batch_loss.empty()) json["batch_loss"] = job.batch_loss.back();
+  if (const auto loss = LastEpochLoss(plan, job)) json["last_epoch_loss"] = *loss;
   if (report.train) json["final_loss"] = report.train->loss;
   if (report.test) json["test_loss"] = report.test->loss;
   if (report.test && report.classifies()) json["test_accuracy"] = report.test->accuracy;

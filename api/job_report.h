@@ -17,7 +17,8 @@ namespace motley {
 struct TrainReport {
   const JobPlan& plan;
   const JobResult& job;
-  std::optional<Evaluation> train;  // Not for a trainer's model, nor for a job that was stopped.
+  // Not for a trainer's model, a job that was stopped, or (train) where it would take long.
+  std::optional<Evaluation> train;
   std::optional<Evaluation> test;
   std::optional<Emulation> emulation;
   std::string recorded_in = "";  // Empty: nowhere, as was wanted.
@@ -27,6 +28,10 @@ struct TrainReport {
 };
 
 std::string TrainJson(const TrainReport& report);
+
+// The mean loss of the samples of the last epoch's steps, or of as many as there were, each before
+// its step's update. Nothing when no step was done.
+std::optional<double> LastEpochLoss(const JobPlan& plan, const JobResult& job);
 
 // One worker, over one or several runs.
 struct WorkerLine {

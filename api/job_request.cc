@@ -37,7 +37,7 @@ Status CheckNumbers(const motley_job_options& given) {
     return Status::InvalidArgument(fmt::format(
         "`role` {} is none: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER or MOTLEY_WORKER", given.role));
   }
-  if (given.reserved != 0) {
+  if (given.reserved != 0 || given.reserved_too != 0) {
     return Status::InvalidArgument("`reserved` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
   }
   constexpr uint64_t kAllGiven = MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2 | MOTLEY_GIVEN_TOLERATE;
@@ -62,6 +62,7 @@ Status CheckNumbers(const motley_job_options& given) {
         fmt::format("`step_limit` {}: from {} to {:.0f} seconds are possible, and 0 for no limit",
                     given.step_limit, kLeastLimit, kMostLimit));
   }
+  MOTLEY_RETURN_IF_ERROR(CheckMost("evaluate_training", given.evaluate_training, 1));
   MOTLEY_RETURN_IF_ERROR(CheckMost("batch", given.batch, kMostNumber));
   MOTLEY_RETURN_IF_ERROR(CheckMost("parts", given.parts, kMaxParts));
   MOTLEY_RETURN_IF_ERROR(CheckMost("epochs", given.epochs, kMostNumber));
@@ -171,6 +172,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.resume_step = given.resume_step;
   TakeText(given.record_profile, request.record_profile);
   request.step_limit = given.step_limit;
+  request.evaluate_training = given.evaluate_training != 0;
   return request;
 }
 

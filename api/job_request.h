@@ -66,9 +66,10 @@ struct JobRequest {
   uint64_t checkpoint_every = 100;
   std::string checkpoint_code = "4+2";
   std::string resume;
-  uint64_t resume_step = 0;    // 0: the newest.
-  std::string record_profile;  // Empty: none.
-  double step_limit = 0;       // Seconds; 0: none.
+  uint64_t resume_step = 0;        // 0: the newest.
+  std::string record_profile;      // Empty: none.
+  double step_limit = 0;           // Seconds; 0: none.
+  bool evaluate_training = false;  // However large the training set is.
 };
 
 // kInvalidArgument: a struct_size that is none, a role that is none, numbers out of their range.

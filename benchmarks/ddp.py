@@ -73,7 +73,8 @@ numpy.savez(folder + "/samples.npz", features=pixels.astype(numpy.float32) / pix
 def train_ours(motley, folder, steps, seed, environment):
     return peer_tools.run_json([motley, "train", "--data", str(folder), "--model", "mlp:256", "--workers", str(WORKERS),
                                 "--batch", str(BATCH), "--optimizer", "sgd", "--lr", str(LR), "--code", "none",
-                                "--steps", str(steps), "--seed", str(seed), "--json", "--quiet"], environment)
+                                "--steps", str(steps), "--seed", str(seed), "--evaluate-training", "--json",
+                                "--quiet"], environment)
 
 
 def curve(losses_of_seeds):

@@ -32,8 +32,8 @@ def environment():
 def train(motley, folder, devices):
     run = peer_tools.run_json(
         [motley, "train", "--data", str(folder), "--model", MODEL, "--batch", str(BATCH), "--optimizer", "sgd",
-         "--lr", "0.01", "--steps", str(STEPS), "--code", "none", "--threads", "1", "--json", "--quiet",
-         "--workers", str(len(devices)), "--devices", ",".join(devices)], environment())
+         "--lr", "0.01", "--steps", str(STEPS), "--code", "none", "--threads", "1", "--evaluate-training", "--json",
+         "--quiet", "--workers", str(len(devices)), "--devices", ",".join(devices)], environment())
     if not run["max_decode_error"] <= DECODE_TOLERANCE:
         sys.exit(f"{devices}: decoded with an error of {run['max_decode_error']}")
     if any(worker["lost"] for worker in run["workers"]):

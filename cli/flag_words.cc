@@ -21,6 +21,7 @@ constexpr std::array kWords = {
     FlagWord{"data", "--data"},
     FlagWord{"devices", "--devices"},
     FlagWord{"epochs", "--epochs"},
+    FlagWord{"evaluate_training", "--evaluate-training"},
     FlagWord{"faults", "--fault"},
     FlagWord{"l2", "--l2"},
     FlagWord{"label", "--label"},

@@ -300,6 +300,11 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
       ->transform(Fits<double>([](double limit) { return limit >= 0.1 && limit <= 1e6; },
                                "a number of seconds from 0.1 to 1000000"))
       ->group("Workers");
+  train
+      ->add_flag("--evaluate-training", flags.evaluate_training,
+                 "Evaluate the trained model on all training samples; without it only where that "
+                 "takes no noticeable time, else the loss is that of the last epoch's steps")
+      ->group("Output");
   AddOutputFlags(train, flags.job);
   train->footer(std::string("Example: four workers, one of which is killed\n"
                             "  motley train --data digits.csv.gz --worker-speeds 1,1,0.5,0.25 \\\n"

@@ -44,8 +44,9 @@ std::string Losses(const json& report) {
   std::string text;
   if (report.contains("final_loss")) {
     text = fmt::format("final loss {:.6g}", Number(report["final_loss"]));
-  } else if (report.contains("batch_loss")) {
-    text = fmt::format("last batch's loss {:.6g}", Number(report["batch_loss"]));
+  } else if (report.contains("last_epoch_loss")) {
+    text = fmt::format("last epoch's loss {:.6g} (mean over its steps)",
+                       Number(report["last_epoch_loss"]));
   }
   if (report.contains("test_accuracy")) {
     text += fmt::format(", test accuracy {:.2f} %", Number(report["test_accuracy"]) * 100);

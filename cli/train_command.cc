@@ -122,6 +122,7 @@ motley_status TrainRun::CreateJob() {
   options.memory_bytes = flags_.memory_bytes;
   options.threads = flags_.threads;
   options.step_limit = flags_.step_limit;
+  options.evaluate_training = flags_.evaluate_training ? 1 : 0;
   options.listen = flags_.listen.c_str();
   options.wait = flags_.wait.c_str();
   if (flags_.remote) {

@@ -22,6 +22,7 @@ struct TrainFlags {
   std::string devices;    // "cpu,opencl:0"; empty: the processor.
   uint32_t threads = 0;   // Of each worker; 0: its part of the cores.
   double step_limit = 0;  // Seconds; 0: none.
+  bool evaluate_training = false;
   std::string out;
   std::string record_profile;  // TOML file; empty: none.
   std::string checkpoint;      // Folder; empty: none.

@@ -105,7 +105,14 @@ typedef struct motley_job_options {
   const char* storage; /**< Dense samples are rounded to, sent, kept as: float32, fp16, bf16. */
   /** Server, all-in-one: ends with MOTLEY_UNAVAILABLE after so many seconds without progress. */
   double step_limit;
-  const char* wait;    /**< For a lost server, or a job's last worker: "10min" (default), "0s". */
+  const char* wait; /**< For a lost server, or a job's last worker: "10min" (default), "0s". */
+  /**
+   * Server, all-in-one: 1 evaluates the trained model on all training samples (the report's
+   * final_loss), on this process' processor. 0: only where that takes less than some 10^9
+   * multiplications, about a tenth of a second. The report's last_epoch_loss costs nothing.
+   */
+  uint32_t evaluate_training;
+  uint32_t reserved_too; /**< 0 */
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
@@ -115,7 +122,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
   {                                                                                                \
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
-        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL                                          \
+        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0                                    \
   }
 
 /**

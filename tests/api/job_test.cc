@@ -38,6 +38,24 @@ TEST(ApiJob, TrainsAndHasResults) {
   EXPECT_EQ(metrics.batch_loss, job.Report("batch_loss"));
 }
 
+// 320 samples of 4 million multiplications: more than a job may spend on it unasked.
+TEST(ApiJob, ALargeTrainingSetIsEvaluatedOnlyWhereItIsAskedFor) {
+  motley_job_options options = SmallJob();
+  options.model = "mlp:2048,2048";
+  options.learning_rate = 1e-3;
+  options.batch = 10;
+  options.steps = 1;
+  for (const uint32_t asked : {0U, 1U}) {
+    options.evaluate_training = asked;
+    TestJob job(options);
+    job.RunFine();
+    const std::string report = motley_job_report(job.get());
+    EXPECT_EQ(report.find("\"final_loss\"") != std::string::npos, asked == 1);
+    EXPECT_EQ(job.Report("last_epoch_loss"), job.Report("batch_loss"));
+    EXPECT_GT(job.Report("test_loss"), 0);
+  }
+}
+
 // Workers as threads or as the program's processes: the same sums in the same order.
 TEST(ApiJob, IsBitEqualWithWorkersOfEitherKind) {
   TestJob threads(SmallJob());

@@ -93,6 +93,8 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   };
   refused("`role`", [](auto& o) { o.role = 3; });
   refused("`reserved`", [](auto& o) { o.reserved = 1; });
+  refused("`reserved`", [](auto& o) { o.reserved_too = 1; });
+  refused("`evaluate_training` 2", [](auto& o) { o.evaluate_training = 2; });
   refused("`quorum`: with `code` auto every step is exact", [](auto& o) { o.quorum = 1; });
   refused("`step_deadline`: with `code` rs", [](auto& o) {
     o.code = "rs";

@@ -144,7 +144,7 @@ TEST(TrainJson, AResumedJobCountsItsStepsFromTheJobsBeginning) {
   EXPECT_DOUBLE_EQ(json["step_seconds"]["max"], 0.3);
 }
 
-TEST(TrainJson, LossIsThatOfTheNewestBatchWhereNothingWasEvaluated) {
+TEST(TrainJson, LossIsThatOfTheNewestStepsWhereNothingWasEvaluated) {
   Example example;
   example.job.batch_loss = {3, 2};
   TrainReport report = example.Report();
@@ -153,6 +153,23 @@ TEST(TrainJson, LossIsThatOfTheNewestBatchWhereNothingWasEvaluated) {
   EXPECT_DOUBLE_EQ(json["batch_loss"], 2);
   EXPECT_FALSE(json.contains("final_loss"));
   EXPECT_FALSE(json.contains("test_loss"));
+}
+
+// Batches of 100, 100 and 50 samples; the oldest losses may be gone.
+TEST(TrainJson, LastEpochsLossIsTheMeanOverItsSamples) {
+  Example example;
+  const auto loss = [&] { return nlohmann::json::parse(TrainJson(example.Report())); };
+  EXPECT_FALSE(loss().contains("last_epoch_loss"));
+  example.job.batch_loss = {100, 50, 10, 4, 3, 2};
+  EXPECT_DOUBLE_EQ(loss()["last_epoch_loss"], (4 * 100 + 3 * 100 + 2 * 50) / 250.0);
+  example.job.batch_loss = {3, 2};
+  example.job.first_loss = 4;
+  EXPECT_DOUBLE_EQ(loss()["last_epoch_loss"], (3 * 100 + 2 * 50) / 150.0);
+  // A job that ended inside an epoch: the last three steps, one of which was of the epoch before.
+  example.job.steps = 5;
+  example.job.first_loss = 0;
+  example.job.batch_loss = {100, 50, 10, 4, 3};
+  EXPECT_DOUBLE_EQ(loss()["last_epoch_loss"], (10 * 50 + 4 * 100 + 3 * 100) / 250.0);
 }
 
 TEST(TrainJson, RegressionHasNoAccuracy) {

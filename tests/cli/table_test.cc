@@ -79,8 +79,9 @@ TEST(CheckpointError, IsThatOfTheReport) {
 
 TEST(TrainTable, ShowsTheLossesThatThereAre) {
   nlohmann::json report = Report();
-  report["batch_loss"] = 0.75;
-  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("last batch's loss 0.75"));
+  report["batch_loss"] = 0.25;
+  report["last_epoch_loss"] = 0.75;
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("last epoch's loss 0.75 (mean over its steps)"));
   report["final_loss"] = 0.5;
   report["test_loss"] = 0.6;
   EXPECT_THAT(TrainTable(report.dump()), HasSubstr("final loss 0.5, test loss 0.6"));
