@@ -17,6 +17,8 @@ namespace {
 constexpr Duration kConnectLimit = std::chrono::seconds(10);
 constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLongestRetry = std::chrono::seconds(2);
+// A server that loses its worker sooner than this would probably do so again at once.
+constexpr Duration kSteadyAfter = std::chrono::seconds(10);
 constexpr Duration kAnswerPatience = std::chrono::seconds(5);  // Then people hear of it.
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
 constexpr size_t kMaxNameBytes = 64;  // Shown of a model's.
@@ -111,10 +113,11 @@ void WorkerLife::Connect() {
   last_error_ = Status::Ok();
   peer_ = env_.transport.Connect(options_.server);
   // Where packets are dropped on the way, TCP alone would try for minutes.
-  SetTimer(std::clamp<Duration>(Deadline() - env_.loop.Now(), kFirstRetry, kConnectLimit), [this] {
+  const auto limit = std::clamp<Duration>(Deadline() - env_.loop.Now(), kFirstRetry, kConnectLimit);
+  SetTimer(limit, [this, limit] {
     env_.transport.Disconnect(std::exchange(peer_, 0));
     RetryOrGiveUp(
-        Status::Unavailable(fmt::format("no connection within {} s", Seconds(kConnectLimit))));
+        Status::Unavailable(fmt::format("no connection within {:.2g} s", ToSeconds(limit))));
   });
 }
 
@@ -168,8 +171,8 @@ void WorkerLife::OnLost(PeerId peer, const Status& why) {
 void WorkerLife::OnWorkLost(const Status& why) {
   state_ = State::kConnecting;
   desk_->Stop();
-  since_ = env_.loop.Now();
-  retry_delay_ = kFirstRetry;
+  const Time now = env_.loop.Now();
+  if (now - std::exchange(since_, now) >= kSteadyAfter) retry_delay_ = kFirstRetry;
   told_ = true;
   Tell(fmt::format("lost the server at {}: {}; connecting again, for at most {:.0f} s",
                    options_.server, why.message(), ToSeconds(options_.wait)));
@@ -218,6 +221,7 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   if (!fine.ok()) return Fail(std::move(fine));
   env_.loop.Cancel(std::exchange(timer_, 0));
   state_ = State::kWorking;
+  since_ = env_.loop.Now();
   told_ = false;
   worked_ = true;
   if (accept.beats && options_.heartbeat) heartbeat_.Watch(peer_, OwnHeader());
@@ -263,7 +267,7 @@ void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
 
 // The server says it to people; that this worker is slower it learns from the answers, as ever.
 void WorkerLife::OnDeviceLost(const Device& device, const Status& why) {
-  if (peer_ == 0) return;
+  if (state_ != State::kWorking) return;  // Nothing may come before the Join.
   const Status said = GivenUp(device.info(), "goes on without one of its devices", why);
   SendControl(env_.transport, peer_, OwnHeader(), ErrorMessage(said, 0));
 }

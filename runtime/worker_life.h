@@ -67,7 +67,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   State state_ = State::kConnecting;
   Finished finished_;
   AnswerFilter filter_;
-  Time since_{};             // It looks for its server.
+  Time since_{};             // It looks for its server, or works for it.
   bool told_ = false;        // People know that it does.
   bool worked_ = false;      // It had joined one before.
   Incarnation incarnation_;  // Of this try.

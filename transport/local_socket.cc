@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/local_socket.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/un.h>
@@ -74,13 +73,6 @@ bool IsOwnUser(int socket) {
 std::string DescribePeer(int socket) {
   const std::optional<ucred> peer = PeerOf(socket);
   return peer && peer->pid > 0 ? fmt::format("process {}", peer->pid) : "a local process";
-}
-
-bool DescriptorIsFree(int any) {
-  const int copy = fcntl(any, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return false;
-  close(copy);
-  return true;
 }
 
 }  // namespace motley

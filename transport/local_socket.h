@@ -21,8 +21,4 @@ bool IsOwnUser(int socket);
 // "process 4711", for messages.
 std::string DescribePeer(int socket);
 
-// Whether this process may open another file; `any` is one that it has. Without one, the kernel
-// drops a descriptor that a peer sends.
-bool DescriptorIsFree(int any);
-
 }  // namespace motley

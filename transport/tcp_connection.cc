@@ -261,7 +261,7 @@ void TcpConnection::OnRead(ptrdiff_t count) {
     return Fail(Status::DataError(fmt::format("{} sent descriptors that nobody asked for", name_)));
   }
   if (status.code() == StatusCode::kConflict) {
-    // Of a header a peer of another release understands the version, and reports it.
+    // A peer of another release understands the version in this header, and reports it.
     Write({0, Header(), {}, Priority::kControl, [](const Status&) {}});
   }
   if (!status.ok()) Fail(status.WithContext(fmt::format("dropped the connection to {}", name_)));
@@ -279,9 +279,10 @@ void TcpConnection::OnPayloadDone(const Header& header, bool discarded) {
 Result<BytesView> TcpConnection::OnShared(const SharedPlace& place, size_t length) {
   if (!shared_) return BytesView();
   if (shared_->NeedsView()) TakeView();
-  if (shared_->NeedsView() && !DescriptorIsFree(DescriptorOf(stream()))) {
-    return Status::Resource(
-        "no file descriptor is left for its shared memory: raise the limit of open files "
+  // The kernel drops what it has no descriptor for, and there may be one again by now.
+  if (shared_->NeedsView()) {
+    return Status::DataError(
+        "its shared memory did not come along. When the limit of open files is reached, raise it "
         "(ulimit -n), or connect by tcp://");
   }
   return shared_->At(place, length);

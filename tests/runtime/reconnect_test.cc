@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "devices/forwarding_device.h"
+#include "devices/joined_device.h"
 #include "runtime/heartbeat.h"
 #include "runtime/messages.h"
 #include "tests/runtime/held_transport.h"
@@ -79,6 +81,67 @@ TEST(Reconnect, AJobWhoseWorkersCannotComeBackEndsAtOnce) {
   const JobResult& result = world.Run();
   EXPECT_EQ(result.status.code(), StatusCode::kUnavailable);
   EXPECT_LT(world.loop.Now(), Time(seconds(30)));
+}
+
+// As with a server that takes a worker in and drops it with its first answer, again and again.
+TEST(Reconnect, AWorkerThatIsLostRightAwayTakesItsTime) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.StartServer();
+  world.StartWorker(0);
+  world.watcher.on_step = [&](StepId) { world.loop.Post([&] { world.CutAll(); }); };
+  const Time end = world.loop.Now() + std::chrono::minutes(1);
+  ASSERT_TRUE(world.RunUntil([&] { return world.loop.Now() >= end; }));
+  EXPECT_GE(world.watcher.joined.size(), 30u);
+  EXPECT_LE(world.watcher.joined.size(), 70u) << "each further try comes 1 to 2 s after the last";
+}
+
+// Keeps what it is given until it fails.
+class HungDevice final : public ForwardingDevice<> {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  void Submit(double, Work, Done done) override { held_.push_back(std::move(done)); }
+  void Fail() {
+    for (Done& done : std::exchange(held_, {})) done(Status::Unavailable("it fell off the bus"));
+  }
+
+ private:
+  std::vector<Done> held_;
+};
+
+// The first message of a connection has to be the Join: a server sends everybody else away.
+TEST(Reconnect, ADeviceThatFailsWhileTheWorkerConnectsIsNotReportedBeforeTheJoin) {
+  VirtualLoop loop;
+  const auto host = MakeInlineDevice(loop).value();
+  const auto good = MakePacedDevice(loop, *host, {std::chrono::milliseconds(1), 1});
+  HungDevice bad(*host);
+  JoinedDevice joined(*host, {good.get(), &bad}, 1 << 20);
+  HeldTransport transport;
+  const WorkerOptions options{.server = "server", .token = kToken, .incarnation = 5};
+  const auto node = WorkerNode::Create({loop, transport, joined}, options);
+  node->Start([](const Status& status) { FAIL() << status.ToString(); });
+  transport.receiver->OnConnected(1);
+  wire::AcceptT accept;
+  accept.batch = 10;
+  accept.partition_sizes = {10, 10};
+  accept.features = 6;
+  accept.classes = 3;
+  accept.model = "softmax";
+  accept.slice_length = 6;
+  const Bytes bytes = EncodeControl(accept);
+  const Header header{.length = static_cast<uint32_t>(bytes.size())};
+  std::copy(bytes.begin(), bytes.end(), transport.receiver->OnPayload(1, header).begin());
+  transport.receiver->OnPayloadDone(1, header, false);
+  loop.RunUntilTime(loop.Now() + seconds(1));
+  transport.receiver->OnLost(1, Status::Unavailable("the cable was cut"));
+  loop.RunUntil([&] { return transport.connections == 2; });
+  const auto to_second = [&] {
+    return std::count_if(transport.held.begin(), transport.held.end(),
+                         [](const auto& each) { return each.second.peer == 2; });
+  };
+  bad.Fail();
+  EXPECT_EQ(to_second(), 0);
+  transport.receiver->OnConnected(2);
+  EXPECT_EQ(to_second(), 1);
 }
 
 // The server still thinks that it has the worker: TCP may take long to say otherwise.

@@ -76,6 +76,7 @@ class NearbyTest : public testing::Test {
 TEST_F(NearbyTest, PlacesWithoutMemoryEndTheConnection) {
   Write({{.kind = FrameKind::kGradient, .length = 100'000}, 1, false, 1});
   ExpectDropped();
+  EXPECT_THAT(server_.lost_status[0].ToString(), HasSubstr("ulimit -n"));
 }
 
 TEST_F(NearbyTest, ReleasesOfWhatWasNotSentEndTheConnection) {
