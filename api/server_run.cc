@@ -44,7 +44,8 @@ Status ServerRun::Open(const JobOptions& job, const DataSource& data, const std:
 // order, with its last checkpoint. If memory runs out in that as well, there is no more to be done.
 void ServerRun::OnOutOfMemory() {
   if (std::exchange(out_of_memory_, true) || finished_) {
-    if (!finished_) result_.status = Status::Resource("not enough memory to end the job in order");
+    // Moved, because a copy takes memory.
+    if (!finished_ && result_.status.ok()) result_.status = std::move(no_order_);
     return loop_.Stop();
   }
   server_->Fail(NoMemory("what the server was doing"));

@@ -74,6 +74,7 @@ class ServerRun {
   Status failure_;  // Why this end stopped the job.
   bool finished_ = false;
   bool out_of_memory_ = false;
+  Status no_order_ = Status::Resource("not enough memory to end the job in order");
   JobResult result_;
 };
 

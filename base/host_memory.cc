@@ -11,6 +11,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace motley {
 namespace {
@@ -113,13 +114,18 @@ uint64_t PhysicalBytes() {
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
 }
 
-uint64_t ProcessLimit(const std::string& root) {
+// What the process's own limits allow it, or leave it beside what it has.
+uint64_t ProcessLimit(const std::string& root, bool left) {
   uint64_t least = kNoLimit;
   if (!root.empty()) return least;  // The limits of a test are in its files.
-  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+  constexpr std::pair<decltype(RLIMIT_AS), const char*> kLimits[] = {{RLIMIT_AS, "VmSize:"},
+                                                                     {RLIMIT_DATA, "VmData:"}};
+  for (const auto& [resource, name] : kLimits) {
     rlimit limit{};
     if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
-    least = std::min<uint64_t>(least, limit.rlim_cur);
+    const uint64_t all = limit.rlim_cur;
+    const auto kib = left ? NumberAfter(ReadText("/proc/self/status"), name) : std::nullopt;
+    least = std::min(least, all - std::min(all, kib.value_or(0) << 10));
   }
   return least;
 }
@@ -140,13 +146,15 @@ uint64_t SharedMemoryBytes(const std::string& root) {
 }
 
 uint64_t HostMemoryBytes(const std::string& root) {
-  return OrUnknown(std::min({MachineBytes(root), GroupLimit(root), ProcessLimit(root)}));
+  return OrUnknown(
+      std::min({MachineBytes(root), GroupLimit(root), ProcessLimit(root, /*left=*/false)}));
 }
 
 uint64_t AvailableMemoryBytes(const std::string& root) {
   const auto kib = NumberAfter(ReadText(root + "/proc/meminfo"), "MemAvailable:");
   const uint64_t machine = kib ? *kib << 10 : kNoLimit;
-  const uint64_t bytes = std::min({machine, GroupAvailable(root), ProcessLimit(root)});
+  const uint64_t bytes =
+      std::min({machine, GroupAvailable(root), ProcessLimit(root, /*left=*/true)});
   return OrUnknown(std::max<uint64_t>(bytes, 1));
 }
 

@@ -10,14 +10,19 @@ namespace motley {
 class LoopGuard {
  public:
   // Runs `body`, a callback of the loop. When memory runs out in it and somebody listens for that,
-  // they are told and this returns; otherwise the exception passes, and ends the loop's run.
+  // they are told and this returns; otherwise the exception passes, and ends the loop's run. A
+  // listener that runs out of memory itself is told once more, and should not need any then.
   template <typename Body>
   void Run(Body&& body) {
     if (!listened()) return body();
     try {
       body();
     } catch (const std::bad_alloc&) {
-      OnOutOfMemory();
+      try {
+        OnOutOfMemory();
+      } catch (const std::bad_alloc&) {
+        OnOutOfMemory();
+      }
     }
   }
 

@@ -30,8 +30,8 @@ class UvLoop final : public Loop {
   void Stop();
 
   // `told` runs on the loop thread when memory ran out in a task, a timer or a callback of the
-  // transport: what was under way there is undone as exceptions undo it. Null: such an exception
-  // leaves Run.
+  // transport: what was under way there is undone as exceptions undo it. It runs a second time when
+  // memory ran out in it, too. Null: such an exception leaves Run.
   void SetOutOfMemory(Task told);
 
   // For the transport and child processes. Its data points to a LoopGuard.

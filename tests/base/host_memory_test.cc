@@ -3,7 +3,9 @@
 #include "base/host_memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -91,6 +93,34 @@ TEST_F(HostMemory, OfAFullGroupIsNotTakenForUnknown) {
   Write("/sys/fs/cgroup/box/memory.current", 120 * kMib);
   EXPECT_EQ(AvailableMemoryBytes(root_), 1u);
 }
+
+// With limits that leave room for 64 MiB more.
+class OwnLimit : public testing::TestWithParam<decltype(RLIMIT_AS)> {
+ protected:
+  OwnLimit() {
+    getrlimit(GetParam(), &before_);
+    std::ifstream status("/proc/self/status");
+    const std::string name = GetParam() == RLIMIT_AS ? "VmSize:" : "VmData:";
+    std::string word;
+    uint64_t kib = 0;
+    while (word != name && status >> word) continue;
+    status >> kib;
+    rlimit limit = before_;
+    limit.rlim_cur = std::min<rlim_t>(before_.rlim_max, (kib << 10) + 64 * kMib);
+    EXPECT_EQ(setrlimit(GetParam(), &limit), 0);
+  }
+  ~OwnLimit() override { setrlimit(GetParam(), &before_); }
+
+  rlimit before_{};
+};
+
+TEST_P(OwnLimit, LeavesWhatIsNotTakenYet) {
+  EXPECT_GT(HostMemoryBytes(), 0u);
+  EXPECT_LE(AvailableMemoryBytes(), 64 * kMib);
+  EXPECT_GT(AvailableMemoryBytes(), 32 * kMib);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfAddressesAndOfData, OwnLimit, testing::Values(RLIMIT_AS, RLIMIT_DATA));
 
 TEST(ThisProcess, HasMemoryAndNotMoreThanItsMachine) {
   EXPECT_GT(AvailableMemoryBytes(), 1u);

@@ -203,6 +203,19 @@ TEST(UvLoop, MemoryThatRunsOutInATaskIsToldAndTheLoopGoesOn) {
   EXPECT_TRUE(after);
 }
 
+TEST(UvLoop, TellsOnceMoreWhenMemoryRunsOutWhileItTells) {
+  const auto loop = UvLoop::Create().value();
+  const auto fail = [] { std::vector<char>(std::numeric_limits<ptrdiff_t>::max()); };
+  int told = 0;
+  loop->SetOutOfMemory([&] {
+    if (++told == 1) fail();
+    loop->Stop();
+  });
+  loop->Post(fail);
+  EXPECT_NO_THROW(loop->Run());
+  EXPECT_EQ(told, 2);
+}
+
 TEST(UvLoop, LoopsAreIndependent) {
   const auto a = MakeLoop();
   const auto b = MakeLoop();
