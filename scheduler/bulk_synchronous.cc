@@ -129,7 +129,8 @@ void BulkSynchronous::GoOnFrom(BulkSynchronous& before) {
 Time BulkSynchronous::Deadline() const {
   switch (phase_) {
     case Phase::kStarting:
-      return started_clock_ ? std::min({start_deadline_, wait_.Due(), gathered_}) : Time{};
+      if (gathered_ != kNever) return gathered_;
+      return started_clock_ ? std::min(start_deadline_, wait_.Due()) : Time{};
     case Phase::kRunning: {
       const Time due = std::min(StepDue(), long_step_due_);
       return due <= wait_.Due() ? due : std::min(due, SilenceDue());  // It is not before that.

@@ -199,6 +199,23 @@ TEST(CodedAbsence, TheWaitForTheOthersEndsWithTheWorkerThatWaits) {
   EXPECT_THAT(script.PassTime(3), testing::Contains("open 8"));
 }
 
+// Other deadlines of the start may pass while the first to come back waits for the others.
+TEST(CodedAbsence, TheWaitForTheOthersHasOneDeadline) {
+  for (const double late : {9.0, 39.0}) {
+    SchedulerOptions options = Options(2);
+    options.return_timeout = std::chrono::seconds(40);
+    Steady steady(options, {100, 100});
+    Script& script = steady.script;
+    script.Lost(0);
+    script.Lost(1);
+    script.PassTime(late);
+    script.Join(0, 2);
+    EXPECT_THAT(script.Ready(0, 100), IsEmpty());
+    EXPECT_NEAR(script.SecondsToDeadline(), 2, 1e-9);
+    EXPECT_THAT(script.TickAtDeadline(), testing::Contains("open 8"));
+  }
+}
+
 TEST(CodedAbsence, TheLastStepIsFinishedEvenIfAllDieWhileItIsApplied) {
   SchedulerOptions options = Options(1);
   options.steps = 1;
