@@ -17,8 +17,8 @@ namespace {
 constexpr Duration kConnectLimit = std::chrono::seconds(10);
 constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLongestRetry = std::chrono::seconds(2);
-// A server that loses its worker sooner than this would probably do so again at once.
-constexpr Duration kSteadyAfter = std::chrono::seconds(10);
+// A server that drops its worker before it had work in so many steps would probably do so again.
+constexpr uint32_t kSteadySteps = 8;
 constexpr Duration kAnswerPatience = std::chrono::seconds(5);  // Then people hear of it.
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
 constexpr size_t kMaxNameBytes = 64;  // Shown of a model's.
@@ -171,8 +171,7 @@ void WorkerLife::OnLost(PeerId peer, const Status& why) {
 void WorkerLife::OnWorkLost(const Status& why) {
   state_ = State::kConnecting;
   desk_->Stop();
-  const Time now = env_.loop.Now();
-  if (now - std::exchange(since_, now) >= kSteadyAfter) retry_delay_ = kFirstRetry;
+  since_ = env_.loop.Now();
   told_ = true;
   Tell(fmt::format("lost the server at {}: {}; connecting again, for at most {:.0f} s",
                    options_.server, why.message(), ToSeconds(options_.wait)));
@@ -221,7 +220,7 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   if (!fine.ok()) return Fail(std::move(fine));
   env_.loop.Cancel(std::exchange(timer_, 0));
   state_ = State::kWorking;
-  since_ = env_.loop.Now();
+  steps_ = 0;
   told_ = false;
   worked_ = true;
   if (accept.beats && options_.heartbeat) heartbeat_.Watch(peer_, OwnHeader());
@@ -339,7 +338,10 @@ void WorkerLife::OnOther(const wire::ControlT& control) {
   if (const wire::PlaceT* place = control.body.AsPlace()) return OnPlace(*place);
   if (const wire::SendVectorT* send = control.body.AsSendVector()) desk_->leases().Send(*send);
   Status fine;
-  if (const wire::ExtendT* extend = control.body.AsExtend()) fine = desk_->leases().Extend(*extend);
+  if (const wire::ExtendT* extend = control.body.AsExtend()) {
+    CountStep(extend->step);
+    fine = desk_->leases().Extend(*extend);
+  }
   if (const wire::RevokeT* revoke = control.body.AsRevoke()) fine = desk_->leases().Revoke(*revoke);
   if (!fine.ok()) Fail(std::move(fine));
 }
@@ -360,7 +362,14 @@ void WorkerLife::OnPlace(const wire::PlaceT& place) {
   desk_->Advance();
 }
 
+void WorkerLife::CountStep(StepId step) {
+  if (steps_ > 0 && step == step_) return;
+  step_ = step;
+  if (++steps_ == kSteadySteps) retry_delay_ = kFirstRetry;
+}
+
 void WorkerLife::OnAssign(const wire::AssignT& assign) {
+  CountStep(assign.step);
   const auto partitions = static_cast<uint32_t>(shop_->schedule.partition_sizes().size());
   auto terms = TermsOf(assign, partitions);
   if (!terms.ok()) return Fail(terms.status());

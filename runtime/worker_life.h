@@ -53,6 +53,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void Answer(const wire::ProbeT& probe);
   void OnPlace(const wire::PlaceT& place);
   void OnAssign(const wire::AssignT& assign);
+  void CountStep(StepId step);  // It has work in this one.
 
   // The end.
   void OnLeave(const wire::LeaveT& leave);
@@ -67,13 +68,15 @@ class WorkerLife final : public WorkerNode, private Receiver {
   State state_ = State::kConnecting;
   Finished finished_;
   AnswerFilter filter_;
-  Time since_{};             // It looks for its server, or works for it.
+  Time since_{};             // It looks for its server.
   bool told_ = false;        // People know that it does.
   bool worked_ = false;      // It had joined one before.
   Incarnation incarnation_;  // Of this try.
   Random random_;            // Of further lives, and when they begin.
   Duration retry_delay_;
-  PeerId peer_ = 0;  // 0: none.
+  uint32_t steps_ = 0;  // That it had work in since it joined,
+  StepId step_ = 0;     // and the last of them.
+  PeerId peer_ = 0;     // 0: none.
   TimerId timer_ = 0;
   Bytes control_;  // The control message that is arriving.
   wire::AssignT assign_;

@@ -243,8 +243,9 @@ void TcpTransport::OnIncoming(uv_stream_t* listener) {
   if (connection->descriptor() >= limit - kLast && !std::exchange(shortage_told_, true) &&
       receiver_ != nullptr) {
     receiver_->OnShortage(Status::Resource(
-        fmt::format("{} connections have taken the {} files that this program may open, so that "
-                    "hardly another worker can connect: raise the limit of open files (ulimit -n)",
+        fmt::format("with {} connections nearly all of the {} files that this program may open are "
+                    "taken, so that hardly another worker can connect: raise the limit of open "
+                    "files (ulimit -n)",
                     accepted_, limit)));
   }
   connection->Start();
