@@ -102,7 +102,7 @@ class Program:
             if self.process.poll() is not None:
                 break
             time.sleep(0.005)
-        raise Failed(f"the job did not say {pattern!r}")
+        raise Failed(f"a program did not say {pattern!r}")
 
     def report(self):
         self.process.send_signal(signal.SIGTERM)
@@ -169,8 +169,9 @@ def disturbed_run(motley, lab, vanish):
         job = start(0, "train", *MODEL, "--remote", "--workers", 2, "--steps", STEPS, "--listen", "10.77.0.1:7440")
         victim = worker(1)
         worker(2)
-        for i in (1, 2):
-            first_gradient(i, before[i])
+        for program in programs[1:]:
+            program.wait_for("joined the job")
+        first_gradient(2, before[2])
         began = time.monotonic()
         restore = vanish(lab, victim)
         noticed = job.wait_for(r"w1\) has said nothing for \d+ s: ") - began

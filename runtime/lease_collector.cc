@@ -200,7 +200,10 @@ Status LeaseCollector::Finish(WorkerId worker, const Slice& slice) {
     return Refuse(worker, Status::DataError(fmt::format("an answer of norm {} that declared {}",
                                                         std::sqrt(vector.squares), vector.norm)));
   }
-  if (claim.HoldsFor(sketch.projection)) return Status::Ok();
+  if (claim.HoldsFor(sketch.projection)) {
+    if (vector.seen_count < cut_.count()) hooks_.raise(LeaseSlice{worker, step_});
+    return Status::Ok();
+  }
   return Refuse(worker, Status::DataError(fmt::format(
                             "slice {} of an answer has sketch {:.9g} instead of the declared "
                             "{:.9g}: its values are not those that were sent",

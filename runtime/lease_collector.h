@@ -34,8 +34,8 @@ namespace motley {
 class LeaseCollector {
  public:
   struct Hooks {
-    // LeaseProgress, LeaseReleased, LeaseVector, RowRejected, RowLate, and WorkerProgress (of 0
-    // samples) for a word about a list that has ended. May call back.
+    // LeaseProgress, LeaseReleased, LeaseSlice, LeaseVector, RowRejected, RowLate, and
+    // WorkerProgress (of 0 samples) for a word about a list that has ended. May call back.
     std::function<void(Event)> raise;
     // Before LeaseVector: a vector over these was added.
     std::function<void(WorkerId, std::span<const PartitionId>)> covered;

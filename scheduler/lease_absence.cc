@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How LeaseScheduler tells slow workers from silent ones, and goes on without the latter.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -15,6 +17,7 @@ constexpr int kQuietTicks = 16;
 // What one that lives but does not get on would have to save, in the time it takes others to
 // compute what it owes: waiting longer than that costs more than it can.
 constexpr double kStuck = 2;
+constexpr int kUndelivered = 2;       // Limits of a word that a vector may take.
 constexpr uint32_t kMostBackoff = 6;  // Of the limit for answers, doubled for everybody who comes
                                       // back after it.
 
@@ -59,10 +62,15 @@ bool LeaseScheduler::MayWaitForData(WorkerId id) {
   return now_ < Due(id);
 }
 
-// When its silence is no longer normal.
+// When it has to be looked at: for its silence, or for a vector that does not come.
 Time LeaseScheduler::Due(WorkerId id) const {
   const LeaseWatch& watch = watches_[id];
   if (!watch.takes_part || watch.helpless) return kNever;
+  return std::min(WordDue(id), DeliveryDue(id));
+}
+
+Time LeaseScheduler::WordDue(WorkerId id) const {
+  const LeaseWatch& watch = watches_[id];
   const Worker& worker = members_[id];
   if (!watch.asks.empty()) {
     const Time since = std::max(worker.waiting_since, watch.asks.front().at);
@@ -70,6 +78,20 @@ Time LeaseScheduler::Due(WorkerId id) const {
     return OnTheirWay(id) > 0 ? std::max(due, worker.waiting_since + worker.patience) : due;
   }
   return open_->Owes(id) > 0 ? worker.waiting_since + worker.patience : kNever;
+}
+
+// When a list that is done and was asked for should have come, whatever else its worker says. As
+// long as anything of anybody's vector comes, the link may be what all wait for.
+Time LeaseScheduler::DeliveryDue(WorkerId id) const {
+  const LeaseWatch& watch = watches_[id];
+  if (watch.told == Time{} || open_->Owes(id) == 0 || open_->Uncomputed(id) > 0) return kNever;
+  const LeaseHabits& habits = habits_[id];
+  const Duration limit = deadlines_.Limit(2 * habits.latency + habits.message, 0);
+  return std::max({watch.told, watch.moved, last_slice_}) + kUndelivered * limit + SendingOwed(id);
+}
+
+bool LeaseScheduler::Rests(WorkerId id) const {
+  return id < habits_.size() && now_ < habits_[id].rests_until;
 }
 
 bool LeaseScheduler::OthersAreAwake(WorkerId id) const {
@@ -80,10 +102,39 @@ bool LeaseScheduler::OthersAreAwake(WorkerId id) const {
   return false;
 }
 
+// Be it those that rest.
+bool LeaseScheduler::OthersCanDoItsPart(WorkerId id) {
+  if (OthersAreAwake(id)) return true;
+  ReplaceAbsent();
+  return OthersAreAwake(id);
+}
+
 void LeaseScheduler::WhenSilent(WorkerId id) {
   if (watches_[id].asks.empty()) return Ping(id);
-  if (OthersAreAwake(id)) return Fence(id, true);
+  if (OthersCanDoItsPart(id)) {
+    CountMissed(id, members_[id].waiting_since);
+    return Fence(id, true);
+  }
   watches_[id].helpless = some_helpless_ = true;
+}
+
+// Others compute it.
+void LeaseScheduler::WhenUndelivered(WorkerId id) {
+  if (!OthersCanDoItsPart(id)) {
+    watches_[id].helpless = some_helpless_ = true;
+    return;
+  }
+  CountMissed(id, std::max(watches_[id].told, watches_[id].moved));
+  Fence(id, false);
+}
+
+// It holds the step up since then.
+void LeaseScheduler::CountMissed(WorkerId id, Time since) {
+  LeaseHabits& habits = habits_[id];
+  habits.Missed(now_ - since, now_);
+  if (!Rests(id)) return;
+  Say(fmt::format("worker {} did not deliver what it took on, again; it gets nothing for {:.1f} s",
+                  id, ToSeconds(habits.rests_until - now_)));
 }
 
 void LeaseScheduler::Ping(WorkerId id) {
@@ -180,6 +231,7 @@ void LeaseScheduler::TickInStep() {
   if (now_ >= silence_due_) JudgeSilence();
   if (phase_ != Phase::kRunning) return;
   if (const WorkerId stuck = ticks ? LongestStuck() : kNobody; stuck != kNobody) {
+    CountMissed(stuck, watches_[stuck].moved);
     Fence(stuck, !watches_[stuck].asks.empty());
     GiveWorkToRefused();
   }
@@ -188,7 +240,12 @@ void LeaseScheduler::TickInStep() {
 
 void LeaseScheduler::JudgeSilence() {
   for (WorkerId id = 0; id < watches_.size(); ++id) {
-    if (now_ >= Due(id) && !MayWaitForData(id)) WhenSilent(id);
+    if (now_ < Due(id)) continue;
+    if (now_ >= DeliveryDue(id)) {
+      WhenUndelivered(id);
+    } else if (!MayWaitForData(id)) {
+      WhenSilent(id);
+    }
   }
   silence_due_ = kNever;
   for (WorkerId id = 0; id < watches_.size(); ++id) {
@@ -225,7 +282,7 @@ void LeaseScheduler::GiveWork(WorkerId id) {
   }
   if (!members_[id].ready) return;
   if (RejectedInStep(id) && !OnlyRejectedAreLeft() && !NobodyElseMayTakePart()) return;
-  if (watches_[id].fenced && OthersAreAwake(id)) return;
+  if ((watches_[id].fenced || Rests(id)) && OthersAreAwake(id)) return;
   watches_[id] = LeaseWatch{};
   watches_[id].takes_part = true;
   JudgeAnew();
@@ -244,6 +301,10 @@ void LeaseScheduler::VoidWork(WorkerId id) {
   copies_wanted_ = true;
   if (id >= watches_.size()) return;
   const bool took_part = TakesPart(id);
+  const bool owes = took_part && open_->Owes(id) > 0;
+  // An incarnation that did work is no part of a storm of joins.
+  if (owes && !habits_[id].delivered) CountMissed(id, watches_[id].since);
+  habits_[id].delivered = false;
   watches_[id] = LeaseWatch{};
   if (phase_ != Phase::kRunning) return;
   open_->DropCopies(id);
@@ -265,7 +326,7 @@ void LeaseScheduler::ReplaceAbsent() {
 // Whether one that does not take part can still be expected to in this step.
 bool LeaseScheduler::MayComeBack(WorkerId id) const {
   const Worker& worker = members_[id];
-  return worker.live && worker.ready && !worker.left_out && !TakesPart(id) &&
+  return worker.live && worker.ready && !worker.free && !worker.left_out && !TakesPart(id) &&
          !watches_[id].fenced && !RejectedInStep(id) && !worker.Overdue(now_);
 }
 

@@ -31,6 +31,7 @@ class LeaseScheduler final : public BulkSynchronous {
   void OnOther(const Event& event) override;
   void On(const LeaseProgress& event);
   void On(const LeaseReleased& event);
+  void On(const LeaseSlice& event);
   void On(const LeaseVector& event);
   void On(const RowRejected& event);
   void On(const RowLate& event);
@@ -97,9 +98,15 @@ class LeaseScheduler final : public BulkSynchronous {
   bool NobodyElseMayTakePart() const;
   void GiveWorkToRefused();
   Duration AnswerLimit(WorkerId worker) const;
+  Time WordDue(WorkerId worker) const;
+  Time DeliveryDue(WorkerId worker) const;
+  void WhenUndelivered(WorkerId worker);
+  void CountMissed(WorkerId worker, Time since);
+  bool Rests(WorkerId worker) const;
   Duration SendingOwed(WorkerId worker) const;
   bool MayWaitForData(WorkerId worker);
   bool OthersAreAwake(WorkerId worker) const;
+  bool OthersCanDoItsPart(WorkerId worker);
   bool MayComeBack(WorkerId worker) const;
   void JudgeAnew();
   void WhenSilent(WorkerId worker);
@@ -121,6 +128,7 @@ class LeaseScheduler final : public BulkSynchronous {
   Time opened_{};
   Time told_{};               // Its last event.
   Time last_word_{};          // Of anybody, in it.
+  Time last_slice_{};         // Of anybody's vector, in it.
   std::vector<bool> leased_;  // Partitions that were, in it.
   bool some_helpless_ = false;
   Time silence_due_ = kNever;  // Not after anybody's Due.

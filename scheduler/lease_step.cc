@@ -30,14 +30,18 @@ constexpr double kTry = 0.4;
 void LeaseScheduler::OpenStepNow() {
   habits_.resize(members_.size());
   watches_.assign(members_.size(), LeaseWatch{});
-  opened_ = told_ = last_word_ = now_;
+  opened_ = told_ = last_word_ = last_slice_ = now_;
   leased_.assign(options_.partitions, false);
   some_helpless_ = false;
   silence_due_ = kNever;
   answers_due_ = now_;
   Do(OpenLeases{step_});
-  for (const WorkerId id : members_.Candidates()) {
-    watches_[id].takes_part = members_[id].free && !RejectedInStep(id);
+  const std::vector<WorkerId> candidates = members_.Candidates();
+  const auto may = [this](WorkerId id) { return members_[id].free && !RejectedInStep(id); };
+  const bool all_rest = std::none_of(candidates.begin(), candidates.end(),
+                                     [&](WorkerId id) { return may(id) && !Rests(id); });
+  for (const WorkerId id : candidates) {
+    watches_[id].takes_part = may(id) && (all_rest || !Rests(id));
     watches_[id].data = data_.OnTheirWay(id);
   }
   PlaceWithoutCopies();
@@ -288,6 +292,7 @@ void LeaseScheduler::Carry(ExtendList& command) {
   if (!missing.empty()) Place(id, std::move(missing), DataWatch::Why::kNeeded);
   if (watch.since == Time{}) watch.since = now_;
   if (open_->Uncomputed(id) == command.partitions.size()) watch.moved = now_;
+  watch.told = Time{};
   if (worker.free) worker.waiting_since = now_;
   worker.free = false;
   worker.assigned_in = step_;
@@ -303,6 +308,7 @@ void LeaseScheduler::Carry(RevokeList& command) {
 
 void LeaseScheduler::Carry(SendVector& command) {
   watches_[command.worker].told = now_;
+  silence_due_ = std::min(silence_due_, Due(command.worker));
   Do(SendLease{command.worker, step_});
 }
 
@@ -392,11 +398,20 @@ void LeaseScheduler::On(const LeaseVector& event) {
       habits.SawVector(Elapsed() - std::max(told, ToSeconds(watch.moved - opened_)),
                        AsksWaitForData(event.worker));
     }
+    habits.SawVectorCome();
+    last_slice_ = now_;
     Tell(VectorArrived{event.worker, event.entries});
     if (phase_ == Phase::kRunning) {
       members_[event.worker].free = open_->Owes(event.worker) == 0;
     }
   }
+  Spoke(event.worker);
+}
+
+void LeaseScheduler::On(const LeaseSlice& event) {
+  if (!members_.Live(event.worker)) return;
+  Hear(event.worker);
+  if (InStep(event.worker, event.step)) last_slice_ = now_;
   Spoke(event.worker);
 }
 

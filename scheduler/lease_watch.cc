@@ -2,6 +2,7 @@
 #include "scheduler/lease_watch.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace motley {
 namespace {
@@ -9,6 +10,12 @@ namespace {
 constexpr double kNew = 0.2;     // What one more measurement weighs,
 constexpr double kFaster = 0.5;  // and one that shows a shorter time: delays only ever add to it.
 constexpr double kMostSeconds = 3600;
+// A worker that holds a step up by what it does not deliver rests for so many times as long, which
+// bounds what it costs, and twice as long each time in a row.
+constexpr double kRest = 8;
+constexpr double kForgotten = 0.9;  // What a vector that comes leaves of those that did not.
+constexpr double kMostDoublings = 10;
+constexpr double kLongestRest = 300;
 
 void Follow(double seconds, bool first, double& learned) {
   seconds = std::clamp(seconds, 0.0, kMostSeconds);
@@ -40,6 +47,19 @@ void LeaseHabits::SawVector(double seconds, bool waited_for_data) {
   const bool first = vectors++ == 0 || (vector_behind_data && !waited_for_data);
   vector_behind_data = waited_for_data;
   Follow(seconds, first, message);
+}
+
+void LeaseHabits::SawVectorCome() {
+  delivered = true;
+  missed *= kForgotten;
+}
+
+void LeaseHabits::Missed(Duration held, Time now) {
+  if (missed >= 1) {
+    const double spell = kRest * std::exp2(std::min(missed - 1, kMostDoublings)) * ToSeconds(held);
+    rests_until = now + FromSeconds(std::min(spell, kLongestRest));
+  }
+  missed += 1;
 }
 
 void LeaseHabits::SawWait(double seconds) { Follow(seconds, waits++ == 0, wait); }

@@ -24,6 +24,10 @@ struct LeaseHabits {
   bool vector_behind_data = false;                                  // `message`, too.
   uint32_t round_trips = 0, overheads = 0, vectors = 0, waits = 0;  // Measured.
   uint32_t fenced = 0;  // Times in a row, without an answer in between.
+  // Leases that it did not deliver; each vector that comes makes the older ones weigh less.
+  double missed = 0;
+  bool delivered = false;  // A vector, since it joined.
+  Time rests_until{};      // Until then it is leased nothing, as long as others are there.
   // One that is too slow for a lease would never be measured again: it is tried now and then, more
   // rarely each time it disappoints.
   uint32_t idle_steps = 0;  // In a row without a lease.
@@ -37,6 +41,10 @@ struct LeaseHabits {
   void SawChunk(double partitions);
   void SawVector(double seconds, bool waited_for_data);
   void SawWait(double seconds);
+  void SawVectorCome();
+  // It did not deliver, which held a step up for so long. The first time may happen to any worker;
+  // from the second in a row on it rests in proportion, each time for twice as long.
+  void Missed(Duration held, Time now);
   // What is known of `wait`, be it from leases.
   double Wait() const { return waits > 0 ? wait : overhead + message + 2 * latency; }
 };

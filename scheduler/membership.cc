@@ -10,6 +10,10 @@ namespace motley {
 namespace {
 
 constexpr WorkerId kMaxWorkers = 4096;
+// A worker's own word about its speed counts for so many times the median of all at most, until
+// work has shown it: otherwise one that claims everything is given everything, and its silence
+// cannot be told from data that are on their way to everybody.
+constexpr double kMostClaim = 32;
 constexpr size_t kMostNamed = 32;
 constexpr size_t kMostRanges = 8;
 
@@ -121,8 +125,10 @@ std::vector<double> Membership::SpeedsOf(const std::vector<WorkerId>& ids) const
   }
   std::sort(known.begin(), known.end());
   const double typical = known.empty() ? 1 : known[known.size() / 2];
-  for (double& speed : speeds) {
-    if (speed <= 0) speed = typical;
+  const double most = known.empty() ? typical : kMostClaim * known[(known.size() - 1) / 2];
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (speeds[i] <= 0) speeds[i] = typical;
+    if (workers_[ids[i]].estimator.measurements() == 0) speeds[i] = std::min(speeds[i], most);
   }
   return speeds;
 }

@@ -61,7 +61,8 @@ class Membership {
   uint32_t ReadyCount() const;  // Live and ready.
   // Live, ready and not left out; everyone live and ready when that is nobody. In index order.
   std::vector<WorkerId> Candidates() const;
-  // One per id, > 0: unknown ones get the median of the known.
+  // One per id, > 0: unknown ones get the median of the known, and claims that no work has shown
+  // yet are bounded by it.
   std::vector<double> SpeedsOf(const std::vector<WorkerId>& ids) const;
   // Relative, of one measurement of each.
   std::vector<double> NoiseOf(const std::vector<WorkerId>& ids) const;

@@ -123,6 +123,11 @@ struct LeaseReleased {
   StepId step;
   std::vector<PartitionId> partitions;
 };
+// A slice of the worker's vector is there, and others are not yet.
+struct LeaseSlice {
+  WorkerId worker;
+  StepId step;
+};
 // A whole vector over the next `entries` entries of the worker's list is there, checked, and added
 // to the step's sum.
 struct LeaseVector {
@@ -138,7 +143,7 @@ struct LinkMeasured {
 };
 using Event = std::variant<WorkerJoined, WorkerFree, WorkerProgress, WorkerLost, WorkerNotComing,
                            RowArrived, RowLate, RowRejected, StepDecodable, StepApplied, Tick,
-                           LeaseProgress, LeaseReleased, LeaseVector, LinkMeasured>;
+                           LeaseProgress, LeaseReleased, LeaseSlice, LeaseVector, LinkMeasured>;
 
 // --- Commands: what to do. ---
 // Make the decoder ready for a step under this code (the rows of CodeForm). Also restarts a step.

@@ -256,6 +256,7 @@ void FakeWorker::OnPayloadDone(PeerId, const Header& header, bool) {
   if (header.kind != FrameKind::kControl) return;
   auto control = DecodeControl(control_);
   ASSERT_TRUE(control.ok()) << control.status().ToString();
+  if (on_control) on_control(*control);
   if (const auto* welcome = control->body.AsAccept()) accept = *welcome;
   if (const auto* error = control->body.AsError()) errors.push_back(*error);
   if (const auto* goodbye = control->body.AsLeave()) leave = *goodbye;

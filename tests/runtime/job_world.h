@@ -148,6 +148,7 @@ class FakeWorker : private Receiver {
   std::vector<wire::ErrorT> errors;
   std::optional<wire::LeaveT> leave;
   std::function<void(const wire::AssignT&)> on_assign;
+  std::function<void(const wire::ControlT&)> on_control;  // Any message.
 
  private:
   void OnConnected(PeerId) override { connected = true; }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs with one worker that says absurd things about itself.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cfloat>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <memory>
 
 #include "tests/runtime/job_world.h"
 
@@ -94,20 +97,122 @@ TEST_P(Claims, AbsurdComputeTimeOfALeaseSendsItsWorkerAwayAlone) {
   ExpectSentAwayAlone();
 }
 
-// What is possible ends no job with fixed shares, however far it is from the truth. Leases still
-// wait for a worker that claims to be the fastest and stays mute.
+// What is possible ends no job, however far it is from the truth.
 TEST(Claim, TheGreatestAndTheLeastPossibleSpeedEndNoJob) {
-  for (const double speed : {1e12, 1e-9, 0.0}) {
-    JobWorld other(JobWorld::Options(4, "none"));
-    other.options.tolerate = 0;
-    other.StartServer();
-    for (int32_t i = 0; i < 3; ++i) other.StartWorker(i, 100 * (i + 1));
-    FakeWorker mute(other, 78);
-    ASSERT_TRUE(other.RunUntil([&] { return mute.connected; }));
-    mute.Join(3);
-    mute.Introduce(speed);
-    other.ExpectSerial(1e-4);
+  for (const char* code : {"none", "adaptive", "auto"}) {
+    for (const double speed : {1e12, 1e-9, 0.0}) {
+      SCOPED_TRACE(fmt::format("{}, speed {}", code, speed));
+      JobWorld other(JobWorld::Options(4, code));
+      other.options.tolerate = 0;
+      other.StartServer();
+      for (int32_t i = 0; i < 3; ++i) other.StartWorker(i, 100 * (i + 1));
+      FakeWorker mute(other, 78);
+      ASSERT_TRUE(other.RunUntil([&] { return mute.connected; }));
+      mute.Join(3);
+      mute.Introduce(speed);
+      other.ExpectSerial(1e-4);
+    }
   }
+}
+
+// A job of leases with three honest workers, and a fourth that a test makes. Steps of the three
+// take 1.7 ms of virtual time.
+class LeaseClaims : public testing::Test {
+ protected:
+  LeaseClaims() : world(JobWorld::Options(4, "adaptive")) {
+    world.options.steps = 2000;
+    world.options.audit_fraction = 0.1;
+    world.watcher.on_step = [this](StepId step) {
+      if (step == 100) since_ = world.loop.Now();
+    };
+    world.StartServer();
+    for (int32_t i = 0; i < 3; ++i) world.StartWorker(i, i + 1);
+  }
+
+  void ExpectStepsAsOfThree() {
+    const JobResult& end = world.Run();
+    ASSERT_TRUE(end.status.ok()) << end.status.ToString();
+    EXPECT_LT(ToSeconds(world.loop.Now() - since_) / 1900, 0.0025);
+  }
+
+  // It answers whatever it is asked, says that all but `left` of its list is done, and sends
+  // nothing.
+  static void PretendToWork(FakeWorker& liar, size_t left) {
+    liar.on_control = [&liar, left, list = uint32_t{0},
+                       size = size_t{0}](const wire::ControlT& control) mutable {
+      if (const auto* extend = control.body.AsExtend()) {
+        if (std::exchange(list, extend->list) != extend->list) size = 0;
+        size += extend->partitions.size();
+        wire::LeaseProgressT progress;
+        progress.step = extend->step;
+        progress.list = list;
+        progress.done = static_cast<uint32_t>(size - std::min(size, left));
+        progress.compute_ns = 1000;
+        liar.Say(std::move(progress));
+      } else if (const auto* revoke = control.body.AsRevoke()) {
+        wire::ReleasedT released;
+        released.step = revoke->step;
+        released.list = revoke->list;
+        liar.Say(std::move(released));
+      }
+    };
+  }
+
+  void RunWithOneThatLeaves(size_t left) {
+    FakeWorker liar(world, 78);
+    PretendToWork(liar, left);
+    ASSERT_TRUE(world.RunUntil([&] { return liar.connected; }));
+    liar.Join(3);
+    liar.Introduce(10000);
+    ExpectStepsAsOfThree();
+    EXPECT_FALSE(liar.leave && world.watcher.lost.size() > 0) << liar.leave->reason;
+  }
+
+  JobWorld world;
+
+ private:
+  Time since_{};
+};
+
+TEST_F(LeaseClaims, AListThatIsSaidToBeDoneAndNeverComesHoldsNoStepUpForLong) {
+  RunWithOneThatLeaves(0);
+}
+
+TEST_F(LeaseClaims, AListThatIsNeverFinishedHoldsNoStepUpForLong) { RunWithOneThatLeaves(1); }
+
+TEST_F(LeaseClaims, AListThatIsNeverBegunHoldsNoStepUpForLong) { RunWithOneThatLeaves(1000); }
+
+TEST_F(LeaseClaims, AWordOnlyWhenALeaseIsTakenAwayHoldsNoStepUpForLong) {
+  FakeWorker liar(world, 78);
+  liar.on_control = [&liar](const wire::ControlT& control) {
+    if (const auto* cancel = control.body.AsCancel()) {
+      wire::ProgressT word;
+      word.step = cancel->step;
+      liar.Say(std::move(word));
+    }
+  };
+  ASSERT_TRUE(world.RunUntil([&] { return liar.connected; }));
+  liar.Join(3);
+  liar.Introduce(10000);
+  ExpectStepsAsOfThree();
+}
+
+// The same seat, again and again.
+TEST_F(LeaseClaims, AStormOfJoinsSlowsStepsLittle) {
+  std::unique_ptr<FakeWorker> liar;
+  Incarnation life = 100;
+  int joined = 0;
+  std::function<void()> join = [&] {
+    liar = std::make_unique<FakeWorker>(world, ++life);
+    PretendToWork(*liar, 0);
+    liar->Join(3);
+    liar->Introduce(10000);
+    ++joined;
+    world.loop.After(std::chrono::milliseconds(40), [&] { join(); });
+  };
+  join();
+  ExpectStepsAsOfThree();
+  EXPECT_GT(joined, 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, Claims, testing::Values("auto", "adaptive", "none"),

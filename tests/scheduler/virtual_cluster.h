@@ -32,6 +32,8 @@ class VirtualCluster {
   void SpoilNext(double at_seconds, WorkerId worker, bool touched);  // Its next answer is refused.
   // What it says of its speed at first is so many times the truth.
   void Misjudge(WorkerId worker, double factor) { fakes_[worker].misjudged = factor; }
+  // From this step on it computes what it is leased, says so, and sends no vector.
+  void WithholdVectors(StepId from, WorkerId worker) { fakes_[worker].withholds_from = from; }
   // When the step opens.
   void SetSpeedAtStep(StepId step, WorkerId worker, double speed);
   // Of leases: partitions between two reports, and the time that a vector takes.
@@ -109,6 +111,7 @@ class VirtualCluster {
     uint64_t job_number = 0;    // Cancelled ones do not finish.
     std::optional<bool> spoil;  // Touched?
     std::optional<StepId> refused_in;
+    std::optional<StepId> withholds_from;
     std::optional<StepId> kept_in;
     std::set<PartitionId> kept;  // Computed in that step for rows that are kept.
     // What the server may believe.

@@ -169,6 +169,7 @@ void VirtualCluster::SendVector(WorkerId worker) {
   if (fake.list.done == fake.list.sent) return;
   const LeaseList as_sent = fake.list;
   fake.list.sent = fake.list.done;
+  if (fake.withholds_from && as_sent.step >= *fake.withholds_from) return;
   const bool spoiled = fake.spoil.has_value();
   const uint64_t life = fake.life;
   loop_.After(FromSeconds(vector_seconds_), [this, worker, life, as_sent, spoiled] {
