@@ -275,7 +275,7 @@ void ServerPeers::Dismiss(PeerId peer, const Status& why, const std::string& far
   wire::LeaveT leave;
   leave.farewell = farewell;
   if (!why.ok()) {
-    leave.reason = why.message();
+    leave.reason = why.ToString();
     SendControl(transport_, peer, header, ErrorMessage(why, 0));
   }
   CloseAfter(peer, kGoodbyeLimit);
@@ -305,7 +305,7 @@ void ServerPeers::TellRefused(const std::string& who, const Status& why) {
       refused_untold_ == 0 ? "" : fmt::format(" ({} more before it)", refused_untold_);
   told_refused_ = now;
   refused_untold_ = 0;
-  hooks_.notice(fmt::format("refused {}: {}{}", who, why.message(), more));
+  hooks_.notice(fmt::format("refused {}: {}{}", who, why.ToString(), more));
 }
 
 void ServerPeers::Ban(WorkerId worker, const Status& why) {

@@ -34,11 +34,11 @@ Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
   if (why.code() == StatusCode::kResource) {
     advice = "close what else uses its memory, take a smaller model or batch";
   }
-  const bool named = why.message().find(device.name) != std::string::npos;
+  const bool named = why.ToString().find(device.name) != std::string::npos;
   const std::string with = named ? std::string() : " with " + device.name;
   return Status(why.code(),
                 fmt::format("{}{}: {} (the device is given up: {}, or leave it out of `devices`)",
-                            what, with, why.message(), advice));
+                            what, with, why.ToString(), advice));
 }
 
 // "joined the job at host:7000 as worker 1 (alice): mlp:256, 12 of 400 steps are done"
@@ -174,10 +174,10 @@ void WorkerLife::OnWorkLost(const Status& why) {
   since_ = env_.loop.Now();
   told_ = true;
   Tell(fmt::format("lost the server at {}: {}; connecting again, for at most {:.0f} s",
-                   options_.server, why.message(), ToSeconds(options_.wait)));
+                   options_.server, why.ToString(), ToSeconds(options_.wait)));
   // Bytes that were damaged on the way end a connection, and no more.
   const bool other_release = why.code() == StatusCode::kConflict;
-  RetryOrGiveUp(other_release ? why : Status::Unavailable("lost it: " + why.message()));
+  RetryOrGiveUp(other_release ? why : Status::Unavailable("lost it: " + why.ToString()));
 }
 
 // The server may not listen yet, or again; many workers must not come back at the same instant.
@@ -193,7 +193,7 @@ void WorkerLife::RetryOrGiveUp(const Status& why) {
   }
   if (!std::exchange(told_, true)) {
     Tell(fmt::format("cannot join the server at {} yet ({}); trying for at most {:.0f} s",
-                     options_.server, why.message(), ToSeconds(options_.wait)));
+                     options_.server, why.ToString(), ToSeconds(options_.wait)));
   }
   // The server may have taken the join in and only its answer been lost: that life is spent.
   incarnation_ = random_.Next64() | 1;

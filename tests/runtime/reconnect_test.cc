@@ -22,6 +22,22 @@ bool Has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+// The worker's connection is up, and a server takes it in.
+void Accepted(HeldTransport& transport, PeerId peer) {
+  transport.receiver->OnConnected(peer);
+  wire::AcceptT accept;
+  accept.batch = 10;
+  accept.partition_sizes = {10, 10};
+  accept.features = 6;
+  accept.classes = 3;
+  accept.model = "softmax";
+  accept.slice_length = 6;
+  const Bytes bytes = EncodeControl(accept);
+  const Header header{.length = static_cast<uint32_t>(bytes.size())};
+  std::copy(bytes.begin(), bytes.end(), transport.receiver->OnPayload(peer, header).begin());
+  transport.receiver->OnPayloadDone(peer, header, false);
+}
+
 // All workers lose their connections at once, as when a switch restarts.
 class AllCut : public testing::TestWithParam<const char*> {};
 
@@ -83,6 +99,20 @@ TEST(Reconnect, AJobWhoseWorkersCannotComeBackEndsAtOnce) {
   EXPECT_LT(world.loop.Now(), Time(seconds(30)));
 }
 
+TEST(Reconnect, AWorkerSaysWhatEndedItsConnection) {
+  VirtualLoop loop;
+  const auto host = MakeInlineDevice(loop).value();
+  HeldTransport transport;
+  WorkerOptions options{.server = "server", .token = kToken, .incarnation = 5};
+  std::string said;
+  options.tell = [&](const std::string& text) { said += text + "\n"; };
+  const auto node = WorkerNode::Create({loop, transport, *host}, options);
+  node->Start([](const Status& status) { FAIL() << status.ToString(); });
+  Accepted(transport, 1);
+  transport.receiver->OnLost(1, Status::DataError("its checksum is wrong").WithContext("dropped"));
+  EXPECT_TRUE(Has(said, "lost the server at server: dropped: its checksum is wrong")) << said;
+}
+
 // As with a server that takes a worker in and drops it with its first answer, again and again.
 TEST(Reconnect, AWorkerThatIsLostRightAwayTakesItsTime) {
   JobWorld world(JobWorld::Options(1, "none"));
@@ -119,18 +149,7 @@ TEST(Reconnect, ADeviceThatFailsWhileTheWorkerConnectsIsNotReportedBeforeTheJoin
   const WorkerOptions options{.server = "server", .token = kToken, .incarnation = 5};
   const auto node = WorkerNode::Create({loop, transport, joined}, options);
   node->Start([](const Status& status) { FAIL() << status.ToString(); });
-  transport.receiver->OnConnected(1);
-  wire::AcceptT accept;
-  accept.batch = 10;
-  accept.partition_sizes = {10, 10};
-  accept.features = 6;
-  accept.classes = 3;
-  accept.model = "softmax";
-  accept.slice_length = 6;
-  const Bytes bytes = EncodeControl(accept);
-  const Header header{.length = static_cast<uint32_t>(bytes.size())};
-  std::copy(bytes.begin(), bytes.end(), transport.receiver->OnPayload(1, header).begin());
-  transport.receiver->OnPayloadDone(1, header, false);
+  Accepted(transport, 1);
   loop.RunUntilTime(loop.Now() + seconds(1));
   transport.receiver->OnLost(1, Status::Unavailable("the cable was cut"));
   loop.RunUntil([&] { return transport.connections == 2; });

@@ -118,11 +118,12 @@ class TcpJob : public testing::Test {
     loop->Run();  // Closed handles go.
   }
 
-  void StartServer(const JobOptions& options, const DataSource& data) {
+  void StartServer(const JobOptions& options, const DataSource& data,
+                   JobObserver* observer = nullptr) {
     auto listening = server.transport->Listen("127.0.0.1:0");
     ASSERT_TRUE(listening.ok()) << listening.status().ToString();
     address = *listening;
-    auto made = ServerNode::Create(server.env(*loop), options, data, nullptr);
+    auto made = ServerNode::Create(server.env(*loop), options, data, observer);
     ASSERT_TRUE(made.ok()) << made.status().ToString();
     server.node = std::move(made).value();
     server.node->Start([this](JobResult end) {
@@ -264,6 +265,30 @@ TEST_F(TcpJob, TheWayToTheServerIsMeasured) {
   ASSERT_TRUE(result);
   EXPECT_TRUE(result->status.ok()) << result->status.ToString();
   EXPECT_EQ(result->worker_names.size(), 2U);
+}
+
+TEST_F(TcpJob, APeerOfAnotherReleaseIsRefusedWithItsVersion) {
+  struct Notices final : JobObserver {
+    explicit Notices(UvLoop& the_loop) : loop(the_loop) {}
+    void OnNotice(const std::string& text) override {
+      said += text + "\n";
+      loop.Stop();
+    }
+    UvLoop& loop;
+    std::string said;
+  } notices(*loop);
+  const Dataset data = MakeSamples(20, 3, false, 500, 3);
+  const MemorySource source(data);
+  StartServer(TwoWorkers(), source, &notices);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto where = NumericAddress(ParseHostPort(address).value());
+  ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&*where), sizeof(sockaddr_in)), 0);
+  auto bytes = EncodeHeader(Header(), 0);
+  bytes[sizeof(uint32_t)] = std::byte{99};  // The version, behind the magic number.
+  ASSERT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t{kHeaderSize});
+  loop->Run();
+  EXPECT_NE(notices.said.find("protocol version 99"), std::string::npos) << notices.said;
+  close(fd);
 }
 
 // Port scanners and health checks come at any time.
