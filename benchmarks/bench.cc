@@ -11,6 +11,7 @@
 #include "benchmarks/opencl_bench.h"
 #include "benchmarks/overlap_bench.h"
 #include "benchmarks/planner_bench.h"
+#include "benchmarks/rows_bench.h"
 #include "benchmarks/sim_bench.h"
 #include "benchmarks/transport_bench.h"
 
@@ -30,6 +31,7 @@ const std::vector<Bench>& Benches() {
 #endif
       {"devices.overlap", "gradients, copies beside kernels", BenchOverlap},
       {"planner.growth", "plans of clusters of more and more workers", BenchPlanner},
+      {"training.rows", "rows of several coefficients, gradients", BenchRows},
       {"transport.tcp", "messages over loopback TCP", BenchTcp},
       {"transport.nearby", "messages by shared memory", BenchNearby},
       {"sim.events", "simulated clusters, tasks per second", BenchSimEvents},

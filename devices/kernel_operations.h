@@ -35,6 +35,7 @@
   DO(multiply, Multiply) \
   DO(fill, Fill) \
   DO(scale, Scale) \
+  DO(scale_pairs, ScalePairs) \
   DO(widen, Widen) \
   DO(sum_of_squares, SumOfSquares) \
   DO(sketch, Sketch) \

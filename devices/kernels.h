@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define MOTLEY_KERNELS_VERSION 5
+#define MOTLEY_KERNELS_VERSION 6
 
 /* A sparse matrix: row r has entries [row_begin[r], row_begin[r+1]); columns ascend within a row.
  */
@@ -124,6 +124,8 @@ typedef struct motley_kernels {
   void (*multiply)(void* queue, size_t count, const float* a, const float* b, float* y);
   void (*fill)(void* queue, size_t count, float value, float* x);
   void (*scale)(void* queue, size_t count, float alpha, float* x);
+  /* The same of complex numbers, x[2t] + i x[2t+1] *= re + i im; count is even. */
+  void (*scale_pairs)(void* queue, size_t count, float re, float im, float* x);
   /* y = the numbers of `format` (MOTLEY_FP16, MOTLEY_BF16) whose bits are x, exactly. */
   void (*widen)(void* queue, size_t count, int format, const uint16_t* x, float* y);
   /* *sum = sum of squares (double, device memory); not finite when any value is not. */

@@ -58,23 +58,26 @@ class Convolution final : public Layer {
 
   // The patches are made again: all layers' at once would take many times their memory.
   Status Backward(const LayerRoom& room, const float* parameters, const LayerInput& input,
-                  float* delta, float weight, float* gradient, float* input_delta) const override {
+                  float* delta, const LayerWeight& weight, float* gradient,
+                  float* input_delta) const override {
     const motley_kernels& kernels = room.device().kernels();
     void* queue = room.device().queue();
     const size_t windows = input.rows * pixels();
     MOTLEY_ASSIGN_OR_RETURN(float* const patches, room.Shared(kPatches, windows * patch()));
     MOTLEY_ASSIGN_OR_RETURN(float* const deltas, room.Shared(kDeltas, windows * channels()));
     MOTLEY_ASSIGN_OR_RETURN(float* const unpooled, room.Own(kUnpooled, windows * channels()));
-    float* sum = gradient + offset_;
     kernels.max_pool_backward(queue, &plan_.pooling, input.rows, unpooled, delta, deltas);
+    if (input_delta != nullptr) {
+      kernels.gemm(queue, 0, 1, windows, patch(), channels(), 1, deltas, parameters + offset_, 0,
+                   patches);
+      kernels.fill(queue, input.rows * inputs(), 0, input_delta);
+      kernels.col2im(queue, &window_, input.rows, patches, input_delta);
+    }
+    MultiplyRows(room.device(), weight.rows, pixels() * channels(), deltas);
+    float* sum = gradient + offset_;
     kernels.im2col(queue, &window_, input.rows, input.dense, patches);
-    kernels.gemm(queue, 1, 0, patch(), channels(), windows, weight, patches, deltas, 1, sum);
-    kernels.add_column_sums(queue, windows, channels(), weight, deltas, sum + weight_count());
-    if (input_delta == nullptr) return Status::Ok();
-    kernels.gemm(queue, 0, 1, windows, patch(), channels(), 1, deltas, parameters + offset_, 0,
-                 patches);
-    kernels.fill(queue, input.rows * inputs(), 0, input_delta);
-    kernels.col2im(queue, &window_, input.rows, patches, input_delta);
+    kernels.gemm(queue, 1, 0, patch(), channels(), windows, weight.all, patches, deltas, 1, sum);
+    kernels.add_column_sums(queue, windows, channels(), weight.all, deltas, sum + weight_count());
     return Status::Ok();
   }
 

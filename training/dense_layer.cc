@@ -13,6 +13,7 @@ namespace {
 
 constexpr float kEpsilon = 1e-5f;            // Of variances, as PyTorch's.
 constexpr size_t kNormal = 0, kInverse = 1;  // Own pieces.
+constexpr size_t kSums = 0;                  // Shared.
 
 class DenseLayer final : public Layer {
  public:
@@ -70,23 +71,26 @@ class DenseLayer final : public Layer {
   }
 
   Status Backward(const LayerRoom& room, const float* parameters, const LayerInput& input,
-                  float* delta, float weight, float* gradient, float* input_delta) const override {
+                  float* delta, const LayerWeight& weight, float* gradient,
+                  float* input_delta) const override {
     const motley_kernels& kernels = room.device().kernels();
     void* queue = room.device().queue();
     if (plan_.norm) {
       MOTLEY_RETURN_IF_ERROR(NormBackward(room, parameters, input.rows, delta, weight, gradient));
     }
+    if (input_delta != nullptr) {
+      kernels.gemm(queue, 0, 1, input.rows, inputs(), outputs(), 1, delta, parameters + offset_, 0,
+                   input_delta);
+    }
+    MultiplyRows(room.device(), weight.rows, outputs(), delta);
     float* sum = gradient + offset_;
     if (input.dense != nullptr) {
-      kernels.gemm(queue, 1, 0, inputs(), outputs(), input.rows, weight, input.dense, delta, 1,
+      kernels.gemm(queue, 1, 0, inputs(), outputs(), input.rows, weight.all, input.dense, delta, 1,
                    sum);
     } else {
-      kernels.csr_transposed_times_dense(queue, &input.sparse, outputs(), weight, delta, sum);
+      kernels.csr_transposed_times_dense(queue, &input.sparse, outputs(), weight.all, delta, sum);
     }
-    kernels.add_column_sums(queue, input.rows, outputs(), weight, delta, sum + weight_count());
-    if (input_delta == nullptr) return Status::Ok();
-    kernels.gemm(queue, 0, 1, input.rows, inputs(), outputs(), 1, delta, parameters + offset_, 0,
-                 input_delta);
+    kernels.add_column_sums(queue, input.rows, outputs(), weight.all, delta, sum + weight_count());
     return Status::Ok();
   }
 
@@ -95,15 +99,37 @@ class DenseLayer final : public Layer {
 
   // delta becomes that of what was normalised.
   Status NormBackward(const LayerRoom& room, const float* parameters, size_t rows, float* delta,
-                      float weight, float* gradient) const {
+                      const LayerWeight& weight, float* gradient) const {
     const motley_kernels& kernels = room.device().kernels();
     void* queue = room.device().queue();
     const size_t gain = offset_ + weight_count() + outputs();
     MOTLEY_ASSIGN_OR_RETURN(float* const normal, room.Own(kNormal, rows * outputs()));
     MOTLEY_ASSIGN_OR_RETURN(float* const inverse, room.Own(kInverse, rows));
-    kernels.add_column_sums(queue, rows, outputs(), weight, delta, gradient + gain + outputs());
+    MOTLEY_RETURN_IF_ERROR(AddShift(room, rows, delta, weight, gradient + gain + outputs()));
     kernels.layer_norm_backward(queue, rows, outputs(), parameters + gain, inverse, normal, delta);
-    kernels.add_column_sums(queue, rows, outputs(), weight, normal, gradient + gain);
+    MultiplyRows(room.device(), weight.rows, outputs(), normal);
+    kernels.add_column_sums(queue, rows, outputs(), weight.all, normal, gradient + gain);
+    return Status::Ok();
+  }
+
+  // sum += the column sums of weight * delta. delta is needed as it is: sums are multiplied.
+  Status AddShift(const LayerRoom& room, size_t rows, const float* delta, const LayerWeight& weight,
+                  float* sum) const {
+    const motley_kernels& kernels = room.device().kernels();
+    void* queue = room.device().queue();
+    if (weight.rows.empty()) {
+      kernels.add_column_sums(queue, rows, outputs(), weight.all, delta, sum);
+      return Status::Ok();
+    }
+    MOTLEY_ASSIGN_OR_RETURN(float* const of_run, room.Shared(kSums, outputs()));
+    for (const RowWeight& run : weight.rows) {
+      const RowWeight whole{.rows = 1, .weight = run.weight};
+      kernels.fill(queue, outputs(), 0, of_run);
+      kernels.add_column_sums(queue, run.rows, outputs(), 1, delta, of_run);
+      MultiplyRows(room.device(), {&whole, 1}, outputs(), of_run);
+      kernels.axpy(queue, outputs(), 1, of_run, sum);
+      delta += run.rows * outputs();
+    }
     return Status::Ok();
   }
 

@@ -50,7 +50,7 @@ class FactorizationMachine final : public Model {
   }
 
   Status AddGradient(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
-                     float weight, float* gradient, double* loss,
+                     RowWeights weights, float* gradient, double* losses,
                      ParameterTurns& turns) const override {
     Device& device = workspace.device();
     const motley_kernels& kernels = device.kernels();
@@ -58,15 +58,16 @@ class FactorizationMachine final : public Model {
     MOTLEY_RETURN_IF_ERROR(turns.BeforeReading(0, parameter_count()));
     MOTLEY_ASSIGN_OR_RETURN(const Buffer* const outputs, Forward(workspace, parameters, batch));
     float* const delta = outputs->floats();
-    LossGradient(loss_, device, batch, 1, delta, loss);
-    AddTransposedProduct(device, batch, 1, weight, delta, gradient);
-    kernels.add_column_sums(queue, batch.rows, 1, weight, delta, gradient + features_);
+    LossGradient(loss_, device, batch, weights, 1, delta, losses);
+    MultiplyRows(device, weights, 1, delta);
+    AddTransposedProduct(device, batch, 1, 1, delta, gradient);
+    kernels.add_column_sums(queue, batch.rows, 1, 1, delta, gradient + features_);
     turns.AfterAdding(0, features_ + 1);
     // factor_i: delta x_i (sum - factor_i x_i), added up over the rows.
     float* const sum = gradient + features_ + 1;
     MOTLEY_ASSIGN_OR_RETURN(float* const sums, workspace.Floats(kSums, batch.rows * factors_));
     kernels.scale_rows(queue, batch.rows, factors_, delta, sums, sums);
-    AddTransposedProduct(device, batch, factors_, weight, sums, sum);
+    AddTransposedProduct(device, batch, factors_, 1, sums, sum);
     MOTLEY_ASSIGN_OR_RETURN(const DeviceBatch squares, Squares(workspace, batch));
     MOTLEY_ASSIGN_OR_RETURN(float* const own, workspace.Floats(kFeatureScratch, features_));
     kernels.fill(queue, features_, 0, own);
@@ -74,7 +75,7 @@ class FactorizationMachine final : public Model {
     MOTLEY_ASSIGN_OR_RETURN(float* const scratch,
                             workspace.Floats(kFactorScratch, features_ * factors_));
     kernels.scale_rows(queue, features_, factors_, own, parameters + features_ + 1, scratch);
-    kernels.axpy(queue, features_ * factors_, -weight, scratch, sum);
+    kernels.axpy(queue, features_ * factors_, -1, scratch, sum);
     turns.AfterAdding(features_ + 1, parameter_count());
     return Status::Ok();
   }

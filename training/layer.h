@@ -14,6 +14,7 @@
 #include "training/architecture.h"
 #include "training/device_memory.h"
 #include "training/model.h"
+#include "training/row_weights.h"
 
 namespace motley {
 
@@ -47,6 +48,13 @@ class LayerRoom {
   size_t shared_;
 };
 
+// What gradients are multiplied by as they are added: one number, and `rows` unless it is empty.
+// Complex weights come last of all because what goes back to the layers before must stay real.
+struct LayerWeight {
+  float all = 1;
+  RowWeights rows = {};
+};
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -72,7 +80,7 @@ class Layer {
   // outputs] = d(loss)/d(out), and input_delta [rows, inputs] = d(loss)/d(input) unless it is null.
   // What is in delta is lost.
   virtual Status Backward(const LayerRoom& room, const float* parameters, const LayerInput& input,
-                          float* delta, float weight, float* gradient,
+                          float* delta, const LayerWeight& weight, float* gradient,
                           float* input_delta) const = 0;
 };
 

@@ -60,7 +60,7 @@ class LayeredModel final : public Model {
   }
 
   Status AddGradient(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
-                     float weight, float* gradient, double* loss,
+                     RowWeights weights, float* gradient, double* losses,
                      ParameterTurns& turns) const override {
     for (size_t begin = 0; begin < batch.rows; begin += RowsAtOnce(workspace, batch)) {
       const DeviceBatch part = batch.Rows(begin, RowsAtOnce(workspace, batch), spec_.features);
@@ -71,7 +71,10 @@ class LayeredModel final : public Model {
       MOTLEY_ASSIGN_OR_RETURN(
           const std::vector<float*> outputs,
           RunForward(workspace, parameters, part, last, first_part ? &turns : nullptr));
-      LossGradient(loss_, workspace.device(), part, outputs_, last, loss);
+      const CutWeights cut = Cut(weights, begin, part.rows);
+      LossGradient(loss_, workspace.device(), part, cut.weights, outputs_, last,
+                   losses + cut.first);
+      const LayerWeight weight = Apply(workspace.device(), cut.weights, last);
       MOTLEY_RETURN_IF_ERROR(RunBackward(workspace, parameters, part, outputs, weight, gradient,
                                          last_part ? &turns : nullptr));
     }
@@ -138,9 +141,18 @@ class LayeredModel final : public Model {
     return outputs;
   }
 
+  // Real weights multiply the loss's gradient, from which all else is made; what is left is for
+  // each layer to do.
+  LayerWeight Apply(Device& device, RowWeights weights, float* delta) const {
+    if (!AreReal(weights)) return {.rows = weights};
+    if (weights.size() == 1) return {.all = static_cast<float>(weights[0].weight.real())};
+    MultiplyRows(device, weights, outputs_, delta);
+    return {};
+  }
+
   // From the last layer, whose outputs now hold d(loss)/d(outputs), to the first.
   Status RunBackward(DeviceMemory& workspace, const float* parameters, const DeviceBatch& batch,
-                     std::span<float* const> outputs, float weight, float* gradient,
+                     std::span<float* const> outputs, const LayerWeight& weight, float* gradient,
                      ParameterTurns* turns) const {
     Device& device = workspace.device();
     float* delta = outputs.back();
@@ -176,19 +188,24 @@ std::unique_ptr<Model> MakeLayeredModel(const ModelSpec& spec, const Architectur
   return std::make_unique<LayeredModel>(spec, plan);
 }
 
-void LossGradient(Loss loss, Device& device, const DeviceBatch& batch, uint32_t columns,
-                  float* outputs, double* sum) {
+void LossGradient(Loss loss, Device& device, const DeviceBatch& batch, RowWeights weights,
+                  uint32_t columns, float* outputs, double* losses) {
   const motley_kernels& kernels = device.kernels();
   void* queue = device.queue();
-  switch (loss) {
-    case Loss::kSquared: kernels.squared_loss(queue, batch.rows, batch.label, outputs, sum); break;
-    case Loss::kLogistic:
-      kernels.logistic_loss(queue, batch.rows, batch.label, outputs, sum);
-      break;
-    case Loss::kHinge: kernels.hinge_loss(queue, batch.rows, batch.label, outputs, sum); break;
-    case Loss::kSoftmax:
-      kernels.softmax_cross_entropy(queue, batch.rows, columns, batch.label, outputs, sum);
-      break;
+  const float* label = batch.label;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const size_t rows = weights[i].rows;
+    double* const sum = losses + i;
+    switch (loss) {
+      case Loss::kSquared: kernels.squared_loss(queue, rows, label, outputs, sum); break;
+      case Loss::kLogistic: kernels.logistic_loss(queue, rows, label, outputs, sum); break;
+      case Loss::kHinge: kernels.hinge_loss(queue, rows, label, outputs, sum); break;
+      case Loss::kSoftmax:
+        kernels.softmax_cross_entropy(queue, rows, columns, label, outputs, sum);
+        break;
+    }
+    label += rows;
+    outputs += rows * columns;
   }
 }
 

@@ -11,8 +11,9 @@ namespace motley {
 
 std::unique_ptr<Model> MakeLayeredModel(const ModelSpec& spec, const Architecture& plan);
 
-// Adds the loss of `outputs` [batch.rows, columns] to *sum and leaves its derivative in `outputs`.
-void LossGradient(Loss loss, Device& device, const DeviceBatch& batch, uint32_t columns,
-                  float* outputs, double* sum);
+// Adds the losses of `outputs` [batch.rows, columns] to losses[i], those of the rows of weights[i],
+// and leaves their derivatives, which no weight has multiplied yet, in `outputs`.
+void LossGradient(Loss loss, Device& device, const DeviceBatch& batch, RowWeights weights,
+                  uint32_t columns, float* outputs, double* losses);
 
 }  // namespace motley

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/model.h"
 
+#include <algorithm>
+
 #include "training/architecture.h"
 #include "training/factorization.h"
 #include "training/layered_model.h"
@@ -10,6 +12,11 @@ namespace motley {
 Result<std::unique_ptr<Model>> Model::Create(const ModelSpec& spec) {
   MOTLEY_ASSIGN_OR_RETURN(const Architecture plan, PlanModel(spec));
   return plan.layers.empty() ? MakeFactorizationMachine(spec, plan) : MakeLayeredModel(spec, plan);
+}
+
+bool Model::takes_complex_weights() const {
+  const auto even = [](const ParameterRange& range) { return range.shape.back() % 2 == 0; };
+  return std::all_of(ranges().begin(), ranges().end(), even);
 }
 
 Status Model::AddGradient(Device& device, std::span<const float> parameters, const Dataset& batch,

@@ -13,6 +13,7 @@
 #include "devices/device.h"
 #include "training/data_source.h"
 #include "training/device_memory.h"
+#include "training/row_weights.h"
 
 namespace motley {
 
@@ -65,11 +66,15 @@ class Model {
 
   // On the thread of the workspace's device, whose memory all pointers are in; `parameters` and
   // `gradient` have parameter_count() floats, the batch has rows and is of the model's shape. Adds
-  // weight * (sum over the samples of the loss gradient) to `gradient`, and the sum of losses to
-  // *loss. `turns` is told of all parameters. kResource: the device has not enough memory.
+  // the sum over the samples of weight * loss gradient to `gradient`, in one pass whatever the
+  // weights are, and the sum of losses of the rows of weights[i] to losses[i]. Weights are real
+  // unless takes_complex_weights(). `turns` is told of all parameters. kResource: the device has
+  // not enough memory.
   virtual Status AddGradient(DeviceMemory& workspace, const float* parameters,
-                             const DeviceBatch& batch, float weight, float* gradient, double* loss,
-                             ParameterTurns& turns) const = 0;
+                             const DeviceBatch& batch, RowWeights weights, float* gradient,
+                             double* losses, ParameterTurns& turns) const = 0;
+  // Whether both coordinates of each pair of a vector belong to neighbouring outputs of a layer.
+  bool takes_complex_weights() const;
   // The same rules, all parameters being there. Where in the workspace the outputs are: for each
   // row class scores [rows, classes], or one value (logistic, hinge: the score of class 1; of real
   // numbers: the prediction).

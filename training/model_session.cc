@@ -12,7 +12,7 @@ namespace motley {
 namespace {
 
 // Losses that stay on the device before they are fetched, so that not every batch waits.
-constexpr size_t kLosses = 64;
+constexpr size_t kLosses = ModelSession::kMostWeights;
 constexpr size_t kParameters = 0, kGradient = 1, kLoss = 2;  // Pieces of memory.
 
 }  // namespace
@@ -97,7 +97,13 @@ Status ModelSession::Begin(std::span<const float> parameters, std::optional<uint
 }
 
 Status ModelSession::Add(const Dataset& batch, double weight) {
+  const RowWeight all{.rows = batch.rows(), .weight = weight};
+  return Add(batch, RowWeights(&all, 1));
+}
+
+Status ModelSession::Add(const Dataset& batch, RowWeights weights) {
   MOTLEY_ASSERT(gradient_ != nullptr || sum_.empty());
+  MOTLEY_ASSERT(weights.size() <= kMostWeights);
   MOTLEY_RETURN_IF_ERROR(CheckBatch(batch));
   if (batch.classes != model_.spec().classes) {
     return Status::InvalidArgument(fmt::format("{} is for {} classes, the samples have {}",
@@ -105,18 +111,25 @@ Status ModelSession::Add(const Dataset& batch, double weight) {
                                                batch.classes));
   }
   if (batch.rows() == 0) return Status::Ok();
-  if (weights_.size() == kLosses) MOTLEY_RETURN_IF_ERROR(CollectLosses());
+  if (weights_.size() + weights.size() > kLosses) MOTLEY_RETURN_IF_ERROR(CollectLosses());
   MOTLEY_ASSIGN_OR_RETURN(const DeviceBatch placed, Place(batch));
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const losses, memory_.Piece(kLoss, kLosses * sizeof(double)));
-  double* const loss = static_cast<double*>(losses->data()) + weights_.size();
-  weights_.push_back(weight);
-  MOTLEY_RETURN_IF_ERROR(model_.AddGradient(workspace_, parameters_, placed,
-                                            static_cast<float>(weight), gradient_, loss, *this));
+  double* const first = static_cast<double*>(losses->data()) + weights_.size();
+  for (const RowWeight& run : weights) weights_.push_back(run.weight);
+  MOTLEY_RETURN_IF_ERROR(
+      model_.AddGradient(workspace_, parameters_, placed, weights, gradient_, first, *this));
   batches_[turn_].Used();
   return Status::Ok();
 }
 
 Status ModelSession::Finish(double& loss) {
+  std::complex<double> weighted = 0;
+  MOTLEY_RETURN_IF_ERROR(Finish(weighted));
+  loss += weighted.real();
+  return Status::Ok();
+}
+
+Status ModelSession::Finish(std::complex<double>& loss) {
   if (!device_.host_accessible()) MOTLEY_RETURN_IF_ERROR(TakeGradient());
   MOTLEY_RETURN_IF_ERROR(CollectLosses());
   loss += loss_;

@@ -6,6 +6,7 @@
 // and a layer's gradient comes out while those of the layers before are still made.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -33,7 +34,11 @@ class ModelSession final : ParameterTurns {
                std::span<float> gradient);
   // gradient += weight * (sum over the samples of the loss gradient).
   Status Add(const Dataset& batch, double weight);
-  // `gradient` is complete; loss += every batch's weight * (sum of losses).
+  // The same where rows weigh differently, as Model::AddGradient takes weights; up to kMostWeights.
+  static constexpr size_t kMostWeights = 64;
+  Status Add(const Dataset& batch, RowWeights weights);
+  // `gradient` is complete; loss += every sample's weight * its loss.
+  Status Finish(std::complex<double>& loss);
   Status Finish(double& loss);
 
   // The model's outputs for each row [rows, outputs].
@@ -64,8 +69,8 @@ class ModelSession final : ParameterTurns {
   // Of the sum that is being made, in the device's memory.
   const float* parameters_ = nullptr;
   float* gradient_ = nullptr;
-  std::vector<double> weights_;  // One per loss that is still on the device.
-  double loss_ = 0;              // Weighted losses that are here.
+  std::vector<std::complex<double>> weights_;  // One per loss that is still on the device.
+  std::complex<double> loss_;                  // Weighted losses that are here.
 
   std::optional<uint64_t> version_;         // Of the parameters on the device.
   std::span<const float> host_parameters_;  // While there are some to be copied.

@@ -52,7 +52,7 @@ SharedSum::SharedSum(std::shared_ptr<Crew> crew, GradientWork work, uint64_t epo
       progress_(std::move(work.progress)),
       cancel_(std::move(cancel)),
       done_(std::move(done)),
-      work_(std::move(terms)) {}
+      work_(std::move(terms), crew_->model) {}
 
 void SharedSum::Queue(const std::shared_ptr<SharedSum>& sum) {
   const std::shared_ptr<SharedSum> before = sum->crew_->last.lock();
@@ -190,13 +190,13 @@ Duration SharedSum::Limit(const CrewPart& part, const SharedWork::Piece& piece) 
 
 // An empty piece takes the sum off the device; so does the last one.
 void SharedSum::Submit(CrewPart& part, const SharedWork::Piece& piece) {
-  const bool plain = work_.plain();
+  const bool stays = work_.one_sum();
   const Moves moves = {.first = part.taken.empty(),
-                       .opens = plain && !part.open,
-                       .closes = plain && (work_.left() == 0 || piece.samples() == 0)};
+                       .opens = stays && !part.open,
+                       .closes = stays && (work_.left() == 0 || piece.samples() == 0)};
   part.busy = true;
   part.due = crew_->loop.Now() + Limit(part, piece);
-  part.open = plain && !moves.closes;
+  part.open = stays && !moves.closes;
   std::vector<MergedTerm> terms;
   if (piece.samples() > 0) {
     part.taken.push_back(piece);
@@ -226,9 +226,9 @@ Status SharedSum::Compute(TermWorker& worker, PartSum& own, std::span<const Merg
   }
   const std::span<float> sum = alone ? sum_ : std::span<float>(own.values);
   Tally& tally = alone ? tally_ : own.tally;
-  if (!work_.plain()) return worker.Add(epoch_, terms, parameters_, *cancel_, sum, tally);
+  if (!work_.one_sum()) return worker.Add(epoch_, terms, parameters_, *cancel_, sum, tally);
   if (moves.opens) MOTLEY_RETURN_IF_ERROR(worker.Begin(parameters_, sum));
-  MOTLEY_RETURN_IF_ERROR(worker.AddPlain(epoch_, terms, *cancel_));
+  MOTLEY_RETURN_IF_ERROR(worker.AddWeights(epoch_, terms, *cancel_));
   return moves.closes ? worker.Finish(tally) : Status::Ok();
 }
 

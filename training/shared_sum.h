@@ -73,6 +73,7 @@ struct CrewPart {
 struct Crew {
   Loop& loop;
   Device& host;  // Adds the vectors.
+  const Model& model;
   std::vector<CrewPart> parts;
   DeviceLost lost_device;
   Status failure;                         // Of the device that failed last.

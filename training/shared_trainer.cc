@@ -21,7 +21,7 @@ class SharedTrainer final : public QueuedTrainer {
                       std::move(schedule)),
         model_(model),
         store_(store),
-        crew_(new Crew{loop, host, {}, std::move(lost), {}}) {
+        crew_(new Crew{loop, host, model, {}, std::move(lost), {}}) {
     Device* const alone = &host;
     const auto parts = host.parts().empty() ? std::span(&alone, 1) : host.parts();
     crew_->parts.reserve(parts.size());  // They never move.

@@ -20,9 +20,10 @@ uint64_t Round(double samples) { return static_cast<uint64_t>(samples / kStep + 
 
 }  // namespace
 
-SharedWork::SharedWork(std::vector<MergedTerm> terms) : terms_(std::move(terms)) {
+SharedWork::SharedWork(std::vector<MergedTerm> terms, const Model& model)
+    : terms_(std::move(terms)) {
   for (size_t t = 0; t < terms_.size(); ++t) {
-    plain_ &= IsPlain(terms_[t]);
+    one_sum_ &= IsWeight(terms_[t], model);
     for (size_t s = 0; s < terms_[t].slices.size(); ++s) {
       places_.push_back({samples_, t, s});
       samples_ += terms_[t].slices[s].range.count;

@@ -21,12 +21,12 @@ class SharedWork {
     uint64_t samples() const { return end - begin; }
   };
 
-  explicit SharedWork(std::vector<MergedTerm> terms);
+  SharedWork(std::vector<MergedTerm> terms, const Model& model);
 
   uint64_t samples() const { return samples_; }
   uint64_t left() const;  // Samples that nobody has.
-  // Whether all terms only weigh gradients by real numbers.
-  bool plain() const { return plain_; }
+  // Whether the model adds all terms up in one pass (IsWeight), so that sums stay on devices.
+  bool one_sum() const { return one_sum_; }
 
   // At most so many of those that are left, in one piece: first what was given back.
   Piece Take(uint64_t most);
@@ -47,7 +47,7 @@ class SharedWork {
   uint64_t samples_ = 0;
   uint64_t begun_ = 0;           // Places before this were taken,
   std::vector<Piece> returned_;  // and these given back.
-  bool plain_ = true;
+  bool one_sum_ = true;
 };
 
 // How many of `left` samples a device takes that does `part` (0 to 1) of what all devices do

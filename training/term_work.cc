@@ -81,19 +81,25 @@ TermWorker::TermWorker(Device& device, const Model& model, BatchSchedule schedul
       count_(model.parameter_count()),
       orders_(std::move(schedule)) {}
 
+bool IsWeight(const MergedTerm& term, const Model& model) {
+  return IsPlain(term) || (term.other_parts.empty() && model.takes_complex_weights());
+}
+
 Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
                        const VersionedParameters& parameters, const std::atomic<bool>& cancel,
                        std::span<float> sum, Tally& tally) {
-  if (std::any_of(terms.begin(), terms.end(), IsPlain<MergedTerm>)) {
+  const auto is_weight = [this](const MergedTerm& term) { return IsWeight(term, model_); };
+  if (std::any_of(terms.begin(), terms.end(), is_weight)) {
     MOTLEY_RETURN_IF_ERROR(Begin(parameters, sum));
-    MOTLEY_RETURN_IF_ERROR(AddPlain(epoch, terms, cancel));
+    MOTLEY_RETURN_IF_ERROR(AddWeights(epoch, terms, cancel));
     MOTLEY_RETURN_IF_ERROR(Finish(tally));
   }
   for (const MergedTerm& term : terms) {
-    if (IsPlain(term)) continue;
+    if (is_weight(term)) continue;
     scratch_.assign(VectorLength(count_), 0.0f);
     MOTLEY_RETURN_IF_ERROR(Begin(parameters, scratch_));
-    MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, 1, cancel));
+    MOTLEY_RETURN_IF_ERROR(Gather(epoch, term, 1, cancel));
+    MOTLEY_RETURN_IF_ERROR(Flush(cancel));
     Tally of_term;
     MOTLEY_RETURN_IF_ERROR(Finish(of_term));
     tally.Add(term.coefficient, of_term);
@@ -106,58 +112,73 @@ Status TermWorker::Begin(const VersionedParameters& parameters, std::span<float>
   samples_failed_ = false;
   if (dense_rows_ == 0) dense_rows_ = RowsWithRoom(device_, model_);
   weight_ = 0;
+  Clear(batch_);
+  weights_.clear();
   return session_.Begin(parameters.values, parameters.version, sum.first(count_));
 }
 
-Status TermWorker::AddPlain(uint64_t epoch, std::span<const MergedTerm> terms,
-                            const std::atomic<bool>& cancel) {
+Status TermWorker::AddWeights(uint64_t epoch, std::span<const MergedTerm> terms,
+                              const std::atomic<bool>& cancel) {
   for (const MergedTerm& term : terms) {
-    if (!IsPlain(term)) continue;
-    MOTLEY_RETURN_IF_ERROR(AddTerm(epoch, term, term.coefficient.real(), cancel));
+    if (!IsWeight(term, model_)) continue;
+    MOTLEY_RETURN_IF_ERROR(Gather(epoch, term, term.coefficient, cancel));
   }
-  return Status::Ok();
+  return Flush(cancel);
 }
 
 Status TermWorker::Finish(Tally& tally) {
-  double loss = 0;
+  std::complex<double> loss = 0;
   MOTLEY_RETURN_IF_ERROR(session_.Finish(loss));
   tally.Add(1, {loss, weight_});
   return Status::Ok();
 }
 
-Status TermWorker::AddTerm(uint64_t epoch, const MergedTerm& term, double weight,
-                           const std::atomic<bool>& cancel) {
-  const auto flush = [&]() -> Status {
-    if (cancel.load(std::memory_order_relaxed)) {
-      return Status::Cancelled("the gradient was no longer wanted");
-    }
-    const Status status = session_.Add(batch_, weight);
-    weight_ += weight * static_cast<double>(batch_.rows());
-    samples_failed_ = status.code() == StatusCode::kInvalidArgument;
-    Clear(batch_);
-    return status;
-  };
-  Clear(batch_);
+Status TermWorker::Gather(uint64_t epoch, const MergedTerm& term, std::complex<double> weight,
+                          const std::atomic<bool>& cancel) {
   for (const PartitionSlice& slice : term.slices) {
-    const DataShape shape = slice.block->shape();
-    MOTLEY_ASSERT(batch_.rows() == 0 || batch_.sparse == shape.sparse);
-    if (batch_.rows() > 0 && batch_.storage != shape.storage) MOTLEY_RETURN_IF_ERROR(flush());
-    batch_.features = shape.features;
-    batch_.classes = shape.classes;
-    batch_.sparse = shape.sparse;
-    batch_.storage = shape.storage;
-    const size_t most = shape.sparse ? kGatherRows : dense_rows_;
-    std::span<const uint32_t> rows = orders_.Rows(epoch, slice);
-    while (!rows.empty()) {
-      const size_t taken = std::min(rows.size(), most - batch_.rows());
-      const Status read = slice.block->AppendTo(batch_, rows.first(taken));
-      samples_failed_ = !read.ok();
-      MOTLEY_RETURN_IF_ERROR(read);
-      rows = rows.subspan(taken);
-      if (batch_.rows() == most) MOTLEY_RETURN_IF_ERROR(flush());
-    }
+    MOTLEY_RETURN_IF_ERROR(GatherSlice(orders_.Rows(epoch, slice), *slice.block, weight, cancel));
   }
-  return batch_.rows() > 0 ? flush() : Status::Ok();
+  return Status::Ok();
+}
+
+Status TermWorker::GatherSlice(std::span<const uint32_t> rows, const DataSource& block,
+                               std::complex<double> weight, const std::atomic<bool>& cancel) {
+  const DataShape shape = block.shape();
+  MOTLEY_ASSERT(batch_.rows() == 0 || batch_.sparse == shape.sparse);
+  const auto alike = [&] { return !weights_.empty() && weights_.back().weight == weight; };
+  if (batch_.storage != shape.storage ||
+      (weights_.size() == ModelSession::kMostWeights && !alike())) {
+    MOTLEY_RETURN_IF_ERROR(Flush(cancel));
+  }
+  batch_.features = shape.features;
+  batch_.classes = shape.classes;
+  batch_.sparse = shape.sparse;
+  batch_.storage = shape.storage;
+  const size_t most = shape.sparse ? kGatherRows : dense_rows_;
+  while (!rows.empty()) {
+    const size_t taken = std::min(rows.size(), most - batch_.rows());
+    const Status read = block.AppendTo(batch_, rows.first(taken));
+    samples_failed_ = !read.ok();
+    MOTLEY_RETURN_IF_ERROR(read);
+    if (!alike()) weights_.push_back({.weight = weight});
+    weights_.back().rows += taken;
+    rows = rows.subspan(taken);
+    if (batch_.rows() == most) MOTLEY_RETURN_IF_ERROR(Flush(cancel));
+  }
+  return Status::Ok();
+}
+
+Status TermWorker::Flush(const std::atomic<bool>& cancel) {
+  if (batch_.rows() == 0) return Status::Ok();
+  if (cancel.load(std::memory_order_relaxed)) {
+    return Status::Cancelled("the gradient was no longer wanted");
+  }
+  const Status status = session_.Add(batch_, weights_);
+  for (const auto& [rows, weight] : weights_) weight_ += static_cast<double>(rows) * weight;
+  samples_failed_ = status.code() == StatusCode::kInvalidArgument;
+  Clear(batch_);
+  weights_.clear();
+  return status;
 }
 
 std::span<const uint32_t> EpochOrders::Rows(uint64_t epoch, const PartitionSlice& slice) {

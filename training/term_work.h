@@ -54,6 +54,9 @@ template <typename Term>
 bool IsPlain(const Term& term) {
   return term.other_parts.empty() && term.coefficient.imag() == 0;
 }
+// Whether the model adds the term up with others in one pass, as weights of their samples: complex
+// ones where it takes them. Other terms need a pass and a vector each.
+bool IsWeight(const MergedTerm& term, const Model& model);
 // sum += what the coefficients make of `values` (VectorLength floats), where (v[2t], v[2t+1]) are
 // complex numbers. `sum` is as long as a part.
 void AddWeighted(std::complex<double> coefficient,
@@ -94,20 +97,26 @@ class TermWorker {
              const VersionedParameters& parameters, const std::atomic<bool>& cancel,
              std::span<float> sum, Tally& tally);
 
-  // The same piece by piece: what plain terms add stays on the device until Finish, which adds it
-  // to the `sum` of Begin, and loss and weight to `tally`. Begin drops what was not finished.
+  // The same piece by piece: what terms add that are weights (IsWeight) stays on the device until
+  // Finish, which adds it to the `sum` of Begin, and loss and weight to `tally`. Begin drops what
+  // was not finished.
   Status Begin(const VersionedParameters& parameters, std::span<float> sum);
-  Status AddPlain(uint64_t epoch, std::span<const MergedTerm> terms,
-                  const std::atomic<bool>& cancel);  // Passes over others.
+  Status AddWeights(uint64_t epoch, std::span<const MergedTerm> terms,
+                    const std::atomic<bool>& cancel);  // Passes over other terms.
   Status Finish(Tally& tally);
 
   // Whether the last call failed for its samples, not the device: they could not be read, say.
   bool samples_failed() const { return samples_failed_; }
 
  private:
-  // Adds weight * the term's gradient to the session's sum.
-  Status AddTerm(uint64_t epoch, const MergedTerm& term, double weight,
-                 const std::atomic<bool>& cancel);
+  // Gathers the term's samples behind those of terms before; full batches go into the session's
+  // sum, each sample weight times.
+  Status Gather(uint64_t epoch, const MergedTerm& term, std::complex<double> weight,
+                const std::atomic<bool>& cancel);
+  Status GatherSlice(std::span<const uint32_t> rows, const DataSource& block,
+                     std::complex<double> weight, const std::atomic<bool>& cancel);
+  // Adds what was gathered.
+  Status Flush(const std::atomic<bool>& cancel);
 
   Device& device_;
   const Model& model_;
@@ -115,10 +124,11 @@ class TermWorker {
   const size_t count_;     // Of parameters.
   size_t dense_rows_ = 0;  // Of a batch; 0: not known yet.
   EpochOrders orders_;
-  Dataset batch_;      // Gathered samples.
-  double weight_ = 0;  // Of the samples since Begin.
+  Dataset batch_;                   // Gathered samples,
+  std::vector<RowWeight> weights_;  // and theirs.
+  std::complex<double> weight_;     // Of all samples since Begin.
   bool samples_failed_ = false;
-  std::vector<float> scratch_;  // A term's vector before coefficients that are not plain.
+  std::vector<float> scratch_;  // Of a term that is no weight: its vector before its coefficients.
 };
 
 }  // namespace motley

@@ -18,6 +18,7 @@ void CheckReluBackward(CheckRun& run);
 void CheckAxpy(CheckRun& run);
 void CheckFill(CheckRun& run);
 void CheckScale(CheckRun& run);
+void CheckScalePairs(CheckRun& run);
 void CheckWidenFp16(CheckRun& run);
 void CheckWidenBf16(CheckRun& run);
 void CheckSumOfSquares(CheckRun& run);

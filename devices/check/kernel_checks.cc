@@ -39,6 +39,7 @@ constexpr KernelCheck kChecks[] = {
     {"multiply", "", 1.2e-7, CheckMultiply},
     {"fill", "", 0, CheckFill},
     {"scale", "", 1.2e-7, CheckScale},
+    {"scale_pairs", "", 3e-7, CheckScalePairs},
     {"widen", "fp16", 0, CheckWidenFp16},
     {"widen", "bf16", 0, CheckWidenBf16},
     {"sum_of_squares", "", 1e-12, CheckSumOfSquares},

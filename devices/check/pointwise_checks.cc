@@ -147,6 +147,20 @@ void CheckScale(CheckRun& run) {
   }
 }
 
+void CheckScalePairs(CheckRun& run) {
+  constexpr float kRe = 0.7f, kIm = -1.3f;
+  for (const size_t half : run.Counts()) {
+    const auto x = run.Values(2 * half);
+    const auto stored = run.Store(x);
+    run.table().scale_pairs(run.queue(), x.size(), kRe, kIm, stored);
+    Compare(run, stored.Read(), [&](size_t i) -> Wanted {
+      const double own = double{kRe} * x[i];
+      const double other = (i % 2 == 0 ? -1 : 1) * double{kIm} * x[i ^ 1];
+      return {own + other, std::abs(own) + std::abs(other)};
+    });
+  }
+}
+
 void CheckWidenFp16(CheckRun& run) { CheckWiden(run, MOTLEY_FP16, 10); }
 
 void CheckWidenBf16(CheckRun& run) { CheckWiden(run, MOTLEY_BF16, 7); }

@@ -45,6 +45,14 @@ void Scale(void* queue, size_t count, float alpha, float* x) {
       queue, "scale", count, [=] MOTLEY_DEVICE(size_t, float& value) { value *= alpha; }, x);
 }
 
+void ScalePairs(void* queue, size_t count, float re, float im, float* x) {
+  Pointwise(queue, "scale_pairs", count / 2, [=] MOTLEY_DEVICE(size_t t) {
+    const float first = x[2 * t], second = x[2 * t + 1];
+    x[2 * t] = re * first - im * second;
+    x[2 * t + 1] = re * second + im * first;
+  });
+}
+
 void Widen(void* queue, size_t count, int format, const uint16_t* x, float* y) {
   if (format == MOTLEY_FP16) {
     return Pointwise(

@@ -17,6 +17,7 @@ namespace motley::opencl {
   DO(kMultiply, multiply) \
   DO(kFill, fill) \
   DO(kScale, scale) \
+  DO(kScalePairs, scale_pairs) \
   DO(kWiden, widen) \
   DO(kSgd, sgd) \
   DO(kMomentum, momentum) \

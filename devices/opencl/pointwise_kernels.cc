@@ -54,6 +54,11 @@ void Scale(void* queue, size_t count, float alpha, float* x) {
   LaunchItems(q, KernelName::kScale, count, alpha, q.Find(x, count));
 }
 
+void ScalePairs(void* queue, size_t count, float re, float im, float* x) {
+  Queue& q = QueueOf(queue);
+  LaunchItems(q, KernelName::kScalePairs, count / 2, re, im, q.Find(x, count));
+}
+
 void Widen(void* queue, size_t count, int format, const uint16_t* x, float* y) {
   Queue& q = QueueOf(queue);
   LaunchItems(q, KernelName::kWiden, count, cl_int{format == MOTLEY_FP16}, q.Find(x, count),

@@ -8,9 +8,11 @@
 #include <cmath>
 #include <ostream>
 
+#include "coding/combine.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
 #include "training/model_session.h"
+#include "training/trainer.h"
 
 namespace motley {
 
@@ -116,6 +118,33 @@ TEST_P(ModelSuite, WeightScalesGradientAndLoss) {
   for (float& value : wanted) value *= -2.5f;
   ExpectNear(weighted.values, wanted, 1e-6);
   EXPECT_NEAR(weighted.loss, -2.5 * plain.loss, 1e-9 * plain.loss);
+}
+
+// Runs of rows, each with a weight of its own, in one pass.
+TEST_P(ModelSuite, WeightsOfRowsMakeTheWeightedSum) {
+  const Dataset batch = Samples(60);
+  std::vector<RowWeight> weights = {{7, 0.5}, {1, -3.0}, {40, 1.0}, {12, 2.25}};
+  for (const bool complex : {false, true}) {
+    if (complex && !model_->takes_complex_weights()) continue;
+    if (complex) weights[1].weight = {0.75, -1.5}, weights[3].weight = {0, 2};
+    std::vector<float> got(model_->parameter_count(), 0.0f), wanted(got);
+    std::complex<double> loss = 0, wanted_loss = 0;
+    ASSERT_TRUE(session_.Begin(parameters_, 1, got).ok());
+    ASSERT_TRUE(session_.Add(batch, weights).ok());
+    ASSERT_TRUE(session_.Finish(loss).ok());
+    size_t begin = 0;
+    for (const auto& [rows, weight] : weights) {
+      Gradient part = Compute(Select(batch, Iota(begin, begin + rows)));
+      part.values.resize(VectorLength(part.values.size()));
+      std::vector<float> padded(part.values.size());
+      AddWeighted(complex ? Field::kComplexPacked : Field::kReal, weight, part.values, padded);
+      for (size_t i = 0; i < wanted.size(); ++i) wanted[i] += padded[i];
+      wanted_loss += weight * part.loss;
+      begin += rows;
+    }
+    ExpectNear(got, wanted, 1e-5);
+    EXPECT_LE(std::abs(loss - wanted_loss), 1e-6 * std::abs(wanted_loss));
+  }
 }
 
 TEST_P(ModelSuite, EmptyBatchChangesNothing) {

@@ -46,6 +46,7 @@ constexpr std::pair<std::string_view, void (*)(motley_kernels&)> kSpoilt[] = {
     SPOILT(multiply),
     SPOILT(fill),
     SPOILT(scale),
+    SPOILT(scale_pairs),
     SPOILT(widen),
     SPOILT(sum_of_squares),
     SPOILT(sketch),

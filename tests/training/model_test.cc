@@ -108,10 +108,20 @@ TEST(Model, CostsAreThoseOfItsProducts) {
   EXPECT_EQ(MakeModel({"factorization:8", 1000, 0})->multiply_adds(2), 2 * (8 + 2) + 8);
 }
 
+TEST(Model, ComplexWeightsNeedPairsOfOutputsEverywhere) {
+  for (const char* name : {"softmax", "mlp:8,norm,6", "cnn@4x3x1:4/6"}) {
+    EXPECT_TRUE(MakeModel({name, 12, 4})->takes_complex_weights()) << name;
+  }
+  for (const char* name : {"mlp:8,5", "mlp:5,8", "cnn@4x3x1:3/6", "factorization:4", "logistic"}) {
+    EXPECT_FALSE(MakeModel({name, 12, 2})->takes_complex_weights()) << name;
+  }
+  EXPECT_FALSE(MakeModel({"linear", 12, 0})->takes_complex_weights());
+}
+
 TEST(Model, MoreRowsThanAreDoneAtOnceChangeNothing) {
   // 48 x 48 x 27 values of patches: some 16 rows at once.
   TestRig rig;
-  const auto model = MakeModel({"cnn:2,3", 48 * 48 * 3, 2});
+  const auto model = MakeModel({"cnn:2,4", 48 * 48 * 3, 2});
   const Dataset batch = MakeSamples(48 * 48 * 3, 2, false, 150, 3);
   std::vector<float> parameters(model->parameter_count());
   model->Initialize(2, parameters);
@@ -129,6 +139,22 @@ TEST(Model, MoreRowsThanAreDoneAtOnceChangeNothing) {
   EXPECT_NEAR(loss_of_parts, loss, 1e-6 * loss);
   for (size_t i = 0; i < whole.size(); ++i) {
     ASSERT_NEAR(parts[i], whole[i], 1e-4 * (1 + std::abs(whole[i]))) << i;
+  }
+  // Weights, too, are cut there: twice all rows less i times the last 130.
+  ModelSession session(*rig.device, *model);
+  const RowWeight weights[] = {{20, 2}, {130, {2, -1}}};
+  std::vector<float> got(whole.size()), last(whole.size());
+  double last_loss = 0;
+  std::complex<double> got_loss = 0;
+  ASSERT_TRUE(session.Begin(parameters, 1, got).ok());
+  ASSERT_TRUE(session.Add(batch, RowWeights(weights)).ok());
+  ASSERT_TRUE(session.Finish(got_loss).ok());
+  const Dataset rest = Select(batch, Iota(20, 150));
+  ASSERT_TRUE(model->AddGradient(*rig.device, parameters, rest, 1, last, last_loss).ok());
+  EXPECT_LE(std::abs(got_loss - std::complex<double>(2 * loss, -last_loss)), 1e-6 * loss);
+  for (size_t i = 0; i < whole.size(); i += 2) {
+    ASSERT_NEAR(got[i], 2 * whole[i] + last[i + 1], 2e-4 * (1 + std::abs(whole[i]))) << i;
+    ASSERT_NEAR(got[i + 1], 2 * whole[i + 1] - last[i], 2e-4 * (1 + std::abs(whole[i]))) << i;
   }
 }
 

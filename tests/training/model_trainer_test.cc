@@ -6,6 +6,7 @@
 
 #include "coding/part_sums.h"
 #include "devices/cpu/cpu_device.h"
+#include "devices/forwarding_device.h"
 #include "tests/devices/thread_loop.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
@@ -21,7 +22,8 @@ class ModelTrainer : public testing::Test {
  protected:
   static constexpr uint32_t kBatch = 40;
 
-  explicit ModelTrainer(bool sparse = false) : data_(MakeSamples(6, 3, sparse, 103, 2)) {
+  explicit ModelTrainer(bool sparse = false, const ModelSpec& spec = {"mlp:5", 6, 3})
+      : data_(MakeSamples(6, spec.classes, sparse, 103, 2)), model_(MakeModel(spec)) {
     uint32_t start = 0;
     for (PartitionId p = 0; p < sizes_.size(); ++p) {
       store_[p] = std::make_shared<MemorySource>(Select(data_, Iota(start, start + sizes_[p])));
@@ -99,7 +101,7 @@ class ModelTrainer : public testing::Test {
   std::vector<uint32_t> sizes_ = {30, 20, 0, 50, 3};
   BatchSchedule schedule_{7, sizes_, kBatch};
   PartitionStore store_;
-  std::unique_ptr<Model> model_ = MakeModel({"mlp:5", 6, 3});
+  std::unique_ptr<Model> model_;
   std::vector<float> parameters_ = std::vector<float>(model_->parameter_count());
   std::unique_ptr<Trainer> trainer_ =
       MakeModelTrainer(rig_.loop, *rig_.device, *model_, store_, schedule_);
@@ -108,6 +110,12 @@ class ModelTrainer : public testing::Test {
 class SparseModelTrainer : public ModelTrainer {
  protected:
   SparseModelTrainer() : ModelTrainer(true) {}
+};
+
+// With pairs of outputs everywhere, so that the model takes complex weights.
+class PairedModelTrainer : public ModelTrainer {
+ protected:
+  PairedModelTrainer() : ModelTrainer(false, {"mlp:4,norm,6", 6, 4}) {}
 };
 
 TEST_F(ModelTrainer, SumsTheBatchOverAllPartitions) {
@@ -126,6 +134,63 @@ TEST_F(ModelTrainer, ComplexCoefficientsActOnPairs) {
 TEST_F(SparseModelTrainer, SumsAndWeighsAlike) {
   ExpectSum(0, {{0, 5, 1.0}});
   ExpectSum(5, {{0, 2, -0.5}, {3, 5, {0.6, 0.8}}});
+}
+
+TEST_F(PairedModelTrainer, ComplexCoefficientsAreWeightsOfSamples) {
+  ASSERT_TRUE(model_->takes_complex_weights());
+  ExpectSum(1, {{0, 2, {0.6, -0.8}}, {2, 4, {0, 1}}, {4, 5, {-1, 0.25}}});
+  ExpectSum(4, {{0, 2, 1.0}, {1, 4, {0.28, 0.96}}, {4, 5, 2.0}});
+}
+
+// More than a session keeps losses for.
+TEST_F(PairedModelTrainer, ManyCoefficientsAreAllCounted) {
+  sizes_.assign(150, 1);
+  store_.clear();
+  for (PartitionId p = 0; p < sizes_.size(); ++p) {
+    store_[p] = std::make_shared<MemorySource>(MakeSamples(6, 4, false, 1, p));
+  }
+  schedule_ = BatchSchedule(7, sizes_, 150);
+  trainer_ = MakeModelTrainer(rig_.loop, *rig_.device, *model_, store_, schedule_);
+  std::vector<PartitionTerm> terms;
+  for (PartitionId p = 0; p < sizes_.size(); ++p) {
+    terms.push_back({p, p + 1, std::polar(1.0, 0.1 * p)});
+  }
+  ExpectSum(0, terms);
+}
+
+// The device of a test, counting its matrix products.
+class CountedProducts : public ForwardingDevice<> {
+ public:
+  explicit CountedProducts(Device& inner) : ForwardingDevice(inner), table_(inner.kernels()) {
+    inner_gemm = table_.gemm;
+    table_.gemm = [](auto... arguments) {
+      ++count;
+      inner_gemm(arguments...);
+    };
+  }
+  const motley_kernels& kernels() const override { return table_; }
+  void Submit(double units, Work work, Done done) override {
+    inner_.Submit(units, std::move(work), std::move(done));
+  }
+  static inline size_t count = 0;
+
+ private:
+  static inline decltype(motley_kernels::gemm) inner_gemm = nullptr;
+  motley_kernels table_;
+};
+
+TEST_F(PairedModelTrainer, ARowIsOnePassWhateverItsCoefficients) {
+  CountedProducts device(*rig_.device);
+  trainer_ = MakeModelTrainer(rig_.loop, device, *model_, store_, schedule_);
+  const auto products = [&](const std::vector<PartitionTerm>& terms) {
+    CountedProducts::count = 0;
+    ExpectSum(1, terms);
+    return CountedProducts::count;
+  };
+  const size_t plain = products({{0, 5, 1.0}});
+  EXPECT_GT(plain, 0U);
+  EXPECT_EQ(products({{0, 1, 0.5}, {1, 3, -2.0}, {3, 5, 3.0}}), plain);
+  EXPECT_EQ(products({{0, 2, {0.6, -0.8}}, {2, 4, {0, 1}}, {4, 5, {-1, 0.25}}}), plain);
 }
 
 TEST_F(ModelTrainer, SamplesOf16BitsAreComputedWithAsTheyWereRounded) {

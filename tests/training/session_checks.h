@@ -23,7 +23,8 @@ inline std::vector<float> RandomParameters(const Model& model, Random& random) {
   return parameters;
 }
 
-// Batches with the weights 1, -1/2, 1/4, ... added to what is not 0 at first.
+// Batches with the weights 1, -1/2, 1/4, ... of their first rows and others of the last, added to
+// what is not 0 at first.
 inline SessionSum RunSession(ModelSession& session, const Model& model,
                              std::span<const float> parameters, std::span<const Dataset> batches,
                              std::optional<uint64_t> version = 1) {
@@ -31,7 +32,9 @@ inline SessionSum RunSession(ModelSession& session, const Model& model,
   EXPECT_TRUE(session.Begin(parameters, version, sum.gradient).ok());
   double weight = 1;
   for (const Dataset& batch : batches) {
-    EXPECT_TRUE(session.Add(batch, weight).ok());
+    const double turned = model.takes_complex_weights() ? weight / 2 : 0;
+    const RowWeight rows[] = {{batch.rows() - 1, weight}, {1, {-weight / 3, turned}}};
+    EXPECT_TRUE(session.Add(batch, RowWeights(rows)).ok());
     weight = -weight / 2;
   }
   EXPECT_TRUE(session.Finish(sum.loss).ok());
@@ -41,8 +44,8 @@ inline SessionSum RunSession(ModelSession& session, const Model& model,
 // Of every kind of model and data, with batches of unlike sizes, new parameters, and both few
 // batches and more than losses stay on a device.
 inline void ExpectTheSumsOfTheHost(Device& host, Device& device, Random& random) {
-  for (const char* name :
-       {"softmax", "mlp:9,5", "mlp:9,norm,5", "cnn@4x3x1:3/5,norm", "factorization:3"}) {
+  for (const char* name : {"softmax", "mlp:9,5", "mlp:9,norm,5", "mlp:8,norm,6",
+                           "cnn@4x3x1:3/5,norm", "cnn@4x3x1:4/6,norm", "factorization:3"}) {
     const uint32_t classes = std::string_view(name).starts_with("fact") ? 2 : 4;
     for (const char* kind : {"dense", "sparse", "bf16"}) {
       SCOPED_TRACE(testing::Message() << name << ", " << kind);

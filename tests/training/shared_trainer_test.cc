@@ -248,6 +248,33 @@ TEST_F(SharedByThreads, OneDeviceAloneIsAskedForItsSumOnce) {
   EXPECT_EQ(Run(2).outcome->code(), StatusCode::kResource);
 }
 
+// The same of a complex code, where the model takes its coefficients as weights.
+TEST_F(SharedByThreads, OneDeviceIsAskedOnceForARowOfManyCoefficients) {
+  trainer_.reset();
+  model_ = MakeModel({"mlp:4", 6, 4});
+  parameters_.assign(model_->parameter_count(), 0.01f);
+  data_ = MakeSamples(6, 4, false, 1283, 2);
+  uint32_t start = 0;
+  for (PartitionId p = 0; p < sizes_.size(); ++p) {
+    store_[p] = std::make_shared<MemorySource>(Select(data_, Iota(start, start + sizes_[p])));
+    start += sizes_[p];
+  }
+  trainer_ = MakeSharedTrainer(loop_, *mock_, *model_, store_, schedule_, nullptr);
+  const std::vector<PartitionTerm> row = {
+      {0, 1, {0.6, -0.8}, {}}, {1, 4, {0, 1}, {}}, {4, 6, {-1, 0.25}, {}}};
+  const auto run = [&](StepId step) {
+    Call call;
+    Begin(*trainer_, step, row, call);
+    loop_.RunPostedUntil([&] { return call.outcome.has_value(); });
+    ExpectAsAlone(call, step, row);
+  };
+  run(0);
+  const uint64_t before = MockDriver::Get().copied_out_bytes;
+  run(1);
+  EXPECT_LT(MockDriver::Get().copied_out_bytes - before,
+            parameters_.size() * sizeof(float) + 2 * 512);
+}
+
 // 1,024 rows would be 16 MB.
 TEST_F(SharedByThreads, BatchesAreAsSmallAsADevicesMemoryNeeds) {
   trainer_.reset();

@@ -15,14 +15,18 @@ PartitionSlice Slice(PartitionId partition, uint32_t begin, uint32_t count) {
   return {.partition = partition, .range = {begin, count}, .block = nullptr};
 }
 
+SharedWork Work(std::vector<MergedTerm> terms, uint32_t classes = 3) {
+  const auto model = Model::Create({"softmax", 5, classes});
+  return SharedWork(std::move(terms), **model);
+}
 SharedWork Work() {
-  return SharedWork({Term(1, {Slice(0, 10, 5), Slice(1, 0, 3)}), Term(2, {Slice(4, 7, 8)})});
+  return Work({Term(1, {Slice(0, 10, 5), Slice(1, 0, 3)}), Term(2, {Slice(4, 7, 8)})});
 }
 
 TEST(SharedWork, PiecesAreCutAcrossTermsAndPartitions) {
   SharedWork work = Work();
   EXPECT_EQ(work.samples(), 16u);
-  EXPECT_TRUE(work.plain());
+  EXPECT_TRUE(work.one_sum());
   const SharedWork::Piece first = work.Take(3);
   const SharedWork::Piece second = work.Take(7);
   EXPECT_EQ(work.left(), 6u);
@@ -54,9 +58,15 @@ TEST(SharedWork, WhatIsGivenBackIsTakenByOthers) {
   EXPECT_EQ(times, std::vector<int>(16, 1));
 }
 
-TEST(SharedWork, KnowsWhichWeightsAreMoreThanNumbers) {
-  EXPECT_FALSE(SharedWork({Term({0, 1}, {Slice(0, 0, 1)})}).plain());
-  EXPECT_EQ(SharedWork({}).left(), 0u);
+// Complex weights are the model's to take, and it needs outputs in pairs; parts of vectors never
+// are one sum.
+TEST(SharedWork, KnowsWhichTermsAddUpInOneSum) {
+  EXPECT_FALSE(Work({Term({0, 1}, {Slice(0, 0, 1)})}, 3).one_sum());
+  EXPECT_TRUE(Work({Term({0, 1}, {Slice(0, 0, 1)})}, 4).one_sum());
+  MergedTerm in_parts = Term(1, {Slice(0, 0, 1)});
+  in_parts.other_parts = {2};
+  EXPECT_FALSE(Work({in_parts}, 4).one_sum());
+  EXPECT_EQ(Work({}, 3).left(), 0u);
 }
 
 // Two devices that keep what they promise: how far apart they end, in the time that one sample

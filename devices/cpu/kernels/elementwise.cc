@@ -115,6 +115,16 @@ void Scale(void* queue, size_t count, float alpha, float* x) {
   });
 }
 
+void ScalePairs(void* queue, size_t count, float re, float im, float* x) {
+  ForBlocks(queue, count / 2, kWorthwhile, [=](size_t begin, size_t end) {
+    for (size_t t = begin; t < end; ++t) {
+      const float first = x[2 * t], second = x[2 * t + 1];
+      x[2 * t] = re * first - im * second;
+      x[2 * t + 1] = re * second + im * first;
+    }
+  });
+}
+
 void Widen(void* queue, size_t count, int format, const uint16_t* x, float* y) {
   if (format == MOTLEY_FP16) {
     return ForBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {

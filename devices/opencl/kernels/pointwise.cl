@@ -41,6 +41,14 @@ KERNEL scale(ulong count, float alpha, FLOATS(x)) {
   if (i < count) x[x_at + i] *= alpha;
 }
 
+KERNEL scale_pairs(ulong count, float re, float im, FLOATS(x)) {
+  const ulong t = get_global_id(0);
+  if (t >= count) return;
+  const float first = x[x_at + 2 * t], second = x[x_at + 2 * t + 1];
+  x[x_at + 2 * t] = re * first - im * second;
+  x[x_at + 2 * t + 1] = re * second + im * first;
+}
+
 KERNEL widen(ulong count, int fp16, __global const ushort *x, ulong x_at, FLOATS(y)) {
   const ulong i = get_global_id(0);
   if (i >= count) return;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rows of a batch weigh in a sum of gradients. Rows of one term of a code are neighbours
+// and weigh the same, so weights come in runs.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "devices/device.h"
+
+namespace motley {
+
+// Neighbouring rows of a batch. A complex weight multiplies a gradient's pairs of coordinates,
+// g[2t] + i g[2t+1].
+struct RowWeight {
+  size_t rows = 0;
+  std::complex<double> weight = 1;
+};
+using RowWeights = std::span<const RowWeight>;  // Of all rows of a batch, in their order.
+
+bool AreReal(RowWeights weights);
+
+// The weights of rows [begin, begin + count); the first of them is that of weights[first].
+struct CutWeights {
+  size_t first = 0;
+  std::vector<RowWeight> weights;
+};
+CutWeights Cut(RowWeights weights, size_t begin, size_t count);
+
+// Multiplies each row of x [rows, columns], in the device's memory, by its weight. `columns` is
+// even unless all weights are real: a row then is columns / 2 complex numbers.
+void MultiplyRows(Device& device, RowWeights weights, size_t columns, float* x);
+
+}  // namespace motley
