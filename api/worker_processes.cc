@@ -12,6 +12,7 @@
 
 #include "api/local_workers.h"
 #include "api/worker_environment.h"
+#include "base/loop_guard.h"
 
 namespace motley {
 namespace {
@@ -159,11 +160,13 @@ void ProcessWorkers::OnExit(uv_process_t* process, int64_t exit_status, int term
   ProcessWorkers& self = *child.owner;
   child.running = false;
   Close(child);
-  if (!self.leaving_) {
-    self.exited_(child.worker, DescribeExit(child.worker, exit_status, term_signal));
-  } else if (self.left_ && self.running() == 0) {
-    self.FinishShutdown();
-  }
+  RunGuarded(process->loop->data, [&] {
+    if (!self.leaving_) {
+      self.exited_(child.worker, DescribeExit(child.worker, exit_status, term_signal));
+    } else if (self.left_ && self.running() == 0) {
+      self.FinishShutdown();
+    }
+  });
 }
 
 void ProcessWorkers::Close(Child& child) {

@@ -141,15 +141,17 @@ void TcpConnection::StartLookup(const std::string& host, const std::string& port
   hints.ai_socktype = SOCK_STREAM;
   const auto on_found = [](uv_getaddrinfo_t* request, int status, addrinfo* found) {
     const std::unique_ptr<Lookup> owned(static_cast<Lookup*>(request->data));
-    std::deque<sockaddr_storage> addresses;
-    for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-      if (each->ai_addrlen > sizeof(sockaddr_storage)) continue;
-      std::memcpy(&addresses.emplace_back(), each->ai_addr, each->ai_addrlen);
-    }
-    uv_freeaddrinfo(found);
-    if (const auto connection = owned->connection.lock()) {
-      connection->OnLookup(status, std::move(addresses));
-    }
+    const std::unique_ptr<addrinfo, decltype(&uv_freeaddrinfo)> list(found, uv_freeaddrinfo);
+    RunGuarded(request->loop->data, [&] {
+      std::deque<sockaddr_storage> addresses;
+      for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+        if (each->ai_addrlen > sizeof(sockaddr_storage)) continue;
+        std::memcpy(&addresses.emplace_back(), each->ai_addr, each->ai_addrlen);
+      }
+      if (const auto connection = owned->connection.lock()) {
+        connection->OnLookup(status, std::move(addresses));
+      }
+    });
   };
   if (const int error =
           uv_getaddrinfo(loop_, &lookup->request, on_found, host.c_str(), port.c_str(), &hints)) {
