@@ -18,9 +18,9 @@ struct PreparedData {
   std::shared_ptr<const DataSource> test;  // Null: none.
   std::vector<double> class_labels;
   float input_scale = 1;
-  Magnitudes magnitudes;        // Before that, where it was asked for.
+  Magnitudes magnitudes;           // Before that, where it was asked for.
   std::vector<std::string> names;  // Of the features, where the data have them.
-  std::vector<std::string> notes;  // What was taken for granted, for people.
+  std::vector<std::string> notes;  // What was taken for granted, as notices.
 };
 
 inline constexpr double kDefaultSplit = 0.8;

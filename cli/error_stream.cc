@@ -16,12 +16,12 @@
 namespace motley {
 namespace {
 
-constexpr int kPatienceMs = 200;
+constexpr int kTimeoutMs = 200;
 
 // Whether PIPE_BUF bytes can be written at once. A reader that has gone counts: writing says so.
-bool HasRoom(int patience_ms) {
+bool HasRoom(int timeout_ms) {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
-  return poll(&out, 1, patience_ms) > 0;
+  return poll(&out, 1, timeout_ms) > 0;
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ bool HasRoom(int patience_ms) {
 void WriteToErrorStream(std::string_view text) {
   static bool stuck = false;
   static uint64_t left_out = 0;
-  if (!HasRoom(stuck ? 0 : kPatienceMs)) {
+  if (!HasRoom(stuck ? 0 : kTimeoutMs)) {
     stuck = true;
     ++left_out;
     return;
@@ -47,7 +47,7 @@ void WriteToErrorStream(std::string_view text) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return;  // Nobody reads it when it cannot be written.
     rest.remove_prefix(static_cast<size_t>(written));
-    if (rest.empty() || HasRoom(kPatienceMs)) continue;
+    if (rest.empty() || HasRoom(kTimeoutMs)) continue;
     stuck = true;
     ++left_out;
     return;

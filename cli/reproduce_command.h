@@ -26,7 +26,7 @@ int RunReproduce(const ReproduceFlags& flags);
 // kInvalidArgument with the list for a name that is none.
 Result<std::vector<const Experiment*>> SelectExperiments(const std::vector<std::string>& names);
 
-// For people: every row beside its reference, which is in the column `published` only when somebody
+// A table of every row beside its reference, which is in the column `published` only when somebody
 // published it, then a list of the references and the notes.
 std::string ReproduceTable(const Experiment& experiment, const ExperimentResult& result);
 

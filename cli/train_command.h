@@ -18,7 +18,7 @@ struct TrainFlags {
   uint64_t memory_bytes = 0;  // Of samples, per process; 0: chosen.
   std::string listen = "127.0.0.1:0";
   std::string wait = "10min";
-  bool remote = false;    // Workers are started by people, elsewhere.
+  bool remote = false;    // Workers are started by hand, elsewhere.
   std::string devices;    // "cpu,opencl:0"; empty: the processor.
   uint32_t threads = 0;   // Of each worker; 0: its part of the cores.
   double step_limit = 0;  // Seconds; 0: none.

@@ -184,7 +184,7 @@ class JobObserver {
   virtual void OnComputed(StepId, WorkerId, uint64_t /*samples*/, Duration /*compute*/,
                           bool /*so_far*/, Time) {}
   // With JobOptions::measure_links. So many bytes of a worker's vector and headers came in `time`;
-  // a word went to a worker and back in `time`, behind so many bytes of parameters (0: ahead).
+  // a message went to a worker and back in `time`, behind so many bytes of parameters (0: ahead).
   virtual void OnVectorReceived(StepId, WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
   virtual void OnRoundTrip(WorkerId, uint64_t /*bytes*/, Duration /*time*/, Time) {}
   // With code "auto". A worker's vector of so many bytes would come in `time` if nothing else did.

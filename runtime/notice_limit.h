@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often one worker's words are repeated to people, so that a broken one cannot fill the log.
+// How often one worker's reports are repeated as notices, so that a broken one cannot fill the log.
 // Loop thread only.
 #pragma once
 

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint32_t kVersion = 2;  // Of the description; readers take this and older ones.
 constexpr int kDepth = 3;         // Of its nesting.
-// 100 KB of text in each checkpoint: for people, who have the whole curve from the run's events.
+// 100 KB of text in each checkpoint. Users have the whole curve from the run's events.
 constexpr size_t kMostLosses = 1 << 12;
 
 // JSON has no other numbers.

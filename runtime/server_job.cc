@@ -242,7 +242,7 @@ std::string ServerJob::Describe(WorkerId worker) const {
   return fmt::format("worker {} ({})", worker, peers_.NameOf(worker));
 }
 
-// What the scheduler says, as people know the workers.
+// What the scheduler says, with the names that users know the workers by.
 std::string ServerJob::Named(const std::string& text) const {
   return WithWorkerNames(text, [this](WorkerId worker) -> std::string {
     if (worker >= options_.workers || !WorthSaying(peers_.NameOf(worker))) return "";
@@ -371,7 +371,7 @@ void ServerJob::Do(const DropWorker& command) {
   peers_.Ban(command.worker, command.why);
 }
 
-// A job that never began has nobody left to ask why.
+// The user of a job that never began has to know who left last.
 void ServerJob::Do(const EndJob& command) {
   Status status = command.status;
   if (!status.ok()) status = Status(status.code(), Named(status.ToString()));

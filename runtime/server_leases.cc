@@ -93,7 +93,7 @@ void ServerJob::FinishLeaseSlice(PeerId peer, WorkerId worker, StepId step) {
   }
 }
 
-// A bad vector is complained of; want of memory is our own.
+// A bad vector is the worker's fault; a lack of memory is ours.
 void ServerJob::OnLeaseFault(PeerId peer, const Status& fault, StepId step) {
   if (fault.code() != StatusCode::kResource) return Complain(peer, fault, step);
   End(fault.WithContext(fmt::format("the vectors of step {} do not fit", step)));

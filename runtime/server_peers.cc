@@ -59,7 +59,7 @@ ServerPeers::~ServerPeers() {
 void ServerPeers::OnConnected(PeerId peer) {
   if (closing_) return transport_.Disconnect(peer);
   MakeRoom();
-  // Without a word: a worker whose Join could not be read in time tries again.
+  // Nothing is said: a worker whose Join could not be read in time tries again.
   peers_[peer].timer = loop_.After(kJoinLimit, alive_.Guard([this, peer] {
     transport_.Disconnect(peer);
     Remove(peer);

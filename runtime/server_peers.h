@@ -39,7 +39,7 @@ class ServerPeers {
     // It joined, and is not ready for work within a time: nobody should wait for it. It may still
     // get ready.
     std::function<void(WorkerId)> overdue;
-    // For people.
+    // For the user.
     std::function<void(const std::string&)> notice;
   };
 
@@ -81,7 +81,7 @@ class ServerPeers {
   // worker that its supervisor restarts stays out; a worker that somebody started under another
   // name is let in, and workers of one machine need names of their own to be told apart.
   void Ban(WorkerId worker, const Status& why);
-  // Stops listening and sends everybody away, with word of what became of the job. `gone` runs
+  // Stops listening and sends everybody away, and says what became of the job. `gone` runs
   // once, when nobody is left: after a fixed time at the latest, however many strangers still come.
   void SendAllAway(const std::string& farewell, std::function<void()> gone);
 
@@ -106,7 +106,7 @@ class ServerPeers {
 
   const Peer* Find(PeerId peer) const;  // Null: not connected.
   Status CheckJoin(const wire::JoinT& join, const Node& node) const;
-  // SendAway of a peer that wanted to join, with a word to people.
+  // SendAway of a peer that wanted to join, with a notice.
   void Refuse(PeerId peer, const std::string& name, const Status& why);
   void TellRefused(const std::string& who, const Status& why);
   std::optional<WorkerId> FreeSeat(const wire::JoinT& join) const;
@@ -131,7 +131,7 @@ class ServerPeers {
   mutable std::pair<PeerId, const Peer*> last_;
   std::vector<Seat> seats_;
   std::set<Node> banned_;
-  std::optional<Time> told_refused_;  // When people last heard of a refused peer.
+  std::optional<Time> told_refused_;  // When the last notice of a refused peer was given.
   uint64_t refused_untold_ = 0;       // Peers refused since.
   std::function<void()> gone_;
   TimerId goodbye_timer_ = 0;  // For all, once it is over.

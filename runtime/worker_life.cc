@@ -19,7 +19,7 @@ constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLongestRetry = std::chrono::seconds(2);
 // A server that drops its worker before it had work in so many steps would probably do so again.
 constexpr uint32_t kSteadySteps = 8;
-constexpr Duration kAnswerPatience = std::chrono::seconds(5);  // Then people hear of it.
+constexpr Duration kAnswerLimit = std::chrono::seconds(5);  // Then the user hears of it.
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
 constexpr size_t kMaxNameBytes = 64;  // Shown of a model's.
 
@@ -27,7 +27,7 @@ int64_t Seconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
 }
 
-// What people are told of a device that their job goes on without.
+// What the user is told of a device that the job goes on without.
 Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
   if (device.kind == DeviceKind::kCpu) return why.WithContext(what);
   const char* advice = "see what its driver and the system's log say of it";
@@ -141,7 +141,7 @@ void WorkerLife::OnConnected(PeerId peer) {
   join.node = options_.incarnation;
   join.beats = options_.heartbeat;
   SendControl(env_.transport, peer_, OwnHeader(), std::move(join));
-  SetTimer(kAnswerPatience, [this] {
+  SetTimer(kAnswerLimit, [this] {
     Tell(fmt::format("the server at {} has not answered yet: it may still be reading its data",
                      options_.server));
     AwaitAccept();
@@ -150,7 +150,7 @@ void WorkerLife::OnConnected(PeerId peer) {
 
 // A server listens before it is ready. Whether its machine is still there TCP finds out.
 void WorkerLife::AwaitAccept() {
-  SetTimer(std::max<Duration>(Deadline() - env_.loop.Now(), kAnswerPatience), [this] {
+  SetTimer(std::max<Duration>(Deadline() - env_.loop.Now(), kAnswerLimit), [this] {
     Finish(Status::Unavailable(fmt::format("the server at {} does not answer", options_.server)));
   });
 }
@@ -264,7 +264,7 @@ void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
   desk_->Introduce(*samples_per_second);
 }
 
-// The server says it to people; that this worker is slower it learns from the answers, as ever.
+// The server reports it, and learns from the answers that this worker is slower.
 void WorkerLife::OnDeviceLost(const Device& device, const Status& why) {
   if (state_ != State::kWorking) return;  // Nothing may come before the Join.
   const Status said = GivenUp(device.info(), "goes on without one of its devices", why);
@@ -394,7 +394,7 @@ void WorkerLife::Fail(Status status) {
   last_error_ = status;
   if (desk_) desk_->Stop();
   wire::LeaveT leave;
-  leave.reason = status.ToString();  // Also what it is, as its server tells people of nothing else.
+  leave.reason = status.ToString();  // With its causes: the server reports nothing else.
   SendControl(env_.transport, peer_, OwnHeader(), std::move(leave));
   // The server closes first: closing over its unread bytes could take the goodbye with it.
   SetTimer(kGoodbyeLimit, [this] { Finish(last_error_); });

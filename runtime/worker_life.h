@@ -69,7 +69,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   Finished finished_;
   AnswerFilter filter_;
   Time since_{};             // It looks for its server.
-  bool told_ = false;        // People know that it does.
+  bool told_ = false;        // The user knows that it does.
   bool worked_ = false;      // It had joined one before.
   Incarnation incarnation_;  // Of this try.
   Random random_;            // Of further lives, and when they begin.

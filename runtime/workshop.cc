@@ -20,7 +20,7 @@ Status CheckWelcome(const wire::AcceptT& accept) {
   const auto& sizes = accept.partition_sizes;
   const uint64_t samples = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
   const uint32_t slice = accept.slice_length;
-  // It is repeated in errors and notices: no word of a stranger's may steer a terminal.
+  // It is repeated in errors and notices, and no stranger may steer a terminal.
   if (CleanText(accept.model, kMaxModelName) != accept.model) {
     return Status::DataError(
         "the server's welcome names a model with signs that no model's name has");

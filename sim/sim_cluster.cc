@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/observer_fan.h"
 #include "runtime/saved_job.h"
 #include "sim/checkers/coverage_checker.h"
 #include "sim/checkers/data_wait_checker.h"
@@ -22,7 +23,6 @@
 #include "sim/digest_observer.h"
 #include "sim/fault_driver.h"
 #include "sim/liveness_limit.h"
-#include "runtime/observer_fan.h"
 #include "sim/quadratic.h"
 #include "sim/reached_states.h"
 #include "sim/recorded_times.h"

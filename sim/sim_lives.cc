@@ -11,10 +11,10 @@
 
 #include "base/random.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/observer_fan.h"
 #include "runtime/saved_job.h"
 #include "sim/checkers/violations.h"
 #include "sim/digest.h"
-#include "runtime/observer_fan.h"
 
 namespace motley {
 namespace {

@@ -76,7 +76,7 @@ bool CountsColumns(const Fields& fields) {
   return true;
 }
 
-// Few people have samples 0,1,2,3, in this order, on the first line.
+// Hardly any data have the sample 0,1,2,3, in this order, on the first line.
 constexpr size_t kSurelyNames = 4;
 
 bool HasFraction(const Fields& fields) {

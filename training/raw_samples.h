@@ -28,7 +28,7 @@ struct RawSamples {
   std::vector<std::string> names;  // Of the features, where the file has them.
   std::vector<uint32_t> line;      // Of each sample, from 1; empty for binary formats.
   uint64_t first = 0;              // Number of the first sample here in its file.
-  std::vector<std::string> notes;  // What the reader took for granted, for people; in any block.
+  std::vector<std::string> notes;  // What the reader took for granted; in any block.
 
   size_t rows() const { return label.size(); }
   size_t feature_bytes() const {

@@ -42,7 +42,7 @@ struct OpenedData {
   std::shared_ptr<const DataSource> test;
   std::vector<double> class_labels;  // The file's own label for each class index.
   std::vector<std::string> names;    // Of the features, where the file has them.
-  std::vector<std::string> notes;    // What the readers took for granted, for people.
+  std::vector<std::string> notes;    // What the readers took for granted.
 };
 
 // Classes are the distinct labels of train and test, ascending. kNotFound: no such file;

@@ -6,7 +6,7 @@ struct uv_tcp_s;
 
 namespace motley {
 
-// Of a connected socket. Where the system does not know an option, its default stays.
+// Sets the options of a connected socket. Those that the system does not know keep their defaults.
 void TuneSocket(uv_tcp_s* handle, bool loopback);
 
 }  // namespace motley

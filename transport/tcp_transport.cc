@@ -237,7 +237,7 @@ void TcpTransport::OnIncoming(uv_stream_t* listener) {
   ++accepted_;
   connections_.emplace(connection->peer(), connection);
   // libuv accepts what no descriptor is left for with one that it keeps for that, and closes it
-  // without a word; so this is told when the last but that one are taken.
+  // silently; so this is reported when the last but that one are taken.
   constexpr int kLast = 4;
   const int limit = DescriptorLimit();
   if (connection->descriptor() >= limit - kLast && !std::exchange(shortage_told_, true) &&

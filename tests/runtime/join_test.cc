@@ -98,7 +98,7 @@ TEST(Join, AnotherProtocolVersionIsAConflictWithBothVersionsInTheText) {
   ASSERT_EQ(old.errors.size(), 1u);
   EXPECT_EQ(StatusOf(old.errors[0]).code(), StatusCode::kConflict);
   EXPECT_NE(old.errors[0].message.find("77"), std::string::npos);
-  EXPECT_NE(world.watcher.Notices().find("77"), std::string::npos) << "the server's people hear it";
+  EXPECT_NE(world.watcher.Notices().find("77"), std::string::npos) << "the server's user hears it";
   EXPECT_FALSE(old.accept);
 }
 
