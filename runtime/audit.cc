@@ -10,38 +10,22 @@ namespace motley {
 
 namespace {
 
-// Calls `take(partition, row)` for each sample of the batch.
-template <typename Take>
-void ForEachRow(const BatchSchedule& schedule, StepId step, Take take) {
-  const std::vector<BatchSchedule::Range> ranges = schedule.Ranges(step);
-  const std::vector<uint32_t>& sizes = schedule.partition_sizes();
-  uint32_t first = 0;
-  for (PartitionId p = 0; p < sizes.size(); first += sizes[p], ++p) {
-    if (ranges[p].count == 0) continue;
-    const std::vector<uint32_t> order = schedule.Order(schedule.epoch(step), p);
-    for (uint32_t i = 0; i < ranges[p].count; ++i) take(p, first + order[ranges[p].begin + i]);
-  }
-}
-
 // The samples by what they count; those that do not are left out.
 std::map<double, std::vector<uint32_t>> WeightedRows(const BatchSchedule& schedule, StepId step,
                                                      const ApproximateSum* approximate) {
-  if (approximate == nullptr) return {{1, BatchRows(schedule, step)}};
+  if (approximate == nullptr) return {{1, schedule.Rows(step)}};
+  const StepBatch batch = schedule.At(step);
+  const auto ranges = schedule.SharedRanges(step);
   std::map<double, std::vector<uint32_t>> rows;
-  ForEachRow(schedule, step, [&](PartitionId p, uint32_t row) {
-    if (approximate->coverage[p] != 0) rows[approximate->coverage[p]].push_back(row);
-  });
+  for (PartitionId p = 0; p < ranges->size(); ++p) {
+    const auto [begin, count] = (*ranges)[p];
+    const double weight = approximate->coverage[p];
+    if (weight != 0 && count > 0) batch.AppendRows(begin, count, 0, rows[weight]);
+  }
   return rows;
 }
 
 }  // namespace
-
-std::vector<uint32_t> BatchRows(const BatchSchedule& schedule, StepId step) {
-  std::vector<uint32_t> rows;
-  rows.reserve(schedule.batch_size(step));
-  ForEachRow(schedule, step, [&](PartitionId, uint32_t row) { rows.push_back(row); });
-  return rows;
-}
 
 Result<double> DecodeError(Device& device, JobGradient& gradient, const DataSource& data,
                            const BatchSchedule& schedule, StepId step,

@@ -15,10 +15,6 @@
 
 namespace motley {
 
-// The samples of `step`'s batch as rows of the data set, which the schedule's partitions cut into
-// contiguous runs.
-std::vector<uint32_t> BatchRows(const BatchSchedule& schedule, StepId step);
-
 // ||decoded - direct|| / ||direct|| over the gradient (loss and padding apart). `direct` is the
 // plain sum, or, where the step was `approximate` (else null), that of every sample weighted with
 // the coverage of its partition. May be kCancelled once `cancelled` is set.

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples make up the batch of a step: a function of (seed, step) and the partition sizes
-// alone, so that neither who is there nor how work is shared ever changes it.
-//
-// An epoch visits every sample once, in ceil(N / batch) steps of `batch` samples (the last may be
-// smaller). Samples are merged from all partitions at an even pace: sample r of partition p (in
-// that epoch's random order of p) has the key (r + u_p) / n_p with a random u_p in [0, 1), and the
-// batch is the next `batch` keys. So each partition contributes its proportion within about one
-// sample. Equal keys: the smaller partition number first. A batch larger than N is N. All
-// arithmetic is on integers: every machine agrees.
+// How the partitions of a data set, contiguous and in order, share the batch of each step.
+// training/step_batch.h says which samples the batch has; the partitions never change that.
 #pragma once
 
 #include <cstdint>
@@ -16,48 +9,55 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "training/step_batch.h"
 
 namespace motley {
 
 class BatchSchedule {
  public:
-  // Partition sizes may be 0; the sum N and `batch` are > 0.
+  // Partition sizes may be 0; their sum N is from 1 to 2^32, and `batch` > 0.
   BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch);
 
+  // Samples of one partition in a batch, by their ranks in it.
   struct Range {
-    uint32_t begin = 0;  // First rank in the epoch's order of the partition.
+    uint32_t begin = 0;
     uint32_t count = 0;
-    uint32_t before = 0;  // Of the batch, in the partitions before this one.
-    uint32_t end() const { return before + count; }
+    uint32_t end() const { return begin + count; }
   };
-  // Of the batch, in partitions [first, last), of which there is one.
+  // Samples of the batch in partitions [first, last), at least one partition.
   static uint32_t Count(std::span<const Range> ranges, PartitionId first, PartitionId last) {
-    return ranges[last - 1].end() - ranges[first].before;
+    return ranges[last - 1].end() - ranges[first].begin;
   }
 
-  uint64_t samples() const { return samples_; }  // N
-  uint64_t steps_per_epoch() const;
+  uint64_t samples() const { return layout_->first.back(); }  // N
+  uint64_t steps_per_epoch() const { return StepBatch::StepsPerEpoch(samples(), batch_); }
   uint64_t epoch(StepId step) const { return step / steps_per_epoch(); }
   uint32_t batch_size(StepId step) const;  // Samples in this step's batch.
-  const std::vector<uint32_t>& partition_sizes() const { return *sizes_; }
+  const std::vector<uint32_t>& partition_sizes() const { return layout_->sizes; }
+  // Position in the data set of the partition's first sample.
+  uint64_t first_sample(PartitionId partition) const { return layout_->first[partition]; }
 
-  // What each partition contributes to the batch of `step`; one range per partition. O(k log).
+  // What each partition contributes to the batch of `step`; one range per partition. O(k).
   std::vector<Range> Ranges(StepId step) const { return *SharedRanges(step); }
   // The same. All who ask on a thread for the last step's ranges of equal schedules share them, and
   // let them go on that thread: memory that nobody has any more is used again.
   std::shared_ptr<const std::vector<Range>> SharedRanges(StepId step) const;
-  // The order of a partition's samples in an epoch: a permutation of 0..size-1.
-  std::vector<uint32_t> Order(uint64_t epoch, PartitionId partition) const;
+
+  // The batch itself: a range's samples, as positions in the data set, are those of its ranks.
+  StepBatch At(StepId step) const { return {seed_, samples(), batch_, step}; }
+  // All of its samples, in the order of their ranks.
+  std::vector<uint32_t> Rows(StepId step) const;
 
  private:
-  std::vector<uint32_t> Offsets(uint64_t epoch) const;  // u_p * 2^32
-  // First rank of each partition after `taken` samples of an epoch.
-  void FindBegins(std::span<const uint32_t> offsets, uint64_t taken,
-                  std::vector<uint32_t>& begins) const;
+  struct Layout {
+    std::vector<uint32_t> sizes;
+    std::vector<uint64_t> first;  // One more: the end.
+  };
+  struct Recent;
+  static Recent& recent();
   uint64_t seed_;
-  std::shared_ptr<const std::vector<uint32_t>> sizes_;  // Of equal ones, the same where it can be.
+  std::shared_ptr<const Layout> layout_;  // Of equal sizes, the same where it can be.
   uint32_t batch_;
-  uint64_t samples_ = 0;
 };
 
 // Cuts N samples into k contiguous partitions whose sizes differ by at most one.

@@ -58,12 +58,6 @@ class ProgressRelay : public std::enable_shared_from_this<ProgressRelay> {
   std::atomic<bool> posted_ = false;
 };
 
-std::vector<uint64_t> BeginsOf(const std::vector<uint32_t>& sizes) {
-  std::vector<uint64_t> begins = {0};
-  for (const uint32_t size : sizes) begins.push_back(begins.back() + size);
-  return begins;
-}
-
 // Callers take samples as float32, whatever they were kept as.
 Status AppendFloats(const DataSource& block, std::span<const uint32_t> rows, Dataset& to) {
   if (block.shape().storage == Storage::kFloat32) return block.AppendTo(to, rows);
@@ -78,17 +72,13 @@ Status AppendFloats(const DataSource& block, std::span<const uint32_t> rows, Dat
 class CallWorker {
  public:
   CallWorker(Device& device, std::shared_ptr<const ForeignTrainer> foreign, BatchSchedule schedule)
-      : device_(device),
-        foreign_(std::move(foreign)),
-        schedule_(schedule),
-        begins_(BeginsOf(schedule.partition_sizes())),
-        orders_(std::move(schedule)) {}
+      : device_(device), foreign_(std::move(foreign)), schedule_(std::move(schedule)) {}
 
   Status Add(const Call& call, Tally& tally) {
     uint64_t before = 0;
     for (const Run& run : call.runs) {
       if (*call.cancel) return Status::Cancelled("the gradient was no longer wanted");
-      MOTLEY_RETURN_IF_ERROR(Gather(schedule_.epoch(call.step), run));
+      MOTLEY_RETURN_IF_ERROR(Gather(call.step, run));
       const std::function<void(uint64_t)> progress = [&call, before, this](uint64_t samples) {
         if (call.progress) call.progress(before + std::min<uint64_t>(samples, samples_.size()));
       };
@@ -99,26 +89,29 @@ class CallWorker {
   }
 
   Status Hold(PartitionId partition) const {
-    const uint64_t count = begins_[partition + 1] - begins_[partition];
-    return foreign_->hold(partition, begins_[partition], count)
-        .WithContext(fmt::format("partition {} with samples from {} on cannot be held", partition,
-                                 begins_[partition]));
+    const uint64_t first = schedule_.first_sample(partition);
+    return foreign_->hold(partition, first, schedule_.partition_sizes()[partition])
+        .WithContext(
+            fmt::format("partition {} with samples from {} on cannot be held", partition, first));
   }
 
  private:
-  Status Gather(uint64_t epoch, const Run& run) {
+  Status Gather(StepId step, const Run& run) {
     samples_.clear();
     batch_ = Dataset();
     with_batch_ = run.slices.front().block->shape().features > 0;
+    const StepBatch in_batch = schedule_.At(step);
     for (const PartitionSlice& slice : run.slices) {
-      const std::span<const uint32_t> rows = orders_.Rows(epoch, slice);
-      for (const uint32_t row : rows) samples_.push_back(begins_[slice.partition] + row);
+      const uint64_t first = schedule_.first_sample(slice.partition);
+      rows_.clear();
+      in_batch.AppendRows(slice.range.begin, slice.range.count, first, rows_);
+      for (const uint32_t row : rows_) samples_.push_back(first + row);
       if (!with_batch_) continue;
       const DataShape shape = slice.block->shape();
       batch_.features = shape.features;
       batch_.classes = shape.classes;
       batch_.sparse = shape.sparse;
-      MOTLEY_RETURN_IF_ERROR(AppendFloats(*slice.block, rows, batch_));
+      MOTLEY_RETURN_IF_ERROR(AppendFloats(*slice.block, rows_, batch_));
     }
     return Status::Ok();
   }
@@ -179,8 +172,7 @@ class CallWorker {
   Device& device_;
   std::shared_ptr<const ForeignTrainer> foreign_;
   BatchSchedule schedule_;
-  std::vector<uint64_t> begins_;  // First sample of each partition, and the end.
-  EpochOrders orders_;
+  std::vector<uint32_t> rows_;  // Of a slice, in its partition.
   // Of the run at hand.
   std::vector<uint64_t> samples_;
   Dataset batch_;

@@ -25,11 +25,11 @@ class ModelTrainer final : public QueuedTrainer {
     if (!terms.ok()) return Refuse(std::move(done), terms.status());
     if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
     const auto tally = std::make_shared<Tally>();
-    auto compute = [worker = worker_, epoch = schedule().epoch(work.step),
+    auto compute = [worker = worker_, step = work.step,
                     collected = *std::move(terms), sum = work.sum,
                     parameters = VersionedParameters{work.parameters, work.version},
                     cancel = std::move(cancel), tally] {
-      return worker->Add(epoch, collected, parameters, *cancel, sum, *tally);
+      return worker->Add(step, collected, parameters, *cancel, sum, *tally);
     };
     Submit(Samples(work.step, work.terms), std::move(compute), tally, std::move(done));
   }

@@ -42,11 +42,10 @@ void Crew::Lose(CrewPart& part, const Status& why) {
   if (Live() > 0) lost_device(*part.device, why);
 }
 
-SharedSum::SharedSum(std::shared_ptr<Crew> crew, GradientWork work, uint64_t epoch,
-                     std::vector<MergedTerm> terms, std::shared_ptr<std::atomic<bool>> cancel,
-                     Trainer::Done done)
+SharedSum::SharedSum(std::shared_ptr<Crew> crew, GradientWork work, std::vector<MergedTerm> terms,
+                     std::shared_ptr<std::atomic<bool>> cancel, Trainer::Done done)
     : crew_(std::move(crew)),
-      epoch_(epoch),
+      step_(work.step),
       parameters_{work.parameters, work.version},
       sum_(work.sum),
       progress_(std::move(work.progress)),
@@ -226,9 +225,9 @@ Status SharedSum::Compute(TermWorker& worker, PartSum& own, std::span<const Merg
   }
   const std::span<float> sum = alone ? sum_ : std::span<float>(own.values);
   Tally& tally = alone ? tally_ : own.tally;
-  if (!work_.one_sum()) return worker.Add(epoch_, terms, parameters_, *cancel_, sum, tally);
+  if (!work_.one_sum()) return worker.Add(step_, terms, parameters_, *cancel_, sum, tally);
   if (moves.opens) MOTLEY_RETURN_IF_ERROR(worker.Begin(parameters_, sum));
-  MOTLEY_RETURN_IF_ERROR(worker.AddWeights(epoch_, terms, *cancel_));
+  MOTLEY_RETURN_IF_ERROR(worker.AddWeights(step_, terms, *cancel_));
   return moves.closes ? worker.Finish(tally) : Status::Ok();
 }
 

@@ -86,10 +86,9 @@ struct Crew {
 
 class SharedSum : public std::enable_shared_from_this<SharedSum> {
  public:
-  // The work's terms, of the step's epoch; `done` keeps all that it refers to.
-  SharedSum(std::shared_ptr<Crew> crew, GradientWork work, uint64_t epoch,
-            std::vector<MergedTerm> terms, std::shared_ptr<std::atomic<bool>> cancel,
-            Trainer::Done done);
+  // The work's terms; `done` keeps all that it refers to.
+  SharedSum(std::shared_ptr<Crew> crew, GradientWork work, std::vector<MergedTerm> terms,
+            std::shared_ptr<std::atomic<bool>> cancel, Trainer::Done done);
 
   ~SharedSum() { StopWatching(); }
 
@@ -128,7 +127,7 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   void Finish(Status status);
 
   const std::shared_ptr<Crew> crew_;
-  const uint64_t epoch_;
+  const StepId step_;
   const VersionedParameters parameters_;
   const std::span<float> sum_;
   const Function<void(uint64_t)> progress_;

@@ -39,8 +39,7 @@ class SharedTrainer final : public QueuedTrainer {
     Result<std::vector<MergedTerm>> terms = Collect(work);
     if (!terms.ok()) return Refuse(std::move(done), terms.status());
     if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
-    const uint64_t epoch = schedule().epoch(work.step);
-    SharedSum::Queue(std::make_shared<SharedSum>(crew_, std::move(work), epoch, *std::move(terms),
+    SharedSum::Queue(std::make_shared<SharedSum>(crew_, std::move(work), *std::move(terms),
                                                  std::move(cancel), std::move(done)));
   }
 

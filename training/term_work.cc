@@ -79,26 +79,26 @@ TermWorker::TermWorker(Device& device, const Model& model, BatchSchedule schedul
       model_(model),
       session_(device, model),
       count_(model.parameter_count()),
-      orders_(std::move(schedule)) {}
+      schedule_(std::move(schedule)) {}
 
 bool IsWeight(const MergedTerm& term, const Model& model) {
   return IsPlain(term) || (term.other_parts.empty() && model.takes_complex_weights());
 }
 
-Status TermWorker::Add(uint64_t epoch, std::span<const MergedTerm> terms,
+Status TermWorker::Add(StepId step, std::span<const MergedTerm> terms,
                        const VersionedParameters& parameters, const std::atomic<bool>& cancel,
                        std::span<float> sum, Tally& tally) {
   const auto is_weight = [this](const MergedTerm& term) { return IsWeight(term, model_); };
   if (std::any_of(terms.begin(), terms.end(), is_weight)) {
     MOTLEY_RETURN_IF_ERROR(Begin(parameters, sum));
-    MOTLEY_RETURN_IF_ERROR(AddWeights(epoch, terms, cancel));
+    MOTLEY_RETURN_IF_ERROR(AddWeights(step, terms, cancel));
     MOTLEY_RETURN_IF_ERROR(Finish(tally));
   }
   for (const MergedTerm& term : terms) {
     if (is_weight(term)) continue;
     scratch_.assign(VectorLength(count_), 0.0f);
     MOTLEY_RETURN_IF_ERROR(Begin(parameters, scratch_));
-    MOTLEY_RETURN_IF_ERROR(Gather(epoch, term, 1, cancel));
+    MOTLEY_RETURN_IF_ERROR(Gather(step, term, 1, cancel));
     MOTLEY_RETURN_IF_ERROR(Flush(cancel));
     Tally of_term;
     MOTLEY_RETURN_IF_ERROR(Finish(of_term));
@@ -117,11 +117,11 @@ Status TermWorker::Begin(const VersionedParameters& parameters, std::span<float>
   return session_.Begin(parameters.values, parameters.version, sum.first(count_));
 }
 
-Status TermWorker::AddWeights(uint64_t epoch, std::span<const MergedTerm> terms,
+Status TermWorker::AddWeights(StepId step, std::span<const MergedTerm> terms,
                               const std::atomic<bool>& cancel) {
   for (const MergedTerm& term : terms) {
     if (!IsWeight(term, model_)) continue;
-    MOTLEY_RETURN_IF_ERROR(Gather(epoch, term, term.coefficient, cancel));
+    MOTLEY_RETURN_IF_ERROR(Gather(step, term, term.coefficient, cancel));
   }
   return Flush(cancel);
 }
@@ -133,10 +133,14 @@ Status TermWorker::Finish(Tally& tally) {
   return Status::Ok();
 }
 
-Status TermWorker::Gather(uint64_t epoch, const MergedTerm& term, std::complex<double> weight,
+Status TermWorker::Gather(StepId step, const MergedTerm& term, std::complex<double> weight,
                           const std::atomic<bool>& cancel) {
+  const StepBatch samples = schedule_.At(step);
   for (const PartitionSlice& slice : term.slices) {
-    MOTLEY_RETURN_IF_ERROR(GatherSlice(orders_.Rows(epoch, slice), *slice.block, weight, cancel));
+    rows_.clear();
+    samples.AppendRows(slice.range.begin, slice.range.count,
+                       schedule_.first_sample(slice.partition), rows_);
+    MOTLEY_RETURN_IF_ERROR(GatherSlice(rows_, *slice.block, weight, cancel));
   }
   return Status::Ok();
 }
@@ -179,14 +183,6 @@ Status TermWorker::Flush(const std::atomic<bool>& cancel) {
   Clear(batch_);
   weights_.clear();
   return status;
-}
-
-std::span<const uint32_t> EpochOrders::Rows(uint64_t epoch, const PartitionSlice& slice) {
-  Order& cached = orders_[slice.partition];
-  if (cached.rows.empty() || cached.epoch != epoch) {
-    cached = {.epoch = epoch, .rows = schedule_.Order(epoch, slice.partition)};
-  }
-  return std::span<const uint32_t>(cached.rows).subspan(slice.range.begin, slice.range.count);
 }
 
 }  // namespace motley

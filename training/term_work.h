@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <complex>
-#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -21,7 +20,7 @@
 
 namespace motley {
 
-// Samples of one partition: the ranks [begin, begin + count) of its order in the epoch.
+// Samples of one partition: some of those that it has in the batch.
 struct PartitionSlice {
   PartitionId partition = 0;
   BatchSchedule::Range range;
@@ -63,45 +62,27 @@ void AddWeighted(std::complex<double> coefficient,
                  std::span<const std::complex<double>> other_parts, std::span<const float> values,
                  std::span<float> sum, ParallelFor& parallel);
 
-// The order of each partition's samples, kept while the epoch lasts. One thread at a time.
-class EpochOrders {
- public:
-  explicit EpochOrders(BatchSchedule schedule) : schedule_(std::move(schedule)) {}
-  // The ranks of `slice` as rows of its partition; valid until its partition's next epoch.
-  std::span<const uint32_t> Rows(uint64_t epoch, const PartitionSlice& slice);
-
- private:
-  struct Order {
-    uint64_t epoch = 0;
-    std::vector<uint32_t> rows;
-  };
-  BatchSchedule schedule_;
-  std::map<PartitionId, Order> orders_;
-};
-
 // The same version means the same values.
 struct VersionedParameters {
   std::span<const float> values;
   uint64_t version = 0;
 };
 
-// Keeps the orders of this epoch and its workspace from call to call. Used by one thread at a time
-// (the device's).
+// Keeps its workspace from call to call. Used by one thread at a time (the device's).
 class TermWorker {
  public:
   TermWorker(Device& device, const Model& model, BatchSchedule schedule);
 
   // Adds every term to `sum` (GradientWork::sum) and `tally`. kCancelled between two gathered
   // batches once `cancel` is set; both are then incomplete.
-  Status Add(uint64_t epoch, std::span<const MergedTerm> terms,
-             const VersionedParameters& parameters, const std::atomic<bool>& cancel,
-             std::span<float> sum, Tally& tally);
+  Status Add(StepId step, std::span<const MergedTerm> terms, const VersionedParameters& parameters,
+             const std::atomic<bool>& cancel, std::span<float> sum, Tally& tally);
 
   // The same piece by piece: what terms add that are weights (IsWeight) stays on the device until
   // Finish, which adds it to the `sum` of Begin, and loss and weight to `tally`. Begin drops what
   // was not finished.
   Status Begin(const VersionedParameters& parameters, std::span<float> sum);
-  Status AddWeights(uint64_t epoch, std::span<const MergedTerm> terms,
+  Status AddWeights(StepId step, std::span<const MergedTerm> terms,
                     const std::atomic<bool>& cancel);  // Passes over other terms.
   Status Finish(Tally& tally);
 
@@ -111,7 +92,7 @@ class TermWorker {
  private:
   // Gathers the term's samples behind those of terms before; full batches go into the session's
   // sum, each sample weight times.
-  Status Gather(uint64_t epoch, const MergedTerm& term, std::complex<double> weight,
+  Status Gather(StepId step, const MergedTerm& term, std::complex<double> weight,
                 const std::atomic<bool>& cancel);
   Status GatherSlice(std::span<const uint32_t> rows, const DataSource& block,
                      std::complex<double> weight, const std::atomic<bool>& cancel);
@@ -123,7 +104,8 @@ class TermWorker {
   ModelSession session_;
   const size_t count_;     // Of parameters.
   size_t dense_rows_ = 0;  // Of a batch; 0: not known yet.
-  EpochOrders orders_;
+  BatchSchedule schedule_;
+  std::vector<uint32_t> rows_;      // Of a slice, in its partition.
   Dataset batch_;                   // Gathered samples,
   std::vector<RowWeight> weights_;  // and theirs.
   std::complex<double> weight_;     // Of all samples since Begin.

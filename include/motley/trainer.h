@@ -3,7 +3,8 @@
  * Your own gradient, in the place of a built-in model.
  *
  * The samples 0 .. N-1 of a job are cut into partitions; the batch of a step is a function of seed
- * and step alone. A worker is asked for weighted sums of partial gradients,
+ * and step alone, whatever the partitions. A worker is asked for weighted sums of partial
+ * gradients,
  *
  *     sum += coefficient * SUM over the work's samples of the gradient of your loss,
  *

@@ -73,24 +73,14 @@ Status GradientChecker::Resume(const JobOptions& job) {
   return Status::Ok();
 }
 
-// The batch of `step` as rows of the whole data set: each step is asked for twice, and an epoch's
-// orders serve all of its steps.
+// The batch of `step` as rows of the whole data set: each step is asked for twice.
 const std::vector<uint32_t>& GradientChecker::RowsOf(StepId step) {
   if (rows_step_ == step) return rows_;
   const std::vector<BatchSchedule::Range> ranges = schedule_.Ranges(step);
-  if (orders_epoch_ != schedule_.epoch(step)) orders_.assign(ranges.size(), {});
-  orders_epoch_ = schedule_.epoch(step);
-  rows_.clear();
+  rows_ = schedule_.Rows(step);
   rows_from_.clear();
-  uint32_t first = 0;
   for (PartitionId p = 0; p < ranges.size(); ++p) {
-    std::vector<uint32_t>& order = orders_[p];
-    if (ranges[p].count > 0 && order.empty()) order = schedule_.Order(schedule_.epoch(step), p);
-    for (uint32_t i = 0; i < ranges[p].count; ++i) {
-      rows_.push_back(first + order.at(ranges[p].begin + i));
-      rows_from_.push_back(p);
-    }
-    first += schedule_.partition_sizes()[p];
+    rows_from_.insert(rows_from_.end(), ranges[p].count, p);
   }
   rows_step_ = step;
   return rows_;

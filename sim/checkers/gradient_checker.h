@@ -76,8 +76,6 @@ class GradientChecker final : public JobObserver {
   Violations& violations_;
   const DataSource& data_;
   BatchSchedule schedule_;
-  std::vector<std::vector<uint32_t>> orders_;  // Of this epoch, as far as they were needed.
-  std::optional<uint64_t> orders_epoch_;
   std::vector<uint32_t> rows_;                 // Of this step.
   std::vector<PartitionId> rows_from_;         // The partition of each.
   std::optional<ApproximateSum> approximate_;  // How the step at hand ended; nothing: exactly.

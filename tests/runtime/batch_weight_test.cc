@@ -19,7 +19,7 @@ class BatchWeightTest : public testing::Test {
  protected:
   BatchWeightTest() {
     auto ranges = std::make_shared<std::vector<BatchSchedule::Range>>();
-    for (const uint32_t count : {10, 0, 25, 5}) ranges->push_back({0, count, 0});
+    for (const uint32_t count : {10, 0, 25, 5}) ranges->push_back({0, count});
     counts_ = ranges;
   }
 

@@ -16,12 +16,12 @@
 
 namespace motley {
 
-// 400 samples in as many partitions as asked for; half of each is in a batch.
+// 200 samples in as many partitions as asked for, all of them in each batch.
 class DeskRig : public TestRig, public testing::Test {
  protected:
   static constexpr Duration kSampleTime = std::chrono::milliseconds(1);
 
-  explicit DeskRig(uint32_t count) : size_(400 / count), data(MakeSamples(5, 3, false, 400, 1)) {
+  explicit DeskRig(uint32_t count) : size_(200 / count), data(MakeSamples(5, 3, false, 200, 1)) {
     paced = MakePacedDevice(loop, *device, {kSampleTime, 1});
     wire::AcceptT accept;
     accept.model = "softmax";

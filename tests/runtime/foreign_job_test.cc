@@ -81,7 +81,7 @@ std::vector<double> TrainSerially(const JobOptions& options) {
   std::vector<double> parameters(kParameters, 0.0);
   for (StepId step = 0; step < options.steps; ++step) {
     std::vector<double> gradient(kParameters, 0.0);
-    for (const uint32_t sample : BatchRows(schedule, step)) {
+    for (const uint32_t sample : schedule.Rows(step)) {
       const double gap = GapOf(parameters, sample);
       for (size_t i = 0; i < kParameters; ++i) gradient[i] += gap * PointOf(sample, i);
     }

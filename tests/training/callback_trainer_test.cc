@@ -98,12 +98,11 @@ class CallbackTrainer : public testing::Test {
 
   // The batch's samples of partitions [begin, end), within the whole data set.
   std::vector<uint64_t> BatchOf(StepId step, PartitionId begin, PartitionId end) const {
+    const auto first = std::accumulate(sizes_.begin(), sizes_.begin() + begin, uint64_t{0});
+    const auto last = std::accumulate(sizes_.begin(), sizes_.begin() + end, uint64_t{0});
     std::vector<uint64_t> samples;
-    uint64_t first = std::accumulate(sizes_.begin(), sizes_.begin() + begin, uint64_t{0});
-    for (PartitionId p = begin; p < end; first += sizes_[p++]) {
-      const auto range = schedule_.Ranges(step)[p];
-      const auto order = schedule_.Order(schedule_.epoch(step), p);
-      for (uint32_t i = 0; i < range.count; ++i) samples.push_back(first + order[range.begin + i]);
+    for (const uint32_t sample : schedule_.Rows(step)) {
+      if (sample >= first && sample < last) samples.push_back(sample);
     }
     return samples;
   }

@@ -57,9 +57,8 @@ class ModelTrainer : public testing::Test {
     for (const PartitionTerm& term : terms) {
       for (PartitionId p = term.begin; p < term.end; ++p) {
         const auto range = schedule_.Ranges(step)[p];
-        const auto order = schedule_.Order(schedule_.epoch(step), p);
-        const std::vector<uint32_t> rows(order.begin() + range.begin,
-                                         order.begin() + range.begin + range.count);
+        std::vector<uint32_t> rows;
+        schedule_.At(step).AppendRows(range.begin, range.count, schedule_.first_sample(p), rows);
         std::vector<double> part(sum.size(), 0.0);
         Dataset samples = *store_[p]->Gather(rows);
         Widen(samples);

@@ -37,18 +37,8 @@ std::vector<float> TrainByKernels(Model& model, Device& device, const OptimizerO
   std::vector<float> gradient(parameters.size());
   double loss = 0;
   for (StepId step = 0; step < steps; ++step) {
-    std::vector<uint32_t> rows;
-    uint32_t start = 0;
-    const auto ranges = schedule.Ranges(step);
-    for (uint32_t p = 0; p < ranges.size(); ++p) {
-      const auto order = schedule.Order(schedule.epoch(step), p);
-      for (uint32_t r = 0; r < ranges[p].count; ++r) {
-        rows.push_back(start + order[ranges[p].begin + r]);
-      }
-      start += schedule.partition_sizes()[p];
-    }
     std::fill(gradient.begin(), gradient.end(), 0.0f);
-    const Dataset batch = Select(data, rows);
+    const Dataset batch = Select(data, schedule.Rows(step));
     EXPECT_TRUE(model.AddGradient(device, parameters, batch, 1, gradient, loss).ok());
     EXPECT_TRUE(optimizer->Apply(device, gradient, batch.rows(), parameters).ok());
   }

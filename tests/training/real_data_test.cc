@@ -24,6 +24,7 @@ struct Recipe {
   OptimizerOptions optimizer;
   uint32_t batch;
   size_t epochs;
+  uint64_t seed = 7;  // Of the order of the samples.
 };
 
 double TestAccuracy(const Dataset& train, const Dataset& test, const Recipe& recipe) {
@@ -33,18 +34,13 @@ double TestAccuracy(const Dataset& train, const Dataset& test, const Recipe& rec
   std::vector<float> gradient(model->parameter_count());
   model->Initialize(7, parameters);
   const auto optimizer = *Optimizer::Create(recipe.optimizer, parameters.size());
-  const BatchSchedule schedule(7, {static_cast<uint32_t>(train.rows())}, recipe.batch);
-  for (uint64_t epoch = 0; epoch < recipe.epochs; ++epoch) {
-    const auto order = schedule.Order(epoch, 0);
-    for (StepId step = 0; step < schedule.steps_per_epoch(); ++step) {
-      const auto range = schedule.Ranges(epoch * schedule.steps_per_epoch() + step)[0];
-      const auto rows = std::span<const uint32_t>(order).subspan(range.begin, range.count);
-      double loss = 0;
-      std::fill(gradient.begin(), gradient.end(), 0.0f);
-      const Dataset batch = Select(train, rows);
-      EXPECT_TRUE(model->AddGradient(*rig.device, parameters, batch, 1, gradient, loss).ok());
-      EXPECT_TRUE(optimizer->Apply(*rig.device, gradient, batch.rows(), parameters).ok());
-    }
+  const BatchSchedule schedule(recipe.seed, {static_cast<uint32_t>(train.rows())}, recipe.batch);
+  for (StepId step = 0; step < recipe.epochs * schedule.steps_per_epoch(); ++step) {
+    double loss = 0;
+    std::fill(gradient.begin(), gradient.end(), 0.0f);
+    const Dataset batch = Select(train, schedule.Rows(step));
+    EXPECT_TRUE(model->AddGradient(*rig.device, parameters, batch, 1, gradient, loss).ok());
+    EXPECT_TRUE(optimizer->Apply(*rig.device, gradient, batch.rows(), parameters).ok());
   }
   const auto evaluation = Evaluate(*model, *rig.device, parameters, test);
   EXPECT_TRUE(evaluation.ok()) << evaluation.status().ToString();
@@ -97,9 +93,14 @@ TEST(Digits, SoftmaxReaches95PercentOnUnscaledPixels) {
   EXPECT_EQ(data->train.rows(), 1797u);
   EXPECT_EQ(data->class_labels.size(), 10u);
   const auto split = SplitDataset(data->train, 0.8, 7);
+  // The mean over five orders: of 600, however drawn, 14 % end below 0.95, and all have 0.959.
   const auto accuracy = [&](double rate) {
-    const Recipe recipe{"softmax", {.learning_rate = rate}, 256, 20};
-    return TestAccuracy(split->train, split->test, recipe);
+    double sum = 0;
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      const Recipe recipe{"softmax", {.learning_rate = rate}, 256, 20, seed};
+      sum += TestAccuracy(split->train, split->test, recipe);
+    }
+    return sum / 5;
   };
   EXPECT_GE(accuracy(0.03), 0.95);
   // The default rate is too large for values up to 16, yet it must not fall apart.

@@ -137,16 +137,9 @@ std::vector<double> Train(const ModelSpec& spec, const OptimizerOptions& options
   for (size_t step = 0; step < steps; ++step) {
     Vector gradient(parameters.size(), 0.0);
     double samples = 0;
-    uint32_t start = 0;
-    const auto ranges = schedule.Ranges(step);
-    for (uint32_t p = 0; p < ranges.size(); ++p) {
-      const auto order = schedule.Order(schedule.epoch(step), p);
-      for (uint32_t r = ranges[p].begin; r < ranges[p].begin + ranges[p].count; ++r) {
-        const size_t row = start + order[r];
-        Sample(spec, parameters, Features(data, row), data.label[row], gradient);
-        ++samples;
-      }
-      start += schedule.partition_sizes()[p];
+    for (const uint32_t row : schedule.Rows(step)) {
+      Sample(spec, parameters, Features(data, row), data.label[row], gradient);
+      ++samples;
     }
     for (size_t i = 0; i < gradient.size(); ++i) {
       gradient[i] = gradient[i] / samples + options.l2 * parameters[i];
