@@ -78,8 +78,8 @@ struct JobOptions {
   bool measure_links = false;    // While it trains: see JobObserver::OnRoundTrip.
   DataMeaning meaning;
   CheckpointOptions checkpoint;
-  // Goes on from there, with its partitions; all that must be the same is checked. Null: starts
-  // anew. `steps` counts those that it has.
+  // Goes on from there; all that must be the same is checked. Null: starts anew. `steps` counts
+  // those that it has.
   std::shared_ptr<const SavedJob> resume;
 };
 

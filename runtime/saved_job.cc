@@ -77,7 +77,7 @@ Result<uint64_t> FullFingerprint(const DataSource& data) {
 }
 
 Result<JobDescription> Describe(const JobOptions& options, const DataSource& data,
-                                const BatchSchedule& schedule, uint64_t parameters) {
+                                uint64_t parameters) {
   JobDescription about;
   about.model = options.model;
   about.own_trainer = options.foreign != nullptr;
@@ -89,7 +89,6 @@ Result<JobDescription> Describe(const JobOptions& options, const DataSource& dat
   MOTLEY_ASSIGN_OR_RETURN(about.fingerprint, Fingerprint(data));
   MOTLEY_ASSIGN_OR_RETURN(about.digest, FullFingerprint(data));
   about.batch = options.batch;
-  about.partitions = static_cast<uint32_t>(schedule.partition_sizes().size());
   about.meaning = options.meaning;
   about.steps = options.steps;
   return about;
@@ -98,15 +97,16 @@ Result<JobDescription> Describe(const JobOptions& options, const DataSource& dat
 Result<SavedJob> Understand(const CheckpointState& state) {
   MOTLEY_ASSIGN_OR_RETURN(JobDescription about, ParseJobDescription(state.description));
   const uint64_t losses = about.history.batch_loss.size();
-  const bool fits = about.parameters == state.parameters->size() && about.partitions > 0 &&
-                    about.partitions <= about.samples && about.batch > 0 && losses <= state.step &&
+  const bool fits = about.parameters == state.parameters->size() && about.samples > 0 &&
+                    about.batch > 0 && losses <= state.step &&
                     about.history.first_loss == state.step - losses;
   if (!fits) {
-    return Status::DataError(fmt::format(
-        "the checkpoint of step {} says {} parameters, {} partitions of {} samples, batch {} and "
-        "{} losses from step {} on, which does not fit its {} parameters",
-        state.step, about.parameters, about.partitions, about.samples, about.batch, losses,
-        about.history.first_loss, state.parameters->size()));
+    return Status::DataError(
+        fmt::format("the checkpoint of step {} says {} parameters, {} samples, batch {} and {} "
+                    "losses from step "
+                    "{} on, which does not fit its {} parameters",
+                    state.step, about.parameters, about.samples, about.batch, losses,
+                    about.history.first_loss, state.parameters->size()));
   }
   if (!std::isfinite(SumOfSquares(*state.parameters)) ||
       !std::isfinite(SumOfSquares(*state.optimizer_state))) {
@@ -155,6 +155,12 @@ Status CheckSameShape(const SavedJob& saved, const ModelSpec& model, bool sparse
 
 Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t seed) {
   const JobDescription& was = saved.about;
+  if (was.older_batches) {
+    return Status::Conflict(
+        "an older Motley wrote this checkpoint. Its batches depended on the number of workers that "
+        "the job began with, and this release draws others: finish the job with that release, or "
+        "take its model with `motley checkpoint export` and start a new job in another folder");
+  }
   if (was.own_trainer != now.own_trainer ||
       (!was.own_trainer && was.model.name != now.model.name)) {
     return Differs("model", was.model.name, now.model.name);
@@ -167,8 +173,7 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
   const std::pair<const char*, std::pair<uint64_t, uint64_t>> numbers[] = {
       {"seed", {saved.seed, seed}},
       {"batch", {was.batch, now.batch}},
-      {"samples:", {was.samples, now.samples}},
-      {"partitions:", {was.partitions, now.partitions}}};
+      {"samples:", {was.samples, now.samples}}};
   for (const auto& [name, pair] : numbers) {
     if (pair.first == pair.second) continue;
     return Differs(name, std::to_string(pair.first), std::to_string(pair.second));

@@ -13,7 +13,6 @@
 #include "base/status.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job.h"
-#include "training/batch_schedule.h"
 #include "training/data_source.h"
 #include "training/optimizer.h"
 #include "training/safetensors.h"
@@ -31,7 +30,8 @@ struct JobDescription {
   uint64_t fingerprint = 0;  // Of some samples; 0: not known.
   uint64_t digest = 0;       // Of all samples; 0: not known, as in older checkpoints.
   uint32_t batch = 0;
-  uint32_t partitions = 0;
+  bool older_batches =
+      false;  // As descriptions before version 3 mean them: see docs/decisions/0029.
   DataMeaning meaning;
   uint64_t steps = 0;  // Of the whole job; may be changed.
 
@@ -46,10 +46,9 @@ Result<uint64_t> Fingerprint(const DataSource& data);
 // samples, it is). Reads them once, in blocks. Errors are those of the source.
 Result<uint64_t> FullFingerprint(const DataSource& data);
 
-// What `options` and `data` come to under `schedule`; `parameters` is the model's count.
-// `history` is left empty.
+// What `options` and `data` come to; `parameters` is the model's count. `history` is left empty.
 Result<JobDescription> Describe(const JobOptions& options, const DataSource& data,
-                                const BatchSchedule& schedule, uint64_t parameters);
+                                uint64_t parameters);
 
 std::string ToJson(const JobDescription& about);
 // kDataError: not what ToJson wrote, by this version or an earlier one.
@@ -83,7 +82,7 @@ Status CheckBelongs(Store& store, uint64_t run, uint64_t step);
 Status CheckSameShape(const SavedJob& saved, const ModelSpec& model, bool sparse);
 
 // kConflict names the first thing in which `now` (see Describe) and `seed` are not the saved job's,
-// and what to do.
+// and what to do. A job with older batches cannot go on: this release draws others.
 Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t seed);
 
 // What a run that goes on from it and adds no step comes to.

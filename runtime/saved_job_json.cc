@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint32_t kVersion = 2;  // Of the description; readers take this and older ones.
+constexpr uint32_t kVersion = 3;  // Of the description; readers take this and older ones.
 constexpr int kDepth = 3;         // Of its nesting.
 // 100 KB of text in each checkpoint. Users have the whole curve from the run's events.
 constexpr size_t kMostLosses = 1 << 12;
@@ -139,7 +139,7 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   data.Take("split", about.meaning.split);
   if (data.Has("storage")) data.Take("storage", about.meaning.storage);
   fields.Take("batch", about.batch);
-  fields.Take("partitions", about.partitions);
+  about.older_batches = version < 3;
   fields.Take("steps", about.steps);
   TakeHistory(fields.Object("history"), about.history);
   return about;
@@ -178,7 +178,6 @@ std::string ToJson(const JobDescription& about) {
                  {"input_scale", about.meaning.input_scale},
                  {"split", about.meaning.split}}},
                {"batch", about.batch},
-               {"partitions", about.partitions},
                {"steps", about.steps},
                {"history",
                 {{"wall_seconds", history.wall_seconds},

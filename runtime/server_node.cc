@@ -73,7 +73,6 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
 }
 
 Result<uint32_t> PartitionsOf(const JobOptions& options, const DataShape& data) {
-  if (options.resume != nullptr) return options.resume->about.partitions;
   if (options.partitions == 0) return PartitionCount(data, options.workers);
   if (options.partitions <= data.rows) return options.partitions;
   return Status::InvalidArgument(
@@ -93,7 +92,7 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data, schedule));
   JobDescription about;
   if (options.resume != nullptr || options.checkpoint.every > 0) {
-    MOTLEY_ASSIGN_OR_RETURN(about, Describe(options, data, schedule, model->parameter_count()));
+    MOTLEY_ASSIGN_OR_RETURN(about, Describe(options, data, model->parameter_count()));
   }
   if (options.resume != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckSameJob(*options.resume, about, options.seed));

@@ -11,8 +11,10 @@
 namespace motley {
 namespace {
 
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pointwise;
 
 // A job of 12 steps with seed 9 and L2, and its checkpoints of steps 6 and 12.
 class Resume : public ::testing::Test {
@@ -86,6 +88,18 @@ TEST_F(Resume, GoesBackToAnOlderStepInAnotherFolder) {
   std::filesystem::remove_all(other);
   options.resume_step = 5;
   EXPECT_EQ(TestJob(options).Run(), MOTLEY_NOT_FOUND);
+}
+
+// Five workers cut the data into other partitions than two do.
+TEST_F(Resume, GoesOnWithAnotherNumberOfWorkers) {
+  motley_job_options options = Resumed();
+  options.resume_step = 6;
+  options.workers = 5;
+  TestJob job(options);
+  job.RunFine();
+  EXPECT_EQ(job.Report("resumed_from"), 6);
+  EXPECT_NEAR(job.Report("final_loss"), loss_, 1e-5 * loss_);
+  EXPECT_THAT(job.Parameters(), Pointwise(FloatNear(1e-5f), parameters_));
 }
 
 TEST_F(Resume, TheDefaultSplitMayBeSpelledOut) {

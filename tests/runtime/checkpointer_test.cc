@@ -64,7 +64,6 @@ JobDescription About() {
   about.parameters = 3;
   about.samples = 4;
   about.batch = 2;
-  about.partitions = 4;
   return about;
 }
 

@@ -29,7 +29,6 @@ JobDescription Example() {
   about.sparse = true;
   about.fingerprint = 0xfedcba9876543210u;
   about.batch = 60;
-  about.partitions = 64;
   about.meaning = {{1, 2.5, -3}, 1.0f / 255, 0.8};
   about.optimizer.l2 = 1e-4;
   about.steps = 1000;
@@ -85,7 +84,7 @@ TEST(JobDescription, OfAnotherKindIsRefused) {
   for (const char* text : {"", "{", "[]", "{\"version\":1}", "{\"version\":\"1\"}"}) {
     EXPECT_EQ(ParseJobDescription(text).code(), StatusCode::kDataError) << text;
   }
-  EXPECT_EQ(ParseJobDescription("{\"version\":3}").code(), StatusCode::kConflict);
+  EXPECT_EQ(ParseJobDescription("{\"version\":4}").code(), StatusCode::kConflict);
 }
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {
@@ -96,7 +95,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 
 // As the first version wrote it.
 TEST(JobDescription, OfTheFirstVersionHasTheConstantsOfItsTime) {
-  std::string text = Replaced(ToJson(Example()), "\"version\":2", "\"version\":1");
+  std::string text = Replaced(ToJson(Example()), "\"version\":3", "\"version\":1");
   const size_t begin = text.find(",\"momentum\"");
   text.erase(begin, text.find('}', begin) - begin);
   const auto old = ParseJobDescription(text);
@@ -171,6 +170,19 @@ TEST(SavedJob, OfADivergedJobIsRefused) {
   EXPECT_EQ(Understand(state).code(), StatusCode::kDataError);
 }
 
+// Its model can be had, its curve cannot go on.
+TEST(SavedJob, OfAnOlderReleaseIsReadAndNotResumed) {
+  CheckpointState state = StateOf(Example());
+  state.description = Replaced(state.description, "\"version\":3", "\"version\":2");
+  state.description = Replaced(state.description, "\"steps\"", "\"partitions\":64,\"steps\"");
+  const auto saved = Understand(state);
+  ASSERT_TRUE(saved.ok()) << saved.status().ToString();
+  const Status refused = CheckSameJob(*saved, Example(), 7);
+  EXPECT_EQ(refused.code(), StatusCode::kConflict);
+  EXPECT_THAT(refused.message(), HasSubstr("finish the job with that release"));
+  EXPECT_THAT(refused.message(), HasSubstr("motley checkpoint export"));
+}
+
 // A folder that anybody may have written: its model is of any size.
 TEST(SavedJob, WhoseModelDoesNotFitItsParametersHasNone) {
   for (const char* name : {"mlp:99999999999999999999", "mlp:4294967295,4294967295", "softmax", "",
@@ -202,7 +214,6 @@ TEST(SavedJob, OnlyWhatTheBatchesDoNotDependOnMayChange) {
       {"epsilon", [](JobDescription& job) { job.optimizer.epsilon = 1e-4; }},
       {"batch", [](JobDescription& job) { job.batch = 61; }},
       {"samples", [](JobDescription& job) { job.samples = 601; }},
-      {"partitions", [](JobDescription& job) { job.partitions = 63; }},
       {"scaled", [](JobDescription& job) { job.meaning.input_scale = 1; }},
       {"storage float32", [](JobDescription& job) { job.meaning.storage = Storage::kFp16; }},
       {"the data", [](JobDescription& job) { job.fingerprint ^= 1; }},
