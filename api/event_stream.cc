@@ -92,6 +92,10 @@ void EventStream::OnCheckpoint(uint64_t steps) {
 
 void EventStream::OnNotice(const std::string& text) { Tell(MOTLEY_EVENT_NOTICE, text); }
 
+void EventStream::OnAuditWarning(const AuditWarning& warning) {
+  Tell(MOTLEY_EVENT_WARNING, warning.text);
+}
+
 void EventStream::OnCommand(const Command& command, Time now) {
   if (const auto* cancel = std::get_if<CancelWork>(&command)) {
     leasing_.erase(cancel->worker);

@@ -36,6 +36,7 @@ class EventStream final : public JobObserver {
                      Time now) override;
   void OnCheckpoint(uint64_t steps) override;
   void OnNotice(const std::string& text) override;
+  void OnAuditWarning(const AuditWarning& warning) override;
   void OnCommand(const Command& command, Time now) override;
 
   // An event with a text alone.

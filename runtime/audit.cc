@@ -1,53 +1,332 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/audit.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
+#include "base/signs.h"
 #include "coding/combine.h"
+#include "coding/part_sums.h"
+#include "coding/sketch.h"
+#include "training/trainer.h"
 
 namespace motley {
-
 namespace {
 
-// The samples by what they count; those that do not are left out.
-std::map<double, std::vector<uint32_t>> WeightedRows(const BatchSchedule& schedule, StepId step,
-                                                     const ApproximateSum* approximate) {
-  if (approximate == nullptr) return {{1, schedule.Rows(step)}};
-  const StepBatch batch = schedule.At(step);
-  const auto ranges = schedule.SharedRanges(step);
-  std::map<double, std::vector<uint32_t>> rows;
-  for (PartitionId p = 0; p < ranges->size(); ++p) {
-    const auto [begin, count] = (*ranges)[p];
-    const double weight = approximate->coverage[p];
-    if (weight != 0 && count > 0) batch.AppendRows(begin, count, 0, rows[weight]);
+constexpr size_t kCoarse = 256;  // Samples that are summed at a time, so that memory is bounded;
+constexpr size_t kFine = 8;      // and when an answer is looked at again.
+constexpr double kMove = 0x1p-18;
+constexpr double kExcused = 4;  // Times what moved parameters change: a sketch may show more.
+constexpr double kDecodeTolerance = 1e-2;  // Of what was decoded: codes amplify rounding.
+// A sum of logarithms near 0 has few digits. Nothing is trained by it.
+constexpr double kLossTolerance = 1e-2;
+constexpr double kSampleLoss = 1e-3;  // And so much for each sample.
+constexpr double kMost = 1e6;         // A relative difference that can be shown.
+constexpr uint64_t kMovedVersions = uint64_t{1} << 63;
+
+// Partitions that every answer weighs alike.
+struct Group {
+  struct Run {
+    PartitionId begin;
+    PartitionId end;
+  };
+  std::vector<Run> runs;
+  std::vector<std::pair<size_t, size_t>> entries;  // Rows with it, and the place in each.
+  double coverage = 1;                             // In the decoded sum.
+};
+
+// What a weighted sum of groups comes to. Rows have one each, and the decoded sum.
+struct Expected {
+  std::vector<double> sketches;  // By slice.
+  double norms = 0;              // Of the groups, weighted.
+  double scale = 0;              // The same, or of the pieces where it was looked at again.
+  double excused = 0;
+  Tally tally;
+  double loss_scale = 0;
+  double weight_scale = 0;
+};
+
+class Comparison {
+ public:
+  Comparison(Device& device, JobGradient& gradient, const DataSource& data,
+             const BatchSchedule& schedule, AuditRequest request,
+             const std::atomic<bool>& cancelled)
+      : device_(device),
+        gradient_(gradient),
+        data_(data),
+        request_(std::move(request)),
+        answers_(request_.answers),
+        form_(*answers_.form),
+        cancelled_(cancelled),
+        batch_(schedule.At(answers_.step)),
+        ranges_(schedule.Ranges(answers_.step)),
+        rows_(form_.rows.size()),
+        piece_(VectorLength(request_.parameters->size())) {}
+
+  Result<AuditResult> Run() {
+    FormGroups();
+    const double decoded_norm = std::sqrt(SumOfSquares(request_.decoded));
+    MOTLEY_RETURN_IF_ERROR(Coarse());
+    AuditResult result;
+    const double residual = std::sqrt(SumOfSquares(request_.decoded));
+    result.decode_error = residual > 0 ? residual / std::max(residual, decoded_norm) : 0;
+    Judge(result);
+    bool all_right = std::none_of(result.verdicts.begin(), result.verdicts.end(),
+                                  [](const auto& verdict) { return verdict.off != nullptr; });
+    const auto misdecoded = [&] { return residual > kDecodeTolerance * sum_.scale + sum_.excused; };
+    if (all_right && !misdecoded()) return result;
+    MOTLEY_RETURN_IF_ERROR(Fine());
+    Judge(result);
+    all_right = std::none_of(result.verdicts.begin(), result.verdicts.end(),
+                             [](const auto& verdict) { return verdict.off != nullptr; });
+    result.misdecoded = all_right && misdecoded();
+    return result;
   }
-  return rows;
-}
+
+ private:
+  // By what the answered rows and the decoded sum weigh a partition with.
+  void FormGroups() {
+    std::vector<std::vector<std::pair<size_t, size_t>>> entries(form_.partitions);
+    std::vector<bool> answered(form_.rows.size(), false);
+    for (const LoggedAnswer& answer : answers_.answers) answered[answer.row] = true;
+    for (size_t row = 0; row < form_.rows.size(); ++row) {
+      for (size_t e = 0; answered[row] && e < form_.rows[row].size(); ++e) {
+        entries[form_.rows[row][e].partition].emplace_back(row, e);
+      }
+    }
+    std::map<std::vector<double>, size_t> known;
+    for (PartitionId p = 0; p < form_.partitions; ++p) {
+      if (ranges_[p].count == 0) continue;
+      const double coverage =
+          request_.approximate == nullptr ? 1 : request_.approximate->coverage[p];
+      std::vector<double> key = {coverage};
+      for (const auto& [row, e] : entries[p]) {
+        key.push_back(static_cast<double>(row));
+        for (uint32_t part = 0; part < form_.parts; ++part) {
+          const Complex b = form_.B(static_cast<RowId>(row), e, part);
+          key.push_back(b.real());
+          key.push_back(b.imag());
+        }
+      }
+      if (coverage == 0 && entries[p].empty()) continue;
+      const auto [at, fresh] = known.emplace(std::move(key), groups_.size());
+      if (fresh) groups_.push_back({{}, std::move(entries[p]), coverage});
+      std::vector<Group::Run>& runs = groups_[at->second].runs;
+      if (!runs.empty() && runs.back().end == p) {
+        runs.back().end = p + 1;
+      } else {
+        runs.push_back({p, p + 1});
+      }
+    }
+    for (Expected& row : rows_) row.sketches.assign(answers_.cut.count(), 0);
+  }
+
+  // Calls `take(samples)`, which returns a Status, for the group's samples, `most` at a time where
+  // the gradient can be divided. Else `fine` means by partitions.
+  template <typename Take>
+  Status ForEachPiece(const Group& group, bool fine, Take take) {
+    const size_t most = fine ? kFine : kCoarse;
+    std::vector<uint32_t> rows;
+    PartitionId begin = 0;
+    PartitionId end = 0;
+    const auto flush = [&](size_t count) -> Status {
+      const std::span<const uint32_t> piece(rows.data(), count);
+      MOTLEY_RETURN_IF_ERROR(
+          take(JobGradient::Samples{answers_.step, answers_.step, begin, end, piece}));
+      rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count));
+      return Status::Ok();
+    };
+    for (const Group::Run& run : group.runs) {
+      for (PartitionId p = run.begin; p < run.end; ++p) {
+        if (ranges_[p].count == 0) continue;
+        if (rows.empty()) begin = p;
+        end = p + 1;
+        batch_.AppendRows(ranges_[p].begin, ranges_[p].count, 0, rows);
+        if (gradient_.divisible()) {
+          while (rows.size() >= most) MOTLEY_RETURN_IF_ERROR(flush(most));
+        } else if (fine) {
+          MOTLEY_RETURN_IF_ERROR(flush(rows.size()));
+        }
+      }
+      if (!gradient_.divisible() && !rows.empty()) MOTLEY_RETURN_IF_ERROR(flush(rows.size()));
+    }
+    return rows.empty() ? Status::Ok() : flush(rows.size());
+  }
+
+  Status Sum(const JobGradient::Samples& samples, std::span<const float> parameters,
+             std::span<float> into, Tally& tally) {
+    return gradient_.Sum(device_, samples, parameters, data_, cancelled_,
+                         into.first(parameters.size()), tally);
+  }
+
+  // Every group once: what the answers should be; and subtracts them from what was decoded.
+  Status Coarse() {
+    for (const Group& group : groups_) {
+      std::fill(piece_.begin(), piece_.end(), 0.0F);
+      Tally tally;
+      double loss_scale = 0;
+      MOTLEY_RETURN_IF_ERROR(ForEachPiece(group, false, [&](const JobGradient::Samples& samples) {
+        Tally part;
+        const Status summed = Sum(samples, *request_.parameters, piece_, part);
+        tally.Add(1, part);
+        loss_scale += std::abs(part.loss);
+        return summed;
+      }));
+      const std::span<const float> values = piece_;
+      AddWeighted(Field::kReal, -group.coverage, values.first(request_.decoded.size()),
+                  request_.decoded);
+      const double norm = std::sqrt(SumOfSquares(piece_));
+      sum_.scale += std::abs(group.coverage) * norm;
+      AddSketches(group);
+      for (const auto& [row, entry] : group.entries) {
+        const double largest = Largest(row, entry);
+        const Complex first = form_.B(static_cast<RowId>(row), entry, 0);
+        rows_[row].norms += largest * norm;
+        rows_[row].scale += largest * norm;
+        rows_[row].tally.Add(first, tally);
+        rows_[row].loss_scale += std::abs(first) * loss_scale;
+        rows_[row].weight_scale += std::abs(first) * std::abs(tally.weight);
+      }
+    }
+    return Status::Ok();
+  }
+
+  double Largest(size_t row, size_t entry) const {
+    double largest = 0;
+    for (uint32_t part = 0; part < form_.parts; ++part) {
+      largest = std::max(largest, std::abs(form_.B(static_cast<RowId>(row), entry, part)));
+    }
+    return largest;
+  }
+
+  // The group's sum is in piece_.
+  void AddSketches(const Group& group) {
+    const Slicing& cut = answers_.cut;
+    const bool packed = form_.field == Field::kComplexPacked;
+    for (size_t slice = 0; slice < cut.count(); ++slice) {
+      const size_t begin = cut.begin(slice);
+      const SignKey signs = SignsAt(answers_.signs, answers_.step, begin);
+      for (uint32_t part = 0; part < form_.parts; ++part) {
+        const FloatRange range =
+            InPart(begin, begin + cut.size(slice), cut.total, part, piece_.size());
+        if (range.size == 0) continue;
+        const std::span<float> values = std::span(piece_).subspan(range.begin, range.size);
+        const double plain = SketchOf(values, signs).projection;
+        double turned = 0;  // Of i times the values, which are pairs.
+        if (packed) {
+          for (size_t t = 0; t + 1 < values.size(); t += 2) {
+            const float re = values[t];
+            values[t] = -values[t + 1];
+            values[t + 1] = re;
+          }
+          turned = SketchOf(values, signs).projection;
+        }
+        for (const auto& [row, entry] : group.entries) {
+          const Complex b = form_.B(static_cast<RowId>(row), entry, part);
+          rows_[row].sketches[slice] += b.real() * plain + b.imag() * turned;
+        }
+      }
+    }
+  }
+
+  void Judge(AuditResult& result) {
+    result.verdicts.clear();
+    for (const LoggedAnswer& answer : answers_.answers) {
+      const Expected& expected = rows_[answer.row];
+      double squares = 0;
+      for (size_t slice = 0; slice < answer.sketches.size(); ++slice) {
+        const double gap = answer.sketches[slice] - expected.sketches[slice];
+        if (!std::isnan(answer.sketches[slice])) squares += gap * gap;
+      }
+      result.verdicts.push_back(VerdictOf(std::sqrt(squares), answer.tally, expected));
+    }
+  }
+
+  static AuditResult::Verdict VerdictOf(double gap, const Tally& tally, const Expected& expected) {
+    AuditResult::Verdict verdict;
+    verdict.difference = gap > 0 ? gap / std::max(expected.norms, gap / kMost) : 0;
+    const double loss = std::abs(tally.loss - expected.tally.loss);
+    const double weight = std::abs(tally.weight - expected.tally.weight);
+    if (gap > kAuditTolerance * expected.scale + expected.excused) {
+      verdict.off = "gradient";
+    } else if (weight > kAuditTolerance * expected.weight_scale) {
+      verdict.off = "weight";
+      verdict.difference = weight / std::max(expected.weight_scale, weight);
+    } else if (loss > kLossTolerance * expected.loss_scale + kSampleLoss * expected.weight_scale) {
+      verdict.off = "loss";
+      verdict.difference = loss / std::max(expected.loss_scale, loss);
+    }
+    return verdict;
+  }
+
+  // Parameters that are moved by a little more than rounding, each up or down.
+  void Move(std::vector<float>& moved, float by) const {
+    const std::vector<float>& from = *request_.parameters;
+    const SignKey signs = SignsAt(answers_.signs, answers_.step, 1);
+    for (size_t i = 0; i < from.size(); ++i) {
+      moved[i] = from[i] * (SignOf(signs, i) != 0 ? 1 - by : 1 + by);
+    }
+  }
+
+  // Every group again, a few samples at a time: the norms of these, and what changes when the
+  // parameters move.
+  Status Fine() {
+    std::vector<float> moved(request_.parameters->size());
+    std::vector<float>& other = request_.decoded;  // Its norm is known.
+    for (Expected& row : rows_) row.scale = 0;
+    sum_.scale = 0;
+    for (const Group& group : groups_) {
+      double norm = 0;
+      double change = 0;
+      const Status summed = ForEachPiece(group, true, [&](JobGradient::Samples samples) -> Status {
+        Tally ignored;
+        std::fill(piece_.begin(), piece_.end(), 0.0F);
+        MOTLEY_RETURN_IF_ERROR(Sum(samples, *request_.parameters, piece_, ignored));
+        norm += std::sqrt(SumOfSquares(piece_));
+        for (const double by : {kMove, -kMove}) {
+          Move(moved, static_cast<float>(by));
+          samples.version = kMovedVersions + 2 * answers_.step + (by > 0 ? 0 : 1);
+          std::fill(other.begin(), other.end(), 0.0F);
+          MOTLEY_RETURN_IF_ERROR(Sum(samples, moved, other, ignored));
+          for (size_t i = 0; i < other.size(); ++i) other[i] -= piece_[i];
+          change += std::sqrt(SumOfSquares(other));
+        }
+        return Status::Ok();
+      });
+      MOTLEY_RETURN_IF_ERROR(summed);
+      sum_.scale += std::abs(group.coverage) * norm;
+      sum_.excused += std::abs(group.coverage) * kExcused * change;
+      for (const auto& [row, entry] : group.entries) {
+        rows_[row].scale += Largest(row, entry) * norm;
+        rows_[row].excused += Largest(row, entry) * kExcused * change;
+      }
+    }
+    return Status::Ok();
+  }
+
+  Device& device_;
+  JobGradient& gradient_;
+  const DataSource& data_;
+  AuditRequest request_;
+  const StepAnswers& answers_;
+  const CodeForm& form_;
+  const std::atomic<bool>& cancelled_;
+  const StepBatch batch_;
+  const std::vector<BatchSchedule::Range> ranges_;
+  std::vector<Group> groups_;
+  std::vector<Expected> rows_;  // By row of the form.
+  Expected sum_;                // Of what was decoded: scale and what is excused.
+  std::vector<float> piece_;
+};
 
 }  // namespace
 
-Result<double> DecodeError(Device& device, JobGradient& gradient, const DataSource& data,
-                           const BatchSchedule& schedule, StepId step,
-                           std::span<const float> parameters, std::span<const float> decoded,
-                           const ApproximateSum* approximate, const std::atomic<bool>& cancelled) {
-  std::vector<float> direct(parameters.size(), 0);
-  std::vector<float> part;
-  double loss = 0;
-  for (const auto& [weight, rows] : WeightedRows(schedule, step, approximate)) {
-    part.assign(parameters.size(), 0);
-    MOTLEY_RETURN_IF_ERROR(
-        gradient.Sum(device, step, parameters, data, rows, cancelled, part, loss));
-    AddWeighted(Field::kReal, weight, part, direct);
-  }
-  double difference = 0;
-  double size = 0;
-  for (size_t i = 0; i < direct.size(); ++i) {
-    const double gap = static_cast<double>(decoded[i]) - direct[i];
-    difference += gap * gap;
-    size += static_cast<double>(direct[i]) * direct[i];
-  }
-  return size > 0 ? std::sqrt(difference / size) : std::sqrt(difference);
+Result<AuditResult> Audit(Device& device, JobGradient& gradient, const DataSource& data,
+                          const BatchSchedule& schedule, AuditRequest request,
+                          const std::atomic<bool>& cancelled) {
+  return Comparison(device, gradient, data, schedule, std::move(request), cancelled).Run();
 }
 
 }  // namespace motley

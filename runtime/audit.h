@@ -1,26 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-// The direct sum of a step's gradient over the whole data set, without any code: what a decoded
-// gradient must equal. On the device's thread.
+// Holds a step's answers, and the sum that was decoded from them, to a sum over the same samples
+// that the server forms itself, without any code.
+//
+// Answers are weighted sums of partial gradients, and a sketch is linear. So the server computes
+// each sample once, in groups of partitions that all answers weigh alike; from the sketches of the
+// groups follows what the sketch of every answer should be, of any code. Vectors cut into parts,
+// and coefficients that multiply pairs of floats, are linear over the reals, too: sketch(c g) =
+// Re(c) sketch(g) + Im(c) sketch(i g).
+//
+// Honest answers differ by rounding, relative to the groups' norms by some 1e-7. Two things make
+// that more. A unit whose input is 0 but for rounding may be on in one place and off in another;
+// and where a model fits its samples, rounding may be all that is left of a gradient. So an answer
+// that is too far off is looked at again: sums of a few samples each are formed at parameters that
+// are moved by a little more than rounding, and what that changes is excused. On the thread of a
+// device.
 #pragma once
 
 #include <atomic>
-#include <span>
+#include <memory>
 #include <vector>
 
 #include "base/status.h"
 #include "devices/device.h"
+#include "runtime/answer_log.h"
 #include "runtime/job_gradient.h"
 #include "training/batch_schedule.h"
 #include "training/data_source.h"
 
 namespace motley {
 
-// ||decoded - direct|| / ||direct|| over the gradient (loss and padding apart). `direct` is the
-// plain sum, or, where the step was `approximate` (else null), that of every sample weighted with
-// the coverage of its partition. May be kCancelled once `cancelled` is set.
-Result<double> DecodeError(Device& device, JobGradient& gradient, const DataSource& data,
-                           const BatchSchedule& schedule, StepId step,
-                           std::span<const float> parameters, std::span<const float> decoded,
-                           const ApproximateSum* approximate, const std::atomic<bool>& cancelled);
+// How far an answer may be from its sum, of the norms of the groups that it weighs.
+inline constexpr double kAuditTolerance = 1e-4;
+
+struct AuditRequest {
+  std::shared_ptr<const std::vector<float>> parameters;
+  StepAnswers answers;
+  std::vector<float> decoded;                         // Used up.
+  std::shared_ptr<const ApproximateSum> approximate;  // What `decoded` is; null: the exact sum.
+};
+
+struct AuditResult {
+  // ||decoded - direct|| over the larger of ||decoded|| and that. The direct sum weighs partitions
+  // as the approximate one does.
+  double decode_error = 0;
+  // The answers are right, and what was decoded from them is not.
+  bool misdecoded = false;
+  struct Verdict {
+    double difference = 0;      // Relative, as above; of its gradient, or else its tally.
+    const char* off = nullptr;  // What is wrong: "gradient", "loss", "weight"; null: nothing.
+  };
+  std::vector<Verdict> verdicts;  // By answer.
+};
+
+// What `gradient` says, and kCancelled soon after `cancelled` is set. Beside the request it takes
+// one vector as long as the model, and another one when an answer is looked at again.
+Result<AuditResult> Audit(Device& device, JobGradient& gradient, const DataSource& data,
+                          const BatchSchedule& schedule, AuditRequest request,
+                          const std::atomic<bool>& cancelled);
 
 }  // namespace motley

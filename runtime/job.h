@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -73,9 +74,15 @@ struct JobOptions {
   // Ends the job with kUnavailable when its open step makes no progress for so long; zero: never.
   Duration step_limit{};
   uint32_t slice_length = 1u << 18;  // Floats (1 MiB).
-  double audit_fraction = 0.02;  // Share of steps checked against a direct sum; at least the first.
-  uint32_t partitions = 0;       // k; 0: as many as PartitionCount says.
-  bool measure_links = false;    // While it trains: see JobObserver::OnRoundTrip.
+  // Share of steps whose answers are held to sums that the server forms itself; any above 0: at
+  // least the first.
+  double audit_fraction = 0.02;
+  // Part of the time that audits may take, in a thread of their own: steps that were drawn are left
+  // out beyond it. 0: each is audited, and an update waits while an earlier audit runs.
+  double audit_time = 0.01;
+  uint64_t audit_secret = 0;   // Random: workers that knew it could lie without being seen.
+  uint32_t partitions = 0;     // k; 0: as many as PartitionCount says.
+  bool measure_links = false;  // While it trains: see JobObserver::OnRoundTrip.
   DataMeaning meaning;
   CheckpointOptions checkpoint;
   // Goes on from there; all that must be the same is checked. Null: starts anew. `steps` counts
@@ -128,6 +135,22 @@ struct JobHistory {
   std::vector<double> batch_loss;  // Mean loss of each step's batch, before its update.
 };
 
+// What an audit found: an answer that is not the sum it should be.
+struct AuditWarning {
+  StepId step = 0;
+  std::optional<WorkerId> worker;  // Whose answer it is; none: the server may be at fault itself.
+  std::string name;                // Of that worker.
+  double difference = 0;           // Relative: 1.5 is 150 %.
+  bool sent_away = false;
+  std::string text;  // For people.
+};
+
+struct AuditRecord {
+  double max_difference = 0;           // Of answers that were found to be right.
+  uint64_t failures = 0;               // Answers and sums that were not.
+  std::vector<AuditWarning> warnings;  // The first of them.
+};
+
 // What a finished (or ended) job leaves. With JobOptions::resume, of all its runs together.
 struct JobResult {
   Status status;
@@ -144,10 +167,11 @@ struct JobResult {
   uint64_t slowest_step = 0;
   std::vector<double> batch_loss;  // Mean loss of each step's batch, before its update.
   uint64_t first_loss = 0;         // Step of batch_loss[0].
-  // ||decoded - direct|| / ||direct|| over audited steps; `direct` is sum_j alpha_j g_j where the
+  // ||decoded - direct|| / ||decoded|| over audited steps; `direct` is sum_j alpha_j g_j where the
   // step was approximate.
   double max_decode_error = 0;
   uint64_t audited_steps = 0;
+  AuditRecord audit;  // Of this run.
   double max_amplification = 0;
   ApproximateRecord approximate;
   SchedulerStats scheduler;
@@ -198,6 +222,8 @@ class JobObserver {
   // A checkpoint with `steps` steps is safe: a later run can go on from there.
   virtual void OnCheckpoint(uint64_t /*steps*/) {}
   virtual void OnNotice(const std::string& /*text*/) {}
+  // An audit of an earlier step found this.
+  virtual void OnAuditWarning(const AuditWarning&) {}
   virtual void OnCommand(const Command&, Time) {}
 };
 

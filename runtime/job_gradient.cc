@@ -26,11 +26,16 @@ class ModelGradient final : public JobGradient {
     return Status::Ok();
   }
   bool can_sum() const override { return true; }
-  Status Sum(Device& device, StepId, std::span<const float> parameters, const DataSource& data,
-             std::span<const uint32_t> rows, const std::atomic<bool>&, std::span<float> gradient,
-             double& loss) override {
-    MOTLEY_ASSIGN_OR_RETURN(const Dataset batch, data.Gather(rows));
-    return model_->AddGradient(device, parameters, batch, 1.0, gradient, loss);
+  bool divisible() const override { return true; }
+  Status Sum(Device& device, const Samples& samples, std::span<const float> parameters,
+             const DataSource& data, const std::atomic<bool>& cancelled, std::span<float> gradient,
+             Tally& tally) override {
+    if (cancelled) return Status::Cancelled("the sum was no longer wanted");
+    MOTLEY_ASSIGN_OR_RETURN(const Dataset batch, data.Gather(samples.rows));
+    double loss = 0;
+    MOTLEY_RETURN_IF_ERROR(model_->AddGradient(device, parameters, batch, 1.0, gradient, loss));
+    tally.Add(1, {loss, static_cast<double>(samples.rows.size())});
+    return Status::Ok();
   }
 
  private:
@@ -39,8 +44,8 @@ class ModelGradient final : public JobGradient {
 
 class ForeignGradient final : public JobGradient {
  public:
-  ForeignGradient(std::shared_ptr<const ForeignTrainer> foreign, uint32_t partitions)
-      : foreign_(std::move(foreign)), partitions_(partitions) {}
+  explicit ForeignGradient(std::shared_ptr<const ForeignTrainer> foreign)
+      : foreign_(std::move(foreign)) {}
 
   uint64_t parameter_count() const override { return foreign_->parameter_count; }
 
@@ -54,48 +59,48 @@ class ForeignGradient final : public JobGradient {
 
   bool can_sum() const override { return foreign_->accumulate && !foreign_->hold; }
 
-  Status Sum(Device&, StepId step, std::span<const float> parameters, const DataSource& data,
-             std::span<const uint32_t> rows, const std::atomic<bool>& cancelled,
-             std::span<float> gradient, double& loss) override {
+  bool divisible() const override { return false; }
+
+  Status Sum(Device&, const Samples& of, std::span<const float> parameters, const DataSource& data,
+             const std::atomic<bool>& cancelled, std::span<float> gradient, Tally& tally) override {
     Dataset batch;
     const bool theirs = CallerOwned(data.shape());
     if (!theirs) {
-      MOTLEY_ASSIGN_OR_RETURN(batch, data.Gather(rows));
+      MOTLEY_ASSIGN_OR_RETURN(batch, data.Gather(of.rows));
       Widen(batch);
     }
-    const std::vector<uint64_t> samples(rows.begin(), rows.end());
+    const std::vector<uint64_t> samples(of.rows.begin(), of.rows.end());
     static const std::function<void(uint64_t)> kNobody = [](uint64_t) {};
-    auto weight = static_cast<double>(samples.size());  // Of no use here: sums are compared.
-    const Status status =
-        foreign_->accumulate({.end = partitions_,  // All: a batch has samples of any.
-                              .step = step,
-                              .version = step,
-                              .parameters = parameters,
-                              .samples = samples,
-                              .batch = theirs ? nullptr : &batch,
-                              .coefficient = 1,
-                              .sum = gradient,
-                              .loss = &loss,
-                              .weight = &weight,
-                              .cancelled = cancelled,
-                              .progress = kNobody});
+    double loss = 0;
+    auto weight = static_cast<double>(samples.size());
+    const Status status = foreign_->accumulate({.begin = of.begin,
+                                                .end = of.end,
+                                                .step = of.step,
+                                                .version = of.version,
+                                                .parameters = parameters,
+                                                .samples = samples,
+                                                .batch = theirs ? nullptr : &batch,
+                                                .coefficient = 1,
+                                                .sum = gradient,
+                                                .loss = &loss,
+                                                .weight = &weight,
+                                                .cancelled = cancelled,
+                                                .progress = kNobody});
+    tally.Add(1, {loss, weight});
     return cancelled ? Status::Cancelled("the sum was no longer wanted") : status;
   }
 
  private:
   std::shared_ptr<const ForeignTrainer> foreign_;
-  const uint32_t partitions_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<JobGradient>> JobGradient::Create(const JobOptions& options,
-                                                         const DataShape& shape,
-                                                         uint32_t partitions) {
+                                                         const DataShape& shape) {
   if (options.foreign != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckForeign(*options.foreign));
-    return std::unique_ptr<JobGradient>(
-        std::make_unique<ForeignGradient>(options.foreign, partitions));
+    return std::unique_ptr<JobGradient>(std::make_unique<ForeignGradient>(options.foreign));
   }
   if (CallerOwned(shape)) {
     return Status::InvalidArgument(

@@ -8,7 +8,9 @@
 #include <memory>
 #include <span>
 
+#include "base/ids.h"
 #include "base/status.h"
+#include "base/tally.h"
 #include "devices/device.h"
 #include "runtime/job.h"
 #include "training/data_source.h"
@@ -18,9 +20,8 @@ namespace motley {
 class JobGradient {
  public:
   // kInvalidArgument when model or trainer make no sense, or do not fit the data.
-  // `partitions`: into how many the samples are cut.
   static Result<std::unique_ptr<JobGradient>> Create(const JobOptions& options,
-                                                     const DataShape& shape, uint32_t partitions);
+                                                     const DataShape& shape);
   virtual ~JobGradient() = default;
 
   virtual uint64_t parameter_count() const = 0;
@@ -31,12 +32,20 @@ class JobGradient {
   // Whether Sum works here: not without the trainer's function, nor for samples that its workers
   // alone load.
   virtual bool can_sum() const = 0;
-  // On the device's thread. Adds the gradients and losses of these samples of `data`, without any
-  // code. May be kCancelled once `cancelled` is set.
-  virtual Status Sum(Device& device, StepId step, std::span<const float> parameters,
-                     const DataSource& data, std::span<const uint32_t> rows,
-                     const std::atomic<bool>& cancelled, std::span<float> gradient,
-                     double& loss) = 0;
+  // Whether Sum takes any samples of a batch; else all that a run of partitions has in it.
+  virtual bool divisible() const = 0;
+  struct Samples {
+    StepId step = 0;
+    uint64_t version = 0;   // Of the parameters: the same number means the same values.
+    PartitionId begin = 0;  // They are of partitions [begin, end).
+    PartitionId end = 0;
+    std::span<const uint32_t> rows;  // Within the data set.
+  };
+  // On a device's thread, one call at a time. Adds the gradients, losses and weights of these
+  // samples of `data`, without any code. May be kCancelled once `cancelled` is set.
+  virtual Status Sum(Device& device, const Samples& samples, std::span<const float> parameters,
+                     const DataSource& data, const std::atomic<bool>& cancelled,
+                     std::span<float> gradient, Tally& tally) = 0;
 };
 
 }  // namespace motley

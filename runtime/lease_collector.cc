@@ -27,9 +27,10 @@ struct LeaseCollector::Vector {
   AlignedVector values;
   std::vector<bool> seen;  // By slice.
   size_t seen_count = 0;
-  double squares = 0;  // Of the slices that came.
-  double norm = 0;     // As its headers declare.
-  Tally tally;         // As that of its first slice does.
+  double squares = 0;            // Of the slices that came.
+  double norm = 0;               // As its headers declare.
+  Tally tally;                   // As that of its first slice does.
+  std::vector<double> sketches;  // By slice, for the log.
 };
 
 LeaseCollector::LeaseCollector(uint32_t workers, uint32_t partitions, size_t length,
@@ -56,6 +57,7 @@ void LeaseCollector::Open(StepId step, std::span<float> sum, KnownCounts counts)
   counts_ = std::move(counts);
   open_ = true;
   empty_ = true;
+  if (log_ != nullptr) log_->OpenLeases(step, static_cast<uint32_t>(leases_.size()), cut_);
 }
 
 bool LeaseCollector::used() const { return last_list_ > kFirstList; }
@@ -200,6 +202,10 @@ Status LeaseCollector::Finish(WorkerId worker, const Slice& slice) {
     return Refuse(worker, Status::DataError(fmt::format("an answer of norm {} that declared {}",
                                                         std::sqrt(vector.squares), vector.norm)));
   }
+  if (log_ != nullptr) {
+    vector.sketches.resize(cut_.count());
+    vector.sketches[slice.index] = log_->Project(slice.room, cut_.begin(slice.index), slice.sketch);
+  }
   if (claim.HoldsFor(sketch.projection)) {
     if (vector.seen_count < cut_.count()) hooks_.raise(LeaseSlice{worker, step_});
     return Status::Ok();
@@ -297,6 +303,7 @@ Status LeaseCollector::OnVectorEnd(WorkerId worker, const wire::VectorEndT& end)
   if (fine.ok()) fine = CheckTally(vector->tally, counts_, covered);
   if (!fine.ok()) return Refuse(worker, fine);
   Add(*vector);
+  if (log_ != nullptr) log_->AddVector(worker, covered, vector->sketches, vector->tally);
   for (const PartitionId p : covered) leases_[p] = Lease::kCovered;
   missing_ -= end.entries;
   seat.covered += end.entries;

@@ -23,6 +23,7 @@
 #include "base/aligned_memory.h"
 #include "base/ids.h"
 #include "base/parallel.h"
+#include "runtime/answer_log.h"
 #include "runtime/batch_weight.h"
 #include "runtime/slicing.h"
 #include "scheduler/scheduler.h"
@@ -54,6 +55,9 @@ class LeaseCollector {
   LeaseCollector(uint32_t workers, uint32_t partitions, size_t length, size_t slice_length,
                  ParallelFor& parallel, Hooks hooks);
   ~LeaseCollector();
+
+  // Before the first Open: who keeps sketches of what counts. Borrowed.
+  void SetLog(AnswerLog* log) { log_ = log; }
 
   // A step starts, or starts again; its sum is formed in `sum` (length floats) until Close.
   // `counts`: what vectors must weigh; null: that is not known.
@@ -116,6 +120,7 @@ class LeaseCollector {
   std::vector<std::shared_ptr<Vector>> vectors_;  // All that exist, for reuse.
   std::span<float> sum_;
   Tally tally_;
+  AnswerLog* log_ = nullptr;
   KnownCounts counts_;
   size_t missing_ = 0;  // Partitions that no vector covers.
   StepId step_ = 0;

@@ -16,7 +16,9 @@ namespace {
 // worker has not read to its end.
 constexpr uint64_t kVersions = 4;
 constexpr uint64_t kGradients = 1;
-constexpr uint64_t kAudit = 2;  // The decoded and the direct gradient; the first step has one.
+// Of the first step, too: the decoded gradient, that of a piece, and parameters that are moved to
+// look at an answer again.
+constexpr uint64_t kAudit = 3;
 
 constexpr uint64_t kParameterBuffers = 3;  // One computed with, a newer one, one arriving.
 constexpr uint64_t kAnswers = 2;           // One computed, one on its way.

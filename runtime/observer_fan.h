@@ -74,6 +74,9 @@ class ObserverFan final : public JobObserver {
   void OnNotice(const std::string& text) override {
     ForEach([&](auto& each) { each.OnNotice(text); });
   }
+  void OnAuditWarning(const AuditWarning& warning) override {
+    ForEach([&](auto& each) { each.OnAuditWarning(warning); });
+  }
   void OnCommand(const Command& command, Time now) override {
     ForEach([&](auto& each) { each.OnCommand(command, now); });
   }

@@ -41,6 +41,7 @@ void RowCollector::Open(StepId step, std::shared_ptr<const CodeForm> form, Known
   ++attempt_;
   open_ = true;
   decodable_ = false;
+  if (log_ != nullptr) log_->Open(step_, form_, cut_);
 }
 
 void RowCollector::OpenDecoder(const std::shared_ptr<const CodeForm>& form) {
@@ -191,8 +192,11 @@ Status RowCollector::Add(WorkerId worker, AlignedVector& values, std::vector<Eve
   const Seat& seat = seats_[worker];
   Assignment& assignment = seats_[worker].assignments.front();
   const RowId row = assignment.row;
+  const double sketch =  // Before the decoder takes the values.
+      log_ == nullptr ? 0 : log_->Project(values, cut_.begin(seat.slice), seat.claim.projection);
   auto outcome = decoder_->AddSlice(row, seat.slice, values, seat.claim, seat.tally);
   if (!outcome.ok()) return outcome.status();
+  if (log_ != nullptr) log_->AddSlice(worker, row, seat.slice, sketch, seat.claim, seat.tally);
   const bool added = *outcome == StreamDecoder::Outcome::kAdded;
   assignment.added |= added;
   if (!assignment.seen[seat.slice]) {
@@ -255,6 +259,9 @@ Event RowCollector::Late(WorkerId worker, const Assignment& assignment) const {
 // Counted once per row, however many of its slices come.
 void RowCollector::CountLate(WorkerId worker, const Header& header, Assignment* assignment) {
   if (assignment != nullptr) {
+    // An earlier attempt's row may be another one.
+    const bool comparable = header.step < step_ || assignment->attempt == attempt_;
+    if (log_ != nullptr && comparable) log_->AddLate(worker, header);
     if (!std::exchange(assignment->settled, true)) raise_(Late(worker, *assignment));
     return;
   }

@@ -20,6 +20,7 @@
 #include "base/fifo.h"
 #include "base/ids.h"
 #include "coding/stream_decoder.h"
+#include "runtime/answer_log.h"
 #include "runtime/batch_weight.h"
 #include "runtime/messages.h"
 #include "runtime/slicing.h"
@@ -42,6 +43,10 @@ class RowCollector {
   // Before the first Open: where sums may live from Open to Close (length floats); Close into it
   // then needs no memory beside.
   void SetHome(std::span<float> home) { home_ = home; }
+
+  // Before the first Open: who keeps sketches of what counts, and compares what comes late.
+  // Borrowed.
+  void SetLog(AnswerLog* log) { log_ = log; }
 
   // A step starts, or starts again: what was assigned before no longer counts. `counts`: what
   // answers must weigh; null: that is not known.
@@ -130,6 +135,7 @@ class RowCollector {
   std::vector<Bytes> messages_;              // By row of form_; empty: not worked out yet.
   std::shared_ptr<const CodeForm> decoded_;  // The decoder's form.
   std::unique_ptr<StreamDecoder> decoder_;
+  AnswerLog* log_ = nullptr;
   KnownCounts counts_;
   std::vector<bool> row_done_;
   StepId step_ = 0;

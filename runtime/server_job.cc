@@ -36,6 +36,14 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       observer_(observer != nullptr ? *observer : no_observer_),
       job_(options.job_id),
       model_(std::move(parts.model)),
+      auditor_(env.loop, env.audit_device != nullptr ? *env.audit_device : env.device, options,
+               model_->gradient(), data, schedule_,
+               {[this](const Auditor::Finding& finding) { OnAudit(finding); },
+                [this](const Status& why) { observer_.OnNotice(why.ToString()); },
+                [this] {
+                  watch_.Progress();  // An update may have waited.
+                  FinishWhenQuiet();
+                }}),
       rows_(std::move(parts.rows)),
       leases_(options.workers, static_cast<uint32_t>(schedule_.partition_sizes().size()),
               VectorLength(model_->parameter_count()), options.slice_length, env.device.parallel(),
@@ -77,7 +85,11 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       pump_(env.loop, std::move(parts.scheduler),
             [this](const Command& command) { Execute(command); }),
       watch_(
-          env.loop, options.step_limit, options.workers, [this] { return QueuedBytes(); },
+          env.loop, options.step_limit, options.workers,
+          [this] {
+            if (auditor_.holding()) watch_.Progress();  // Workers are not what it waits for.
+            return QueuedBytes();
+          },
           [this] { OnStuck(); }),
       introduced_(options.workers, false) {
   options_.resume = nullptr;  // As large as the model.
@@ -88,6 +100,8 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       [this](Event event) { OnAnswer(std::move(event)); },
       /*keep_rows=*/options.code == "approximate");
   (*rows_)->SetHome(*gradient_);
+  (*rows_)->SetLog(&auditor_.log());
+  leases_.SetLog(&auditor_.log());
 }
 
 std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) {
@@ -103,8 +117,8 @@ std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) 
 
 JobHistory ServerJob::History() const {
   JobHistory history = record_.History();
-  history.max_decode_error = model_->max_decode_error();
-  history.audited_steps = model_->audited_steps();
+  history.max_decode_error = auditor_.max_decode_error();
+  history.audited_steps = auditor_.audited_steps();
   return history;
 }
 
@@ -114,7 +128,6 @@ void ServerJob::Start(Finished finished) {
   finished_ = std::move(finished);
   model_->SetIdle([this] { FinishWhenQuiet(); });
   model_->SetCrowded([this] { return FreeVersion(); });
-  model_->SetAuditFailed([this](const Status& why) { observer_.OnNotice(why.ToString()); });
   env_.transport.SetReceiver(this);
   pump_.Raise(Tick{});  // Starts the scheduler's clock.
   FinishWhenQuiet();    // Stop may have come first.
@@ -157,6 +170,7 @@ void ServerJob::OnJoined(WorkerId worker) {
 void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   rows().Forget(worker);
   leases_.Forget(worker);
+  auditor_.log().Forget(worker);
   publisher_.Forget(worker);
   links_.Forget(worker);
   vector_probe_.Forget(worker);
@@ -352,18 +366,76 @@ void ServerJob::Do(const CommitStep& command) {
   if (const auto warning = losses_.Add(step, loss)) observer_.OnNotice(*warning);
   observer_.OnStepDecoded(step, {*gradient_, tally.loss.real(), *weight}, *model_->parameters(),
                           env_.loop.Now());
-  model_->Commit(step, gradient_, *weight, std::move(approximate),
+  auditor_.WhenFree(
+      [this, step, weight = *weight, approximate] { Update(step, weight, approximate); });
+}
+
+void ServerJob::Update(StepId step, double weight,
+                       std::shared_ptr<const ApproximateSum> approximate) {
+  auto copy = auditor_.Prepare(model_->parameters(), std::move(approximate));
+  model_->Commit(step, gradient_, weight, std::move(copy),
                  [this, step](const Status& status) { OnApplied(step, status); });
 }
 
 void ServerJob::OnApplied(StepId step, const Status& status) {
   if (!status.ok()) return End(status);
+  auditor_.Begin();
   const Time now = env_.loop.Now();
   record_.Applied(now);
   watch_.Progress();
   observer_.OnStepApplied(step, *model_->parameters(), record_.last_batch_loss(), now);
   if (checkpointer_ != nullptr) checkpointer_->OnVersion(step + 1);
   pump_.Raise(StepApplied{step});
+}
+
+// Who is wrong is sent away if the server can be believed: another worker came to the same. Where
+// trainers are the caller's, they may compute otherwise on one device than on another.
+void ServerJob::OnAudit(const Auditor::Finding& finding) {
+  if (finding.wrong.empty() || !finding.confirmed) {
+    AuditWarning warning{.step = finding.step, .difference = finding.decode_error};
+    const std::string what =
+        finding.wrong.empty()
+            ? fmt::format(
+                  "what was decoded differs by {:.3g} % from the server's own sum, "
+                  "although all answers are right: please report this",
+                  100 * finding.decode_error)
+            : fmt::format(
+                  "the {} that {} workers sent differs from the server's own by {:.3g} %, "
+                  "and no other answer agrees with it: either they are wrong, or this "
+                  "server is, or the trainer does not compute the same twice",
+                  finding.wrong.front().verdict.off, finding.wrong.size(),
+                  100 * finding.wrong.front().verdict.difference);
+    warning.text = fmt::format("audit of step {}: {}", finding.step, what);
+    return Warn(std::move(warning));
+  }
+  for (const Auditor::Finding::Worker& wrong : finding.wrong) {
+    const bool ban = wrong.still_here && options_.foreign == nullptr && !ended_ &&
+                     peers_.Connected(wrong.worker);
+    AuditWarning warning{.step = finding.step,
+                         .worker = wrong.worker,
+                         .name = peers_.NameOf(wrong.worker),
+                         .difference = wrong.verdict.difference,
+                         .sent_away = ban,
+                         .text = {}};
+    warning.text = fmt::format(
+        "audit of step {}: the {} that {} sent differs by {:.3g} % from the server's own{}",
+        finding.step, wrong.verdict.off, Describe(wrong.worker), 100 * warning.difference,
+        ban ? ", and others agree with that: it is sent away. Updates since it joined may be wrong"
+            : ", and others agree with that. Updates since it joined may be wrong");
+    Warn(std::move(warning));
+    if (!ban) continue;
+    peers_.Ban(wrong.worker, Status::DataError(fmt::format("its answer to step {} was wrong, which "
+                                                           "an audit found",
+                                                           finding.step)));
+  }
+}
+
+void ServerJob::Warn(AuditWarning warning) {
+  constexpr size_t kMost = 100;
+  constexpr uint64_t kToldOfNobody = 3;  // Others would say the same.
+  ++audits_.failures;
+  if (warning.worker || audits_.failures <= kToldOfNobody) observer_.OnAuditWarning(warning);
+  if (audits_.warnings.size() < kMost) audits_.warnings.push_back(std::move(warning));
 }
 
 void ServerJob::Do(const DropWorker& command) {
@@ -387,7 +459,7 @@ void ServerJob::Do(const Notify& command) { observer_.OnNotice(Named(command.tex
 void ServerJob::End(Status status) {
   if (std::exchange(ended_, true)) return;
   end_ = std::move(status);
-  if (!end_.ok()) model_->Hurry();
+  auditor_.End(/*hurry=*/!end_.ok());
   pump_.Stop();
   watch_.Stop();
   peers_.SendAllAway(Farewell(), [this] {
@@ -424,14 +496,16 @@ Status ServerJob::Outcome() const {
 }
 
 void ServerJob::FinishWhenQuiet() {
-  if (!ended_ || model_->busy() || !finished_) return;
+  if (!ended_ || model_->busy() || auditor_.busy() || !finished_) return;
   if (checkpointer_ != nullptr && !Saved()) return;
   if (!gone_) return;
   const auto result = std::make_shared<JobResult>(record_.Take());
   result->status = Outcome();
   result->parameters = model_->parameters();
-  result->max_decode_error = model_->max_decode_error();
-  result->audited_steps = model_->audited_steps();
+  result->max_decode_error = auditor_.max_decode_error();
+  result->audited_steps = auditor_.audited_steps();
+  result->audit = audits_;
+  result->audit.max_difference = auditor_.max_difference();
   result->scheduler = pump_.Stats();
   if (checkpointer_ != nullptr) {
     result->checkpoint_step = checkpointer_->safe_step();

@@ -10,6 +10,7 @@
 
 #include "base/aligned_memory.h"
 #include "runtime/alive.h"
+#include "runtime/auditor.h"
 #include "runtime/checkpointer.h"
 #include "runtime/event_pump.h"
 #include "runtime/job_record.h"
@@ -107,7 +108,10 @@ class ServerJob final : public ServerNode, private Receiver {
   // Closes the open step with its sum in gradient_; `approximate` stays null where that is exact.
   KnownCounts CountsOf(StepId step) const;
   Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
+  void Update(StepId step, double weight, std::shared_ptr<const ApproximateSum> approximate);
   void OnApplied(StepId step, const Status& status);
+  void OnAudit(const Auditor::Finding& finding);
+  void Warn(AuditWarning warning);
   uint64_t QueuedBytes() const;
   void OnStuck();
 
@@ -131,6 +135,8 @@ class ServerJob final : public ServerNode, private Receiver {
   JobObserver& observer_;
   uint32_t job_;  // Told to workers, on every frame.
   std::unique_ptr<ServerModel> model_;
+  Auditor auditor_;
+  AuditRecord audits_;
   std::shared_ptr<std::unique_ptr<RowCollector>> rows_;
   LeaseCollector leases_;
   TransferClock transfers_;

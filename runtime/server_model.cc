@@ -7,9 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/random.h"
 #include "coding/combine.h"
-#include "runtime/audit.h"
 #include "runtime/job_gradient.h"
 #include "runtime/memory_need.h"
 #include "runtime/saved_job.h"
@@ -29,22 +27,16 @@ Result<std::vector<float>> CopyOf(std::span<const float> values) {
 }  // namespace
 
 struct ServerModel::Shared {
-  std::unique_ptr<JobGradient> gradient;
+  std::shared_ptr<JobGradient> gradient;
   std::unique_ptr<Optimizer> optimizer;
-  BatchSchedule schedule;
-  const DataSource& data;
-  std::atomic<bool> hurry = false;  // No audit is worth waiting for.
 };
 
 Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const JobOptions& options,
-                                                         const DataSource& data,
-                                                         const BatchSchedule& schedule) {
+                                                         const DataSource& data) {
   if (!device.host_accessible()) {
     return Status::InvalidArgument("the server's device must share the host's memory");
   }
-  MOTLEY_ASSIGN_OR_RETURN(
-      auto gradient, JobGradient::Create(options, data.shape(),
-                                         static_cast<uint32_t>(schedule.partition_sizes().size())));
+  MOTLEY_ASSIGN_OR_RETURN(auto gradient, JobGradient::Create(options, data.shape()));
   const size_t count = gradient->parameter_count();
   MOTLEY_RETURN_IF_ERROR(
       CheckMemory("the server", count, ServerVectors(options), device.info().memory_bytes));
@@ -61,8 +53,7 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const J
   } else {
     MOTLEY_RETURN_IF_ERROR(gradient->Initialize(options.seed, *first));
   }
-  auto shared = std::shared_ptr<Shared>(
-      new Shared{std::move(gradient), std::move(optimizer), schedule, data});
+  auto shared = std::shared_ptr<Shared>(new Shared{std::move(gradient), std::move(optimizer)});
   return std::unique_ptr<ServerModel>(
       new ServerModel(device, options, std::move(shared), std::move(first)));
 }
@@ -70,15 +61,8 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const J
 ServerModel::ServerModel(Device& device, const JobOptions& options, std::shared_ptr<Shared> shared,
                          std::shared_ptr<std::vector<float>> first)
     : device_(device),
-      seed_(options.seed),
-      audit_fraction_(options.audit_fraction),
       shared_(std::move(shared)),
       most_copies_(MostVersions(options, first->size(), device.info().memory_bytes)) {
-  if (const SavedJob* saved = options.resume.get(); saved != nullptr) {
-    first_step_ = saved->step;
-    max_decode_error_ = saved->about.history.max_decode_error;
-    audited_steps_ = saved->about.history.audited_steps;
-  }
   copies_.push_back(first);
   // The next version's, now: better no job than one that ends at its first update.
   copies_.push_back(std::make_shared<std::vector<float>>(first->size()));
@@ -124,19 +108,16 @@ void ServerModel::FreeSurplus() {
 }
 
 void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, double weight,
-                         std::shared_ptr<const ApproximateSum> approximate, Done done) {
+                         std::shared_ptr<DecodedCopy> copy, Done done) {
   MOTLEY_ASSERT(!applying_);
   auto spare = Spare();
   if (!spare.ok()) return done(spare.status());
   const std::shared_ptr<std::vector<float>> next = std::move(spare).value();
   const ParameterCopy from = parameters_;
-  // Null: no audit. A copy: updates work in place.
-  const auto decoded = WantsAudit(step) ? std::make_shared<DecodedCopy>(std::vector<float>())
-                                        : std::shared_ptr<DecodedCopy>();
-  auto work = [&device = device_, shared = shared_, from, next, gradient, weight, step, decoded] {
+  auto work = [&device = device_, shared = shared_, from, next, gradient, weight, step, copy] {
     std::copy(from->begin(), from->end(), next->begin());
     const std::span<float> mean(gradient->data(), next->size());
-    if (decoded != nullptr) *decoded = CopyOf(mean);
+    if (copy != nullptr) *copy = CopyOf(mean);
     MOTLEY_RETURN_IF_ERROR(shared->optimizer->Apply(device, mean, weight, *next));
     if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
     return Status::DataError(fmt::format(
@@ -153,7 +134,6 @@ void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, d
                    if (idle_) idle_();
                  }));
   applying_ = true;  // Not before: memory may run out until here, and `done` would never come.
-  if (decoded != nullptr) Audit(step, from, decoded, std::move(approximate));
 }
 
 void ServerModel::TakeSnapshot(SnapshotDone done) {
@@ -189,46 +169,6 @@ void ServerModel::TakeSnapshot(SnapshotDone done) {
   copying_ = true;
 }
 
-void ServerModel::Hurry() { shared_->hurry = true; }
-
-bool ServerModel::WantsAudit(StepId step) const {
-  Random random(seed_, Stream::kAudit, step);
-  const bool drawn = random.Chance(audit_fraction_);
-  return !auditing_ && shared_->gradient->can_sum() && (step == first_step_ || drawn);
-}
-
-void ServerModel::Audit(StepId step, const ParameterCopy& parameters,
-                        const std::shared_ptr<DecodedCopy>& decoded,
-                        std::shared_ptr<const ApproximateSum> approximate) {
-  const auto error = std::make_shared<double>(0);
-  // Work runs in turn: the update has filled `decoded` by then.
-  auto work = [&device = device_, shared = shared_, parameters, step, error, decoded,
-               approximate = std::move(approximate)] {
-    // Freed on this thread.
-    MOTLEY_ASSIGN_OR_RETURN(const std::vector<float> sum, std::move(*decoded));
-    MOTLEY_ASSIGN_OR_RETURN(
-        *error, DecodeError(device, *shared->gradient, shared->data, shared->schedule, step,
-                            *parameters, sum, approximate.get(), shared->hurry));
-    return Status::Ok();
-  };
-  device_.Submit(shared_->schedule.batch_size(step), std::move(work),
-                 alive_.Guard([this, step, error, parameters](const Status& status) {
-                   auditing_ = false;
-                   if (status.ok()) {
-                     ++audited_steps_;
-                     max_decode_error_ = std::max(max_decode_error_, *error);
-                   } else if (!shared_->hurry) {
-                     AuditFailed(step, status);
-                   }
-                   if (idle_) idle_();
-                 }));
-  auditing_ = true;
-}
-
-// Said once: whoever reads the report must know that its decode error is not the whole story.
-void ServerModel::AuditFailed(StepId step, const Status& why) {
-  if (std::exchange(audit_has_failed_, true) || !audit_failed_) return;
-  audit_failed_(why.WithContext(fmt::format("step {} could not be audited", step)));
-}
+std::shared_ptr<JobGradient> ServerModel::gradient() const { return shared_->gradient; }
 
 }  // namespace motley

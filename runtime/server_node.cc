@@ -46,6 +46,10 @@ Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
     return Status::InvalidArgument(
         fmt::format("an audit fraction of {} is not within 0 and 1", options.audit_fraction));
   }
+  if (!(options.audit_time >= 0 && options.audit_time <= 1)) {
+    return Status::InvalidArgument(
+        fmt::format("audits that take {} of the time are not within 0 and 1", options.audit_time));
+  }
   return Status::Ok();
 }
 
@@ -89,7 +93,7 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   if (options.resume != nullptr && options.resume->about.own_trainer == own_trainer) {
     MOTLEY_RETURN_IF_ERROR(CheckSameShape(*options.resume, options.model, data.shape().sparse));
   }
-  MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data, schedule));
+  MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data));
   JobDescription about;
   if (options.resume != nullptr || options.checkpoint.every > 0) {
     MOTLEY_ASSIGN_OR_RETURN(about, Describe(options, data, model->parameter_count()));

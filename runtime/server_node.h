@@ -25,6 +25,9 @@ struct Env {
   Transport& transport;
   Device& device;
   Disk* disk = nullptr;  // Of the folder that checkpoints go to; servers that write some need it.
+  // Of servers: for audits, so that they are in nobody's way; it shares the host's memory. Null:
+  // `device`, and updates wait for them.
+  Device* audit_device = nullptr;
 };
 
 class ServerNode {

@@ -23,11 +23,12 @@ Result<size_t> SliceOf(const Slicing& cut, const Header& header) {
   return slice;
 }
 
-SignKey SignsOf(const Header& header) {
-  uint64_t seed = (uint64_t{header.job} << 32) + header.row_id;
-  seed = MixedSeed(seed) + header.step;
-  seed = MixedSeed(seed) + header.offset;
+SignKey SignsAt(uint64_t seed, StepId step, uint64_t offset) {
+  seed = MixedSeed(seed) + step;
+  seed = MixedSeed(seed) + offset;
   return SignKeyOf(seed);
 }
+
+SignKey SignsOf(const Header& header) { return SignsAt(header.job, header.step, header.offset); }
 
 }  // namespace motley

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/ids.h"
 #include "base/signs.h"
 #include "base/status.h"
 #include "transport/header.h"
@@ -25,8 +26,12 @@ struct Slicing {
 // Which slice a header announces. kDataError says which field does not fit the cut.
 Result<size_t> SliceOf(const Slicing& cut, const Header& header);
 
-// The signs of a slice's sketch, the first of which its first value has: others for each job, step,
-// row and place, so that a slice in the place of another one has not the right sketch.
+// The signs of a slice's sketch, the first of which its first value has: others for each step and
+// place, so that a slice in the place of another one does not have the right sketch. All answers of
+// a step have the same ones: copies of a row can be compared, and the sketch of a sum is the sum of
+// the sketches.
+SignKey SignsAt(uint64_t seed, StepId step, uint64_t offset);
+// Those that the header of a slice declares its sketch with.
 SignKey SignsOf(const Header& header);
 
 }  // namespace motley

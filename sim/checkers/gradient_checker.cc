@@ -49,8 +49,7 @@ Result<std::unique_ptr<GradientChecker>> GradientChecker::Create(
 
 Status GradientChecker::Prepare(const JobOptions& job) {
   MOTLEY_ASSIGN_OR_RETURN(device_, MakeInlineDevice(loop_));
-  const auto partitions = static_cast<uint32_t>(schedule_.partition_sizes().size());
-  MOTLEY_ASSIGN_OR_RETURN(direct_, JobGradient::Create(job, data_.shape(), partitions));
+  MOTLEY_ASSIGN_OR_RETURN(direct_, JobGradient::Create(job, data_.shape()));
   const size_t count = direct_->parameter_count();
   MOTLEY_ASSIGN_OR_RETURN(optimizer_, Optimizer::Create(job.optimizer, count));
   MOTLEY_ASSIGN_OR_RETURN(serial_optimizer_, Optimizer::Create(job.optimizer, count));
@@ -111,9 +110,12 @@ double GradientChecker::WeightOf(PartitionId partition) const {
 Status GradientChecker::AddPiece(StepId step, std::span<const float> parameters,
                                  std::span<const uint32_t> rows, double weight, Direct& direct) {
   std::vector<float> piece(parameters.size(), 0);
-  double loss = 0;
+  Tally tally;
+  const auto partitions = static_cast<PartitionId>(schedule_.partition_sizes().size());
+  const JobGradient::Samples samples{step, step, 0, partitions, rows};  // Of any of them.
   MOTLEY_RETURN_IF_ERROR(
-      direct_->Sum(*device_, step, parameters, data_, rows, never_cancelled_, piece, loss));
+      direct_->Sum(*device_, samples, parameters, data_, never_cancelled_, piece, tally));
+  const double loss = tally.loss.real();
   for (size_t i = 0; i < piece.size(); ++i) direct.gradient[i] += weight * piece[i];
   // Rows may cancel out where they overlap.
   direct.scale += Norm(piece) * largest_weight_;

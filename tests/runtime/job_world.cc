@@ -59,8 +59,8 @@ JobOptions JobWorld::Options(uint32_t workers, const std::string& code) {
 }
 
 void JobWorld::StartServer() {
-  auto made =
-      ServerNode::Create({loop, *server_transport, *server_device}, options, *job_source, &watcher);
+  auto made = ServerNode::Create({loop, *server_transport, *server_device, nullptr, audit_device},
+                                 options, *job_source, &watcher);
   ASSERT_TRUE(made.ok()) << made.status().ToString();
   server = std::move(made).value();
   server->Start([this](JobResult end) {
@@ -145,6 +145,8 @@ void JobWorld::ExpectSerial(double difference) {
   EXPECT_EQ(end.steps, options.steps);
   EXPECT_EQ(end.audited_steps, options.steps);
   EXPECT_LE(end.max_decode_error, 1e-5);
+  for (const AuditWarning& warning : end.audit.warnings) ADD_FAILURE() << warning.text;
+  EXPECT_LE(end.audit.max_difference, 1e-6);
   const std::vector<double> serial = SerialParameters();
   ASSERT_EQ(end.parameters->size(), serial.size());
   for (size_t i = 0; i < serial.size(); ++i) {

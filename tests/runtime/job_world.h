@@ -48,6 +48,7 @@ struct Watcher : JobObserver {
     if (on_command) on_command(command);
   }
   void OnNotice(const std::string& text) override { notices.push_back(text); }
+  void OnAuditWarning(const AuditWarning& warning) override { warnings.push_back(warning); }
   // The notices, one per line.
   std::string Notices() const;
 
@@ -57,6 +58,7 @@ struct Watcher : JobObserver {
   std::map<WorkerId, Status> lost;
   std::map<WorkerId, int> rows_of;
   std::vector<std::string> notices;
+  std::vector<AuditWarning> warnings;
   int opened = 0;
   int applied = 0;
   int links_measured = 0;
@@ -112,6 +114,7 @@ class JobWorld {
   std::shared_ptr<const ForeignTrainer> brought;  // By workers that start from now on.
   Duration worker_wait = WorkerOptions().wait;    // Of those too.
   Watcher watcher;
+  Device* audit_device = nullptr;  // Of the server; null: as server_device.
   std::unique_ptr<Device> server_device;
   std::unique_ptr<Transport> server_transport;
   std::unique_ptr<ServerNode> server;

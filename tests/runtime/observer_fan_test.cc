@@ -46,6 +46,10 @@ class Witness final : public JobObserver {
   void OnStepApplied(StepId, std::span<const float>, double, Time) override { Note("applied"); }
   void OnCheckpoint(uint64_t) override { Note("checkpoint"); }
   void OnNotice(const std::string&) override { Note("notice"); }
+  void OnAuditWarning(const AuditWarning& warning) override {
+    Note("audit warning");
+    EXPECT_EQ(warning.step, 5u);
+  }
   void OnCommand(const Command&, Time) override { Note("command"); }
 
   std::vector<std::string> heard;
@@ -73,6 +77,7 @@ void TellEverything(JobObserver& events) {
   events.OnStepApplied(0, {}, 0, now);
   events.OnCheckpoint(1);
   events.OnNotice("a");
+  events.OnAuditWarning({.step = 5});
   events.OnCommand(Notify{"a"}, now);
 }
 

@@ -27,9 +27,8 @@ struct Bench {
   // `memory_bytes`: of the server's machine; 0: not known.
   explicit Bench(const OptimizerOptions& optimizer, uint64_t memory_bytes = 0)
       : world(Options(optimizer)), device(*world.server_device) {
-    const BatchSchedule schedule(7, PartitionSizes(world.data.rows(), 64), 100);
     device.SetMemory(memory_bytes);
-    model = ServerModel::Create(device, world.options, world.source, schedule).value();
+    model = ServerModel::Create(device, world.options, world.source).value();
   }
   static JobOptions Options(const OptimizerOptions& optimizer) {
     JobOptions options = JobWorld::Options(2, "none");

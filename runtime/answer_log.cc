@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/answer_log.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "coding/sketch.h"
+
+namespace motley {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+// Of the norm. What differs by less is rounding; by more, it is for an audit to say what it is.
+constexpr double kCopyTolerance = 1e-4;
+
+// By row, the first one with the same partitions and coefficients.
+std::vector<RowId> FirstEqualRows(const CodeForm& form) {
+  std::map<std::vector<double>, RowId> known;
+  std::vector<RowId> first;
+  for (RowId row = 0; row < form.rows.size(); ++row) {
+    std::vector<double> key;
+    for (size_t e = 0; e < form.rows[row].size(); ++e) {
+      key.push_back(form.rows[row][e].partition);
+      for (uint32_t part = 0; part < form.parts; ++part) {
+        key.push_back(form.B(row, e, part).real());
+        key.push_back(form.B(row, e, part).imag());
+      }
+    }
+    first.push_back(known.emplace(std::move(key), row).first->second);
+  }
+  return first;
+}
+
+}  // namespace
+
+AnswerLog::AnswerLog(uint32_t workers, uint32_t job, uint64_t secret, Drawn drawn)
+    : job_(job), secret_(secret), drawn_(std::move(drawn)), lives_(workers, 0) {}
+
+void AnswerLog::Begin(StepId step, const Slicing& cut) {
+  now_ = {.step = step,
+          .signs = drawn_(step) ? secret_ : job_,
+          .cut = cut,
+          .form = nullptr,
+          .answers = {}};
+  leases_ = nullptr;
+  answers_.clear();
+  copies_differ_ = false;
+  if (open_.step != step) before_ = std::move(open_);
+  open_ = {.step = step, .slice_length = cut.length, .first = {}, .by_row = {}};
+}
+
+void AnswerLog::Open(StepId step, std::shared_ptr<const CodeForm> form, const Slicing& cut) {
+  Begin(step, cut);
+  now_.form = std::move(form);
+  if (grouped_ != now_.form) {
+    grouped_ = now_.form;
+    first_ = FirstEqualRows(*grouped_);
+  }
+  open_.first = first_;
+  open_.by_row.assign(first_.size(), {});
+  for (Copy& copy : open_.by_row) {
+    copy.workers.assign(cut.count(), 0);
+    copy.declared.assign(cut.count(), kNone);
+  }
+}
+
+void AnswerLog::OpenLeases(StepId step, uint32_t partitions, const Slicing& cut) {
+  Begin(step, cut);
+  leases_ = std::make_shared<CodeForm>();
+  leases_->partitions = partitions;
+  now_.form = leases_;
+}
+
+double AnswerLog::Project(std::span<const float> values, size_t offset, double declared) const {
+  if (now_.signs == job_) return declared;
+  return SketchOf(values, SignsAt(now_.signs, now_.step, offset)).projection;
+}
+
+LoggedAnswer& AnswerLog::Find(WorkerId worker, RowId row) {
+  const auto [at, fresh] = answers_.emplace((uint64_t{worker} << 32) + row, now_.answers.size());
+  // Where a worker sends a row again in another life, that is another answer.
+  if (!fresh && now_.answers[at->second].life == lives_[worker]) return now_.answers[at->second];
+  at->second = now_.answers.size();
+  now_.answers.push_back({.worker = worker,
+                          .life = lives_[worker],
+                          .row = row,
+                          .sketches = std::vector<double>(now_.cut.count(), kNone),
+                          .tally = {}});
+  return now_.answers.back();
+}
+
+void AnswerLog::AddSlice(WorkerId worker, RowId row, size_t slice, double sketch,
+                         const Claim& claim, const Tally& tally) {
+  LoggedAnswer& answer = Find(worker, row);
+  answer.sketches[slice] = sketch;
+  answer.tally = tally;
+  copies_differ_ |= open_.Differs(worker, row, slice, claim.projection, claim.norm_limit);
+}
+
+void AnswerLog::AddLate(WorkerId worker, const Header& header) {
+  Copies& copies = header.step == open_.step ? open_ : before_;
+  if (header.step != copies.step || header.row_id >= copies.first.size() ||
+      header.offset % copies.slice_length != 0) {
+    return;
+  }
+  late_differ_ |= copies.Differs(worker, header.row_id, header.offset / copies.slice_length,
+                                 header.sketch, header.norm);
+}
+
+bool AnswerLog::Copies::Differs(WorkerId worker, RowId row, size_t slice, double declared,
+                                double norm) {
+  Copy& copy = by_row[first[row]];
+  if (slice >= copy.declared.size() || !std::isfinite(declared)) return false;
+  if (std::isnan(copy.declared[slice])) {
+    copy.declared[slice] = declared;
+    copy.workers[slice] = worker;
+    copy.norm = std::max(copy.norm, norm);
+    return false;
+  }
+  return copy.workers[slice] != worker &&
+         !(std::abs(copy.declared[slice] - declared) <= kCopyTolerance * std::max(copy.norm, norm));
+}
+
+void AnswerLog::AddVector(WorkerId worker, std::span<const PartitionId> partitions,
+                          std::vector<double> sketches, const Tally& tally) {
+  std::vector<CodeEntry> entries;
+  for (const PartitionId p : partitions) entries.push_back({p, 1});
+  std::sort(entries.begin(), entries.end(),
+            [](const CodeEntry& a, const CodeEntry& b) { return a.partition < b.partition; });
+  now_.answers.push_back({.worker = worker,
+                          .life = lives_[worker],
+                          .row = leases_->workers++,
+                          .sketches = std::move(sketches),
+                          .tally = tally});
+  leases_->rows.push_back(std::move(entries));
+}
+
+}  // namespace motley

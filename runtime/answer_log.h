@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server keeps of the answers to a step, so that somebody can tell afterwards which of
+// them were not what they claim to be: a sketch of each slice (8 bytes), and the tallies. Of a step
+// that will be audited, the sketches have signs that no worker knows; of the others, they are those
+// that the answers declared.
+//
+// Copies of a row come in many steps, early or late: from workers with equal rows, or from one that
+// was given up too soon. Their declared sketches are compared here, since equal rows have equal
+// sketches. Loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/tally.h"
+#include "coding/code_form.h"
+#include "coding/sketch.h"
+#include "runtime/slicing.h"
+#include "transport/header.h"
+
+namespace motley {
+
+struct LoggedAnswer {
+  WorkerId worker = 0;
+  uint32_t life = 0;             // AnswerLog::LifeOf its worker then.
+  RowId row = 0;                 // Of StepAnswers::form.
+  std::vector<double> sketches;  // By slice; NaN: the slice did not come from this worker.
+  Tally tally;
+};
+
+struct StepAnswers {
+  StepId step = 0;
+  uint64_t signs = 0;  // The seed of SignsAt that the sketches have.
+  Slicing cut;         // Of an answer.
+  std::shared_ptr<const CodeForm>
+      form;  // Of leases: a row for each vector, with coefficients of 1.
+  std::vector<LoggedAnswer> answers;
+};
+
+class AnswerLog {
+ public:
+  using Drawn = std::function<bool(StepId)>;
+
+  // `secret`: seed of the signs that nobody else knows. `drawn`: whether a step will be audited.
+  AnswerLog(uint32_t workers, uint32_t job, uint64_t secret, Drawn drawn);
+
+  // A step starts, or starts again: what was logged of it is forgotten.
+  void Open(StepId step, std::shared_ptr<const CodeForm> form, const Slicing& cut);
+  void OpenLeases(StepId step, uint32_t partitions, const Slicing& cut);
+
+  // The sketch to log of a slice that begins at `offset` of an answer.
+  double Project(std::span<const float> values, size_t offset, double declared) const;
+  // A slice counts. `claim`: what its header declared.
+  void AddSlice(WorkerId worker, RowId row, size_t slice, double sketch, const Claim& claim,
+                const Tally& tally);
+  // A slice of an answer to the step that is open, or to the one before it, came too late.
+  void AddLate(WorkerId worker, const Header& header);
+  // A whole vector over leases counts.
+  void AddVector(WorkerId worker, std::span<const PartitionId> partitions,
+                 std::vector<double> sketches, const Tally& tally);
+
+  void Forget(WorkerId worker) { ++lives_[worker]; }  // It is gone.
+  uint32_t LifeOf(WorkerId worker) const { return lives_[worker]; }
+
+  StepId step() const { return open_.step; }  // Of the last Open.
+  // Copies of a row of the open step differ.
+  bool copies_differ() const { return copies_differ_; }
+  // Once for each time that a late copy differed.
+  bool TakeLateDifference() { return std::exchange(late_differ_, false); }
+
+  StepAnswers Take() { return std::exchange(now_, {}); }
+
+ private:
+  // The first copy of a row's answer.
+  struct Copy {
+    std::vector<WorkerId> workers;  // By slice, who sent it;
+    std::vector<double> declared;   // NaN: nobody yet.
+    double norm = 0;
+  };
+  struct Copies {
+    StepId step = 0;
+    uint64_t slice_length = 1;
+    std::vector<RowId> first;  // By row, the first one that is equal to it.
+    std::vector<Copy> by_row;  // Of those.
+    bool Differs(WorkerId worker, RowId row, size_t slice, double declared, double norm);
+  };
+
+  void Begin(StepId step, const Slicing& cut);
+  LoggedAnswer& Find(WorkerId worker, RowId row);
+
+  const uint32_t job_;
+  const uint64_t secret_;
+  const Drawn drawn_;
+  std::vector<uint32_t> lives_;
+  StepAnswers now_;
+  std::shared_ptr<CodeForm> leases_;              // now_.form, where it grows.
+  std::unordered_map<uint64_t, size_t> answers_;  // By worker and row, in now_.
+  std::shared_ptr<const CodeForm> grouped_;       // Whose equal rows `first_` knows.
+  std::vector<RowId> first_;
+  Copies open_;
+  Copies before_;
+  bool copies_differ_ = false;
+  bool late_differ_ = false;
+};
+
+}  // namespace motley

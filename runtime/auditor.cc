@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/auditor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/random.h"
+#include "runtime/saved_job.h"
+
+namespace motley {
+namespace {
+
+// Of the time, what audits may take of steps that were not drawn, but whose copies differ.
+constexpr double kTimeWhereCopiesDiffer = 0.1;
+
+}  // namespace
+
+Auditor::Auditor(Loop& loop, Device& device, const JobOptions& options,
+                 std::shared_ptr<JobGradient> gradient, const DataSource& data,
+                 const BatchSchedule& schedule, Hooks hooks)
+    : loop_(loop),
+      device_(device),
+      seed_(options.seed ^ options.audit_secret),
+      fraction_(options.audit_fraction),
+      time_(options.audit_time),
+      first_step_(options.resume != nullptr ? options.resume->step : 0),
+      work_(new Work{std::move(gradient), data, schedule}),
+      hooks_(std::move(hooks)),
+      log_(options.workers, options.job_id, options.audit_secret,
+           [this](StepId step) { return Drawn(step); }),
+      started_(loop.Now()) {
+  if (options.resume == nullptr) return;
+  max_decode_error_ = options.resume->about.history.max_decode_error;
+  audited_steps_ = options.resume->about.history.audited_steps;
+}
+
+bool Auditor::Drawn(StepId step) const {
+  if (fraction_ == 0 || !work_->gradient->can_sum()) return false;
+  Random random(seed_, Stream::kAudit, step);
+  return random.Chance(fraction_) || step == first_step_;
+}
+
+// Whether the open step is one to audit.
+bool Auditor::Wanted() const {
+  if (fraction_ == 0 || !work_->gradient->can_sum()) return false;
+  return Drawn(log_.step()) || log_.copies_differ() || look_again_;
+}
+
+bool Auditor::InTime() const {
+  const bool drawn = Drawn(log_.step());
+  if (drawn && (time_ == 0 || log_.step() == first_step_)) return true;
+  const double share = drawn ? time_ : kTimeWhereCopiesDiffer;
+  return ToSeconds(spent_) <= share * ToSeconds(loop_.Now() - started_);
+}
+
+void Auditor::WhenFree(std::function<void()> commit) {
+  look_again_ |= log_.TakeLateDifference();
+  if (!running_ || time_ > 0 || !Drawn(log_.step())) return commit();
+  held_ = std::move(commit);
+}
+
+std::shared_ptr<ServerModel::DecodedCopy> Auditor::Prepare(
+    std::shared_ptr<const std::vector<float>> parameters,
+    std::shared_ptr<const ApproximateSum> approximate) {
+  if (running_ || !Wanted() || !InTime()) return nullptr;
+  look_again_ = false;
+  request_ = std::make_unique<AuditRequest>(
+      AuditRequest{std::move(parameters), log_.Take(), {}, std::move(approximate)});
+  decoded_ = std::make_shared<ServerModel::DecodedCopy>(std::vector<float>());
+  return decoded_;
+}
+
+void Auditor::Begin() {
+  if (request_ == nullptr) return;
+  const std::shared_ptr<AuditRequest> request = std::exchange(request_, nullptr);
+  const auto decoded = std::exchange(decoded_, nullptr);
+  step_ = request->answers.step;
+  if (!decoded->ok()) return Failed(step_, decoded->status());
+  request->decoded = *std::move(*decoded);
+  asked_.clear();
+  for (const LoggedAnswer& answer : request->answers.answers) {
+    asked_.push_back({answer.worker, answer.life});
+  }
+  result_ = std::make_shared<AuditResult>();
+  begun_ = loop_.Now();
+  running_ = true;
+  auto work = [&device = device_, shared = work_, request, result = result_]() -> Status {
+    MOTLEY_ASSIGN_OR_RETURN(*result,
+                            Audit(device, *shared->gradient, shared->data, shared->schedule,
+                                  std::move(*request), shared->cancelled));
+    return Status::Ok();
+  };
+  // The parameters are let go on this thread: the model may then use their memory again.
+  device_.Submit(work_->schedule.batch_size(step_), std::move(work),
+                 alive_.Guard([this, step = step_, keep = request->parameters](
+                                  const Status& status) { OnDone(step, status); }));
+}
+
+void Auditor::OnDone(StepId step, const Status& status) {
+  running_ = false;
+  spent_ += loop_.Now() - begun_;
+  if (status.ok()) {
+    ++audited_steps_;
+    max_decode_error_ = std::max(max_decode_error_, result_->decode_error);
+    Report();
+  } else if (!work_->cancelled) {
+    Failed(step, status);
+  }
+  if (const auto commit = std::exchange(held_, nullptr)) commit();
+  if (hooks_.idle) hooks_.idle();
+}
+
+void Auditor::Report() {
+  Finding finding{.step = step_, .wrong = {}, .confirmed = false, .decode_error = 0};
+  for (size_t i = 0; i < asked_.size(); ++i) {
+    const AuditResult::Verdict& verdict = result_->verdicts[i];
+    const Asked& asked = asked_[i];
+    if (verdict.off == nullptr) max_difference_ = std::max(max_difference_, verdict.difference);
+    const auto known = std::find_if(finding.wrong.begin(), finding.wrong.end(),
+                                    [&](const auto& w) { return w.worker == asked.worker; });
+    if (verdict.off == nullptr || known != finding.wrong.end()) continue;
+    finding.wrong.push_back({asked.worker, log_.LifeOf(asked.worker) == asked.life, verdict});
+  }
+  for (size_t i = 0; i < asked_.size(); ++i) {
+    const bool suspect = std::any_of(finding.wrong.begin(), finding.wrong.end(),
+                                     [&](const auto& w) { return w.worker == asked_[i].worker; });
+    finding.confirmed |= !suspect;
+  }
+  finding.decode_error = result_->decode_error;
+  if (!finding.wrong.empty() || result_->misdecoded) hooks_.found(finding);
+}
+
+// Said once: whoever reads the report must know that it is not the whole story.
+void Auditor::Failed(StepId step, const Status& why) {
+  if (std::exchange(has_failed_, true) || !hooks_.failed) return;
+  hooks_.failed(why.WithContext(fmt::format("step {} could not be audited", step)));
+}
+
+void Auditor::End(bool hurry) {
+  held_ = nullptr;
+  if (hurry) work_->cancelled = true;
+}
+
+}  // namespace motley

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides which steps are audited, runs one audit at a time, and says what it found. The first step
+// is audited, a sample of the others, and those in which copies of an answer differ. Loop thread
+// only; what a device works on is shared with its work, so this object may go at any time.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/loop.h"
+#include "base/status.h"
+#include "devices/device.h"
+#include "runtime/alive.h"
+#include "runtime/answer_log.h"
+#include "runtime/audit.h"
+#include "runtime/job.h"
+#include "runtime/job_gradient.h"
+#include "runtime/server_model.h"
+#include "training/batch_schedule.h"
+#include "training/data_source.h"
+
+namespace motley {
+
+class Auditor {
+ public:
+  struct Finding {
+    StepId step = 0;
+    // Whose answers are wrong, once each. Empty: what was decoded is, although they are right.
+    struct Worker {
+      WorkerId worker = 0;
+      bool still_here = false;  // In the life that it answered in.
+      AuditResult::Verdict verdict;
+    };
+    std::vector<Worker> wrong;
+    // Some other worker's answer is what the server computed: so the server can be believed.
+    bool confirmed = false;
+    double decode_error = 0;
+  };
+  struct Hooks {
+    std::function<void(const Finding&)> found;
+    std::function<void(const Status&)> failed;  // For the first audit that cannot be done.
+    std::function<void()> idle;                 // busy() may have become false.
+  };
+
+  // Audits compute on `device`, which may be the one that updates are computed on: they are then in
+  // its way.
+  Auditor(Loop& loop, Device& device, const JobOptions& options,
+          std::shared_ptr<JobGradient> gradient, const DataSource& data,
+          const BatchSchedule& schedule, Hooks hooks);
+
+  AnswerLog& log() { return log_; }
+
+  // The open step has its sum. `commit` is to apply it: it runs now, or once the audit that runs is
+  // done where this step, too, has to be audited.
+  void WhenFree(std::function<void()> commit);
+  bool holding() const { return held_ != nullptr; }
+  // Room for a copy of what the open step is decoded to, if it is to be audited; else null. These
+  // are the parameters that it was computed with. Then either Begin, or the job ends.
+  std::shared_ptr<ServerModel::DecodedCopy> Prepare(
+      std::shared_ptr<const std::vector<float>> parameters,
+      std::shared_ptr<const ApproximateSum> approximate);
+  void Begin();  // The copy is filled. Nothing if none was wanted.
+
+  // The job has ended: what is held is dropped. `hurry`: an audit that runs need not come to its
+  // end.
+  void End(bool hurry);
+  bool busy() const { return running_; }
+
+  double max_decode_error() const { return max_decode_error_; }
+  uint64_t audited_steps() const { return audited_steps_; }
+  double max_difference() const { return max_difference_; }
+
+ private:
+  // What an audit reads, as long as it runs.
+  struct Work {
+    std::shared_ptr<JobGradient> gradient;
+    const DataSource& data;
+    BatchSchedule schedule;
+    std::atomic<bool> cancelled = false;
+  };
+
+  bool Drawn(StepId step) const;
+  bool Wanted() const;
+  bool InTime() const;
+  void OnDone(StepId step, const Status& status);
+  void Report();
+  void Failed(StepId step, const Status& why);
+
+  Loop& loop_;
+  Device& device_;
+  const uint64_t seed_;
+  const double fraction_;
+  const double time_;
+  const StepId first_step_;
+  const std::shared_ptr<Work> work_;
+  const Hooks hooks_;
+  AnswerLog log_;
+  std::function<void()> held_;
+  std::unique_ptr<AuditRequest> request_;  // Prepared.
+  std::shared_ptr<ServerModel::DecodedCopy> decoded_;
+  // Of the audit that runs, and of the answers that it looks at.
+  bool running_ = false;
+  StepId step_ = 0;
+  struct Asked {
+    WorkerId worker;
+    uint32_t life;
+  };
+  std::vector<Asked> asked_;
+  std::shared_ptr<AuditResult> result_;
+  Time begun_{};
+  Duration spent_{};
+  const Time started_;
+  bool look_again_ = false;  // A late copy differed: the next step is audited.
+  double max_decode_error_ = 0;
+  uint64_t audited_steps_ = 0;
+  double max_difference_ = 0;
+  bool has_failed_ = false;
+  Alive alive_;
+};
+
+}  // namespace motley

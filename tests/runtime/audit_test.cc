@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers whose answers are not what they should be, and honest ones.
+#include "runtime/audit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "coding/gradient_code.h"
+#include "coding/sketch.h"
+#include "devices/paced_device.h"
+#include "runtime/answer_log.h"
+#include "tests/runtime/job_world.h"
+#include "training/callback_trainer.h"
+#include "training/index_source.h"
+
+namespace motley {
+namespace {
+
+using testing::Each;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr WorkerId kLiar = 1;
+constexpr StepId kFirstLie = 3;
+
+std::vector<std::string> AllCodes() {
+  std::vector<std::string> codes;
+  for (const GradientCode& code : GradientCodes()) codes.emplace_back(code.name);
+  for (const char* name : {"adaptive", "auto"}) {
+    if (std::find(codes.begin(), codes.end(), name) == codes.end()) codes.emplace_back(name);
+  }
+  return codes;
+}
+
+using Lie = std::function<void(std::span<float>)>;
+
+void Scale(std::span<float> answer) {
+  for (float& value : answer) value *= -0.5F;
+}
+void Clear(std::span<float> answer) { std::fill(answer.begin(), answer.end(), 0.0F); }
+// One sign of one slice.
+void FlipLargest(std::span<float> answer) {
+  const auto smaller = [](float a, float b) { return std::abs(a) < std::abs(b); };
+  float& largest = *std::max_element(answer.begin(), answer.end(), smaller);
+  largest = -largest;
+}
+
+void LieFrom(JobWorld& world, StepId first, const Lie& lie) {
+  world.workers[kLiar]->node->SetAnswerFilter([=](StepId step, std::span<float> answer) {
+    if (step >= first) lie(answer);
+  });
+}
+
+class Liars : public testing::TestWithParam<std::string> {
+ protected:
+  // Runs a job in which one of four workers lies, and which audits each step.
+  static void ExpectNamed(const std::string& code, const Lie& lie) {
+    JobWorld world(JobWorld::Options(4, code));
+    world.options.audit_time = 0;
+    world.options.steps = 20;
+    world.StartServer();
+    for (int32_t i = 0; i < 4; ++i)
+      world.StartWorker(i, 1);  // Whose answers all count, now and then.
+    LieFrom(world, kFirstLie, lie);
+    const JobResult& result = world.Run();
+    EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+    EXPECT_EQ(result.steps, 20u);
+    ASSERT_THAT(result.audit.warnings, Not(IsEmpty()));
+    for (const AuditWarning& warning : result.audit.warnings) {
+      EXPECT_EQ(warning.worker, kLiar) << warning.text;
+      EXPECT_GE(warning.step, kFirstLie) << warning.text;
+      EXPECT_GT(warning.difference, 0.01) << warning.text;
+    }
+    EXPECT_TRUE(result.audit.warnings.front().sent_away);
+    EXPECT_EQ(world.watcher.warnings.size(), result.audit.failures);
+    EXPECT_EQ(world.watcher.lost.count(kLiar), 1u);
+    EXPECT_TRUE(result.scheduler.workers[kLiar].lost);
+    for (const WorkerId honest : {0u, 2u, 3u}) {
+      EXPECT_FALSE(result.scheduler.workers[honest].lost) << honest;
+    }
+  }
+};
+
+TEST_P(Liars, WhoScalesItsAnswersAreNamedAndSentAway) { ExpectNamed(GetParam(), Scale); }
+TEST_P(Liars, WhoSendZerosAreNamedAndSentAway) { ExpectNamed(GetParam(), Clear); }
+TEST_P(Liars, WhoFlipOneSignAreNamedAndSentAway) { ExpectNamed(GetParam(), FlipLargest); }
+
+INSTANTIATE_TEST_SUITE_P(Codes, Liars, testing::ValuesIn(AllCodes()),
+                         [](const auto& tested) { return TestNameOf(tested.param); });
+
+TEST(Audit, NamesTheLiarAtOnceInTheStepThatItLied) {
+  JobWorld world(JobWorld::Options(3, "none"));
+  world.options.audit_time = 0;
+  world.StartServer();
+  world.StartWorkers();
+  LieFrom(world, kFirstLie, Scale);
+  const JobResult& result = world.Run();
+  ASSERT_THAT(world.watcher.warnings, Not(IsEmpty()));
+  const AuditWarning& first = world.watcher.warnings.front();
+  EXPECT_EQ(first.step, kFirstLie);
+  EXPECT_NEAR(first.difference, 1.5, 0.3) << "sketches of few slices are rough";
+  EXPECT_EQ(first.name, "box-1");
+  EXPECT_THAT(first.text, HasSubstr("audit of step 3: the gradient that worker 1 (box-1) sent"));
+  EXPECT_GT(result.max_decode_error, 0.1);
+}
+
+// The server could be wrong as well.
+TEST(Audit, WarnsOfALonelyWorkerAndSendsNobodyAway) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.options.audit_time = 0;
+  world.StartServer();
+  world.StartWorker(0, 1);
+  world.workers[0]->node->SetAnswerFilter([](StepId, std::span<float> answer) { Scale(answer); });
+  const JobResult& result = world.Run();
+  EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_EQ(result.audit.failures, 12u);
+  EXPECT_THAT(result.audit.warnings, Each(Field(&AuditWarning::worker, std::nullopt)));
+  EXPECT_THAT(world.watcher.warnings, SizeIs(3)) << "the others would say the same";
+  EXPECT_THAT(world.watcher.lost, IsEmpty());
+}
+
+TEST(Audit, OfTwoLiarsThatAgreeNamesBoth) {
+  JobWorld world(JobWorld::Options(3, "none"));
+  world.options.audit_time = 0;
+  world.StartServer();
+  world.StartWorkers();
+  for (const size_t liar : {0, 1}) {
+    world.workers[liar]->node->SetAnswerFilter([](StepId, std::span<float> a) { Scale(a); });
+  }
+  const JobResult& result = world.Run();
+  EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_THAT(world.watcher.lost, SizeIs(2));
+  EXPECT_EQ(world.watcher.lost.count(2), 0u);
+}
+
+// No step is drawn but the first: it is their copies that give the liar away.
+TEST(Audit, FollowsWhereCopiesDiffer) {
+  JobWorld world(JobWorld::Options(4, "repetition"));
+  world.options.audit_time = 0;
+  world.options.audit_fraction = 1e-12;
+  world.options.steps = 30;
+  world.StartServer();
+  for (int32_t i = 0; i < 4; ++i) world.StartWorker(i, 1);
+  LieFrom(world, kFirstLie, Scale);
+  const JobResult& result = world.Run();
+  EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+  ASSERT_THAT(result.audit.warnings, Not(IsEmpty()));
+  EXPECT_EQ(result.audit.warnings.front().worker, kLiar);
+  EXPECT_TRUE(result.scheduler.workers[kLiar].lost);
+}
+
+TEST(Audit, IsNotMadeWhereNoneIsWanted) {
+  JobWorld world(JobWorld::Options(4, "repetition"));
+  world.options.audit_fraction = 0;
+  world.StartServer();
+  world.StartWorkers();
+  LieFrom(world, 0, Scale);
+  const JobResult& result = world.Run();
+  EXPECT_EQ(result.audited_steps, 0u);
+  EXPECT_THAT(world.watcher.warnings, IsEmpty());
+}
+
+// On a device of its own that takes a hundred times as long as the workers together.
+class SlowAudits : public testing::Test {
+ protected:
+  struct Outcome {
+    double seconds = 0;
+    uint64_t audited = 0;
+  };
+  static Outcome Train(double fraction, double time) {
+    JobWorld world(JobWorld::Options(3, "none"));
+    auto inner = MakeInlineDevice(world.loop).value();
+    const auto slow = MakePacedDevice(world.loop, *inner, {std::chrono::microseconds(4000), 1});
+    world.audit_device = slow.get();
+    world.options.audit_fraction = fraction;
+    world.options.audit_time = time;
+    world.options.steps = 400;
+    world.StartServer();
+    for (int32_t i = 0; i < 3; ++i) world.StartWorker(i, 1);
+    const JobResult& result = world.Run();
+    EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+    const Outcome outcome{result.wall_seconds, result.audited_steps};
+    world.server.reset();
+    return outcome;
+  }
+};
+
+TEST_F(SlowAudits, DoNotHoldTrainingUp) {
+  const Outcome none = Train(0, 0.01);
+  const Outcome usual = Train(0.02, 0.01);
+  EXPECT_LT(usual.seconds, 1.01 * none.seconds);
+  EXPECT_GE(usual.audited, 1u);
+  EXPECT_LE(usual.audited, 2u) << "each takes 100 steps";
+}
+
+TEST_F(SlowAudits, AreWaitedForWhereEachIsWanted) {
+  const Outcome all = Train(1, 0);
+  EXPECT_EQ(all.audited, 400u);
+  EXPECT_GT(all.seconds, 100);
+}
+
+// Least squares on the samples' numbers, as one worker's trainer says it and as another's.
+std::shared_ptr<const ForeignTrainer> Squares(double weight, double loss) {
+  ForeignTrainer trainer;
+  trainer.parameter_count = 3;
+  trainer.accumulate = [=](const ForeignWork& work) {
+    for (const uint64_t sample : work.samples) {
+      const double x[] = {1, std::cos(static_cast<double>(sample)), 0.5};
+      double gap = -2;
+      for (int i = 0; i < 3; ++i) gap += work.parameters[i] * x[i];
+      for (int i = 0; i < 3; ++i) work.sum[i] += static_cast<float>(work.coefficient * gap * x[i]);
+      *work.loss += loss * work.coefficient * gap * gap / 2;
+    }
+    *work.weight *= weight;
+    return Status::Ok();
+  };
+  return std::make_shared<const ForeignTrainer>(std::move(trainer));
+}
+
+// Runs a job whose worker 1 has another trainer than the others.
+std::string WarningsOf(const std::shared_ptr<const ForeignTrainer>& other) {
+  JobWorld world(JobWorld::Options(3, "none"));
+  const IndexSource numbers(600);
+  world.job_source = &numbers;
+  world.options.foreign = Squares(1, 1);
+  world.options.audit_time = 0;
+  world.StartServer();
+  for (int32_t i = 0; i < 3; ++i) {
+    world.brought = i == 1 ? other : Squares(1, 1);
+    world.StartWorker(i, 1);
+  }
+  const JobResult& result = world.Run();
+  EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_EQ(result.audited_steps, 12u);
+  EXPECT_THAT(world.watcher.lost, IsEmpty()) << "a caller's trainers may differ";
+  std::string text;
+  for (const AuditWarning& warning : result.audit.warnings) {
+    EXPECT_EQ(warning.worker, 1u);
+    text += warning.text + "\n";
+  }
+  return text;
+}
+
+TEST(Audit, OfTheCallersTrainersKnowsALiedWeight) {
+  EXPECT_THAT(WarningsOf(Squares(2, 1)), HasSubstr("the weight that worker 1"));
+}
+TEST(Audit, OfTheCallersTrainersKnowsALiedLoss) {
+  EXPECT_THAT(WarningsOf(Squares(1, 3)), HasSubstr("the loss that worker 1"));
+}
+TEST(Audit, OfHonestTrainersSaysNothing) { EXPECT_EQ(WarningsOf(Squares(1, 1)), ""); }
+
+// --- What an audit compares ---
+
+// One hidden unit whose input is 0 for the first of two samples, but for rounding.
+class Kinks : public testing::Test {
+ protected:
+  Kinks() {
+    options_.model = {"mlp:1", 2, 2};
+    data_ = {.features = 2, .classes = 2, .dense = {1, 1, 3, 1}, .label = {0, 1}};
+    data_.sparse = false;
+    gradient_ = JobGradient::Create(options_, MemorySource(data_).shape()).value();
+  }
+
+  Result<AuditResult> AuditOf(const std::vector<float>& server, const std::vector<float>& worker,
+                              float factor = 1) {
+    const MemorySource source(data_);
+    const BatchSchedule schedule(7, {2}, 2);
+    const std::atomic<bool> never = false;
+    const std::vector<uint32_t> rows = {0, 1};
+    std::vector<float> answer(VectorLength(worker.size()), 0);
+    Tally tally;
+    MOTLEY_RETURN_IF_ERROR(gradient_->Sum(*device_, {0, 0, 0, 1, rows}, worker, source, never,
+                                          std::span(answer).first(worker.size()), tally));
+    for (float& value : answer) value *= factor;
+    auto form = std::make_shared<CodeForm>();
+    form->partitions = form->workers = 1;
+    form->rows = {{{0, 1}}};
+    AuditRequest request;
+    request.parameters = std::make_shared<const std::vector<float>>(server);
+    const Slicing cut{answer.size(), answer.size()};
+    request.answers = {0, 5, cut, form, {}};
+    const double sketch = SketchOf(answer, SignsAt(5, 0, 0)).projection;
+    request.answers.answers.push_back({0, 0, 0, {sketch}, tally});
+    answer.resize(server.size());
+    request.decoded = answer;
+    return Audit(*device_, *gradient_, source, schedule, std::move(request), never);
+  }
+
+  JobOptions options_;
+  Dataset data_;
+  VirtualLoop loop_;
+  const std::unique_ptr<Device> device_ = MakeInlineDevice(loop_).value();
+  std::unique_ptr<JobGradient> gradient_;
+};
+
+TEST_F(Kinks, ThatRoundingExplainsAreExcused) {
+  // Two weights and a bias into the unit, then two and two out of it.
+  std::vector<float> server(gradient_->parameter_count(), 0.5F);
+  server[0] = 0.75F;
+  server[1] = -0.75F;
+  server[2] = 0;
+  server[3] = 1.5F;
+  std::vector<float> worker = server;
+  worker[0] = std::nextafter(worker[0], 1.0F);  // As another order of its sum would have it.
+  const auto honest = AuditOf(server, worker);
+  ASSERT_TRUE(honest.ok()) << honest.status().ToString();
+  EXPECT_GT(honest->verdicts[0].difference, 1e-2) << "else nothing is shown";
+  EXPECT_EQ(honest->verdicts[0].off, nullptr);
+  server[0] = worker[0] = 1;
+  const auto liar = AuditOf(server, worker, -0.5F);
+  ASSERT_TRUE(liar.ok()) << liar.status().ToString();
+  EXPECT_STREQ(liar->verdicts[0].off, "gradient");
+}
+
+TEST(AnswerLog, ComparesWhatComesTooLate) {
+  AnswerLog log(3, /*job=*/9, /*secret=*/1, [](StepId) { return false; });
+  auto form = std::make_shared<CodeForm>();
+  form->workers = form->partitions = 3;
+  form->rows = {{{0, 1}, {1, 1}}, {{2, 1}}, {{0, 1}, {1, 1}}};  // The first and the last are equal.
+  const auto answer = [&](StepId step, RowId row, double sketch, double norm) {
+    Header header;
+    header.step = step;
+    header.row_id = row;
+    header.offset = 4;
+    header.sketch = sketch;
+    header.norm = norm;
+    log.AddLate(row, header);
+    return log.TakeLateDifference();
+  };
+  log.Open(0, form, {8, 4});
+  log.AddSlice(0, 0, 1, 2.5, {.norm_limit = 3, .has_projection = true, .projection = 2.5}, {});
+  EXPECT_FALSE(log.copies_differ());
+  log.AddSlice(2, 2, 1, 2.5, {.norm_limit = 3, .has_projection = true, .projection = 2.5}, {});
+  EXPECT_FALSE(log.copies_differ());
+  EXPECT_FALSE(answer(0, 2, 2.5, 3));
+  EXPECT_TRUE(answer(0, 2, 2.4, 3));
+  log.Open(1, form, {8, 4});
+  EXPECT_TRUE(answer(0, 2, -2.5, 3)) << "the step before";
+  EXPECT_FALSE(answer(0, 1, -2.5, 3)) << "nobody else has this row";
+  EXPECT_FALSE(answer(1, 2, -2.5, 3)) << "it is the first to come";
+  log.AddSlice(0, 0, 1, 2.5, {.norm_limit = 3, .has_projection = true, .projection = 2.5}, {});
+  EXPECT_TRUE(log.copies_differ());
+  log.Open(1, form, {8, 4});
+  EXPECT_FALSE(log.copies_differ()) << "the step began again";
+  log.Open(3, form, {8, 4});
+  EXPECT_FALSE(answer(0, 2, 7, 3)) << "too long ago";
+}
+
+}  // namespace
+}  // namespace motley
