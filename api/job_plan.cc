@@ -202,6 +202,10 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
         "`sample_time` needs emulated speeds. Add `worker_speeds`, like 1,1");
   }
   plan.job.step_limit = FromSeconds(request.step_limit);
+  if (request.audit != 0) {
+    plan.job.audit_fraction = std::max(request.audit, 0.0);
+    plan.job.audit_time = 0;  // As it was asked for, whatever it takes.
+  }
   constexpr std::string_view kTcpOnly = "tcp://";
   const size_t scheme = request.listen.starts_with(kTcpOnly) ? kTcpOnly.size() : 0;
   MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen.substr(scheme)));

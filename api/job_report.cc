@@ -9,6 +9,7 @@
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
+#include "runtime/audit.h"
 
 namespace motley {
 namespace {
@@ -64,6 +65,24 @@ Json EmulationJson(const Emulation& emulation, uint32_t copies) {
           {"cores_used", emulation.cores_used},
           // A code computes every sample so often.
           {"allowed_samples_per_second", emulation.samples_per_second / copies}};
+}
+
+Json AuditJson(const JobResult& job) {
+  Json warnings = Json::array();
+  for (const AuditWarning& warning : job.audit.warnings) {
+    warnings.push_back({{"step", warning.step},
+                        {"difference", warning.difference},
+                        {"sent_away", warning.sent_away},
+                        {"message", warning.text}});
+    if (!warning.worker) continue;
+    warnings.back()["worker"] = *warning.worker;
+    warnings.back()["name"] = warning.name;
+  }
+  return {{"steps", job.audited_steps},
+          {"tolerance", kAuditTolerance},
+          {"largest_difference", job.audit.max_difference},
+          {"failures", job.audit.failures},
+          {"warnings", std::move(warnings)}};
 }
 
 Json ApproximateJson(const ApproximateRecord& record) {
@@ -141,6 +160,7 @@ std::string TrainJson(const TrainReport& report) {
                {"discarded_steps", job.discarded_steps},
                {"max_decode_error", job.max_decode_error},
                {"audited_steps", job.audited_steps},
+               {"audit", AuditJson(job)},
                {"code", plan.job.code},
                {"tolerate", plan.job.tolerate},
                {"tolerate_at_end", job.scheduler.tolerates},

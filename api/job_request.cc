@@ -62,6 +62,10 @@ Status CheckNumbers(const motley_job_options& given) {
         fmt::format("`step_limit` {}: from {} to {:.0f} seconds are possible, and 0 for no limit",
                     given.step_limit, kLeastLimit, kMostLimit));
   }
+  if (!(given.audit <= 1)) {
+    return Status::InvalidArgument(fmt::format(
+        "`audit` {}: a share of the steps lies between 0 and 1, ends included", given.audit));
+  }
   MOTLEY_RETURN_IF_ERROR(CheckMost("evaluate_training", given.evaluate_training, 1));
   MOTLEY_RETURN_IF_ERROR(CheckMost("batch", given.batch, kMostNumber));
   MOTLEY_RETURN_IF_ERROR(CheckMost("parts", given.parts, kMaxParts));
@@ -173,6 +177,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.record_profile, request.record_profile);
   request.step_limit = given.step_limit;
   request.evaluate_training = given.evaluate_training != 0;
+  request.audit = given.audit;
   return request;
 }
 

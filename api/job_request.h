@@ -70,6 +70,7 @@ struct JobRequest {
   std::string record_profile;      // Empty: none.
   double step_limit = 0;           // Seconds; 0: none.
   bool evaluate_training = false;  // However large the training set is.
+  double audit = 0;  // Share of steps; 0: as much as costs next to nothing; < 0: none.
 };
 
 // kInvalidArgument: a struct_size that is none, a role that is none, numbers out of their range.

@@ -73,7 +73,7 @@ std::string WorkerName(int32_t index, const DeviceGroup& devices);
 // One process each, started by `command` (program and arguments) with what it needs to know in its
 // environment (worker_environment.h). None outlives this process, however it ends: a worker dies
 // with its parent, and leaves when its input or its connection closes. kill: SIGKILL. pause:
-// SIGSTOP, SIGCONT after its duration. slow and nan: told over the input.
+// SIGSTOP, SIGCONT after its duration. slow, nan and lie: told over the input.
 // kResource names the worker that could not be started and why; those before it are gone again.
 Result<std::unique_ptr<LocalWorkers>> StartWorkerProcesses(UvLoop& loop,
                                                            std::vector<std::string> command,

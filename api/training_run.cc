@@ -242,7 +242,12 @@ Result<JobResult> TrainingRun::Train() {
   ObserverFan<JobObserver, LiveMetrics, EventStream> observers;
   observers.Tell(recording_ != nullptr ? &recording_->observer() : nullptr, &parts_.metrics,
                  &parts_.events);
-  const Env env{loop, *transport_, *device_, folder != nullptr ? folder->disk() : nullptr};
+  if (plan_.job.audit_fraction > 0) {
+    plan_.job.audit_secret = FreshIncarnation();
+    MOTLEY_ASSIGN_OR_RETURN(audit_device_, MakeCpuDevice(loop, {.threads = 1, .background = true}));
+  }
+  const Env env{loop, *transport_, *device_, folder != nullptr ? folder->disk() : nullptr,
+                audit_device_.get()};
   ServerRun server(loop, env, plan_.faults, observers, parts_.stop);
   MOTLEY_RETURN_IF_ERROR(server.Open(plan_.job, *samples_, address_));
   if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();

@@ -76,6 +76,7 @@ class TrainingRun {
   std::unique_ptr<Model> model_;               // Null with a trainer.
   std::optional<Emulation> emulation_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> audit_device_;  // Null: nothing is audited.
   std::optional<InprocNetwork> network_;  // Of workers that are threads.
   std::unique_ptr<Transport> transport_;  // Null again after training.
   std::string address_;

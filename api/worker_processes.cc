@@ -206,6 +206,7 @@ void ProcessWorkers::Strike(const Fault& fault) {
       Tell(child, fmt::format("speed {}", child.speed));
       break;
     case Fault::Kind::kNan: Tell(child, "nan"); break;
+    case Fault::Kind::kLie: Tell(child, fmt::format("lie {}", fault.factor)); break;
   }
 }
 

@@ -94,10 +94,16 @@ class WorkerProcess {
   // Commands that make no sense are not from a job of this release.
   void OnLine(std::string_view line) {
     constexpr std::string_view kSpeed = "speed ";
+    constexpr std::string_view kLie = "lie ";
+    const auto number = [line](std::string_view word) {
+      double value = 0;
+      std::from_chars(line.data() + word.size(), line.data() + line.size(), value);
+      return value;
+    };
     if (line == "nan") spoil_next_ = true;
+    if (line.starts_with(kLie)) lie_ = static_cast<float>(number(kLie));
     if (!line.starts_with(kSpeed)) return;
-    double speed = 0;
-    std::from_chars(line.data() + kSpeed.size(), line.data() + line.size(), speed);
+    const double speed = number(kSpeed);
     if (!(speed > 0 && std::isfinite(speed))) return;
     for (const auto& seat : seats_) seat->device->SetSpeed(speed);
   }
@@ -116,6 +122,9 @@ class WorkerProcess {
     if (seats > 1) node.memory_bytes /= seats;
     seat->node = WorkerNode::Create(Env{loop_, *seat->transport, seat->device->front()}, node);
     seat->node->SetAnswerFilter([this](StepId, std::span<float> vector) {
+      if (lie_ != 1) {
+        for (float& value : vector) value *= lie_;
+      }
       if (std::exchange(spoil_next_, false) && !vector.empty()) {
         vector[0] = std::numeric_limits<float>::quiet_NaN();
       }
@@ -143,6 +152,7 @@ class WorkerProcess {
   StopSwitch& stop_;
   Status result_;
   bool spoil_next_ = false;
+  float lie_ = 1;  // Answers are multiplied with it.
   std::vector<std::unique_ptr<Seat>> seats_;
   std::optional<LineInput> input_;
 };

@@ -23,8 +23,8 @@ struct WorkerTask {
   std::optional<Pace> pace;  // Emulated.
   Patience patience;         // With devices of drivers.
   // An all-in-one job started this process: it leaves when its input closes.
-  // Lines of its input are "speed 0.2" (from the next piece of work on) and "nan" (the next answer
-  // is spoilt).
+  // Lines of its input are "speed 0.2" (from the next piece of work on), "nan" (the next answer
+  // is spoilt) and "lie -0.5" (answers are multiplied with it from now on).
   bool child = false;
   bool tied = false;  // It said so by a number: this process dies with it while it works.
 };

@@ -21,6 +21,7 @@ struct Member {
   std::unique_ptr<WorkerNode> node;  // Null once it has ended.
   double speed = 1;
   bool spoil_next = false;
+  float lie = 1;  // Answers are multiplied with it.
 };
 
 class ThreadWorkers final : public LocalWorkers {
@@ -85,8 +86,11 @@ Status ThreadWorkers::Start(WorkerId worker, InprocNetwork& network,
   options.memory_bytes = options_.memory_bytes;
   member->node =
       WorkerNode::Create(Env{loop_, *member->transport, member->device->front()}, options);
-  member->node->SetAnswerFilter([spoil = &member->spoil_next](StepId, std::span<float> vector) {
-    if (std::exchange(*spoil, false) && !vector.empty()) {
+  member->node->SetAnswerFilter([raw = member.get()](StepId, std::span<float> vector) {
+    if (raw->lie != 1) {
+      for (float& value : vector) value *= raw->lie;
+    }
+    if (std::exchange(raw->spoil_next, false) && !vector.empty()) {
       vector[0] = std::numeric_limits<float>::quiet_NaN();
     }
   });
@@ -126,6 +130,7 @@ void ThreadWorkers::Strike(const Fault& fault) {
       member.device->SetSpeed(member.speed);
       break;
     case Fault::Kind::kNan: member.spoil_next = true; break;
+    case Fault::Kind::kLie: member.lie = static_cast<float>(fault.factor); break;
   }
 }
 

@@ -13,6 +13,7 @@ struct FlagWord {
   std::string_view flag;
 };
 constexpr std::array kWords = {
+    FlagWord{"audit", "--audit"},
     FlagWord{"batch", "--batch"},
     FlagWord{"checkpoint", "--checkpoint"},
     FlagWord{"checkpoint_code", "--checkpoint-code"},

@@ -103,8 +103,8 @@ void AddClusterFlags(CLI::App* app, JobFlags& flags) {
       ->type_name("TIME")
       ->group(group);
   app->add_option("--fault", flags.faults,
-                  "May be repeated: kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x or "
-                  "nan:1@step=5; workers count from 0")
+                  "May be repeated: kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x, "
+                  "nan:1@step=5 or lie:1@step=5,-0.5x; workers count from 0")
       ->type_name("WHAT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -299,6 +299,16 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
       ->type_name("SECONDS")
       ->transform(Fits<double>([](double limit) { return limit >= 0.1 && limit <= 1e6; },
                                "a number of seconds from 0.1 to 1000000"))
+      ->group("Workers");
+  train
+      ->add_option("--audit", flags.audit,
+                   "Check the answers of so many steps (0 to 1), at least one of 1/RATE in a row, "
+                   "against sums that the server forms itself, whatever that takes; 0: none; "
+                   "default: 0.02, within 1 % of the time. A worker whose answer is wrong is named "
+                   "and sent away, and the exit code is 1")
+      ->type_name("RATE")
+      ->transform(Fits<double>([](double rate) { return rate >= 0 && rate <= 1; },
+                               "a share of the steps from 0 to 1"))
       ->group("Workers");
   train
       ->add_flag("--evaluate-training", flags.evaluate_training,

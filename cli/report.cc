@@ -154,9 +154,10 @@ std::string TrainTable(const std::string& text) {
     table += ApproximateLine(found->at("steps").get<uint64_t>(), report.at("steps").get<uint64_t>(),
                              Number(found->at("mean_error")), Number(found->at("max_error")));
   }
-  table += fmt::format("largest decode error {:.2g} in {} checked steps\n",
-                       Number(report.at("max_decode_error")),
-                       report.at("audited_steps").get<uint64_t>());
+  const auto audited = report.at("audited_steps").get<uint64_t>();
+  table += audited == 0 ? "no step was checked\n"
+                        : fmt::format("largest decode error {:.2g} in {} checked steps\n",
+                                      Number(report.at("max_decode_error")), audited);
   return table + Losses(report);
 }
 
@@ -170,6 +171,17 @@ std::string Said(const char* part, const char* key, const std::string& text) {
 }
 
 }  // namespace
+
+std::string AuditFailure(const std::string& text) {
+  const json report = json::parse(text);
+  const auto audit = report.find("audit");
+  if (audit == report.end() || audit->at("failures").get<uint64_t>() == 0) return "";
+  return fmt::format(
+      "audits of {} steps found {} answers that were wrong, the first in step {}: do not rely on "
+      "this result",
+      audit->at("steps").get<uint64_t>(), audit->at("failures").get<uint64_t>(),
+      audit->at("warnings").at(0).at("step").get<uint64_t>());
+}
 
 std::string CheckpointError(const std::string& text) { return Said("checkpoint", "error", text); }
 

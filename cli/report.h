@@ -15,6 +15,8 @@ std::string WorkerTable(const std::vector<WorkerLine>& lines);
 // Drawn from the text of motley_job_report, so that it knows no more than programs do.
 std::string TrainTable(const std::string& report);
 // Why the last checkpoint that was tried could not be written; empty: it was, or there is none.
+// What audits found, if that was anything.
+std::string AuditFailure(const std::string& report);
 std::string CheckpointError(const std::string& report);
 // Why the newest is degraded; empty: it is not.
 std::string CheckpointWeakness(const std::string& report);

@@ -123,6 +123,7 @@ motley_status TrainRun::CreateJob() {
   options.threads = flags_.threads;
   options.step_limit = flags_.step_limit;
   options.evaluate_training = flags_.evaluate_training ? 1 : 0;
+  if (flags_.audit >= 0) options.audit = flags_.audit > 0 ? flags_.audit : -1;  // 0: none.
   options.listen = flags_.listen.c_str();
   options.wait = flags_.wait.c_str();
   if (flags_.remote) {
@@ -224,6 +225,10 @@ int TrainRun::ReportAndSave() {
   int code = PrintResult(flags_.job.json ? report : TrainTable(report));
   if (const std::string error = CheckpointError(report); !error.empty()) {
     code = NotSaved("checkpoint", error);
+  }
+  if (const std::string wrong = AuditFailure(report); !wrong.empty()) {
+    Warn(wrong);
+    code = kExitFailure;
   }
   if (const std::string weak = CheckpointWeakness(report); !weak.empty()) Warn(weak);
   if (const std::string error = RecordingError(report); !error.empty()) {

@@ -23,6 +23,7 @@ struct TrainFlags {
   uint32_t threads = 0;   // Of each worker; 0: its part of the cores.
   double step_limit = 0;  // Seconds; 0: none.
   bool evaluate_training = false;
+  double audit = -1;  // Share of steps; below 0: not given.
   std::string out;
   std::string record_profile;  // TOML file; empty: none.
   std::string checkpoint;      // Folder; empty: none.

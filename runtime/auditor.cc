@@ -26,6 +26,7 @@ Auditor::Auditor(Loop& loop, Device& device, const JobOptions& options,
       fraction_(options.audit_fraction),
       time_(options.audit_time),
       first_step_(options.resume != nullptr ? options.resume->step : 0),
+      last_drawn_(first_step_),
       work_(new Work{std::move(gradient), data, schedule}),
       hooks_(std::move(hooks)),
       log_(options.workers, options.job_id, options.audit_secret,
@@ -39,7 +40,8 @@ Auditor::Auditor(Loop& loop, Device& device, const JobOptions& options,
 bool Auditor::Drawn(StepId step) const {
   if (fraction_ == 0 || !work_->gradient->can_sum()) return false;
   Random random(seed_, Stream::kAudit, step);
-  return random.Chance(fraction_) || step == first_step_;
+  const bool due = static_cast<double>(step - last_drawn_) * fraction_ >= 1;
+  return random.Chance(fraction_) || due || step == first_step_;
 }
 
 // Whether the open step is one to audit.
@@ -64,7 +66,9 @@ void Auditor::WhenFree(std::function<void()> commit) {
 std::shared_ptr<ServerModel::DecodedCopy> Auditor::Prepare(
     std::shared_ptr<const std::vector<float>> parameters,
     std::shared_ptr<const ApproximateSum> approximate) {
-  if (running_ || !Wanted() || !InTime()) return nullptr;
+  const bool wanted = !running_ && Wanted() && InTime();
+  if (Drawn(log_.step())) last_drawn_ = log_.step();
+  if (!wanted) return nullptr;
   look_again_ = false;
   request_ = std::make_unique<AuditRequest>(
       AuditRequest{std::move(parameters), log_.Take(), {}, std::move(approximate)});

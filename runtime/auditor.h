@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides which steps are audited, runs one audit at a time, and says what it found. The first step
-// is audited, a sample of the others, and those in which copies of an answer differ. Loop thread
+// is audited; of the others each with the chance that JobOptions::audit_fraction says, at least one
+// of 1 / audit_fraction in a row; and those in which copies of an answer differ. Loop thread
 // only; what a device works on is shared with its work, so this object may go at any time.
 #pragma once
 
@@ -94,6 +95,7 @@ class Auditor {
   const double fraction_;
   const double time_;
   const StepId first_step_;
+  StepId last_drawn_;
   const std::shared_ptr<Work> work_;
   const Hooks hooks_;
   AnswerLog log_;

@@ -26,6 +26,7 @@ constexpr KindForm kForms[] = {
     {Fault::Kind::kPause, "pause", "pause:1@step=20,2s"},
     {Fault::Kind::kSlow, "slow", "slow:0@step=100,5x"},
     {Fault::Kind::kNan, "nan", "nan:1@step=5"},
+    {Fault::Kind::kLie, "lie", "lie:1@step=5,-0.5x"},
 };
 
 const KindForm& FormOf(Fault::Kind kind) {
@@ -54,7 +55,8 @@ Status UnknownKind(std::string_view text, std::string_view kind) {
   for (const KindForm& form : kForms) names.emplace_back(form.name);
   return Wrong(text,
                fmt::format("no kind of fault is called '{}'{}", kind, DidYouMean(kind, names)),
-               "kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x or nan:1@step=5");
+               "kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x, nan:1@step=5 or "
+               "lie:1@step=5,-0.5x");
 }
 
 std::optional<Duration> ParseDuration(std::string_view text) {
@@ -69,7 +71,7 @@ std::optional<Duration> ParseDuration(std::string_view text) {
   return duration;
 }
 
-// What follows the comma: how long, or how much slower. kill and nan have nothing there.
+// What follows the comma: how long, how much slower, or how wrong. kill and nan have nothing there.
 Status ParseAmount(std::string_view text, std::optional<std::string_view> amount, Fault& fault) {
   const char* example = FormOf(fault.kind).example;
   if (fault.kind == Fault::Kind::kKill || fault.kind == Fault::Kind::kNan) {
@@ -87,6 +89,13 @@ Status ParseAmount(std::string_view text, std::optional<std::string_view> amount
   std::optional<double> factor;
   if (amount && amount->ends_with('x')) {
     factor = ParseWhole<double>(amount->substr(0, amount->size() - 1));
+  }
+  if (fault.kind == Fault::Kind::kLie) {
+    if (!factor || !(std::abs(*factor) <= kMaxSlowFactor)) {
+      return Wrong(text, "what answers are multiplied with is missing or not like -0.5x", example);
+    }
+    fault.factor = *factor;
+    return Status::Ok();
   }
   if (!factor || !std::isfinite(*factor) || *factor <= 0 || *factor > kMaxSlowFactor) {
     return Wrong(text, "how many times slower is missing or not a factor like 5x", example);
@@ -155,7 +164,8 @@ std::string FormatFault(const Fault& fault) {
       text += fmt::format(",{}us", static_cast<double>(ns) / 1e3);
     }
   }
-  if (fault.kind == Fault::Kind::kSlow) text += fmt::format(",{}x", fault.factor);
+  if (fault.kind == Fault::Kind::kSlow || fault.kind == Fault::Kind::kLie)
+    text += fmt::format(",{}x", fault.factor);
   return text;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripted faults, in the words of the command line: kill:2@step=50, pause:1@step=20,2s,
-// slow:0@step=100,5x, nan:1@step=5. The same plan drives simulated and real processes.
+// slow:0@step=100,5x, nan:1@step=5, lie:1@step=5,-0.5x. The same plan drives simulated and real
+// processes.
 #pragma once
 
 #include <string>
@@ -14,12 +15,13 @@
 namespace motley {
 
 struct Fault {
-  enum class Kind { kKill, kPause, kSlow, kNan };
+  enum class Kind { kKill, kPause, kSlow, kNan, kLie };
   Kind kind = Kind::kKill;
   WorkerId worker = 0;
   StepId step = 0;      // Strikes when this step opens.
   Duration duration{};  // kPause
-  double factor = 1;    // kSlow: this many times slower than before.
+  // kSlow: this many times slower than before. kLie: what answers are multiplied with from then on.
+  double factor = 1;
 };
 
 // kInvalidArgument names the part that is wrong and shows the right form.

@@ -74,8 +74,8 @@ struct JobOptions {
   // Ends the job with kUnavailable when its open step makes no progress for so long; zero: never.
   Duration step_limit{};
   uint32_t slice_length = 1u << 18;  // Floats (1 MiB).
-  // Share of steps whose answers are held to sums that the server forms itself; any above 0: at
-  // least the first.
+  // Share of steps whose answers are held to sums that the server forms itself: the first, at least
+  // one of 1 / audit_fraction in a row, and others by chance. 0: none.
   double audit_fraction = 0.02;
   // Part of the time that audits may take, in a thread of their own: steps that were drawn are left
   // out beyond it. 0: each is audited, and an update waits while an earlier audit runs.

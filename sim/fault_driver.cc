@@ -255,6 +255,7 @@ void FaultDriver::Strike(const Fault& fault) {
     case Fault::Kind::kPause: Pause(fault.worker, fault.duration); break;
     case Fault::Kind::kSlow: process.MultiplyScriptedSlowness(fault.factor); break;
     case Fault::Kind::kNan: process.PoisonStep(fault.step); break;
+    case Fault::Kind::kLie: process.Lie(fault.factor); break;
   }
 }
 

@@ -62,6 +62,7 @@ const std::vector<std::string>& ReachedStates::All() {
       "stranger came",
       "the caller's trainer",
       "step beside data under way",
+      "liar named",
       "vector refused",
       "worker lost",
       "worker joined again",

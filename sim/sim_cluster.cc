@@ -11,6 +11,7 @@
 
 #include "runtime/observer_fan.h"
 #include "runtime/saved_job.h"
+#include "sim/checkers/audit_checker.h"
 #include "sim/checkers/coverage_checker.h"
 #include "sim/checkers/data_wait_checker.h"
 #include "sim/checkers/gradient_checker.h"
@@ -135,6 +136,14 @@ std::unique_ptr<DataSource> SourceOf(const SimOptions& options, const Dataset& d
   return std::make_unique<MemorySource>(data);
 }
 
+// Who lies, by the script: one at most. Empty: nobody.
+std::string LiarOf(const std::vector<Fault>& faults) {
+  for (const Fault& fault : faults) {
+    if (fault.kind == Fault::Kind::kLie) return SimWorkerName(fault.worker);
+  }
+  return "";
+}
+
 // One cluster from its first task to its last.
 class Simulation {
  public:
@@ -185,9 +194,12 @@ class Simulation {
         std::make_unique<LivenessChecker>(violations_, std::max(quiet, world_.Now()), longest_step);
     arrivals_ = std::make_unique<DataArrivals>(reached_, options_.job.workers, BlocksTaken());
     waits_ = std::make_unique<DataWaitChecker>(violations_, options_, *arrivals_, on_links);
+    if (!liar_.empty()) {
+      gradients_->ExpectLies([this](StepId step) { audits_.Spoilt(step); });
+    }
     fan_.Tell(replay_.get(), &digest_, steps_.get(), tiling_.get(), &coverage_, gradients_.get(),
               placement_.get(), liveness_.get(), faults_.get(), &reached_, arrivals_.get(),
-              waits_.get(), observer_);
+              waits_.get(), &audits_, observer_);
     return Status::Ok();
   }
 
@@ -219,6 +231,7 @@ class Simulation {
     }
     live_at_end_ = faults_->LiveWorkers();
     TearDown();
+    if (ended && options_.job.audit_fraction == 1) audits_.Finish();
     return Collect(ended, end);
   }
 
@@ -270,7 +283,7 @@ class Simulation {
     world_.RunUntilTime(back);
     options_.job.resume = std::exchange(life_.revive, nullptr)();
     fan_.Tell(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-              nullptr, nullptr, nullptr, nullptr);
+              nullptr, nullptr, nullptr, nullptr, nullptr);
     placement_ = std::make_unique<PlacementChecker>(violations_, options_.job.workers);
     tiling_ = std::make_unique<TilingChecker>(violations_, options_.job.workers);
     const Status made = MakeServer();
@@ -332,6 +345,7 @@ class Simulation {
     reached_.Count("stranger came", faults_->visits());
     reached_.Count("gradient without a late device", faults_->done_without());
     reached_.Count("step beside data under way", waits_->judged());
+    reached_.Count("liar named", audits_.named());
     reached_.Finish(result.job);
     result.reached = reached_.reached();
     Digest& digest = digest_.digest();
@@ -375,6 +389,8 @@ class Simulation {
   std::unique_ptr<TilingChecker> tiling_ =
       std::make_unique<TilingChecker>(violations_, options_.job.workers);
   CoverageChecker coverage_{violations_};
+  const std::string liar_ = LiarOf(options_.faults);
+  AuditChecker audits_{violations_, liar_};
   std::unique_ptr<StepChecker> steps_;
   std::unique_ptr<GradientChecker> gradients_;
   std::unique_ptr<LivenessChecker> liveness_;
@@ -382,7 +398,7 @@ class Simulation {
   std::unique_ptr<DataWaitChecker> waits_;
   ObserverFan<ReplayDriver, DigestObserver, StepChecker, TilingChecker, CoverageChecker,
               GradientChecker, PlacementChecker, LivenessChecker, FaultDriver, ReachedStates,
-              DataArrivals, DataWaitChecker, JobObserver>
+              DataArrivals, DataWaitChecker, AuditChecker, JobObserver>
       fan_;
   VirtualLoop world_;
   SimNetwork network_;

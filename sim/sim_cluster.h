@@ -107,8 +107,10 @@ struct SimOptions {
   bool heartbeat = false;
   double link_jitter_seconds = 0;         // Mean extra delay of a message.
   size_t socket_buffer_bytes = 4u << 20;  // Of each direction of a connection.
-  double server_bytes_per_second = 0;     // Of all connections together, each way; 0: unlimited.
-  double data_bytes = 0;                  // What all samples count for on links; 0: what they have.
+  // Of the device that audits are made on; 0: they take no time.
+  double audit_samples_per_second = 0;
+  double server_bytes_per_second = 0;  // Of all connections together, each way; 0: unlimited.
+  double data_bytes = 0;               // What all samples count for on links; 0: what they have.
   // The job is stopped after so many, whatever it was to do: one that plans ahead is seen as it
   // begins. 0: it runs to its end.
   uint64_t stop_after_steps = 0;

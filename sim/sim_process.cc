@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kDeviceDraws = 2;
 constexpr uint64_t kIncarnationDraws = 3;
 constexpr uint64_t kSecondDeviceDraws = 8;
+constexpr uint64_t kAuditDeviceDraws = 9;
 
 SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
   const LinkProfile& profile = options.cluster.workers[index].link;
@@ -158,6 +159,9 @@ void WorkerProcess::Replay(SimDevice::Recorded recorded, double bytes_per_second
 }
 
 void WorkerProcess::Filter(StepId step, std::span<float> vector) {
+  if (lie_ != 1) {
+    for (float& value : vector) value *= lie_;
+  }
   if (poisoned_steps_.erase(step) == 0) return;
   vector[vector.size() / 2] = std::numeric_limits<float>::quiet_NaN();
 }
@@ -191,7 +195,15 @@ Result<std::unique_ptr<ServerProcess>> ServerProcess::Create(VirtualLoop& world,
   const auto address = process->transport_->Listen(kSimServerAddress);
   if (!address.ok()) return address.status();
   if (store != nullptr) process->disk_ = MakeSimDisk(process->loop_, *store);
-  const Env env{process->loop_, *process->transport_, *process->device_, process->disk_.get()};
+  if (options.audit_samples_per_second > 0) {
+    const Random random(options.seed, Stream::kSimulation, kAuditDeviceDraws);
+    MOTLEY_ASSIGN_OR_RETURN(
+        process->audit_device_,
+        SimDevice::Create(process->loop_, {.samples_per_second = options.audit_samples_per_second},
+                          random));
+  }
+  const Env env{process->loop_, *process->transport_, *process->device_, process->disk_.get(),
+                process->audit_device_.get()};
   MOTLEY_ASSIGN_OR_RETURN(process->node_, ServerNode::Create(env, options.job, data, observer));
   return process;
 }
@@ -205,6 +217,7 @@ void ServerProcess::Kill() {
   loop_.Kill();
   node_.reset();
   disk_.reset();
+  audit_device_.reset();
   device_.reset();
 }
 
@@ -213,6 +226,7 @@ void ServerProcess::TearDown(Violations& violations) {
   CheckReturned("the server", *transport_, violations);
   node_.reset();
   disk_.reset();
+  audit_device_.reset();
   device_.reset();
 }
 

@@ -61,6 +61,8 @@ class WorkerProcess {
   void Cut(bool tell_server) { transport_->Cut(tell_server); }
   // Its first answer for this step will not be finite.
   void PoisonStep(StepId step) { poisoned_steps_.insert(step); }
+  // Its answers are multiplied with it from now on.
+  void Lie(double factor) { lie_ = static_cast<float>(factor); }
   // A slice of an answer for this step will be damaged on its way.
   void GarbleStep(StepId step, uint64_t draw) { transport_->GarbleStep(step, draw); }
   uint64_t garbled() const { return transport_->garbled(); }
@@ -95,6 +97,7 @@ class WorkerProcess {
   double scripted_slowness_ = 1;
   double random_slowness_ = 1;
   std::set<StepId> poisoned_steps_;
+  float lie_ = 1;
 };
 
 class ServerProcess {
@@ -120,6 +123,7 @@ class ServerProcess {
   NodeLoop loop_;
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> audit_device_;  // Null: audits take no time.
   std::unique_ptr<Disk> disk_;
   std::unique_ptr<ServerNode> node_;
   std::optional<JobResult> result_;

@@ -2,7 +2,9 @@
 #include "devices/cpu/cpu_device.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <tbb/info.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -17,15 +19,24 @@ namespace {
 
 constexpr uint32_t kMostThreads = 256;
 
+// Of the calling thread: no system refuses to be nicer. A priority is of one thread on Linux.
+void StepBack() {
+  constexpr int kNicest = 19;
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNicest);
+}
+
 // Lends its arena to the kernels that its thread calls.
 class CpuDevice final : public HostDevice {
  public:
   CpuDevice(Loop& loop, DeviceInfo info, const motley_kernels& kernels,
-            std::unique_ptr<ParallelFor> parallel)
+            std::unique_ptr<ParallelFor> parallel, bool background)
       : HostDevice(std::move(info), kernels),
         parallel_(std::move(parallel)),
         queue_(MakeCpuQueue(*parallel_)),
-        thread_(loop, RunWork) {}
+        thread_(loop, [background, nice = false](Work work) mutable {
+          if (background && !std::exchange(nice, true)) StepBack();
+          return RunWork(std::move(work));
+        }) {}
 
   void* queue() const override { return parallel_->threads() > 1 ? &queue_ : nullptr; }
   ParallelFor& parallel() override { return *parallel_; }
@@ -82,8 +93,8 @@ Result<std::unique_ptr<Device>> MakeCpuDevice(Loop& loop, const CpuDeviceOptions
                           info.threads == 1 ? "thread" : "threads");
   try {
     auto parallel = MakeParallelFor(info.threads, options.plain_threads);
-    return std::unique_ptr<Device>(
-        std::make_unique<CpuDevice>(loop, std::move(info), *kernels, std::move(parallel)));
+    return std::unique_ptr<Device>(std::make_unique<CpuDevice>(
+        loop, std::move(info), *kernels, std::move(parallel), options.background));
   } catch (const std::exception& error) {
     return Status::Resource(fmt::format("cannot start the threads of a device: {}", error.what()));
   }

@@ -21,6 +21,8 @@ struct CpuDeviceOptions {
   uint32_t threads = 0;        // At most 256; 0: all this process may use.
   std::string kernels;         // "baseline", "avx2", "avx512"; empty: the best there is.
   bool plain_threads = false;  // ParallelFor without TBB (for thread sanitizer).
+  // Its thread takes only what processor time others leave. For one thread.
+  bool background = false;
 };
 
 // kNotFound when no module can be loaded (says where it looked); kInvalidArgument for an unknown

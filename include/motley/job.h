@@ -113,6 +113,14 @@ typedef struct motley_job_options {
    */
   uint32_t evaluate_training;
   uint32_t reserved_too; /**< 0 */
+  /**
+   * Server, all-in-one: the share of steps whose answers are checked against sums that the server
+   * forms itself, 0 to 1, and at least one of 1 / audit in a row. Training waits where that takes
+   * longer than it. 0: 0.02, as far as it takes no more than 1 % of the time. Below 0: none. A worker whose answer is
+   * wrong while another's is right is named (MOTLEY_EVENT_WARNING, the report's audit.warnings) and
+   * sent away; with a trainer it is only named. Updates that it has spoilt stay.
+   */
+  double audit;
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
@@ -122,7 +130,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
   {                                                                                                \
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
-        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0                                    \
+        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0                                 \
   }
 
 /**
@@ -164,7 +172,7 @@ enum {
                                        step that was decoded with an error */
   MOTLEY_EVENT_NOTICE = 10,       /**< text, for people */
   MOTLEY_EVENT_CHECKPOINT = 11,   /**< step: so many steps are safe in a checkpoint */
-  MOTLEY_EVENT_WARNING = 12       /**< text: why figures may not mean what they should */
+  MOTLEY_EVENT_WARNING = 12       /**< text: why figures may not mean what they should; who lied */
 };
 
 #define MOTLEY_ALL_ROWS UINT32_MAX /**< The row of an event about all that a worker was given. */

@@ -149,6 +149,10 @@ void GradientChecker::CheckSum(StepId step, const DecodedSum& sum, const Direct&
     gap += difference * difference;
   }
   const double error = std::sqrt(gap) / std::max(direct.scale, 1e-30);
+  if (spoilt_) {
+    if (error > kSpoilt) spoilt_(step);
+    return;
+  }
   worst_error_ = std::max(worst_error_, error);
   if (!(error <= kGradientTolerance)) {
     violations_.Add(fmt::format(

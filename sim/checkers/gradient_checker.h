@@ -27,6 +27,7 @@ class GradientChecker final : public JobObserver {
  public:
   // Relative to the sum of the norms of the batch's pieces, in float32.
   static constexpr double kGradientTolerance = 1e-5;
+  static constexpr double kSpoilt = 1e-2;  // Nobody could overlook it.
   static constexpr double kWeightTolerance = 1e-9;
 
   // A job that resumes is checked from there on, against a serial run from its very start; with
@@ -36,6 +37,9 @@ class GradientChecker final : public JobObserver {
   static Result<std::unique_ptr<GradientChecker>> Create(
       Violations& violations, const JobOptions& job, const DataSource& data,
       std::shared_ptr<Quadratic> quadratic = nullptr);
+
+  // A worker lies: sums that are far off are told, and none is a violation.
+  void ExpectLies(std::function<void(StepId)> spoilt) { spoilt_ = std::move(spoilt); }
 
   void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
   void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
@@ -90,6 +94,7 @@ class GradientChecker final : public JobObserver {
   std::unique_ptr<Optimizer> serial_optimizer_;  // Of the serial run.
   std::vector<float> expected_;                  // Parameters of the newest version.
   std::vector<float> serial_;
+  std::function<void(StepId)> spoilt_;  // Null: nobody lies.
   double serial_difference_ = 0;
   double worst_error_ = 0;
 };

@@ -111,6 +111,8 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
     });
   }
   refused("`storage`", [](auto& o) { o.storage = "int8"; });
+  refused("`audit` 1.5", [](auto& o) { o.audit = 1.5; });
+  refused("`audit` nan", [](auto& o) { o.audit = std::numeric_limits<double>::quiet_NaN(); });
   refused("`split`", [](auto& o) { o.split = 1.5; });
   refused("`memory_bytes`", [](auto& o) { o.memory_bytes = static_cast<uint64_t>(-1); });
   refused("`code`", [](auto& o) { o.code = "cyclical"; });

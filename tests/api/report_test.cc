@@ -79,6 +79,31 @@ TEST(TrainJson, HasTheDocumentedKeys) {
   }
 }
 
+TEST(TrainJson, SaysWhatAuditsFound) {
+  Example example;
+  example.job.audited_steps = 4;
+  example.job.audit.max_difference = 1e-7;
+  const auto audit = [&] { return nlohmann::json::parse(TrainJson(example.Report())).at("audit"); };
+  EXPECT_EQ(audit()["steps"], 4);
+  EXPECT_DOUBLE_EQ(audit()["tolerance"], 1e-4);
+  EXPECT_DOUBLE_EQ(audit()["largest_difference"], 1e-7);
+  EXPECT_EQ(audit()["failures"], 0);
+  EXPECT_TRUE(audit()["warnings"].empty());
+  example.job.audit.failures = 2;
+  example.job.audit.warnings = {
+      {.step = 5, .worker = 1, .name = "pc", .difference = 1.5, .sent_away = true, .text = "wrong"},
+      {.step = 6, .worker = {}, .name = "", .difference = 0.5, .sent_away = false, .text = "odd"}};
+  const auto warnings = audit()["warnings"];
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_EQ(warnings[0]["step"], 5);
+  EXPECT_EQ(warnings[0]["worker"], 1);
+  EXPECT_EQ(warnings[0]["name"], "pc");
+  EXPECT_DOUBLE_EQ(warnings[0]["difference"], 1.5);
+  EXPECT_EQ(warnings[0]["sent_away"], true);
+  EXPECT_EQ(warnings[0]["message"], "wrong");
+  EXPECT_FALSE(warnings[1].contains("worker"));
+}
+
 TEST(TrainJson, ApproximateStepsAreCountedWithTheirError) {
   Example example;
   EXPECT_FALSE(nlohmann::json::parse(TrainJson(example.Report())).contains("approximate"));

@@ -18,6 +18,47 @@ from unittest import mock
 from program import PATIENCE_S, PROGRAM, ProgramTest, children_of, wait_until
 
 
+class Audits(ProgramTest):
+    """A worker whose answers are not the gradient."""
+
+    def lie(self, *arguments, expect=1):
+        done = self.run_program("train", "--data", self.data, "--steps", 120, "--batch", 96,
+                                "--fault", "lie:1@step=5,-0.5x", "--json", *arguments,
+                                expect=expect)
+        return json.loads(done.stdout), done.stderr
+
+    def test_a_worker_that_lies_is_named_sent_away_and_the_exit_code_is_1(self):
+        for code in (["none"], ["repetition", "--tolerate", 2], ["auto"]):
+            with self.subTest(code=code[0]):
+                report, said = self.lie("--workers", 3, "--audit", 1, "--code", *code)
+                self.assertEqual(report["steps"], 120, said)
+                self.assertEqual(report["audit"]["tolerance"], 1e-4)
+                warning = report["audit"]["warnings"][0]
+                self.assertEqual(warning["worker"], 1, said)
+                self.assertTrue(warning["sent_away"], said)
+                self.assertGreater(warning["difference"], 0.1)
+                self.assertTrue(report["workers"][1]["lost"])
+                self.assertIn(f"audit of step {warning['step']}: the gradient that worker 1", said)
+                self.assertIn("do not rely on this result", said)
+
+    def test_its_result_is_written_all_the_same(self):
+        model = self.folder / "spoilt.safetensors"
+        self.lie("--workers", 2, "--audit", 1, "--code", "none", "--out", model)
+        self.assertTrue(model.exists())
+
+    def test_nothing_is_audited_where_none_is_wanted(self):
+        report, said = self.lie("--workers", 2, "--audit", 0, "--code", "none", expect=0)
+        self.assertEqual(report["audit"]["steps"], 0)
+        self.assertNotIn("audit", said)
+
+    def test_honest_workers_are_not_accused(self):
+        report = self.run_json("train", "--data", self.data, "--steps", 60, "--workers", 3,
+                               "--audit", 1, "--model", "mlp:16", "--code", "heterogeneous")
+        self.assertEqual(report["audit"]["warnings"], [])
+        self.assertEqual(report["audit"]["steps"], 60)
+        self.assertLess(report["audit"]["largest_difference"], 1e-5)
+
+
 class Limits(ProgramTest):
     def start(self, *arguments, limit=None, **streams):
         """`limit`: (resource, soft, hard) of the program."""

@@ -111,6 +111,26 @@ TEST(Audit, NamesTheLiarAtOnceInTheStepThatItLied) {
   EXPECT_GT(result.max_decode_error, 0.1);
 }
 
+TEST(Audit, NamesALiarWithinOneOverRateSteps) {
+  for (const char* code : {"none", "cyclic", "heterogeneous", "adaptive"}) {
+    for (const uint64_t secret : {1, 2, 3, 4, 5, 6, 7, 8}) {
+      JobWorld world(JobWorld::Options(3, code));
+      world.options.steps = 40;
+      world.options.audit_fraction = 0.1;
+      world.options.audit_time = 0;
+      world.options.audit_secret = secret;
+      world.options.tolerate = 0;  // Every answer counts.
+      world.StartServer();
+      for (int32_t i = 0; i < 3; ++i) world.StartWorker(i, 1);
+      LieFrom(world, 13, Scale);
+      const JobResult& result = world.Run();
+      EXPECT_LT(result.audited_steps, 25u);
+      ASSERT_THAT(result.audit.warnings, Not(IsEmpty())) << code << " " << secret;
+      EXPECT_LE(result.audit.warnings.front().step, 13u + 10u) << code << " " << secret;
+    }
+  }
+}
+
 // The server could be wrong as well.
 TEST(Audit, WarnsOfALonelyWorkerAndSendsNobodyAway) {
   JobWorld world(JobWorld::Options(1, "none"));

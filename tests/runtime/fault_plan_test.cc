@@ -26,6 +26,11 @@ TEST(FaultPlan, ReadsEveryKindOfFault) {
   const auto nan = ParseFault("nan:1@step=5");
   ASSERT_TRUE(nan.ok()) << nan.status().ToString();
   EXPECT_EQ(nan->kind, Fault::Kind::kNan);
+
+  const auto lie = ParseFault("lie:1@step=5,-0.5x");
+  ASSERT_TRUE(lie.ok()) << lie.status().ToString();
+  EXPECT_EQ(lie->kind, Fault::Kind::kLie);
+  EXPECT_EQ(lie->factor, -0.5);
 }
 
 TEST(FaultPlan, PausesTakeSecondsMillisecondsAndMicroseconds) {
@@ -69,13 +74,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadFault{"pause:1@step=2,100000s", "how long"}, BadFault{"slow:1@step=2", "how many times"},
         BadFault{"slow:1@step=2,5", "how many times"},
         BadFault{"slow:1@step=2,0x", "how many times"},
+        BadFault{"lie:1@step=2", "what answers are multiplied with"},
+        BadFault{"lie:1@step=2,nanx", "what answers are multiplied with"},
+        BadFault{"lie:1@step=2,1e9x", "what answers are multiplied with"},
         BadFault{"slow:1@step=2,nanx", "how many times"},
         BadFault{"slow:1@step=2,infx", "how many times"}));
 
 TEST(FaultPlan, WhatIsFormattedIsReadBackTheSame) {
-  for (const char* text :
-       {"kill:2@step=50", "pause:1@step=20,2s", "pause:1@step=20,1500ms", "pause:0@step=3,70us",
-        "slow:0@step=100,5x", "slow:0@step=100,0.25x", "nan:11@step=0"}) {
+  for (const char* text : {"kill:2@step=50", "pause:1@step=20,2s", "pause:1@step=20,1500ms",
+                           "pause:0@step=3,70us", "slow:0@step=100,5x", "slow:0@step=100,0.25x",
+                           "nan:11@step=0", "lie:1@step=5,-0.5x", "lie:1@step=5,0x"}) {
     const auto fault = ParseFault(text);
     ASSERT_TRUE(fault.ok()) << fault.status().ToString();
     EXPECT_EQ(FormatFault(*fault), text);

@@ -138,6 +138,41 @@ TEST_F(SimulateTest, ThreeSpoiltAnswersSendAWorkerAway) {
   EXPECT_EQ(result.reached.at("worker sent away"), 1u);
 }
 
+// Of eight workers that are a hundred times as fast as the server each.
+TEST_F(SimulateTest, AuditsTakeNoThroughput) {
+  SimOptions options = Options("none", 0, std::vector<double>(8, 1000), data_);
+  options.job.steps = 3000;
+  options.audit_samples_per_second = 10;
+  options.job.audit_fraction = 0;
+  const SimResult none = RunJob(options, data_);
+  options.job.audit_fraction = JobOptions().audit_fraction;
+  const SimResult audited = RunJob(options, data_);
+  EXPECT_LT(audited.job.wall_seconds, 1.01 * none.job.wall_seconds);
+  EXPECT_GE(audited.job.audited_steps, 1u);
+  const double spent = 3.2 * static_cast<double>(audited.job.audited_steps - 1);
+  EXPECT_LT(spent, 0.02 * audited.job.wall_seconds);
+}
+
+TEST_F(SimulateTest, ALiarIsNamedInTheFirstStepThatItSpoils) {
+  for (const char* code :
+       {"none", "repetition", "cyclic", "heterogeneous", "group", "rs", "graph", "multi-message",
+        "short", "partial-coded", "adaptive", "approximate", "auto"}) {
+    SCOPED_TRACE(code);
+    SimOptions options = Options(code, 1, {1000, 1000, 1000, 1000}, data_);
+    options.job.audit_fraction = 1;
+    options.job.audit_time = 0;
+    options.audit_samples_per_second = 5000;
+    options.faults = {*ParseFault("lie:2@step=7,-0.5x")};
+    for (WorkerProfile& worker : options.cluster.workers) worker.device.jitter = 0.2;
+    const SimResult result = RunJob(options, data_);
+    ASSERT_GE(result.job.audit.failures, 1u);
+    EXPECT_EQ(result.job.audit.warnings.front().worker, 2u);
+    EXPECT_GE(result.job.audit.warnings.front().step, 7u);
+    EXPECT_TRUE(result.job.scheduler.workers[2].lost);
+    EXPECT_EQ(result.live_workers, 3u);
+  }
+}
+
 TEST_F(SimulateTest, ATrainerOfTheCallersGivesASerialRunsParametersUnderFaultsWithEveryCode) {
   const Dataset data = MakeSyntheticDataset(400, 6, 0, 3);
   for (const char* code :

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows from audits.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/server_job.h"
+
+namespace motley {
+
+// Who is wrong is sent away if the server can be believed: another worker came to the same. Where
+// trainers are the caller's, they may compute otherwise on one device than on another.
+void ServerJob::OnAudit(const Auditor::Finding& finding) {
+  if (finding.wrong.empty() || !finding.confirmed) {
+    AuditWarning warning{.step = finding.step, .difference = finding.decode_error};
+    const std::string what =
+        finding.wrong.empty()
+            ? fmt::format(
+                  "what was decoded differs by {:.3g} % from the server's own sum, "
+                  "although all answers are right: please report this",
+                  100 * finding.decode_error)
+            : fmt::format(
+                  "the {} that {} workers sent differs from the server's own by {:.3g} %, "
+                  "and no other answer agrees with it: either they are wrong, or this "
+                  "server is, or the trainer does not compute the same twice",
+                  finding.wrong.front().verdict.off, finding.wrong.size(),
+                  100 * finding.wrong.front().verdict.difference);
+    warning.text = fmt::format("audit of step {}: {}", finding.step, what);
+    return Warn(std::move(warning));
+  }
+  for (const Auditor::Finding::Worker& wrong : finding.wrong) {
+    const bool ban = wrong.still_here && options_.foreign == nullptr && !ended_ &&
+                     peers_.Connected(wrong.worker);
+    AuditWarning warning{.step = finding.step,
+                         .worker = wrong.worker,
+                         .name = peers_.NameOf(wrong.worker),
+                         .difference = wrong.verdict.difference,
+                         .sent_away = ban,
+                         .text = {}};
+    warning.text = fmt::format(
+        "audit of step {}: the {} that {} sent differs by {:.3g} % from the server's own{}",
+        finding.step, wrong.verdict.off, Describe(wrong.worker), 100 * warning.difference,
+        ban ? ", and others agree with that: it is sent away. Updates since it joined may be wrong"
+            : ", and others agree with that. Updates since it joined may be wrong");
+    Warn(std::move(warning));
+    if (!ban) continue;
+    peers_.Ban(wrong.worker, Status::DataError(fmt::format("its answer to step {} was wrong, which "
+                                                           "an audit found",
+                                                           finding.step)));
+  }
+}
+
+void ServerJob::Warn(AuditWarning warning) {
+  constexpr size_t kMost = 100;
+  constexpr uint64_t kToldOfNobody = 3;  // Others would say the same.
+  ++audits_.failures;
+  if (warning.worker || audits_.failures <= kToldOfNobody) observer_.OnAuditWarning(warning);
+  if (audits_.warnings.size() < kMost) audits_.warnings.push_back(std::move(warning));
+}
+
+}  // namespace motley

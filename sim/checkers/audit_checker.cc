@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/checkers/audit_checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace motley {
+
+void AuditChecker::OnAuditWarning(const AuditWarning& warning) {
+  const bool right = !liar_.empty() && (!warning.worker || warning.name == liar_);
+  if (!right) violations_.Add("I11: an audit wronged somebody: " + warning.text);
+  first_warned_ = std::min(first_warned_.value_or(warning.step), warning.step);
+  named_ += warning.worker ? 1 : 0;
+}
+
+void AuditChecker::Spoilt(StepId step) {
+  first_spoilt_ = std::min(first_spoilt_.value_or(step), step);
+}
+
+void AuditChecker::Finish() {
+  if (!first_spoilt_ || (first_warned_ && *first_warned_ <= *first_spoilt_)) return;
+  violations_.Add(
+      fmt::format("I11: {} spoilt step {}, and the first audit that noticed is of step {}", liar_,
+                  *first_spoilt_, first_warned_ ? std::to_string(*first_warned_) : "none"));
+}
+
+}  // namespace motley
