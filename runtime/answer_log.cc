@@ -15,6 +15,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 // Of the norm. What differs by less is rounding; by more, it is for an audit to say what it is.
 constexpr double kCopyTolerance = 1e-4;
+constexpr size_t kMostLate = 1 << 16;
 
 // By row, the first one with the same partitions and coefficients.
 std::vector<RowId> FirstEqualRows(const CodeForm& form) {
@@ -42,6 +43,7 @@ AnswerLog::AnswerLog(uint32_t workers, uint32_t job, uint64_t secret, Drawn draw
 void AnswerLog::Begin(StepId step, const Slicing& cut) {
   now_ = {.step = step,
           .signs = drawn_(step) ? secret_ : job_,
+          .declared = job_,
           .cut = cut,
           .form = nullptr,
           .answers = {}};
@@ -100,7 +102,16 @@ void AnswerLog::AddSlice(WorkerId worker, RowId row, size_t slice, double sketch
   copies_differ_ |= open_.Differs(worker, row, slice, claim.projection, claim.norm_limit);
 }
 
+StepAnswers AnswerLog::Take() {
+  taken_ = now_.step;
+  late_.clear();
+  return std::exchange(now_, {});
+}
+
 void AnswerLog::AddLate(WorkerId worker, const Header& header) {
+  if (header.step == taken_ && late_.size() < kMostLate) {
+    late_.push_back({worker, header.row_id, header.offset / open_.slice_length, header.sketch});
+  }
   Copies& copies = header.step == open_.step ? open_ : before_;
   if (header.step != copies.step || header.row_id >= copies.first.size() ||
       header.offset % copies.slice_length != 0) {

@@ -36,11 +36,20 @@ struct LoggedAnswer {
 
 struct StepAnswers {
   StepId step = 0;
-  uint64_t signs = 0;  // The seed of SignsAt that the sketches have.
-  Slicing cut;         // Of an answer.
+  uint64_t signs = 0;     // The seed of SignsAt that the sketches have.
+  uint64_t declared = 0;  // And that sketches have in headers.
+  Slicing cut;            // Of an answer.
   std::shared_ptr<const CodeForm>
       form;  // Of leases: a row for each vector, with coefficients of 1.
   std::vector<LoggedAnswer> answers;
+};
+
+// Of a copy that came too late for the step that was taken, as its header declared it.
+struct LateSlice {
+  WorkerId worker = 0;
+  RowId row = 0;
+  size_t slice = 0;
+  double declared = 0;
 };
 
 class AnswerLog {
@@ -74,7 +83,9 @@ class AnswerLog {
   // Once for each time that a late copy differed.
   bool TakeLateDifference() { return std::exchange(late_differ_, false); }
 
-  StepAnswers Take() { return std::exchange(now_, {}); }
+  // For an audit of the open step, of which late copies are kept from now on.
+  StepAnswers Take();
+  std::span<const LateSlice> late() const { return late_; }
 
  private:
   // The first copy of a row's answer.
@@ -107,6 +118,8 @@ class AnswerLog {
   Copies before_;
   bool copies_differ_ = false;
   bool late_differ_ = false;
+  StepId taken_ = 0;
+  std::vector<LateSlice> late_;  // Of that step.
 };
 
 }  // namespace motley

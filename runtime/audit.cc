@@ -40,6 +40,7 @@ struct Group {
 // What a weighted sum of groups comes to. Rows have one each, and the decoded sum.
 struct Expected {
   std::vector<double> sketches;  // By slice.
+  std::vector<double> declared;  // On the signs that everybody knows.
   double norms = 0;              // Of the groups, weighted.
   double scale = 0;              // The same, or of the pieces where it was looked at again.
   double excused = 0;
@@ -70,6 +71,7 @@ class Comparison {
     const double decoded_norm = std::sqrt(SumOfSquares(request_.decoded));
     MOTLEY_RETURN_IF_ERROR(Coarse());
     AuditResult result;
+    for (Expected& row : rows_) result.rows.push_back({std::move(row.declared), row.norms});
     const double residual = std::sqrt(SumOfSquares(request_.decoded));
     result.decode_error = residual > 0 ? residual / std::max(residual, decoded_norm) : 0;
     Judge(result);
@@ -86,13 +88,12 @@ class Comparison {
   }
 
  private:
-  // By what the answered rows and the decoded sum weigh a partition with.
+  // By what the rows and the decoded sum weigh a partition with. Also those that were not answered:
+  // they may be yet, too late.
   void FormGroups() {
     std::vector<std::vector<std::pair<size_t, size_t>>> entries(form_.partitions);
-    std::vector<bool> answered(form_.rows.size(), false);
-    for (const LoggedAnswer& answer : answers_.answers) answered[answer.row] = true;
     for (size_t row = 0; row < form_.rows.size(); ++row) {
-      for (size_t e = 0; answered[row] && e < form_.rows[row].size(); ++e) {
+      for (size_t e = 0; e < form_.rows[row].size(); ++e) {
         entries[form_.rows[row][e].partition].emplace_back(row, e);
       }
     }
@@ -120,7 +121,10 @@ class Comparison {
         runs.push_back({p, p + 1});
       }
     }
-    for (Expected& row : rows_) row.sketches.assign(answers_.cut.count(), 0);
+    for (Expected& row : rows_) {
+      row.sketches.assign(answers_.cut.count(), 0);
+      row.declared.assign(answers_.cut.count(), 0);
+    }
   }
 
   // Calls `take(samples)`, which returns a Status, for the group's samples, `most` at a time where
@@ -208,13 +212,16 @@ class Comparison {
     for (size_t slice = 0; slice < cut.count(); ++slice) {
       const size_t begin = cut.begin(slice);
       const SignKey signs = SignsAt(answers_.signs, answers_.step, begin);
+      const SignKey open = SignsAt(answers_.declared, answers_.step, begin);
       for (uint32_t part = 0; part < form_.parts; ++part) {
         const FloatRange range =
             InPart(begin, begin + cut.size(slice), cut.total, part, piece_.size());
         if (range.size == 0) continue;
         const std::span<float> values = std::span(piece_).subspan(range.begin, range.size);
         const double plain = SketchOf(values, signs).projection;
+        const double open_plain = SketchOf(values, open).projection;
         double turned = 0;  // Of i times the values, which are pairs.
+        double open_turned = 0;
         if (packed) {
           for (size_t t = 0; t + 1 < values.size(); t += 2) {
             const float re = values[t];
@@ -222,10 +229,12 @@ class Comparison {
             values[t + 1] = re;
           }
           turned = SketchOf(values, signs).projection;
+          open_turned = SketchOf(values, open).projection;
         }
         for (const auto& [row, entry] : group.entries) {
           const Complex b = form_.B(static_cast<RowId>(row), entry, part);
           rows_[row].sketches[slice] += b.real() * plain + b.imag() * turned;
+          rows_[row].declared[slice] += b.real() * open_plain + b.imag() * open_turned;
         }
       }
     }
@@ -322,6 +331,12 @@ class Comparison {
 };
 
 }  // namespace
+
+bool AuditResult::Agrees(const LateSlice& late) const {
+  if (late.row >= rows.size() || late.slice >= rows[late.row].declared.size()) return false;
+  const Row& row = rows[late.row];
+  return std::abs(row.declared[late.slice] - late.declared) <= kAuditTolerance * row.norms;
+}
 
 Result<AuditResult> Audit(Device& device, JobGradient& gradient, const DataSource& data,
                           const BatchSchedule& schedule, AuditRequest request,

@@ -50,6 +50,15 @@ struct AuditResult {
     const char* off = nullptr;  // What is wrong: "gradient", "loss", "weight"; null: nothing.
   };
   std::vector<Verdict> verdicts;  // By answer.
+  // By row of the form, what its slices' headers should declare, and the norms that it weighs.
+  struct Row {
+    std::vector<double> declared;
+    double norms = 0;
+  };
+  std::vector<Row> rows;
+
+  // What came too late is what it should be.
+  bool Agrees(const LateSlice& late) const;
 };
 
 // What `gradient` says, and kCancelled soon after `cancelled` is set. Beside the request it takes

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/random.h"
@@ -14,6 +15,7 @@ namespace {
 
 // Of the time, what audits may take of steps that were not drawn, but whose copies differ.
 constexpr double kTimeWhereCopiesDiffer = 0.1;
+constexpr size_t kMostDoubtful = 8;
 
 }  // namespace
 
@@ -31,7 +33,8 @@ Auditor::Auditor(Loop& loop, Device& device, const JobOptions& options,
       hooks_(std::move(hooks)),
       log_(options.workers, options.job_id, options.audit_secret,
            [this](StepId step) { return Drawn(step); }),
-      started_(loop.Now()) {
+      started_(loop.Now()),
+      agreed_(options.workers, false) {
   if (options.resume == nullptr) return;
   max_decode_error_ = options.resume->about.history.max_decode_error;
   audited_steps_ = options.resume->about.history.audited_steps;
@@ -59,6 +62,7 @@ bool Auditor::InTime() const {
 
 void Auditor::WhenFree(std::function<void()> commit) {
   look_again_ |= log_.TakeLateDifference();
+  HearLate();
   if (!running_ || time_ > 0 || !Drawn(log_.step())) return commit();
   held_ = std::move(commit);
 }
@@ -70,6 +74,7 @@ std::shared_ptr<ServerModel::DecodedCopy> Auditor::Prepare(
   if (Drawn(log_.step())) last_drawn_ = log_.step();
   if (!wanted) return nullptr;
   look_again_ = false;
+  result_ = nullptr;  // Late copies are those of this step from now on.
   request_ = std::make_unique<AuditRequest>(
       AuditRequest{std::move(parameters), log_.Take(), {}, std::move(approximate)});
   decoded_ = std::make_shared<ServerModel::DecodedCopy>(std::vector<float>());
@@ -118,22 +123,55 @@ void Auditor::OnDone(StepId step, const Status& status) {
 
 void Auditor::Report() {
   Finding finding{.step = step_, .wrong = {}, .confirmed = false, .decode_error = 0};
+  // An answer that was right before does not show that the server still is.
+  std::fill(agreed_.begin(), agreed_.end(), false);
   for (size_t i = 0; i < asked_.size(); ++i) {
     const AuditResult::Verdict& verdict = result_->verdicts[i];
     const Asked& asked = asked_[i];
-    if (verdict.off == nullptr) max_difference_ = std::max(max_difference_, verdict.difference);
-    const auto known = std::find_if(finding.wrong.begin(), finding.wrong.end(),
-                                    [&](const auto& w) { return w.worker == asked.worker; });
-    if (verdict.off == nullptr || known != finding.wrong.end()) continue;
-    finding.wrong.push_back({asked.worker, log_.LifeOf(asked.worker) == asked.life, verdict});
+    if (verdict.off == nullptr) {
+      max_difference_ = std::max(max_difference_, verdict.difference);
+      agreed_[asked.worker] = true;
+      continue;
+    }
+    const auto same = [&](const auto& other) { return other.worker == asked.worker; };
+    if (std::none_of(finding.wrong.begin(), finding.wrong.end(), same)) {
+      finding.wrong.push_back({asked.worker, asked.life, verdict});
+    }
   }
-  for (size_t i = 0; i < asked_.size(); ++i) {
-    const bool suspect = std::any_of(finding.wrong.begin(), finding.wrong.end(),
-                                     [&](const auto& w) { return w.worker == asked_[i].worker; });
-    finding.confirmed |= !suspect;
-  }
+  HearLate();
   finding.decode_error = result_->decode_error;
+  finding.confirmed = Confirms(finding);
   if (!finding.wrong.empty() || result_->misdecoded) hooks_.found(finding);
+  if (finding.wrong.empty() || finding.confirmed) return;
+  if (doubtful_.size() == kMostDoubtful) doubtful_.erase(doubtful_.begin());
+  doubtful_.push_back(std::move(finding));
+}
+
+// Copies that came too late say who is right, too; and so do later steps.
+void Auditor::HearLate() {
+  if (result_ == nullptr || running_) return;
+  for (const LateSlice& late : log_.late()) {
+    if (result_->Agrees(late)) agreed_[late.worker] = true;
+  }
+  const auto sure = std::stable_partition(doubtful_.begin(), doubtful_.end(),
+                                          [this](const Finding& f) { return !Confirms(f); });
+  std::vector<Finding> found(std::make_move_iterator(sure),
+                             std::make_move_iterator(doubtful_.end()));
+  doubtful_.erase(sure, doubtful_.end());
+  for (Finding& finding : found) {
+    finding.confirmed = true;
+    hooks_.found(finding);
+  }
+}
+
+bool Auditor::Confirms(const Finding& finding) const {
+  for (WorkerId worker = 0; worker < agreed_.size(); ++worker) {
+    const auto is = [&](const auto& wrong) { return wrong.worker == worker; };
+    if (agreed_[worker] && std::none_of(finding.wrong.begin(), finding.wrong.end(), is)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Said once: whoever reads the report must know that it is not the whole story.

@@ -31,11 +31,12 @@ class Auditor {
     // Whose answers are wrong, once each. Empty: what was decoded is, although they are right.
     struct Worker {
       WorkerId worker = 0;
-      bool still_here = false;  // In the life that it answered in.
+      uint32_t life = 0;  // That it answered in (AnswerLog::LifeOf).
       AuditResult::Verdict verdict;
     };
     std::vector<Worker> wrong;
-    // Some other worker's answer is what the server computed: so the server can be believed.
+    // Some other worker's answer, in this audit or a later one, is what the server computed: so the
+    // server can be believed. What was found before that is found again then.
     bool confirmed = false;
     double decode_error = 0;
   };
@@ -87,6 +88,8 @@ class Auditor {
   bool InTime() const;
   void OnDone(StepId step, const Status& status);
   void Report();
+  void HearLate();
+  bool Confirms(const Finding& finding) const;
   void Failed(StepId step, const Status& why);
 
   Loop& loop_;
@@ -114,7 +117,9 @@ class Auditor {
   Time begun_{};
   Duration spent_{};
   const Time started_;
-  bool look_again_ = false;  // A late copy differed: the next step is audited.
+  bool look_again_ = false;        // A late copy differed: the next step is audited.
+  std::vector<bool> agreed_;       // By worker: it sent what the last audit computed.
+  std::vector<Finding> doubtful_;  // Not confirmed yet; the newest.
   double max_decode_error_ = 0;
   uint64_t audited_steps_ = 0;
   double max_difference_ = 0;

@@ -20,17 +20,21 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
                   "although all answers are right: please report this",
                   100 * finding.decode_error)
             : fmt::format(
-                  "the {} that {} workers sent differs from the server's own by {:.3g} %, "
-                  "and no other answer agrees with it: either they are wrong, or this "
-                  "server is, or the trainer does not compute the same twice",
-                  finding.wrong.front().verdict.off, finding.wrong.size(),
+                  "the {} that {}{} sent differs by {:.3g} % from the server's own, and no "
+                  "other answer is there to say who is right: that worker, this server, or neither "
+                  "if the trainer does not compute the same twice",
+                  finding.wrong.front().verdict.off, Describe(finding.wrong.front().worker),
+                  finding.wrong.size() > 1
+                      ? fmt::format(" (and {} others)", finding.wrong.size() - 1)
+                      : "",
                   100 * finding.wrong.front().verdict.difference);
     warning.text = fmt::format("audit of step {}: {}", finding.step, what);
     return Warn(std::move(warning));
   }
   for (const Auditor::Finding::Worker& wrong : finding.wrong) {
-    const bool ban = wrong.still_here && options_.foreign == nullptr && !ended_ &&
-                     peers_.Connected(wrong.worker);
+    const bool still_here = auditor_.log().LifeOf(wrong.worker) == wrong.life;
+    const bool ban =
+        still_here && options_.foreign == nullptr && !ended_ && peers_.Connected(wrong.worker);
     AuditWarning warning{.step = finding.step,
                          .worker = wrong.worker,
                          .name = peers_.NameOf(wrong.worker),

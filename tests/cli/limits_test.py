@@ -41,6 +41,14 @@ class Audits(ProgramTest):
                 self.assertIn(f"audit of step {warning['step']}: the gradient that worker 1", said)
                 self.assertIn("do not rely on this result", said)
 
+    def test_where_one_copy_is_enough_nobody_else_is_named(self):
+        for code in (["repetition", "--tolerate", 2], ["auto"]):
+            with self.subTest(code=code[0]):
+                report, said = self.lie("--workers", 3, "--audit", 1, "--code", *code)
+                warnings = report["audit"]["warnings"]
+                self.assertGreater(len(warnings), 0, said)
+                self.assertLessEqual({w["worker"] for w in warnings if "worker" in w}, {1}, said)
+
     def test_its_result_is_written_all_the_same(self):
         model = self.folder / "spoilt.safetensors"
         self.lie("--workers", 2, "--audit", 1, "--code", "none", "--out", model)
