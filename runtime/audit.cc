@@ -18,7 +18,10 @@ namespace {
 constexpr size_t kCoarse = 256;  // Samples that are summed at a time, so that memory is bounded;
 constexpr size_t kFine = 8;      // and when an answer is looked at again.
 constexpr double kMove = 0x1p-18;
-constexpr double kExcused = 4;  // Times what moved parameters change: a sketch may show more.
+constexpr double kKinkMove = 0x1p-14;
+constexpr uint64_t kKinkDraws = 2;   // A draw may leave a unit where it was.
+constexpr uint64_t kMostDraws = 64;  // Versions of moved parameters of a step.
+constexpr double kExcused = 4;       // Times what moved parameters change: a sketch may show more.
 constexpr double kDecodeTolerance = 1e-2;  // Of what was decoded: codes amplify rounding.
 // A sum of logarithms near 0 has few digits. Nothing is trained by it.
 constexpr double kLossTolerance = 1e-2;
@@ -270,40 +273,66 @@ class Comparison {
     return verdict;
   }
 
-  // Parameters that are moved by a little more than rounding, each up or down.
-  void Move(std::vector<float>& moved, float by) const {
+  // Parameters that are moved by a little more than rounding, each up or down as `draw` says.
+  void Move(std::vector<float>& moved, float by, uint64_t draw) const {
     const std::vector<float>& from = *request_.parameters;
-    const SignKey signs = SignsAt(answers_.signs, answers_.step, 1);
+    const SignKey signs = SignsAt(answers_.signs, answers_.step, draw);
     for (size_t i = 0; i < from.size(); ++i) {
       moved[i] = from[i] * (SignOf(signs, i) != 0 ? 1 - by : 1 + by);
     }
+  }
+
+  // What moved parameters change in the sum over a few samples, which is in piece_. The first
+  // difference shows what rounding does where it is all that is left of a gradient. The second one
+  // leaves out what is smooth: so units are seen that are on at one side and off at the other, also
+  // those that are a little further from that, and nothing else.
+  Result<double> Change(JobGradient::Samples samples, std::vector<float>& moved) {
+    std::vector<float>& other = request_.decoded;  // Its norm is known.
+    double change = 0;
+    uint64_t draw = 1;  // No slice begins at an odd place.
+    const auto add = [&](double by) {
+      Tally ignored;
+      Move(moved, static_cast<float>(by), draw);
+      samples.version = kMovedVersions + samples.step * kMostDraws + 2 * draw + (by > 0 ? 1 : 0);
+      return Sum(samples, moved, other, ignored);
+    };
+    const auto left = [&](float times) {
+      for (size_t i = 0; i < other.size(); ++i) other[i] -= times * piece_[i];
+      const double norm = std::sqrt(SumOfSquares(other));
+      std::fill(other.begin(), other.end(), 0.0F);
+      return norm;
+    };
+    std::fill(other.begin(), other.end(), 0.0F);
+    for (const double by : {kMove, -kMove}) {
+      MOTLEY_RETURN_IF_ERROR(add(by));
+      change += left(1);
+    }
+    for (draw = 3; draw < 3 + 2 * kKinkDraws; draw += 2) {
+      for (const double by : {kKinkMove, -kKinkMove}) MOTLEY_RETURN_IF_ERROR(add(by));
+      change += left(2);
+    }
+    return change;
   }
 
   // Every group again, a few samples at a time: the norms of these, and what changes when the
   // parameters move.
   Status Fine() {
     std::vector<float> moved(request_.parameters->size());
-    std::vector<float>& other = request_.decoded;  // Its norm is known.
     for (Expected& row : rows_) row.scale = 0;
     sum_.scale = 0;
     for (const Group& group : groups_) {
       double norm = 0;
       double change = 0;
-      const Status summed = ForEachPiece(group, true, [&](JobGradient::Samples samples) -> Status {
-        Tally ignored;
-        std::fill(piece_.begin(), piece_.end(), 0.0F);
-        MOTLEY_RETURN_IF_ERROR(Sum(samples, *request_.parameters, piece_, ignored));
-        norm += std::sqrt(SumOfSquares(piece_));
-        for (const double by : {kMove, -kMove}) {
-          Move(moved, static_cast<float>(by));
-          samples.version = kMovedVersions + 2 * answers_.step + (by > 0 ? 0 : 1);
-          std::fill(other.begin(), other.end(), 0.0F);
-          MOTLEY_RETURN_IF_ERROR(Sum(samples, moved, other, ignored));
-          for (size_t i = 0; i < other.size(); ++i) other[i] -= piece_[i];
-          change += std::sqrt(SumOfSquares(other));
-        }
-        return Status::Ok();
-      });
+      const Status summed =
+          ForEachPiece(group, true, [&](const JobGradient::Samples& samples) -> Status {
+            Tally ignored;
+            std::fill(piece_.begin(), piece_.end(), 0.0F);
+            MOTLEY_RETURN_IF_ERROR(Sum(samples, *request_.parameters, piece_, ignored));
+            norm += std::sqrt(SumOfSquares(piece_));
+            MOTLEY_ASSIGN_OR_RETURN(const double more, Change(samples, moved));
+            change += more;
+            return Status::Ok();
+          });
       MOTLEY_RETURN_IF_ERROR(summed);
       sum_.scale += std::abs(group.coverage) * norm;
       sum_.excused += std::abs(group.coverage) * kExcused * change;
