@@ -16,11 +16,11 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
     const std::string what =
         finding.wrong.empty()
             ? fmt::format(
-                  "what was decoded differs by {:.3g} % from the server's own sum, "
+                  "what was decoded differs by about {:.3g} % from the server's own sum, "
                   "although all answers are right: please report this",
                   100 * finding.decode_error)
             : fmt::format(
-                  "the {} that {}{} sent differs by {:.3g} % from the server's own, and no "
+                  "the {} that {}{} sent differs by about {:.3g} % from the server's own, and no "
                   "other answer is there to say who is right: that worker, this server, or neither "
                   "if the trainer does not compute the same twice",
                   finding.wrong.front().verdict.off, Describe(finding.wrong.front().worker),
@@ -42,7 +42,7 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
                          .sent_away = ban,
                          .text = {}};
     warning.text = fmt::format(
-        "audit of step {}: the {} that {} sent differs by {:.3g} % from the server's own{}",
+        "audit of step {}: the {} that {} sent differs by about {:.3g} % from the server's own{}",
         finding.step, wrong.verdict.off, Describe(wrong.worker), 100 * warning.difference,
         ban ? ", and others agree with that: it is sent away. Updates since it joined may be wrong"
             : ", and others agree with that. Updates since it joined may be wrong");
