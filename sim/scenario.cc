@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "coding/gradient_code.h"
 #include "sim/calm_run.h"
+#include "sim/liars.h"
 #include "sim/liveness_limit.h"
 #include "sim/long_data.h"
 #include "sim/recorded_times.h"
@@ -26,7 +27,7 @@ constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kAppro
 constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
-constexpr uint64_t kLabelDraws = 60, kLieDraws = 61;
+constexpr uint64_t kLabelDraws = 60;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -63,7 +64,7 @@ class Generator {
     ShareThePort();
     JoinDevices();
     LengthenData(scenario_.options, scenario_.data, Usual());
-    Lie();
+    AddLiar(scenario_.options, Usual().seconds);
     // Nobody must give up on workers that are still held back when faults stop.
     scenario_.options.job.start_timeout =
         std::chrono::seconds(1) + FromSeconds(scenario_.options.random_faults.until_seconds);
@@ -393,27 +394,6 @@ class Generator {
     cuts.damaged_nodes = static_cast<uint32_t>(Between(0, checkpoint.code.parity));
   }
 
-  // In an eighth of the scenarios a worker's answers are wrong from some step on, and each step is
-  // audited, on a device that takes its time.
-  void Lie() {
-    SimOptions& options = scenario_.options;
-    Random random(options.seed, Stream::kSimulation, kLieDraws);
-    if (!random.Chance(0.125) || options.trainer != SimTrainer::kBuiltIn) return;
-    options.power_cuts = PowerCuts();
-    options.job.checkpoint = CheckpointOptions();
-    options.job.audit_fraction = 1;
-    options.job.audit_time = 0;
-    if (random.Chance(0.5)) {
-      options.audit_samples_per_second = options.job.batch * 20 / Usual().seconds;
-    }
-    Fault fault;
-    fault.kind = Fault::Kind::kLie;
-    fault.worker = static_cast<WorkerId>(random.Below(options.job.workers));
-    fault.step = random.Below(options.job.steps);
-    fault.factor = random.Chance(0.5) ? -0.5 : 0;
-    options.faults.push_back(fault);
-  }
-
   // In a quarter of the scenarios.
   void ShareThePort() {
     random_ = Random(scenario_.options.seed, Stream::kSimulation, kPortDraws);
@@ -455,12 +435,6 @@ class Generator {
   bool large_labels_ = false;
 };
 
-bool SomebodyLies(const Scenario& scenario) {
-  const std::vector<Fault>& faults = scenario.options.faults;
-  return std::any_of(faults.begin(), faults.end(),
-                     [](const Fault& fault) { return fault.kind == Fault::Kind::kLie; });
-}
-
 // What is wrong with a run besides broken invariants.
 void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::string>& wrong) {
   const JobOptions& job = scenario.options.job;
@@ -474,7 +448,7 @@ void Judge(const Scenario& scenario, const SimResult& result, std::vector<std::s
     wrong.push_back(fmt::format("{} of {} steps were applied, {} discarded", result.job.steps,
                                 job.steps, result.job.discarded_steps));
   }
-  if (SomebodyLies(scenario)) return;
+  if (SomebodyLies(scenario.options)) return;
   // Rounding differs with the order of sums. Relu kinks make more of it, and Adam makes steps of
   // equal size out of gradients that are only rounding.
   double tolerance = job.model.name.starts_with("mlp") ? 1e-3 : 1e-5;
@@ -509,7 +483,7 @@ SeedReport RunSeed(uint64_t seed) {
   report.reached = first->reached;
   report.violations = first->violations;
   Judge(scenario, *first, report.violations);
-  const bool comparable = !SomebodyLies(scenario);
+  const bool comparable = !SomebodyLies(scenario.options);
   if (comparable && CompareWithCalm(scenario, *first, report.violations))
     ++report.reached["equal to the bit"];
   if (scenario.options.trainer != SimTrainer::kBuiltIn) ++report.reached["the caller's trainer"];

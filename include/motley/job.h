@@ -62,12 +62,10 @@ typedef struct motley_job_options {
   const char* worker_speeds; /**< All-in-one: emulated speeds, "1,1,0.5". */
   const char* sample_time;   /**< Modelled time of a sample at speed 1, "2ms". */
   const char* faults; /**< All-in-one, to see for yourself: "kill:2@step=50 pause:1@step=20,2s" */
-  /**
-   * All-in-one: the program and arguments of a worker's process, ended by NULL. It is started once
-   * for each worker, with its address, token and number in the environment (MOTLEY_SERVER, ...): a
-   * job of role MOTLEY_WORKER without `server` finds them. Its standard input belongs to the job,
-   * and it does not outlive this process. NULL: the workers are threads of this process.
-   */
+  /** All-in-one: the program and arguments of a worker's process, ended by NULL. It is started once
+      for each worker, with its address, token and number in the environment (MOTLEY_SERVER, ...): a
+      job of role MOTLEY_WORKER without `server` finds them. Its standard input belongs to the job,
+      and it does not outlive this process. NULL: the workers are threads of this process. */
   const char* const* worker_command;
 
   /* Addresses. */
@@ -106,20 +104,14 @@ typedef struct motley_job_options {
   /** Server, all-in-one: ends with MOTLEY_UNAVAILABLE after so many seconds without progress. */
   double step_limit;
   const char* wait; /**< For a lost server, or a job's last worker: "10min" (default), "0s". */
-  /**
-   * Server, all-in-one: 1 evaluates the trained model on all training samples (the report's
-   * final_loss), on this process' processor. 0: only where that takes less than some 10^9
-   * multiplications, about a tenth of a second. The report's last_epoch_loss costs nothing.
-   */
+  /** Server, all-in-one: 1 evaluates the model on all training samples at the end (final_loss). 0:
+      only where that takes under 10^9 multiplications. last_epoch_loss costs nothing. */
   uint32_t evaluate_training;
   uint32_t reserved_too; /**< 0 */
-  /**
-   * Server, all-in-one: the share of steps whose answers are checked against sums that the server
-   * forms itself, 0 to 1, and at least one of 1 / audit in a row. Training waits where that takes
-   * longer than it. 0: 0.02, as far as it takes no more than 1 % of the time. Below 0: none. A worker whose answer is
-   * wrong while another's is right is named (MOTLEY_EVENT_WARNING, the report's audit.warnings) and
-   * sent away; with a trainer it is only named. Updates that it has spoilt stay.
-   */
+  /** Server, all-in-one: the share of steps, 0 to 1, whose answers are checked against the server's
+      own sums. Training waits for audits. 0: 0.02, within 1 % of the time. Below 0: none. Who is
+      wrong while another is right is named (MOTLEY_EVENT_WARNING, the report's audit.warnings) and
+      sent away; with a trainer it is only named. Updates that it has spoilt stay. */
   double audit;
 } motley_job_options;
 
@@ -140,16 +132,12 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
  */
 MOTLEY_API motley_status motley_job_create(const motley_job_options* options, motley_job** job);
 
-/**
- * Frees a job; NULL is fine. One that is running stays as it is, and motley_last_error says so: a
- * callback ends the run by motley_job_stop, and the job is freed after motley_job_run.
- */
+/** Frees a job; NULL is fine. One that is running stays as it is, and motley_last_error says so: a
+    callback ends the run by motley_job_stop, and the job is freed after motley_job_run. */
 MOTLEY_API void motley_job_destroy(motley_job* job);
 
-/**
- * Before motley_job_run. The struct is copied, its context borrowed until the job is destroyed.
- * Server and workers of one job must have trainers of the same parameter count.
- */
+/** Before motley_job_run. The struct is copied, its context borrowed until the job is destroyed.
+    Server and workers of one job must have trainers of the same parameter count. */
 MOTLEY_API motley_status motley_job_set_trainer(motley_job* job, const motley_trainer* trainer);
 
 /**
@@ -193,10 +181,8 @@ typedef struct motley_event {
 
 typedef void (*motley_event_callback)(void* context, const motley_event* event);
 
-/**
- * Before motley_job_run. Called on the thread of motley_job_run; it should return soon, and throw
- * nothing: an exception that leaves it ends the job with MOTLEY_CALLBACK.
- */
+/** Before motley_job_run. Called on the thread of motley_job_run; it should return soon, and throw
+    nothing: an exception that leaves it ends the job with MOTLEY_CALLBACK. */
 MOTLEY_API motley_status motley_job_set_events(motley_job* job, motley_event_callback callback,
                                                void* context);
 

@@ -176,25 +176,6 @@ TEST(Audit, FollowsWhereCopiesDiffer) {
   EXPECT_TRUE(result.scheduler.workers[kLiar].lost);
 }
 
-// The liar is a little faster, so that its copy is the one that counts, from the first step on.
-TEST(Audit, BelievesCopiesThatCameTooLate) {
-  JobWorld world(JobWorld::Options(2, "repetition"));
-  world.options.audit_time = 0;
-  world.options.shares = Shares::kEqual;
-  world.StartServer();
-  world.StartWorker(0, 1);
-  world.StartWorker(1, 1.001);
-  LieFrom(world, 0, Scale);
-  const JobResult& result = world.Run();
-  EXPECT_TRUE(result.status.ok()) << result.status.ToString();
-  ASSERT_THAT(result.audit.warnings, Not(IsEmpty()));
-  EXPECT_EQ(result.audit.warnings.front().worker, std::nullopt) << "it is not known yet who it is";
-  EXPECT_THAT(result.audit.warnings.front().text, HasSubstr("who is right"));
-  EXPECT_TRUE(std::any_of(result.audit.warnings.begin(), result.audit.warnings.end(),
-                          [](const AuditWarning& w) { return w.worker == kLiar && w.sent_away; }));
-  EXPECT_EQ(world.watcher.lost.count(0), 0u);
-}
-
 TEST(Audit, IsNotMadeWhereNoneIsWanted) {
   JobWorld world(JobWorld::Options(4, "repetition"));
   world.options.audit_fraction = 0;
