@@ -17,6 +17,7 @@
 #include "runtime/server_node.h"
 #include "runtime/uv_loop.h"
 #include "runtime/worker_node.h"
+#include "tests/runtime/forwarding_transport.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
 #include "transport/tcp_address.h"
@@ -49,46 +50,20 @@ struct Host {
 };
 
 // Counts what arrives over the real one.
-class CountingTransport final : public Transport, private Receiver {
+class CountingTransport final : public ForwardingTransport {
  public:
-  explicit CountingTransport(std::unique_ptr<Transport> real) : real_(std::move(real)) {}
-
-  void SetReceiver(Receiver* receiver) override {
-    receiver_ = receiver;
-    real_->SetReceiver(receiver == nullptr ? nullptr : this);
-  }
-  Result<std::string> Listen(const std::string& address) override { return real_->Listen(address); }
-  void StopListening() override { real_->StopListening(); }
-  PeerId Connect(const std::string& address) override { return real_->Connect(address); }
-  SendId Send(PeerId peer, Header header, std::span<const BytesView> pieces, Priority priority,
-              Done done) override {
-    return real_->Send(peer, header, pieces, priority, std::move(done));
-  }
-  void Cancel(SendId id) override { real_->Cancel(id); }
-  size_t QueuedBytes(PeerId peer) const override { return real_->QueuedBytes(peer); }
-  std::string HostOf(PeerId peer) const override { return real_->HostOf(peer); }
-  Traffic TrafficOf(PeerId peer) const override { return real_->TrafficOf(peer); }
-  void Disconnect(PeerId peer) override { real_->Disconnect(peer); }
-  void Close() override { real_->Close(); }
+  using ForwardingTransport::ForwardingTransport;
 
   // Payload of answers, by step and row.
   std::map<std::pair<StepId, uint32_t>, size_t> answers;
   size_t probes = 0;  // Frames that links are measured with.
 
  private:
-  void OnConnected(PeerId peer) override { receiver_->OnConnected(peer); }
-  std::span<std::byte> OnPayload(PeerId peer, const Header& header) override {
-    return receiver_->OnPayload(peer, header);
-  }
   void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override {
     if (header.kind == FrameKind::kGradient) answers[{header.step, header.row_id}] += header.length;
     probes += header.kind == FrameKind::kProbe ? 1 : 0;
-    receiver_->OnPayloadDone(peer, header, discarded);
+    receiver()->OnPayloadDone(peer, header, discarded);
   }
-  void OnLost(PeerId peer, const Status& why) override { receiver_->OnLost(peer, why); }
-
-  std::unique_ptr<Transport> real_;
-  Receiver* receiver_ = nullptr;
 };
 
 JobOptions TwoWorkers() {
