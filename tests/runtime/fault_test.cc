@@ -109,6 +109,17 @@ TEST_P(Fault, AnAbsurdlyLargeAnswerIsRefused) {
   ExpectRefusedOrLate(world.result->scheduler.workers[0]);
 }
 
+// Audits of later steps, which are right, hide nothing.
+TEST(Audit, TheWorstStepIsTheOneThatIsReported) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  world.StartWorkers();
+  world.workers[1]->node->SetAnswerFilter([](StepId step, std::span<float> vector) {
+    if (step == 2) vector[0] += 100;
+  });
+  EXPECT_GT(world.Run().max_decode_error, 0.1);
+}
+
 TEST_P(Fault, AWorkerThatOnlySendsNonsenseIsSentAway) {
   JobWorld world(JobWorld::Options(4, GetParam()));
   world.StartServer();

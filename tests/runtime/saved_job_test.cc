@@ -295,6 +295,18 @@ TEST(JobRecord, OfALongJobKeepsTheNewestStepsAndTheSlowest) {
   EXPECT_NEAR(result.slowest_seconds, 0.5, 1e-9);
 }
 
+TEST(JobRecord, OfAResumedJobCountsTheSlowestStepFromTheJobsBeginning) {
+  JobRecord record(1, 4);
+  Time now{};
+  for (StepId step = 4; step < 8; ++step) {
+    record.Opened(step, now);
+    now += std::chrono::milliseconds(step == 6 ? 500 : 1);
+    record.Decoded(1, 1, nullptr);
+    record.Applied(now);
+  }
+  EXPECT_EQ(record.Take().slowest_step, 6u);
+}
+
 TEST(Memory, CheckpointsHoldAVersionAndTheOptimizersState) {
   JobOptions plain = JobWorld::Options(2, "none");
   plain.optimizer.name = "adam";

@@ -156,6 +156,22 @@ TEST(CodedAbsence, ALostWorkerIsReplacedWithoutWaiting) {
   EXPECT_EQ(stats.workers[0].placed_partitions, 12u);
 }
 
+// Its row of this step was awaited until it would be done with the last one.
+TEST(CodedAbsence, ALostWorkerThatWasBusyWithAnEarlierStepIsReplacedWithoutWaiting) {
+  Steady steady(Options(3, "rs"), {100, 100, 100});
+  Script& script = steady.script;
+  script.Advance(0.4);
+  for (const WorkerId id : {0, 1}) {
+    script.Arrive(id, id);
+    script.Free(id, 80, 0.4);
+  }
+  ASSERT_THAT(script.Applied(), testing::Contains("open 9"));
+  script.Arrive(0, 0);
+  EXPECT_THAT(script.Free(0, 80, 0.4), IsEmpty()) << "workers 1 and 2 may still answer";
+  EXPECT_THAT(script.Lost(2), IsEmpty()) << "worker 1 may still answer";
+  EXPECT_THAT(script.Lost(1), testing::Contains(testing::StartsWith("assign 0 step 9")));
+}
+
 TEST(CodedAbsence, TheToleranceIsRestoredOverThoseWhoAreLeft) {
   Steady steady(Options(3, "rs"), {100, 100, 100});
   Script& script = steady.script;
@@ -266,6 +282,16 @@ TEST(CodedAbsence, ALongSilentWorkerIsLeftOutUntilItSpeaks) {
 TEST(CodedAbsence, OneThatIsBackFromSilenceHasItsOldShare) {
   Steady steady(Options(2), {100, 100});
   Script& script = steady.script;
+  // Worker 0 gets the other's data first: in a step that data are sent in, lateness proves nothing.
+  script.Advance(0.6);
+  script.Arrive(0, 0);
+  script.Free(0, 60, 0.6);
+  ASSERT_THAT(script.TickAtDeadline(), ElementsAre("place 0 x6", "assign 0 step 8 row 1"));
+  script.Arrive(1, 1);
+  script.Free(1, 60, 0.6);
+  script.Free(0);
+  script.Applied();
+  steady.Step();
   for (int i = 0; i < 3; ++i) {
     script.Advance(0.6);
     script.Arrive(0, 0);

@@ -272,23 +272,43 @@ TEST_F(TcpTransportTest, ControlOvertakesBulkThatASlowPeerHasNoRoomFor) {
   EXPECT_LE(sink.rows.size(), 2u) << "the slice under way, and the control message";
 }
 
-// By its own end of the connection that `name` is the other end of; 0: there is none.
-int UnsentLimit(const std::string& name) {
+// Descriptors of this process's TCP connections whose own end is not `but`.
+std::vector<int> ConnectionsBut(const std::string& but) {
+  std::vector<int> found;
   for (int fd = 0; fd < 4096; ++fd) {
-    sockaddr_storage other{};
-    socklen_t length = sizeof(other);
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&other), &length) != 0) continue;
-    if (FormatAddress(other) != name) continue;
-    int bytes = 0;
-    socklen_t size = sizeof(bytes);
-    EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, &size), 0);
-    return bytes;
+    sockaddr_storage own{}, other{};
+    socklen_t length = sizeof(own), other_length = sizeof(other);
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&other), &other_length) != 0) continue;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &length) != 0) continue;
+    if (own.ss_family == AF_INET && FormatAddress(own) != but) found.push_back(fd);
   }
-  return 0;
+  return found;
 }
 
-TEST_F(TcpTransportTest, TheKernelTakesLittleMoreThanItHasSent) {
-  EXPECT_EQ(UnsentLimit(client_name_), 128 << 10);
+int OptionOf(int fd, int level, int option) {
+  int value = -1;
+  socklen_t size = sizeof(value);
+  EXPECT_EQ(getsockopt(fd, level, option, &value, &size), 0) << "option " << option;
+  return value;
+}
+
+// Of connections that were accepted, and of ones that were made.
+TEST_F(TcpTransportTest, SocketsHaveTheirOptions) {
+  TestNode other(world_);
+  other.transport().Connect(address_);
+  Run([&] { return server_.connected.size() == 2 && other.connected.size() == 1; });
+  const std::vector<int> all = ConnectionsBut(client_name_);
+  ASSERT_EQ(all.size(), 3u) << "two that were accepted, and one that was made";
+  for (const int fd : all) {
+    EXPECT_NE(OptionOf(fd, IPPROTO_TCP, TCP_NODELAY), 0) << "small messages wait for others";
+    EXPECT_NE(OptionOf(fd, SOL_SOCKET, SO_KEEPALIVE), 0) << "nobody asks a silent machine";
+    EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
+    EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_KEEPINTVL), 10);
+    EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+    EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 60'000);
+    EXPECT_EQ(OptionOf(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 128 << 10)
+        << "the kernel takes much more than it has sent";
+  }
 }
 
 TEST_F(TcpTransportTest, SurplusConnectionsAreClosed) {

@@ -210,7 +210,9 @@ TEST(Damage, AnOlderCheckpointStepsInOnlyWhenAskedFor) {
         "shard 2", "step 5 (4+2): cannot be restored", "`resume` disk:/ `resume_step` 4"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
-  EXPECT_TRUE(Same(*ReadCheckpoint(store, 4), MakeState(4, 500)));
+  const auto older = ReadCheckpoint(store, 4);
+  ASSERT_TRUE(older.ok()) << "the one before was kept: " << older.status().ToString();
+  EXPECT_TRUE(Same(*older, MakeState(4, 500)));
   EXPECT_EQ(ReadCheckpoint(store, kStep).code(), StatusCode::kNotDecodable);
   for (uint32_t shard = 0; shard < 3; ++shard) store.RemoveFolder(ShardFolder(shard));
   const std::string none = ReadCheckpoint(store).status().ToString();
