@@ -35,7 +35,8 @@ Result<uint32_t> PartitionCount(const DataShape& data, uint32_t workers) {
   const uint64_t bytes =
       BlockBytes(data.rows, data.features, data.sparse, data.entries, data.storage);
   const uint64_t small = bytes / kPartitionBytes + 1;
-  return static_cast<uint32_t>(std::min(std::max<uint64_t>(smooth, small), data.rows));
+  const uint64_t wanted = std::min<uint64_t>(std::max<uint64_t>(smooth, small), kMaxPartitions);
+  return static_cast<uint32_t>(std::min(wanted, data.rows));
 }
 
 uint64_t LargestPartitionBytes(const DataShape& data, uint32_t partitions) {

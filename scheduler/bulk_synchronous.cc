@@ -9,10 +9,9 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kSilentSteps = 3;  // In a row without a word: left out of the plan.
-constexpr int kSilentPatience = 8;    // Or silent for this many times what is normal.
-constexpr size_t kMaxRejections = 3;  // Of one life of a worker; then it is sent away.
-constexpr uint32_t kMaxPartitions = 1u << 20;
+constexpr uint32_t kSilentSteps = 3;      // In a row without a word: left out of the plan.
+constexpr int kSilentPatience = 8;        // Or silent for this many times what is normal.
+constexpr size_t kMaxRejections = 3;      // Of one life of a worker; then it is sent away.
 constexpr size_t kUsualSteps = 32;        // The last ones say how long a step usually takes,
 constexpr size_t kEnoughSteps = 5;        // from so many on.
 constexpr double kLongStep = 20;          // Worth telling: so many times the usual,

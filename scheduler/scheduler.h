@@ -22,6 +22,9 @@ namespace motley {
 
 enum class Shares { kProportional, kEqual };
 
+// A list of all of them has to fit in a control message.
+inline constexpr uint32_t kMaxPartitions = 250'000;
+
 struct SchedulerOptions {
   uint32_t workers = 1;     // Expected; the job starts when all joined or at start_timeout.
   uint32_t partitions = 1;  // k

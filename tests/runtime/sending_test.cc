@@ -3,10 +3,13 @@
 // itself.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
+#include "runtime/job.h"
 #include "runtime/partition_feed.h"
 #include "runtime/publisher.h"
+#include "scheduler/scheduler.h"
 #include "tests/runtime/held_transport.h"
 #include "tests/training/test_data.h"
 #include "transport/control.h"
@@ -21,6 +24,34 @@ ParameterCopy Values(float value, size_t count = 10) {
 ParameterCopy NoneWaits(uint64_t version) {
   ADD_FAILURE() << "version " << version << " was held back";
   return nullptr;
+}
+
+// A message that is too long is dropped without a word, and its worker would wait in vain.
+TEST(Messages, ListsOfAllPartitionsCanBeSent) {
+  const std::vector<uint32_t> all(kMaxPartitions, 1);
+  const auto fits = [](const Bytes& message) {
+    return CheckSendable(FrameKind::kControl, message.size()).ok();
+  };
+  wire::AcceptT accept;
+  accept.partition_sizes = all;
+  accept.model = std::string(4096, 'm');
+  EXPECT_TRUE(fits(EncodeControl(accept)));
+  wire::PlaceT place;
+  place.partitions = all;
+  EXPECT_TRUE(fits(EncodeControl(place)));
+  wire::ExtendT extend;
+  extend.partitions = all;
+  EXPECT_TRUE(fits(EncodeControl(extend)));
+  wire::ReleasedT released;
+  released.partitions = all;
+  EXPECT_TRUE(fits(EncodeControl(released)));
+}
+
+TEST(Messages, NoJobHasMorePartitionsThanCanBeSent) {
+  DataShape data;
+  data.rows = uint64_t{1} << 40;
+  data.features = 1000;
+  EXPECT_EQ(PartitionCount(data, 4).value(), kMaxPartitions);
 }
 
 TEST(Publisher, SendsAVersionOncePerWorkerInSlices) {
