@@ -118,8 +118,17 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
                  for (const std::string& note : written->notes) {
                    hooks_.notice("checkpoint: " + note);
                  }
+                 TellUnlocked(written->unlocked);
                  OnWritten(version, status, *written);
                }));
+}
+
+void Checkpointer::TellUnlocked(const std::string& folder) {
+  if (folder.empty() || std::exchange(told_unlocked_, true)) return;
+  hooks_.notice(
+      fmt::format("checkpoint: the file system of {} locks no folders: make sure that no other job "
+                  "writes into this one",
+                  folder));
 }
 
 void Checkpointer::OnWritten(uint64_t version, const Status& status,

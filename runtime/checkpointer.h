@@ -61,6 +61,7 @@ class Checkpointer {
   void Write(uint64_t version, const ModelSnapshot& snapshot, JobHistory history);
   void OnWritten(uint64_t version, const Status& status, const WrittenCheckpoint& written);
   // Once for each change of what is left out.
+  void TellUnlocked(const std::string& folder);
   void TellStrength(uint64_t version, const WrittenCheckpoint& written);
   void OnFailed(uint64_t version, const Status& why);
   bool Wait();
@@ -75,6 +76,7 @@ class Checkpointer {
   Hooks hooks_;
   bool writing_ = false;
   bool told_skip_ = false;
+  bool told_unlocked_ = false;
   bool failing_ = false;
   uint64_t tried_;  // The newest version that a write was begun for, or that needs none.
   uint64_t safe_step_;

@@ -206,10 +206,13 @@ class FileStore final : public Store {
       const bool cannot = errno == EBADF || errno == EINVAL || errno == ENOLCK ||
                           errno == EOPNOTSUPP || errno == ENOSYS;
       if (!cannot) return SystemError("lock", root_, errno);
+      locks_nothing_ = true;
     }
     lock_.emplace(std::move(fd));
     return Status::Ok();
   }
+
+  bool LocksNothing() const override { return locks_nothing_; }
 
   std::string Describe(const std::string& path) const override {
     return path.empty() ? root_ : (fs::path(root_) / path).string();
@@ -223,6 +226,7 @@ class FileStore final : public Store {
 
   std::string root_;
   std::optional<Descriptor> lock_;  // Closing it unlocks.
+  bool locks_nothing_ = false;
 };
 
 }  // namespace

@@ -65,6 +65,8 @@ class Store {
   // write. Fine when it is held already; kConflict when another program, or another Store of this
   // one, has it.
   virtual Status Lock() = 0;
+  // After Lock: nothing keeps others out, because this file system locks no folders.
+  virtual bool LocksNothing() const { return false; }
   // For people: "/data/checkpoints/node-03".
   virtual std::string Describe(const std::string& path) const = 0;
 };

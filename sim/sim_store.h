@@ -49,6 +49,8 @@ class SimStore final : public Store {
   uint64_t reads() const { return reads_; }
   // As if another program had the lock.
   void LockElsewhere(bool locked) { locked_elsewhere_ = locked; }
+  // As on a file system that locks no folders.
+  void LockNothing() { locks_nothing_ = true; }
 
   // Damage, on what is there: kNotFound for what is not.
   Status FlipBit(const std::string& path, uint64_t bit);
@@ -67,6 +69,7 @@ class SimStore final : public Store {
   Status MakeFolder(const std::string& path) override;
   Status Remove(const std::string& path) override;
   Status Lock() override;
+  bool LocksNothing() const override { return locks_nothing_; }
   std::string Describe(const std::string& path) const override;
 
  private:
@@ -96,6 +99,7 @@ class SimStore final : public Store {
   uint64_t operations_ = 0;
   uint64_t reads_ = 0;
   bool locked_elsewhere_ = false;
+  bool locks_nothing_ = false;
   uint64_t life_ = 0;  // Files opened before a power cut cannot be written after it.
   bool powered_ = true;
 };

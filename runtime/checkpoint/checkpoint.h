@@ -64,7 +64,8 @@ struct LeftOutShard {
 struct WrittenCheckpoint {
   std::vector<LeftOutShard> left_out;  // By shard; empty: it is whole.
   uint32_t survives = 0;               // Shards that may be lost from now on.
-  std::vector<std::string> notes;      // Lines for people, about what was in the way.
+  std::vector<std::string> notes;      // Lines for users, about what was in the way.
+  std::string unlocked;                // The folder that could not be locked; empty: it was.
 };
 
 // "survives 1 more loss".

@@ -210,6 +210,7 @@ Status WriteAs(Store& store, const CheckpointCode& code, const CheckpointState& 
   MOTLEY_ASSIGN_OR_RETURN(const ErasureCode erasure,
                           ErasureCode::Create(code.data, code.parity, code.technique));
   MOTLEY_RETURN_IF_ERROR(store.Lock());
+  if (store.LocksNothing()) written.unlocked = store.Describe("");
   ShardHeader header = HeaderFor(erasure, state);
   const PayloadSource source = SourceOf(header, state);
   header.id = source.Id(header);

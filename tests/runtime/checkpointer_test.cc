@@ -189,6 +189,17 @@ TEST(Checkpointer, TellsOnceWhatIsLeftOutAndWhenItIsWholeAgain) {
   EXPECT_EQ(rig.saver.weakness(), "");
 }
 
+TEST(Checkpointer, TellsOnceThatItsFolderCannotBeLocked) {
+  Rig rig;
+  rig.disk.store.LockNothing();
+  for (const uint64_t version : {10, 20}) {
+    rig.Reach(version);
+    rig.disk.Write();
+    EXPECT_THAT(rig.notices, ElementsAre(HasSubstr("disk:/ locks no folders"))) << version;
+  }
+  EXPECT_THAT(rig.safe, ElementsAre(10, 20));
+}
+
 TEST(Checkpointer, TheEndWaitsAsLongAsTheDiskTakesAndSaysSo) {
   Rig rig;
   rig.Reach(10);
