@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of real processes under limits of their address space, as of `ulimit -v`: at each limit a job
+works, or ends with an error that names memory; what it called safe is there in any case."""
+
+import re
+import resource
+import subprocess
+import tempfile
+import unittest
+
+from program import PATIENCE_S, PROGRAM, ProgramTest
+
+STEPS = 4
+MIB = 1 << 20
+
+
+class Sweep(ProgramTest):
+    def run_with(self, limit_mib, model):
+        """The exit code, and what was said. Server and workers each have the limit."""
+        saved = tempfile.mkdtemp(dir=self.folder)
+        limit = limit_mib * MIB
+        job = subprocess.Popen(
+            [PROGRAM, "train", "--data", str(self.data), "--model", model, "--workers", "2",
+             "--threads", "1", "--steps", str(STEPS), "--batch", "16", "--code", "none",
+             "--checkpoint", saved, "--checkpoint-every", "1"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        self.addCleanup(self.end, job)
+        said = job.communicate(timeout=PATIENCE_S)[1]
+        self.check_end(job.returncode, said)
+        self.check_safe(saved, said)
+        return job.returncode, said
+
+    def check_end(self, code, said):
+        self.assertIn(code, (0, 1, 4), said)  # Done, failed, or no worker is left.
+        if code != 0:
+            self.assertRegex(said, "(?m)^motley: .*(memory|may be used here|bad_alloc|start (a thread|the threads))")
+        self.assertNotRegex(said, r"signal \d+|exit code 13\d|terminate called")
+
+    def check_safe(self, saved, said):
+        safe = [int(step) for step in re.findall(r"checkpoint: (\d+) steps are safe", said)]
+        if safe:
+            again = self.run_json("train", "--data", self.data, "--resume", saved, "--steps",
+                                  STEPS + 1, "-q")
+            self.assertGreaterEqual(again["resumed_from"], safe[-1])
+
+
+class AddressSpace(Sweep):
+    def test_a_job_works_or_says_what_it_lacks(self):
+        codes = [self.run_with(limit, "mlp:1000,1000")[0] for limit in (30, 65, 80, 95, 120, 1000)]
+        self.assertNotEqual(codes[0], 0)
+        self.assertEqual(codes[-1], 0)
+
+
+class AddressSpaceSweep(Sweep):
+    def test_each_limit(self):
+        codes = {}
+        for limit in range(20, 400, 5):
+            with self.subTest(limit_mib=limit):
+                codes[limit] = self.run_with(limit, "mlp:2000,2000")[0]
+        self.assertIn(0, codes.values())
+        self.assertIn(1, codes.values())
+
+
+if __name__ == "__main__":
+    unittest.main()
