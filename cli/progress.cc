@@ -113,7 +113,7 @@ void Progress::OnEvent(const motley_event& event) {
     case MOTLEY_EVENT_STEP_APPLIED: OnStepApplied(event); break;
     case MOTLEY_EVENT_CHECKPOINT:
       state_.safe = event.step;
-      // In a terminal the bar has it.
+      // In a terminal the bar shows it.
       if (options_.style == ProgressStyle::kLines) {
         Say(fmt::format("checkpoint: {} steps are safe", event.step));
       }
@@ -125,7 +125,7 @@ void Progress::OnEvent(const motley_event& event) {
   }
 }
 
-// That the code is the same after another look at it is news once.
+// Only the first notice that another look chose the same code is news.
 bool Progress::HeardBefore(std::string_view notice) {
   const bool same = notice.starts_with("code: ") && notice.find(", as before: ") != notice.npos;
   return same && std::exchange(same_code_told_, true);

@@ -14,7 +14,7 @@ namespace motley {
 
 enum class ProgressStyle { kOff, kLines, kBar, kColourBar };
 
-// By stderr itself (is it a terminal?), TERM=dumb and NO_COLOR.
+// Asks whether stderr is a terminal, and looks at TERM=dumb and NO_COLOR.
 ProgressStyle ChooseProgressStyle(bool quiet);
 
 struct ProgressState {
@@ -35,10 +35,10 @@ std::string FormatLine(const ProgressState& state);
 
 struct ProgressOptions {
   ProgressStyle style = ProgressStyle::kOff;
-  uint64_t steps = 1;  // Of all runs together.
+  uint64_t steps = 1;  // All runs' together.
   double steps_per_epoch = 1;
   uint32_t workers = 0;
-  double quiet_seconds = 0;  // No progress is drawn before; a job that is done by then needs none.
+  double quiet_seconds = 0;  // Nothing is drawn before; a job that is done by then needs nothing.
   bool notices = true;       // Show what the job has to say.
 };
 

@@ -11,7 +11,7 @@ namespace motley {
 namespace {
 
 constexpr Duration kLookEvery = kBeatEvery / 2;
-// A beat and its frame are smaller. Who sent more since the last one said something else.
+// A beat and its frame are smaller: a node that sent more since the last beat sent another message.
 constexpr uint64_t kMostBeatBytes = 512;
 
 }  // namespace
@@ -41,7 +41,7 @@ bool Heartbeat::Silent(PeerId peer) const {
 
 void Heartbeat::Tick() {
   const Time now = loop_.Now();
-  // What this node was late is no silence of others: their words may wait to be read.
+  // Messages of others may wait to be read while this node is late, so its lateness does not count.
   const Duration passed = std::min<Duration>(now - last_tick_, 2 * kLookEvery);
   last_tick_ = now;
   beats_ = !beats_;
@@ -60,7 +60,7 @@ void Heartbeat::Look(PeerId peer, Link& link, Duration passed) {
   const Traffic traffic = transport_.TrafficOf(peer);
   if (beats_ && traffic.sent - link.sent <= kMostBeatBytes) {
     wire::ProbeT beat;
-    beat.answer = true;  // Nobody answers it.
+    beat.answer = true;  // The peer does not answer an answer.
     SendControl(transport_, peer, link.header, beat);
   }
   if (beats_) link.sent = traffic.sent;
@@ -75,7 +75,7 @@ void Heartbeat::Look(PeerId peer, Link& link, Duration passed) {
     Forget(peer);
     return hooks_.lost(peer);
   }
-  // The last word may have come right after the look before.
+  // The last message may have arrived right after the previous look.
   if (!link.told && link.silence >= kSilentAfter - kLookEvery) {
     link.told = true;
     hooks_.silent(peer);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notices that a machine, a link or a whole process has fallen silent, long before TCP does. On
-// each watched connection it sends a word every second unless something else was sent, and counts
-// for how long nothing has come. Both ends run one. Loop thread only.
+// each watched connection it sends a message every second, unless the node sent another one, and
+// measures how long nothing has arrived. Both ends run a heartbeat. Loop thread only.
 //
-// Silence is counted in turns of this node's own timer, so a node that was stopped itself, or was
-// late for another reason, does not take its peers for silent. A long message that is still coming
-// counts as a word (Transport::TrafficOf).
+// Silence is counted in turns of this node's own timer. A node that was stopped or late itself
+// therefore does not take its peers for silent. A long message that is still arriving ends a
+// silence (Transport::TrafficOf).
 //
 // Example: a cable is pulled. After 3 s the peer counts as silent: others may do its work and take
 // its place. The connection stays for a minute, because a paused process or a short outage comes
@@ -29,7 +29,7 @@ class Heartbeat {
   struct Hooks {
     // Silent for kSilentAfter: once, until it is heard again.
     std::function<void(PeerId)> silent;
-    // It was silent for so long, and is heard again.
+    // The peer was silent for so long, and has sent something again.
     std::function<void(PeerId, Duration)> back;
     // Silent for kLostAfter; the peer is forgotten already.
     std::function<void(PeerId)> lost;
@@ -39,7 +39,7 @@ class Heartbeat {
   Heartbeat(Loop& loop, Transport& transport, Hooks hooks);
   ~Heartbeat();
 
-  // `header` is that of control messages to this peer, which must watch this end as well.
+  // `header` is sent with each beat. The peer must watch this end as well.
   void Watch(PeerId peer, const Header& header);
   void Forget(PeerId peer);
   bool Silent(PeerId peer) const;
@@ -47,8 +47,8 @@ class Heartbeat {
  private:
   struct Link {
     Header header;
-    uint64_t received = 0;  // At the last look.
-    uint64_t sent = 0;      // At the last beat.
+    uint64_t received = 0;  // Bytes, at the last look.
+    uint64_t sent = 0;      // Bytes, at the last beat.
     Duration silence{};
     bool told = false;
   };
@@ -60,9 +60,9 @@ class Heartbeat {
   Transport& transport_;
   Hooks hooks_;
   std::map<PeerId, Link> links_;
-  TimerId timer_ = 0;  // 0: nobody is watched.
+  TimerId timer_ = 0;  // 0: no peer is watched.
   Time last_tick_{};
-  bool beats_ = false;  // In this turn; it looks twice as often.
+  bool beats_ = false;  // It beats in this turn; it looks in each, twice as often.
 };
 
 }  // namespace motley

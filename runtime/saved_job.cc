@@ -14,8 +14,8 @@
 namespace motley {
 namespace {
 
-constexpr char kOwnTrainer[] = "a trainer";  // In the place of a model's name.
-constexpr uint64_t kProbes = 64;             // Samples of a fingerprint.
+constexpr char kOwnTrainer[] = "a trainer";  // Stands in the place of a model's name.
+constexpr uint64_t kProbes = 64;             // Samples that a fingerprint reads.
 
 // FNV-1a (Fowler, Noll, Vo): tells other data apart, not an attacker's.
 uint64_t Hash(BytesView bytes) {
@@ -34,7 +34,7 @@ Status Differs(const char* what, const std::string& saved, const std::string& no
                   what, saved, now, saved));
 }
 
-// Rates may change, what else the optimizer's state depends on may not.
+// Rates may change. Nothing else that the optimizer's state depends on may.
 Status CheckSameRule(const OptimizerOptions& was, const OptimizerOptions& now) {
   if (was.name != now.name) return Differs("optimizer", was.name, now.name);
   const std::pair<const char*, std::pair<double, double>> numbers[] = {

@@ -22,18 +22,18 @@ namespace motley {
 struct JobDescription {
   // Must be the same for the batches, and so the loss curve, to go on.
   ModelSpec model;
-  bool own_trainer = false;  // The caller's, which no model of ours stands for.
+  bool own_trainer = false;  // The caller brings the trainer; `model` says nothing.
   uint64_t parameters = 0;
   OptimizerOptions optimizer;  // Its learning rate and L2 term may be changed.
   uint64_t samples = 0;
   bool sparse = false;
-  uint64_t fingerprint = 0;  // Of some samples; 0: not known.
-  uint64_t digest = 0;       // Of all samples; 0: not known, as in older checkpoints.
+  uint64_t fingerprint = 0;  // Hash of some samples; 0: not known.
+  uint64_t digest = 0;       // Hash of all samples; 0: not known, as in older checkpoints.
   uint32_t batch = 0;
   bool older_batches =
       false;  // As descriptions before version 3 mean them: see docs/decisions/0029.
   DataMeaning meaning;
-  uint64_t steps = 0;  // Of the whole job; may be changed.
+  uint64_t steps = 0;  // The whole job's; may be changed.
 
   JobHistory history;
 };

@@ -16,9 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint32_t kVersion = 3;  // Of the description; readers take this and older ones.
-constexpr int kDepth = 3;         // Of its nesting.
-// 100 KB of text in each checkpoint. Users have the whole curve from the run's events.
+constexpr uint32_t kVersion = 3;  // The description's; readers accept this and older ones.
+constexpr int kDepth = 3;         // How deeply it is nested at most.
+// 100 KB of text in each checkpoint. A user has the whole curve from the run's events.
 constexpr size_t kMostLosses = 1 << 12;
 
 // JSON has no other numbers.
@@ -26,8 +26,8 @@ double Finite(double value) {
   return std::isfinite(value) ? value : std::numeric_limits<double>::max();
 }
 
-// What a folder that anybody may have written says: each value has its kind and range, or `error`
-// names the first that has not.
+// Reads what any program may have written into the folder: each value has its kind and range, or
+// `error` names the first that has not.
 class Fields {
  public:
   Fields(const Json& json, Status& error) : json_(json), error_(error) {}
@@ -98,7 +98,7 @@ void TakeOptimizer(const Fields& fields, uint32_t version, OptimizerOptions& out
   fields.Take("name", out.name);
   fields.Take("learning_rate", out.learning_rate);
   fields.Take("l2", out.l2);
-  if (version < 2) return;  // Nobody could choose the rest then.
+  if (version < 2) return;  // The rest could not be chosen then.
   fields.Take("momentum", out.momentum);
   fields.Take("beta1", out.beta1);
   fields.Take("beta2", out.beta2);
@@ -199,7 +199,7 @@ std::string ToJson(const JobDescription& about) {
 }
 
 Result<JobDescription> ParseJobDescription(const std::string& text) {
-  // What is deeper than ToJson ever goes is read over and not kept.
+  // ToJson nests less deeply: what is deeper is skipped.
   const auto shallow = [](int depth, Json::parse_event_t, const Json&) { return depth <= kDepth; };
   Status error;
   try {

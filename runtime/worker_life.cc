@@ -19,15 +19,15 @@ constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLongestRetry = std::chrono::seconds(2);
 // A server that drops its worker before it had work in so many steps would probably do so again.
 constexpr uint32_t kSteadySteps = 8;
-constexpr Duration kAnswerLimit = std::chrono::seconds(5);  // Then the user hears of it.
+constexpr Duration kAnswerLimit = std::chrono::seconds(5);  // Then the user is told.
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
-constexpr size_t kMaxNameBytes = 64;  // Shown of a model's.
+constexpr size_t kMaxNameBytes = 64;  // What is shown of a model's name.
 
 int64_t Seconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
 }
 
-// What the user is told of a device that the job goes on without.
+// What the user is told about a device that the job goes on without.
 Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
   if (device.kind == DeviceKind::kCpu) return why.WithContext(what);
   const char* advice = "see what its driver and the system's log say of it";
@@ -148,7 +148,7 @@ void WorkerLife::OnConnected(PeerId peer) {
   });
 }
 
-// A server listens before it is ready. Whether its machine is still there TCP finds out.
+// A server listens before it is ready. TCP finds out whether its machine is still there.
 void WorkerLife::AwaitAccept() {
   SetTimer(std::max<Duration>(Deadline() - env_.loop.Now(), kAnswerLimit), [this] {
     Finish(Status::Unavailable(fmt::format("the server at {} does not answer", options_.server)));
@@ -195,13 +195,13 @@ void WorkerLife::RetryOrGiveUp(const Status& why) {
     Tell(fmt::format("cannot join the server at {} yet ({}); trying for at most {:.0f} s",
                      options_.server, why.ToString(), ToSeconds(options_.wait)));
   }
-  // The server may have taken the join in and only its answer been lost: that life is spent.
+  // The server may have accepted, and only its answer was lost: this incarnation is used up.
   incarnation_ = random_.Next64() | 1;
   SetTimer(delay, [this] { Connect(); });
   retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
 }
 
-// The server that takes it in again sends what it needs: a restarted one knows of nothing here.
+// The server that accepts it again sends what it needs: a restarted server knows of nothing here.
 void WorkerLife::DropWork() {
   desk_ = nullptr;
   partitions_ = nullptr;
@@ -225,7 +225,7 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   worked_ = true;
   if (accept.beats && options_.heartbeat) heartbeat_.Watch(peer_, OwnHeader());
   Tell(JoinedWords(accept, options_));
-  // The callback keeps what the device works with, and may come when that is of an earlier life.
+  // The callback keeps what the device works with, and may run after a later life has begun.
   const auto then = alive_.Guard([this](const Workshop* shop, const Result<double>& speed) {
     if (shop == shop_.get()) OnCalibrated(speed);
   });
@@ -264,7 +264,7 @@ void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
   desk_->Introduce(*samples_per_second);
 }
 
-// The server reports it, and learns from the answers that this worker is slower.
+// The server tells the user. It learns from the answers that this worker is slower.
 void WorkerLife::OnDeviceLost(const Device& device, const Status& why) {
   if (state_ != State::kWorking) return;  // Nothing may come before the Join.
   const Status said = GivenUp(device.info(), "goes on without one of its devices", why);
@@ -394,7 +394,7 @@ void WorkerLife::Fail(Status status) {
   last_error_ = status;
   if (desk_) desk_->Stop();
   wire::LeaveT leave;
-  leave.reason = status.ToString();  // With its causes: the server reports nothing else.
+  leave.reason = status.ToString();  // With the kind of error: the server shows users only this.
   SendControl(env_.transport, peer_, OwnHeader(), std::move(leave));
   // The server closes first: closing over its unread bytes could take the goodbye with it.
   SetTimer(kGoodbyeLimit, [this] { Finish(last_error_); });

@@ -34,7 +34,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void OnLost(PeerId peer, const Status& why) override;
   void RetryOrGiveUp(const Status& why);
   void AwaitAccept();
-  void OnWorkLost(const Status& why);  // The server, while it worked.
+  void OnWorkLost(const Status& why);  // The server is lost while this worker has work.
   void DropWork();
   Time Deadline() const { return since_ + options_.wait; }
   void OnAccept(const wire::AcceptT& accept);
@@ -69,18 +69,18 @@ class WorkerLife final : public WorkerNode, private Receiver {
   Finished finished_;
   AnswerFilter filter_;
   Time since_{};             // It looks for its server.
-  bool told_ = false;        // The user knows that it does.
+  bool told_ = false;        // The user was told that it does.
   bool worked_ = false;      // It had joined one before.
-  Incarnation incarnation_;  // Of this try.
-  Random random_;            // Of further lives, and when they begin.
+  Incarnation incarnation_;  // The one that this attempt shows.
+  Random random_;            // Draws further incarnations, and when they begin.
   Duration retry_delay_;
-  uint32_t steps_ = 0;  // That it had work in since it joined,
+  uint32_t steps_ = 0;  // Steps in which it had work since it joined,
   StepId step_ = 0;     // and the last of them.
   PeerId peer_ = 0;     // 0: none.
   TimerId timer_ = 0;
   Bytes control_;  // The control message that is arriving.
   wire::AssignT assign_;
-  Status last_error_;  // That the server told.
+  Status last_error_;  // The last one that the server reported.
   uint32_t job_ = 0;
   // Made when the server accepts.
   std::shared_ptr<Workshop> shop_;

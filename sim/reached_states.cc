@@ -71,12 +71,16 @@ const std::vector<std::string>& ReachedStates::All() {
   return all;
 }
 
-void ReachedStates::OnWorkerJoined(WorkerId, const std::string&) {
+void ReachedStates::OnWorkerJoined(WorkerId worker, const std::string&) {
   if (++joins_ > workers_) Count("worker joined again");
+  if (std::exchange(all_gone_, false)) Count("all workers gone for a while");
+  there_.insert(worker);
 }
 
-void ReachedStates::OnWorkerLost(WorkerId, const Status&) {
+void ReachedStates::OnWorkerLost(WorkerId worker, const Status&) {
   Count("worker lost");
+  there_.erase(worker);
+  all_gone_ = there_.empty() && form_.get() != nullptr;
   lost_since_plan_ = true;
 }
 
@@ -125,7 +129,6 @@ void ReachedStates::OnLeaseReleased(StepId, WorkerId, std::span<const PartitionI
 
 void ReachedStates::OnNotice(const std::string& text) {
   if (text.find("without one of its devices") != std::string::npos) Count("device given up alone");
-  if (text.find("all workers are gone") != std::string::npos) Count("all workers gone for a while");
   if (text.find(" is back after ") != std::string::npos) Count("silent worker back");
   if (text.find("has sketch") != std::string::npos) Count("answer refused for its sketch");
 }

@@ -54,6 +54,8 @@ class ReachedStates final : public JobObserver {
   std::vector<uint32_t> kept_;  // By row that is kept: how often it is.
   std::set<WorkerId> sent_;     // A vector, in this step of leases.
   uint32_t joins_ = 0;
+  std::set<WorkerId> there_;
+  bool all_gone_ = false;  // While a job runs.
   uint64_t complete_ = 0;  // Steps decoded with nobody missing,
   uint64_t exactly_ = 0;   // and with as many as the code tolerates.
   bool lost_since_plan_ = false;
