@@ -33,6 +33,7 @@ namespace motley::opencl {
   DO(kColumnSums, column_sums) \
   DO(kFinishColumns, finish_columns) \
   DO(kRowSums, row_sums) \
+  DO(kMultiplyInGroups, multiply_in_groups) \
   DO(kCsrTimesDense, csr_times_dense) \
   DO(kCsrCount, csr_count) \
   DO(kCsrStarts, csr_starts) \

@@ -16,8 +16,12 @@ struct Product {
   Place c;
 };
 
-// m, n, k at least 1. The first call for a device compiles CLBlast's kernels, which takes seconds.
+// m, n, k at least 1, and CLBlast is there (clblast_library.h). The first call for a device
+// compiles its kernels, which takes seconds.
 void MultiplyWithClBlast(Queue& queue, const Product& product);
+
+// The same by a simple kernel of our own, for machines without CLBlast.
+void MultiplyInGroups(Queue& queue, const Product& product);
 
 // The same on a processor, by kernels of our own: CLBlast's are made for GPUs.
 void MultiplyOnProcessor(Queue& queue, const Product& product);
