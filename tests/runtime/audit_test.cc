@@ -176,6 +176,28 @@ TEST(Audit, FollowsWhereCopiesDiffer) {
   EXPECT_TRUE(result.scheduler.workers[kLiar].lost);
 }
 
+// The liar's copies are the only ones that count, until it slows down.
+TEST(Audit, NamesWhoWasWrongOnceAnotherAnswerComes) {
+  JobWorld world(JobWorld::Options(2, "repetition"));
+  world.options.audit_time = 0;
+  world.options.shares = Shares::kEqual;
+  world.watcher.on_step = [&](StepId step) {
+    if (step == 6) world.workers[kLiar]->device->SetSpeed(0.05);
+  };
+  world.StartServer();
+  world.StartWorker(0, 1);
+  world.StartWorker(1, 4);
+  LieFrom(world, 0, Scale);
+  const JobResult& result = world.Run();
+  EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+  ASSERT_THAT(result.audit.warnings, Not(IsEmpty()));
+  EXPECT_EQ(result.audit.warnings.front().worker, std::nullopt) << "it is not known yet who it is";
+  EXPECT_THAT(result.audit.warnings.front().text, HasSubstr("who is right"));
+  EXPECT_TRUE(std::any_of(result.audit.warnings.begin(), result.audit.warnings.end(),
+                          [](const AuditWarning& w) { return w.worker == kLiar && w.sent_away; }));
+  EXPECT_EQ(world.watcher.lost.count(0), 0u);
+}
+
 TEST(Audit, IsNotMadeWhereNoneIsWanted) {
   JobWorld world(JobWorld::Options(4, "repetition"));
   world.options.audit_fraction = 0;
@@ -307,6 +329,7 @@ class Kinks : public testing::Test {
     const Slicing cut{answer.size(), answer.size()};
     request.answers = {0, 5, 9, cut, form, {}};
     const double sketch = SketchOf(answer, SignsAt(5, 0, 0)).projection;
+    declared_ = SketchOf(answer, SignsAt(9, 0, 0)).projection;
     request.answers.answers.push_back({0, 0, 0, {sketch}, tally});
     answer.resize(server.size());
     request.decoded = answer;
@@ -318,6 +341,7 @@ class Kinks : public testing::Test {
   VirtualLoop loop_;
   const std::unique_ptr<Device> device_ = MakeInlineDevice(loop_).value();
   std::unique_ptr<JobGradient> gradient_;
+  double declared_ = 0;  // Of the last answer, as its header would have it.
 };
 
 TEST_F(Kinks, ThatRoundingExplainsAreExcused) {
@@ -332,8 +356,14 @@ TEST_F(Kinks, ThatRoundingExplainsAreExcused) {
   const auto honest = AuditOf(server, worker);
   ASSERT_TRUE(honest.ok()) << honest.status().ToString();
   EXPECT_GT(honest->verdicts[0].difference, 1e-2) << "else nothing is shown";
+  EXPECT_FALSE(honest->Agrees({0, 0, 0, declared_})) << "of what is excused nothing can be told";
   EXPECT_EQ(honest->verdicts[0].off, nullptr);
   server[0] = worker[0] = 1;
+  const auto same = AuditOf(server, worker);
+  ASSERT_TRUE(same.ok()) << same.status().ToString();
+  EXPECT_TRUE(same->Agrees({0, 0, 0, declared_}));
+  EXPECT_FALSE(same->Agrees({0, 0, 0, -0.5 * declared_}));
+  EXPECT_FALSE(same->Agrees({0, 1, 0, declared_})) << "there is no such row";
   const auto liar = AuditOf(server, worker, -0.5F);
   ASSERT_TRUE(liar.ok()) << liar.status().ToString();
   EXPECT_STREQ(liar->verdicts[0].off, "gradient");
