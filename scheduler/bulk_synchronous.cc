@@ -160,7 +160,9 @@ void BulkSynchronous::On(const WorkerFree& event) {
   members_.Free(event, now_);
   if (phase_ == Phase::kStarting) return TryStart();
   wait_.Restart(now_);
-  if (first) Say(fmt::format("worker {} joined; it gets a share from the next step", event.worker));
+  if (first)
+    Say(fmt::format("worker {} joined; it gets a share from the next step at the latest",
+                    event.worker));
   TakeBack(event.worker);
   plan_void_ = plan_void_ || first;
   if (phase_ == Phase::kRunning && worker.free) GiveWork(event.worker);

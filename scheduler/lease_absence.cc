@@ -17,7 +17,9 @@ constexpr int kQuietTicks = 16;
 // What one that lives but does not get on would have to save, in the time it takes others to
 // compute what it owes: waiting longer than that costs more than it can.
 constexpr double kStuck = 2;
-constexpr int kUndelivered = 2;       // Limits of a word that a vector may take.
+constexpr int kUndelivered = 2;  // Limits of a word that a vector may take.
+// What is left of a step is worth sending data to a newcomer for, if it takes at least so long.
+constexpr double kLongSeconds = 1;
 constexpr uint32_t kMostBackoff = 6;  // Of the limit for answers, doubled for everybody who comes
                                       // back after it.
 
@@ -289,11 +291,28 @@ void LeaseScheduler::GiveWork(WorkerId id) {
   const std::vector<WorkerId> candidates = members_.Candidates();
   const std::vector<double> speeds = members_.SpeedsOf(candidates);
   const auto at = std::find(candidates.begin(), candidates.end(), id) - candidates.begin();
+  const StepWorker known = Predict(id, speeds[static_cast<size_t>(at)]);
   std::vector<StepCommand> commands;
   told_ = now_;
-  open_->Join(id, Predict(id, speeds[static_cast<size_t>(at)]), Elapsed(), commands);
+  if (ComesEmptyHandedIntoALongStep(id)) {
+    open_->JoinEmptyHanded(id, known, deadlines_.TransferSeconds(1), Elapsed(), commands);
+  } else {
+    open_->Join(id, known, Elapsed(), commands);
+  }
   CarryOut(commands);
   PlaceStranded();
+}
+
+bool LeaseScheduler::ComesEmptyHandedIntoALongStep(WorkerId id) const {
+  const std::vector<bool>& holds = members_[id].holds;
+  if (std::find(holds.begin(), holds.end(), true) != holds.end()) return false;
+  double left = 0, rate = 0;
+  for (WorkerId w = 0; w < watches_.size(); ++w) {
+    if (w == id || !TakesPart(w) || SecondsOf(w) <= 0) continue;
+    left += static_cast<double>(open_->Uncomputed(w));
+    rate += 1 / SecondsOf(w);
+  }
+  return left > kLongSeconds * rate;
 }
 
 void LeaseScheduler::VoidWork(WorkerId id) {

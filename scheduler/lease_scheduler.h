@@ -89,6 +89,7 @@ class LeaseScheduler final : public BulkSynchronous {
   void JudgeSilence();
   void Spoke(WorkerId worker) override;
   void GiveWork(WorkerId worker) override;
+  bool ComesEmptyHandedIntoALongStep(WorkerId worker) const;
   void VoidWork(WorkerId worker) override;
   void ReplaceAbsent() override;
   bool TakesPart(WorkerId worker) const;

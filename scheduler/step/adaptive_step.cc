@@ -239,6 +239,19 @@ void AdaptiveStep::Join(WorkerId w, const StepWorker& known, double now,
   OnEvent(StepTick{}, now, out);
 }
 
+void AdaptiveStep::JoinEmptyHanded(WorkerId w, StepWorker known, double sending_seconds, double now,
+                                   std::vector<StepCommand>& out) {
+  for (PartitionId p = 0; p < covered_.size(); ++p) {
+    if (!covered_[p]) AddCopy(p, w);
+  }
+  known.seconds_per_partition += sending_seconds;
+  decided_ = -kNoTime;
+  Join(w, known, now, out);
+  for (PartitionId p = 0; p < covered_.size(); ++p) {
+    if (asked_for_[p] != w) std::erase(setting_.holders[p], w);
+  }
+}
+
 void AdaptiveStep::AddCopy(PartitionId partition, WorkerId holder) {
   setting_.holders[partition].push_back(holder);
 }

@@ -34,6 +34,10 @@ class AdaptiveStep final : public StepPolicy {
   // event, Join apart.
   // One that was lost or did not take part is there, with nothing leased to it.
   void Join(WorkerId worker, const StepWorker& known, double now, std::vector<StepCommand>& out);
+  // The same of one that holds nothing. It gets its part of what nobody has begun, now or not at
+  // all in this step: leases of partitions that it has to be sent, which takes so long for each.
+  void JoinEmptyHanded(WorkerId worker, StepWorker known, double sending_seconds, double now,
+                       std::vector<StepCommand>& out);
   void AddCopy(PartitionId partition, WorkerId holder);
   void DropCopies(WorkerId holder);
   // For the next step, after the last call of anything else.

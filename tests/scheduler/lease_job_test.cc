@@ -111,6 +111,23 @@ TEST(LeaseJob, WhoJoinsLateWorksAsSoonAsItsDataAreThere) {
   }
 }
 
+// It is sent a part of what the others have not begun, instead of idling for a minute.
+TEST(LeaseJob, WhoJoinsALongStepGetsAPartOfIt) {
+  SchedulerOptions options = Options(3, 4, 0);
+  const std::vector<double> speeds(3, options.batch / 180.0);  // A minute a step.
+  for (const double data : {0.0, 0.05, 0.5}) {
+    VirtualCluster cluster(options, speeds, 1);
+    cluster.SetDataSeconds(data);
+    cluster.JoinLate(12, speeds[0]);
+    cluster.Run(10000);
+    ExpectDone(cluster);
+    // Some 48 s of work are left of it, for four, in pieces of nearly 4 s: 48 to 52 s, and 1 s for
+    // messages and doubt. Alone the three would take 60 s. Their own data come first.
+    EXPECT_LT(cluster.step_seconds()[0], 54 + 16 * data) << data;
+    EXPECT_GT(cluster.Stats().workers[3].placed_partitions, 8u) << data;
+  }
+}
+
 TEST(LeaseJob, AKillAndAPauseCostNoStep) {
   const SchedulerOptions options = Options(4, 200);
   VirtualCluster cluster(options, {1000, 1000, 500, 250}, 2);
