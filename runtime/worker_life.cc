@@ -21,6 +21,10 @@ constexpr Duration kLongestRetry = std::chrono::seconds(2);
 constexpr uint32_t kSteadySteps = 8;
 constexpr Duration kAnswerLimit = std::chrono::seconds(5);  // Then the user is told.
 constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
+// A job waits no longer for a speed, since answers will show it. A worker that is not done with one
+// sample by then counts as very slow (samples per second).
+constexpr Duration kMeasuringLimit = std::chrono::seconds(10);
+constexpr double kVerySlow = 0.05;
 constexpr size_t kMaxNameBytes = 64;  // What is shown of a model's name.
 
 int64_t Seconds(Duration duration) {
@@ -82,6 +86,7 @@ WorkerLife::WorkerLife(Env env, const WorkerOptions& options)
 
 WorkerLife::~WorkerLife() {
   env_.transport.SetReceiver(nullptr);
+  if (measured_ != nullptr) *measured_ = true;
   desk_ = nullptr;
   if (timer_ != 0) env_.loop.Cancel(timer_);
   if (peer_ != 0) env_.transport.Disconnect(peer_);
@@ -203,6 +208,7 @@ void WorkerLife::RetryOrGiveUp(const Status& why) {
 
 // The server that accepts it again sends what it needs: a restarted server knows of nothing here.
 void WorkerLife::DropWork() {
+  if (measured_ != nullptr) *measured_ = true;
   desk_ = nullptr;
   partitions_ = nullptr;
   parameters_ = nullptr;
@@ -225,12 +231,18 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   worked_ = true;
   if (accept.beats && options_.heartbeat) heartbeat_.Watch(peer_, OwnHeader());
   Tell(JoinedWords(accept, options_));
+  Measure();
+}
+
+void WorkerLife::Measure() {
+  measured_ = std::make_shared<std::atomic<bool>>(false);
   // The callback keeps what the device works with, and may run after a later life has begun.
   const auto then = alive_.Guard([this](const Workshop* shop, const Result<double>& speed) {
     if (shop == shop_.get()) OnCalibrated(speed);
   });
   shop_->trainer->Calibrate(
-      [keep = shop_, then](const Result<double>& speed) { then(keep.get(), speed); });
+      measured_, [keep = shop_, then](const Result<double>& speed) { then(keep.get(), speed); });
+  SetTimer(kMeasuringLimit, [this] { OnCalibrated(kVerySlow); });
 }
 
 Status WorkerLife::SetUp(const wire::AcceptT& accept) {
@@ -257,10 +269,13 @@ Status WorkerLife::SetUp(const wire::AcceptT& accept) {
 
 void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
   if (state_ != State::kWorking) return;
+  const bool before = measured_->exchange(true);
   if (!samples_per_second.ok()) {
     return Fail(
         GivenUp(env_.device.info(), "cannot measure the speed", samples_per_second.status()));
   }
+  if (before) return;
+  if (timer_ != 0) env_.loop.Cancel(std::exchange(timer_, 0));
   desk_->Introduce(*samples_per_second);
 }
 

@@ -3,6 +3,7 @@
 // Loop thread only.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void OnAccept(const wire::AcceptT& accept);
   void Tell(const std::string& text) const;
   Status SetUp(const wire::AcceptT& accept);  // What the job is worked on with.
+  void Measure();                             // Its speed, for a while.
   void OnCalibrated(const Result<double>& samples_per_second);
   void OnDeviceLost(const Device& device, const Status& why);
 
@@ -87,6 +89,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   std::unique_ptr<ParameterInbox> parameters_;
   std::unique_ptr<PartitionInbox> partitions_;
   std::unique_ptr<WorkDesk> desk_;
+  std::shared_ptr<std::atomic<bool>> measured_;  // Its speed, or that took too long. Null: neither.
   Heartbeat heartbeat_;
   Alive alive_;
 };

@@ -51,10 +51,10 @@ class QuadraticTrainer final : public QueuedTrainer {
         Samples(work.step, work.terms), [] { return Status::Ok(); }, tally, std::move(done));
   }
 
-  void Calibrate(std::function<void(Result<double>)> done) override {
+  void Calibrate(Cancelled cancel, std::function<void(Result<double>)> done) override {
     if (!calibrates_) return loop().Post([done = std::move(done)] { done(0.0); });
     CalibrateDevice(
-        loop(), device(), [](size_t) { return Status::Ok(); }, std::move(done));
+        loop(), device(), [](size_t) { return Status::Ok(); }, std::move(cancel), std::move(done));
   }
 
  private:

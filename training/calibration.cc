@@ -11,10 +11,15 @@
 namespace motley {
 namespace {
 
-constexpr size_t kBlockRows = 32;  // Small, so that the smallest run is short on slow devices.
+constexpr size_t kBlockRows = 32;
 constexpr size_t kMostSamples = 1 << 14;
 constexpr size_t kGrowth = 8;
 constexpr Duration kLongEnough = std::chrono::milliseconds(10);
+// One sample says little of a device that is good at many: where it takes no longer than this, a
+// block is tried.
+constexpr Duration kShortSample = std::chrono::milliseconds(50);
+// A second run might not be over when a job has to begin.
+constexpr Duration kLongRun = std::chrono::seconds(5);
 // So many runs that are long enough, as long as they take no longer than this together.
 constexpr int kRuns = 3;
 constexpr Duration kLongEnoughForAll = std::chrono::milliseconds(100);
@@ -38,14 +43,26 @@ struct Calibration : std::enable_shared_from_this<Calibration> {
         [self, count, start](const Status& status) { self->Finish(status, count, start); });
   }
 
+  // What fewer samples took is no measure of more.
+  void Grow(size_t count) {
+    runs = 0;
+    fastest = Duration::max();
+    spent = {};
+    Run(count);
+  }
+
   void Finish(const Status& status, size_t count, Time start) {
     if (!status.ok()) return done(status);
     const Duration taken = loop.Now() - start;
-    if (taken < kLongEnough && count < kMostSamples) return Run(count * kGrowth);
+    const bool wanted = cancelled == nullptr || !*cancelled;
+    if (wanted && count == 1 && taken < kShortSample) return Grow(kBlockRows);
+    if (wanted && taken < kLongEnough && count < kMostSamples) return Grow(count * kGrowth);
     fastest = std::min(fastest, taken);
     spent += taken;
+    ++runs;
     // The first one may have compiled kernels.
-    if (++runs < 2 || (runs < kRuns && spent < kLongEnoughForAll)) return Run(count);
+    const bool more = runs < 2 ? taken < kLongRun : runs < kRuns && spent < kLongEnoughForAll;
+    if (wanted && more) return Run(count);
     const double seconds = ToSeconds(fastest);
     const double speed = seconds > 0 ? static_cast<double>(count) / seconds : kInstantSpeed;
     done(std::min(speed, kInstantSpeed));
@@ -54,6 +71,7 @@ struct Calibration : std::enable_shared_from_this<Calibration> {
   Loop& loop;
   Device& device;
   std::function<Status(size_t)> compute;
+  Cancelled cancelled;
   std::function<void(Result<double>)> done;
   // Of runs that were long enough.
   int runs = 0;
@@ -73,7 +91,7 @@ struct ModelRuns {
       model.Initialize(1, parameters);
       gradient.resize(model.parameter_count());
     }
-    std::vector<uint32_t> rows(samples.rows());
+    std::vector<uint32_t> rows(std::min(count, samples.rows()));
     for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<uint32_t>(rows.size() - 1 - i);
     MOTLEY_RETURN_IF_ERROR(session.Begin(parameters, 0, gradient));
     for (size_t taken = 0; taken < count; taken += rows.size()) {
@@ -138,19 +156,20 @@ Result<Dataset> UsualSamples(const ModelSpec& spec, const PartitionStore& store)
 }
 
 void CalibrateDevice(Loop& loop, Device& device, std::function<Status(size_t)> compute,
-                     std::function<void(Result<double>)> done) {
+                     Cancelled cancelled, std::function<void(Result<double>)> done) {
   auto calibration = std::make_shared<Calibration>(loop, device);
   calibration->compute = std::move(compute);
+  calibration->cancelled = std::move(cancelled);
   calibration->done = std::move(done);
-  calibration->Run(kBlockRows);
+  calibration->Run(1);
 }
 
 void CalibrateModel(Loop& loop, Device& device, const Model& model, Dataset samples,
-                    std::function<void(Result<double>)> done) {
+                    Cancelled cancelled, std::function<void(Result<double>)> done) {
   auto runs = std::make_shared<ModelRuns>(device, model, std::move(samples));
   CalibrateDevice(
       loop, device, [runs = std::move(runs)](size_t count) { return runs->Compute(count); },
-      std::move(done));
+      std::move(cancelled), std::move(done));
 }
 
 }  // namespace motley

@@ -208,7 +208,8 @@ class CallbackTrainer final : public QueuedTrainer {
   }
 
   // Made-up samples would be a lie about functions that nobody here knows.
-  void Calibrate(std::function<void(Result<double>)> done) override {
+  void Calibrate(std::shared_ptr<const std::atomic<bool>>,
+                 std::function<void(Result<double>)> done) override {
     loop().Post([done = std::move(done)] { done(0.0); });
   }
 

@@ -25,19 +25,19 @@ class ModelTrainer final : public QueuedTrainer {
     if (!terms.ok()) return Refuse(std::move(done), terms.status());
     if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
     const auto tally = std::make_shared<Tally>();
-    auto compute = [worker = worker_, step = work.step,
-                    collected = *std::move(terms), sum = work.sum,
-                    parameters = VersionedParameters{work.parameters, work.version},
+    auto compute = [worker = worker_, step = work.step, collected = *std::move(terms),
+                    sum = work.sum, parameters = VersionedParameters{work.parameters, work.version},
                     cancel = std::move(cancel), tally] {
       return worker->Add(step, collected, parameters, *cancel, sum, *tally);
     };
     Submit(Samples(work.step, work.terms), std::move(compute), tally, std::move(done));
   }
 
-  void Calibrate(std::function<void(Result<double>)> done) override {
+  void Calibrate(Cancelled cancel, std::function<void(Result<double>)> done) override {
     auto samples = UsualSamples(model_.spec(), store_);
     if (!samples.ok()) return loop().Post([done, why = samples.status()] { done(why); });
-    CalibrateModel(loop(), device(), model_, *std::move(samples), std::move(done));
+    CalibrateModel(loop(), device(), model_, *std::move(samples), std::move(cancel),
+                   std::move(done));
   }
 
  private:

@@ -44,7 +44,7 @@ class SharedTrainer final : public QueuedTrainer {
   }
 
   // All at the same time, as they will work.
-  void Calibrate(std::function<void(Result<double>)> done) override {
+  void Calibrate(Cancelled cancel, std::function<void(Result<double>)> done) override {
     const auto samples = UsualSamples(model_.spec(), store_);
     if (!samples.ok()) return loop().Post([done, why = samples.status()] { done(why); });
     auto calibration = std::make_shared<Calibration>(loop());
@@ -52,7 +52,7 @@ class SharedTrainer final : public QueuedTrainer {
     calibration->done = std::move(done);
     for (CrewPart& part : crew_->parts) {
       part.measuring = true;
-      CalibrateModel(loop(), *part.device, model_, *samples,
+      CalibrateModel(loop(), *part.device, model_, *samples, cancel,
                      [crew = crew_, &part, calibration](const Result<double>& speed) {
                        OnSpeed(*crew, part, calibration, speed);
                      });

@@ -69,9 +69,12 @@ class Trainer {
   virtual bool cuts_work() const { return false; }
   // How many samples of `step`'s batch the terms cover.
   virtual uint64_t Samples(StepId step, std::span<const PartitionTerm> terms) const = 0;
-  // Measures speed on made-up samples of the job's shape: samples per second; finite and > 0 even
-  // where the loop's time stands still. 0: cannot be known before there is work.
-  virtual void Calibrate(std::function<void(Result<double>)> done) = 0;
+  // Measures speed on made-up samples of the job's shape, on one sample where that takes long:
+  // samples per second; finite and > 0 even where the loop's time stands still. 0: cannot be known
+  // before there is work. Once `cancel` is set no more samples are computed than those at hand, and
+  // `done` comes behind them, with anything.
+  virtual void Calibrate(std::shared_ptr<const std::atomic<bool>> cancel,
+                         std::function<void(Result<double>)> done) = 0;
   // Loop thread, before the first work on a partition: it is this worker's from now on. `failed`
   // runs on the loop thread, at most once, when it could not be got ready.
   virtual void Hold(PartitionId /*partition*/, std::function<void(Status)> /*failed*/) {}

@@ -43,9 +43,13 @@ class AutoTest : public testing::Test {
 
 TEST_F(AutoTest, OnSampleClustersItIsNotClearlyWorseThanNoCode) {
   for (const char* profile : {"edge", "campus", "lab-mixed", "gpu-and-cpus", "uniform-8"}) {
-    const SimOptions options = Of(profile, 150);
-    const double chosen = Run(options, "auto").virtual_seconds;
-    EXPECT_LE(chosen, 1.15 * Run(options, "none").virtual_seconds) << profile;
+    SimOptions options = Of(profile, 150);
+    double chosen = 0, none = 0;
+    for (options.seed = 1; options.seed <= 3; ++options.seed) {
+      chosen += Run(options, "auto").virtual_seconds;
+      none += Run(options, "none").virtual_seconds;
+    }
+    EXPECT_LE(chosen, 1.15 * none) << profile;
   }
 }
 

@@ -309,7 +309,7 @@ TEST_F(CallbackTrainer, WhatDoesNotFitIsRefused) {
 
 TEST_F(CallbackTrainer, SpeedIsNotKnownBeforeThereIsWork) {
   std::optional<double> speed;
-  trainer_->Calibrate([&](Result<double> result) { speed = *result; });
+  trainer_->Calibrate(nullptr, [&](Result<double> result) { speed = *result; });
   rig_.loop.RunUntil([] { return false; });
   EXPECT_EQ(speed, 0.0);
   EXPECT_THAT(seen_, IsEmpty());

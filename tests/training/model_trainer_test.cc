@@ -366,7 +366,7 @@ TEST_F(ModelTrainer, WorkOutlivesTheTrainer) {
 
 double Calibrated(VirtualLoop& loop, Trainer& trainer) {
   std::optional<double> speed;
-  trainer.Calibrate([&](Result<double> result) {
+  trainer.Calibrate(nullptr, [&](Result<double> result) {
     EXPECT_TRUE(result.ok()) << result.status().ToString();
     EXPECT_FALSE(speed.has_value());
     speed = *result;
@@ -384,6 +384,29 @@ TEST_F(ModelTrainer, CalibrationFindsTheSpeedOfAPacedDevice) {
       EXPECT_NEAR(Calibrated(rig_.loop, *trainer), wanted, 1e-3 * wanted);
     }
   }
+}
+
+// Two samples where they take half a second each, one where it takes 12.
+TEST_F(ModelTrainer, CalibrationOfASlowDeviceIsShort) {
+  for (const auto& [seconds, samples] : {std::pair(0.5, 2), std::pair(12.0, 1)}) {
+    const auto paced = MakePacedDevice(rig_.loop, *rig_.device, {FromSeconds(seconds)});
+    const auto trainer = MakeModelTrainer(rig_.loop, *paced, *model_, store_, schedule_);
+    const Time start = rig_.loop.Now();
+    EXPECT_NEAR(Calibrated(rig_.loop, *trainer), 1 / seconds, 1e-3);
+    EXPECT_NEAR(ToSeconds(rig_.loop.Now() - start), samples * seconds, 1e-3);
+  }
+}
+
+TEST_F(ModelTrainer, CancelledCalibrationBeginsNoOtherSample) {
+  const auto paced = MakePacedDevice(rig_.loop, *rig_.device, {std::chrono::seconds(1)});
+  const auto trainer = MakeModelTrainer(rig_.loop, *paced, *model_, store_, schedule_);
+  const auto cancel = std::make_shared<std::atomic<bool>>(true);
+  const Time start = rig_.loop.Now();
+  bool done = false;
+  trainer->Calibrate(cancel, [&](const Result<double>&) { done = true; });
+  rig_.loop.RunUntil([] { return false; });
+  EXPECT_TRUE(done);
+  EXPECT_NEAR(ToSeconds(rig_.loop.Now() - start), 1, 1e-3);
 }
 
 TEST_F(ModelTrainer, CalibrationEndsWhereTimeStandsStill) {

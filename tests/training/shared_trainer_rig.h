@@ -137,7 +137,7 @@ class SharedTrainerTest : public testing::Test {
   }
   double Calibrated(Trainer& trainer) {
     std::optional<Result<double>> speed;
-    trainer.Calibrate([&](const Result<double>& result) { speed = result; });
+    trainer.Calibrate(nullptr, [&](const Result<double>& result) { speed = result; });
     RunAll();
     return speed->ok() ? **speed : 0;
   }

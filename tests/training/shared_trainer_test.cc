@@ -109,7 +109,7 @@ TEST_F(SharedTrainerTest, ADeviceThatIsLongInGettingReadyJoinsLater) {
   JoinedDevice joined(*rig_.device, {&slow_, &late}, 1 << 20);
   const auto trainer = Shared(joined);
   std::optional<double> speed;
-  trainer->Calibrate([&](const Result<double>& result) {
+  trainer->Calibrate(nullptr, [&](const Result<double>& result) {
     EXPECT_FALSE(speed.has_value());
     speed = *result;
   });
@@ -132,7 +132,7 @@ TEST_F(SharedTrainerTest, WhenNobodyElseIsLeftWorkWaitsForWhoIsBeingMeasured) {
   JoinedDevice joined(*rig_.device, {&slow_, &late}, 1 << 20);
   const auto trainer = Shared(joined);
   bool measured = false;
-  trainer->Calibrate([&](const Result<double>&) { measured = true; });
+  trainer->Calibrate(nullptr, [&](const Result<double>&) { measured = true; });
   rig_.loop.RunUntil([&] { return measured; });
   late.SetSpeed(3);
   slow_.FailAfter(100);
