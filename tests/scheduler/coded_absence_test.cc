@@ -196,42 +196,6 @@ TEST(CodedAbsence, TheJobEndsWhenNobodyIsLeftAndSaysWhy) {
   EXPECT_THAT(steady.script.end_status().message(), HasSubstr("connection reset"));
 }
 
-// The first to come back waits for the others, and may be lost again meanwhile.
-TEST(CodedAbsence, TheWaitForTheOthersEndsWithTheWorkerThatWaits) {
-  Steady steady(Options(2), {100, 100});
-  Script& script = steady.script;
-  script.Lost(0);
-  script.Lost(1);
-  script.Join(0, 2);
-  EXPECT_THAT(script.Ready(0, 100), IsEmpty()) << "the other one may be about to come, too";
-  script.Lost(0);
-  for (int tick = 0; tick < 5; ++tick) {
-    script.TickAtDeadline();
-    EXPECT_GT(script.SecondsToDeadline(), 0) << "the clock would run without a pause";
-  }
-  script.Advance(10);
-  script.Join(0, 3);
-  EXPECT_THAT(script.Ready(0, 100), IsEmpty()) << "it waits as the first one did";
-  EXPECT_THAT(script.PassTime(3), testing::Contains("open 8"));
-}
-
-// Other deadlines of the start may pass while the first to come back waits for the others.
-TEST(CodedAbsence, TheWaitForTheOthersHasOneDeadline) {
-  for (const double late : {9.0, 39.0}) {
-    SchedulerOptions options = Options(2);
-    options.return_timeout = std::chrono::seconds(40);
-    Steady steady(options, {100, 100});
-    Script& script = steady.script;
-    script.Lost(0);
-    script.Lost(1);
-    script.PassTime(late);
-    script.Join(0, 2);
-    EXPECT_THAT(script.Ready(0, 100), IsEmpty());
-    EXPECT_NEAR(script.SecondsToDeadline(), 2, 1e-9);
-    EXPECT_THAT(script.TickAtDeadline(), testing::Contains("open 8"));
-  }
-}
-
 TEST(CodedAbsence, TheLastStepIsFinishedEvenIfAllDieWhileItIsApplied) {
   SchedulerOptions options = Options(1);
   options.steps = 1;

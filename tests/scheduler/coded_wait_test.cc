@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people are told while nothing comes, and for whom the start does not wait.
+// What the user is told while nothing comes, and for whom the start does not wait.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -148,6 +148,42 @@ TEST(CodedWait, WithoutAnybodyTheStartWaitsOn) {
   EXPECT_THAT(script.Send(WorkerNotComing{0}), IsEmpty());
   script.Join(0);
   EXPECT_THAT(script.Ready(0, 100), Contains("open 0"));
+}
+
+// The first to come back waits for the others, and may be lost again meanwhile.
+TEST(CodedWait, TheWaitForTheOthersEndsWithTheWorkerThatWaits) {
+  Script script(Options(2));
+  Warm(script, {100, 100});
+  script.Lost(0);
+  script.Lost(1);
+  script.Join(0, 2);
+  EXPECT_THAT(script.Ready(0, 100), IsEmpty()) << "the other one may be about to come, too";
+  script.Lost(0);
+  for (int tick = 0; tick < 5; ++tick) {
+    script.TickAtDeadline();
+    EXPECT_GT(script.SecondsToDeadline(), 0) << "the clock would run without a pause";
+  }
+  script.Advance(10);
+  script.Join(0, 3);
+  EXPECT_THAT(script.Ready(0, 100), IsEmpty()) << "it waits as the first one did";
+  EXPECT_THAT(script.PassTime(3), Contains("open 12"));
+}
+
+// Other deadlines of the start may pass while the first to come back waits for the others.
+TEST(CodedWait, TheWaitForTheOthersHasOneDeadline) {
+  for (const double late : {9.0, 39.0}) {
+    SchedulerOptions options = Options(2);
+    options.return_timeout = std::chrono::seconds(40);
+    Script script(options);
+    Warm(script, {100, 100});
+    script.Lost(0);
+    script.Lost(1);
+    script.PassTime(late);
+    script.Join(0, 2);
+    EXPECT_THAT(script.Ready(0, 100), IsEmpty());
+    EXPECT_NEAR(script.SecondsToDeadline(), 2, 1e-9);
+    EXPECT_THAT(script.TickAtDeadline(), Contains("open 12"));
+  }
 }
 
 }  // namespace
