@@ -65,6 +65,8 @@ class AnswerLog {
 
   // The sketch to log of a slice that begins at `offset` of an answer.
   double Project(std::span<const float> values, size_t offset, double declared) const;
+  // Whether Project has to look at the values.
+  bool secret() const { return now_.signs != job_; }
   // A slice counts. `claim`: what its header declared.
   void AddSlice(WorkerId worker, RowId row, size_t slice, double sketch, const Claim& claim,
                 const Tally& tally);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace motley {
@@ -192,8 +193,7 @@ Status RowCollector::Add(WorkerId worker, AlignedVector& values, std::vector<Eve
   const Seat& seat = seats_[worker];
   Assignment& assignment = seats_[worker].assignments.front();
   const RowId row = assignment.row;
-  const double sketch =  // Before the decoder takes the values.
-      log_ == nullptr ? 0 : log_->Project(values, cut_.begin(seat.slice), seat.claim.projection);
+  const double sketch = SketchToLog(seat, values);  // Before the decoder takes the values.
   auto outcome = decoder_->AddSlice(row, seat.slice, values, seat.claim, seat.tally);
   if (!outcome.ok()) return outcome.status();
   if (log_ != nullptr) log_->AddSlice(worker, row, seat.slice, sketch, seat.claim, seat.tally);
@@ -217,6 +217,16 @@ Status RowCollector::Add(WorkerId worker, AlignedVector& values, std::vector<Eve
     events.push_back(StepDecodable{step_});
   }
   return Status::Ok();
+}
+
+// NaN: what was damaged on the way is not held against its worker. The decoder does not look at
+// slices that it does not need.
+double RowCollector::SketchToLog(const Seat& seat, std::span<const float> values) const {
+  if (log_ == nullptr) return 0;
+  if (log_->secret() && !seat.claim.HoldsFor(SketchOf(values, seat.claim.key).projection)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return log_->Project(values, cut_.begin(seat.slice), seat.claim.projection);
 }
 
 void RowCollector::RaiseAll(std::vector<Event>& events) {

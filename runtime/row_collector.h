@@ -117,6 +117,7 @@ class RowCollector {
   Event Late(WorkerId worker, const Assignment& assignment) const;
   Status Refuse(WorkerId worker, Assignment* assignment, Status why);
   Status Misplaced(WorkerId worker, const Header& header);
+  double SketchToLog(const Seat& seat, std::span<const float> values) const;
   Status Add(WorkerId worker, AlignedVector& values, std::vector<Event>& events);
   void RaiseAll(std::vector<Event>& events);
 

@@ -21,8 +21,8 @@ from program import PATIENCE_S, PROGRAM, ProgramTest, children_of, wait_until
 class Audits(ProgramTest):
     """A worker whose answers are not the gradient."""
 
-    def lie(self, *arguments, expect=1):
-        done = self.run_program("train", "--data", self.data, "--steps", 120, "--batch", 96,
+    def lie(self, *arguments, steps=120, expect=1):
+        done = self.run_program("train", "--data", self.data, "--steps", steps, "--batch", 96,
                                 "--fault", "lie:1@step=5,-0.5x", "--json", *arguments,
                                 expect=expect)
         return json.loads(done.stdout), done.stderr
@@ -33,18 +33,22 @@ class Audits(ProgramTest):
                 report, said = self.lie("--workers", 3, "--audit", 1, "--code", code)
                 self.assertEqual(report["steps"], 120, said)
                 self.assertEqual(report["audit"]["tolerance"], 1e-4)
-                warning = report["audit"]["warnings"][0]
-                self.assertEqual(warning["worker"], 1, said)
+                # A step that it computed alone says that something is wrong, and not who it was.
+                named = [w for w in report["audit"]["warnings"] if "worker" in w]
+                warning = named[0]
+                self.assertEqual({w["worker"] for w in named}, {1}, said)
                 self.assertTrue(warning["sent_away"], said)
-                self.assertGreater(warning["difference"], 0.1)
+                # One random projection of 1.5 times the answer: rough, and other in each run.
+                self.assertGreater(warning["difference"], report["audit"]["tolerance"])
                 self.assertTrue(report["workers"][1]["lost"])
                 self.assertIn(f"audit of step {warning['step']}: the gradient that worker 1", said)
                 self.assertIn("do not rely on this result", said)
 
     def test_where_one_copy_is_enough_nobody_else_is_named(self):
-        for code in (["repetition", "--tolerate", 2], ["auto"]):
+        # The worker that lies is the fastest: a copy that always comes too late is not looked at.
+        for code in (["repetition", "--tolerate", 2, "--worker-speeds", "0.5,1,0.5"], ["auto"]):
             with self.subTest(code=code[0]):
-                report, said = self.lie("--workers", 3, "--audit", 1, "--code", *code)
+                report, said = self.lie("--workers", 3, "--audit", 1, "--code", *code, steps=40)
                 warnings = report["audit"]["warnings"]
                 self.assertGreater(len(warnings), 0, said)
                 self.assertLessEqual({w["worker"] for w in warnings if "worker" in w}, {1}, said)
