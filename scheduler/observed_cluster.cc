@@ -36,13 +36,9 @@ double Median(std::vector<double> values, double otherwise) {
 }  // namespace
 
 ObservedCluster::ObservedCluster(const SchedulerOptions& options)
-    : samples_(options.batch),
-      partitions_(options.partitions),
-      steps_(options.steps),
-      rounds_(1.0 * options.batch / options.partitions) {}
+    : samples_(options.batch), partitions_(options.partitions), steps_(options.steps) {}
 
 void ObservedCluster::See(const Event& event, Time now, const BulkSynchronous& policy) {
-  rounds_.See(event);
   now_ = std::max(now_, now);
   policy_ = &policy;
   std::visit(
@@ -53,7 +49,6 @@ void ObservedCluster::See(const Event& event, Time now, const BulkSynchronous& p
 }
 
 void ObservedCluster::See(const Command& command, Time now, const BulkSynchronous& policy) {
-  rounds_.See(command, now);
   now_ = std::max(now_, now);
   policy_ = &policy;
   std::visit(
@@ -330,7 +325,6 @@ PlannedCluster ObservedCluster::Cluster(const BulkSynchronous& policy) const {
     rate += speeds[i];
     least_measured = std::min<uint64_t>(least_measured, members[id].estimator.measurements());
   }
-  cluster.rounds = rounds_.Of(ids);
   cluster.notice_seconds = std::max(kNoticeSeconds, samples_ / rate);
   cluster.doubt =
       std::max(kLeastDoubt, off / std::sqrt(std::max(1.0, static_cast<double>(least_measured))));
