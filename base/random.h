@@ -12,7 +12,7 @@ namespace motley {
 
 // Names what a stream is for, so that streams never collide.
 enum class Stream : uint32_t {
-  kShuffle = 1,     // Order of samples: ids are (epoch, partition).
+  kShuffle = 1,     // Which samples a batch has: the id is the epoch.
   kSplit = 2,       // Train/test split.
   kInitialize = 3,  // Initial parameters.
   kCode = 4,        // Coefficients of random codes.

@@ -30,8 +30,8 @@ ENVIRONMENT = {**os.environ, "MOTLEY_TOKEN": "the token of this benchmark"}
 MODEL = ["--data", DATA, "--model", "mlp:256", "--lr", "0.01", "--code", "none", "--json"]
 GRADIENT_BYTES = 4 * 19210
 STEPS = 10**9  # More than any run does: the benchmark stops its jobs.
-LIMIT_S = 30   # Of a run, from its start to its figures.
-NOTICED_S = REPLACED_S = 3  # What is promised.
+LIMIT_S = 30   # A run has this long to give its figures.
+NOTICED_S = REPLACED_S = 3  # The most that a run may take to pass.
 
 
 class Failed(Exception):

@@ -36,15 +36,15 @@ struct LoggedAnswer {
 
 struct StepAnswers {
   StepId step = 0;
-  uint64_t signs = 0;     // The seed of SignsAt that the sketches have.
-  uint64_t declared = 0;  // And that sketches have in headers.
-  Slicing cut;            // Of an answer.
-  std::shared_ptr<const CodeForm>
-      form;  // Of leases: a row for each vector, with coefficients of 1.
+  uint64_t signs = 0;     // The seed of SignsAt for the sketches below.
+  uint64_t declared = 0;  // The seed of SignsAt for the sketches in headers.
+  Slicing cut;            // How an answer is cut into slices.
+  // With leases it has a row for each vector, with coefficients of 1.
+  std::shared_ptr<const CodeForm> form;
   std::vector<LoggedAnswer> answers;
 };
 
-// Of a copy that came too late for the step that was taken, as its header declared it.
+// A slice of a copy that came too late for the step that was taken, as its header declared it.
 struct LateSlice {
   WorkerId worker = 0;
   RowId row = 0;
