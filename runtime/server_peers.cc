@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "runtime/messages.h"
 #include "runtime/probe_desk.h"
+#include "runtime/worker_names.h"
 
 namespace motley {
 namespace {
@@ -194,8 +195,7 @@ void ServerPeers::Join(PeerId peer, const wire::JoinT& join) {
   state = Peer{State::kJoined, *worker, 0};
   state.timer =
       loop_.After(kReadyLimit, alive_.Guard([this, seated = *worker] { OnOverdue(seated); }));
-  seats_[*worker] = Seat{peer, join.incarnation,
-                         name.empty() ? fmt::format("worker-{}", *worker) : name, node, join.node};
+  seats_[*worker] = Seat{peer, join.incarnation, NumberedName(name, *worker), node, join.node};
   if (join.beats) heartbeat_.Watch(peer, HeaderTo(*worker, FrameKind::kControl));
   SendControl(transport_, peer, HeaderTo(*worker, FrameKind::kControl), hooks_.welcome(*worker));
   hooks_.joined(*worker);

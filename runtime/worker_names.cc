@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/worker_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -45,6 +47,13 @@ bool WorthSaying(std::string_view name) {
   name.remove_prefix(kWorker.size());
   if (name.starts_with('-')) name.remove_prefix(1 + Digits(name.substr(1)));
   return !name.empty();
+}
+
+std::string NumberedName(std::string_view name, WorkerId worker) {
+  const bool made_up = name.empty() || name == kWorker || name.starts_with("worker ");
+  if (!made_up) return std::string(name);
+  name.remove_prefix(std::min(name.size(), kWorker.size()));
+  return fmt::format("{}-{}{}", kWorker, worker, name);
 }
 
 std::string WithWorkerNames(std::string_view text, const NameOfWorker& name_of) {

@@ -17,6 +17,11 @@ using NameOfWorker = std::function<std::string(WorkerId)>;
 // program makes up for processors do not ("worker", "worker-2").
 bool WorthSaying(std::string_view name);
 
+// The name at a job of the worker that gives `name` and is number `worker` there. Processes that
+// join from elsewhere without a name are all called "worker": they get their number, as do those
+// that have no name at all.
+std::string NumberedName(std::string_view name, WorkerId worker);
+
 // `text` with the names behind the numbers: "worker 3 lost" is "worker 3 (alice) lost", and
 // "workers 0, 3" is "workers 0, 3 (alice)". A number that parentheses follow has been explained.
 std::string WithWorkerNames(std::string_view text, const NameOfWorker& name_of);

@@ -47,10 +47,16 @@ class Remote(ProgramTest):
             said = worker.communicate(timeout=PATIENCE_S)[1]
             self.assertEqual(worker.returncode, 0, said)
             self.assertIn("the job is done, after 40 of 40 steps", said)
+        return report
 
     def test_workers_join_with_the_command_that_the_job_tells(self):
         job, found = self.start("--workers", "2", "--quiet", "--code", "none")
         self.check(job, [self.join(found[1]), self.join(found[1] + " --name other --devices cpu")])
+
+    def test_workers_without_names_are_told_apart(self):
+        job, found = self.start("--workers", "2", "--quiet", "--code", "none")
+        report = self.check(job, [self.join(found[1] + " --devices cpu") for _ in range(2)])
+        self.assertEqual([w["name"] for w in report["workers"]], ["worker-0", "worker-1"])
 
     def test_a_server_on_all_addresses_tells_one_that_workers_reach(self):
         job, found = self.start("--workers", "1", "--listen", "0.0.0.0:0")

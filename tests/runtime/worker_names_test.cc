@@ -43,6 +43,16 @@ TEST(WorkerNames, ThoseThatWereMadeUpSayNothingMore) {
   }
 }
 
+// Two machines without names are two lines of a table.
+TEST(WorkerNames, ThoseThatProcessesElsewhereHaveGetTheirNumber) {
+  EXPECT_EQ(NumberedName("", 3), "worker-3");
+  EXPECT_EQ(NumberedName("worker", 3), "worker-3");
+  EXPECT_EQ(NumberedName("worker cuda:0+cpu", 3), "worker-3 cuda:0+cpu");
+  for (const char* name : {"alice", "worker-0", "worker-0 opencl:0", "workerbee"}) {
+    EXPECT_EQ(NumberedName(name, 3), name);
+  }
+}
+
 // As whoever started the workers knows them, in what the scheduler and the end have to say.
 TEST(WorkerNames, AreInNoticesAndInTheErrorThatEndsTheJob) {
   JobWorld world(JobWorld::Options(1, "none"));
