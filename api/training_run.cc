@@ -13,6 +13,7 @@
 #include "api/resume.h"
 #include "api/server_run.h"
 #include "api/worker_environment.h"
+#include "base/counted.h"
 #include "base/host_memory.h"
 #include "devices/cpu/cpu_device.h"
 #include "training/index_source.h"
@@ -161,11 +162,11 @@ uint64_t TrainingRun::ParameterCount() const {
 void TrainingRun::Introduce() const {
   EventStream& events = parts_.events;
   events.OnNotice(
-      fmt::format("{}: {} parameters; {} training samples of {} features; {} workers, code "
-                  "{}; {} steps of {} samples",
+      fmt::format("{}: {} parameters; {} training samples of {} features; {}, code "
+                  "{}; {} of {}",
                   model_ ? plan_.job.model.name : "trainer", ParameterCount(), plan_.samples,
-                  plan_.job.model.features, plan_.job.workers, plan_.job.code, plan_.job.steps,
-                  plan_.job.batch));
+                  plan_.job.model.features, Counted(plan_.job.workers, "worker"), plan_.job.code,
+                  Counted(plan_.job.steps, "step"), Counted(plan_.job.batch, "sample")));
   for (const std::string& note : data_.notes) events.OnNotice(note);
   if (data_.input_scale != 1) {
     events.OnNotice(fmt::format("features are divided by {:.6g}, their largest magnitude",

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/counted.h"
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
 #include "cli/table.h"
@@ -17,11 +18,6 @@ using Json = nlohmann::ordered_json;
 using Action = CheckpointFlags::Action;
 
 uint64_t StepOf(const CheckpointFlags& flags) { return flags.step.value_or(MOTLEY_NEWEST); }
-
-std::string Count(const Json& number, const char* what) {
-  const auto count = number.get<uint64_t>();
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 std::string Megabytes(const Json& bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes.get<uint64_t>()) / 1e6);
@@ -67,8 +63,8 @@ std::string ReportTable(const Json& report, bool newest) {
   return table.Format() + fmt::format("step {}{} as {}: {} of {} each; {}\n", report["step"].dump(),
                                       newest ? " (the newest; others with --step)" : "",
                                       report["code"].get<std::string>(),
-                                      Count(report["shards"].size(), "shard"),
-                                      Count(report["stripes"], "block"), verdict);
+                                      Counted(report["shards"].size(), "shard"),
+                                      Counted(report["stripes"].get<uint64_t>(), "block"), verdict);
 }
 
 using Owned = std::unique_ptr<char, void (*)(char*)>;

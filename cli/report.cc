@@ -7,6 +7,7 @@
 #include <set>
 
 #include "api/run_recording.h"
+#include "base/counted.h"
 #include "cli/flag_words.h"
 #include "cli/table.h"
 #include "fmt/core.h"
@@ -139,14 +140,16 @@ std::string TrainTable(const std::string& text) {
   for (const json& worker : report.at("workers")) lines.push_back(LineOf(worker));
   const json& step = report.at("step_seconds");
   std::string table = WorkerTable(lines) + "\n";
-  table += fmt::format(
-      "code {}, tolerates {}; {} data transfers, {} new plans, {} rows reassigned\n",
-      CodeOf(report), Tolerates(report), report.at("data_transfers").get<uint64_t>(),
-      report.at("replans").get<uint64_t>(), report.at("rows_reassigned").get<uint64_t>());
-  table += fmt::format("{} steps ({:.2f} epochs) in {:.2f} s: {:.2f} steps/s, {:.0f} samples/s; ",
-                       report.at("steps").get<uint64_t>(), Number(report.at("epochs")),
-                       Number(report.at("wall_seconds")), Number(report.at("steps_per_second")),
-                       Number(report.at("samples_per_second")));
+  table += fmt::format("code {}, tolerates {}; {}, {}, {} reassigned\n", CodeOf(report),
+                       Tolerates(report),
+                       Counted(report.at("data_transfers").get<uint64_t>(), "data transfer"),
+                       Counted(report.at("replans").get<uint64_t>(), "new plan"),
+                       Counted(report.at("rows_reassigned").get<uint64_t>(), "row"));
+  table +=
+      fmt::format("{} ({:.2f} epochs) in {:.2f} s: {:.2f} steps/s, {:.0f} samples/s; ",
+                  Counted(report.at("steps").get<uint64_t>(), "step"), Number(report.at("epochs")),
+                  Number(report.at("wall_seconds")), Number(report.at("steps_per_second")),
+                  Number(report.at("samples_per_second")));
   table += fmt::format("step median {:.1f} ms, p99 {:.1f} ms{}; {} discarded\n",
                        Number(step.at("median")) * 1e3, Number(step.at("p99")) * 1e3, Slowest(step),
                        report.at("discarded_steps").get<uint64_t>());
@@ -156,8 +159,9 @@ std::string TrainTable(const std::string& text) {
   }
   const auto audited = report.at("audited_steps").get<uint64_t>();
   table += audited == 0 ? "no step was checked\n"
-                        : fmt::format("largest decode error {:.2g} in {} checked steps\n",
-                                      Number(report.at("max_decode_error")), audited);
+                        : fmt::format("largest decode error {:.2g} in {}\n",
+                                      Number(report.at("max_decode_error")),
+                                      Counted(audited, "checked step"));
   return table + Losses(report);
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/parallel.h"
 #include "base/suggest.h"
 #include "cli/exit_code.h"
@@ -135,7 +136,7 @@ Result<int> Run(const ReproduceFlags& flags) {
                             row.setting);
   }
   const std::string skipped =
-      all.skipped == 0 ? "" : fmt::format(", {} experiments skipped", all.skipped);
+      all.skipped == 0 ? "" : ", " + Counted(all.skipped, "experiment") + " skipped";
   const std::string summary = fmt::format("\n{} figures, {}{}\n", all.rows.size(),
                                           failures.empty() ? "all pass" : "some do not", skipped);
   const int printed = PrintResult(flags.json ? ReproduceJson(all.rows) : all.text + summary);

@@ -57,6 +57,17 @@ TEST(TrainTable, ShowsWhatTheReportSays) {
   }
 }
 
+TEST(TrainTable, HasOneOfAThing) {
+  nlohmann::json report = Report();
+  for (const char* key :
+       {"steps", "data_transfers", "replans", "rows_reassigned", "audited_steps"}) {
+    report[key] = 1;
+  }
+  const std::string text = TrainTable(report.dump());
+  EXPECT_THAT(text, HasSubstr("; 1 data transfer, 1 new plan, 1 row reassigned\n1 step ("));
+  EXPECT_THAT(text, HasSubstr(" in 1 checked step\n"));
+}
+
 TEST(TrainTable, SaysWhatIsToleratedAtTheEndWhenThatIsLess) {
   nlohmann::json report = Report();
   report["tolerate_at_end"] = 1;
