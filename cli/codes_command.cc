@@ -172,9 +172,24 @@ std::string CodeJson(const CodeForm& form, const CodeRequest& request, const Cod
   return json.dump() + "\n";
 }
 
+// Names that motley train takes, too, which are no matrix.
+Status CheckNotOfJobsAlone(const std::string& code) {
+  if (code == "auto") {
+    return Status::InvalidArgument(
+        "--code auto is chosen while a job runs; motley plan says what it would be on a cluster");
+  }
+  if (code == "adaptive") {
+    return Status::InvalidArgument(
+        "--code adaptive encodes nothing, so there is no matrix; motley simulate shows what it "
+        "does");
+  }
+  return Status::Ok();
+}
+
 Result<int> Run(const CodesFlags& flags) {
   std::vector<std::string> names;
   for (const GradientCode& code : GradientCodes()) names.push_back(code.name);
+  MOTLEY_RETURN_IF_ERROR(CheckNotOfJobsAlone(flags.code));
   MOTLEY_RETURN_IF_ERROR(CheckChoice("--code", flags.code, names));
   MOTLEY_ASSIGN_OR_RETURN(const CodeRequest request, MakeRequest(flags));
   MOTLEY_ASSIGN_OR_RETURN(const CodeForm form, BuildCode(flags.code, request));

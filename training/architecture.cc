@@ -180,6 +180,11 @@ Result<Architecture> PlanByName(const ModelSpec& spec) {
     return PlanCnn(spec);
   }
   if (spec.name.starts_with("factorization:")) return PlanFactorization(spec);
+  for (const char* form : {"mlp:256", "cnn:16,32", "factorization:16"}) {
+    if (spec.name != WordOf(form)) continue;
+    return Status::InvalidArgument(
+        fmt::format("model '{}' needs its sizes, as in {}", spec.name, form));
+  }
   return CheckChoice("model", spec.name,
                      {"softmax", "logistic", "hinge", "linear", "mlp:WIDTH,...", "cnn:CHANNELS,...",
                       "factorization:FACTORS"});

@@ -238,6 +238,17 @@ class Errors(ProgramTest):
         self.refuse(2, ["--server"], "worker")
         self.refuse(2, ["set the environment variable MOTLEY_TOKEN"], "worker", "--server", "127.0.0.1:1")
 
+    def test_a_model_without_its_sizes_is_told_an_example(self):
+        self.train(2, ["model 'mlp' needs its sizes, as in mlp:256"], "--model", "mlp")
+        self.train(2, ["as in cnn:16,32"], "--model", "cnn")
+        self.train(2, ["as in factorization:16"], "--model", "factorization")
+
+    def test_codes_says_which_codes_of_jobs_are_no_matrix(self):
+        self.refuse(2, ["--code auto", "motley plan"], "codes", "--workers", 4, "--code", "auto")
+        self.refuse(2, ["--code adaptive", "no matrix"], "codes", "--workers", 4, "--code",
+                    "adaptive")
+        self.refuse(2, ["'adaptiv'", "cyclic"], "codes", "--workers", 4, "--code", "adaptiv")
+
     def test_predict_refuses_what_is_no_model(self):
         self.refuse(1, ["clouds.csv"], "predict", "--model", self.data, "--data", self.data)
         self.refuse(3, ["none"], "predict", "--model", self.folder / "none", "--data", self.data)
