@@ -326,7 +326,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
 
 CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   CLI::App* simulate =
-      app.add_subcommand("simulate", "The same on virtual time: how fast would it be?");
+      app.add_subcommand("simulate", "Run a job on virtual time: how fast would it be?");
   AddModelFlags(simulate, flags.job);
   AddClusterFlags(simulate, flags.job);
   simulate->add_option("--cluster", flags.cluster, "Measured cluster, instead of --worker-speeds")

@@ -15,7 +15,8 @@ CLI::App* AddProfile(CLI::App& app, ProfileFlags& flags) {
   CLI::Option* data =
       profile->add_option("--data", flags.data, "Samples to measure with, as for motley train")
           ->type_name("PATH");
-  profile->add_option("--label", flags.label, "CSV: the label's column; default: the last")
+  profile
+      ->add_option("--label", flags.label, "CSV: the label's column; default: as for motley train")
       ->type_name("COLUMN")
       ->needs(data);
   AddValue(profile, "--features", flags.features, "N", "Of made-up samples, without --data")
@@ -62,7 +63,8 @@ CLI::App* AddDevices(CLI::App& app, DevicesFlags& flags) {
   devices->add_flag("--json", flags.json, "The result as one JSON array");
   CLI::Option* check = devices->add_flag(
       "--check", flags.check,
-      "Compare every kernel with float64 arithmetic, here and now; exit code 1 when one is wrong");
+      "Compare every kernel with float64 arithmetic, here and now; exit code 1 when one is wrong. "
+      "The first time takes minutes on an OpenCL device, which compiles them");
   devices->add_option("--devices", flags.devices, "What to check; default: all that can be used")
       ->type_name("LIST")
       ->needs(check);

@@ -50,8 +50,9 @@ def main():
     shared = train(motley, "Motley without a code: shares by learned speed, a missing share is given to others. The "
                    "same pause and kill.", "--code", "none", *kill)
     table(shared)
-    plain = train(motley, "Baseline: equal shares, no code. The same pause, but nobody killed: this is how all-reduce "
-                  "shares work, and there\na dead worker ends the job.", "--code", "none", "--shares", "equal")
+    plain = train(motley, "Baseline: equal shares, as all-reduce has them, and no code. The same pause: here a missing "
+                  "share is given\nto others, where all-reduce waits. Nobody is killed, which would end a job with "
+                  "all-reduce.", "--code", "none", "--shares", "equal")
     table(plain)
     print(f"\n  {'':<26}{'steps/s':>8}{'slowest step':>14}{'test accuracy':>15}{'final loss':>12}")
     for name, result in (("Motley, one may be missing", coded), ("Motley, shares by speed", shared),
