@@ -148,9 +148,11 @@ Status ProcessWorkers::Spawn(WorkerId worker) {
   children_.push_back(std::move(child));
   if (error != 0) {
     Close(*children_.back());
-    return Status::Resource(fmt::format("cannot start the process of worker {} of {} ({}): {}",
-                                        worker, options_.workers, command_.front(),
-                                        uv_strerror(error)));
+    const bool files = error == UV_EMFILE || error == UV_ENFILE;
+    return Status::Resource(
+        fmt::format("cannot start the process of worker {} of {} ({}): {}{}", worker,
+                    options_.workers, command_.front(), uv_strerror(error),
+                    files ? "; raise the limit of open files (ulimit -n)" : ""));
   }
   return Status::Ok();
 }

@@ -32,6 +32,7 @@ Status CheckRecording(const TrainFlags& flags) {
     MOTLEY_RETURN_IF_ERROR(CheckApartFromData(flag, path, flags.data));
     MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--out", flags.out));
     MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--trace", flags.job.trace));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--checkpoint", flags.checkpoint));
   }
   return Status::Ok();
 }
@@ -41,6 +42,8 @@ Status CheckOutputs(const TrainFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--out", flags.out, flags.data));
   MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--trace", trace, flags.data));
   MOTLEY_RETURN_IF_ERROR(CheckApart("--out", flags.out, "--trace", trace));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--out", flags.out, "--checkpoint", flags.checkpoint));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--trace", trace, "--checkpoint", flags.checkpoint));
   MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags.out));
   MOTLEY_RETURN_IF_ERROR(CheckRecording(flags));
   return CheckWritable("--trace", trace);

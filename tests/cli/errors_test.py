@@ -140,11 +140,18 @@ class Errors(ProgramTest):
         self.train(5, ["--out"], "--out", folder / "model")
         self.train(5, ["--checkpoint"], "--checkpoint", folder / "state")
 
+    def test_a_file_and_the_checkpoints_need_two_names(self):
+        state = self.folder / "both"
+        for flag in ("--out", "--trace", "--record-profile"):
+            self.train(2, [flag, "would overwrite --checkpoint"], "--checkpoint", state, flag,
+                       state)
+        self.assertFalse(state.exists())
+
     def test_too_few_open_files_are_told_by_any_limit(self):
         """Below 4 the system itself cannot start a program with shared libraries."""
         if "undefined" in os.environ.get("MOTLEY_SANITIZE", ""):
             self.skipTest("the sanitizer itself opens a pipe to look at an address")
-        told = 0
+        told = starts = 0
         for limit in (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 24):
             done = subprocess.run(
                 [PROGRAM, "train", "--data", str(self.data), "--steps", "2", "--workers", "2"],
@@ -154,7 +161,11 @@ class Errors(ProgramTest):
             if done.returncode == 1:
                 told += 1
                 self.assertIn("too many open files", done.stderr.lower(), limit)
+                if "the process of worker" in done.stderr:
+                    starts += 1
+                    self.assertIn("raise the limit of open files (ulimit -n)", done.stderr, limit)
         self.assertGreaterEqual(told, 5)
+        self.assertGreaterEqual(starts, 1)
 
     def test_too_little_memory_is_told_by_any_limit(self):
         if SANITIZED:
