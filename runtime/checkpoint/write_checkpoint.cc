@@ -168,6 +168,37 @@ void Prune(Store& store, uint32_t keep, uint64_t written, uint32_t survives) {
   }
 }
 
+// On a full disk, older checkpoints that Prune() keeps can leave no room for a newer one. Only the
+// newest and the one that survives most losses stay then; both are read before others go. Returns
+// the steps of those that went.
+std::vector<uint64_t> MakeRoom(Store& store) {
+  const auto scan = ScanShards(store);
+  if (!scan.ok()) return {};
+  const ShardSet* newest = nullptr;
+  const ShardSet* strongest = nullptr;
+  uint32_t most = 0;
+  for (const ShardSet& set : scan->sets) {
+    if (!set.LooksRestorable()) continue;
+    const auto report = VerifySet(store, set);
+    if (!report.ok() || !report->restorable()) return {};
+    if (newest == nullptr) newest = &set;
+    if (strongest != nullptr && report->survives <= most) continue;
+    strongest = &set;
+    most = report->survives;
+  }
+  std::vector<uint64_t> gone;
+  for (const ShardSet& set : scan->sets) {
+    if (!set.LooksRestorable() || &set == newest || &set == strongest) continue;
+    const uint64_t step = set.header.step;
+    if (step == newest->header.step || step == strongest->header.step) continue;
+    for (const ShardFile& file : scan->files) {
+      if (file.step == step) (void)store.Remove(file.path);
+    }
+    gone.push_back(step);
+  }
+  return gone;
+}
+
 // The checkpoint that is there becomes as good as a new one, where its folders allow it.
 Status Acknowledge(Store& store, const ShardHeader& header, const Way& way,
                    std::vector<LeftOutShard>& left_out) {
@@ -219,7 +250,17 @@ Status WriteAs(Store& store, const CheckpointCode& code, const CheckpointState& 
   if (way.there) {
     MOTLEY_RETURN_IF_ERROR(Acknowledge(store, header, way, written.left_out));
   } else {
-    MOTLEY_RETURN_IF_ERROR(WriteNew(store, erasure, header, source, way, written.left_out));
+    Status status = WriteNew(store, erasure, header, source, way, written.left_out);
+    if (status.code() == StatusCode::kResource) {
+      const std::vector<uint64_t> gone = MakeRoom(store);
+      if (!gone.empty()) {
+        written.notes.push_back(fmt::format(
+            "there was no room for a checkpoint of step {}, so the older ones of steps {} went",
+            state.step, fmt::join(gone, ", ")));
+        status = WriteNew(store, erasure, header, source, way, written.left_out);
+      }
+    }
+    MOTLEY_RETURN_IF_ERROR(status);
   }
   written.survives = code.parity - static_cast<uint32_t>(written.left_out.size());
   if (!way.there) Prune(store, keep.newest, state.step, written.survives);

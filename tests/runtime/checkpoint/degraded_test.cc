@@ -128,6 +128,25 @@ TEST(Degraded, AStrongerOlderOneStaysUntilThereIsAsStrongANewerOne) {
   EXPECT_EQ(Steps(store), (Numbers{60, 50}));
 }
 
+// A disk was full for a while: 20, 30 and 40 are each stronger than all newer ones, so all three
+// stay, and half of what a whole checkpoint needs is left.
+TEST(Degraded, OlderOnesMakeRoomOnAFullDisk) {
+  SimStore store(1);
+  Write(store, 20);
+  const uint64_t whole = store.stored_bytes();
+  store.SetCapacity(whole + whole * 9 / 10);
+  ASSERT_EQ(Write(store, 30).survives, 1u);
+  store.SetCapacity(store.stored_bytes() + whole * 7 / 10);
+  ASSERT_EQ(Write(store, 40).survives, 0u);
+  store.SetCapacity(3 * whole);
+  const WrittenCheckpoint written = Write(store, 50);
+  EXPECT_EQ(written.survives, 2u);
+  ASSERT_EQ(written.notes.size(), 1u);
+  EXPECT_NE(written.notes[0].find("steps 30"), std::string::npos) << written.notes[0];
+  EXPECT_EQ(Steps(store), (Numbers{50, 40}));
+  EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(50, 300)));
+}
+
 // What is weaker goes only for one that was read: headers do not tell of rot.
 TEST(Degraded, NothingGoesForTheSakeOfWhatHasRotted) {
   SimStore store(1);
