@@ -257,11 +257,10 @@ void SimConnection::OnHello(int side) {
 void SimConnection::Lose(int side) {
   End& end = ends_[side];
   SimTransport* owner = end.owner;
-  FailPending(end, /*at_once=*/true);
-  if (end.owner == nullptr) return;  // A Done closed it.
   StopTimers(side);
   end.owner = nullptr;
-  owner->TakePeer(end.id);
+  owner->TakePeer(end.id);  // Before the Done: one may send again.
+  FailPending(end, *owner, /*at_once=*/true);
   if (owner->receiver_ != nullptr) {
     owner->receiver_->OnLost(
         end.id, Status::Unavailable(end.up ? "the other end closed the connection or is gone"
@@ -276,23 +275,22 @@ void SimConnection::StopTimers(int side) {
   end.loop->Cancel(std::exchange(lanes_[1 - side].timer, 0));
 }
 
-void SimConnection::FailPending(End& end, bool at_once) {
-  SimTransport* owner = end.owner;
+void SimConnection::FailPending(End& end, SimTransport& owner, bool at_once) {
   std::vector<Outgoing> pending;
   for (auto& queue : end.waiting) {
     while (!queue.empty()) pending.push_back(queue.pop_front());
   }
   end.queued_bytes = 0;
   for (Outgoing& message : pending) {
-    owner->Finish(std::move(message.done), Status::Unavailable("the connection is gone"));
+    owner.Finish(std::move(message.done), Status::Unavailable("the connection is gone"));
   }
-  if (at_once) owner->RunFinished();
+  if (at_once) owner.RunFinished();
 }
 
 void SimConnection::CloseEnd(int side, bool died, bool lose_in_flight) {
   End& end = ends_[side];
   if (end.owner == nullptr) return;
-  if (!died) FailPending(end, /*at_once=*/false);
+  if (!died) FailPending(end, *end.owner, /*at_once=*/false);
   if (lose_in_flight) lanes_[side].frames.clear();  // Its sender is gone: nobody counts them.
   // What was on its way here is lost with it.
   StopTimers(side);

@@ -94,7 +94,7 @@ class SimConnection {
   void EndMessage(int side);
   void OnHello(int side);
   void Lose(int side);
-  void FailPending(End& end, bool at_once);
+  static void FailPending(End& end, SimTransport& owner, bool at_once);
   void StopTimers(int side);
 
   bool PassesPort(const Header& header) const {

@@ -92,6 +92,18 @@ TEST_P(TransportSuite, AllDoneOfALostPeerHaveRunWhenOnLostDoes) {
   EXPECT_EQ(server_->transport().QueuedBytes(to_client_), 0u);
 }
 
+TEST_P(TransportSuite, ADoneOfALostPeerMaySendToItAgain) {
+  Connect();
+  for (uint32_t i = 0; i < 8; ++i) server_->Send(to_client_, Pattern(kBig, i));
+  int more = 3;
+  server_->on_send_done = [&](SendId id) {
+    if (!server_->done[id].ok() && more-- > 0) server_->Send(to_client_, Pattern(10, 1));
+  };
+  client_->on_payload = [&](PeerId peer, const Header&) { client_->transport().Disconnect(peer); };
+  Run([&] { return !server_->lost_peers.empty() && server_->done.size() == 11; });
+  EXPECT_EQ(server_->transport().QueuedBytes(to_client_), 0u);
+}
+
 TEST_P(TransportSuite, SendingToALostOrUnknownPeerIsUnavailable) {
   Connect();
   client_->transport().Disconnect(to_server_);
