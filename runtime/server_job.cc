@@ -129,6 +129,8 @@ void ServerJob::Start(Finished finished) {
   model_->SetIdle([this] { FinishWhenQuiet(); });
   model_->SetCrowded([this] { return FreeVersion(); });
   env_.transport.SetReceiver(this);
+  // The last run may have died between its last checkpoint and its goodbyes.
+  if (record_.steps() >= options_.steps) End(Status::Ok());
   pump_.Raise(Tick{});  // Starts the scheduler's clock.
   FinishWhenQuiet();    // Stop may have come first.
 }
@@ -162,6 +164,7 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
 
 void ServerJob::OnJoined(WorkerId worker) {
   introduced_[worker] = false;
+  if (ended_) return;  // It only hears the goodbye.
   record_.Joined(worker, peers_.NameOf(worker));
   observer_.OnWorkerJoined(worker, peers_.NameOf(worker));
   pump_.Raise(WorkerJoined{worker, peers_.IncarnationOf(worker)});
@@ -412,6 +415,14 @@ void ServerJob::End(Status status) {
   auditor_.End(/*hurry=*/!end_.ok());
   pump_.Stop();
   watch_.Stop();
+  // Posted: an update that could not begin ends the job from inside the model.
+  env_.loop.Post(alive_.Guard([this] { FinishWhenQuiet(); }));
+}
+
+// Only once the last checkpoint is safe: until then this process may die, and the one that resumes
+// the job needs workers. Who waits hears heartbeats, and who connects again is let in.
+void ServerJob::SayGoodbye() {
+  if (std::exchange(said_goodbye_, true)) return;
   peers_.SendAllAway(Farewell(), [this] {
     gone_ = true;
     FinishWhenQuiet();
@@ -448,6 +459,7 @@ Status ServerJob::Outcome() const {
 void ServerJob::FinishWhenQuiet() {
   if (!ended_ || model_->busy() || auditor_.busy() || !finished_) return;
   if (checkpointer_ != nullptr && !Saved()) return;
+  SayGoodbye();
   if (!gone_) return;
   const auto result = std::make_shared<JobResult>(record_.Take());
   result->status = Outcome();

@@ -121,7 +121,9 @@ class ServerJob final : public ServerNode, private Receiver {
   // The end.
   void End(Status status);
   std::string Farewell() const;
+  // Saves the last checkpoint, then sends the workers away, then reports: whatever is next.
   void FinishWhenQuiet();
+  void SayGoodbye();
   bool Saved();
   Status Outcome() const;
 
@@ -171,6 +173,7 @@ class ServerJob final : public ServerNode, private Receiver {
   Status end_;
   bool began_ = false;  // A step was opened.
   bool ended_ = false;
+  bool said_goodbye_ = false;
   bool gone_ = false;  // All peers are.
   Alive alive_;
 };

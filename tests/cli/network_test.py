@@ -202,6 +202,33 @@ class Network(ProgramTest):
         again, _ = self.start(*keep, "--resume", saved, listen=address)
         self.check(again, workers)
 
+    def test_a_server_that_dies_inside_its_last_checkpoint_is_resumed(self):
+        """Its workers have not been sent home before that was safe."""
+        for attempt in range(10):  # A fast disk may be done before it is killed.
+            saved = self.folder / f"last-{attempt}"
+            job = ["train", "--data", self.data, "--model", "mlp:100000", "--remote", "--workers",
+                   1, "--steps", 4, "--checkpoint", saved, "--checkpoint-every", 3,
+                   "--checkpoint-code", "3+2", "--json", "--listen"]
+            killed = Process(self, *job, "tcp://127.0.0.1:0")
+            self.wait_for(killed, "it listens", "motley worker --server")
+            address = re.search(r"--server (\S+)", killed.text())[1]
+            worker = self.worker(address, "patient")
+            wait_until(lambda k=killed, s=saved: any(s.glob("node-*/*0004.shard*"))
+                       or k.process.poll() is not None, "it writes its last checkpoint")
+            killed.process.send_signal(signal.SIGKILL)
+            if killed.finish()[0] == -signal.SIGKILL and not killed.said("4 steps are safe"):
+                break
+            worker.end()
+        else:
+            self.skipTest("the last checkpoint was always written at once")
+        self.wait_for(worker, "it looks for the server", "lost the server")
+        again = Process(self, *job, f"tcp://{address}", "--resume", saved)
+        code, out = again.finish()
+        self.assertEqual(code, 0, again.text())
+        self.assertEqual(json.loads(out)["steps"], 4)
+        if again.said("going on from the checkpoint of step 3"):
+            self.assertEqual(worker.finish()[0], 0, worker.text())
+
     def test_a_server_that_stands_still_loses_nobody(self):
         job, address = self.start()
         proxy = self.proxy(address)

@@ -59,7 +59,7 @@ JobOptions JobWorld::Options(uint32_t workers, const std::string& code) {
 }
 
 void JobWorld::StartServer() {
-  auto made = ServerNode::Create({loop, *server_transport, *server_device, nullptr, audit_device},
+  auto made = ServerNode::Create({loop, *server_transport, *server_device, disk, audit_device},
                                  options, *job_source, &watcher);
   ASSERT_TRUE(made.ok()) << made.status().ToString();
   server = std::move(made).value();

@@ -115,6 +115,7 @@ class JobWorld {
   Duration worker_wait = WorkerOptions().wait;    // Of those too.
   Watcher watcher;
   Device* audit_device = nullptr;  // Of the server; null: as server_device.
+  Disk* disk = nullptr;            // For checkpoints.
   std::unique_ptr<Device> server_device;
   std::unique_ptr<Transport> server_transport;
   std::unique_ptr<ServerNode> server;

@@ -10,6 +10,8 @@
 #include "devices/joined_device.h"
 #include "runtime/heartbeat.h"
 #include "runtime/messages.h"
+#include "sim/sim_disk.h"
+#include "sim/sim_store.h"
 #include "tests/runtime/held_transport.h"
 #include "tests/runtime/job_world.h"
 
@@ -36,6 +38,33 @@ void Accepted(HeldTransport& transport, PeerId peer) {
   const Header header{.length = static_cast<uint32_t>(bytes.size())};
   std::copy(bytes.begin(), bytes.end(), transport.receiver->OnPayload(peer, header).begin());
   transport.receiver->OnPayloadDone(peer, header, false);
+}
+
+// Until then the server may die, and the one that resumes the job needs workers.
+TEST(Goodbye, IsSaidWhenTheLastCheckpointIsSafe) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.options.checkpoint.every = world.options.steps;
+  world.options.checkpoint.run = 77;
+  SimStore store(1);
+  const auto disk = MakeSimDisk(world.loop, store, {.per_piece = seconds(40)});
+  world.disk = disk.get();
+  world.StartServer();
+  world.StartWorkers();
+  const int steps = static_cast<int>(world.options.steps);
+  ASSERT_TRUE(world.RunUntil([&] { return world.watcher.applied == steps; }));
+  const Time before_it_is_safe = world.loop.Now() + seconds(20);
+  world.loop.RunUntilTime(before_it_is_safe);
+  world.CutAll();  // Who comes back meanwhile hears of the end as well.
+  world.loop.RunUntilTime(before_it_is_safe + seconds(10));
+  for (const auto& worker : world.workers) EXPECT_FALSE(worker->ended.has_value());
+  const JobResult& result = world.Run();
+  ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_EQ(result.checkpoint_step, world.options.steps);
+  for (const auto& worker : world.workers) {
+    ASSERT_TRUE(world.RunUntil([&] { return worker->ended.has_value(); }));
+    EXPECT_TRUE(worker->ended->ok()) << worker->ended->ToString();
+    EXPECT_TRUE(Has(worker->said.back(), "the job is done")) << worker->said.back();
+  }
 }
 
 // All workers lose their connections at once, as when a switch restarts.
