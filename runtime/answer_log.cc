@@ -102,6 +102,13 @@ void AnswerLog::AddSlice(WorkerId worker, RowId row, size_t slice, double sketch
   copies_differ_ |= open_.Differs(worker, row, slice, claim.projection, claim.norm_limit);
 }
 
+bool AnswerLog::OneAnswered() const {
+  const auto& all = now_.answers;
+  const auto same = [&](const auto& other) { return other.worker == all.front().worker; };
+  return !all.empty() && all.size() < now_.form->rows.size() &&
+         std::all_of(all.begin(), all.end(), same);
+}
+
 StepAnswers AnswerLog::Take() {
   taken_ = now_.step;
   late_.clear();

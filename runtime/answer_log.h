@@ -80,6 +80,8 @@ class AnswerLog {
   uint32_t LifeOf(WorkerId worker) const { return lives_[worker]; }
 
   StepId step() const { return open_.step; }  // Of the last Open.
+  // One worker has sent all that counts so far, and others were to answer as well.
+  bool OneAnswered() const;
   // Copies of a row of the open step differ.
   bool copies_differ() const { return copies_differ_; }
   // Once for each time that a late copy differed.

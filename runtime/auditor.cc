@@ -16,6 +16,7 @@ namespace {
 // Of the time, what audits may take of steps that were not drawn, but whose copies differ.
 constexpr double kTimeWhereCopiesDiffer = 0.1;
 constexpr size_t kMostDoubtful = 8;
+constexpr StepId kStepsAlone = 64;  // So long a late copy is waited for.
 
 }  // namespace
 
@@ -53,6 +54,11 @@ bool Auditor::Wanted() const {
   return Drawn(log_.step()) || log_.copies_differ() || look_again_;
 }
 
+bool Auditor::NeedsCopies(StepId step) const {
+  if (alone_) return step == step_;
+  return !running_ && step == log_.step() && log_.secret() && log_.OneAnswered();
+}
+
 bool Auditor::InTime() const {
   const bool drawn = Drawn(log_.step());
   if (drawn && (time_ == 0 || log_.step() == first_step_)) return true;
@@ -63,6 +69,7 @@ bool Auditor::InTime() const {
 void Auditor::WhenFree(std::function<void()> commit) {
   look_again_ |= log_.TakeLateDifference();
   HearLate();
+  if (log_.step() > step_ + kStepsAlone) alone_ = false;
   if (!running_ || time_ > 0 || !Drawn(log_.step())) return commit();
   held_ = std::move(commit);
 }
@@ -70,13 +77,15 @@ void Auditor::WhenFree(std::function<void()> commit) {
 std::shared_ptr<ServerModel::DecodedCopy> Auditor::Prepare(
     std::shared_ptr<const std::vector<float>> parameters,
     std::shared_ptr<const ApproximateSum> approximate) {
-  const bool wanted = !running_ && Wanted() && InTime();
+  const bool wanted = !running_ && !alone_ && Wanted() && InTime();
   if (Drawn(log_.step())) last_drawn_ = log_.step();
   if (!wanted) return nullptr;
   look_again_ = false;
   result_ = nullptr;  // Late copies are those of this step from now on.
+  alone_ = log_.OneAnswered();
   request_ = std::make_unique<AuditRequest>(
       AuditRequest{std::move(parameters), log_.Take(), {}, std::move(approximate)});
+  step_ = request_->answers.step;
   decoded_ = std::make_shared<ServerModel::DecodedCopy>(std::vector<float>());
   return decoded_;
 }
@@ -85,8 +94,10 @@ void Auditor::Begin() {
   if (request_ == nullptr) return;
   const std::shared_ptr<AuditRequest> request = std::exchange(request_, nullptr);
   const auto decoded = std::exchange(decoded_, nullptr);
-  step_ = request->answers.step;
-  if (!decoded->ok()) return Failed(step_, decoded->status());
+  if (!decoded->ok()) {
+    alone_ = false;
+    return Failed(step_, decoded->status());
+  }
   request->decoded = *std::move(*decoded);
   asked_.clear();
   for (const LoggedAnswer& answer : request->answers.answers) {
@@ -114,8 +125,9 @@ void Auditor::OnDone(StepId step, const Status& status) {
     ++audited_steps_;
     max_decode_error_ = std::max(max_decode_error_, result_->decode_error);
     Report();
-  } else if (!work_->cancelled) {
-    Failed(step, status);
+  } else {
+    alone_ = false;
+    if (!work_->cancelled) Failed(step, status);
   }
   if (const auto commit = std::exchange(held_, nullptr)) commit();
   if (hooks_.idle) hooks_.idle();
@@ -138,6 +150,7 @@ void Auditor::Report() {
       finding.wrong.push_back({asked.worker, asked.life, verdict});
     }
   }
+  alone_ &= !finding.wrong.empty();
   HearLate();
   finding.decode_error = result_->decode_error;
   finding.confirmed = Confirms(finding);
@@ -150,6 +163,8 @@ void Auditor::Report() {
 // Copies that came too late say who is right, too; and so do later steps.
 void Auditor::HearLate() {
   if (result_ == nullptr || running_) return;
+  const auto other = [&](const LateSlice& late) { return late.worker != asked_.front().worker; };
+  alone_ &= std::none_of(log_.late().begin(), log_.late().end(), other);
   for (const LateSlice& late : log_.late()) {
     if (result_->Agrees(late)) agreed_[late.worker] = true;
   }

@@ -58,6 +58,9 @@ class Auditor {
   // done where this step, too, has to be audited.
   void WhenFree(std::function<void()> commit);
   bool holding() const { return held_ != nullptr; }
+  // One worker alone has answered this step, so far, and is not known to be right. Copies of others
+  // are of use to the step's audit, although they come too late for the step.
+  bool NeedsCopies(StepId step) const;
   // Room for a copy of what the open step is decoded to, if it is to be audited; else null. These
   // are the parameters that it was computed with. Then either Begin, or the job ends.
   std::shared_ptr<ServerModel::DecodedCopy> Prepare(
@@ -118,6 +121,7 @@ class Auditor {
   Duration spent_{};
   const Time started_;
   bool look_again_ = false;        // A late copy differed: the next step is audited.
+  bool alone_ = false;             // NeedsCopies(step_)
   std::vector<bool> agreed_;       // By worker: it sent what the last audit computed.
   std::vector<Finding> doubtful_;  // Not confirmed yet; the newest.
   double max_decode_error_ = 0;

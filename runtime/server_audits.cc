@@ -2,6 +2,7 @@
 // What follows from audits.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/server_job.h"
@@ -51,6 +52,23 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
     peers_.Ban(wrong.worker, Status::DataError(fmt::format("its answer to step {} was wrong, which "
                                                            "an audit found",
                                                            finding.step)));
+  }
+}
+
+// A copy that an audit needs is not cancelled. What its worker is told later would cancel it, too.
+bool ServerJob::Hold(WorkerId worker, StepId step, std::optional<RowId> row) {
+  const auto same = [worker](const HeldCancel& held) { return held.worker == worker; };
+  const bool also = !row && std::any_of(held_.begin(), held_.end(), same);
+  if (!also && !auditor_.NeedsCopies(step)) return false;
+  held_.push_back({worker, step, row});
+  return true;
+}
+
+void ServerJob::CancelHeld() {
+  if (held_.empty() || auditor_.NeedsCopies(held_.front().step)) return;
+  for (const HeldCancel& held : std::exchange(held_, {})) {
+    held.row ? Do(CancelRow{held.worker, held.step, *held.row})
+             : Do(CancelWork{held.worker, held.step});
   }
 }
 

@@ -42,6 +42,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                 [this](const Status& why) { observer_.OnNotice(why.ToString()); },
                 [this] {
                   watch_.Progress();  // An update may have waited.
+                  CancelHeld();
                   FinishWhenQuiet();
                 }}),
       rows_(std::move(parts.rows)),
@@ -174,6 +175,7 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   rows().Forget(worker);
   leases_.Forget(worker);
   auditor_.log().Forget(worker);
+  std::erase_if(held_, [worker](const HeldCancel& held) { return held.worker == worker; });
   publisher_.Forget(worker);
   links_.Forget(worker);
   vector_probe_.Forget(worker);
@@ -246,6 +248,7 @@ void ServerJob::OnAnswer(Event event) {
   } else if (const auto* bad = std::get_if<RowRejected>(&event); bad && leases_.open()) {
     observer_.OnVectorRefused(bad->step, bad->worker, env_.loop.Now());
   }
+  CancelHeld();
   pump_.Raise(std::move(event));
 }
 
@@ -316,6 +319,7 @@ void ServerJob::Do(const AssignRow& command) {
 
 void ServerJob::Do(const CancelWork& command) {
   if (!peers_.Connected(command.worker)) return;
+  if (Hold(command.worker, command.step, {})) return;
   rows().Cancel(command.worker, command.step);
   leases_.Cancel(command.worker, command.step);
   wire::CancelT cancel;
@@ -326,6 +330,7 @@ void ServerJob::Do(const CancelWork& command) {
 
 void ServerJob::Do(const CancelRow& command) {
   if (!peers_.Connected(command.worker)) return;
+  if (Hold(command.worker, command.step, command.row)) return;
   rows().CancelRow(command.worker, command.step, command.row);
   wire::CancelRowT cancel;
   cancel.step = command.step;
@@ -371,6 +376,7 @@ void ServerJob::Do(const CommitStep& command) {
                           env_.loop.Now());
   auditor_.WhenFree(
       [this, step, weight = *weight, approximate] { Update(step, weight, approximate); });
+  CancelHeld();
 }
 
 void ServerJob::Update(StepId step, double weight,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -96,6 +97,8 @@ class ServerJob final : public ServerNode, private Receiver {
   void Do(const PlacePartitions& command);
   void Do(const AssignRow& command);
   void Do(const CancelWork& command);
+  bool Hold(WorkerId worker, StepId step, std::optional<RowId> row);
+  void CancelHeld();
   void Do(const CancelRow& command);
   void Do(const CommitStep& command);
   void Do(const DropWorker& command);
@@ -139,6 +142,12 @@ class ServerJob final : public ServerNode, private Receiver {
   std::unique_ptr<ServerModel> model_;
   Auditor auditor_;
   AuditRecord audits_;
+  struct HeldCancel {
+    WorkerId worker;
+    StepId step;
+    std::optional<RowId> row;  // None: all work.
+  };
+  std::vector<HeldCancel> held_;  // Until an audit has the copies that it needs.
   std::shared_ptr<std::unique_ptr<RowCollector>> rows_;
   LeaseCollector leases_;
   TransferClock transfers_;
