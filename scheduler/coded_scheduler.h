@@ -68,6 +68,8 @@ class CodedScheduler final : public BulkSynchronous {
   void CloseStep(bool approximately = false);
   bool GoOnWithout();
   void Probe();
+  bool Trying(WorkerId worker) const;
+  void EndTries(bool all);
   void Spoke(WorkerId worker) override;
   void GiveWork(WorkerId worker) override;
   void AssignOwn(WorkerId worker);
@@ -117,6 +119,7 @@ class CodedScheduler final : public BulkSynchronous {
     RowId row = 0;
   };
   std::vector<Placed> placed_;
+  std::vector<Time> tried_;  // By worker: since when Probe lets it end a copy; zero: it does not.
   uint64_t plan_number_ = 0;
   std::vector<Duration> answered_;  // By worker: since the assignment of what it ends next; or 0.
   bool went_on_ = false;            // From another policy: workers hold what suited that one.

@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint32_t kMaxBackoff = 6;  // Deadlines grow up to 2^6 times while a row is passed on.
 constexpr Duration kVerdictPatience = std::chrono::seconds(1);
+constexpr Duration kLongestTry = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -61,8 +62,11 @@ Time CodedScheduler::AnswersDue() const {
 }
 
 // A worker too slow for a share would never be measured again: now and then, more rarely each time
-// it disappoints, it gets the smallest row as well, which shows its speed and delays nobody.
+// it disappoints, it gets the smallest row as well, which shows its speed and delays nobody. Where
+// its speed was not measured yet, it may end that, although others have answered: steps may be so
+// short that its copies always come too late.
 void CodedScheduler::Probe() {
+  EndTries(/*all=*/false);
   if (options_.most_workers > 0) return;  // They are not too slow, but too many.
   RowId smallest = 0;
   for (RowId row = 0; row < open_.rows(); ++row) {
@@ -81,7 +85,21 @@ void CodedScheduler::Probe() {
     const bool surprise = worker.estimator.measurements() > 0 && !worker.estimator.settled();
     if (step_ < worker.assigned_in + (surprise ? LeaseHabits::kFirstTry : pause)) continue;
     if (!surprise) pause = std::min(2 * pause, LeaseHabits::kLastTry);
+    if (!worker.estimator.settled()) tried_[id] = now_;
     Assign(id, smallest);
+  }
+}
+
+bool CodedScheduler::Trying(WorkerId worker) const {
+  return worker < tried_.size() && tried_[worker] != Time{} && now_ - tried_[worker] <= kLongestTry;
+}
+
+void CodedScheduler::EndTries(bool all) {
+  tried_.resize(members_.size());
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    if (tried_[id] == Time{} || (!all && Trying(id))) continue;
+    tried_[id] = Time{};
+    Cancel(id);
   }
 }
 
@@ -326,7 +344,8 @@ void CodedScheduler::On(const RowArrived& event) {
 void CodedScheduler::Drop(const Assignment& assignment) {
   if (!Work().SeveralRows()) {
     CountLate(assignment, true);
-    return Cancel(assignment.worker);
+    if (!Trying(assignment.worker)) Cancel(assignment.worker);
+    return;
   }
   // That another was faster with a copy says nothing about its worker.
   if (assignment.overdue || !assignment.copy) CountLate(assignment, true);
@@ -335,6 +354,7 @@ void CodedScheduler::Drop(const Assignment& assignment) {
 
 // What its answer took besides computing.
 void CodedScheduler::Ended(const WorkerFree& work) {
+  if (work.worker < tried_.size()) tried_[work.worker] = Time{};
   if (work.worker >= answered_.size()) return;
   const Duration took = std::exchange(answered_[work.worker], Duration::zero());
   if (took == Duration::zero() || work.samples == 0) return;
@@ -386,6 +406,7 @@ void CodedScheduler::CountLate(const Assignment& assignment, bool bound_speed) {
 // The worker is gone or a new process: nothing it was given will be answered.
 void CodedScheduler::VoidWork(WorkerId worker) {
   if (worker < placed_.size()) placed_[worker] = {};
+  if (worker < tried_.size()) tried_[worker] = Time{};
   for (size_t i = open_.TakeAll(worker).size(); i > 0; --i) ++members_[worker].stats.late;
   if (plan_.code == nullptr) return;
   if (plan_.code->kept_parts > 0) ForgetKept(worker);
@@ -411,13 +432,16 @@ void CodedScheduler::On(const RowRejected& event) {
   Refuse(event);
 }
 
-void CodedScheduler::CancelAll() { CancelThose(open_.TakeEverything()); }
+void CodedScheduler::CancelAll() {
+  EndTries(/*all=*/true);
+  CancelThose(open_.TakeEverything());
+}
 
 // Each worker once.
 void CodedScheduler::CancelThose(const std::vector<Assignment>& assignments) {
   std::vector<bool> told(members_.size(), false);
   for (const Assignment& assignment : assignments) {
-    if (told[assignment.worker]) continue;
+    if (told[assignment.worker] || Trying(assignment.worker)) continue;
     told[assignment.worker] = true;
     Cancel(assignment.worker);
   }

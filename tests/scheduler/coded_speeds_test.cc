@@ -156,5 +156,66 @@ TEST(CodedSpeeds, WhoIsFastAgainGetsAShareAgain) {
   EXPECT_LE(steps, 200);
 }
 
+// What a worker says of itself may come of one sample on a busy machine. Steps may be so short that
+// the owner of a row has always answered before a copy of it begins.
+TEST(CodedSpeeds, WhoSaysItIsSlowIsMeasuredAlthoughItsCopiesComeTooLate) {
+  constexpr int kBehind = 3;  // Steps that pass before it can begin.
+  Script script(Options(3, "none"));
+  script.Start({1000, 1000, 1});
+  int steps = 0;
+  int to_begin = 0;
+  double samples = 0;
+  Script::Lines opening;
+  for (; steps < 200 && script.Stats().workers[2].share < 0.2; ++steps) {
+    for (const std::string& line : opening) {
+      if (!line.starts_with("assign 2 ")) continue;
+      to_begin = kBehind;
+      samples = script.decoder().code().rows[0].size();
+    }
+    script.Advance(samples > 0 ? 0.001 : 0.048);
+    Script::Lines lines;
+    for (const WorkerId owner : {0, 1}) {
+      const double share = script.decoder().code().rows[owner].size();
+      for (const std::string& line : script.Arrive(owner, owner)) lines.push_back(line);
+      script.Free(owner, static_cast<uint64_t>(share), share / 1000);
+    }
+    const auto cancels = [](const std::string& line) { return line.starts_with("cancel 2"); };
+    if (to_begin > 0 && std::any_of(lines.begin(), lines.end(), cancels)) {
+      to_begin = 0;
+      script.Free(2);
+    } else if (to_begin > 0 && --to_begin == 0) {
+      script.Free(2, static_cast<uint64_t>(samples), samples / 1000);
+    }
+    opening = script.Applied();
+  }
+  EXPECT_LE(steps, 120);
+}
+
+// It is busy no longer than for a second, then others may need it.
+TEST(CodedSpeeds, WhoDoesNotEndWhatItIsTriedWithIsTold) {
+  Script script(Options(3, "none"));
+  script.Start({1000, 1000, 1});
+  bool tried = false;
+  for (int step = 0; step < 60 && !tried; ++step) {
+    for (const std::string& line : script.WholeStep({1000, 1000, 1})) {
+      tried |= line.starts_with("assign 2 ");
+    }
+  }
+  ASSERT_TRUE(tried);
+  bool told = false;
+  for (int step = 0; step < 40 && !told; ++step) {
+    script.Advance(0.05);
+    Script::Lines lines;
+    for (const WorkerId owner : {0, 1}) {
+      for (const std::string& line : script.Arrive(owner, owner)) lines.push_back(line);
+      script.Free(owner, 48, 0.048);
+    }
+    for (const std::string& line : script.Applied()) lines.push_back(line);
+    for (const std::string& line : lines) told |= line.starts_with("cancel 2 ");
+    EXPECT_FALSE(told && step < 15) << step;
+  }
+  EXPECT_TRUE(told);
+}
+
 }  // namespace
 }  // namespace motley
