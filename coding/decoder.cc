@@ -47,10 +47,25 @@ double LargestColumn(const CodeForm& form, std::span<const Complex> a) {
   return columns.empty() ? 0 : *std::max_element(columns.begin(), columns.end());
 }
 
-// A bound on it that does not look at B: a partition is on s + m rows, so it is at most the largest
-// s + m of |a_i| times max|B|, for each part. Where rows tile the data it is on one that counts.
+// Rows outside of C, which answer as well: those of a graph's edges that fill no matching.
+size_t RowsOutside(const CodeForm& form) {
+  size_t outside = 0;
+  for (RowId row = 0; row < form.workers; ++row) {
+    bool used = form.rows[row].empty();
+    for (uint32_t r = 0; r < form.accumulators && !used; ++r) used = form.C(r, row) != 0.0;
+    outside += used ? 0 : 1;
+  }
+  return outside;
+}
+
+// A bound on it that does not look at B. Where rows tile the data and none is subtracted, it is 1.
+// Elsewhere a partition is on s + m rows, and maybe on those outside of C: so it is at most the
+// largest as many of |a_i| times max|B|, for each part.
 double GrowthBound(const CodeForm& form, std::span<const Complex> a) {
-  const size_t holders = form.tiling() ? 1 : size_t{form.stragglers} + form.parts;
+  const auto added = [](const Complex& each) { return each.real() >= 0; };
+  if (form.tiling() && std::all_of(a.begin(), a.end(), added)) return 1;
+  const size_t holders =
+      form.tiling() ? form.workers : size_t{form.stragglers} + form.parts + RowsOutside(form);
   const size_t counted = std::min<size_t>(holders, form.workers);
   double most = 0;
   std::vector<double> weights(form.workers);

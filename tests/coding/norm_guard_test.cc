@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "coding/decoder_checks.h"
 #include "coding/straggler_sets.h"
 #include "coding/stream_decoder.h"
 #include "tests/coding/coded_job.h"
@@ -79,6 +80,19 @@ TEST_F(NormGuard, AcceptsNothingThatCouldLoseMoreThanItPromises) {
   EXPECT_LE(most * 0x1p-24, DecodeLimits().tolerance);
   EXPECT_GT(most * 0x1p-24, DecodeLimits().tolerance / 10)
       << "much less would be waiting for nothing";
+}
+
+// Of five edges between two vertices two are in no matching: a partition is on more than s + 1.
+TEST(GraphNormGuard, CountsTheEdgesThatAreInNoMatching) {
+  const CodeForm form = MustBuild("graph", EqualRequest(5, 2, 10));
+  const double most = DecodeLimits().tolerance / 0x1p-24;
+  for (const bool too_much : {true, false}) {
+    const double large = most / (too_much ? 3.9 : 4.1);
+    DecodingVector result;
+    result.a = {large, -large, large, -large, 1};
+    ASSERT_NEAR(Growth(form, result.a), 4 * large + 1, 1e-6 * most);
+    EXPECT_EQ(Accept(form, std::move(result), 0, {}).ok(), !too_much);
+  }
 }
 
 TEST_F(NormGuard, OneMoreAnswerIsEnough) {
