@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <utility>
 
+#include "benchmarks/run_trainer.h"
 #include "devices/device_list.h"
 #include "devices/forwarding_device.h"
 #include "runtime/uv_loop.h"
@@ -52,13 +53,7 @@ class Summer {
     work.parameters = of_.parameters;
     work.terms = {&term, 1};
     work.sum = sum_;
-    std::optional<Status> status;
-    trainer_->Accumulate(std::move(work), nullptr, [&](const Result<Trainer::Outcome>& outcome) {
-      status = outcome.status();
-      loop_.Stop();
-    });
-    while (!status) loop_.Run();
-    return *status;
+    return RunTrainer(loop_, *trainer_, std::move(work));
   }
   const std::vector<float>& sum() const { return sum_; }
 

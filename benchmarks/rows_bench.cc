@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/random.h"
+#include "benchmarks/run_trainer.h"
 #include "coding/combine.h"
 #include "devices/device_list.h"
 #include "runtime/uv_loop.h"
@@ -45,13 +46,7 @@ class RowSummer {
     work.parameters = parameters_;
     work.terms = terms;
     work.sum = sum_;
-    std::optional<Status> status;
-    trainer_->Accumulate(std::move(work), nullptr, [&](const Result<Trainer::Outcome>& outcome) {
-      status = outcome.status();
-      loop_.Stop();
-    });
-    while (!status) loop_.Run();
-    return *status;
+    return RunTrainer(loop_, *trainer_, std::move(work));
   }
   const std::vector<float>& sum() const { return sum_; }
   uint32_t samples() const { return samples_; }

@@ -36,7 +36,7 @@ class LostSource final : public DataSource {
 
 TEST_F(LateDeviceTest, WhatAFailedDeviceHadIsDoneByTheOthers) {
   for (const double after : {0.0, 100.0, 250.0}) {
-    OddDevice bad(rig_.loop, *rig_.device, 3);
+    UnreliableDevice bad(rig_.loop, *rig_.device, 3);
     JoinedDevice joined(*rig_.device, {&bad, &slow_}, 1 << 20);
     const auto trainer = Shared(joined);
     Calibrated(*trainer);
@@ -89,7 +89,7 @@ TEST_F(LateDeviceTest, ADeviceThatHangsHoldsUpNobodyAndIsLeftInTheEnd) {
 TEST_F(LateDeviceTest, WhatALateDeviceHadIsDoneByTheOthersAndItsAnswerCountsForNothing) {
   const std::vector<PartitionTerm> weighted = {{0, 3, {0.6, -0.8}, {}}, {3, 6, 2.0, {}}};
   for (const auto& terms : {all_, weighted}) {
-    OddDevice odd(rig_.loop, *rig_.device, 3);
+    UnreliableDevice odd(rig_.loop, *rig_.device, 3);
     JoinedDevice joined(*rig_.device, {&slow_, &odd}, 1 << 20);
     const auto trainer = Shared(joined);
     Calibrated(*trainer);
@@ -113,8 +113,8 @@ TEST_F(LateDeviceTest, WhatALateDeviceHadIsDoneByTheOthersAndItsAnswerCountsForN
 
 // It begins anew then: what it was late with is not in its sum, nor in its loss.
 TEST_F(LateDeviceTest, ALateDeviceThatIsBackWithinTheSameGradientCountsItsLatePieceOnce) {
-  OddDevice odd(rig_.loop, *rig_.device, 3);
-  OddDevice very_slow(rig_.loop, *rig_.device, 0.05);
+  UnreliableDevice odd(rig_.loop, *rig_.device, 3);
+  UnreliableDevice very_slow(rig_.loop, *rig_.device, 0.05);
   JoinedDevice joined(*rig_.device, {&very_slow, &odd}, 1 << 20);
   const auto trainer = Shared(joined);
   Calibrated(*trainer);
@@ -151,7 +151,7 @@ TEST_F(LateDeviceTest, AllThatAreLateAreWaitedFor) {
 // Of what the others fail at, nothing is on any device until a piece of another gradient is back.
 TEST_F(LateDeviceTest, WhoIsLateIsWaitedForWhenAllOthersFail) {
   for (const bool fails : {false, true}) {
-    OddDevice late(rig_.loop, *rig_.device, 3), failing(rig_.loop, *rig_.device, 1);
+    UnreliableDevice late(rig_.loop, *rig_.device, 3), failing(rig_.loop, *rig_.device, 1);
     JoinedDevice joined(*rig_.device, {&late, &failing}, 1 << 20);
     const auto trainer = Shared(joined);
     Calibrated(*trainer);

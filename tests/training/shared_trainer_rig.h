@@ -22,9 +22,9 @@ namespace motley {
 inline constexpr Duration kSample = std::chrono::milliseconds(1);  // At speed 1.
 
 // A device of some speed that counts what it does, and fails or hangs when told to.
-class OddDevice final : public ForwardingDevice<PacedDevice> {
+class UnreliableDevice final : public ForwardingDevice<PacedDevice> {
  public:
-  OddDevice(Loop& loop, Device& host, double speed)
+  UnreliableDevice(Loop& loop, Device& host, double speed)
       : ForwardingDevice(host), paced_(MakePacedDevice(loop, host, {kSample, speed})) {}
 
   void SetSpeed(double speed) override { paced_->SetSpeed(speed); }
@@ -150,9 +150,9 @@ class SharedTrainerTest : public testing::Test {
   PartitionStore store_;
   std::unique_ptr<Model> model_ = MakeModel({"mlp:5", 6, 3});
   std::vector<float> parameters_ = std::vector<float>(model_->parameter_count());
-  OddDevice slow_{rig_.loop, *rig_.device, 1};
-  OddDevice fast_{rig_.loop, *rig_.device, 3};
-  OddDevice useless_{rig_.loop, *rig_.device, 0.01};
+  UnreliableDevice slow_{rig_.loop, *rig_.device, 1};
+  UnreliableDevice fast_{rig_.loop, *rig_.device, 3};
+  UnreliableDevice useless_{rig_.loop, *rig_.device, 0.01};
   JoinedDevice two_{*rig_.device, {&slow_, &fast_}, 1 << 20};
   std::vector<const Device*> lost_;
 };

@@ -105,7 +105,7 @@ TEST_F(SharedTrainerTest, ADeviceThatCannotBeMeasuredIsLeftOut) {
 }
 
 TEST_F(SharedTrainerTest, ADeviceThatIsLongInGettingReadyJoinsLater) {
-  OddDevice late(rig_.loop, *rig_.device, 3e-4);  // A minute for the first piece.
+  UnreliableDevice late(rig_.loop, *rig_.device, 3e-4);  // A minute for the first piece.
   JoinedDevice joined(*rig_.device, {&slow_, &late}, 1 << 20);
   const auto trainer = Shared(joined);
   std::optional<double> speed;
@@ -128,7 +128,7 @@ TEST_F(SharedTrainerTest, ADeviceThatIsLongInGettingReadyJoinsLater) {
 }
 
 TEST_F(SharedTrainerTest, WhenNobodyElseIsLeftWorkWaitsForWhoIsBeingMeasured) {
-  OddDevice late(rig_.loop, *rig_.device, 3e-4);
+  UnreliableDevice late(rig_.loop, *rig_.device, 3e-4);
   JoinedDevice joined(*rig_.device, {&slow_, &late}, 1 << 20);
   const auto trainer = Shared(joined);
   bool measured = false;
@@ -164,7 +164,7 @@ TEST_F(SharedTrainerTest, NothingIsLeftBehindWhenAllGoesInTheMiddle) {
   std::vector<float> sum(VectorLength(model_->parameter_count()));
   for (const int tasks : {0, 1, 4}) {
     TestRig rig;
-    OddDevice one(rig.loop, *rig.device, 1), other(rig.loop, *rig.device, 3);
+    UnreliableDevice one(rig.loop, *rig.device, 1), other(rig.loop, *rig.device, 3);
     JoinedDevice joined(*rig.device, {&one, &other}, 1 << 20);
     // As in a worker, where what waits for the end keeps the trainer.
     const std::shared_ptr<Trainer> trainer =
