@@ -10,7 +10,8 @@
 namespace motley {
 namespace {
 
-constexpr Duration kLookEvery = kBeatEvery / 2;
+constexpr uint32_t kLooksPerBeat = 4;
+constexpr Duration kLookEvery = kBeatEvery / kLooksPerBeat;
 // A beat and its frame are smaller: a node that sent more since the last beat sent another message.
 constexpr uint64_t kMostBeatBytes = 512;
 
@@ -42,9 +43,9 @@ bool Heartbeat::Silent(PeerId peer) const {
 void Heartbeat::Tick() {
   const Time now = loop_.Now();
   // Messages of others may wait to be read while this node is late, so its lateness does not count.
-  const Duration passed = std::min<Duration>(now - last_tick_, 2 * kLookEvery);
+  const Duration passed = std::min(now - last_tick_, kBeatEvery);
   last_tick_ = now;
-  beats_ = !beats_;
+  beats_ = turn_++ % kLooksPerBeat == 0;
   timer_ = loop_.After(kLookEvery, [this] { Tick(); });
   std::vector<PeerId> all;
   for (const auto& [peer, link] : links_) all.push_back(peer);
@@ -75,8 +76,8 @@ void Heartbeat::Look(PeerId peer, Link& link, Duration passed) {
     Forget(peer);
     return hooks_.lost(peer);
   }
-  // The last message may have arrived right after the previous look.
-  if (!link.told && link.silence >= kSilentAfter - kLookEvery) {
+  // The last message may have arrived right after the previous look, and this look may be late.
+  if (!link.told && link.silence >= kSilentAfter - 2 * kLookEvery) {
     link.told = true;
     hooks_.silent(peer);
   }

@@ -12,6 +12,7 @@
 // back with everything that it holds. Then it is lost.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 
@@ -62,7 +63,8 @@ class Heartbeat {
   std::map<PeerId, Link> links_;
   TimerId timer_ = 0;  // 0: no peer is watched.
   Time last_tick_{};
-  bool beats_ = false;  // It beats in this turn; it looks in each, twice as often.
+  uint32_t turn_ = 0;
+  bool beats_ = false;  // It beats in this turn; it looks in each, four times as often.
 };
 
 }  // namespace motley
