@@ -315,5 +315,16 @@ TEST_F(HeartbeatTest, SilenceIsToldOnceAndEndsWithTheFirstByte) {
   EXPECT_EQ(loop_.pending(), 0u) << "nobody is watched any more";
 }
 
+// So that a timer that is late does not make it more than kSilentAfter.
+TEST_F(HeartbeatTest, SilenceIsToldWithTimeToSpare) {
+  heartbeat_.Watch(1, Header());
+  for (int i = 0; i < 20; ++i) {
+    Pass(std::chrono::milliseconds(510));
+    ++transport_.traffic.received;
+    Pass(kSilentAfter - std::chrono::milliseconds(200));
+    EXPECT_EQ(silent_, i + 1);
+  }
+}
+
 }  // namespace
 }  // namespace motley
