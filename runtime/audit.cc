@@ -185,6 +185,10 @@ class Comparison {
       AddWeighted(Field::kReal, -group.coverage, values.first(request_.decoded.size()),
                   request_.decoded);
       const double norm = std::sqrt(SumOfSquares(piece_));
+      // Nothing is larger than infinity, so every answer would pass.
+      if (!std::isfinite(norm + loss_scale)) {
+        return Status::DataError("the server's own sum is not finite, unlike the answers");
+      }
       sum_.scale += std::abs(group.coverage) * norm;
       AddSketches(group);
       for (const auto& [row, entry] : group.entries) {
@@ -248,12 +252,21 @@ class Comparison {
     for (const LoggedAnswer& answer : answers_.answers) {
       const Expected& expected = rows_[answer.row];
       double squares = 0;
+      double of_zeros = 0;  // The same, had they been sent.
       for (size_t slice = 0; slice < answer.sketches.size(); ++slice) {
+        if (std::isnan(answer.sketches[slice])) continue;
         const double gap = answer.sketches[slice] - expected.sketches[slice];
-        if (!std::isnan(answer.sketches[slice])) squares += gap * gap;
+        squares += gap * gap;
+        of_zeros += expected.sketches[slice] * expected.sketches[slice];
       }
-      result.verdicts.push_back(VerdictOf(std::sqrt(squares), answer.tally, expected));
+      AuditResult::Verdict verdict = VerdictOf(std::sqrt(squares), answer.tally, expected);
+      verdict.confirms = verdict.off == nullptr && std::sqrt(of_zeros) > Allowed(expected);
+      result.verdicts.push_back(verdict);
     }
+  }
+
+  static double Allowed(const Expected& expected) {
+    return kAuditTolerance * expected.scale + expected.excused;
   }
 
   static AuditResult::Verdict VerdictOf(double gap, const Tally& tally, const Expected& expected) {
@@ -261,7 +274,7 @@ class Comparison {
     verdict.difference = gap > 0 ? gap / std::max(expected.norms, gap / kMost) : 0;
     const double loss = std::abs(tally.loss - expected.tally.loss);
     const double weight = std::abs(tally.weight - expected.tally.weight);
-    if (gap > kAuditTolerance * expected.scale + expected.excused) {
+    if (gap > Allowed(expected)) {
       verdict.off = "gradient";
     } else if (weight > kAuditTolerance * expected.weight_scale) {
       verdict.off = "weight";
@@ -363,8 +376,9 @@ class Comparison {
 
 bool AuditResult::Agrees(const LateSlice& late) const {
   if (late.row >= rows.size() || late.slice >= rows[late.row].declared.size()) return false;
-  const Row& row = rows[late.row];
-  return std::abs(row.declared[late.slice] - late.declared) <= kAuditTolerance * row.norms;
+  const double expected = rows[late.row].declared[late.slice];
+  const double allowed = kAuditTolerance * rows[late.row].norms;
+  return std::abs(expected) > allowed && std::abs(expected - late.declared) <= allowed;
 }
 
 Result<AuditResult> Audit(Device& device, JobGradient& gradient, const DataSource& data,

@@ -48,6 +48,7 @@ struct AuditResult {
   struct Verdict {
     double difference = 0;      // Relative, as above; of its gradient, or else its tally.
     const char* off = nullptr;  // What is wrong: "gradient", "loss", "weight"; null: nothing.
+    bool confirms = false;  // It is right, and zeros would not be: so the server is right as well.
   };
   std::vector<Verdict> verdicts;  // By answer.
   // By row of the form, what its slices' headers should declare, and the norms that it weighs.
@@ -57,7 +58,7 @@ struct AuditResult {
   };
   std::vector<Row> rows;
 
-  // What came too late is what it should be.
+  // What came too late is what it should be, and 0 would not be.
   bool Agrees(const LateSlice& late) const;
 };
 

@@ -17,6 +17,8 @@ namespace {
 constexpr double kTimeWhereCopiesDiffer = 0.1;
 constexpr size_t kMostDoubtful = 8;
 constexpr StepId kStepsAlone = 64;  // So long a late copy is waited for.
+// An audit that runs when the job ends is waited for this long at least.
+constexpr double kEndSeconds = 1;
 
 }  // namespace
 
@@ -39,6 +41,10 @@ Auditor::Auditor(Loop& loop, Device& device, const JobOptions& options,
   if (options.resume == nullptr) return;
   max_decode_error_ = options.resume->about.history.max_decode_error;
   audited_steps_ = options.resume->about.history.audited_steps;
+}
+
+Auditor::~Auditor() {
+  if (end_timer_ != 0) loop_.Cancel(end_timer_);
 }
 
 bool Auditor::Drawn(StepId step) const {
@@ -105,7 +111,6 @@ void Auditor::Begin() {
   }
   result_ = std::make_shared<AuditResult>();
   begun_ = loop_.Now();
-  running_ = true;
   auto work = [&device = device_, shared = work_, request, result = result_]() -> Status {
     MOTLEY_ASSIGN_OR_RETURN(*result,
                             Audit(device, *shared->gradient, shared->data, shared->schedule,
@@ -116,10 +121,12 @@ void Auditor::Begin() {
   device_.Submit(work_->schedule.batch_size(step_), std::move(work),
                  alive_.Guard([this, step = step_, keep = request->parameters](
                                   const Status& status) { OnDone(step, status); }));
+  running_ = true;  // Not before: memory may run out until here, and OnDone would never come.
 }
 
 void Auditor::OnDone(StepId step, const Status& status) {
   running_ = false;
+  if (end_timer_ != 0) loop_.Cancel(std::exchange(end_timer_, 0));
   spent_ += loop_.Now() - begun_;
   if (status.ok()) {
     ++audited_steps_;
@@ -142,7 +149,7 @@ void Auditor::Report() {
     const Asked& asked = asked_[i];
     if (verdict.off == nullptr) {
       max_difference_ = std::max(max_difference_, verdict.difference);
-      agreed_[asked.worker] = true;
+      if (verdict.confirms) agreed_[asked.worker] = true;
       continue;
     }
     const auto same = [&](const auto& other) { return other.worker == asked.worker; };
@@ -163,9 +170,8 @@ void Auditor::Report() {
 // Copies that came too late say who is right, too; and so do later steps.
 void Auditor::HearLate() {
   if (result_ == nullptr || running_) return;
-  const auto other = [&](const LateSlice& late) { return late.worker != asked_.front().worker; };
-  alone_ &= std::none_of(log_.late().begin(), log_.late().end(), other);
   for (const LateSlice& late : log_.late()) {
+    if (alone_ && late.worker != asked_.front().worker) alone_ = false;
     if (result_->Agrees(late)) agreed_[late.worker] = true;
   }
   const auto sure = std::stable_partition(doubtful_.begin(), doubtful_.end(),
@@ -198,6 +204,13 @@ void Auditor::Failed(StepId step, const Status& why) {
 void Auditor::End(bool hurry) {
   held_ = nullptr;
   if (hurry) work_->cancelled = true;
+  if (hurry || !running_ || time_ == 0) return;
+  const double limit = std::max(kEndSeconds, time_ * ToSeconds(loop_.Now() - started_));
+  end_timer_ = loop_.After(FromSeconds(limit), [this, limit] {
+    end_timer_ = 0;
+    work_->cancelled = true;
+    Failed(step_, Status::Cancelled(fmt::format("the job had ended {:.3g} s before", limit)));
+  });
 }
 
 }  // namespace motley

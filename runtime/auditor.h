@@ -51,6 +51,7 @@ class Auditor {
   Auditor(Loop& loop, Device& device, const JobOptions& options,
           std::shared_ptr<JobGradient> gradient, const DataSource& data,
           const BatchSchedule& schedule, Hooks hooks);
+  ~Auditor();
 
   AnswerLog& log() { return log_; }
 
@@ -68,8 +69,9 @@ class Auditor {
       std::shared_ptr<const ApproximateSum> approximate);
   void Begin();  // The copy is filled. Nothing if none was wanted.
 
-  // The job has ended: what is held is dropped. `hurry`: an audit that runs need not come to its
-  // end.
+  // The job has ended: what is held is dropped. With `hurry` an audit that runs is cancelled at
+  // once. Without it, and where audits have a limit of time, it is cancelled after a second, or
+  // after their part of the job's time when that is longer.
   void End(bool hurry);
   bool busy() const { return running_; }
 
@@ -128,6 +130,7 @@ class Auditor {
   uint64_t audited_steps_ = 0;
   double max_difference_ = 0;
   bool has_failed_ = false;
+  TimerId end_timer_ = 0;
   Alive alive_;
 };
 

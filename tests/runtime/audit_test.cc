@@ -10,9 +10,7 @@
 #include <vector>
 
 #include "coding/gradient_code.h"
-#include "coding/sketch.h"
 #include "devices/paced_device.h"
-#include "runtime/answer_log.h"
 #include "tests/runtime/job_world.h"
 #include "training/callback_trainer.h"
 #include "training/index_source.h"
@@ -161,6 +159,8 @@ TEST(Audit, NamesALiarWithinOneOverRateSteps) {
       const JobResult& result = world.Run();
       EXPECT_LT(result.audited_steps, 25u);
       ASSERT_THAT(result.audit.warnings, Not(IsEmpty())) << code << " " << secret;
+      EXPECT_EQ(result.audit.warnings.front().worker, kLiar) << code << " " << secret;
+      EXPECT_GE(result.audit.warnings.front().step, 13u) << code << " " << secret;
       EXPECT_LE(result.audit.warnings.front().step, 13u + 10u) << code << " " << secret;
     }
   }
@@ -331,112 +331,24 @@ TEST(Audit, OfTheCallersTrainersKnowsALiedWeight) {
 TEST(Audit, OfTheCallersTrainersKnowsALiedLoss) {
   EXPECT_THAT(WarningsOf(Squares(1, 3)), HasSubstr("the loss that worker 1"));
 }
+// Of one sample in a batch, two of three workers have nothing to compute, and zeros to send.
+TEST(Audit, WhoHasNoSamplesDoesNotSayWhoIsRight) {
+  JobWorld world(JobWorld::Options(3, "none"));
+  const IndexSource numbers(600);
+  world.job_source = &numbers;
+  world.options.foreign = Squares(1, 1);
+  world.options.audit_time = 0;
+  world.options.batch = 1;
+  world.StartServer();
+  world.brought = Squares(1, 3);
+  for (int32_t i = 0; i < 3; ++i) world.StartWorker(i, 1);
+  const JobResult& result = world.Run();
+  EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_THAT(result.audit.warnings, SizeIs(12));
+  EXPECT_THAT(result.audit.warnings, Each(Field(&AuditWarning::worker, std::nullopt)));
+}
+
 TEST(Audit, OfHonestTrainersSaysNothing) { EXPECT_EQ(WarningsOf(Squares(1, 1)), ""); }
-
-// --- What an audit compares ---
-
-// One hidden unit whose input is 0 for the first of two samples, but for rounding.
-class Kinks : public testing::Test {
- protected:
-  Kinks() {
-    options_.model = {"mlp:1", 2, 2};
-    data_ = {.features = 2, .classes = 2, .dense = {1, 1, 3, 1}, .label = {0, 1}};
-    data_.sparse = false;
-    gradient_ = JobGradient::Create(options_, MemorySource(data_).shape()).value();
-  }
-
-  Result<AuditResult> AuditOf(const std::vector<float>& server, const std::vector<float>& worker,
-                              float factor = 1) {
-    const MemorySource source(data_);
-    const BatchSchedule schedule(7, {2}, 2);
-    const std::atomic<bool> never = false;
-    const std::vector<uint32_t> rows = {0, 1};
-    std::vector<float> answer(VectorLength(worker.size()), 0);
-    Tally tally;
-    MOTLEY_RETURN_IF_ERROR(gradient_->Sum(*device_, {0, 0, 0, 1, rows}, worker, source, never,
-                                          std::span(answer).first(worker.size()), tally));
-    for (float& value : answer) value *= factor;
-    auto form = std::make_shared<CodeForm>();
-    form->partitions = form->workers = 1;
-    form->rows = {{{0, 1}}};
-    AuditRequest request;
-    request.parameters = std::make_shared<const std::vector<float>>(server);
-    const Slicing cut{answer.size(), answer.size()};
-    request.answers = {0, 5, 9, cut, form, {}};
-    const double sketch = SketchOf(answer, SignsAt(5, 0, 0)).projection;
-    declared_ = SketchOf(answer, SignsAt(9, 0, 0)).projection;
-    request.answers.answers.push_back({0, 0, 0, {sketch}, tally});
-    answer.resize(server.size());
-    request.decoded = answer;
-    return Audit(*device_, *gradient_, source, schedule, std::move(request), never);
-  }
-
-  JobOptions options_;
-  Dataset data_;
-  VirtualLoop loop_;
-  const std::unique_ptr<Device> device_ = MakeInlineDevice(loop_).value();
-  std::unique_ptr<JobGradient> gradient_;
-  double declared_ = 0;  // Of the last answer, as its header would have it.
-};
-
-TEST_F(Kinks, ThatRoundingExplainsAreExcused) {
-  // Two weights and a bias into the unit, then two and two out of it.
-  std::vector<float> server(gradient_->parameter_count(), 0.5F);
-  server[0] = 0.75F;
-  server[1] = -0.75F;
-  server[2] = 0;
-  server[3] = 1.5F;
-  std::vector<float> worker = server;
-  worker[0] = std::nextafter(worker[0], 1.0F);  // As another order of its sum would have it.
-  const auto honest = AuditOf(server, worker);
-  ASSERT_TRUE(honest.ok()) << honest.status().ToString();
-  EXPECT_GT(honest->verdicts[0].difference, 1e-2) << "else nothing is shown";
-  EXPECT_FALSE(honest->Agrees({0, 0, 0, declared_})) << "of what is excused nothing can be told";
-  EXPECT_EQ(honest->verdicts[0].off, nullptr);
-  server[0] = worker[0] = 1;
-  const auto same = AuditOf(server, worker);
-  ASSERT_TRUE(same.ok()) << same.status().ToString();
-  EXPECT_TRUE(same->Agrees({0, 0, 0, declared_}));
-  EXPECT_FALSE(same->Agrees({0, 0, 0, -0.5 * declared_}));
-  EXPECT_FALSE(same->Agrees({0, 1, 0, declared_})) << "there is no such row";
-  const auto liar = AuditOf(server, worker, -0.5F);
-  ASSERT_TRUE(liar.ok()) << liar.status().ToString();
-  EXPECT_STREQ(liar->verdicts[0].off, "gradient");
-}
-
-TEST(AnswerLog, ComparesWhatComesTooLate) {
-  AnswerLog log(3, /*job=*/9, /*secret=*/1, [](StepId) { return false; });
-  auto form = std::make_shared<CodeForm>();
-  form->workers = form->partitions = 3;
-  form->rows = {{{0, 1}, {1, 1}}, {{2, 1}}, {{0, 1}, {1, 1}}};  // The first and the last are equal.
-  const auto answer = [&](StepId step, RowId row, double sketch, double norm) {
-    Header header;
-    header.step = step;
-    header.row_id = row;
-    header.offset = 4;
-    header.sketch = sketch;
-    header.norm = norm;
-    log.AddLate(row, header);
-    return log.TakeLateDifference();
-  };
-  log.Open(0, form, {8, 4});
-  log.AddSlice(0, 0, 1, 2.5, {.norm_limit = 3, .has_projection = true, .projection = 2.5}, {});
-  EXPECT_FALSE(log.copies_differ());
-  log.AddSlice(2, 2, 1, 2.5, {.norm_limit = 3, .has_projection = true, .projection = 2.5}, {});
-  EXPECT_FALSE(log.copies_differ());
-  EXPECT_FALSE(answer(0, 2, 2.5, 3));
-  EXPECT_TRUE(answer(0, 2, 2.4, 3));
-  log.Open(1, form, {8, 4});
-  EXPECT_TRUE(answer(0, 2, -2.5, 3)) << "the step before";
-  EXPECT_FALSE(answer(0, 1, -2.5, 3)) << "nobody else has this row";
-  EXPECT_FALSE(answer(1, 2, -2.5, 3)) << "it is the first to come";
-  log.AddSlice(0, 0, 1, 2.5, {.norm_limit = 3, .has_projection = true, .projection = 2.5}, {});
-  EXPECT_TRUE(log.copies_differ());
-  log.Open(1, form, {8, 4});
-  EXPECT_FALSE(log.copies_differ()) << "the step began again";
-  log.Open(3, form, {8, 4});
-  EXPECT_FALSE(answer(0, 2, 7, 3)) << "too long ago";
-}
 
 }  // namespace
 }  // namespace motley
