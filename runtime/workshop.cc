@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "devices/host_device.h"
 #include "runtime/memory_need.h"
+#include "training/raw_samples.h"
 #include "training/shared_trainer.h"
 #include "transport/header.h"
 
@@ -25,7 +26,8 @@ Status CheckWelcome(const wire::AcceptT& accept) {
     return Status::DataError(
         "the server's welcome names a model with signs that no model's name has");
   }
-  const bool has_samples = samples > 0 && (accept.features > 0 || accept.foreign);
+  const bool has_samples =
+      samples > 0 && samples <= kMaxRows && (accept.features > 0 || accept.foreign);
   if (has_samples && accept.batch > 0 && slice >= 2 && slice % 2 == 0 &&
       slice <= kMaxBulkBytes / sizeof(float)) {
     return Status::Ok();

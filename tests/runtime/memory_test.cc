@@ -171,6 +171,15 @@ TEST(Welcome, NoWordOfAServerSteersATerminal) {
   }
 }
 
+// A batch schedule numbers samples with 32 bits, and asserts that it can.
+TEST(Welcome, MoreSamplesThanAJobMayHaveAreRefused) {
+  VirtualLoop loop;
+  const auto device = MakeInlineDevice(loop).value();
+  wire::AcceptT accept = Welcome();
+  accept.partition_sizes = {4'000'000'000, 4'000'000'000};
+  EXPECT_EQ(MakeWorkshop(loop, *device, accept).code(), StatusCode::kDataError);
+}
+
 TEST(Memory, AModelThatDoesNotFitIsRefusedByTheWorker) {
   VirtualLoop loop;
   auto inner = MakeInlineDevice(loop);
