@@ -18,7 +18,7 @@ constexpr double kTimeWhereCopiesDiffer = 0.1;
 constexpr size_t kMostDoubtful = 8;
 constexpr StepId kStepsAlone = 64;  // So long a late copy is waited for.
 // An audit that runs when the job ends is waited for this long at least.
-constexpr double kEndSeconds = 1;
+constexpr double kEndSeconds = 2;
 
 }  // namespace
 

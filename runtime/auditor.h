@@ -70,7 +70,7 @@ class Auditor {
   void Begin();  // The copy is filled. Nothing if none was wanted.
 
   // The job has ended: what is held is dropped. With `hurry` an audit that runs is cancelled at
-  // once. Without it, and where audits have a limit of time, it is cancelled after a second, or
+  // once. Without it, and where audits have a limit of time, it is cancelled after 2 s, or
   // after their part of the job's time when that is longer.
   void End(bool hurry);
   bool busy() const { return running_; }
