@@ -180,11 +180,15 @@ std::string AuditFailure(const std::string& text) {
   const json report = json::parse(text);
   const auto audit = report.find("audit");
   if (audit == report.end() || audit->at("failures").get<uint64_t>() == 0) return "";
-  return fmt::format(
-      "audits of {} steps found {} answers that were wrong, the first in step {}: do not rely on "
-      "this result",
-      audit->at("steps").get<uint64_t>(), audit->at("failures").get<uint64_t>(),
-      audit->at("warnings").at(0).at("step").get<uint64_t>());
+  const auto steps = audit->at("steps").get<uint64_t>();
+  const auto failures = audit->at("failures").get<uint64_t>();
+  const json& warnings = audit->at("warnings");
+  const std::string where =
+      warnings.empty()
+          ? "all in runs before this one"
+          : fmt::format("the first in step {}", warnings.at(0).at("step").get<uint64_t>());
+  return fmt::format("audits of {} step{} found {} wrong answer{}, {}: do not rely on this result",
+                     steps, steps == 1 ? "" : "s", failures, failures == 1 ? "" : "s", where);
 }
 
 std::string CheckpointError(const std::string& text) { return Said("checkpoint", "error", text); }

@@ -14,9 +14,9 @@ std::string ApproximateLine(uint64_t approximate, uint64_t steps, double mean, d
 std::string WorkerTable(const std::vector<WorkerLine>& lines);
 // Drawn from the text of motley_job_report, so that it knows no more than programs do.
 std::string TrainTable(const std::string& report);
-// Why the last checkpoint that was tried could not be written; empty: it was, or there is none.
-// What audits found, if that was anything.
+// What audits found; empty: nothing was wrong.
 std::string AuditFailure(const std::string& report);
+// Why the last checkpoint that was tried could not be written; empty: it was, or there is none.
 std::string CheckpointError(const std::string& report);
 // Why the newest is degraded; empty: it is not.
 std::string CheckpointWeakness(const std::string& report);

@@ -128,6 +128,7 @@ struct JobHistory {
   double wall_seconds = 0;  // From each run's first step's start to its last commit.
   uint64_t discarded_steps = 0;
   uint64_t audited_steps = 0;
+  uint64_t audit_failures = 0;  // AuditRecord::failures
   double max_decode_error = 0;
   double max_amplification = 0;
   ApproximateRecord approximate;
@@ -147,8 +148,8 @@ struct AuditWarning {
 
 struct AuditRecord {
   double max_difference = 0;           // Of answers that were found to be right.
-  uint64_t failures = 0;               // Answers and sums that were not.
-  std::vector<AuditWarning> warnings;  // The first of them.
+  uint64_t failures = 0;               // Answers and sums that were not, in all runs of the job.
+  std::vector<AuditWarning> warnings;  // The first of this run.
 };
 
 // What a finished (or ended) job leaves. With JobOptions::resume, of all its runs together.
@@ -171,7 +172,7 @@ struct JobResult {
   // step was approximate.
   double max_decode_error = 0;
   uint64_t audited_steps = 0;
-  AuditRecord audit;  // Of this run.
+  AuditRecord audit;
   double max_amplification = 0;
   ApproximateRecord approximate;
   SchedulerStats scheduler;

@@ -208,6 +208,7 @@ JobResult ResultOf(const SavedJob& saved) {
   result.first_loss = history.first_loss;
   result.max_decode_error = history.max_decode_error;
   result.audited_steps = history.audited_steps;
+  result.audit.failures = history.audit_failures;
   result.max_amplification = history.max_amplification;
   result.approximate = history.approximate;
   return result;

@@ -111,6 +111,7 @@ void TakeHistory(const Fields& fields, JobHistory& out) {
   fields.Take("audited_steps", out.audited_steps);
   fields.Take("max_decode_error", out.max_decode_error);
   fields.Take("max_amplification", out.max_amplification);
+  if (fields.Has("audit_failures")) fields.Take("audit_failures", out.audit_failures);
   fields.Take("first_loss", out.first_loss);
   fields.Take("batch_loss", out.batch_loss);
   if (!fields.Has("approximate")) return;
@@ -190,6 +191,7 @@ std::string ToJson(const JobDescription& about) {
   if (about.meaning.storage != Storage::kFloat32) {
     json["data"]["storage"] = NameOf(about.meaning.storage);
   }
+  if (history.audit_failures > 0) json["history"]["audit_failures"] = history.audit_failures;
   if (history.approximate.steps > 0) {
     json["history"]["approximate"] = {{"steps", history.approximate.steps},
                                       {"error_sum", Finite(history.approximate.error_sum)},

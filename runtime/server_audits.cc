@@ -74,9 +74,9 @@ void ServerJob::CancelHeld() {
 
 void ServerJob::Warn(AuditWarning warning) {
   constexpr size_t kMost = 100;
-  constexpr uint64_t kToldOfNobody = 3;  // Others would say the same.
+  constexpr size_t kToldOfNobody = 3;  // Others would say the same.
   ++audits_.failures;
-  if (warning.worker || audits_.failures <= kToldOfNobody) observer_.OnAuditWarning(warning);
+  if (warning.worker || audits_.warnings.size() < kToldOfNobody) observer_.OnAuditWarning(warning);
   if (audits_.warnings.size() < kMost) audits_.warnings.push_back(std::move(warning));
 }
 

@@ -9,6 +9,7 @@
 
 #include "runtime/memory_need.h"
 #include "runtime/messages.h"
+#include "runtime/saved_job.h"
 #include "runtime/worker_names.h"
 
 namespace motley {
@@ -93,6 +94,9 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
           },
           [this] { OnStuck(); }),
       introduced_(options.workers, false) {
+  if (options_.resume != nullptr) {
+    audits_.failures = options_.resume->about.history.audit_failures;
+  }
   options_.resume = nullptr;  // As large as the model.
   const size_t length = VectorLength(model_->parameter_count());
   gradient_ = std::make_shared<AlignedVector>(length);
@@ -120,6 +124,7 @@ JobHistory ServerJob::History() const {
   JobHistory history = record_.History();
   history.max_decode_error = auditor_.max_decode_error();
   history.audited_steps = auditor_.audited_steps();
+  history.audit_failures = audits_.failures;
   return history;
 }
 

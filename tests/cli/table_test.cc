@@ -68,6 +68,18 @@ TEST(TrainTable, HasOneOfAThing) {
   EXPECT_THAT(text, HasSubstr(" in 1 checked step\n"));
 }
 
+TEST(AuditFailure, SaysWhereWrongAnswersWereFound) {
+  nlohmann::json report = {{"audit", {{"steps", 1}, {"failures", 0}, {"warnings", {}}}}};
+  EXPECT_EQ(AuditFailure(report.dump()), "");
+  report["audit"]["failures"] = 1;
+  report["audit"]["warnings"] = nlohmann::json::array({{{"step", 7}}});
+  EXPECT_THAT(AuditFailure(report.dump()),
+              HasSubstr("audits of 1 step found 1 wrong answer, the first in step 7: "));
+  report["audit"] = {{"steps", 20}, {"failures", 3}, {"warnings", nlohmann::json::array()}};
+  EXPECT_THAT(AuditFailure(report.dump()),
+              HasSubstr("audits of 20 steps found 3 wrong answers, all in runs before this one: "));
+}
+
 TEST(TrainTable, SaysWhatIsToleratedAtTheEndWhenThatIsLess) {
   nlohmann::json report = Report();
   report["tolerate_at_end"] = 1;

@@ -11,6 +11,7 @@
 
 #include "coding/gradient_code.h"
 #include "devices/paced_device.h"
+#include "runtime/saved_job.h"
 #include "tests/runtime/job_world.h"
 #include "training/callback_trainer.h"
 #include "training/index_source.h"
@@ -231,6 +232,29 @@ TEST(Audit, NamesWhoWasWrongOnceAnotherAnswerComes) {
   EXPECT_TRUE(std::any_of(result.audit.warnings.begin(), result.audit.warnings.end(),
                           [](const AuditWarning& w) { return w.worker == kLiar && w.sent_away; }));
   EXPECT_EQ(world.watcher.lost.count(0), 0u);
+}
+
+// Updates that a lie has spoilt are in the checkpoint.
+TEST(Audit, KeepsWhatRunsBeforeThisOneFound) {
+  JobWorld world(JobWorld::Options(3, "none"));
+  auto saved = std::make_shared<SavedJob>();
+  saved->about = Describe(world.options, *world.job_source, 32).value();
+  saved->about.history.batch_loss.assign(6, 1);
+  saved->about.history.audited_steps = 5;
+  saved->about.history.audit_failures = 4;
+  EXPECT_EQ(ResultOf(*saved).audit.failures, 4u);
+  saved->parameters = std::make_shared<std::vector<float>>(32);  // Of 7 features and 4 classes.
+  saved->seed = world.options.seed;
+  saved->step = saved->optimizer_steps = 6;
+  saved->optimizer_state = std::make_shared<std::vector<float>>();
+  world.options.resume = saved;
+  world.StartServer();
+  world.StartWorkers();
+  const JobResult& result = world.Run();
+  EXPECT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_GT(result.audited_steps, 5u);
+  EXPECT_EQ(result.audit.failures, 4u);
+  EXPECT_THAT(result.audit.warnings, IsEmpty());
 }
 
 TEST(Audit, IsNotMadeWhereNoneIsWanted) {

@@ -35,6 +35,7 @@ JobDescription Example() {
   about.history = {.wall_seconds = 1.5,
                    .discarded_steps = 2,
                    .audited_steps = 3,
+                   .audit_failures = 2,
                    .max_decode_error = 1e-7,
                    .max_amplification = 4,
                    .approximate = {.steps = 2, .error_sum = 0.5, .max_error = 0.375},
@@ -66,6 +67,7 @@ TEST(JobDescription, IsReadBackToTheBit) {
   ASSERT_TRUE(back.ok()) << back.status().ToString();
   EXPECT_EQ(ToJson(*back), ToJson(about));
   EXPECT_EQ(back->history.batch_loss, about.history.batch_loss);
+  EXPECT_EQ(back->history.audit_failures, 2u);
   EXPECT_EQ(back->history.approximate.steps, about.history.approximate.steps);
   EXPECT_EQ(back->history.approximate.error_sum, about.history.approximate.error_sum);
   EXPECT_EQ(back->history.approximate.max_error, about.history.approximate.max_error);
