@@ -102,15 +102,14 @@ void LeaseDesk::Advance() {
     sum_->computing = true;
     std::fill(sum_->sum->begin(), sum_->sum->end(), 0.0f);
   }
-  Begin();
+  running_ = task_;
+  running_->Compute(parts_.parameters.Get(task_->lease().version), sum_->sum, told_, Hooks());
 }
 
-void LeaseDesk::Begin() {
-  running_ = task_;
-  // Abandoned before this object goes, so no guard is needed.
-  running_->Compute(parts_.parameters.Get(task_->lease().version), sum_->sum,
-                    {[this] { OnProgress(); },
-                     [this, sum = sum_](const Status& status) { OnChunk(*sum, status); }});
+// Abandoned before this object goes, so no guard is needed.
+LeaseTask::Hooks LeaseDesk::Hooks() {
+  return {[this] { OnProgress(); },
+          [this, sum = sum_](const Status& status) { OnChunk(*sum, status); }};
 }
 
 void LeaseDesk::OnProgress() {
@@ -141,6 +140,10 @@ void LeaseDesk::TellProgress() {
 
 void LeaseDesk::SendIfDue() {
   if (!told_ || running_ || task_->done() < task_->size()) return;
+  if (task_->held()) {  // This is called again once it is here.
+    running_ = task_;
+    return running_->Fetch(sum_->sum, Hooks());
+  }
   told_ = false;
   if (task_->done() == sent_) return;
   wire::VectorEndT end;

@@ -48,7 +48,7 @@ class LeaseDesk {
  private:
   bool IsCurrent(StepId step, uint32_t list) const;
   void Drop();
-  void Begin();
+  LeaseTask::Hooks Hooks();
   void OnProgress();
   void OnChunk(Outbox::Vector& sum, const Status& status);
   void TellProgress();

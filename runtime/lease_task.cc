@@ -56,7 +56,7 @@ size_t LeaseTask::ChunkEnd() const {
 }
 
 void LeaseTask::Compute(ParameterCopy parameters, std::shared_ptr<std::vector<float>> sum,
-                        Hooks hooks) {
+                        bool last, Hooks hooks) {
   hooks_ = std::move(hooks);
   started_ = ChunkEnd();
   terms_.clear();
@@ -69,19 +69,34 @@ void LeaseTask::Compute(ParameterCopy parameters, std::shared_ptr<std::vector<fl
       terms_.push_back({p, p + 1, 1.0});
     }
   }
-  if (terms_.empty()) {  // None of them has a sample in this batch.
+  last = last && started_ == list_.size();
+  if (terms_.empty() && !(last && held())) {  // None of them has a sample in this batch.
     loop_.Post([self = shared_from_this()] { self->OnChunk(Trainer::Outcome()); });
     return;
   }
+  Accumulate(std::move(parameters), std::move(sum), last);
+}
+
+void LeaseTask::Fetch(std::shared_ptr<std::vector<float>> sum, Hooks hooks) {
+  hooks_ = std::move(hooks);
+  terms_.clear();
+  Accumulate(held_, std::move(sum), /*last=*/true);
+}
+
+void LeaseTask::Accumulate(ParameterCopy parameters, std::shared_ptr<std::vector<float>> sum,
+                           bool last) {
   GradientWork work;
   work.step = lease_.step;
   work.version = lease_.version;
   work.parameters = *parameters;
   work.terms = terms_;
   work.sum = *sum;
+  work.more = shop_->trainer->keeps_sums() && !last;
+  work.continues = held();
   work.progress = [self = shared_from_this()](uint64_t) {
     if (self->hooks_.progress) self->hooks_.progress();
   };
+  held_ = work.more ? parameters : nullptr;
   // The callback keeps all that the device reads and writes.
   shop_->trainer->Accumulate(
       std::move(work), cancel_,

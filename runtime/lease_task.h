@@ -35,8 +35,13 @@ class LeaseTask : public std::enable_shared_from_this<LeaseTask> {
 
   // The next chunk can be computed: there is one, none runs, and its first partition is here.
   bool Ready() const;
-  // Computes it and adds it to `sum`. Hooks never run inside.
-  void Compute(ParameterCopy parameters, std::shared_ptr<std::vector<float>> sum, Hooks hooks);
+  // Computes it and adds it to `sum`. Where the trainer keeps sums, it stays on the device unless
+  // `last` is set and the list ends with it. Hooks never run inside.
+  void Compute(ParameterCopy parameters, std::shared_ptr<std::vector<float>> sum, bool last,
+               Hooks hooks);
+  // Something of the sum is on the device. Fetch brings it into `sum`, which is that of the chunks.
+  bool held() const { return held_ != nullptr; }
+  void Fetch(std::shared_ptr<std::vector<float>> sum, Hooks hooks);
   void Cancel();
   void Abandon();  // Cancel, and no hook runs any more.
 
@@ -51,6 +56,8 @@ class LeaseTask : public std::enable_shared_from_this<LeaseTask> {
 
  private:
   size_t ChunkEnd() const;
+  // Of the terms.
+  void Accumulate(ParameterCopy parameters, std::shared_ptr<std::vector<float>> sum, bool last);
   void OnChunk(const Result<Trainer::Outcome>& outcome);
   uint32_t Samples(size_t entry) const { return (*ranges_)[list_[entry]].count; }
 
@@ -64,6 +71,7 @@ class LeaseTask : public std::enable_shared_from_this<LeaseTask> {
   std::vector<PartitionTerm> terms_;  // Of that chunk.
   Duration compute_{};
   Tally tally_;
+  ParameterCopy held_;  // What a sum on the device was computed with; null: there is none.
   Hooks hooks_;
   std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
 };

@@ -48,6 +48,8 @@ SharedSum::SharedSum(std::shared_ptr<Crew> crew, GradientWork work, std::vector<
       step_(work.step),
       parameters_{work.parameters, work.version},
       sum_(work.sum),
+      more_(work.more),
+      continues_(work.continues),
       progress_(std::move(work.progress)),
       cancel_(std::move(cancel)),
       done_(std::move(done)),
@@ -67,11 +69,16 @@ void SharedSum::Queue(const std::shared_ptr<SharedSum>& sum) {
 void SharedSum::Start() {
   started_ = crew_->loop.Now();
   crew_->running = weak_from_this();
+  const float* const kept = std::exchange(crew_->kept, nullptr);
+  if (continues_ && kept != sum_.data()) {
+    failure_ = Status::Internal("a sum that was kept on a device made room for another");
+  }
   for (CrewPart& part : crew_->parts) {
-    part.busy = part.open = false;
+    part.busy = false;
     part.taken.clear();
     part.samples = 0;
     part.spent = {};
+    part.open = continues_;
     if (Ready(part) && part.idle > part.patience) TryAgain(part);
   }
   Continue();
@@ -173,7 +180,7 @@ void SharedSum::Deal() {
     const uint64_t count = NextPiece(work_.left(), work_.samples(), share, &part == fastest);
     if (count > 0) {
       Submit(part, work_.Take(count));
-    } else if (part.open) {
+    } else if (part.open && !more_) {
       Submit(part, {});
     }
   }
@@ -192,7 +199,7 @@ void SharedSum::Submit(CrewPart& part, const SharedWork::Piece& piece) {
   const bool stays = work_.one_sum();
   const Moves moves = {.first = part.taken.empty(),
                        .opens = stays && !part.open,
-                       .closes = stays && (work_.left() == 0 || piece.samples() == 0)};
+                       .closes = stays && !more_ && (work_.left() == 0 || piece.samples() == 0)};
   part.busy = true;
   part.due = crew_->loop.Now() + Limit(part, piece);
   part.open = stays && !moves.closes;
@@ -284,6 +291,7 @@ void SharedSum::AddAll() {
 
 void SharedSum::OnAdded(const Status& status) {
   if (status.ok()) Learn();
+  if (status.ok() && more_) crew_->kept = sum_.data();
   Finish(status);
 }
 

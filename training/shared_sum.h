@@ -79,6 +79,7 @@ struct Crew {
   Status failure;                         // Of the device that failed last.
   std::weak_ptr<SharedSum> last = {};     // Gradient that was asked for.
   std::weak_ptr<SharedSum> running = {};  // The one at hand.
+  const float* kept = nullptr;            // The sum that stays on the one device; null: none.
 
   size_t Live() const;  // Parts that are not lost.
   void Lose(CrewPart& part, const Status& why);
@@ -130,6 +131,8 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   const StepId step_;
   const VersionedParameters parameters_;
   const std::span<float> sum_;
+  const bool more_;       // It stays on the device,
+  const bool continues_;  // and is there already.
   const Function<void(uint64_t)> progress_;
   const std::shared_ptr<std::atomic<bool>> cancel_;
   // Not let go of before the last device has: one that hangs may be using what it keeps.

@@ -33,6 +33,10 @@ class SharedTrainer final : public QueuedTrainer {
 
   size_t parameter_count() const override { return model_.parameter_count(); }
   bool cuts_work() const override { return true; }
+  // Of several devices, one that failed could not give back what calls before had brought it.
+  bool keeps_sums() const override {
+    return crew_->parts.size() == 1 && !crew_->parts.front().device->host_accessible();
+  }
 
   void Accumulate(GradientWork work, std::shared_ptr<std::atomic<bool>> cancel,
                   Done done) override {

@@ -43,6 +43,11 @@ struct GradientWork {
   // Added to. VectorLength floats, or one part's. Complex coefficients act on pairs.
   std::span<float> sum;
   uint32_t parts = 1;  // Of all terms.
+  // Of a trainer that keeps_sums(). More calls follow into the same sum: what this one adds may
+  // stay on the device. The last call brings all of it into `sum`, with the tally of all, and may
+  // have no terms. Every sum that begins meanwhile makes those calls fail (kInternal).
+  bool more = false;
+  bool continues = false;  // The call before had `more`.
   // Optional. Loop thread, before `done`, now and then: so many samples of this call are summed.
   Function<void(uint64_t samples)> progress;
 };
@@ -67,6 +72,8 @@ class Trainer {
   // Whether calls had better be large: it cuts them itself, tells its progress, and soon stops when
   // one is cancelled.
   virtual bool cuts_work() const { return false; }
+  // Whether a sum can stay on the device between calls (GradientWork::more).
+  virtual bool keeps_sums() const { return false; }
   // How many samples of `step`'s batch the terms cover.
   virtual uint64_t Samples(StepId step, std::span<const PartitionTerm> terms) const = 0;
   // Measures speed on made-up samples of the job's shape, on one sample where that takes long:

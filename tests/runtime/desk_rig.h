@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "devices/forwarding_device.h"
 #include "runtime/messages.h"
 #include "runtime/work_desk.h"
 #include "tests/runtime/held_transport.h"
@@ -16,13 +17,31 @@
 
 namespace motley {
 
+// A device whose memory is taken for its own, and how much was copied out of it.
+class FarDevice final : public ForwardingDevice<> {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  bool host_accessible() const override { return false; }
+  Status CopyOutAfter(Moment after, const Buffer& from, size_t offset, size_t size_bytes,
+                      const TakePiece& take) override {
+    copied_out += size_bytes;
+    return inner_.CopyOutAfter(after, from, offset, size_bytes, take);
+  }
+  void Submit(double units, Work work, Done done) override {
+    inner_.Submit(units, std::move(work), std::move(done));
+  }
+  uint64_t copied_out = 0;
+};
+
 // 200 samples in as many partitions as asked for, all of them in each batch.
 class DeskRig : public TestRig, public testing::Test {
  protected:
   static constexpr Duration kSampleTime = std::chrono::milliseconds(1);
 
-  explicit DeskRig(uint32_t count) : size_(200 / count), data(MakeSamples(5, 3, false, 200, 1)) {
-    paced = MakePacedDevice(loop, *device, {kSampleTime, 1});
+  explicit DeskRig(uint32_t count, bool is_far = false)
+      : size_(200 / count), far(*device), data(MakeSamples(5, 3, false, 200, 1)) {
+    Device& inner = is_far ? static_cast<Device&>(far) : *device;
+    paced = MakePacedDevice(loop, inner, {kSampleTime, 1});
     wire::AcceptT accept;
     accept.model = "softmax";
     accept.features = 5;
@@ -83,6 +102,7 @@ class DeskRig : public TestRig, public testing::Test {
   const uint32_t size_;  // Samples of a partition.
 
  protected:
+  FarDevice far;
   Dataset data;
   HeldTransport transport;
   std::unique_ptr<PacedDevice> paced;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "tests/runtime/desk_rig.h"
@@ -16,7 +18,7 @@ constexpr uint32_t kFirst = kFirstList + 1;
 
 class LeaseDeskTest : public DeskRig {
  protected:
-  LeaseDeskTest() : DeskRig(kPartitions) {}
+  explicit LeaseDeskTest(bool is_far = false) : DeskRig(kPartitions, is_far) {}
 
   void GiveAll() {
     for (PartitionId p = 0; p < kPartitions; ++p) GivePartition(p);
@@ -265,6 +267,92 @@ TEST_F(LeaseDeskTest, OnceStoppedItSaysNothing) {
   EXPECT_TRUE(Extend({7}).ok());
   Run();
   EXPECT_EQ(transport.sent.size(), sent);
+  EXPECT_FALSE(failed);
+}
+
+class FarLeaseDesk : public LeaseDeskTest {
+ protected:
+  FarLeaseDesk() : LeaseDeskTest(/*is_far=*/true) {}
+
+  // Losses come out in any case, sums do when they must.
+  size_t SumsOut() { return std::exchange(far.copied_out, 0) / gradient_bytes(); }
+  size_t gradient_bytes() const { return shop->model->parameter_count() * sizeof(float); }
+};
+
+TEST_F(FarLeaseDesk, TheSumStaysOnTheDeviceUntilItsVectorLeaves) {
+  GiveAll();
+  std::vector<uint32_t> all(kPartitions);
+  std::iota(all.begin(), all.end(), 0);
+  ASSERT_TRUE(Extend(all).ok());
+  Run();
+  EXPECT_GT(Said<wire::LeaseProgressT>().size(), 2u) << "chunks";
+  EXPECT_EQ(SumsOut(), 0u);
+  Send();
+  EXPECT_TRUE(Vectors().empty()) << "it is fetched first";
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Tallies()[0].weight, 200.0);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{0, kPartitions, 1.0}}));
+}
+
+TEST_F(FarLeaseDesk, WhatIsAddedAfterASumWasFetchedCountsOnce) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
+  Run();
+  Send();
+  ASSERT_TRUE(Extend({6}).ok());  // The order is void, though the sum comes.
+  Run();
+  EXPECT_TRUE(Vectors().empty());
+  ASSERT_TRUE(Extend({7, 8}).ok());
+  Send();
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 9u);
+  EXPECT_EQ(Tallies()[0].weight, 90.0);
+  ASSERT_TRUE(Extend({9, 10}).ok());
+  Send();
+  Run();
+  const auto sent = Vectors();
+  ASSERT_EQ(sent.size(), 2u);
+  ExpectNear(sent[0], Direct({{0, 9, 1.0}}));
+  ExpectNear(sent[1], Direct({{9, 11, 1.0}}));
+}
+
+// Partition 7 has not come, so no chunk takes it before it is given back.
+TEST_F(FarLeaseDesk, ASumThatWasFetchedLeavesWhenTheRestIsGivenBack) {
+  for (PartitionId p = 0; p < 7; ++p) GivePartition(p);
+  GiveParameters(0);
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
+  Run();
+  Send();
+  ASSERT_TRUE(Extend({6, 7}).ok());  // The order is void, though the sum comes.
+  Run();
+  Send();
+  Run();
+  EXPECT_TRUE(Vectors().empty());
+  ASSERT_TRUE(Revoke({7}).ok());
+  Run();
+  ASSERT_EQ(Said<wire::ReleasedT>().size(), 1u);
+  EXPECT_EQ(Said<wire::ReleasedT>()[0].partitions, std::vector<uint32_t>{7});
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 7u);
+  EXPECT_EQ(Tallies()[0].weight, 70.0);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{0, 7, 1.0}}));
+}
+
+TEST_F(FarLeaseDesk, ASumThatIsNotNeededLeavesNothingBehind) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7}).ok());
+  RunFor(kSampleTime * 50);
+  ASSERT_TRUE(Extend({1, 2}, 0, kFirst + 1).ok());
+  Send(kFirst + 1);
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Tallies()[0].weight, 20.0);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{1, 3, 1.0}}));
   EXPECT_FALSE(failed);
 }
 

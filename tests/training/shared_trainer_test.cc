@@ -248,6 +248,42 @@ TEST_F(SharedByThreads, OneDeviceAloneIsAskedForItsSumOnce) {
   EXPECT_EQ(Run(2).outcome->code(), StatusCode::kResource);
 }
 
+TEST_F(SharedByThreads, OneDeviceKeepsASumBetweenCalls) {
+  trainer_ = MakeSharedTrainer(loop_, *mock_, *model_, store_, schedule_, nullptr);
+  ASSERT_TRUE(trainer_->keeps_sums());
+  ExpectAsAlone(Run(0), 0, all_);
+  std::vector<float> sum(VectorLength(parameters_.size()), 0.5f);
+  std::optional<Result<Trainer::Outcome>> outcome;
+  const auto add = [&](const std::vector<PartitionTerm>& terms, bool more, bool continues) {
+    outcome.reset();
+    trainer_->Accumulate({.step = 1,
+                          .version = 1,
+                          .parameters = parameters_,
+                          .terms = terms,
+                          .sum = sum,
+                          .more = more,
+                          .continues = continues},
+                         nullptr, [&](Result<Trainer::Outcome> result) { outcome = result; });
+    loop_.RunPostedUntil([&] { return outcome.has_value(); });
+    return outcome->status();
+  };
+  const uint64_t before = MockDriver::Get().copied_out_bytes;
+  ASSERT_TRUE(add({{0, 2, 1.0, {}}}, true, false).ok());
+  EXPECT_EQ((*outcome)->tally, Tally());
+  ASSERT_TRUE(add({{2, 6, 1.0, {}}}, true, true).ok());
+  EXPECT_THAT(sum, testing::Each(0.5f));
+  ASSERT_TRUE(add({}, false, true).ok());
+  EXPECT_LT(MockDriver::Get().copied_out_bytes - before,
+            parameters_.size() * sizeof(float) + 2 * 512);
+  Call call{.outcome = outcome, .sum = sum};
+  (*call.outcome)->samples = kBatch;  // Of all calls.
+  ExpectAsAlone(call, 1, all_);
+  // Another sum takes its place.
+  ASSERT_TRUE(add({{0, 2, 1.0, {}}}, true, false).ok());
+  ExpectAsAlone(Run(2), 2, all_);
+  EXPECT_EQ(add({{2, 6, 1.0, {}}}, false, true).code(), StatusCode::kInternal);
+}
+
 // The same of a complex code, where the model takes its coefficients as weights.
 TEST_F(SharedByThreads, OneDeviceIsAskedOnceForARowOfManyCoefficients) {
   trainer_.reset();
