@@ -91,6 +91,9 @@ class Device {
   // Loop thread. Work runs in the order submitted; `done` runs exactly once, on the loop thread.
   // `units`: how much work it is, in samples; emulated and simulated devices take their time by it.
   virtual void Submit(double units, Work work, Done done) = 0;
+  // Inside Work only: `task` runs on the loop thread, in the order of the calls, before the work's
+  // Done; no sooner than that where time is emulated.
+  virtual void PostFromWork(Task task) = 0;
   // For host-side arithmetic that goes with this device (encode, decode, reductions).
   virtual ParallelFor& parallel() = 0;
 

@@ -27,6 +27,12 @@ void DoneReporter::Post(Device::Done done, Status status) {
   });
 }
 
+void DoneReporter::Post(Task task) {
+  loop_.Post([closed = closed_, task = std::move(task)] {
+    if (!*closed) task();
+  });
+}
+
 DeviceThread::DeviceThread(Loop& loop, std::function<Status(Device::Work)> run)
     : reporter_(loop), run_(std::move(run)), thread_([this] { Drive(); }) {}
 
@@ -46,6 +52,12 @@ void DeviceThread::Submit(Device::Work work, Device::Done done) {
     waiting_.push_back({std::move(work), std::move(done)});
   }
   changed_.notify_one();
+}
+
+void DeviceThread::PostFromWork(Task task) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !abandoned_; });  // The loop may be gone.
+  reporter_.Post(std::move(task));
 }
 
 void DeviceThread::Drive() {

@@ -25,7 +25,8 @@ class DoneReporter {
   ~DoneReporter() { Close(); }
   // Any thread: `done(status)` runs on the loop thread, unless Close comes before.
   void Post(Device::Done done, Status status);
-  // Loop thread. From now on no Done runs.
+  void Post(Task task);
+  // Loop thread. From now on none of them runs.
   void Close() { *closed_ = true; }
 
  private:
@@ -41,6 +42,7 @@ class DeviceThread {
   ~DeviceThread();
 
   void Submit(Device::Work work, Device::Done done);
+  void PostFromWork(Task task);  // As Device says.
 
   // As Device says. `last` (optional) runs on the thread when it is done, without `run`, and must
   // be done, too.

@@ -87,6 +87,7 @@ class DriverDevice final : public Device {
   void Submit(double, Work work, Done done) override {
     thread_.Submit(std::move(work), std::move(done));
   }
+  void PostFromWork(Task task) override { thread_.PostFromWork(std::move(task)); }
   bool Rest(Duration limit) override {
     return thread_.Rest(limit, [this] {
       const InDriver inside(driver_.name);

@@ -2,6 +2,8 @@
 // What devices that stand in front of another have in common: everything but Submit is its own.
 #pragma once
 
+#include <utility>
+
 #include "devices/device.h"
 
 namespace motley {
@@ -25,6 +27,7 @@ class ForwardingDevice : public Base {
                       const TakePiece& take) override {
     return inner_.CopyOutAfter(after, from, offset, size_bytes, take);
   }
+  void PostFromWork(Task task) override { inner_.PostFromWork(std::move(task)); }
   ParallelFor& parallel() override { return inner_.parallel(); }
   std::span<Device* const> parts() const override { return inner_.parts(); }
   bool Rest(Duration limit) override { return inner_.Rest(limit); }

@@ -21,6 +21,7 @@ class InlineDevice final : public HostDevice {
   void Submit(double, Work work, Done done) override {
     reporter_.Post(std::move(done), RunWork(std::move(work)));
   }
+  void PostFromWork(Task task) override { reporter_.Post(std::move(task)); }
 
  private:
   const std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();

@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 #include "devices/forwarding_device.h"
@@ -39,6 +40,11 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
     const Time submitted = in_done_ ? previous_done_ : loop_.Now();
     waiting_.push_back({units, submitted, ModelledTime(units), std::move(work), std::move(done)});
     if (!busy_) StartNext();
+  }
+  void PostFromWork(Task task) override {
+    inner_.PostFromWork([this, destroyed = destroyed_, task = std::move(task)]() mutable {
+      if (!*destroyed) reports_.push_back(std::move(task));
+    });
   }
 
  private:
@@ -82,6 +88,10 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
     const Time now = loop_.Now();
     previous_done_ = slept_ && now - due_ <= kLatestTimer ? due_ : now;
     const auto destroyed = destroyed_;
+    for (Task& report : std::exchange(reports_, {})) {
+      report();
+      if (*destroyed) return;
+    }
     in_done_ = true;
     std::exchange(done_, nullptr)(std::move(status));
     if (*destroyed) return;
@@ -94,7 +104,8 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
   const std::function<double()> vary_;
   std::deque<Item> waiting_;  // Filled by the loop thread alone; whoever submits bounds it.
   bool busy_ = false;
-  Done done_;  // Of the item that runs, due at due_.
+  Done done_;                  // Of the item that runs, due at due_.
+  std::vector<Task> reports_;  // Its reports.
   Time due_{};
   bool slept_ = false;    // Its work was done before.
   bool in_done_ = false;  // The one before it is being reported.

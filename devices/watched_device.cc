@@ -45,6 +45,12 @@ void WatchedDevice::Submit(double units, Work work, Done done) {
   });
 }
 
+void WatchedDevice::PostFromWork(Task task) {
+  inner_.PostFromWork([this, destroyed = destroyed_, task = std::move(task)]() mutable {
+    if (!*destroyed && !lost_) task();
+  });
+}
+
 void WatchedDevice::OnDone(Status status) {
   const std::shared_ptr<Piece> piece = std::move(pieces_.front());
   pieces_.pop_front();

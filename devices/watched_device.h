@@ -31,6 +31,7 @@ class WatchedDevice final : public ForwardingDevice<> {
   ~WatchedDevice() override;
 
   void Submit(double units, Work work, Done done) override;
+  void PostFromWork(Task task) override;
   bool lost() const { return lost_; }
 
  private:

@@ -93,6 +93,12 @@ void SimDevice::Finish() {
   if (!failure_.ok()) status_ = failure_;
   previous_done_ = loop_.Now();
   const auto destroyed = destroyed_;
+  std::vector<Task> reports = std::exchange(reports_, {});
+  if (!status_.ok()) reports.clear();
+  for (Task& report : reports) {
+    report();
+    if (*destroyed) return;
+  }
   std::exchange(done_, nullptr)(std::move(status_));
   if (*destroyed) return;
   busy_ = !waiting_.empty();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/fifo.h"
 #include "base/random.h"
@@ -54,6 +55,7 @@ class SimDevice final : public ForwardingDevice<> {
 
   // Reported no earlier than its modelled time after the previous piece, or after now.
   void Submit(double units, Work work, Done done) override;
+  void PostFromWork(Task task) override { reports_.push_back(std::move(task)); }
 
  private:
   struct Piece {
@@ -95,6 +97,7 @@ class SimDevice final : public ForwardingDevice<> {
   Time previous_done_ = Time::min();
   // Of the piece that runs.
   Done done_;
+  std::vector<Task> reports_;  // What it posts meanwhile.
   Status status_;
   const std::shared_ptr<bool> destroyed_ = std::make_shared<bool>(false);
 };

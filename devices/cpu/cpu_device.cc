@@ -43,6 +43,7 @@ class CpuDevice final : public HostDevice {
   void Submit(double, Work work, Done done) override {
     thread_.Submit(std::move(work), std::move(done));
   }
+  void PostFromWork(Task task) override { thread_.PostFromWork(std::move(task)); }
 
  private:
   const std::unique_ptr<ParallelFor> parallel_;

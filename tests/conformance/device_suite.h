@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <limits>
@@ -94,6 +95,54 @@ TEST_P(DeviceSuite, WorkRunsInOrderAndEachDoneOnceOnTheLoopThread) {
   for (int i = 0; i < kItems; ++i) want[i] = i;
   EXPECT_EQ(ran, want);
   EXPECT_EQ(finished, want);
+}
+
+TEST_P(DeviceSuite, WhatWorkPostsRunsOnTheLoopThreadBeforeItsDone) {
+  const auto loop_thread = std::this_thread::get_id();
+  std::vector<int> order;
+  Device& posting = device();
+  for (int i = 0; i < 3; ++i) {
+    device().Submit(
+        1,
+        [&, i] {
+          for (int part = 0; part < 2; ++part) {
+            posting.PostFromWork([&, i, part] {
+              EXPECT_EQ(std::this_thread::get_id(), loop_thread);
+              order.push_back(10 * i + part);
+            });
+          }
+          return Status::Ok();
+        },
+        [&, i](Status) { order.push_back(10 * i + 9); });
+  }
+  world_->RunUntil([&] { return order.size() == 9; });
+  EXPECT_EQ(order.size(), 9u);
+  for (const int done : {9, 19, 29}) {
+    const auto at = std::find(order.begin(), order.end(), done);
+    ASSERT_GE(at - order.begin(), 2) << done;
+    EXPECT_EQ(std::count(order.begin(), at, done - 9), 1);
+    EXPECT_EQ(std::count(order.begin(), at, done - 8), 1);
+  }
+}
+
+TEST_P(DeviceSuite, WhatWorkPostsMayDestroyTheDevice) {
+  int calls = 0;
+  Device& posting = device();  // Which waits for its work before it goes.
+  device().Submit(
+      1,
+      [&] {
+        for (int i = 0; i < 2; ++i) {
+          posting.PostFromWork([&] {
+            ++calls;
+            world_->DestroyDevice();
+          });
+        }
+        return Status::Ok();
+      },
+      [&](Status) { ++calls; });
+  world_->RunUntil([&] { return calls > 0; });
+  world_->RunWhatIsPosted();
+  EXPECT_EQ(calls, 1);
 }
 
 TEST_P(DeviceSuite, DoneMaySubmitMore) {

@@ -46,6 +46,25 @@ TEST_F(PacedDeviceTest, TakesUnitsTimesUnitTimeDividedBySpeed) {
   EXPECT_EQ(done_, Times{40});
 }
 
+// Else results would be seen before the device that is emulated has them.
+TEST_F(PacedDeviceTest, WhatWorkPostsRunsNoSoonerThanItsDone) {
+  Make({.unit_time = kUnit});
+  Times posted;
+  device_->Submit(
+      7,
+      [&] {
+        device_->PostFromWork([&] {
+          EXPECT_TRUE(done_.empty());
+          posted.push_back(loop_.Now().time_since_epoch() / kUnit);
+        });
+        return Status::Ok();
+      },
+      [this](Status) { done_.push_back(loop_.Now().time_since_epoch() / kUnit); });
+  RunAll();
+  EXPECT_EQ(posted, Times{7});
+  EXPECT_EQ(done_, Times{7});
+}
+
 TEST_F(PacedDeviceTest, TheNextStartsWhenThePreviousIsDone) {
   Make({.unit_time = kUnit});
   Submit(5);
