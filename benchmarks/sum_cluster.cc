@@ -101,18 +101,17 @@ class Worker final : public Receiver {
     }
     if (order.row_id == 0) {
       for (size_t i = 0; i < own_.size(); ++i) own_[i] = ValueOf(i, index_, order.step);
-      norm_ = std::sqrt(SumOfSquares(own_)) * (1 + 1e-5);
       arrived_ = 0;
       SketchAll(order.step);
       return Say(0, 0);
     }
     begin_ = NowNs();
     Header header = AnswerTo(order.step);
-    header.norm = norm_;
     for (size_t slice = 0; slice < cut_.count(); ++slice) {
       header.offset = cut_.begin(slice);
       const std::span<const float> values(own_.data() + header.offset, cut_.size(slice));
-      header.sketch = sketches_[slice];
+      header.norm = std::sqrt(sketches_[slice].squares) * (1 + 1e-5);
+      header.sketch = sketches_[slice].projection;
       const BytesView piece = AsBytes(values);
       transport_->Send(server_, header, {&piece, 1}, Priority::kBulk, [](const Status&) {});
     }
@@ -131,7 +130,7 @@ class Worker final : public Receiver {
     for (size_t slice = 0; slice < cut_.count(); ++slice) {
       header.offset = cut_.begin(slice);
       const std::span<const float> values(own_.data() + header.offset, cut_.size(slice));
-      sketches_.push_back(SketchOf(values, SignsOf(header)).projection);
+      sketches_.push_back(SketchOf(values, SignsOf(header)));
     }
   }
   void Check(uint64_t step) const {
@@ -157,8 +156,7 @@ class Worker final : public Receiver {
   std::vector<float> sum_;
   std::unique_ptr<Transport> transport_;
   PeerId server_ = 0;
-  double norm_ = 0;
-  std::vector<double> sketches_;
+  std::vector<Sketch> sketches_;
   size_t arrived_ = 0;
   uint64_t begin_ = 0;
   uint64_t end_ = 0;

@@ -187,8 +187,8 @@ std::string AuditFailure(const std::string& text) {
       warnings.empty()
           ? "all in runs before this one"
           : fmt::format("the first in step {}", warnings.at(0).at("step").get<uint64_t>());
-  return fmt::format("audits of {} step{} found {} wrong answer{}, {}: do not rely on this result",
-                     steps, steps == 1 ? "" : "s", failures, failures == 1 ? "" : "s", where);
+  return fmt::format("audits of {} found {}, {}: do not rely on this result",
+                     Counted(steps, "step"), Counted(failures, "wrong answer"), where);
 }
 
 std::string CheckpointError(const std::string& text) { return Said("checkpoint", "error", text); }

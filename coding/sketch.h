@@ -35,13 +35,20 @@ struct Claim {
   // How far two processors' sums may be apart, of the norm.
   static constexpr double kSlack = 1e-9;
 
-  double norm_limit = std::numeric_limits<double>::infinity();  // Its 2-norm is that at most.
+  double norm_limit = std::numeric_limits<double>::infinity();  // Its 2-norm is that at most,
+  double norm_least = 0;                                        // and that at least.
   bool has_projection = false;
   double projection = 0;
   SignKey key = {};
 
   bool HoldsFor(double other) const {
     return !has_projection || std::abs(projection - other) <= kSlack * norm_limit;
+  }
+  // False of a sketch that is not finite.
+  bool HoldsFor(const Sketch& sketch) const {
+    const double norm = std::sqrt(sketch.squares);
+    return norm <= norm_limit && norm >= norm_least && std::isfinite(norm) &&
+           HoldsFor(sketch.projection);
   }
 };
 

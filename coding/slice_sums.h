@@ -84,10 +84,11 @@ static_assert(kCombineGrain % kSignBlock == 0);
 // What a slice must be to be added.
 struct SliceBounds {
   double squares = 0;  // The sum of its squares at most; finite, or NaN, below which nothing is.
-  Claim claim;         // Whose projection it must have, if that says one.
+  Claim claim;         // Whose least norm it must have, and the projection if that says one.
 
   bool Admit(const Sketch& sketch) const {
-    return sketch.squares <= squares && claim.HoldsFor(sketch.projection);
+    return sketch.squares <= squares && std::sqrt(sketch.squares) >= claim.norm_least &&
+           claim.HoldsFor(sketch.projection);
   }
 };
 

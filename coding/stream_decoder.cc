@@ -91,6 +91,11 @@ struct StreamDecoder::Impl {
           fmt::format("slice {} of row {} has norm {:.6g} or more, above the declared {:.6g}",
                       slice, row, std::sqrt(sketch.squares), bounds.claim.norm_limit));
     }
+    if (std::sqrt(sketch.squares) < bounds.claim.norm_least) {
+      return Status::DataError(
+          fmt::format("slice {} of row {} has norm {:.6g}, below the declared {:.6g}", slice, row,
+                      std::sqrt(sketch.squares), bounds.claim.norm_limit));
+    }
     return Status::DataError(fmt::format(
         "slice {} of row {} has sketch {:.9g} instead of the declared {:.9g}: its values are not "
         "those that were sent",

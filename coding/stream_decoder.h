@@ -70,13 +70,13 @@ class StreamDecoder {
 
   // Adds one slice of `row`; it does not matter who answered the row, and slices of one row may
   // come from different workers. `values` has slice_length(slice) floats; it may be swapped for
-  // another buffer or emptied. `claim` is what the answer's header declared: the slice's 2-norm may
-  // not exceed its limit, save 1e-5 for rounding, and the slice must have its projection (where its
-  // first value has the first sign). kDataError: no such row or slice, a wrong length, not finite,
-  // above the limit, or with another projection; it does not count. If the row is Touched or the
-  // decoder spoiled() by then, an answer that lied is inside the sums: the caller starts the step
-  // again with Reset. kResource: no memory for the sums. `tally`, finite, is the whole answer's;
-  // the one that comes with the first slice counts.
+  // another buffer or emptied. `claim` is what the slice's header declared: its 2-norm may not
+  // exceed the limit, save 1e-5 for rounding, nor be less than the least, and it must have the
+  // projection (where its first value has the first sign). kDataError: no such row or slice, a
+  // wrong length, not finite, another norm or projection; it does not count. If the row is Touched
+  // or the decoder spoiled() by then, an answer that lied is inside the sums: the caller starts the
+  // step again with Reset. kResource: no memory for the sums. `tally`, finite, is the whole
+  // answer's; the one that comes with the first slice counts.
   Result<Outcome> AddSlice(RowId row, size_t slice, AlignedVector& values, const Claim& claim,
                            const Tally& tally = {});
   Result<Outcome> AddSlice(RowId row, size_t slice, AlignedVector& values, double norm_limit) {

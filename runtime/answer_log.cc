@@ -41,15 +41,15 @@ AnswerLog::AnswerLog(uint32_t workers, uint32_t job, uint64_t secret, Drawn draw
     : job_(job), secret_(secret), drawn_(std::move(drawn)), lives_(workers, 0) {}
 
 void AnswerLog::Begin(StepId step, const Slicing& cut) {
+  open_is_drawn_ = drawn_(step);
   now_ = {.step = step,
-          .signs = drawn_(step) ? secret_ : job_,
+          .signs = open_is_drawn_ ? secret_ : job_,
           .declared = job_,
           .cut = cut,
           .form = nullptr,
           .answers = {}};
   leases_ = nullptr;
   answers_.clear();
-  copies_differ_ = false;
   if (open_.step != step) before_ = std::move(open_);
   open_ = {.step = step, .slice_length = cut.length, .first = {}, .by_row = {}};
 }
@@ -99,7 +99,14 @@ void AnswerLog::AddSlice(WorkerId worker, RowId row, size_t slice, double sketch
   LoggedAnswer& answer = Find(worker, row);
   answer.sketches[slice] = sketch;
   answer.tally = tally;
-  copies_differ_ |= open_.Differs(worker, row, slice, claim.projection, claim.norm_limit);
+  const double gap = open_.Gap(worker, row, slice, claim.projection, claim.norm_limit);
+  Copy& copy = open_.by_row[open_.first[row]];
+  copy.gap = std::max(copy.gap, gap);
+}
+
+bool AnswerLog::copies_differ() const {
+  return std::any_of(open_.by_row.begin(), open_.by_row.end(),
+                     [](const Copy& copy) { return copy.FarApart(copy.gap); });
 }
 
 bool AnswerLog::OneAnswered() const {
@@ -124,22 +131,26 @@ void AnswerLog::AddLate(WorkerId worker, const Header& header) {
       header.offset % copies.slice_length != 0) {
     return;
   }
-  late_differ_ |= copies.Differs(worker, header.row_id, header.offset / copies.slice_length,
-                                 header.sketch, header.norm);
+  const double gap = copies.Gap(worker, header.row_id, header.offset / copies.slice_length,
+                                header.sketch, header.norm);
+  late_differ_ |= copies.by_row[copies.first[header.row_id]].FarApart(gap);
 }
 
-bool AnswerLog::Copies::Differs(WorkerId worker, RowId row, size_t slice, double declared,
-                                double norm) {
+double AnswerLog::Copies::Gap(WorkerId worker, RowId row, size_t slice, double declared,
+                              double norm) {
   Copy& copy = by_row[first[row]];
-  if (slice >= copy.declared.size() || !std::isfinite(declared)) return false;
+  if (slice >= copy.declared.size() || !std::isfinite(declared)) return 0;
   if (std::isnan(copy.declared[slice])) {
     copy.declared[slice] = declared;
     copy.workers[slice] = worker;
-    copy.norm = std::max(copy.norm, norm);
-    return false;
+    copy.squares += norm * norm;
+    return 0;
   }
-  return copy.workers[slice] != worker &&
-         !(std::abs(copy.declared[slice] - declared) <= kCopyTolerance * std::max(copy.norm, norm));
+  return copy.workers[slice] == worker ? 0 : std::abs(copy.declared[slice] - declared);
+}
+
+bool AnswerLog::Copy::FarApart(double difference) const {
+  return difference > kCopyTolerance * std::sqrt(squares);
 }
 
 void AnswerLog::AddVector(WorkerId worker, std::span<const PartitionId> partitions,

@@ -79,11 +79,12 @@ class AnswerLog {
   void Forget(WorkerId worker) { ++lives_[worker]; }  // It is gone.
   uint32_t LifeOf(WorkerId worker) const { return lives_[worker]; }
 
-  StepId step() const { return open_.step; }  // Of the last Open.
+  StepId step() const { return open_.step; }     // Of the last Open,
+  bool drawn() const { return open_is_drawn_; }  // which will be audited.
   // One worker has sent all that counts so far, and others were to answer as well.
   bool OneAnswered() const;
   // Copies of a row of the open step differ.
-  bool copies_differ() const { return copies_differ_; }
+  bool copies_differ() const;
   // Once for each time that a late copy differed.
   bool TakeLateDifference() { return std::exchange(late_differ_, false); }
 
@@ -96,14 +97,19 @@ class AnswerLog {
   struct Copy {
     std::vector<WorkerId> workers;  // By slice, who sent it;
     std::vector<double> declared;   // NaN: nobody yet.
-    double norm = 0;
+    double squares = 0;             // Of the norms of those slices.
+    double gap = 0;                 // The largest to a copy that came in time.
+
+    // Slices may be small beside their vector; what rounding does to them is not.
+    bool FarApart(double difference) const;
   };
   struct Copies {
     StepId step = 0;
     uint64_t slice_length = 1;
     std::vector<RowId> first;  // By row, the first one that is equal to it.
     std::vector<Copy> by_row;  // Of those.
-    bool Differs(WorkerId worker, RowId row, size_t slice, double declared, double norm);
+    // How far a slice is from that of the first copy, which it is itself where there is none.
+    double Gap(WorkerId worker, RowId row, size_t slice, double declared, double norm);
   };
 
   void Begin(StepId step, const Slicing& cut);
@@ -120,7 +126,7 @@ class AnswerLog {
   std::vector<RowId> first_;
   Copies open_;
   Copies before_;
-  bool copies_differ_ = false;
+  bool open_is_drawn_ = false;
   bool late_differ_ = false;
   StepId taken_ = 0;
   std::vector<LateSlice> late_;  // Of that step.

@@ -16,10 +16,18 @@
 namespace motley {
 namespace {
 
-constexpr double kMaxNorm = 1e30;     // Nothing that can be trained is larger.
-constexpr double kNormSlack = 1e-3;   // Rounding between the worker's norm and ours.
-constexpr double kNormFloor = 1e-30;  // So that a vector of zeros passes.
-constexpr size_t kGrain = 1u << 14;   // Floats that are worth a thread.
+constexpr size_t kGrain = 1u << 14;  // Floats that are worth a thread.
+
+Status Belied(const LeaseCollector::Slice& slice, const Sketch& sketch) {
+  const Claim& claim = slice.claim;
+  const double norm = std::sqrt(sketch.squares);
+  const bool of_norm = !(norm <= claim.norm_limit && norm >= claim.norm_least);
+  return Status::DataError(
+      fmt::format("slice {} of an answer has {} {:.9g} instead of the declared {:.9g}: its values "
+                  "are not those that were sent",
+                  slice.index, of_norm ? "norm" : "sketch", of_norm ? norm : sketch.projection,
+                  of_norm ? claim.norm_limit : claim.projection));
+}
 
 }  // namespace
 
@@ -27,9 +35,7 @@ struct LeaseCollector::Vector {
   AlignedVector values;
   std::vector<bool> seen;  // By slice.
   size_t seen_count = 0;
-  double squares = 0;            // Of the slices that came.
-  double norm = 0;               // As its headers declare.
-  Tally tally;                   // As that of its first slice does.
+  std::optional<Tally> tally;    // As its headers declare.
   std::vector<double> sketches;  // By slice, for the log.
 };
 
@@ -137,7 +143,7 @@ Result<std::shared_ptr<LeaseCollector::Vector>> LeaseCollector::Spare() {
     if (vector.use_count() > 1) continue;
     vector->seen.assign(cut_.count(), false);
     vector->seen_count = 0;
-    vector->squares = 0;
+    vector->tally.reset();
     return vector;
   }
   return OrNoMemory("a vector that arrives", [this]() -> Result<std::shared_ptr<Vector>> {
@@ -162,27 +168,30 @@ Result<bool> LeaseCollector::Begin(WorkerId worker, const Header& header, bool f
   }
   const Result<size_t> index = SliceOf(cut_, header);
   if (!index.ok()) return Refuse(worker, index.status());
-  if (!(header.norm >= 0 && header.norm <= kMaxNorm) || header.version != header.step) {
-    return Refuse(worker, Status::DataError(fmt::format(
-                              "a vector for step {} of norm {} from parameters of version {}",
-                              header.step, header.norm, header.version)));
+  const Result<Claim> claim = ClaimOf(header);
+  if (!claim.ok()) return Refuse(worker, claim.status());
+  if (Status fine = CheckTally(header.tally); !fine.ok()) return Refuse(worker, std::move(fine));
+  if (header.version != header.step) {
+    return Refuse(
+        worker, Status::DataError(fmt::format("a vector for step {} from parameters of version {}",
+                                              header.step, header.version)));
   }
   if (seat.arriving == nullptr) {
     MOTLEY_ASSIGN_OR_RETURN(seat.arriving, Spare());
-    seat.arriving->norm = header.norm;
   }
   Vector& vector = *seat.arriving;
-  if (vector.norm != header.norm || vector.seen[*index]) {
-    return Refuse(worker, Status::DataError(fmt::format(
-                              "slice {} of a vector {}", *index,
-                              vector.seen[*index] ? "came twice" : "declares another norm")));
+  if (vector.tally.value_or(header.tally) != header.tally || vector.seen[*index]) {
+    return Refuse(worker,
+                  Status::DataError(fmt::format(
+                      "slice {} of a vector {}", *index,
+                      vector.seen[*index] ? "came twice"
+                                          : "declares another loss or weight than the first")));
   }
-  if (*index == 0) vector.tally = header.tally;
+  vector.tally = header.tally;
   slice.vector = seat.arriving;
   slice.index = *index;
   slice.room = std::span(vector.values).subspan(cut_.begin(*index), cut_.size(*index));
-  slice.sketch = header.sketch;
-  slice.signs = SignsOf(header);
+  slice.claim = *claim;
   return true;
 }
 
@@ -193,27 +202,16 @@ Status LeaseCollector::Finish(WorkerId worker, const Slice& slice) {
   vector.seen[slice.index] = true;
   ++vector.seen_count;
   // While it is in the cache.
-  const Sketch sketch = SketchOf(slice.room, slice.signs);
-  vector.squares += sketch.squares;
-  const Claim claim{.norm_limit = vector.norm * (1 + kNormSlack) + kNormFloor,
-                    .has_projection = true,
-                    .projection = slice.sketch};
-  if (!(vector.squares <= claim.norm_limit * claim.norm_limit)) {
-    return Refuse(worker, Status::DataError(fmt::format("an answer of norm {} that declared {}",
-                                                        std::sqrt(vector.squares), vector.norm)));
-  }
+  const Claim& claim = slice.claim;
+  const Sketch sketch = SketchOf(slice.room, claim.key);
+  if (!claim.HoldsFor(sketch)) return Refuse(worker, Belied(slice, sketch));
   if (log_ != nullptr) {
     vector.sketches.resize(cut_.count());
-    vector.sketches[slice.index] = log_->Project(slice.room, cut_.begin(slice.index), slice.sketch);
+    vector.sketches[slice.index] =
+        log_->Project(slice.room, cut_.begin(slice.index), claim.projection);
   }
-  if (claim.HoldsFor(sketch.projection)) {
-    if (vector.seen_count < cut_.count()) hooks_.raise(LeaseSlice{worker, step_});
-    return Status::Ok();
-  }
-  return Refuse(worker, Status::DataError(fmt::format(
-                            "slice {} of an answer has sketch {:.9g} instead of the declared "
-                            "{:.9g}: its values are not those that were sent",
-                            slice.index, sketch.projection, slice.sketch)));
+  if (vector.seen_count < cut_.count()) hooks_.raise(LeaseSlice{worker, step_});
+  return Status::Ok();
 }
 
 // Counted once per list, however many of its slices come.
@@ -278,12 +276,8 @@ Status LeaseCollector::OnReleased(WorkerId worker, const wire::ReleasedT& releas
 }
 
 Status LeaseCollector::CheckWhole(const Vector& vector) const {
-  if (vector.seen_count < cut_.count()) {
-    return Status::DataError(fmt::format("{} of {} slices came", vector.seen_count, cut_.count()));
-  }
-  const double norm = std::sqrt(vector.squares);
-  if (norm >= vector.norm * (1 - kNormSlack) - kNormFloor) return Status::Ok();
-  return Status::DataError(fmt::format("an answer of norm {} that declared {}", norm, vector.norm));
+  if (vector.seen_count == cut_.count()) return Status::Ok();
+  return Status::DataError(fmt::format("{} of {} slices came", vector.seen_count, cut_.count()));
 }
 
 Status LeaseCollector::OnVectorEnd(WorkerId worker, const wire::VectorEndT& end) {
@@ -300,10 +294,10 @@ Status LeaseCollector::OnVectorEnd(WorkerId worker, const wire::VectorEndT& end)
       std::span(seat.entries).subspan(seat.covered, end.entries);
   Status fine = vector != nullptr ? CheckWhole(*vector)
                                   : Status::DataError("the end of a vector of which nothing came");
-  if (fine.ok()) fine = CheckTally(vector->tally, counts_, covered);
+  if (fine.ok()) fine = CheckTally(*vector->tally, counts_, covered);
   if (!fine.ok()) return Refuse(worker, fine);
   Add(*vector);
-  if (log_ != nullptr) log_->AddVector(worker, covered, vector->sketches, vector->tally);
+  if (log_ != nullptr) log_->AddVector(worker, covered, vector->sketches, *vector->tally);
   for (const PartitionId p : covered) leases_[p] = Lease::kCovered;
   missing_ -= end.entries;
   seat.covered += end.entries;
@@ -316,7 +310,7 @@ Status LeaseCollector::OnVectorEnd(WorkerId worker, const wire::VectorEndT& end)
 // Vectors come in any order; each is read once.
 void LeaseCollector::Add(const Vector& vector) {
   const AlignedVector& values = vector.values;
-  tally_.Add(1, vector.tally);
+  tally_.Add(1, *vector.tally);
   parallel_.For(values.size(), kGrain, [&](size_t begin, size_t end) {
     const std::span<const float> part = std::span(values).subspan(begin, end - begin);
     const std::span<float> into = sum_.subspan(begin, end - begin);

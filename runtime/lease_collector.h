@@ -3,8 +3,8 @@
 // sum. Loop thread only.
 //
 // A vector is added whole or not at all: its slices wait in room of its own until the worker's
-// VectorEnd says what it covers, and every slice was finite, with the sketch and all with the norm
-// that was declared. So what is half sent, or refused, leaves the sum as it was. At most one vector
+// VectorEnd says what it covers, and every slice was finite, with the norm and the sketch that its
+// header declared. So what is half sent, or refused, leaves the sum as it was. At most one vector
 // per worker waits, since a worker's frames come in order.
 //
 // Everything about fencing is here: what a worker says counts only for the list that it has now.
@@ -47,8 +47,7 @@ class LeaseCollector {
     std::shared_ptr<Vector> vector;
     size_t index = 0;
     std::span<float> room;
-    double sketch = 0;  // As its header declares, on these signs.
-    SignKey signs;
+    Claim claim;  // Of its header.
   };
 
   // `length` and `slice_length` in floats; `parallel` is borrowed.

@@ -158,7 +158,8 @@ void LeaseDesk::SendIfDue() {
   Outbox::Vector& vector = *std::exchange(sum_, nullptr);
   vector.computing = false;
   vector.tally = task_->TakeTally();
-  outbox_.Send(vector, header);
+  outbox_.Describe(vector, header);
+  outbox_.Send(vector);
   SendControl(env_.transport, parts_.peer, parts_.header, end, Priority::kBulk);
 }
 

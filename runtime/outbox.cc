@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/outbox.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "base/assert.h"
 #include "coding/sketch.h"
 #include "runtime/memory_need.h"
 
@@ -31,56 +33,71 @@ Status Outbox::Fit(Vector& vector, size_t length) {
   });
 }
 
-void Outbox::Send(Vector& vector, Header header) {
-  std::vector<float>& sum = *vector.sum;
-  if (filter_) filter_(vector.step, sum);
-  header.kind = FrameKind::kGradient;
-  header.step = vector.step;
-  header.total = sum.size();
-  header.tally = vector.tally;
-  const Slicing cut{sum.size(), slice_length_};
-  Describe(vector, cut, header);
+void Outbox::Describe(Vector& vector, const Header& header) {
+  vector.header = header;
+  vector.header.kind = FrameKind::kGradient;
+  vector.header.step = vector.step;
+  vector.header.total = vector.sum->size();
+  vector.final.assign(CutOf(vector).count(), 0);
   vector.sends.clear();
-  vector.unsent = cut.count();
-  const auto sent = alive_.Guard([this, &vector](const Status&) {
-    if (--vector.unsent == 0) freed_();
-  });
-  for (size_t slice = 0; slice < cut.count(); ++slice) {
-    header.offset = cut.begin(slice);
-    header.sketch = vector.sketches[slice];
-    const std::span<const float> values = std::span(sum).subspan(header.offset, cut.size(slice));
-    const BytesView piece = AsBytes(values);
-    // The vector stays with its sends, also when this object goes first.
-    vector.sends.push_back(
-        transport_.Send(peer_, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
-                        [sent, keep = vector.sum](const Status& status) { sent(status); }));
+}
+
+void Outbox::Final(Vector& vector, size_t begin, size_t end) {
+  MOTLEY_ASSERT(begin < end && end <= vector.sum->size());
+  if (filter_) return;  // It changes whole vectors.
+  const Slicing cut = CutOf(vector);
+  for (size_t slice = begin / cut.length; slice < cut.count() && cut.begin(slice) < end; ++slice) {
+    const size_t first = std::max(begin, cut.begin(slice));
+    const size_t last = std::min(end, cut.begin(slice) + cut.size(slice));
+    vector.final[slice] += last - first;
+    MOTLEY_ASSERT(vector.final[slice] <= cut.size(slice));
+    if (vector.final[slice] == cut.size(slice)) SendSlice(vector, slice);
   }
 }
 
-// The norm is said with the first slice, so all are looked at before it leaves.
-void Outbox::Describe(Vector& vector, const Slicing& cut, Header& header) {
-  double squares = 0;
-  vector.sketches.clear();
-  for (size_t slice = 0; slice < cut.count(); ++slice) {
-    header.offset = cut.begin(slice);
-    const auto values = std::span<const float>(*vector.sum).subspan(header.offset, cut.size(slice));
-    const Sketch sketch = SketchOf(values, SignsOf(header));
-    squares += sketch.squares;
-    vector.sketches.push_back(sketch.projection);
+void Outbox::Send(Vector& vector) {
+  if (filter_) filter_(vector.step, *vector.sum);
+  vector.computing = true;  // A closed transport calls back at once: nobody takes it meanwhile.
+  for (size_t slice = 0; slice < vector.final.size(); ++slice) {
+    if (vector.final[slice] != kSent) SendSlice(vector, slice);
   }
-  header.norm = std::sqrt(squares);
+  vector.computing = false;
+  if (vector.unsent == 0) freed_();
+}
+
+void Outbox::SendSlice(Vector& vector, size_t slice) {
+  const Slicing cut = CutOf(vector);
+  const std::span<const float> values =
+      std::span(*vector.sum).subspan(cut.begin(slice), cut.size(slice));
+  Header header = vector.header;
+  header.offset = cut.begin(slice);
+  const Sketch sketch = SketchOf(values, SignsOf(header));
+  header.norm = std::sqrt(sketch.squares);
+  header.sketch = sketch.projection;
+  header.tally = vector.tally;
+  header.paused = vector.unsent == 0 && !vector.sends.empty();
+  vector.final[slice] = kSent;
+  ++vector.unsent;
+  auto sent = alive_.Guard([this, &vector](const Status&) {
+    if (--vector.unsent == 0 && !vector.computing) freed_();
+  });
+  const BytesView piece = AsBytes(values);
+  // The vector stays with its sends, also when this object goes first.
+  vector.sends.push_back(transport_.Send(
+      peer_, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
+      [sent = std::move(sent), keep = vector.sum](const Status& status) { sent(status); }));
 }
 
 void Outbox::Cancel(StepId step) {
   for (Vector& vector : vectors_) {
-    if (vector.computing || vector.unsent == 0 || vector.step > step) continue;
+    if (vector.unsent == 0 || vector.step > step) continue;
     for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
   }
 }
 
 void Outbox::CancelRow(StepId step, RowId row) {
   for (Vector& vector : vectors_) {
-    if (vector.computing || vector.step != step || vector.row != row) continue;
+    if (vector.unsent == 0 || vector.step != step || vector.row != row) continue;
     for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
   }
 }

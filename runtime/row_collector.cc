@@ -8,18 +8,6 @@
 #include <utility>
 
 namespace motley {
-namespace {
-
-constexpr double kMaxNorm = 1e30;     // Nothing that can be trained is larger.
-constexpr double kNormSlack = 1e-3;   // Rounding between the worker's norm and ours.
-constexpr double kNormFloor = 1e-30;  // So that a vector of zeros passes.
-
-Status CheckNorm(double norm) {
-  if (std::isfinite(norm) && norm >= 0 && norm <= kMaxNorm) return Status::Ok();
-  return Status::DataError(fmt::format("an answer of norm {}: not a gradient", norm));
-}
-
-}  // namespace
 
 RowCollector::RowCollector(uint32_t workers, size_t length, size_t slice_length,
                            ParallelFor& parallel, Raise raise, bool keep_rows)
@@ -144,8 +132,9 @@ Result<bool> RowCollector::Begin(WorkerId worker, const Header& header, bool fen
                                                 header.row_id, header.step)));
   }
   Result<size_t> slice = SliceOf(cut_, header);
-  Status fine = slice.ok() ? CheckNorm(header.norm) : slice.status();
-  if (fine.ok() && *slice == 0) fine = CheckTally(header.tally, counts_, *form_, header.row_id);
+  const Result<Claim> claim = ClaimOf(header);
+  Status fine = slice.ok() ? claim.status() : slice.status();
+  if (fine.ok()) fine = CheckOneTally(*assignment, header.tally);
   if (fine.ok() && header.version != header.step) {
     fine = Status::DataError(fmt::format("an answer for step {} from parameters of version {}",
                                          header.step, header.version));
@@ -154,17 +143,24 @@ Result<bool> RowCollector::Begin(WorkerId worker, const Header& header, bool fen
   Seat& seat = seats_[worker];
   seat.slice = *slice;
   seat.receiving = true;
-  seat.tally = header.tally;
-  seat.claim = {.norm_limit = header.norm * (1 + kNormSlack) + kNormFloor,
-                .has_projection = true,
-                .projection = header.sketch,
-                .key = SignsOf(header)};
+  seat.claim = *claim;
   if (values.empty() && !spare_.empty()) {
     values = std::move(spare_.back());
     spare_.pop_back();
   }
   values.resize(cut_.size(*slice));
   return true;
+}
+
+// All slices of an answer declare the tally of the first that came, which is the row's.
+Status RowCollector::CheckOneTally(Assignment& assignment, const Tally& tally) const {
+  if (assignment.tally) {
+    if (*assignment.tally == tally) return Status::Ok();
+    return Status::DataError("a slice of an answer declares another loss or weight than the first");
+  }
+  MOTLEY_RETURN_IF_ERROR(CheckTally(tally, counts_, *form_, assignment.row));
+  assignment.tally = tally;
+  return Status::Ok();
 }
 
 Status RowCollector::Finish(WorkerId worker, AlignedVector& values) {
@@ -193,11 +189,18 @@ Status RowCollector::Add(WorkerId worker, AlignedVector& values, std::vector<Eve
   const Seat& seat = seats_[worker];
   Assignment& assignment = seats_[worker].assignments.front();
   const RowId row = assignment.row;
-  const double sketch = SketchToLog(seat, values);  // Before the decoder takes the values.
-  auto outcome = decoder_->AddSlice(row, seat.slice, values, seat.claim, seat.tally);
+  const Tally& tally = *assignment.tally;
+  double sketch = 0;  // Before the decoder takes the values.
+  if (log_ != nullptr) {
+    sketch = log_->Project(values, cut_.begin(seat.slice), seat.claim.projection);
+  }
+  auto outcome = decoder_->AddSlice(row, seat.slice, values, seat.claim, tally);
   if (!outcome.ok()) return outcome.status();
-  if (log_ != nullptr) log_->AddSlice(worker, row, seat.slice, sketch, seat.claim, seat.tally);
   const bool added = *outcome == StreamDecoder::Outcome::kAdded;
+  if (log_ != nullptr) {
+    if (!added && Damaged(seat.claim, values)) sketch = std::numeric_limits<double>::quiet_NaN();
+    log_->AddSlice(worker, row, seat.slice, sketch, seat.claim, tally);
+  }
   assignment.added |= added;
   if (!assignment.seen[seat.slice]) {
     assignment.seen[seat.slice] = true;
@@ -219,14 +222,10 @@ Status RowCollector::Add(WorkerId worker, AlignedVector& values, std::vector<Eve
   return Status::Ok();
 }
 
-// NaN: what was damaged on the way is not held against its worker. The decoder does not look at
-// slices that it does not need.
-double RowCollector::SketchToLog(const Seat& seat, std::span<const float> values) const {
-  if (log_ == nullptr) return 0;
-  if (log_->secret() && !seat.claim.HoldsFor(SketchOf(values, seat.claim.key).projection)) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  return log_->Project(values, cut_.begin(seat.slice), seat.claim.projection);
+// The decoder does not look at slices that it does not need. What was damaged on the way is not
+// held against its worker.
+bool RowCollector::Damaged(const Claim& claim, std::span<const float> values) const {
+  return log_->secret() && !claim.HoldsFor(SketchOf(values, claim.key));
 }
 
 void RowCollector::RaiseAll(std::vector<Event>& events) {

@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -94,15 +95,15 @@ class RowCollector {
     uint64_t attempt = 0;    // Of all Opens: another number, another code.
     std::vector<bool> seen;  // Slices that came.
     size_t seen_count = 0;
-    bool added = false;  // Something of it is in the sums.
+    std::optional<Tally> tally;  // Of the answer: none before its first slice.
+    bool added = false;          // Something of it is in the sums.
     bool cancelled = false;
     bool settled = false;  // Arrived, late or refused: the scheduler knows.
   };
   struct Seat {
     Fifo<Assignment> assignments;
     size_t slice = 0;  // That is arriving.
-    Claim claim;       // Of that header,
-    Tally tally;       // and of its answer.
+    Claim claim;       // Of that header.
     bool receiving = false;
     StepId stale_step = 0;  // The last stranger's answer that was counted.
     RowId stale_row = 0;
@@ -116,8 +117,9 @@ class RowCollector {
   void CountLate(WorkerId worker, const Header& header, Assignment* assignment);
   Event Late(WorkerId worker, const Assignment& assignment) const;
   Status Refuse(WorkerId worker, Assignment* assignment, Status why);
+  Status CheckOneTally(Assignment& assignment, const Tally& tally) const;
   Status Misplaced(WorkerId worker, const Header& header);
-  double SketchToLog(const Seat& seat, std::span<const float> values) const;
+  bool Damaged(const Claim& claim, std::span<const float> values) const;
   Status Add(WorkerId worker, AlignedVector& values, std::vector<Event>& events);
   void RaiseAll(std::vector<Event>& events);
 

@@ -76,6 +76,11 @@ void RowTask::Next() {
     self->in_chunk_ = samples;
     if (self->hooks_.progress) self->hooks_.progress();
   };
+  if (next_chunk_ + 1 == chunks_ && hooks_.final) {
+    work.final = [self = shared_from_this()](size_t first, size_t last, const Tally& tally) {
+      self->OnFinal(first, last, tally);
+    };
+  }
   // The callback keeps all that the device reads and writes.
   auto self = shared_from_this();
   std::shared_ptr<std::atomic<bool>> cancel(self, &cancel_);
@@ -83,6 +88,15 @@ void RowTask::Next() {
                              [self = std::move(self)](Result<Trainer::Outcome> outcome) {
                                self->OnChunk(std::move(outcome));
                              });
+}
+
+// Of the last chunk.
+void RowTask::OnFinal(size_t begin, size_t end, const Tally& of_chunk) {
+  if (cancel_ || !hooks_.final) return;
+  Tally tally = tally_;
+  tally.Add(1, of_chunk);
+  if (end == shop_->trainer->parameter_count()) end = sum_->size();  // The padding is 0.
+  hooks_.final(begin, end, tally);
 }
 
 void RowTask::OnChunk(Result<Trainer::Outcome> outcome) {

@@ -25,7 +25,9 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
     bool keep = false;   // Not sent: a plain sum over one run, kept for rows about it.
   };
   struct Hooks {
-    std::function<void()> progress;    // More is done, and there is more to do.
+    std::function<void()> progress;  // More is done, and there is more to do.
+    // Optional: values [begin, end) of the sum are final, and so is its tally.
+    std::function<void(size_t begin, size_t end, const Tally& tally)> final;
     std::function<void(Status)> done;  // The last call; kCancelled after Cancel.
   };
 
@@ -51,6 +53,7 @@ class RowTask : public std::enable_shared_from_this<RowTask> {
  private:
   void Cut();
   void Next();
+  void OnFinal(size_t begin, size_t end, const Tally& of_chunk);
   void OnChunk(Result<Trainer::Outcome> outcome);
   void Finish(Status status);
 

@@ -94,6 +94,7 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
   if (!discarded && peers_.Probing(peer)) return probes_.OnSlice(peer, header);
   if (discarded || !worker) return;
   if (header.kind == FrameKind::kProbe) return vector_probe_.Finish(*worker);
+  transfers_.Came(*worker, env_.loop.Now());
   if (options_.measure_links) TimeSlice(peer, *worker, header);
   if (From(peer).lease_slice.vector != nullptr) {
     return FinishLeaseSlice(peer, *worker, header.step);
@@ -107,17 +108,21 @@ void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded)
 
 // From the end of the first slice on: when the first one left the worker nobody here knows.
 void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
-  Incoming& incoming = From(peer);
+  Timed& vector = From(peer).timed;
   const Time now = env_.loop.Now();
-  if (header.offset == 0) {
-    incoming.vector_began = now;
-    incoming.vector_bytes = 0;
-    return;
+  const uint64_t floats = header.length / sizeof(float);
+  const bool first = vector.left == 0 || vector.step != header.step || vector.row != header.row_id;
+  if (first) {
+    vector = {.step = header.step, .row = header.row_id, .left = header.total, .began = now};
+  } else if (header.paused) {
+    vector.began += now - vector.last;  // It came later than it could have.
+  } else {
+    vector.bytes += kHeaderSize + header.length;
   }
-  incoming.vector_bytes += kHeaderSize + header.length;
-  if (header.offset + header.length / sizeof(float) < header.total) return;
-  observer_.OnVectorReceived(header.step, worker, incoming.vector_bytes,
-                             now - incoming.vector_began, now);
+  vector.last = now;
+  vector.left -= std::min(vector.left, floats);
+  if (vector.left > 0 || vector.bytes == 0) return;
+  observer_.OnVectorReceived(header.step, worker, vector.bytes, now - vector.began, now);
 }
 
 void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {

@@ -163,13 +163,20 @@ class ServerJob final : public ServerNode, private Receiver {
   ServerPeers peers_;
   EventPump pump_;
   StepWatch watch_;
+  struct Timed {  // A vector, with measure_links.
+    StepId step = 0;
+    uint32_t row = 0;
+    uint64_t left = 0;   // Floats that have not come.
+    Time began{};        // When its first slice was there,
+    Time last{};         // and the last one.
+    uint64_t bytes = 0;  // That came since it began.
+  };
   struct Incoming {  // From a peer: the message that is arriving, be it a slice of either kind.
     Bytes control;
     AlignedVector slice;
     LeaseCollector::Slice lease_slice;
-    Time vector_began{};        // With measure_links: when its first slice was there,
-    uint64_t vector_bytes = 0;  // and what came since.
-    uint32_t complaints = 0;    // Made so far.
+    Timed timed;
+    uint32_t complaints = 0;  // Made so far.
   };
   Incoming& From(PeerId peer);
   std::unordered_map<PeerId, Incoming> incoming_;  // Only looked up.

@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "base/signs.h"
 #include "base/status.h"
+#include "coding/sketch.h"
 #include "transport/header.h"
 
 namespace motley {
@@ -33,5 +34,9 @@ Result<size_t> SliceOf(const Slicing& cut, const Header& header);
 SignKey SignsAt(uint64_t seed, StepId step, uint64_t offset);
 // Those that the header of a slice declares its sketch with.
 SignKey SignsOf(const Header& header);
+
+// What the header of a slice declares of its payload. kDataError: no gradient has that norm, or no
+// vector that sketch.
+Result<Claim> ClaimOf(const Header& header);
 
 }  // namespace motley

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Since when the vector that each worker sends has been coming. Loop thread only.
+// How long the vector that each worker sends has been coming, without the time in which its worker
+// had nothing to send because it was computing the rest. Loop thread only.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -17,9 +19,14 @@ class TransferClock {
   // The beginning of a slice is here.
   void Began(WorkerId worker, const Header& slice, Time now) {
     Coming& coming = coming_[worker];
-    if (coming.any && coming.step == slice.step && coming.row == slice.row_id) return;
-    coming = {true, slice.step, slice.row_id, now};
+    if (coming.any && coming.step == slice.step && coming.row == slice.row_id) {
+      if (slice.paused) coming.since += now - std::exchange(coming.last, now);
+      return;
+    }
+    coming = {true, slice.step, slice.row_id, now, now};
   }
+  // All of a slice is here.
+  void Came(WorkerId worker, Time now) { coming_[worker].last = now; }
   // The whole vector is here.
   Duration Ended(WorkerId worker, Time now) {
     Coming& coming = coming_[worker];
@@ -38,6 +45,7 @@ class TransferClock {
     StepId step = 0;
     uint32_t row = 0;
     Time since{};
+    Time last{};  // When the last slice was there.
   };
   std::vector<Coming> coming_;
 };

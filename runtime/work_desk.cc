@@ -137,12 +137,22 @@ void WorkDesk::Begin(Answer& answer) {
   answer.computing = true;
   answer.step = row.step;
   answer.row = row.row;
+  Header header = parts_.header;
+  header.version = row.version;
+  header.row_id = row.row;
+  outbox_.Describe(answer, header);
   shares_ = kept_.TakeFrom(row);
-  Run(answer.sum, [this, &answer](const Status& status) { OnDone(answer, status); });
+  RowTask::Hooks hooks;
+  if (shares_.empty() && row.parts == 1) {
+    hooks.final = [this, &answer](size_t begin, size_t end, const Tally& tally) {
+      OnFinal(answer, begin, end, tally);
+    };
+  }
+  hooks.done = [this, &answer](const Status& status) { OnDone(answer, status); };
+  Run(answer.sum, std::move(hooks));
 }
 
-void WorkDesk::Run(const std::shared_ptr<std::vector<float>>& sum,
-                   std::function<void(Status)> done) {
+void WorkDesk::Run(const std::shared_ptr<std::vector<float>>& sum, RowTask::Hooks hooks) {
   RowTask::Row& row = queue_.front().row;
   ParameterCopy parameters = parts_.parameters.Get(row.version);
   last_word_ = env_.loop.Now();
@@ -150,7 +160,8 @@ void WorkDesk::Run(const std::shared_ptr<std::vector<float>>& sum,
   running_ = std::make_shared<RowTask>(env_.loop, parts_.shop, std::move(row),
                                        std::move(parameters), sum, std::move(room_));
   // Abandoned before this object goes, so no guard is needed.
-  running_->Run({[this] { OnProgress(); }, std::move(done)});
+  hooks.progress = [this] { OnProgress(); };
+  running_->Run(std::move(hooks));
 }
 
 // After a restart of the step it may be there already.
@@ -164,7 +175,9 @@ Status WorkDesk::BeginKept() {
     return Status::Ok();
   }
   MOTLEY_ASSIGN_OR_RETURN(const KeptSums::Sum room, kept_.Room(row.version));
-  Run(room, [this, begin, end](const Status& status) { OnKept(begin, end, status); });
+  RowTask::Hooks hooks;
+  hooks.done = [this, begin, end](const Status& status) { OnKept(begin, end, status); };
+  Run(room, std::move(hooks));
   return Status::Ok();
 }
 
@@ -196,6 +209,12 @@ void WorkDesk::OnProgress() {
   SendAgain(progress_, Priority::kControl);
 }
 
+void WorkDesk::OnFinal(Answer& answer, size_t begin, size_t end, const Tally& tally) {
+  if (queue_.front().cancelled) return;
+  answer.tally = tally;
+  outbox_.Final(answer, begin, end);
+}
+
 void WorkDesk::OnDone(Answer& answer, const Status& status) {
   const std::shared_ptr<RowTask> task = std::exchange(running_, nullptr);
   room_ = task->TakeRoom();
@@ -218,16 +237,9 @@ void WorkDesk::EndRow(Answer& answer, const RowTask& task, const Status& status)
   const bool cancelled = queue_.front().cancelled || status.code() == StatusCode::kCancelled;
   queue_.pop_front();
   if (!status.ok() && !cancelled) return failed_(status);  // May destroy this.
-  if (!cancelled) Send(answer, task.row());
+  if (!cancelled) outbox_.Send(answer);
   SendPull(task.row(), &task, !cancelled);
   Advance();
-}
-
-void WorkDesk::Send(Answer& answer, const RowTask::Row& row) {
-  Header header = parts_.header;
-  header.version = row.version;
-  header.row_id = row.row;
-  outbox_.Send(answer, header);
 }
 
 void WorkDesk::SendPull(const RowTask::Row& row, const RowTask* task, bool finished) {

@@ -58,11 +58,11 @@ class WorkDesk {
   void Begin(Answer& answer);
   Status BeginKept();
   void OnKept(PartitionId begin, PartitionId end, const Status& status);
-  void Run(const std::shared_ptr<std::vector<float>>& sum, std::function<void(Status)> done);
+  void Run(const std::shared_ptr<std::vector<float>>& sum, RowTask::Hooks hooks);
   void OnProgress();
+  void OnFinal(Answer& answer, size_t begin, size_t end, const Tally& tally);
   void OnDone(Answer& answer, const Status& status);
   void EndRow(Answer& answer, const RowTask& task, const Status& status);
-  void Send(Answer& answer, const RowTask::Row& row);
   void SendPull(const RowTask::Row& row, const RowTask* task, bool finished);
   void SendAgain(const Bytes& control, Priority priority);
 

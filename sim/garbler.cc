@@ -34,16 +34,12 @@ void Garbler::Pass(const Header& header, Bytes& payload) {
   if (header.kind != FrameKind::kGradient || steps_.empty() || payload.empty()) return;
   const auto step = steps_.find(header.step);
   if (step == steps_.end()) return;
-  Wanted& wanted = step->second;
+  const uint64_t draw = step->second;
   std::vector<float> values(payload.size() / sizeof(float));
-  if (header.offset == 0) {
-    const uint64_t slices = (header.total + values.size() - 1) / values.size();
-    wanted.offset = wanted.draw / 2 % slices * values.size();
-    wanted.known = true;
-  }
-  if (!wanted.known || header.offset != wanted.offset) return;
+  const uint64_t wanted = draw / 2 % header.total;  // A place in the slice that is to be damaged.
+  if (wanted < header.offset || wanted - header.offset >= values.size()) return;
   std::memcpy(values.data(), payload.data(), payload.size());
-  const bool damaged = Damage(values, wanted.draw % 2 == 0);
+  const bool damaged = Damage(values, draw % 2 == 0);
   std::memcpy(payload.data(), values.data(), payload.size());
   garbled_ += damaged ? 1 : 0;
   steps_.erase(step);

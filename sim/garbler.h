@@ -15,18 +15,13 @@ namespace motley {
 class Garbler {
  public:
   // One slice of the next answer for this step is to be damaged; `draw` says which, and how.
-  void Add(StepId step, uint64_t draw) { steps_[step] = {draw}; }
+  void Add(StepId step, uint64_t draw) { steps_[step] = draw; }
   // A frame that leaves; its payload is damaged if it is that one, and not all zeros.
   void Pass(const Header& header, Bytes& payload);
   uint64_t garbled() const { return garbled_; }
 
  private:
-  struct Wanted {
-    uint64_t draw = 0;
-    uint64_t offset = 0;  // Of the slice, from an answer's first one on.
-    bool known = false;
-  };
-  std::map<StepId, Wanted> steps_;
+  std::map<StepId, uint64_t> steps_;  // And the draws.
   uint64_t garbled_ = 0;
 };
 

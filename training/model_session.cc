@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/assert.h"
 
@@ -54,7 +55,12 @@ Status ModelSession::BeforeReading(size_t, size_t end) {
 }
 
 void ModelSession::AfterAdding(size_t begin, size_t end) {
-  if (device_.host_accessible() || begin == end) return;
+  if (begin == end) return;
+  if (device_.host_accessible()) {
+    // Its kernels are done when they return.
+    if (final_ != nullptr && CollectLosses().ok()) (*final_)(begin, end, loss_);
+    return;
+  }
   const auto same = [&](const Added& added) { return added.begin == begin; };
   auto it = std::find_if(added_.begin(), added_.end(), same);
   if (it == added_.end()) it = added_.insert(it, {begin, end, kNow});
@@ -101,7 +107,7 @@ Status ModelSession::Add(const Dataset& batch, double weight) {
   return Add(batch, RowWeights(&all, 1));
 }
 
-Status ModelSession::Add(const Dataset& batch, RowWeights weights) {
+Status ModelSession::Add(const Dataset& batch, RowWeights weights, const Final& final) {
   MOTLEY_ASSERT(gradient_ != nullptr || sum_.empty());
   MOTLEY_ASSERT(weights.size() <= kMostWeights);
   MOTLEY_RETURN_IF_ERROR(CheckBatch(batch));
@@ -111,13 +117,19 @@ Status ModelSession::Add(const Dataset& batch, RowWeights weights) {
                                                batch.classes));
   }
   if (batch.rows() == 0) return Status::Ok();
-  if (weights_.size() + weights.size() > kLosses) MOTLEY_RETURN_IF_ERROR(CollectLosses());
+  if (weights_.size() + weights.size() > kLosses) {
+    MOTLEY_RETURN_IF_ERROR(CollectLosses());
+    MOTLEY_RETURN_IF_ERROR(ClearLosses());
+  }
   MOTLEY_ASSIGN_OR_RETURN(const DeviceBatch placed, Place(batch));
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const losses, memory_.Piece(kLoss, kLosses * sizeof(double)));
   double* const first = static_cast<double*>(losses->data()) + weights_.size();
   for (const RowWeight& run : weights) weights_.push_back(run.weight);
-  MOTLEY_RETURN_IF_ERROR(
-      model_.AddGradient(workspace_, parameters_, placed, weights, gradient_, first, *this));
+  final_ = final ? &final : nullptr;
+  const Status added =
+      model_.AddGradient(workspace_, parameters_, placed, weights, gradient_, first, *this);
+  final_ = nullptr;
+  MOTLEY_RETURN_IF_ERROR(added);
   batches_[turn_].Used();
   return Status::Ok();
 }
@@ -129,17 +141,19 @@ Status ModelSession::Finish(double& loss) {
   return Status::Ok();
 }
 
-Status ModelSession::Finish(std::complex<double>& loss) {
-  if (!device_.host_accessible()) MOTLEY_RETURN_IF_ERROR(TakeGradient());
+Status ModelSession::Finish(std::complex<double>& loss, const Final& final) {
+  if (!device_.host_accessible()) MOTLEY_RETURN_IF_ERROR(TakeGradient(final));
   MOTLEY_RETURN_IF_ERROR(CollectLosses());
   loss += loss_;
   return Status::Ok();
 }
 
-Status ModelSession::TakeGradient() {
+Status ModelSession::TakeGradient(const Final& final) {
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const piece, memory_.Piece(kGradient, sum_.size_bytes()));
   std::sort(added_.begin(), added_.end(),
             [](const Added& a, const Added& b) { return a.moment < b.moment; });
+  // Losses come before gradients, so no copy waits for what it need not.
+  if (final && !added_.empty()) MOTLEY_RETURN_IF_ERROR(CollectLosses(added_.front().moment));
   for (const Added& added : added_) {
     const auto add = [&](size_t offset, BytesView bytes) {
       const auto* const values = reinterpret_cast<const float*>(bytes.data());
@@ -150,6 +164,7 @@ Status ModelSession::TakeGradient() {
     };
     MOTLEY_RETURN_IF_ERROR(device_.CopyOutAfter(added.moment, *piece, added.begin * sizeof(float),
                                                 (added.end - added.begin) * sizeof(float), add));
+    if (final) final(added.begin, added.end, loss_);
   }
   return Status::Ok();
 }
@@ -161,12 +176,18 @@ Status ModelSession::ClearLosses() {
   return device_.CopyIn(*piece, 0, std::as_bytes(std::span(kZero)));
 }
 
-Status ModelSession::CollectLosses() {
+Status ModelSession::CollectLosses(Moment after) {
+  if (weights_.empty()) return Status::Ok();
   std::array<double, kLosses> losses;
+  const auto take = [&losses](size_t offset, BytesView bytes) {
+    std::memcpy(std::as_writable_bytes(std::span(losses)).data() + offset, bytes.data(),
+                bytes.size());
+  };
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const piece, memory_.Piece(kLoss, sizeof(losses)));
-  MOTLEY_RETURN_IF_ERROR(device_.CopyOut(*piece, 0, std::as_writable_bytes(std::span(losses))));
+  MOTLEY_RETURN_IF_ERROR(device_.CopyOutAfter(after, *piece, 0, sizeof(losses), take));
   for (size_t i = 0; i < weights_.size(); ++i) loss_ += weights_[i] * losses[i];
-  return ClearLosses();
+  weights_.clear();
+  return Status::Ok();
 }
 
 Status ModelSession::Forward(std::span<const float> parameters, std::optional<uint64_t> version,

@@ -8,6 +8,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -34,11 +35,15 @@ class ModelSession final : ParameterTurns {
                std::span<float> gradient);
   // gradient += weight * (sum over the samples of the loss gradient).
   Status Add(const Dataset& batch, double weight);
+  // Told that values [begin, end) of the gradient are complete, while others are made, and every
+  // sample's weight * its loss. Each range once, from the calls below.
+  using Final = std::function<void(size_t begin, size_t end, std::complex<double> loss)>;
   // The same where rows weigh differently, as Model::AddGradient takes weights; up to kMostWeights.
+  // With `final` it is the last batch.
   static constexpr size_t kMostWeights = 64;
-  Status Add(const Dataset& batch, RowWeights weights);
+  Status Add(const Dataset& batch, RowWeights weights, const Final& final = nullptr);
   // `gradient` is complete; loss += every sample's weight * its loss.
-  Status Finish(std::complex<double>& loss);
+  Status Finish(std::complex<double>& loss, const Final& final = nullptr);
   Status Finish(double& loss);
 
   // The model's outputs for each row [rows, outputs].
@@ -54,8 +59,9 @@ class ModelSession final : ParameterTurns {
   Status BeforeReading(size_t begin, size_t end) override;
   void AfterAdding(size_t begin, size_t end) override;
   // sum_ += the device's gradient, in the order in which it became complete.
-  Status TakeGradient();
-  Status CollectLosses();
+  Status TakeGradient(const Final& final);
+  // Those of what was called before `after`.
+  Status CollectLosses(Moment after = kNow);
   Status ClearLosses();
 
   Device& device_;
@@ -71,6 +77,7 @@ class ModelSession final : ParameterTurns {
   float* gradient_ = nullptr;
   std::vector<std::complex<double>> weights_;  // One per loss that is still on the device.
   std::complex<double> loss_;                  // Weighted losses that are here.
+  const Final* final_ = nullptr;               // Of the last batch, while it is computed.
 
   std::optional<uint64_t> version_;         // Of the parameters on the device.
   std::span<const float> host_parameters_;  // While there are some to be copied.

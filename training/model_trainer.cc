@@ -25,10 +25,17 @@ class ModelTrainer final : public QueuedTrainer {
     if (!terms.ok()) return Refuse(std::move(done), terms.status());
     if (cancel == nullptr) cancel = std::make_shared<std::atomic<bool>>(false);
     const auto tally = std::make_shared<Tally>();
+    TermWorker::Final final;
+    if (work.final) {
+      auto told = std::make_shared<decltype(work.final)>(std::move(work.final));
+      final = [&device = device(), told](size_t begin, size_t end, const Tally& of_all) {
+        device.PostFromWork([told, begin, end, of_all] { (*told)(begin, end, of_all); });
+      };
+    }
     auto compute = [worker = worker_, step = work.step, collected = *std::move(terms),
                     sum = work.sum, parameters = VersionedParameters{work.parameters, work.version},
-                    cancel = std::move(cancel), tally] {
-      return worker->Add(step, collected, parameters, *cancel, sum, *tally);
+                    cancel = std::move(cancel), tally, final = std::move(final)] {
+      return worker->Add(step, collected, parameters, *cancel, sum, *tally, final);
     };
     Submit(Samples(work.step, work.terms), std::move(compute), tally, std::move(done));
   }

@@ -51,6 +51,7 @@ SharedSum::SharedSum(std::shared_ptr<Crew> crew, GradientWork work, std::vector<
       more_(work.more),
       continues_(work.continues),
       progress_(std::move(work.progress)),
+      final_(std::move(work.final)),
       cancel_(std::move(cancel)),
       done_(std::move(done)),
       work_(std::move(terms), crew_->model) {}
@@ -234,8 +235,15 @@ Status SharedSum::Compute(TermWorker& worker, PartSum& own, std::span<const Merg
   Tally& tally = alone ? tally_ : own.tally;
   if (!work_.one_sum()) return worker.Add(step_, terms, parameters_, *cancel_, sum, tally);
   if (moves.opens) MOTLEY_RETURN_IF_ERROR(worker.Begin(parameters_, sum));
-  MOTLEY_RETURN_IF_ERROR(worker.AddWeights(step_, terms, *cancel_));
-  return moves.closes ? worker.Finish(tally) : Status::Ok();
+  TermWorker::Final final;
+  if (alone && moves.closes && final_) {
+    Device& device = *crew_->parts.front().device;
+    final = [&device, self = shared_from_this()](size_t begin, size_t end, const Tally& of_all) {
+      device.PostFromWork([self, begin, end, of_all] { self->final_(begin, end, of_all); });
+    };
+  }
+  MOTLEY_RETURN_IF_ERROR(worker.AddWeights(step_, terms, *cancel_, final));
+  return moves.closes ? worker.Finish(tally, final) : Status::Ok();
 }
 
 void SharedSum::OnPiece(CrewPart& part, const DealtPiece& end, const Status& status) {

@@ -134,6 +134,7 @@ class SharedSum : public std::enable_shared_from_this<SharedSum> {
   const bool more_;       // It stays on the device,
   const bool continues_;  // and is there already.
   const Function<void(uint64_t)> progress_;
+  const Function<void(size_t, size_t, const Tally&)> final_;
   const std::shared_ptr<std::atomic<bool>> cancel_;
   // Not let go of before the last device has: one that hangs may be using what it keeps.
   const Trainer::Done done_;

@@ -87,12 +87,15 @@ bool IsWeight(const MergedTerm& term, const Model& model) {
 
 Status TermWorker::Add(StepId step, std::span<const MergedTerm> terms,
                        const VersionedParameters& parameters, const std::atomic<bool>& cancel,
-                       std::span<float> sum, Tally& tally) {
+                       std::span<float> sum, Tally& tally, const Final& final) {
   const auto is_weight = [this](const MergedTerm& term) { return IsWeight(term, model_); };
-  if (std::any_of(terms.begin(), terms.end(), is_weight)) {
+  const auto weights = std::count_if(terms.begin(), terms.end(), is_weight);
+  if (weights > 0) {
+    const bool all = static_cast<size_t>(weights) == terms.size();
+    const Final told = all ? final : Final();
     MOTLEY_RETURN_IF_ERROR(Begin(parameters, sum));
-    MOTLEY_RETURN_IF_ERROR(AddWeights(step, terms, cancel));
-    MOTLEY_RETURN_IF_ERROR(Finish(tally));
+    MOTLEY_RETURN_IF_ERROR(AddWeights(step, terms, cancel, told));
+    MOTLEY_RETURN_IF_ERROR(Finish(tally, told));
   }
   for (const MergedTerm& term : terms) {
     if (is_weight(term)) continue;
@@ -118,17 +121,24 @@ Status TermWorker::Begin(const VersionedParameters& parameters, std::span<float>
 }
 
 Status TermWorker::AddWeights(StepId step, std::span<const MergedTerm> terms,
-                              const std::atomic<bool>& cancel) {
+                              const std::atomic<bool>& cancel, const Final& final) {
   for (const MergedTerm& term : terms) {
     if (!IsWeight(term, model_)) continue;
     MOTLEY_RETURN_IF_ERROR(Gather(step, term, term.coefficient, cancel));
   }
-  return Flush(cancel);
+  return Flush(cancel, final);
 }
 
-Status TermWorker::Finish(Tally& tally) {
+ModelSession::Final TermWorker::WithWeight(const Final& final) const {
+  if (!final) return nullptr;
+  return [this, &final](size_t begin, size_t end, std::complex<double> loss) {
+    final(begin, end, {loss, weight_});
+  };
+}
+
+Status TermWorker::Finish(Tally& tally, const Final& final) {
   std::complex<double> loss = 0;
-  MOTLEY_RETURN_IF_ERROR(session_.Finish(loss));
+  MOTLEY_RETURN_IF_ERROR(session_.Finish(loss, WithWeight(final)));
   tally.Add(1, {loss, weight_});
   return Status::Ok();
 }
@@ -172,13 +182,13 @@ Status TermWorker::GatherSlice(std::span<const uint32_t> rows, const DataSource&
   return Status::Ok();
 }
 
-Status TermWorker::Flush(const std::atomic<bool>& cancel) {
+Status TermWorker::Flush(const std::atomic<bool>& cancel, const Final& final) {
   if (batch_.rows() == 0) return Status::Ok();
   if (cancel.load(std::memory_order_relaxed)) {
     return Status::Cancelled("the gradient was no longer wanted");
   }
-  const Status status = session_.Add(batch_, weights_);
   for (const auto& [rows, weight] : weights_) weight_ += static_cast<double>(rows) * weight;
+  const Status status = session_.Add(batch_, weights_, WithWeight(final));
   samples_failed_ = status.code() == StatusCode::kInvalidArgument;
   Clear(batch_);
   weights_.clear();

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <complex>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -73,18 +74,22 @@ class TermWorker {
  public:
   TermWorker(Device& device, const Model& model, BatchSchedule schedule);
 
+  // GradientWork::final on the device's thread. May be empty.
+  using Final = std::function<void(size_t begin, size_t end, const Tally& tally)>;
+
   // Adds every term to `sum` (GradientWork::sum) and `tally`. kCancelled between two gathered
   // batches once `cancel` is set; both are then incomplete.
   Status Add(StepId step, std::span<const MergedTerm> terms, const VersionedParameters& parameters,
-             const std::atomic<bool>& cancel, std::span<float> sum, Tally& tally);
+             const std::atomic<bool>& cancel, std::span<float> sum, Tally& tally,
+             const Final& final = nullptr);
 
   // The same piece by piece: what terms add that are weights (IsWeight) stays on the device until
   // Finish, which adds it to the `sum` of Begin, and loss and weight to `tally`. Begin drops what
-  // was not finished.
+  // was not finished. With `final`, Finish follows AddWeights and gets it, too.
   Status Begin(const VersionedParameters& parameters, std::span<float> sum);
-  Status AddWeights(StepId step, std::span<const MergedTerm> terms,
-                    const std::atomic<bool>& cancel);  // Passes over other terms.
-  Status Finish(Tally& tally);
+  Status AddWeights(StepId step, std::span<const MergedTerm> terms, const std::atomic<bool>& cancel,
+                    const Final& final = nullptr);  // Passes over other terms.
+  Status Finish(Tally& tally, const Final& final = nullptr);
 
   // Whether the last call failed for its samples, not the device: they could not be read, say.
   bool samples_failed() const { return samples_failed_; }
@@ -97,7 +102,8 @@ class TermWorker {
   Status GatherSlice(std::span<const uint32_t> rows, const DataSource& block,
                      std::complex<double> weight, const std::atomic<bool>& cancel);
   // Adds what was gathered.
-  Status Flush(const std::atomic<bool>& cancel);
+  Status Flush(const std::atomic<bool>& cancel, const Final& final = nullptr);
+  ModelSession::Final WithWeight(const Final& final) const;
 
   Device& device_;
   const Model& model_;

@@ -50,6 +50,10 @@ struct GradientWork {
   bool continues = false;  // The call before had `more`.
   // Optional. Loop thread, before `done`, now and then: so many samples of this call are summed.
   Function<void(uint64_t samples)> progress;
+  // Optional. Loop thread, before `done`, for a trainer that knows of some values sooner than of
+  // all: this call will not change sum[begin, end) any more, and its tally will be this. Ranges do
+  // not overlap.
+  Function<void(size_t begin, size_t end, const Tally& tally)> final;
 };
 
 class Trainer {

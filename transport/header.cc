@@ -20,8 +20,9 @@ bool KnownKind(uint32_t kind) {
          kind <= static_cast<uint32_t>(FrameKind::kProbe);
 }
 
-// The field of flags: the shared page, and this bit.
+// The field of flags: the shared page, and these bits.
 constexpr uint32_t kUnchecked = 1u << 31;
+constexpr uint32_t kPaused = 1u << 30;
 
 }  // namespace
 
@@ -62,7 +63,7 @@ std::array<std::byte, kHeaderSize> EncodeHeader(const DecodedHeader& frame) {
   put(header.sketch);
   put(header.tally);
   put(header.length);
-  put(frame.shared_page | (frame.checked ? 0 : kUnchecked));
+  put(frame.shared_page | (frame.checked ? 0 : kUnchecked) | (header.paused ? kPaused : 0));
   put(frame.payload_checksum);
   MOTLEY_ASSERT(at == kChecked);
   put(static_cast<uint64_t>(XXH3_64bits(bytes.data(), kChecked)));
@@ -115,7 +116,8 @@ Result<DecodedHeader> DecodeHeader(std::span<const std::byte, kHeaderSize> bytes
   get(header.length);
   get(flags);
   decoded.checked = (flags & kUnchecked) == 0;
-  decoded.shared_page = flags & ~kUnchecked;
+  header.paused = (flags & kPaused) != 0;
+  decoded.shared_page = flags & ~(kUnchecked | kPaused);
   get(decoded.payload_checksum);
   if (header.length > MaxPayload(header.kind)) {
     return Status::DataError(fmt::format("a frame of kind {} announces {} bytes; {} are allowed",

@@ -35,14 +35,17 @@ struct Header {
   uint32_t shard = 0;
   uint64_t offset = 0;
   uint64_t total = 0;   // Length of the whole object that this is a slice of, in units of offset.
-  double norm = 0;      // 2-norm of the whole vector, said before its payload.
-  double sketch = 0;    // Of this slice: its projection on SignsOf (runtime/slicing.h).
+  double norm = 0;      // 2-norm of this slice, said before its payload,
+  double sketch = 0;    // and its projection on SignsOf (runtime/slicing.h).
   Tally tally;          // Of the whole answer, said with each of its slices.
   uint32_t length = 0;  // Payload bytes.
+  // Of a slice: those before it had left when it was computed. What passed since they came is not
+  // the link's doing.
+  bool paused = false;
 };
 
 // Both ends must speak the same one; every header says it.
-inline constexpr uint32_t kProtocolVersion = 5;
+inline constexpr uint32_t kProtocolVersion = 6;
 inline constexpr size_t kHeaderSize = 136;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;

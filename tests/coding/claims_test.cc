@@ -74,6 +74,19 @@ class Claims : public ::testing::TestWithParam<ClaimsCase> {
   StreamDecoder decoder_;
 };
 
+TEST_P(Claims, SlicesBelowTheirNormAreRefused) {
+  AlignedVector zeros(decoder_.slice_length(0), 0.0F);
+  Claim claim = ClaimOf(0, 0);
+  claim.norm_least = claim.norm_limit * 0.999;
+  claim.projection = 0;
+  const auto refused = decoder_.AddSlice(0, 0, zeros, claim);
+  EXPECT_EQ(refused.code(), StatusCode::kDataError);
+  EXPECT_THAT(refused.status().message(), HasSubstr("below the declared"));
+  decoder_.Reset(form_);
+  for (RowId row = 0; row < 6; ++row) AddRow(row);
+  ExpectSum();
+}
+
 TEST_P(Claims, TrueOnesAreAdmitted) {
   for (RowId row = 0; row < 6; ++row) AddRow(row);
   ExpectSum();

@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -23,7 +26,7 @@ class CollectorRig : public testing::Test {
   static constexpr size_t kLength = 10;
   static constexpr size_t kSlice = 4;  // Three slices.
 
-  static Header SliceHeader(StepId step, uint32_t row, size_t slice, double norm) {
+  static Header SliceHeader(StepId step, uint32_t row, size_t slice) {
     const size_t size = std::min(kSlice, kLength - slice * kSlice);
     Header header;
     header.kind = FrameKind::kGradient;
@@ -32,11 +35,19 @@ class CollectorRig : public testing::Test {
     header.offset = slice * kSlice;
     header.total = kLength;
     header.length = static_cast<uint32_t>(size * sizeof(float));
-    header.norm = norm;
     return header;
   }
   static void Sign(Header& header, std::span<const float> values) {
-    header.sketch = SketchOf(values, SignsOf(header)).projection;
+    const Sketch sketch = SketchOf(values, SignsOf(header));
+    header.norm = std::sqrt(sketch.squares);
+    header.sketch = sketch.projection;
+  }
+  // The header of a slice of `value`s that says this of their norm, be it true or not.
+  static void Claim(Header& header, float value, std::optional<double> norm) {
+    Sign(header, std::vector<float>(header.length / sizeof(float), value));
+    if (!norm) return;
+    header.norm = *norm;
+    if (std::isnan(header.sketch)) header.sketch = 0;
   }
   template <typename Kind>
   std::vector<Kind> Of() const {

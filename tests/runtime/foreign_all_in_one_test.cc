@@ -193,7 +193,7 @@ TEST(ForeignRow, ShowsProgressInsideACall) {
                EXPECT_EQ(task->samples(), 0u) << "none is done";
                seen.set_value();
              },
-             [&](Status status) { ended = std::move(status); }});
+             nullptr, [&](Status status) { ended = std::move(status); }});
   loop.RunUntil([&] { return ended.has_value(); });
   EXPECT_TRUE(ended->ok()) << ended->ToString();
   EXPECT_EQ(told, std::vector<uint64_t>{7});

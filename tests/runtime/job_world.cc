@@ -219,7 +219,6 @@ void FakeWorker::Answer(const wire::AssignT& assign, size_t length, float value,
   header.version = assign.version;
   header.row_id = assign.row;
   header.total = length;
-  header.norm = std::abs(value) * std::sqrt(static_cast<double>(length));
   const BatchSchedule schedule(accept->seed, accept->partition_sizes, accept->batch);
   for (const wire::Term& term : assign.terms) {
     for (PartitionId p = term.begin(); p < term.end(); ++p) {
@@ -231,7 +230,9 @@ void FakeWorker::Answer(const wire::AssignT& assign, size_t length, float value,
     const size_t count = std::min<size_t>(accept->slice_length, length - begin);
     const std::span<const float> slice(values.data() + begin, count);
     const BytesView bytes = AsBytes(slice);
-    header.sketch = SketchOf(slice, SignsOf(header)).projection;
+    const Sketch sketch = SketchOf(slice, SignsOf(header));
+    header.norm = std::sqrt(sketch.squares);
+    header.sketch = sketch.projection;
     Header changed = header;
     if (change) change(changed);
     Deliver(changed, std::make_shared<Bytes>(bytes.begin(), bytes.end()), Priority::kBulk);

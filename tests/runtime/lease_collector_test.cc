@@ -34,25 +34,23 @@ class Leases : public CollectorRig {
     EXPECT_TRUE(list.ok()) << list.status().ToString();
     return list.ok() ? *list : 0;
   }
-  static Header SliceHeader(uint32_t list, size_t slice, double norm) {
-    return CollectorRig::SliceHeader(kStep, list, slice, norm);
+  static Header SliceHeader(uint32_t list, size_t slice) {
+    return CollectorRig::SliceHeader(kStep, list, slice);
   }
   // False when it was refused.
-  bool Slice(WorkerId worker, uint32_t list, size_t slice, float value, double norm) {
+  bool Slice(WorkerId worker, uint32_t list, size_t slice, float value,
+             std::optional<double> norm = {}) {
     LeaseCollector::Slice place;
-    Header header = SliceHeader(list, slice, norm);
+    Header header = SliceHeader(list, slice);
     header.tally = tally;
-    Sign(header, std::vector<float>(header.length / sizeof(float), value));
+    Claim(header, value, norm);
     const auto wanted = leases.Begin(worker, header, false, place);
     if (!wanted.ok() || !*wanted) return wanted.ok();
     std::fill(place.room.begin(), place.room.end(), value);
     return leases.Finish(worker, place).ok();
   }
   void Slices(WorkerId worker, uint32_t list, float value) {
-    const double norm = std::abs(value) * std::sqrt(static_cast<double>(kLength));
-    for (size_t slice = 0; slice < 3; ++slice) {
-      EXPECT_TRUE(Slice(worker, list, slice, value, norm));
-    }
+    for (size_t slice = 0; slice < 3; ++slice) EXPECT_TRUE(Slice(worker, list, slice, value));
   }
   Status End(WorkerId worker, uint32_t list, uint32_t entries) {
     wire::VectorEndT end;
@@ -100,7 +98,7 @@ TEST_F(Leases, VectorsThatTileThePartitionsAddUp) {
 TEST_F(Leases, VectorsFromParametersOfAnotherVersionAreRefused) {
   for (const int off : {-1, 1}) {
     const uint32_t list = Extend(0, {0, 1});
-    Header header = SliceHeader(list, 0, 100);
+    Header header = SliceHeader(list, 0);
     header.version = static_cast<uint64_t>(static_cast<int>(kStep) + off);
     Sign(header, std::vector<float>(kSlice, 1));
     LeaseCollector::Slice place;
@@ -164,33 +162,51 @@ TEST_F(Leases, ASumIsNotTouchedBeforeTheVectorIsWhole) {
 
 TEST_F(Leases, AVectorThatIsNotANumberIsRefusedAndItsLeasesAreFree) {
   const uint32_t a = Extend(0, {0, 1});
-  EXPECT_TRUE(Slice(0, a, 0, 1, 10));
-  EXPECT_FALSE(Slice(0, a, 1, NAN, 10));
+  EXPECT_TRUE(Slice(0, a, 0, 1));
+  EXPECT_FALSE(Slice(0, a, 1, NAN, 2));
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_FALSE(Of<RowRejected>()[0].touched);
-  EXPECT_TRUE(Slice(0, a, 2, 1, 10)) << "discarded";
+  EXPECT_TRUE(Slice(0, a, 2, 1)) << "discarded";
   EXPECT_TRUE(End(0, a, 2).ok()) << "of a list that has ended";
   EXPECT_TRUE(Of<RowLate>().empty());
   EXPECT_NE(Extend(1, {0, 1}), a);
 }
 
 TEST_F(Leases, NormsMustBeAsDeclared) {
-  const uint32_t a = Extend(0, {0});
-  for (size_t slice = 0; slice < 3; ++slice) EXPECT_TRUE(Slice(0, a, slice, 1, 100));
-  EXPECT_EQ(End(0, a, 1).code(), StatusCode::kDataError) << "too small";
-  EXPECT_FALSE(Slice(1, Extend(1, {0}), 0, 100, 1)) << "too large";
+  EXPECT_FALSE(Slice(1, Extend(1, {0}), 0, 1, 2.01)) << "too small";
+  EXPECT_FALSE(Slice(1, Extend(1, {0}), 0, 1, 1.99)) << "too large";
   EXPECT_FALSE(Slice(1, Extend(1, {0}), 0, 1, NAN));
-  EXPECT_FALSE(Slice(1, Extend(1, {0}), 0, 1, -1));
+  EXPECT_FALSE(Slice(1, Extend(1, {0}), 0, 1, INFINITY));
+  EXPECT_FALSE(Slice(1, Extend(1, {0}), 0, 1, -2));
   const uint32_t b = Extend(1, {0});
-  EXPECT_TRUE(Slice(1, b, 0, 1, 10));
-  EXPECT_FALSE(Slice(1, b, 1, 1, 11)) << "another one";
-  EXPECT_EQ(Of<RowRejected>().size(), 5u);
+  EXPECT_TRUE(Slice(1, b, 1, 100)) << "each slice has its own";
+  EXPECT_TRUE(Slice(1, b, 0, 0));
+  EXPECT_FALSE(Slice(1, b, 2, 1, 2)) << "it has two values";
+  EXPECT_EQ(Of<RowRejected>().size(), 6u);
+}
+
+TEST_F(Leases, SlicesMayComeInAnyOrderAndSayTheSameOfLossAndWeight) {
+  const uint32_t a = Extend(0, {0, 1, 2, 3, 4, 5});
+  tally = {.loss = 3, .weight = 2};
+  for (const size_t slice : {2, 0, 1}) EXPECT_TRUE(Slice(0, a, slice, 4));
+  EXPECT_TRUE(End(0, a, 6).ok());
+  EXPECT_TRUE(leases.Close().ok());
+  EXPECT_EQ(sum, std::vector<float>(kLength, 4));
+  EXPECT_EQ(leases.tally(), tally);
+  leases.Open(kStep, sum);
+  const uint32_t b = Extend(0, {0});
+  EXPECT_TRUE(Slice(0, b, 2, 4));
+  tally.weight = 1;
+  EXPECT_FALSE(Slice(0, b, 0, 4)) << "another weight than the first";
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  const uint32_t c = Extend(0, {0});
+  EXPECT_TRUE(Slice(0, c, 1, 4)) << "the next vector says what it will";
 }
 
 TEST_F(Leases, SketchesMustBeAsDeclared) {
   const uint32_t a = Extend(0, {0});
   LeaseCollector::Slice place;
-  Header header = SliceHeader(a, 1, 10);
+  Header header = SliceHeader(a, 1);
   std::vector<float> values = {1, -2, 3, -4};
   Sign(header, values);
   ASSERT_TRUE(leases.Begin(0, header, false, place).ok());
@@ -205,15 +221,15 @@ TEST_F(Leases, SketchesMustBeAsDeclared) {
 
 TEST_F(Leases, HalfAVectorAndTooManyEntriesAreRefused) {
   const uint32_t a = Extend(0, {0, 1});
-  EXPECT_TRUE(Slice(0, a, 0, 1, 10));
+  EXPECT_TRUE(Slice(0, a, 0, 1));
   EXPECT_EQ(End(0, a, 2).code(), StatusCode::kDataError);
   const uint32_t b = Extend(0, {0, 1});
   Slices(0, b, 1);
   EXPECT_EQ(End(0, b, 3).code(), StatusCode::kDataError);
   EXPECT_EQ(End(0, Extend(0, {0, 1}), 0).code(), StatusCode::kDataError);
   const uint32_t c = Extend(0, {0, 1});
-  EXPECT_TRUE(Slice(0, c, 0, 1, 10));
-  EXPECT_FALSE(Slice(0, c, 0, 1, 10)) << "twice";
+  EXPECT_TRUE(Slice(0, c, 0, 1));
+  EXPECT_FALSE(Slice(0, c, 0, 1)) << "twice";
   EXPECT_EQ(Of<RowRejected>().size(), 4u);
 }
 
@@ -258,13 +274,13 @@ TEST_F(Leases, WordsAboutAListThatHasEndedAreSignsOfLifeAndNothingElse) {
 TEST_F(Leases, AnEarlierLifeAndAStepThatIsOverChangeNothing) {
   const uint32_t a = Extend(0, {0, 1, 2, 3, 4, 5});
   LeaseCollector::Slice place;
-  const auto wanted = leases.Begin(0, SliceHeader(a + 7, 0, 1), true, place);
+  const auto wanted = leases.Begin(0, SliceHeader(a + 7, 0), true, place);
   ASSERT_TRUE(wanted.ok());
   EXPECT_FALSE(*wanted);
   Slices(0, a, 1);
   EXPECT_TRUE(End(0, a, 6).ok());
   LeaseCollector::Slice late;
-  EXPECT_TRUE(*leases.Begin(0, SliceHeader(a, 0, 1), false, late));
+  EXPECT_TRUE(*leases.Begin(0, SliceHeader(a, 0), false, late));
   EXPECT_TRUE(leases.Close().ok());
   EXPECT_TRUE(leases.Finish(0, late).ok()) << "which was arriving as the step ended";
   const std::vector<float> before = sum;
@@ -276,7 +292,7 @@ TEST_F(Leases, AnEarlierLifeAndAStepThatIsOverChangeNothing) {
 
 TEST_F(Leases, AVectorOverWhatWasNeverLeasedIsRefused) {
   Extend(0, {0});
-  EXPECT_FALSE(Slice(0, 0xffffffff, 0, 1, 10));
+  EXPECT_FALSE(Slice(0, 0xffffffff, 0, 1));
   EXPECT_EQ(Of<RowRejected>().size(), 1u);
 }
 

@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -32,12 +34,12 @@ class Collector : public CollectorRig {
 
   // Sends one slice of `value`s; false when it was refused.
   bool Slice(WorkerId worker, StepId step, RowId row, size_t slice, float value,
-             double norm = 100) {
-    Header header = SliceHeader(step, row, slice, norm);
+             std::optional<double> norm = {}) {
+    Header header = SliceHeader(step, row, slice);
     header.tally = tally;
+    Claim(header, value, norm);
     const size_t size = header.length / sizeof(float);
-    AlignedVector values(size, value);
-    Sign(header, values);
+    AlignedVector values;
     const Result<bool> wanted = rows.Begin(worker, header, false, values);
     if (!wanted.ok() || !*wanted) return wanted.ok();
     EXPECT_EQ(values.size(), size);
@@ -139,7 +141,7 @@ TEST_F(Collector, AnswersFromParametersOfAnotherVersionAreRefused) {
   rows.Open(4, Form("none", 3, 0));
   for (const WorkerId worker : {0, 1}) {
     rows.Assign(worker, 4, worker);
-    Header header = SliceHeader(4, worker, 0, 100);
+    Header header = SliceHeader(4, worker, 0);
     header.version = worker == 0 ? 3 : 5;
     AlignedVector values(kSlice, 1);
     Sign(header, values);
@@ -173,7 +175,6 @@ TEST_F(Collector, ALieInTheMiddleOfALongSliceMeansThatTheStepStartsAgain) {
   header.kind = FrameKind::kGradient;
   header.total = kLong;
   header.length = kLong * sizeof(float);
-  header.norm = 1000;
   const auto send = [&](WorkerId worker, float middle) {
     header.row_id = worker;
     AlignedVector values(kLong, 1);
@@ -268,9 +269,9 @@ TEST_F(Collector, SlicesOfOneRowMayComeFromTwoWorkers) {
 TEST_F(Collector, ALieInTheSumsIsReportedAsTouched) {
   rows.Open(0, Form("none", 2, 0));
   rows.Assign(0, 0, 0);
-  EXPECT_TRUE(Slice(0, 0, 0, 0, 1, 3));
+  EXPECT_TRUE(Slice(0, 0, 0, 0, 1));
   EXPECT_FALSE(Slice(0, 0, 0, 1, NAN, 3));
-  EXPECT_TRUE(Slice(0, 0, 0, 2, 1, 3));  // Discarded; the row is refused already.
+  EXPECT_TRUE(Slice(0, 0, 0, 2, 1));  // Discarded; the row is refused already.
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_TRUE(Of<RowRejected>()[0].touched);
 }
@@ -279,6 +280,67 @@ TEST_F(Collector, ALieOfTheFirstSliceLeavesTheSumsClean) {
   rows.Open(0, Form("none", 2, 0));
   rows.Assign(0, 0, 0);
   EXPECT_FALSE(Slice(0, 0, 0, 0, 1e9f, 3));
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_FALSE(Of<RowRejected>()[0].touched);
+}
+
+TEST_F(Collector, NormsMustBeAsDeclared) {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const double norm : {2.01, 1.99, std::nan(""), inf, -2.0, 1e31}) {
+    events.clear();
+    rows.Open(0, Form("none", 2, 0));
+    rows.Assign(0, 0, 0);
+    EXPECT_TRUE(Slice(0, 0, 0, 2, 100)) << "each slice has its own";
+    EXPECT_FALSE(Slice(0, 0, 0, 0, 1, norm)) << norm;
+    ASSERT_EQ(Of<RowRejected>().size(), 1u) << norm;
+    EXPECT_TRUE(End(0, 0, 0));
+  }
+}
+
+TEST_F(Collector, SketchesMustBeNumbers) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  Header header = SliceHeader(0, 0, 1);
+  Claim(header, 1, {});
+  header.sketch = std::nan("");
+  AlignedVector values;
+  EXPECT_EQ(rows.Begin(0, header, false, values).code(), StatusCode::kDataError);
+  EXPECT_TRUE(values.empty()) << "refused before it is read";
+}
+
+// A worker sends what it computed first.
+TEST_F(Collector, SlicesMayComeInAnyOrderAndCountOnce) {
+  rows.Open(0, Form("none", 2, 0));
+  for (WorkerId w = 0; w < 2; ++w) rows.Assign(w, 0, w);
+  tally = {.loss = 1, .weight = 2};
+  for (const size_t slice : {2, 0, 0, 1}) EXPECT_TRUE(Slice(0, 0, 0, slice, 1));
+  EXPECT_EQ(Of<RowArrived>().size(), 1u);
+  for (const size_t slice : {1, 2}) EXPECT_TRUE(Slice(1, 0, 1, slice, 2));
+  EXPECT_FALSE(rows.decodable());
+  EXPECT_TRUE(Slice(1, 0, 1, 0, 2));
+  EXPECT_EQ(Sum(), std::vector<float>(kLength, 3));
+  EXPECT_EQ(rows.tally(), (Tally{.loss = 2, .weight = 4}));
+}
+
+TEST_F(Collector, SlicesOfAnAnswerSayTheSameOfLossAndWeight) {
+  rows.Open(0, Form("none", 2, 0));
+  rows.Assign(0, 0, 0);
+  tally = {.loss = 1, .weight = 2};
+  EXPECT_TRUE(Slice(0, 0, 0, 2, 1));
+  tally.loss = 2;
+  EXPECT_FALSE(Slice(0, 0, 0, 0, 1)) << "the one that would count";
+  ASSERT_EQ(Of<RowRejected>().size(), 1u);
+  EXPECT_TRUE(Of<RowRejected>()[0].touched);
+}
+
+// Whatever slice is the first, nothing of it is added.
+TEST_F(Collector, AnAnswerOfOtherSamplesIsKnownByItsFirstSlice) {
+  auto counts = std::make_shared<std::vector<BatchSchedule::Range>>();
+  for (const uint32_t count : {3, 4}) counts->push_back({0, count});
+  rows.Open(0, Form("none", 2, 0), counts);
+  rows.Assign(0, 0, 0);
+  tally = {.loss = 1, .weight = 4};
+  EXPECT_FALSE(Slice(0, 0, 0, 2, 50));
   ASSERT_EQ(Of<RowRejected>().size(), 1u);
   EXPECT_FALSE(Of<RowRejected>()[0].touched);
 }
@@ -334,7 +396,6 @@ TEST_F(Collector, WantOfMemoryForTheSumsIsNoFaultOfTheWorker) {
   header.offset = 2 * kHuge;
   header.total = 2 * kHuge + 4;
   header.length = 4 * sizeof(float);
-  header.norm = 2;
   AlignedVector values(4, 1);
   Sign(header, values);
   const Result<bool> wanted = large.Begin(0, header, false, values);

@@ -26,6 +26,28 @@ TEST(TransferClock, AVectorTakesFromTheBeginningOfItsFirstSlice) {
   EXPECT_EQ(clock.Ended(1, At(14)), Duration::zero()) << "nothing came";
 }
 
+TEST(TransferClock, PausesOfTheWorkerDoNotCount) {
+  TransferClock clock(1);
+  clock.Began(0, Slice(3, 1, 12), At(10));
+  clock.Came(0, At(11));
+  Header paused = Slice(3, 1, 6);
+  paused.paused = true;
+  clock.Began(0, paused, At(15));  // Four seconds in which nothing was there to send.
+  clock.Came(0, At(16));
+  clock.Began(0, Slice(3, 1, 0), At(18));
+  clock.Came(0, At(19));
+  EXPECT_EQ(clock.Ended(0, At(19)), std::chrono::seconds(5));
+}
+
+// A worker may say what it likes.
+TEST(TransferClock, NoTimeIsNegative) {
+  TransferClock clock(1);
+  Header paused = Slice(3, 1, 0);
+  paused.paused = true;
+  for (const double now : {10, 12, 14, 16}) clock.Began(0, paused, At(now));
+  EXPECT_GE(clock.Ended(0, At(16)), Duration::zero());
+}
+
 // The beginning of one that broke off says nothing of the one that is sent in its place.
 TEST(TransferClock, TheSameRowOfAnotherLifeOrOpeningBeginsAnew) {
   for (const bool lost : {true, false}) {

@@ -51,7 +51,7 @@ TEST_F(Desk, StartsWhenParametersAndPartitionsAreThere) {
   EXPECT_EQ(transport.held.rbegin()->second.header.kind, FrameKind::kControl);
 }
 
-TEST_F(Desk, TellsTheNormOfTheVectorItSends) {
+TEST_F(Desk, TellsTheNormOfEachSliceItSends) {
   GivePartition(0);
   GivePartition(1);
   GiveParameters(0);
@@ -60,7 +60,9 @@ TEST_F(Desk, TellsTheNormOfTheVectorItSends) {
   });
   Assign(0);
   Run();
-  EXPECT_DOUBLE_EQ(transport.LetGo(FrameKind::kGradient).header.norm, std::sqrt(4.0 * 18));
+  EXPECT_DOUBLE_EQ(transport.LetGo(FrameKind::kGradient).header.norm, std::sqrt(4.0 * 8));
+  EXPECT_DOUBLE_EQ(transport.LetGo(FrameKind::kGradient).header.norm, std::sqrt(4.0 * 8));
+  EXPECT_DOUBLE_EQ(transport.LetGo(FrameKind::kGradient).header.norm, std::sqrt(4.0 * 2));
 }
 
 TEST_F(Desk, ANewerStepSupersedesAnOlderOne) {

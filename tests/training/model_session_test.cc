@@ -98,6 +98,28 @@ TEST_F(ModelSessionTest, NoModelAllocatesAnewForBatchesThatAreNoLarger) {
   }
 }
 
+// The last layer's gradient is complete first, on a device as on the host.
+TEST_F(ModelSessionTest, TellsOfTheLastLayerFirst) {
+  const auto model = MakeModel({"mlp:9,5", 12, 4});
+  const std::vector<float> parameters = Parameters(*model);
+  const Dataset batch = MakeSamples(12, 4, false, 8, 1);
+  const RowWeight all{.rows = 8, .weight = 1};
+  for (Device* const device : {rig_.device.get(), device_.get()}) {
+    ModelSession session(*device, *model);
+    std::vector<float> gradient(parameters.size());
+    std::vector<size_t> begins;
+    const ModelSession::Final tell = [&](size_t begin, size_t, std::complex<double>) {
+      begins.push_back(begin);
+    };
+    ASSERT_TRUE(session.Begin(parameters, 1, gradient).ok());
+    ASSERT_TRUE(session.Add(batch, RowWeights(&all, 1)).ok());
+    ASSERT_TRUE(session.Add(batch, RowWeights(&all, 1), tell).ok());
+    std::complex<double> loss = 0;
+    ASSERT_TRUE(session.Finish(loss, tell).ok());
+    EXPECT_EQ(begins, (std::vector<size_t>{13 * 9 + 10 * 5, 13 * 9, 0}));
+  }
+}
+
 // Writes down which copies wait for what.
 class CopyLog final : public ForwardingDevice<> {
  public:
@@ -159,11 +181,13 @@ TEST_F(ModelSessionTest, CopiesWaitForNoMoreThanTheyMust) {
   }
   EXPECT_EQ(placed, 3U) << "each layer's parameters by themselves";
   EXPECT_EQ(batch, batches.size());
-  ASSERT_GE(log.out.size(), 3U);
-  for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(log.out[i].size_bytes, layers[2 - i]);
+  // The losses, which wait for no more than the last layer's gradient does, then the layers'.
+  ASSERT_GE(log.out.size(), 4U);
+  EXPECT_EQ(log.out[0].after, log.out[1].after);
+  for (size_t i = 1; i <= 3; ++i) {
+    EXPECT_EQ(log.out[i].size_bytes, layers[3 - i]);
     EXPECT_LT(log.out[i].after, log.out[i].marked);
-    if (i > 0) {
+    if (i > 1) {
       EXPECT_GT(log.out[i].after, log.out[i - 1].after);
     }
   }

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <complex>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "tests/training/test_data.h"
 #include "training/model_session.h"
@@ -30,14 +33,35 @@ inline SessionSum RunSession(ModelSession& session, const Model& model,
                              std::optional<uint64_t> version = 1) {
   SessionSum sum{std::vector<float>(model.parameter_count(), 0.5f), 1};
   EXPECT_TRUE(session.Begin(parameters, version, sum.gradient).ok());
+  // What is said to be final, as it was then.
+  std::vector<float> final(sum.gradient.size(), NAN);
+  std::complex<double> final_loss = 0;
+  size_t told = 0;
+  const ModelSession::Final tell = [&](size_t begin, size_t end, std::complex<double> loss) {
+    for (size_t i = begin; i < end; ++i) {
+      EXPECT_TRUE(std::isnan(final[i])) << i << " twice";
+      final[i] = sum.gradient[i];
+    }
+    if (told > 0) {
+      EXPECT_EQ(loss, final_loss);
+    }
+    final_loss = loss;
+    told += end - begin;
+  };
   double weight = 1;
   for (const Dataset& batch : batches) {
     const double turned = model.takes_complex_weights() ? weight / 2 : 0;
     const RowWeight rows[] = {{batch.rows() - 1, weight}, {1, {-weight / 3, turned}}};
-    EXPECT_TRUE(session.Add(batch, RowWeights(rows)).ok());
+    const bool last = &batch == &batches.back();
+    EXPECT_TRUE(session.Add(batch, RowWeights(rows), last ? tell : nullptr).ok());
     weight = -weight / 2;
   }
-  EXPECT_TRUE(session.Finish(sum.loss).ok());
+  std::complex<double> loss = 0;
+  EXPECT_TRUE(session.Finish(loss, tell).ok());
+  sum.loss += loss.real();
+  EXPECT_EQ(told, final.size());
+  EXPECT_EQ(final, sum.gradient);
+  EXPECT_EQ(final_loss, loss);
   return sum;
 }
 

@@ -21,7 +21,8 @@ Header FullHeader() {
           .norm = 0.125,
           .sketch = -0.0625,
           .tally = {.loss = {1e300, -2}, .weight = {4055, 1.0 / 3}},
-          .length = kMaxBulkBytes};
+          .length = kMaxBulkBytes,
+          .paused = true};
 }
 
 TEST(Header, EveryFieldSurvivesTheRoundTrip) {
@@ -44,6 +45,18 @@ TEST(Header, EveryFieldSurvivesTheRoundTrip) {
   EXPECT_EQ(got.sketch, header.sketch);
   EXPECT_EQ(got.tally, header.tally);
   EXPECT_EQ(got.length, header.length);
+  EXPECT_TRUE(got.paused);
+  for (const bool checked : {true, false}) {
+    for (const bool paused : {true, false}) {
+      DecodedHeader frame{header, 1, checked, (1u << 30) - 1};
+      frame.header.paused = paused;
+      const auto again = DecodeHeader(EncodeHeader(frame));
+      ASSERT_TRUE(again.ok());
+      EXPECT_EQ(again->checked, checked);
+      EXPECT_EQ(again->header.paused, paused);
+      EXPECT_EQ(again->shared_page, (1u << 30) - 1);
+    }
+  }
 }
 
 TEST(Header, AnyFlippedBitIsNoticed) {
