@@ -57,7 +57,7 @@ bool Auditor::Drawn(StepId step) const {
 // Whether the open step is one to audit.
 bool Auditor::Wanted() const {
   if (fraction_ == 0 || !work_->gradient->can_sum()) return false;
-  return Drawn(log_.step()) || log_.copies_differ() || look_again_;
+  return log_.drawn() || log_.copies_differ() || look_again_;
 }
 
 bool Auditor::NeedsCopies(StepId step) const {
@@ -66,7 +66,7 @@ bool Auditor::NeedsCopies(StepId step) const {
 }
 
 bool Auditor::InTime() const {
-  const bool drawn = Drawn(log_.step());
+  const bool drawn = log_.drawn();
   if (drawn && (time_ == 0 || log_.step() == first_step_)) return true;
   const double share = drawn ? time_ : kTimeWhereCopiesDiffer;
   return ToSeconds(spent_) <= share * ToSeconds(loop_.Now() - started_);
@@ -76,7 +76,7 @@ void Auditor::WhenFree(std::function<void()> commit) {
   look_again_ |= log_.TakeLateDifference();
   HearLate();
   if (log_.step() > step_ + kStepsAlone) alone_ = false;
-  if (!running_ || time_ > 0 || !Drawn(log_.step())) return commit();
+  if (!running_ || time_ > 0 || !log_.drawn()) return commit();
   held_ = std::move(commit);
 }
 
@@ -84,7 +84,7 @@ std::shared_ptr<ServerModel::DecodedCopy> Auditor::Prepare(
     std::shared_ptr<const std::vector<float>> parameters,
     std::shared_ptr<const ApproximateSum> approximate) {
   const bool wanted = !running_ && !alone_ && Wanted() && InTime();
-  if (Drawn(log_.step())) last_drawn_ = log_.step();
+  if (log_.drawn()) last_drawn_ = log_.step();
   if (!wanted) return nullptr;
   look_again_ = false;
   result_ = nullptr;  // Late copies are those of this step from now on.
