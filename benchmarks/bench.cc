@@ -30,6 +30,7 @@ const std::vector<Bench>& Benches() {
       {"kernels.opencl", "matrix product of each OpenCL device", BenchOpenCl},
 #endif
       {"devices.overlap", "gradients, copies beside kernels", BenchOverlap},
+      {"training.answers", "rows, sent beside computing", BenchAnswers},
       {"planner.growth", "plans of clusters of more and more workers", BenchPlanner},
       {"training.rows", "rows of several coefficients, gradients", BenchRows},
       {"transport.tcp", "messages over loopback TCP", BenchTcp},

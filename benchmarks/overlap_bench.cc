@@ -150,6 +150,25 @@ Result<std::vector<BenchLine>> BenchOverlap(const BenchOptions& options) {
   MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
   const uint32_t features = options.full ? 784 : 20;
   const Dataset data = MakeSyntheticDataset(options.full ? 8192 : 2500, features, 10, 1);
+  for (const ListedDevice& listed : ListDevices()) {
+    if (!listed.usable() || listed.kind == DeviceKind::kCpu) continue;
+    MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, listed.make(*loop, 0));
+    for (const char* name : {"softmax", "mlp:256", "mlp:1024,1024"}) {
+      if (!options.full && std::string_view(name).find("1024") != std::string_view::npos) continue;
+      MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
+                              Model::Create({name, features, 10}));
+      Gradient gradient{*model, data, std::vector<float>(model->parameter_count())};
+      model->Initialize(1, gradient.parameters);
+      MOTLEY_RETURN_IF_ERROR(BenchGradient(options, *loop, *device, gradient, lines));
+    }
+  }
+  return lines;
+}
+
+Result<std::vector<BenchLine>> BenchAnswers(const BenchOptions& options) {
+  std::vector<BenchLine> lines;
+  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
+  const uint32_t features = options.full ? 784 : 20;
   const Dataset row = MakeSyntheticDataset(64, features, 10, 2);
   for (const ListedDevice& listed : ListDevices()) {
     if (!listed.usable()) continue;
@@ -161,15 +180,6 @@ Result<std::vector<BenchLine>> BenchOverlap(const BenchOptions& options) {
       Gradient gradient{*model, row, std::vector<float>(model->parameter_count())};
       model->Initialize(1, gradient.parameters);
       MOTLEY_RETURN_IF_ERROR(BenchAnswer(options, *loop, *device, gradient, lines));
-    }
-    if (listed.kind == DeviceKind::kCpu) continue;
-    for (const char* name : {"softmax", "mlp:256", "mlp:1024,1024"}) {
-      if (!options.full && std::string_view(name).find("1024") != std::string_view::npos) continue;
-      MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
-                              Model::Create({name, features, 10}));
-      Gradient gradient{*model, data, std::vector<float>(model->parameter_count())};
-      model->Initialize(1, gradient.parameters);
-      MOTLEY_RETURN_IF_ERROR(BenchGradient(options, *loop, *device, gradient, lines));
     }
   }
   return lines;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Benchmarks of copies that run beside kernels, and of answers that are sent beside them, for the
-// list in bench.cc.
+// Benchmarks of copies that run beside kernels, and of answers that are sent beside computing, for
+// the list in bench.cc.
 #pragma once
 
 #include <vector>
@@ -9,6 +9,8 @@
 
 namespace motley {
 
+// Nothing where no device with memory of its own can be used.
 Result<std::vector<BenchLine>> BenchOverlap(const BenchOptions& options);
+Result<std::vector<BenchLine>> BenchAnswers(const BenchOptions& options);
 
 }  // namespace motley

@@ -238,5 +238,28 @@ TEST(AnswerLog, ComparesWhatComesTooLate) {
   EXPECT_FALSE(answer(0, 2, 7, 3)) << "too long ago";
 }
 
+// What is rounding in a vector may be much of a small slice of it.
+TEST(AnswerLog, ComparesCopiesByTheNormOfTheVector) {
+  AnswerLog log(2, /*job=*/9, /*secret=*/1, [](StepId) { return false; });
+  auto form = std::make_shared<CodeForm>();
+  form->workers = 2;
+  form->partitions = 1;
+  form->rows = {{{0, 1}}, {{0, 1}}};
+  const auto add = [&](WorkerId worker, size_t slice, double sketch, double norm) {
+    log.AddSlice(worker, worker, slice, sketch,
+                 {.norm_limit = norm, .has_projection = true, .projection = sketch}, {});
+    return log.copies_differ();
+  };
+  log.Open(0, form, {8, 4});
+  EXPECT_FALSE(add(0, 1, 1e-3, 1e-3));
+  EXPECT_TRUE(add(1, 1, 2e-3, 2e-3)) << "of all that came";
+  EXPECT_FALSE(add(0, 0, 100, 100)) << "the slice was small";
+  EXPECT_FALSE(add(1, 0, 100.001, 100));
+  log.Open(1, form, {8, 4});
+  add(0, 1, 1e-3, 1e-3);
+  add(0, 0, 100, 100);
+  EXPECT_TRUE(add(1, 0, 99, 100));
+}
+
 }  // namespace
 }  // namespace motley
