@@ -102,10 +102,25 @@ class WorkerProcess {
     };
     if (line == "nan") spoil_next_ = true;
     if (line.starts_with(kLie)) lie_ = static_cast<float>(number(kLie));
+    if (spoil_next_ || lie_ != 1) SpoilAnswers();
     if (!line.starts_with(kSpeed)) return;
     const double speed = number(kSpeed);
     if (!(speed > 0 && std::isfinite(speed))) return;
     for (const auto& seat : seats_) seat->device->SetSpeed(speed);
+  }
+
+  // Not before a fault asks for it: with a filter, no slice leaves before all are computed.
+  void SpoilAnswers() {
+    for (const auto& seat : seats_) {
+      seat->node->SetAnswerFilter([this](StepId, std::span<float> vector) {
+        if (lie_ != 1) {
+          for (float& value : vector) value *= lie_;
+        }
+        if (std::exchange(spoil_next_, false) && !vector.empty()) {
+          vector[0] = std::numeric_limits<float>::quiet_NaN();
+        }
+      });
+    }
   }
 
   Status OpenSeat(const WorkerTask& task, const DeviceGroup& group, size_t seats,
@@ -121,14 +136,6 @@ class WorkerProcess {
     if (node.name.empty()) node.name = WorkerName(node.index_hint, group);
     if (seats > 1) node.memory_bytes /= seats;
     seat->node = WorkerNode::Create(Env{loop_, *seat->transport, seat->device->front()}, node);
-    seat->node->SetAnswerFilter([this](StepId, std::span<float> vector) {
-      if (lie_ != 1) {
-        for (float& value : vector) value *= lie_;
-      }
-      if (std::exchange(spoil_next_, false) && !vector.empty()) {
-        vector[0] = std::numeric_limits<float>::quiet_NaN();
-      }
-    });
     seats_.push_back(std::move(seat));
     return Status::Ok();
   }

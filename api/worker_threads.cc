@@ -22,6 +22,18 @@ struct Member {
   double speed = 1;
   bool spoil_next = false;
   float lie = 1;  // Answers are multiplied with it.
+
+  // Not before a fault asks for it: with a filter, no slice leaves before all are computed.
+  void SpoilAnswers() {
+    node->SetAnswerFilter([this](StepId, std::span<float> vector) {
+      if (lie != 1) {
+        for (float& value : vector) value *= lie;
+      }
+      if (std::exchange(spoil_next, false) && !vector.empty()) {
+        vector[0] = std::numeric_limits<float>::quiet_NaN();
+      }
+    });
+  }
 };
 
 class ThreadWorkers final : public LocalWorkers {
@@ -86,14 +98,6 @@ Status ThreadWorkers::Start(WorkerId worker, InprocNetwork& network,
   options.memory_bytes = options_.memory_bytes;
   member->node =
       WorkerNode::Create(Env{loop_, *member->transport, member->device->front()}, options);
-  member->node->SetAnswerFilter([raw = member.get()](StepId, std::span<float> vector) {
-    if (raw->lie != 1) {
-      for (float& value : vector) value *= raw->lie;
-    }
-    if (std::exchange(raw->spoil_next, false) && !vector.empty()) {
-      vector[0] = std::numeric_limits<float>::quiet_NaN();
-    }
-  });
   member->node->Start([this, worker](const Status& how) { OnEnded(worker, how); });
   members_.push_back(std::move(member));
   return Status::Ok();
@@ -129,8 +133,14 @@ void ThreadWorkers::Strike(const Fault& fault) {
       member.speed /= fault.factor;
       member.device->SetSpeed(member.speed);
       break;
-    case Fault::Kind::kNan: member.spoil_next = true; break;
-    case Fault::Kind::kLie: member.lie = static_cast<float>(fault.factor); break;
+    case Fault::Kind::kNan:
+      member.spoil_next = true;
+      member.SpoilAnswers();
+      break;
+    case Fault::Kind::kLie:
+      member.lie = static_cast<float>(fault.factor);
+      member.SpoilAnswers();
+      break;
   }
 }
 

@@ -56,7 +56,7 @@ void Outbox::Final(Vector& vector, size_t begin, size_t end) {
 }
 
 void Outbox::Send(Vector& vector) {
-  if (filter_) filter_(vector.step, *vector.sum);
+  if (filter_ && vector.sends.empty()) filter_(vector.step, *vector.sum);
   vector.computing = true;  // A closed transport calls back at once: nobody takes it meanwhile.
   for (size_t slice = 0; slice < vector.final.size(); ++slice) {
     if (vector.final[slice] != kSent) SendSlice(vector, slice);

@@ -37,6 +37,7 @@ class Outbox {
   Outbox(Transport& transport, PeerId peer, size_t length, uint32_t slice_length,
          std::function<void()> freed);
 
+  // For vectors of which nothing has left.
   void SetFilter(AnswerFilter filter) { filter_ = std::move(filter); }
 
   // Null: both are in use.
