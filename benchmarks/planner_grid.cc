@@ -145,6 +145,13 @@ std::string Text(const std::vector<Row>& rows, const Summary& summary, const Fla
       flags.judge == JudgeWhat::kAuto ? "auto" : "the planner's choice", 100 * summary.mean,
       flags.most_mean, 100 * summary.worst, flags.most_worst, rows[summary.worst_index].index,
       rows[summary.worst_index].judged.chosen, rows[summary.worst_index].judged.best);
+  if (flags.judge == JudgeWhat::kAuto) {
+    const auto same = std::count_if(rows.begin(), rows.end(), [](const Row& row) {
+      return row.judged.planned == row.judged.first;
+    });
+    text +=
+        fmt::format("motley plan names what the job chose first in {} of {}\n", same, rows.size());
+  }
   for (const bool thin : {false, true}) {
     std::vector<Row> part;
     for (const Row& row : rows) {
@@ -192,6 +199,7 @@ std::string Explain(const std::vector<Row>& rows) {
         1e3 * made.message_seconds, 1e3 * worker.send_seconds,
         made.message_seconds * n / made.step_seconds, 100 * worker.jitter,
         worker.slow_probability * n, worker.slow_factor, worker.loss_probability * n);
+    text += fmt::format("  planned: {}\n", row->judged.planned);
     for (const CodeChoice& choice : row->judged.choices) {
       text += fmt::format("  step {}: {}, tolerates {}: {}\n", choice.step, choice.code,
                           choice.tolerate, choice.why);

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "runtime/job.h"
+#include "scheduler/choose.h"
 #include "scheduler/policies.h"
 
 namespace motley {
@@ -19,7 +21,6 @@ constexpr uint32_t kFewer = 4;
 constexpr double kWithin = 1.33;
 constexpr int kLonger = 3;            // Times that a job is simulated for twice as many steps.
 constexpr uint32_t kSettledPart = 4;  // Of the steps that count, one in so many is to be settled.
-const Candidate kPlain = {"proportional", 1};
 
 struct Tried {
   Candidate candidate;
@@ -73,12 +74,15 @@ Status Run(const PlannerCase& made, SimulatedSteps steps, uint64_t seed, Tried& 
 }
 
 // In the order in which the planner ranks them, given the profile.
-Result<std::vector<Tried>> Predict(const PlannerCase& made) {
+Result<std::vector<Tried>> Predict(const PlannerCase& made, std::string& chosen) {
   PlanOptions options;
   MOTLEY_ASSIGN_OR_RETURN(options.partitions,
                           PartitionCount(static_cast<uint64_t>(made.truth.samples),
                                          static_cast<uint32_t>(made.truth.workers.size())));
   MOTLEY_ASSIGN_OR_RETURN(const Ranking profiled, RankSchemes(made.profile, options));
+  const std::optional<Candidate> choice = Choose({}, profiled, made.profile);
+  if (!choice) return Status::NotFound("auto has nothing to choose on this cluster");
+  chosen = ShortNameOf(*choice);
   std::vector<Tried> all;
   for (const PlannedScheme& planned : profiled.schemes) {
     if (!planned.exact || !planned.refused.empty() || !JobCodeOf(planned.candidate)) continue;
@@ -106,6 +110,7 @@ Status RunAuto(const PlannerCase& made, SimulatedSteps& steps, uint64_t seed, Ju
   const Candidate chosen =
       job.choices.empty() ? Candidate{"adaptive", 1} : CandidateOf(job.choices.back());
   judged.chosen = ShortNameOf(chosen);
+  if (!job.choices.empty()) judged.first = ShortNameOf(CandidateOf(job.choices.front()));
   judged.chosen_seconds = PerStepOfAuto(job, steps, made);
   judged.choices = std::move(job.choices);
   return Status::Ok();
@@ -117,7 +122,7 @@ Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, SimulatedS
                              uint64_t seed) {
   JudgedCase judged;
   if (what == JudgeWhat::kAuto) MOTLEY_RETURN_IF_ERROR(RunAuto(made, steps, seed, judged));
-  MOTLEY_ASSIGN_OR_RETURN(std::vector<Tried> all, Predict(made));
+  MOTLEY_ASSIGN_OR_RETURN(std::vector<Tried> all, Predict(made, judged.planned));
   double least = std::numeric_limits<double>::infinity();
   for (Tried& tried : all) {
     tried.judged.brief = true;
@@ -125,11 +130,10 @@ Result<JudgedCase> JudgeCase(const PlannerCase& made, JudgeWhat what, SimulatedS
     MOTLEY_RETURN_IF_ERROR(Run(made, {steps.skipped, steps.counted / kFewer}, seed, tried));
     least = std::min(least, tried.judged.seconds);
   }
-  // Of the schemes that --code auto may choose, the one that is planned to be fastest.
-  const auto choice = std::find_if(all.begin(), all.end(), [](const Tried& tried) {
-    return JobSchemeOf(tried.candidate.scheme) != nullptr;
+  const auto choice = std::find_if(all.begin(), all.end(), [&](const Tried& tried) {
+    return tried.judged.name == judged.planned;
   });
-  if (choice == all.end()) return Status::NotFound("auto has nothing to choose on this cluster");
+  if (choice == all.end()) return Status::NotFound("no job can run what is planned");
   for (Tried& tried : all) {
     const bool wanted = &tried == &*choice || tried.candidate == kPlain;
     if (tried.judged.seconds > kWithin * least && !wanted) continue;

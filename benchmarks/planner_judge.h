@@ -13,7 +13,7 @@
 namespace motley {
 
 enum class JudgeWhat {
-  kPlanner,  // The scheme that the planner ranks first, given the profile.
+  kPlanner,  // The scheme that `motley plan` chooses, given the profile.
   kAuto,     // A job with --code auto, which knows nothing at first.
 };
 
@@ -29,8 +29,10 @@ struct JudgedScheme {
 
 struct JudgedCase {
   std::string chosen, best;
-  double chosen_seconds = 0;   // Per step, with what it took to change to it.
-  double best_seconds = 0;     // Of the fixed scheme that turned out best.
+  std::string planned,
+      first;                  // What `motley plan` names, given the profile, and a job chose first.
+  double chosen_seconds = 0;  // Per step, with what it took to change to it.
+  double best_seconds = 0;    // Of the fixed scheme that turned out best.
   double uncoded_seconds = 0;  // Of proportional shares.
   // Of all that were run, also what nobody can fix: rows of fewer workers than there are.
   double least_seconds = 0;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "scheduler/planner.h"
+#include "scheduler/choose.h"
 
 namespace motley {
 
@@ -23,8 +23,17 @@ struct PlanFlags {
 // The exit code.
 int RunPlan(const PlanFlags& flags);
 
-// The choice and the next best; with `explain` everything that was tried.
-std::string PlanText(const Ranking& ranking, const std::string& cluster, bool explain);
-std::string PlanJson(const Ranking& ranking, const std::string& cluster);
+// What a job without --code would choose from the same knowledge, and why.
+struct JobChoice {
+  Candidate candidate;
+  std::string why;
+};
+// kInvalidArgument when no job can run on the cluster.
+Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster);
+
+// The choice and the best; with `explain` everything that was tried.
+std::string PlanText(const Ranking& ranking, const JobChoice& choice, const std::string& cluster,
+                     bool explain);
+std::string PlanJson(const Ranking& ranking, const JobChoice& choice, const std::string& cluster);
 
 }  // namespace motley

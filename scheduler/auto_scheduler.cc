@@ -15,8 +15,19 @@ namespace {
 // At the latest after so many steps there is a decision, whoever was not measured by then.
 constexpr uint64_t kFirstDecision = 16;
 constexpr uint64_t kFewSteps = 10;  // Are left: nothing is worth planning for.
+// Steps between rounds while nothing changes, twice as many each time; the first time after a
+// choice, and after somebody came, went or changed speed for good.
+constexpr uint64_t kFirstLook = 8, kLastLook = 2048, kLookAfterChange = 4;
 constexpr Duration kFirstTry = std::chrono::milliseconds(1);  // Commands go out first.
 constexpr double kTryPart = 0.25, kRoundPart = 0.02;  // Of the time, within a round and between.
+constexpr double kMuchSent = 0.05;  // Of the data, within a step: it shows in its time.
+constexpr double kDataLate = 2;     // Times as long as they take: then they are not waited for.
+// So many times longer than steps took before: a choice is looked at after so many steps.
+constexpr double kFarLonger = 2;
+constexpr size_t kSoon = 2;
+constexpr uint32_t kInsuredCopies = 3;
+constexpr double kMoreWork = 1.1;     // Batches that a step computes: parts of it twice.
+constexpr uint64_t kForgotten = 500;  // Steps after which a scheme may be better than it was.
 // Of the campaign's draws.
 constexpr uint64_t kDraws = 77;
 
@@ -26,8 +37,8 @@ Candidate FirstOf(const SchedulerOptions& options) {
   const bool room = options.most_sums == 0 || options.workers <= options.most_sums;
   // Equal shares are asked for where speeds are not to count, and sums are to be the same.
   const bool rows = options.workers == 1 || !room || options.shares == Shares::kEqual;
-  if (rows) return {copies == 1 ? "proportional" : "repetition", copies};
-  return {"adaptive", copies};
+  if (rows) return {copies == 1 ? kPlain.scheme : "repetition", copies};
+  return {kLeases.scheme, copies};
 }
 
 Result<std::unique_ptr<BulkSynchronous>> MakePolicy(const Candidate& candidate,
@@ -50,8 +61,7 @@ AutoScheduler::AutoScheduler(SchedulerOptions options, RowsToReplace rows_to_rep
       rows_to_replace_(std::move(rows_to_replace)),
       observed_(options_),
       policy_(std::move(first)),
-      first_(std::move(current)),
-      current_(first_),
+      current_(std::move(current)),
       looked_(options_.first_step) {}
 
 void AutoScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
@@ -75,7 +85,6 @@ SchedulerStats AutoScheduler::Stats() const {
   SchedulerStats stats = policy_->Stats();
   stats.code = policy_->options().code;
   stats.choices = choices_;
-  stats.trials = trials_;
   return stats;
 }
 
@@ -85,12 +94,36 @@ void AutoScheduler::BetweenSteps(Time now, std::vector<Command>& out) {
   Measure(now);
   NoticeGivenUp();
   if (options_.draw_codes_every > 0) return Draw(out);
-  if (trial_) return GoOnTrying(out);
+  if (!decided_ && !insured_) InsureAtOnce();
   if (round_ && round_->done()) return Decide(now, out);
-  if (Disappoints()) StartOver();
-  if (TryPlain(out) || round_ || !WorthALook() || now < rest_until_) return;
+  if (round_ || !WorthALook(now)) return;
   if (TooShortForCopies()) return StayWithout(out);
   Begin(now);
+}
+
+void AutoScheduler::Measure(Time now) {
+  const bool first = !applied_;
+  step_seconds_ = first ? 0 : ToSeconds(now - *applied_);
+  applied_ = now;
+  // A row that is sent to another since its worker is slow is no such thing, but what that costs.
+  const double sent = observed_.sent();
+  if (sent > kMuchSent) data_due_ = now + FromSeconds(kDataLate * sent * observed_.DataSeconds());
+  data_arrives_ = sent > kMuchSent || (data_arrives_ && policy_->DataInTheWay() && now < data_due_);
+  if (first || round_ || data_arrives_ || policy_->WaitsForCopies()) return;
+  recent_.Add(step_seconds_);
+  observed_.Took(step_seconds_);
+}
+
+// Leases run already, so that more copies cost nothing but their data; what the first step took
+// says how long those take.
+void AutoScheduler::InsureAtOnce() {
+  const auto copies = std::min<uint32_t>(kInsuredCopies, policy_->members().ReadyCount());
+  if (step_seconds_ == 0 || current_.scheme != kLeases.scheme) return;
+  insured_ = true;
+  if (options_.shares == Shares::kEqual || copies <= current_.copies) return;
+  if (StepsLeft() < kFewSteps) return;
+  const double moving = (copies - current_.copies) * observed_.DataSeconds();
+  if (InsuranceIsCheap(step_seconds_, moving, StepsLeft())) ChangeTo({kLeases.scheme, copies});
 }
 
 uint64_t AutoScheduler::StepsLeft() const {
@@ -98,15 +131,34 @@ uint64_t AutoScheduler::StepsLeft() const {
   return options_.steps - std::min(options_.steps, next);
 }
 
-bool AutoScheduler::WorthALook() const {
+bool AutoScheduler::WorthALook(Time now) const {
   const StepId next = policy_->step() + 1;
   if (options_.shares == Shares::kEqual || StepsLeft() < kFewSteps) return false;
   if (!decided_) {
-    const bool known = observed_.Known(*policy_) && recent_.count() >= kFewTimes;
-    return known || next >= options_.first_step + kFirstDecision;
+    const bool seen = recent_.count() >= kFewTimes || current_.copies > options_.tolerate + 1;
+    return (seen && observed_.Known(*policy_)) || next >= options_.first_step + kFirstDecision;
   }
+  if (IsFarWorse()) return confirmed_ ? now >= rest_until_ : true;
+  if (!confirmed_) return recent_.count() >= kFirstLook || next >= looked_ + 4 * kFirstLook;
   const bool changed = observed_.changes() != changes_seen_;
-  return next >= looked_ + (changed ? std::min(kLookAfterChange, look_after_) : look_after_);
+  const uint64_t after = changed ? std::min(kLookAfterChange, look_after_) : look_after_;
+  return now >= rest_until_ && next >= looked_ + after;
+}
+
+// Then whatever would be found is not taken.
+bool AutoScheduler::TooShortForCopies() const {
+  return options_.tolerate == 0 && current_.copies == 1 && recent_.count() >= kFewTimes &&
+         recent_.Mean() < kLeastGainSeconds;
+}
+
+void AutoScheduler::StayWithout(std::vector<Command>& out) {
+  changes_seen_ = observed_.changes();
+  LookLater();
+  confirmed_ = true;
+  if (std::exchange(decided_, true) && told_ == current_) return;
+  const std::string took = Milliseconds(recent_.Mean());
+  if (current_ != kPlain && !ChangeTo(kPlain)) return;
+  Tell(fmt::format("{} a step, too short for copies to gain", took), out);
 }
 
 void AutoScheduler::Begin(Time now) {
@@ -120,7 +172,6 @@ void AutoScheduler::Begin(Time now) {
   request.without = without_;
   request.running = current_;
   changes_seen_ = observed_.changes();
-  before_round_ = recent_;
   round_.emplace(std::move(request));
   round_seconds_ = 0;
   try_due_ = now + kFirstTry;
@@ -140,18 +191,71 @@ void AutoScheduler::Decide(Time now, std::vector<Command>& out) {
   rest_until_ = now + FromSeconds(round_seconds_ / kRoundPart);
   const bool changed = observed_.changes() != changes_seen_;
   LookLater();
+  confirmed_ = true;
   if (changed && round.request().workers != policy_->members().Candidates()) {
     look_after_ = kLookAfterChange;  // It was about others.
     return;
   }
   const Result<Ranking> ranking = round.Rank();
   if (!ranking.ok()) return;
-  if (BeginTrial(round, *ranking, out)) return;
-  const bool serves = Serves(current_, *ranking);
-  if (serves && decided_) return;
-  if (!serves && !ChangeTo(ranking->schemes.front().candidate)) return;
-  decided_ = true;
-  Tell(WhyChosen(current_, *ranking, round), out);
+  if (BrokeItsPromise(*ranking)) return Take(left_->candidate, round, *ranking, out);
+  const auto factor = FactorOf(current_, *ranking, round.request().cluster);
+  if (factor && decided_) Learn(current_.scheme, *factor);
+  const ChoiceRequest request = {current_, !decided_, experience_};
+  if (const auto chosen = Choose(request, *ranking, round.request().cluster)) {
+    Take(*chosen, round, *ranking, out);
+  }
+}
+
+void AutoScheduler::Take(Candidate chosen, const PlanRound& round, const Ranking& ranking,
+                         std::vector<Command>& out) {
+  std::string took;
+  usual_ = recent_.Mean();
+  if (chosen != current_) {
+    const PlannedScheme *to = Foreseen(chosen, ranking), *from = Foreseen(current_, ranking);
+    left_.reset();
+    if (to != nullptr && from != nullptr && to->cost.work > kMoreWork * from->cost.work) {
+      const double before = recent_.count() > 0 ? recent_.Median() : step_seconds_;
+      left_ = Left{current_, before, to->cost.expected};
+    }
+    if (usual_ > 0) {
+      took = fmt::format("{} took {} a step; ", NameOfChoice(current_), Milliseconds(usual_));
+    }
+    if (!ChangeTo(chosen)) {
+      look_after_ = kLookAfterChange;
+      return;
+    }
+    confirmed_ = false;
+    look_after_ = kFirstLook;
+  }
+  if (std::exchange(decided_, true) && told_ == current_) return;
+  const RoundRequest& request = round.request();
+  Tell(took + WhyChosen(current_, ranking, request.cluster, request.workers), out);
+}
+
+// Asked once. Then it, and others that compute as much, are held to take as many times what is
+// foreseen.
+bool AutoScheduler::BrokeItsPromise(const Ranking& ranking) {
+  if (!left_ || recent_.count() < kFirstLook) return false;
+  const double took = recent_.Median(), promised = std::exchange(left_->promised, 0);
+  if (promised == 0 || took <= left_->seconds) return false;
+  for (const PlannedScheme& planned : ranking.schemes) {
+    const bool more = planned.refused.empty() && planned.cost.work > kMoreWork;
+    if (more) Learn(planned.candidate.scheme, took / promised);
+  }
+  return true;
+}
+
+void AutoScheduler::Learn(const std::string& scheme, double factor) {
+  const StepId next = policy_->step() + 1;
+  std::erase_if(experience_, [&](const Experience& one) {
+    return one.scheme == scheme || next > one.step + kForgotten;
+  });
+  experience_.push_back({scheme, factor, next});
+}
+
+bool AutoScheduler::IsFarWorse() const {
+  return usual_ > 0 && recent_.count() >= kSoon && recent_.Mean() > kFarLonger * usual_;
 }
 
 void AutoScheduler::LookLater() {
@@ -181,8 +285,8 @@ bool AutoScheduler::ChangeTo(const Candidate& candidate) {
   (*made)->GoOnFrom(*policy_);
   policy_ = std::move(made).value();
   current_ = candidate;
-  chosen_at_ = 0;
   recent_ = StepTimes(kRecent);
+  observed_.Change();
   return true;
 }
 
@@ -198,7 +302,7 @@ void AutoScheduler::NoticeGivenUp() {
   const JobScheme* scheme = JobSchemeOf(current_.scheme);
   if (scheme == nullptr || policy_->options().code == scheme->code) return;
   without_.push_back(current_);
-  current_ = {"proportional", 1};
+  current_ = kPlain;
 }
 
 Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the code of a job while it runs (MakeAutoScheduler): hands the steps to one of the other
 // policies, learns from all that passes what the cluster is like, and changes to another policy
-// between two steps when the planner promises enough from it.
+// between two steps when that promises enough (scheduler/choose.h).
 //
 // Without knowledge it leases every partition to one worker, with as many copies as must be: that
 // moves no more data than plain shares do, needs no speeds to be right, and shows round trips and
-// what keeps a step from beginning, which rows do not. Candidates are tried one by one on the step
-// model while workers compute, each for some milliseconds. Those that it finds near the best, and
-// plain shares always, then take turns with the code that runs (scheduler/code_trial.h): what was
-// measured decides.
+// what keeps a step from beginning, which rows do not. Where data turn out to be sent in a moment,
+// three copies follow after the second step. After some steps, and then at growing
+// intervals, it tries every candidate on the step model and on the last rounds as they were
+// observed, one candidate at a time while workers compute. What a scheme's steps took beyond what
+// was foreseen of it is remembered.
 #pragma once
 
 #include <memory>
@@ -16,10 +17,10 @@
 #include <vector>
 
 #include "scheduler/bulk_synchronous.h"
-#include "scheduler/code_trial.h"
+#include "scheduler/choose.h"
 #include "scheduler/observed_cluster.h"
 #include "scheduler/plan_round.h"
-#include "scheduler/trial_record.h"
+#include "scheduler/step_times.h"
 
 namespace motley {
 
@@ -35,39 +36,26 @@ class AutoScheduler final : public Scheduler {
 
  private:
   static constexpr size_t kRecent = 16;   // Steps,
-  static constexpr size_t kFewTimes = 4;  // of which fewer say nothing yet.
-  // Steps between rounds while nothing changes, twice as many each time; after a change there is
-  // one as soon as that could show itself.
-  static constexpr uint64_t kFirstLook = 32, kLastLook = 2048, kLookAfterChange = 4;
+  static constexpr size_t kFewTimes = 3;  // of which fewer say nothing yet.
 
   void BetweenSteps(Time now, std::vector<Command>& out);
-  bool WorthALook() const;
+  void Measure(Time now);
+  void InsureAtOnce();
+  bool WorthALook(Time now) const;
+  bool TooShortForCopies() const;
+  void StayWithout(std::vector<Command>& out);
   void Begin(Time now);
   void Try(Time now);
   void Decide(Time now, std::vector<Command>& out);
+  void Take(Candidate chosen, const PlanRound& round, const Ranking& ranking,
+            std::vector<Command>& out);
+  void Learn(const std::string& scheme, double factor);
+  bool BrokeItsPromise(const Ranking& ranking);
+  bool IsFarWorse() const;
   void Draw(std::vector<Command>& out);
   bool ChangeTo(const Candidate& candidate);
   uint64_t StepsLeft() const;
   void LookLater();
-
-  // Trials (auto_trial.cc).
-  void Measure(Time now);
-  bool MayTry(const Candidate& candidate) const;
-  bool TooShortForCopies() const;
-  void StayWithout(std::vector<Command>& out);
-  bool TryPlain(std::vector<Command>& out);
-  double MayLose() const;
-  bool Disappoints() const;
-  void StartOver();
-  bool Serves(const Candidate& candidate, const Ranking& ranking) const;
-  std::vector<Candidate> ToTry(const PlanRound& round, const Ranking& ranking) const;
-  Contender Contending(const Candidate& candidate, const PlanRound& round,
-                       const Ranking& ranking) const;
-  bool BeginTrial(const PlanRound& round, const Ranking& ranking, std::vector<Command>& out);
-  void RunTrial(std::vector<Contender> contenders, uint32_t most_turns, std::vector<Command>& out);
-  void GoOnTrying(std::vector<Command>& out);
-  void FollowTrial(std::vector<Command>& out);
-  void Conclude(std::vector<Command>& out);
   void Tell(const std::string& why, std::vector<Command>& out);
   void NoticeGivenUp();
 
@@ -75,10 +63,10 @@ class AutoScheduler final : public Scheduler {
   const RowsToReplace rows_to_replace_;
   ObservedCluster observed_;
   std::unique_ptr<BulkSynchronous> policy_;
-  const Candidate first_;           // What the job began with.
   Candidate current_;               // Of policy_.
   bool decided_ = false;            // It was chosen, and not begun with.
-  std::vector<Candidate> without_;  // That proved to be of no use.
+  bool insured_ = false;            // Whether to begin with copies was asked.
+  std::vector<Candidate> without_;  // Those that proved to be of no use.
   std::vector<CodeChoice> choices_;
 
   std::optional<PlanRound> round_;
@@ -89,24 +77,23 @@ class AutoScheduler final : public Scheduler {
   uint64_t changes_seen_ = 0;  // Of the cluster, when the last round began.
   Time rest_until_{};          // Planning is to take a small part of the time.
 
-  std::optional<CodeTrial> trial_;
-  Candidate before_trial_;
-  std::vector<WorkerId> tried_with_;  // Who was there when it began.
-  uint32_t without_some_ = 0;         // Steps in a row while others are there,
-  double without_seconds_ = 0;        // and what they took.
-  std::vector<std::string> why_;      // By contender: why it would be chosen.
-  TrialRecord record_;
-  uint64_t trials_ = 0;
-  double lost_ = 0;       // By them, in steps.
-  double chosen_at_ = 0;  // Seconds a step, for which the last one chose what runs; 0: none did.
-  bool tried_plain_ = false;
+  bool confirmed_ = true;  // A round looked at what was chosen since it runs.
+  double usual_ = 0;       // Seconds that a step took when a round ended last; 0: not known.
+  std::vector<Experience> experience_;
+  // What was left for a scheme that computes more than it, which slows workers that share
+  // processors: every round then makes every scheme look slow, so its own steps before are asked.
+  struct Left {
+    Candidate candidate;
+    double seconds = 0;   // A step took,
+    double promised = 0;  // and was to take now; 0: that was looked at.
+  };
+  std::optional<Left> left_;
   std::optional<Time> applied_;  // The last step was.
   double step_seconds_ = 0;      // That it took, from the update before it to its own.
-  bool data_arrives_ = false;    // Much of it, since it was sent.
-  bool disturbed_ = true;        // By more than the code.
-  StepTimes recent_{kRecent};    // Of the code that runs, up to now and one after the other;
-  StepTimes before_round_;       // and when the round began, which is in the way of steps.
-  Candidate told_;               // The last that people were told of.
+  bool data_arrives_ = false;    // Much of it, since it was sent,
+  Time data_due_{};              // until then at the latest.
+  StepTimes recent_{kRecent};    // Undisturbed steps of the code that runs.
+  Candidate told_;               // The last that the user was told of.
 };
 
 // kInvalidArgument when no policy can serve the options.

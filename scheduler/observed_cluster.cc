@@ -10,7 +10,8 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kEnough = 3;  // Measurements of a worker.
+constexpr uint64_t kEnough = 3;  // Measurements of a worker,
+constexpr double kMost = 0.5;    // and so many of the workers: the slowest answer last.
 constexpr double kSlow = 2;      // Times as long as expected: it is slow in this step.
 constexpr double kSlowest = 20;  // A step shows no more.
 constexpr double kMemory = 500;  // Steps of a worker that count.
@@ -36,9 +37,13 @@ double Median(std::vector<double> values, double otherwise) {
 }  // namespace
 
 ObservedCluster::ObservedCluster(const SchedulerOptions& options)
-    : samples_(options.batch), partitions_(options.partitions), steps_(options.steps) {}
+    : samples_(options.batch),
+      partitions_(options.partitions),
+      steps_(options.steps),
+      rounds_(1.0 * options.batch / options.partitions) {}
 
 void ObservedCluster::See(const Event& event, Time now, const BulkSynchronous& policy) {
+  rounds_.See(event);
   now_ = std::max(now_, now);
   policy_ = &policy;
   std::visit(
@@ -49,6 +54,7 @@ void ObservedCluster::See(const Event& event, Time now, const BulkSynchronous& p
 }
 
 void ObservedCluster::See(const Command& command, Time now, const BulkSynchronous& policy) {
+  rounds_.See(command, now);
   now_ = std::max(now_, now);
   policy_ = &policy;
   std::visit(
@@ -276,10 +282,11 @@ double ObservedCluster::SlowPart(WorkerId worker) const {
 
 bool ObservedCluster::Known(const BulkSynchronous& policy) const {
   const Membership& members = policy.members();
-  for (const WorkerId id : members.Candidates()) {
-    if (members[id].estimator.measurements() < kEnough) return false;
-  }
-  return true;
+  const std::vector<WorkerId> ids = members.Candidates();
+  const auto known = std::count_if(ids.begin(), ids.end(), [&](WorkerId id) {
+    return members[id].estimator.measurements() >= kEnough;
+  });
+  return static_cast<double>(known) >= kMost * static_cast<double>(ids.size());
 }
 
 PlannedCluster ObservedCluster::Cluster(const BulkSynchronous& policy) const {
@@ -325,6 +332,7 @@ PlannedCluster ObservedCluster::Cluster(const BulkSynchronous& policy) const {
     rate += speeds[i];
     least_measured = std::min<uint64_t>(least_measured, members[id].estimator.measurements());
   }
+  cluster.rounds = rounds_.Of(ids);
   cluster.notice_seconds = std::max(kNoticeSeconds, samples_ / rate);
   cluster.doubt =
       std::max(kLeastDoubt, off / std::sqrt(std::max(1.0, static_cast<double>(least_measured))));

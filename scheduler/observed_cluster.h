@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "scheduler/bulk_synchronous.h"
+#include "scheduler/observed_rounds.h"
 #include "scheduler/planned_cluster.h"
 
 namespace motley {
@@ -35,6 +36,12 @@ class ObservedCluster {
   uint64_t changes() const { return changes_; }
   // Of all partitions, the part that was sent to somebody in the step that was opened last.
   double sent() const { return placed_ / partitions_; }
+  // That sending all of them once takes, as far as was seen.
+  double DataSeconds() const { return data_seconds_; }
+  // The step that was committed last took so long, undisturbed by anything but its workers.
+  void Took(double seconds) { rounds_.Took(seconds); }
+  // Another scheme runs from now on.
+  void Change() { rounds_.Change(); }
   // Of the steps that it worked in, the part in which a worker was slow, as estimated.
   double SlowPart(WorkerId worker) const;
 
@@ -86,6 +93,7 @@ class ObservedCluster {
   double partitions_;  // of which each partition has its part.
   uint64_t steps_;
   std::vector<Seen> seen_;
+  ObservedRounds rounds_;
   std::shared_ptr<const CodeForm> code_;  // Of the open step, if it has rows.
   bool leasing_ = false;
   bool committed_ = false;  // The step that was opened last.

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "scheduler/planner.h"
@@ -33,10 +32,7 @@ class PlanRound {
   double TryNext();
   // When done: kInvalidArgument when nothing serves.
   Result<Ranking> Rank() const;
-  // The best; but of those that are hardly worse, the one with the fewest copies.
-  Candidate Best(const Ranking& ranking) const;
   const RoundRequest& request() const { return request_; }
-  const std::optional<PlannedScheme>& plain() const { return plain_; }
 
  private:
   PlanOptions Options() const;
@@ -44,18 +40,7 @@ class PlanRound {
   RoundRequest request_;
   std::vector<Candidate> candidates_;
   std::vector<PlannedScheme> tried_;
-  std::optional<PlannedScheme> plain_;  // Without copies, where that is no candidate.
   size_t next_ = 0;
 };
-
-// Null: it is not in it, or refused.
-const PlannedScheme* Foreseen(const Candidate& candidate, const Ranking& ranking);
-// "adaptive, 2 copies", "none"
-std::string NameOfChoice(const Candidate& candidate);
-// "41 ms", "0.35 ms"
-std::string Milliseconds(double seconds);
-// Why `chosen` of `round`'s ranking: "predicted 41 ms a step, 23 % less than without copies;
-// insures against worker 3, slow in 4 % of its steps".
-std::string WhyChosen(const Candidate& chosen, const Ranking& ranking, const PlanRound& round);
 
 }  // namespace motley

@@ -116,12 +116,17 @@ PlannedCluster SampleOf(const PlannedCluster& cluster, uint32_t workers) {
   });
   PlannedCluster sample = cluster;
   sample.workers.clear();
+  for (PlannedRound& round : sample.rounds) round.workers.clear();
   const double part = static_cast<double>(workers) / static_cast<double>(n);
   double all_rate = 0, rate = 0;
   for (const PlannedWorker& worker : cluster.workers)
     all_rate += 1 / worker.curve.seconds_per_sample;
   for (uint32_t i = 0; i < workers; ++i) {
-    PlannedWorker worker = cluster.workers[order[static_cast<size_t>((i + 0.5) / part)]];
+    const size_t drawn = order[static_cast<size_t>((i + 0.5) / part)];
+    PlannedWorker worker = cluster.workers[drawn];
+    for (size_t r = 0; r < sample.rounds.size(); ++r) {
+      sample.rounds[r].workers.push_back(cluster.rounds[r].workers[drawn]);
+    }
     worker.message_seconds /= part;
     rate += 1 / worker.curve.seconds_per_sample;
     sample.workers.push_back(worker);

@@ -24,9 +24,20 @@ struct PlannedWorker {
   bool link_measured = false;   // send_seconds is what one takes while nothing else is sent.
 };
 
+// What was seen of every worker in one step (scheduler/observed_rounds.h).
+struct PlannedRound {
+  struct Worker {
+    double begins_late = 0;         // Seconds, besides what its link takes.
+    double seconds_per_sample = 0;  // 0: not seen, so as usual.
+  };
+  std::vector<Worker> workers;
+  double seconds = 0;  // That the step took under the scheme that runs; 0: not known.
+};
+
 struct PlannedCluster {
   std::vector<PlannedWorker> workers;
-  double samples = 1;         // Of a step, > 0.
+  std::vector<PlannedRound> rounds;  // The last ones, of these workers; empty: none were seen.
+  double samples = 1;                // Of a step, > 0.
   double doubt = 0.02;        // Relative standard deviation of speeds from what jobs learn of them.
   double notice_seconds = 0;  // From a loss until the server knows.
   double gradient_bytes = 0;  // Of one vector; 0: it takes the links no time.

@@ -15,8 +15,6 @@
 namespace motley {
 namespace {
 
-constexpr double kHysteresis = 0.1;  // Of a step.
-constexpr double kPayBack = 2;
 constexpr double kFewerPart = 0.8;  // Of a step with all workers: then fewer may be worth it.
 // With more workers, only constructions that cost little.
 constexpr size_t kMany = 512;
@@ -245,32 +243,6 @@ double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCl
     kept *= std::min(a, b) / std::max(a, b);
   }
   return cluster.data_seconds * (to.copies - kept);
-}
-
-std::optional<Candidate> ReDecide(const Candidate& current, const Ranking& ranking,
-                                  const PlannedCluster& cluster, double measured) {
-  const auto running = std::find_if(
-      ranking.schemes.begin(), ranking.schemes.end(), [&](const PlannedScheme& planned) {
-        return planned.candidate == current && planned.refused.empty();
-      });
-  // It cannot go on as it is.
-  if (running == ranking.schemes.end()) return ranking.schemes.front().candidate;
-  double now = running->cost.expected;
-  if (measured > 0) now = std::min(now, measured);
-  std::optional<Candidate> best;
-  double most = 0;
-  for (const PlannedScheme& planned : ranking.schemes) {
-    if (Rank(planned) != 0) break;
-    const double gain = now - planned.cost.expected;
-    const double moving = SwitchSeconds(current, planned.candidate, cluster);
-    const double gained = gain * static_cast<double>(cluster.remaining_steps) - kPayBack * moving;
-    const bool copies = planned.candidate.copies > current.copies;
-    const double least = std::max(kHysteresis * now, copies ? kLeastGainSeconds : 0);
-    if (gain < least || gained <= most) continue;
-    best = planned.candidate;
-    most = gained;
-  }
-  return best;
 }
 
 }  // namespace motley

@@ -80,11 +80,4 @@ double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCl
 // gain).
 constexpr double kLeastGainSeconds = 2e-3;
 
-// The scheme to change to while `current` runs: nothing unless it gains at least a tenth of a step,
-// with more copies also kLeastGainSeconds, and pays back what the change costs, twice, within the
-// steps that remain. `measured`: what a step of `current` takes, as far as that is known; 0: it is
-// not. It takes no longer than that, whatever the step model says.
-std::optional<Candidate> ReDecide(const Candidate& current, const Ranking& ranking,
-                                  const PlannedCluster& cluster, double measured = 0);
-
 }  // namespace motley

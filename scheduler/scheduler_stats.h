@@ -41,7 +41,6 @@ struct SchedulerStats {
   std::vector<WorkerStats> workers;
   std::string code;                 // Of "auto": that is in use.
   std::vector<CodeChoice> choices;  // In order.
-  uint64_t trials = 0;              // Codes that ran for some steps only to be measured.
 };
 
 }  // namespace motley

@@ -16,6 +16,8 @@ constexpr double kTooRare = 1e-7;
 // Of many workers, whose steps take long to try, those with just one straggler.
 constexpr size_t kMany = 1024;
 constexpr double kTooRareOfMany = 1e-2;
+// Rounds that the model's own expectation is worth, beside those that were seen.
+constexpr double kModelRounds = 4;
 // A draw of at least two stragglers is tried so often before two are chosen.
 constexpr int kTries = 20;
 // Of a vector, what is on its way as soon as it is sent: what sockets hold.
@@ -58,6 +60,7 @@ class Costing {
   size_t Pick(double at, const Weight& weight) const;
   void DrawSeveral(Random& random, std::vector<ModelWorker>& draw) const;
   double StartOver() const;
+  void Replay();
 
   const StepScheme& scheme_;
   const PlannedCluster& truth_;
@@ -151,6 +154,33 @@ double Costing::StartOver() const {
   return truth_.notice_seconds + truth_.data_seconds * part + 1.5 * cost_.undisturbed;
 }
 
+// Each round as it was seen, but under this scheme.
+void Costing::Replay() {
+  const StepSetting usual = setting_;
+  const double samples = truth_.samples / static_cast<double>(partitions_);
+  double sum = 0;
+  for (const PlannedRound& round : truth_.rounds) {
+    setting_ = usual;
+    for (size_t w = 0; w < round.workers.size(); ++w) {
+      const PlannedRound::Worker& seen = round.workers[w];
+      setting_.workers[w].data_seconds += seen.begins_late;
+      if (seen.seconds_per_sample == 0) continue;
+      setting_.workers[w].seconds_per_partition = seen.seconds_per_sample * samples;
+    }
+    const auto policy = scheme_.policy();
+    StepModelOptions options;
+    options.late = late_;
+    options.late_shares = 1 - SocketPart(truth_);
+    const StepOutcome outcome = RunStepModel(setting_, *policy, options);
+    cost_.events += outcome.events;
+    cost_.rounds.push_back(outcome.seconds);
+    sum += outcome.seconds;
+  }
+  setting_ = usual;
+  const auto n = static_cast<double>(truth_.rounds.size());
+  cost_.expected = (sum + kModelRounds * cost_.expected) / (n + kModelRounds);
+}
+
 SchemeCost Costing::Run() {
   // Who is late in one step is so in the next, and out of the way of others: the first says
   // nothing.
@@ -177,6 +207,7 @@ SchemeCost Costing::Run() {
     if (loss.ended > 0) cost_.loss += loss.ended * loss.seconds;
   }
   cost_.expected = (1 - lost) * step + lost * cost_.loss;
+  if (!truth_.rounds.empty()) Replay();
   return cost_;
 }
 

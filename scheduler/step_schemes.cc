@@ -245,7 +245,7 @@ const std::vector<StepSchemeKind>& StepSchemes() {
       {"rs", "Reed-Solomon on the unit circle: equal shares", 2, &ReedSolomon, false, true},
       {"group", "plain sums in groups that tile the data, coded outside them", 2, &Group, false,
        true},
-      {"adaptive", "exclusive leases that follow who is late; what a straggler finished counts", 2,
+      {"adaptive", "exclusive leases that follow who is late; what a straggler finished counts", 1,
        &Adaptive, true, true},
       {"multi-message", "a vector for every few partitions, the first of each counts", 2,
        &MultiMessage, true, true},

@@ -35,7 +35,6 @@ const std::vector<std::string>& ReachedStates::All() {
       "came back, and its data took several steps",
       "code compromised",
       "code refused",
-      "code tried",
       "computed again when its data had come",
       "connection cut",
       "decoded with exactly s missing",
@@ -153,7 +152,6 @@ void ReachedStates::Finish(const JobResult& result) {
   Count("decoded with nobody missing", std::exchange(complete_, 0));
   Count("decoded with exactly s missing", std::exchange(exactly_, 0));
   Count("row reassigned", result.scheduler.rows_reassigned);
-  Count("code tried", result.scheduler.trials);
   Count("step restarted", result.scheduler.steps_restarted);
   for (const WorkerStats& worker : result.scheduler.workers) {
     Count("answer late", worker.late);

@@ -13,33 +13,64 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-Ranking PlanOf(const char* file, double loss) {
+struct Planned {
+  Ranking ranking;
+  JobChoice choice;
+};
+
+Planned PlanOf(const char* file, double loss) {
   const Result<ClusterProfile> profile =
       LoadClusterProfile(std::string(MOTLEY_SOURCE_DIR "/profiles/") + file);
   EXPECT_TRUE(profile.ok()) << profile.status().ToString();
   PlannedJob job;
   job.loss_probability = loss;
-  Result<Ranking> ranking = RankSchemes(ClusterOf(*profile, job), {});
+  const PlannedCluster cluster = ClusterOf(*profile, job);
+  Result<Ranking> ranking = RankSchemes(cluster, {});
   EXPECT_TRUE(ranking.ok()) << ranking.status().ToString();
-  return ranking.ok() ? std::move(*ranking) : Ranking();
+  if (!ranking.ok()) return {};
+  Result<JobChoice> choice = ChoiceOfJob(*ranking, cluster);
+  EXPECT_TRUE(choice.ok()) << choice.status().ToString();
+  return {std::move(*ranking), choice.ok() ? std::move(*choice) : JobChoice()};
 }
 
 TEST(PlanCommand, SaysWhatToUseAndWhy) {
-  const Ranking ranking = PlanOf("lab-mixed.toml", 1e-3);
-  const std::string text = PlanText(ranking, "lab-mixed", false);
-  EXPECT_THAT(text, HasSubstr("lab-mixed: " + ranking.schemes.front().candidate.scheme));
-  EXPECT_THAT(text, HasSubstr(ranking.schemes.front().why));
+  const auto [ranking, choice] = PlanOf("lab-mixed.toml", 1e-3);
+  const std::string text = PlanText(ranking, choice, "lab-mixed", false);
+  EXPECT_THAT(text, HasSubstr("lab-mixed: " + choice.candidate.scheme));
+  EXPECT_THAT(text, HasSubstr(choice.why));
   EXPECT_THAT(text, Not(HasSubstr("not exact")));
-  const std::string explained = PlanText(ranking, "lab-mixed", true);
+  const std::string explained = PlanText(ranking, choice, "lab-mixed", true);
   for (const PlannedScheme& planned : ranking.schemes) {
     EXPECT_THAT(explained, HasSubstr(planned.why)) << planned.candidate.scheme;
   }
   EXPECT_THAT(explained, HasSubstr("not exact"));
 }
 
-TEST(PlanCommand, JsonHasEveryScheme) {
-  const Ranking ranking = PlanOf("campus.toml", 0);
-  const auto json = nlohmann::json::parse(PlanJson(ranking, "campus"));
+TEST(PlanCommand, SaysWhyABetterSchemeIsNotChosen) {
+  const auto [ranking, choice] = PlanOf("lab-mixed.toml", 1e-3);
+  Ranking other = ranking;
+  for (PlannedScheme& planned : other.schemes) {
+    if (planned.candidate.scheme != "partial-coded") continue;
+    planned.refused.clear();
+    planned.exact = true;
+    planned.cost.expected = 1e-9;
+  }
+  const Result<Ranking> best = RankTried(other.schemes, other.partitions);
+  ASSERT_TRUE(best.ok());
+  PlannedCluster cluster;
+  cluster.remaining_steps = 1000;
+  cluster.workers.resize(1);
+  const Result<JobChoice> chosen = ChoiceOfJob(*best, cluster);
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_NE(chosen->candidate.scheme, "partial-coded");
+  EXPECT_THAT(chosen->why, HasSubstr("is no scheme that jobs choose"));
+}
+
+TEST(PlanCommand, JsonHasTheChoiceAndEveryScheme) {
+  const auto [ranking, choice] = PlanOf("campus.toml", 0);
+  const auto json = nlohmann::json::parse(PlanJson(ranking, choice, "campus"));
+  EXPECT_EQ(json["choice"]["scheme"], choice.candidate.scheme);
+  EXPECT_EQ(json["choice"]["why"], choice.why);
   ASSERT_EQ(json["schemes"].size(), ranking.schemes.size());
   EXPECT_EQ(json["schemes"][0]["scheme"], ranking.schemes.front().candidate.scheme);
   EXPECT_EQ(json["schemes"][0]["step_seconds"], ranking.schemes.front().Total());
@@ -49,7 +80,7 @@ TEST(PlanCommand, JsonHasEveryScheme) {
 TEST(PlanCommand, ServesEverySampleCluster) {
   for (const char* file : {"campus.toml", "edge.toml", "generations-64.toml", "gpu-and-cpus.toml",
                            "lab-mixed.toml", "uniform-8.toml"}) {
-    const Ranking ranking = PlanOf(file, 1e-5);
+    const Ranking ranking = PlanOf(file, 1e-5).ranking;
     ASSERT_FALSE(ranking.schemes.empty()) << file;
     EXPECT_TRUE(ranking.schemes.front().exact) << file;
     EXPECT_GT(ranking.schemes.front().cost.expected, 0) << file;

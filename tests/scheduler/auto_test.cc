@@ -10,6 +10,7 @@
 #include <string>
 
 #include "coding/gradient_code.h"
+#include "scheduler/choose.h"
 #include "scheduler/observed_cluster.h"
 #include "scheduler/plan_round.h"
 #include "scheduler/policies.h"
@@ -339,30 +340,30 @@ RoundRequest Request(uint32_t workers, double slow_probability) {
   return request;
 }
 
-Candidate BestOf(const RoundRequest& request, std::string* why = nullptr) {
+Candidate ChoiceOf(const RoundRequest& request, std::string* why = nullptr) {
   PlanRound round(request);
   while (!round.done()) EXPECT_GT(round.TryNext(), 0);
   const Ranking ranking = round.Rank().value();
-  const Candidate best = round.Best(ranking);
-  if (why != nullptr) *why = WhyChosen(best, ranking, round);
-  return best;
+  const Candidate choice = Choose({}, ranking, request.cluster).value();
+  if (why != nullptr) *why = WhyChosen(choice, ranking, request.cluster, request.workers);
+  return choice;
 }
 
 TEST(PlanRound, StragglersAreInsuredAgainstAndNamed) {
   RoundRequest request = Request(4, 0.05);
   request.cluster.workers[2].slow_probability = 0.2;
   std::string why;
-  const Candidate best = BestOf(request, &why);
-  EXPECT_GE(best.copies, 2u);
+  const Candidate choice = ChoiceOf(request, &why);
+  EXPECT_GE(choice.copies, 2u);
   EXPECT_THAT(why, AllOf(HasSubstr("less than without copies"),
                          HasSubstr("worker 2, slow in 20 % of its steps")));
 }
 
-TEST(PlanRound, WithoutAnythingToFearAndTimeToTalkNothingIsCoded) {
+TEST(PlanRound, WithoutAnythingToFearAndMuchDataNothingIsCoded) {
   RoundRequest request = Request(4, 0);
-  for (PlannedWorker& worker : request.cluster.workers) worker.latency_seconds = 0.2;
+  request.cluster.data_seconds = 100;
   std::string why;
-  EXPECT_EQ(BestOf(request, &why), (Candidate{"proportional", 1}));
+  EXPECT_EQ(ChoiceOf(request, &why), kPlain);
   EXPECT_THAT(why, HasSubstr("copies would save nothing"));
 }
 
@@ -378,9 +379,9 @@ TEST(PlanRound, RowsOfFewerWorkersThatRunStayACandidate) {
 
 TEST(PlanRound, WhatProvedUselessIsNoCandidate) {
   RoundRequest request = Request(4, 0.05);
-  const Candidate best = BestOf(request);
-  request.without = {best};
-  EXPECT_FALSE(BestOf(request) == best);
+  const Candidate choice = ChoiceOf(request);
+  request.without = {choice};
+  EXPECT_FALSE(ChoiceOf(request) == choice);
 }
 
 }  // namespace

@@ -298,54 +298,6 @@ TEST(Planner, WhatDoesNotFitIntoMemoryIsRefused) {
 
 // --- Changing one's mind ---
 
-Ranking TwoSchemes(double current, double other) {
-  Ranking ranking;
-  PlannedScheme a, b;
-  a.candidate = {"proportional", 1};
-  a.cost.expected = current;
-  b.candidate = {"adaptive", 2};
-  b.cost.expected = other;
-  ranking.schemes = {b, a};
-  return ranking;
-}
-
-TEST(ReDecide, ChangesOnlyForAGainThatPaysBack) {
-  PlannedCluster cluster;
-  cluster.data_seconds = 10;
-  cluster.remaining_steps = 1000;
-  const Candidate now = {"proportional", 1};
-  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.5), cluster), (Candidate{"adaptive", 2}));
-  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.95), cluster), std::nullopt);
-  cluster.remaining_steps = 30;  // 15 seconds are gained, and 10 go for one more copy.
-  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.5), cluster), std::nullopt);
-  cluster.data_seconds = 1;
-  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.5), cluster), (Candidate{"adaptive", 2}));
-}
-
-TEST(ReDecide, WhatWasMeasuredBoundsWhatTheModelSaysOfTheOneThatRuns) {
-  PlannedCluster cluster;
-  cluster.remaining_steps = 1000;
-  const Candidate now = {"proportional", 1}, copies = {"adaptive", 2};
-  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.8), cluster), copies);
-  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.8), cluster, 0.85), std::nullopt);
-  EXPECT_EQ(ReDecide(now, TwoSchemes(1, 0.8), cluster, 2), copies);
-}
-
-TEST(ReDecide, MoreCopiesHaveToGainMoreThanMessagesMayCost) {
-  PlannedCluster cluster;
-  cluster.remaining_steps = 1000;
-  const Candidate plain = {"proportional", 1}, copies = {"adaptive", 2};
-  EXPECT_EQ(ReDecide(plain, TwoSchemes(0.004, 0.0025), cluster), std::nullopt);
-  EXPECT_EQ(ReDecide(plain, TwoSchemes(0.006, 0.0035), cluster), copies);
-  EXPECT_EQ(ReDecide(copies, TwoSchemes(0.0025, 0.004), cluster), plain);
-}
-
-TEST(ReDecide, LeavesASchemeThatCannotGoOn) {
-  Ranking ranking = TwoSchemes(1, 5);
-  ranking.schemes[1].refused = "no room";
-  EXPECT_EQ(ReDecide({"proportional", 1}, ranking, {}), (Candidate{"adaptive", 2}));
-}
-
 TEST(SwitchSeconds, FewerCopiesMoveNothing) {
   PlannedCluster cluster;
   cluster.data_seconds = 7;

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "profiles/profile.h"
+#include "scheduler/choose.h"
 #include "sim/sim_cluster.h"
 #include "test_paths.h"
 
@@ -69,7 +71,6 @@ TEST_F(AutoTest, OnSharedProcessorsCopiesAreNotPaidFor) {
     const double none = Run(options, "none").virtual_seconds;
     const double leases = Run(options, "adaptive").virtual_seconds;
     EXPECT_LE(chosen.virtual_seconds, 1.15 * std::min(none, leases)) << processors;
-    EXPECT_GT(chosen.job.scheduler.trials, 0u);
   }
 }
 
@@ -107,7 +108,7 @@ TEST_F(AutoTest, WhoDoesNotKeepWhatItWonWithIsTriedAgain) {
 }
 
 // Stragglers make copies promising, but sending them would take longer than the job.
-TEST_F(AutoTest, DataThatATrialNeedsAreWeighedBeforeItBegins) {
+TEST_F(AutoTest, DataThatCopiesNeedAreWeighedBeforeTheyAreSent) {
   SimOptions options = Of("uniform-8", 200);
   options.data_bytes = 1e10;
   for (WorkerProfile& worker : options.cluster.workers) {
@@ -116,10 +117,46 @@ TEST_F(AutoTest, DataThatATrialNeedsAreWeighedBeforeItBegins) {
     worker.device.tail_factor = 8;
   }
   const SimResult chosen = Run(options, "auto");
-  EXPECT_GT(chosen.job.scheduler.trials, 0u) << "of what needs none";
   uint64_t placed = 0;
   for (const WorkerStats& worker : chosen.job.scheduler.workers) placed += worker.placed_partitions;
   EXPECT_LT(placed, 200u) << "partitions, of which there are 128";
+}
+
+// `motley plan` has a profile, the job what it learned in its first steps.
+TEST_F(AutoTest, APlanShowsWhatTheJobThenChooses) {
+  int same = 0;
+  std::string others;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    Random random(28, Stream::kTest, seed);
+    SimOptions options = Of("uniform-8", 40);
+    options.seed = seed;
+    options.cluster.workers.resize(4 + random.Below(5));
+    options.job.workers = static_cast<uint32_t>(options.cluster.workers.size());
+    const double speed = 256 / (0.05 + random.NextDouble());  // Steps of 6 ms to 0.3 s.
+    const bool far = random.Chance(0.3);
+    for (WorkerProfile& worker : options.cluster.workers) {
+      worker.device.samples_per_second = speed * (1 + 3 * random.NextDouble());
+      worker.device.jitter = 0.03;
+      worker.device.tail_probability = random.Chance(0.5) ? 0.02 : 0;
+      worker.device.tail_factor = 6;
+      worker.link.latency_seconds = far ? 0.05 : 0.0005;
+    }
+    PlannedJob job;
+    job.samples = options.job.batch;
+    job.remaining_steps = options.job.steps;
+    const PlannedCluster cluster = ClusterOf(options.cluster, job);
+    const Result<Ranking> ranking = RankSchemes(cluster, {});
+    ASSERT_TRUE(ranking.ok()) << ranking.status().ToString();
+    const std::string planned = NameOfChoice(Choose({}, *ranking, cluster).value());
+    const std::vector<CodeChoice> choices = Run(options, "auto").job.scheduler.choices;
+    ASSERT_FALSE(choices.empty()) << seed;
+    const CodeChoice& first = choices.front();
+    const std::string chosen =
+        NameOfChoice({first.code == "none" ? "proportional" : first.code, first.tolerate + 1});
+    same += planned == chosen ? 1 : 0;
+    if (planned != chosen) others += " planned " + planned + ", chosen " + chosen + ";";
+  }
+  EXPECT_GE(same, 9) << others;
 }
 
 // Vectors take far longer than the work, and come all at the same time. Whose links are narrow is

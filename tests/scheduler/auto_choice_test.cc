@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choices of whole jobs: how soon one that does not keep its promise is left, when others are
+// looked at, and what the user is told. Steps of each code take what the test says, besides 0.16 s
+// of computing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/scheduler/virtual_cluster.h"
+
+namespace motley {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class AutoTrial : public testing::Test {
+ protected:
+  static SchedulerOptions Options(uint32_t workers, uint64_t steps, uint32_t tolerate = 0) {
+    SchedulerOptions options;
+    options.workers = workers;
+    options.partitions = workers * 16;
+    options.code = "auto";
+    options.tolerate = tolerate;
+    options.batch = workers * 64;
+    options.steps = steps;
+    return options;
+  }
+
+  static void Run(VirtualCluster& cluster) {
+    cluster.Run(20000);
+    EXPECT_THAT(cluster.violations(), IsEmpty());
+    EXPECT_TRUE(cluster.end_status().ok()) << cluster.end_status().ToString();
+  }
+  // Of these steps, those that another code had.
+  static int64_t StepsWithout(const VirtualCluster& cluster, const std::string& code, StepId from,
+                              StepId to) {
+    const auto begin = cluster.codes().begin();
+    return std::count_if(begin + static_cast<ptrdiff_t>(from), begin + static_cast<ptrdiff_t>(to),
+                         [&](const std::string& one) { return one != code; });
+  }
+};
+
+VirtualCluster::ApplySeconds PlainIs(double seconds, double others) {
+  return [seconds, others](const std::string& code, StepId) {
+    return code == "none" ? seconds : others;
+  };
+}
+
+TEST_F(AutoTrial, WhoseStepsTakeLongerThanForeseenIsLeftAndNotTakenAgain) {
+  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  cluster.SetApplySeconds(PlainIs(1, 1.3));
+  Run(cluster);
+  EXPECT_GT(StepsWithout(cluster, "none", 0, 40), 0);
+  EXPECT_EQ(StepsWithout(cluster, "none", 40, 400), 0);
+}
+
+// What was chosen takes three times as long from this step on; what was left takes 1.3 s.
+TEST_F(AutoTrial, WhatBecomesSlowIsLeftSoonForWhatWasLeftBefore) {
+  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  cluster.SetApplySeconds([](const std::string& code, StepId step) {
+    return code != "none" ? 1.3 : step < 265 ? 1.0 : 3.0;
+  });
+  Run(cluster);
+  EXPECT_EQ(StepsWithout(cluster, "none", 100, 265), 0);
+  EXPECT_EQ(cluster.codes()[300], "adaptive");
+  EXPECT_EQ(cluster.Stats().code, "adaptive");
+}
+
+TEST_F(AutoTrial, StepsTooShortForCopiesAreLeftWithoutThem) {
+  VirtualCluster cluster(Options(2, 400), {4e5, 4e5}, 1);
+  cluster.SetApplySeconds(PlainIs(1e-4, 1e-4));
+  Run(cluster);
+  EXPECT_EQ(cluster.Stats().code, "none");
+  EXPECT_THAT(cluster.notices(), Not(HasSubstr("copies took"))) << "none were sent";
+}
+
+TEST_F(AutoTrial, ShortJobsChangeNothing) {
+  VirtualCluster cluster(Options(2, 12), {400, 400}, 1);
+  Run(cluster);
+  EXPECT_THAT(cluster.codes(), Each("adaptive"));
+}
+
+// A second copy of everything takes 48 s, as long as some 30 steps.
+TEST_F(AutoTrial, WhereSendingDataTakesMuchOfAJobNoCopiesAreSent) {
+  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  cluster.SetApplySeconds(PlainIs(1, 1.3));
+  cluster.SetDataSeconds(3);
+  Run(cluster);
+  EXPECT_EQ(StepsWithout(cluster, "none", 16, 400), 0);
+}
+
+// Its answers come and do not decode: it is tried once, and the user is told.
+TEST_F(AutoTrial, WhoseAnswersDoNotDecodeIsTriedOnce) {
+  SchedulerOptions options = Options(4, 400, 1);
+  options.most_sums = 2;  // So it begins with repetition.
+  VirtualCluster cluster(options, {400, 400, 400, 400}, 1);
+  cluster.SetUndecodable("repetition", 2);
+  Run(cluster);
+  const std::string& notices = cluster.notices();
+  const size_t first = notices.find("do not decode");
+  ASSERT_NE(first, std::string::npos) << notices;
+  EXPECT_EQ(notices.find("do not decode", first + 1), std::string::npos) << notices;
+}
+
+}  // namespace
+}  // namespace motley
