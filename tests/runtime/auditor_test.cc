@@ -131,6 +131,7 @@ class HeldDevice final : public HostDevice {
     work_ = std::move(work);
     done_ = std::move(done);
   }
+  void PostFromWork(Task task) override { task(); }
   void DoIt() { done_(work_()); }
 
   bool full = false;
