@@ -168,17 +168,23 @@ void Prune(Store& store, uint32_t keep, uint64_t written, uint32_t survives) {
   }
 }
 
-// On a full disk, older checkpoints that Prune() keeps can leave no room for a newer one. Only the
-// newest and the one that survives most losses stay then; both are read before others go. Returns
-// the steps of those that went.
-std::vector<uint64_t> MakeRoom(Store& store) {
+// Older checkpoints that Prune() keeps can leave no room for a newer one. After one has failed,
+// only the newest and the one that survives most losses stay; all are read before any goes. Those
+// that were never acknowledged count for nothing and stay. Returns the steps of those that went.
+std::vector<uint64_t> MakeRoom(Store& store, uint64_t before) {
   const auto scan = ScanShards(store);
   if (!scan.ok()) return {};
+  std::set<uint64_t> marked;
+  for (const WritingMark& mark : scan->marks) marked.insert(mark.step);
+  const auto counts = [&](const ShardSet& set) {
+    const uint64_t step = set.header.step;
+    return step < before && set.LooksRestorable() && !marked.contains(step);
+  };
   const ShardSet* newest = nullptr;
   const ShardSet* strongest = nullptr;
   uint32_t most = 0;
   for (const ShardSet& set : scan->sets) {
-    if (!set.LooksRestorable()) continue;
+    if (!counts(set)) continue;
     const auto report = VerifySet(store, set);
     if (!report.ok() || !report->restorable()) return {};
     if (newest == nullptr) newest = &set;
@@ -188,8 +194,8 @@ std::vector<uint64_t> MakeRoom(Store& store) {
   }
   std::vector<uint64_t> gone;
   for (const ShardSet& set : scan->sets) {
-    if (!set.LooksRestorable() || &set == newest || &set == strongest) continue;
     const uint64_t step = set.header.step;
+    if (!counts(set)) continue;
     if (step == newest->header.step || step == strongest->header.step) continue;
     for (const ShardFile& file : scan->files) {
       if (file.step == step) (void)store.Remove(file.path);
@@ -250,17 +256,7 @@ Status WriteAs(Store& store, const CheckpointCode& code, const CheckpointState& 
   if (way.there) {
     MOTLEY_RETURN_IF_ERROR(Acknowledge(store, header, way, written.left_out));
   } else {
-    Status status = WriteNew(store, erasure, header, source, way, written.left_out);
-    if (status.code() == StatusCode::kResource) {
-      const std::vector<uint64_t> gone = MakeRoom(store);
-      if (!gone.empty()) {
-        written.notes.push_back(fmt::format(
-            "there was no room for a checkpoint of step {}, so the older ones of steps {} went",
-            state.step, fmt::join(gone, ", ")));
-        status = WriteNew(store, erasure, header, source, way, written.left_out);
-      }
-    }
-    MOTLEY_RETURN_IF_ERROR(status);
+    MOTLEY_RETURN_IF_ERROR(WriteNew(store, erasure, header, source, way, written.left_out));
   }
   written.survives = code.parity - static_cast<uint32_t>(written.left_out.size());
   if (!way.there) Prune(store, keep.newest, state.step, written.survives);
@@ -275,6 +271,13 @@ Status WriteCheckpoint(Store& store, const CheckpointCode& code, const Checkpoin
   WrittenCheckpoint& told = written != nullptr ? *written : mine;
   told = {};
   const Status status = WriteAs(store, code, state, keep, told);
+  if (status.code() == StatusCode::kResource) {
+    const std::vector<uint64_t> gone = MakeRoom(store, state.step);
+    if (!gone.empty()) {
+      told.notes.push_back(
+          fmt::format("the older ones of steps {} made room for the next", fmt::join(gone, ", ")));
+    }
+  }
   return status.ok() ? status
                      : status.WithContext(fmt::format("checkpoint of step {}", state.step));
 }

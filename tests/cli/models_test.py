@@ -101,7 +101,7 @@ class Models(ProgramTest):
         for words, model in ((["5 features", "cnn@28x28x1"], "cnn:8"),
                              (["5 features", "50 values"], "cnn@5x5x2:8"),
                              (["cnn@28x28x1:16,32"], "cnn:8,x"), (["2 classes"], "hinge"),
-                             (["factorization:FACTORS"], "factorization"),
+                             (["factorization:16"], "factorization"),
                              (["factorization"], "factorisation:3"), (["norm"], "mlp:norm")):
             with self.subTest(model):
                 done = self.run_program("train", "--data", data, "--model", model, expect=2)

@@ -142,7 +142,7 @@ class Training(ProgramTest):
 
     def test_adaptive_is_no_gradient_code(self):
         done = self.run_program("codes", "--speeds", "1,1", "--code", "adaptive", expect=2)
-        self.assertIn("heterogeneous", done.stderr)
+        self.assertIn("encodes nothing", done.stderr)
 
     def test_json_has_the_documented_keys(self):
         result = self.undisturbed
