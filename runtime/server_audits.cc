@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/messages.h"
 #include "runtime/server_job.h"
 
 namespace motley {
@@ -56,20 +57,30 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
 }
 
 // A copy that an audit needs is not cancelled. What its worker is told later would cancel it, too.
-bool ServerJob::Hold(WorkerId worker, StepId step, std::optional<RowId> row) {
-  const auto same = [worker](const HeldCancel& held) { return held.worker == worker; };
-  const bool also = !row && std::any_of(held_.begin(), held_.end(), same);
-  if (!also && !auditor_.NeedsCopies(step)) return false;
-  held_.push_back({worker, step, row});
-  return true;
+bool ServerJob::Hold(const WorkersCancel& cancel) const {
+  const auto same = [&](const WorkersCancel& held) { return held.worker == cancel.worker; };
+  const bool also = !cancel.row && std::any_of(held_.begin(), held_.end(), same);
+  return also || auditor_.NeedsCopies(cancel.step);
 }
 
-void ServerJob::CancelHeld() {
-  if (held_.empty() || auditor_.NeedsCopies(held_.front().step)) return;
-  for (const HeldCancel& held : std::exchange(held_, {})) {
-    held.row ? Do(CancelRow{held.worker, held.step, *held.row})
-             : Do(CancelWork{held.worker, held.step});
+void ServerJob::TellOfCancel(const WorkersCancel& cancel) {
+  if (Hold(cancel)) return held_.push_back(cancel);
+  const PeerId peer = peers_.PeerOf(cancel.worker);
+  const Header header = peers_.HeaderTo(cancel.worker, FrameKind::kControl);
+  if (cancel.row) {
+    wire::CancelRowT row;
+    row.step = cancel.step;
+    row.row = *cancel.row;
+    return SendControl(env_.transport, peer, header, std::move(row));
   }
+  wire::CancelT all;
+  all.step = cancel.step;
+  SendControl(env_.transport, peer, header, std::move(all));
+}
+
+void ServerJob::TellOfHeldCancels() {
+  if (held_.empty() || auditor_.NeedsCopies(held_.front().step)) return;
+  for (const WorkersCancel& held : std::exchange(held_, {})) TellOfCancel(held);
 }
 
 void ServerJob::Warn(AuditWarning warning) {

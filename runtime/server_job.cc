@@ -43,7 +43,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                 [this](const Status& why) { observer_.OnNotice(why.ToString()); },
                 [this] {
                   watch_.Progress();  // An update may have waited.
-                  CancelHeld();
+                  TellOfHeldCancels();
                   FinishWhenQuiet();
                 }}),
       rows_(std::move(parts.rows)),
@@ -180,7 +180,7 @@ void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
   rows().Forget(worker);
   leases_.Forget(worker);
   auditor_.log().Forget(worker);
-  std::erase_if(held_, [worker](const HeldCancel& held) { return held.worker == worker; });
+  std::erase_if(held_, [worker](const WorkersCancel& held) { return held.worker == worker; });
   publisher_.Forget(worker);
   links_.Forget(worker);
   vector_probe_.Forget(worker);
@@ -253,7 +253,7 @@ void ServerJob::OnAnswer(Event event) {
   } else if (const auto* bad = std::get_if<RowRejected>(&event); bad && leases_.open()) {
     observer_.OnVectorRefused(bad->step, bad->worker, env_.loop.Now());
   }
-  CancelHeld();
+  TellOfHeldCancels();
   pump_.Raise(std::move(event));
 }
 
@@ -293,6 +293,7 @@ void ServerJob::Do(const OpenStep& command) {
   leases_.Abandon();
   transfers_.Opened();
   rows().Open(command.step, command.code, CountsOf(command.step));
+  TellOfHeldCancels();  // Before work under the same names is given anew.
   observer_.OnStepOpened(command.step, *command.code, now);
 }
 
@@ -324,24 +325,15 @@ void ServerJob::Do(const AssignRow& command) {
 
 void ServerJob::Do(const CancelWork& command) {
   if (!peers_.Connected(command.worker)) return;
-  if (Hold(command.worker, command.step, {})) return;
   rows().Cancel(command.worker, command.step);
   leases_.Cancel(command.worker, command.step);
-  wire::CancelT cancel;
-  cancel.step = command.step;
-  SendControl(env_.transport, peers_.PeerOf(command.worker),
-              peers_.HeaderTo(command.worker, FrameKind::kControl), std::move(cancel));
+  TellOfCancel({command.worker, command.step, {}});
 }
 
 void ServerJob::Do(const CancelRow& command) {
   if (!peers_.Connected(command.worker)) return;
-  if (Hold(command.worker, command.step, command.row)) return;
   rows().CancelRow(command.worker, command.step, command.row);
-  wire::CancelRowT cancel;
-  cancel.step = command.step;
-  cancel.row = command.row;
-  SendControl(env_.transport, peers_.PeerOf(command.worker),
-              peers_.HeaderTo(command.worker, FrameKind::kControl), std::move(cancel));
+  TellOfCancel({command.worker, command.step, command.row});
 }
 
 Status ServerJob::SumUp(const CommitStep& command,
@@ -381,7 +373,7 @@ void ServerJob::Do(const CommitStep& command) {
                           env_.loop.Now());
   auditor_.WhenFree(
       [this, step, weight = *weight, approximate] { Update(step, weight, approximate); });
-  CancelHeld();
+  TellOfHeldCancels();
 }
 
 void ServerJob::Update(StepId step, double weight,

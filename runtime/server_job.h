@@ -97,8 +97,6 @@ class ServerJob final : public ServerNode, private Receiver {
   void Do(const PlacePartitions& command);
   void Do(const AssignRow& command);
   void Do(const CancelWork& command);
-  bool Hold(WorkerId worker, StepId step, std::optional<RowId> row);
-  void CancelHeld();
   void Do(const CancelRow& command);
   void Do(const CommitStep& command);
   void Do(const DropWorker& command);
@@ -142,12 +140,15 @@ class ServerJob final : public ServerNode, private Receiver {
   std::unique_ptr<ServerModel> model_;
   Auditor auditor_;
   AuditRecord audits_;
-  struct HeldCancel {
+  struct WorkersCancel {  // That a worker is to be told of.
     WorkerId worker;
     StepId step;
     std::optional<RowId> row;  // None: all work.
   };
-  std::vector<HeldCancel> held_;  // Until an audit has the copies that it needs.
+  bool Hold(const WorkersCancel& cancel) const;
+  void TellOfCancel(const WorkersCancel& cancel);
+  void TellOfHeldCancels();
+  std::vector<WorkersCancel> held_;  // Until an audit has the copies that it needs.
   std::shared_ptr<std::unique_ptr<RowCollector>> rows_;
   LeaseCollector leases_;
   TransferClock transfers_;

@@ -21,6 +21,7 @@ void ServerJob::Do(const OpenLeases& command) {
   rows().Abandon();
   transfers_.Opened();
   leases_.Open(command.step, *gradient_, CountsOf(command.step));
+  TellOfHeldCancels();
   CodeForm form;
   form.name = "adaptive";
   form.partitions = static_cast<uint32_t>(schedule_.partition_sizes().size());

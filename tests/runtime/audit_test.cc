@@ -234,6 +234,30 @@ TEST(Audit, NamesWhoWasWrongOnceAnotherAnswerComes) {
   EXPECT_EQ(world.watcher.lost.count(0), 0u);
 }
 
+// One worker alone has answered when the step starts again: copies of that attempt are of no use.
+TEST(Audit, HoldsNoCancelBackWhenTheStepStartsAgain) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  FakeWorker busy(world, 1);
+  FakeWorker bad(world, 2);
+  for (FakeWorker* fake : {&busy, &bad}) {
+    fake->Join();
+    ASSERT_TRUE(world.RunUntil([&] { return fake->accept.has_value(); }));
+    fake->Introduce();
+  }
+  bool told = false;
+  busy.on_control = [&](const wire::ControlT& control) {
+    told |= control.body.AsCancel() != nullptr;
+  };
+  ASSERT_TRUE(world.RunUntil([&] { return !bad.assigned.empty() && !busy.assigned.empty(); }));
+  bad.Answer(bad.assigned[0], 32, 0.5f, [](Header& header) {
+    if (header.offset == 12) header.norm = 1e-3;
+  });
+  ASSERT_TRUE(world.RunUntil([&] { return world.watcher.opened == 2; }));
+  world.loop.RunUntilTime(world.loop.Now() + std::chrono::milliseconds(10));
+  EXPECT_TRUE(told);
+}
+
 // Updates that a lie has spoilt are in the checkpoint.
 TEST(Audit, KeepsWhatRunsBeforeThisOneFound) {
   JobWorld world(JobWorld::Options(3, "none"));
