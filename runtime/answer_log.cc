@@ -97,8 +97,10 @@ LoggedAnswer& AnswerLog::Find(WorkerId worker, RowId row) {
 void AnswerLog::AddSlice(WorkerId worker, RowId row, size_t slice, double sketch,
                          const Claim& claim, const Tally& tally) {
   LoggedAnswer& answer = Find(worker, row);
+  if (!std::isnan(answer.sketches[slice])) return;  // It came before, and that one counts.
+  // The decoder, too, takes that of slice 0.
+  if (slice == 0 || std::isnan(answer.sketches[0])) answer.tally = tally;
   answer.sketches[slice] = sketch;
-  answer.tally = tally;
   const double gap = open_.Gap(worker, row, slice, claim.projection, claim.norm_limit);
   Copy& copy = open_.by_row[open_.first[row]];
   copy.gap = std::max(copy.gap, gap);

@@ -13,6 +13,7 @@
 
 #include "base/sanitizer.h"
 #include "coding/gradient_code.h"
+#include "runtime/answer_log.h"
 #include "tests/runtime/collector_rig.h"
 
 namespace motley {
@@ -453,6 +454,22 @@ TEST_F(Collector, ARowOfAnEarlierOpeningOfTheStepIsOnlyAWord) {
   EXPECT_EQ(Of<WorkerProgress>()[0].samples, 0u);
   Row(0, 0, 1, 5);
   ASSERT_EQ(Of<RowArrived>().size(), 1u);
+}
+
+// Else a liar would send the truth behind its lie, for the audit.
+TEST_F(Collector, ASliceThatComesTwiceIsLoggedAsItCounted) {
+  AnswerLog log(3, /*job=*/0, /*secret=*/3, [](StepId) { return true; });
+  rows.SetLog(&log);
+  rows.Open(0, Form("none", 3, 0));
+  rows.Assign(1, 0, 1);
+  EXPECT_TRUE(Slice(1, 0, 1, 0, -7));
+  EXPECT_TRUE(Slice(1, 0, 1, 0, 3));
+  const StepAnswers logged = log.Take();
+  ASSERT_EQ(logged.answers.size(), 1u);
+  const std::vector<float> counted(kSlice, -7);
+  const double sketch = SketchOf(counted, SignsAt(logged.signs, 0, 0)).projection;
+  ASSERT_NE(sketch, 0);
+  EXPECT_DOUBLE_EQ(logged.answers[0].sketches[0], sketch);
 }
 
 }  // namespace
