@@ -95,15 +95,18 @@ LoggedAnswer& AnswerLog::Find(WorkerId worker, RowId row) {
 }
 
 void AnswerLog::AddSlice(WorkerId worker, RowId row, size_t slice, double sketch,
-                         const Claim& claim, const Tally& tally) {
+                         const Claim& claim, const Tally& tally, bool added) {
   LoggedAnswer& answer = Find(worker, row);
   if (!std::isnan(answer.sketches[slice])) return;  // It came before, and that one counts.
   // The decoder, too, takes that of slice 0.
   if (slice == 0 || std::isnan(answer.sketches[0])) answer.tally = tally;
   answer.sketches[slice] = sketch;
-  const double gap = open_.Gap(worker, row, slice, claim.projection, claim.norm_limit);
   Copy& copy = open_.by_row[open_.first[row]];
-  copy.gap = std::max(copy.gap, gap);
+  copy.gap = std::max(copy.gap, copy.Gap(worker, slice, claim.projection));
+  if (!added || !std::isnan(copy.declared[slice])) return;
+  copy.workers[slice] = worker;
+  copy.declared[slice] = claim.projection;
+  copy.squares += claim.norm_limit * claim.norm_limit;
 }
 
 bool AnswerLog::copies_differ() const {
@@ -133,22 +136,14 @@ void AnswerLog::AddLate(WorkerId worker, const Header& header) {
       header.offset % copies.slice_length != 0) {
     return;
   }
-  const double gap = copies.Gap(worker, header.row_id, header.offset / copies.slice_length,
-                                header.sketch, header.norm);
-  late_differ_ |= copies.by_row[copies.first[header.row_id]].FarApart(gap);
+  const Copy& copy = copies.by_row[copies.first[header.row_id]];
+  late_differ_ |=
+      copy.FarApart(copy.Gap(worker, header.offset / copies.slice_length, header.sketch));
 }
 
-double AnswerLog::Copies::Gap(WorkerId worker, RowId row, size_t slice, double declared,
-                              double norm) {
-  Copy& copy = by_row[first[row]];
-  if (slice >= copy.declared.size() || !std::isfinite(declared)) return 0;
-  if (std::isnan(copy.declared[slice])) {
-    copy.declared[slice] = declared;
-    copy.workers[slice] = worker;
-    copy.squares += norm * norm;
-    return 0;
-  }
-  return copy.workers[slice] == worker ? 0 : std::abs(copy.declared[slice] - declared);
+double AnswerLog::Copy::Gap(WorkerId worker, size_t slice, double other) const {
+  if (slice >= declared.size() || std::isnan(declared[slice]) || workers[slice] == worker) return 0;
+  return std::isfinite(other) ? std::abs(declared[slice] - other) : 0;
 }
 
 bool AnswerLog::Copy::FarApart(double difference) const {

@@ -67,9 +67,9 @@ class AnswerLog {
   double Project(std::span<const float> values, size_t offset, double declared) const;
   // Whether Project has to look at the values.
   bool secret() const { return now_.signs != job_; }
-  // A slice counts. `claim`: what its header declared.
+  // A slice came in time. `claim`: what its header declared. `added`: it is in the decoder's sums.
   void AddSlice(WorkerId worker, RowId row, size_t slice, double sketch, const Claim& claim,
-                const Tally& tally);
+                const Tally& tally, bool added);
   // A slice of an answer to the step that is open, or to the one before it, came too late.
   void AddLate(WorkerId worker, const Header& header);
   // A whole vector over leases counts.
@@ -93,13 +93,16 @@ class AnswerLog {
   std::span<const LateSlice> late() const { return late_; }
 
  private:
-  // The first copy of a row's answer.
+  // The slices of a row that were added, whose norms are known to be right. Those of others are
+  // what their workers say.
   struct Copy {
     std::vector<WorkerId> workers;  // By slice, who sent it;
     std::vector<double> declared;   // NaN: nobody yet.
     double squares = 0;             // Of the norms of those slices.
     double gap = 0;                 // The largest to a copy that came in time.
 
+    // How far another copy's slice is from this one; 0 where there is none of another worker.
+    double Gap(WorkerId worker, size_t slice, double other) const;
     // Slices may be small beside their vector; what rounding does to them is not.
     bool FarApart(double difference) const;
   };
@@ -108,8 +111,6 @@ class AnswerLog {
     uint64_t slice_length = 1;
     std::vector<RowId> first;  // By row, the first one that is equal to it.
     std::vector<Copy> by_row;  // Of those.
-    // How far a slice is from that of the first copy, which it is itself where there is none.
-    double Gap(WorkerId worker, RowId row, size_t slice, double declared, double norm);
   };
 
   void Begin(StepId step, const Slicing& cut);

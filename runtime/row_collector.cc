@@ -199,7 +199,7 @@ Status RowCollector::Add(WorkerId worker, AlignedVector& values, std::vector<Eve
   const bool added = *outcome == StreamDecoder::Outcome::kAdded;
   if (log_ != nullptr) {
     if (!added && Damaged(seat.claim, values)) sketch = std::numeric_limits<double>::quiet_NaN();
-    log_->AddSlice(worker, row, seat.slice, sketch, seat.claim, tally);
+    log_->AddSlice(worker, row, seat.slice, sketch, seat.claim, tally, added);
   }
   assignment.added |= added;
   if (!assignment.seen[seat.slice]) {

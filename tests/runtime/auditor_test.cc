@@ -220,23 +220,54 @@ TEST(AnswerLog, ComparesWhatComesTooLate) {
     log.AddLate(row, header);
     return log.TakeLateDifference();
   };
+  const auto add = [&](WorkerId worker, double sketch, bool added) {
+    log.AddSlice(worker, worker, 1, sketch,
+                 {.norm_limit = 3, .has_projection = true, .projection = sketch}, {}, added);
+    return log.copies_differ();
+  };
   log.Open(0, form, {8, 4});
-  log.AddSlice(0, 0, 1, 2.5, {.norm_limit = 3, .has_projection = true, .projection = 2.5}, {});
-  EXPECT_FALSE(log.copies_differ());
-  log.AddSlice(2, 2, 1, 2.5, {.norm_limit = 3, .has_projection = true, .projection = 2.5}, {});
-  EXPECT_FALSE(log.copies_differ());
+  EXPECT_FALSE(add(0, 2.5, true));
+  EXPECT_FALSE(add(2, 2.5, false));
   EXPECT_FALSE(answer(0, 2, 2.5, 3));
   EXPECT_TRUE(answer(0, 2, 2.4, 3));
   log.Open(1, form, {8, 4});
   EXPECT_TRUE(answer(0, 2, -2.5, 3)) << "the step before";
   EXPECT_FALSE(answer(0, 1, -2.5, 3)) << "nobody else has this row";
   EXPECT_FALSE(answer(1, 2, -2.5, 3)) << "it is the first to come";
-  log.AddSlice(0, 0, 1, 2.5, {.norm_limit = 3, .has_projection = true, .projection = 2.5}, {});
-  EXPECT_TRUE(log.copies_differ());
+  EXPECT_FALSE(add(2, -2.5, false)) << "nothing was added that it could be compared with";
+  EXPECT_FALSE(add(0, 2.5, true));
+  log.Open(1, form, {8, 4});
+  EXPECT_FALSE(add(0, 2.5, true));
+  EXPECT_TRUE(add(2, -2.5, false));
   log.Open(1, form, {8, 4});
   EXPECT_FALSE(log.copies_differ()) << "the step began again";
   log.Open(3, form, {8, 4});
   EXPECT_FALSE(answer(0, 2, 7, 3)) << "too long ago";
+}
+
+// Else a worker hides a lie in one slice behind a huge norm of another, which nobody checks.
+TEST(AnswerLog, NormsOfSlicesThatWereNotAddedExcuseNothing) {
+  AnswerLog log(2, /*job=*/9, /*secret=*/1, [](StepId) { return false; });
+  auto form = std::make_shared<CodeForm>();
+  form->workers = 2;
+  form->partitions = 1;
+  form->rows = {{{0, 1}}, {{0, 1}}};
+  for (const bool late : {false, true}) {
+    Header header;
+    header.step = late ? 1 : 0;
+    header.norm = 1e30;
+    header.sketch = 1;
+    log.Open(header.step, form, {8, 4});
+    const Claim fine{.norm_limit = 3, .has_projection = true, .projection = -2.5};
+    log.AddSlice(0, 0, 1, -2.5, fine, {}, true);
+    const Claim huge{.norm_limit = 1e30, .has_projection = true, .projection = 1};
+    late ? log.AddLate(0, header) : log.AddSlice(0, 0, 0, 1, huge, {}, false);
+    header.row_id = 1;
+    header.offset = 4;
+    header.sketch = 2.5;
+    log.AddLate(1, header);
+    EXPECT_TRUE(log.TakeLateDifference()) << late;
+  }
 }
 
 // What is rounding in a vector may be much of a small slice of it.
@@ -248,7 +279,8 @@ TEST(AnswerLog, ComparesCopiesByTheNormOfTheVector) {
   form->rows = {{{0, 1}}, {{0, 1}}};
   const auto add = [&](WorkerId worker, size_t slice, double sketch, double norm) {
     log.AddSlice(worker, worker, slice, sketch,
-                 {.norm_limit = norm, .has_projection = true, .projection = sketch}, {});
+                 {.norm_limit = norm, .has_projection = true, .projection = sketch}, {},
+                 /*added=*/worker == 0);
     return log.copies_differ();
   };
   log.Open(0, form, {8, 4});
