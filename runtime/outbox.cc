@@ -49,8 +49,8 @@ void Outbox::Final(Vector& vector, size_t begin, size_t end) {
   for (size_t slice = begin / cut.length; slice < cut.count() && cut.begin(slice) < end; ++slice) {
     const size_t first = std::max(begin, cut.begin(slice));
     const size_t last = std::min(end, cut.begin(slice) + cut.size(slice));
+    MOTLEY_ASSERT(vector.final[slice] <= cut.size(slice) - (last - first));  // Nor was it sent.
     vector.final[slice] += last - first;
-    MOTLEY_ASSERT(vector.final[slice] <= cut.size(slice));
     if (vector.final[slice] == cut.size(slice)) SendSlice(vector, slice);
   }
 }
