@@ -274,8 +274,9 @@ Status WriteCheckpoint(Store& store, const CheckpointCode& code, const Checkpoin
   if (status.code() == StatusCode::kResource) {
     const std::vector<uint64_t> gone = MakeRoom(store, state.step);
     if (!gone.empty()) {
-      told.notes.push_back(
-          fmt::format("the older ones of steps {} made room for the next", fmt::join(gone, ", ")));
+      told.notes.push_back(fmt::format("the older {} {} made room for the next",
+                                       gone.size() == 1 ? "one of step" : "ones of steps",
+                                       fmt::join(gone, ", ")));
     }
   }
   return status.ok() ? status
