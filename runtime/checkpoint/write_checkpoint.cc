@@ -270,13 +270,15 @@ Status WriteCheckpoint(Store& store, const CheckpointCode& code, const Checkpoin
   WrittenCheckpoint mine;
   WrittenCheckpoint& told = written != nullptr ? *written : mine;
   told = {};
-  const Status status = WriteAs(store, code, state, keep, told);
+  Status status = WriteAs(store, code, state, keep, told);
   if (status.code() == StatusCode::kResource) {
     const std::vector<uint64_t> gone = MakeRoom(store, state.step);
     if (!gone.empty()) {
-      told.notes.push_back(fmt::format("the older {} {} made room for the next",
+      told.notes.push_back(fmt::format("the older {} {} made room for the one of step {}",
                                        gone.size() == 1 ? "one of step" : "ones of steps",
-                                       fmt::join(gone, ", ")));
+                                       fmt::join(gone, ", "), state.step));
+      told.left_out.clear();
+      status = WriteAs(store, code, state, keep, told);
     }
   }
   return status.ok() ? status
