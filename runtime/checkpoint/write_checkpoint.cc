@@ -168,10 +168,10 @@ void Prune(Store& store, uint32_t keep, uint64_t written, uint32_t survives) {
   }
 }
 
-// Older checkpoints that Prune() keeps can leave no room for a newer one. After one has failed,
-// only the newest and the one that survives most losses stay; all are read before any goes. Those
-// that were never acknowledged count for nothing and stay. Returns the steps of those that went.
-std::vector<uint64_t> MakeRoom(Store& store, uint64_t before) {
+// Makes room after a checkpoint failed while more than `keep` older ones lie there: only the newest
+// and the one that survives most losses stay. All are read before any goes. Ones that were never
+// acknowledged do not count, and stay. Returns the steps of those that went.
+std::vector<uint64_t> MakeRoom(Store& store, uint64_t before, size_t keep) {
   const auto scan = ScanShards(store);
   if (!scan.ok()) return {};
   std::set<uint64_t> marked;
@@ -180,6 +180,9 @@ std::vector<uint64_t> MakeRoom(Store& store, uint64_t before) {
     const uint64_t step = set.header.step;
     return step < before && set.LooksRestorable() && !marked.contains(step);
   };
+  if (static_cast<size_t>(std::count_if(scan->sets.begin(), scan->sets.end(), counts)) <= keep) {
+    return {};
+  }
   const ShardSet* newest = nullptr;
   const ShardSet* strongest = nullptr;
   uint32_t most = 0;
@@ -272,7 +275,7 @@ Status WriteCheckpoint(Store& store, const CheckpointCode& code, const Checkpoin
   told = {};
   Status status = WriteAs(store, code, state, keep, told);
   if (status.code() == StatusCode::kResource) {
-    const std::vector<uint64_t> gone = MakeRoom(store, state.step);
+    const std::vector<uint64_t> gone = MakeRoom(store, state.step, keep.newest);
     if (!gone.empty()) {
       told.notes.push_back(fmt::format("the older {} {} made room for the one of step {}",
                                        gone.size() == 1 ? "one of step" : "ones of steps",
