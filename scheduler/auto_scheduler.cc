@@ -20,8 +20,9 @@ constexpr uint64_t kFewSteps = 10;  // Are left: nothing is worth planning for.
 constexpr uint64_t kFirstLook = 8, kLastLook = 2048, kLookAfterChange = 4;
 constexpr Duration kFirstTry = std::chrono::milliseconds(1);  // Commands go out first.
 constexpr double kTryPart = 0.25, kRoundPart = 0.02;  // Of the time, within a round and between.
-constexpr double kMuchSent = 0.05;  // Of the data, within a step: it shows in its time.
-constexpr double kDataLate = 2;     // Times as long as they take: then they are not waited for.
+// When more of the data than this is sent within a step, the step takes longer for it.
+constexpr double kMuchSent = 0.05;
+constexpr double kDataLate = 2;  // Times as long as they take: then they are not waited for.
 // So many times longer than steps took before: a choice is looked at after so many steps.
 constexpr double kFarLonger = 2;
 constexpr size_t kSoon = 2;
@@ -114,8 +115,8 @@ void AutoScheduler::Measure(Time now) {
   observed_.Took(step_seconds_);
 }
 
-// Leases run already, so that more copies cost nothing but their data; what the first step took
-// says how long those take.
+// Leases run already, so more copies cost only the sending of their data. The first step showed how
+// long that takes.
 void AutoScheduler::InsureAtOnce() {
   const auto copies = std::min<uint32_t>(kInsuredCopies, policy_->members().ReadyCount());
   if (step_seconds_ == 0 || current_.scheme != kLeases.scheme) return;
@@ -145,7 +146,7 @@ bool AutoScheduler::WorthALook(Time now) const {
   return now >= rest_until_ && next >= looked_ + after;
 }
 
-// Then whatever would be found is not taken.
+// Steps are so short that no scheme with copies could gain enough to be taken.
 bool AutoScheduler::TooShortForCopies() const {
   return options_.tolerate == 0 && current_.copies == 1 && recent_.count() >= kFewTimes &&
          recent_.Mean() < kLeastGainSeconds;

@@ -11,16 +11,17 @@
 namespace motley {
 namespace {
 
-// Of a step: less is not worth a change; nor is this, of the same scheme, at first, or
-// of plain shares, of which nothing is unknown.
+// A change must gain this part of a step. The small one is enough for the same scheme, for the
+// first choice, and for plain shares, which hold no surprise.
 constexpr double kGain = 0.1, kSmallGain = 0.05;
-constexpr double kPremium = 0.1;  // Of a step, for insurance against what was not seen yet.
+// The part of a step that insurance against unseen stragglers may cost.
+constexpr double kPremium = 0.1;
 // Copies that insure may take so much of the time that is left to be sent, and so many steps: what
 // they insure against would come before them, and they hold up steps meanwhile.
 constexpr double kMovingPart = 0.03, kMovingSteps = 5;
 constexpr double kPayBack = 2;
-constexpr double kAsMuch = 0.02;     // Of a step: not worth to be told apart.
-constexpr double kOftenSlow = 0.01;  // Of a worker's steps: worth to be named.
+constexpr double kAsMuch = 0.02;     // Gains that differ by less of a step count as equal.
+constexpr double kOftenSlow = 0.01;  // A worker that is slow in more of its steps is named.
 // Rounds that say something of a scheme, and the most that are asked.
 constexpr size_t kFewRounds = 2, kMostRounds = 8;
 
@@ -81,8 +82,8 @@ class Corrected {
   double factor_ = 1;
 };
 
-// Who knows little insures himself where that costs hardly anything: with copies that are leased
-// nobody computes anything twice, and whoever becomes slow later does not hold up steps.
+// A job that knows little takes leases with copies where they cost hardly anything. They compute
+// nothing twice, and a worker that becomes slow later does not hold up steps.
 const PlannedScheme* Insured(const PlannedScheme& running, const Corrected& corrected,
                              const Ranking& ranking, const PlannedCluster& cluster) {
   const PlannedScheme* plain = Foreseen(kPlain, ranking);
@@ -157,7 +158,7 @@ std::optional<Candidate> Choose(const ChoiceRequest& request, const Ranking& ran
     gains.push_back({planned, gained, moving(candidate)});
     most = std::max(most, gained);
   }
-  // Of those that gain as much, the one that sends least.
+  // Among equal gains, the scheme that sends least wins.
   std::erase_if(gains, [&](const Gain& one) { return one.gained < most - kAsMuch * now * steps; });
   const auto best = std::min_element(
       gains.begin(), gains.end(), [](const Gain& a, const Gain& b) { return a.moving < b.moving; });

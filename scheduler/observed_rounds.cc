@@ -10,9 +10,11 @@
 namespace motley {
 namespace {
 
-constexpr size_t kRounds = 32;      // Are kept.
-constexpr size_t kReplayed = 2048;  // Of more worker-rounds, only the last rounds are replayed,
-constexpr size_t kLeastRounds = 8;  // and so many at least.
+constexpr size_t kRounds = 32;  // The number of rounds that are kept.
+// With many workers only the last rounds are replayed: so many worker-rounds, but this many rounds
+// at least.
+constexpr size_t kReplayed = 2048;
+constexpr size_t kLeastRounds = 8;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
 }  // namespace

@@ -164,7 +164,7 @@ class HeldAudit : public Kinks {
   std::optional<Auditor> auditor_;
 };
 
-// Else a job that ends for want of memory would wait for that audit for ever.
+// Otherwise a job that runs out of memory would wait for that audit for ever.
 TEST_F(HeldAudit, ThatDidNotBeginIsNotWaitedFor) {
   device.full = true;
   EXPECT_THROW(auditor_->Begin(), std::bad_alloc);
