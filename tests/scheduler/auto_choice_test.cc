@@ -21,17 +21,6 @@ using ::testing::Not;
 
 class AutoTrial : public testing::Test {
  protected:
-  static SchedulerOptions Options(uint32_t workers, uint64_t steps, uint32_t tolerate = 0) {
-    SchedulerOptions options;
-    options.workers = workers;
-    options.partitions = workers * 16;
-    options.code = "auto";
-    options.tolerate = tolerate;
-    options.batch = workers * 64;
-    options.steps = steps;
-    return options;
-  }
-
   static void Run(VirtualCluster& cluster) {
     cluster.Run(20000);
     EXPECT_THAT(cluster.violations(), IsEmpty());
@@ -53,7 +42,7 @@ VirtualCluster::ApplySeconds PlainIs(double seconds, double others) {
 }
 
 TEST_F(AutoTrial, WhoseStepsTakeLongerThanForeseenIsLeftAndNotTakenAgain) {
-  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  VirtualCluster cluster(AutoOptions(2, 400), {400, 400}, 1);
   cluster.SetApplySeconds(PlainIs(1, 1.3));
   Run(cluster);
   EXPECT_GT(StepsWithout(cluster, "none", 0, 40), 0);
@@ -62,7 +51,7 @@ TEST_F(AutoTrial, WhoseStepsTakeLongerThanForeseenIsLeftAndNotTakenAgain) {
 
 // What was chosen takes three times as long from this step on; what was left takes 1.3 s.
 TEST_F(AutoTrial, WhatBecomesSlowIsLeftSoonForWhatWasLeftBefore) {
-  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  VirtualCluster cluster(AutoOptions(2, 400), {400, 400}, 1);
   cluster.SetApplySeconds([](const std::string& code, StepId step) {
     return code != "none" ? 1.3 : step < 265 ? 1.0 : 3.0;
   });
@@ -73,7 +62,7 @@ TEST_F(AutoTrial, WhatBecomesSlowIsLeftSoonForWhatWasLeftBefore) {
 }
 
 TEST_F(AutoTrial, StepsTooShortForCopiesAreLeftWithoutThem) {
-  VirtualCluster cluster(Options(2, 400), {4e5, 4e5}, 1);
+  VirtualCluster cluster(AutoOptions(2, 400), {4e5, 4e5}, 1);
   cluster.SetApplySeconds(PlainIs(1e-4, 1e-4));
   Run(cluster);
   EXPECT_EQ(cluster.Stats().code, "none");
@@ -81,14 +70,14 @@ TEST_F(AutoTrial, StepsTooShortForCopiesAreLeftWithoutThem) {
 }
 
 TEST_F(AutoTrial, ShortJobsChangeNothing) {
-  VirtualCluster cluster(Options(2, 12), {400, 400}, 1);
+  VirtualCluster cluster(AutoOptions(2, 12), {400, 400}, 1);
   Run(cluster);
   EXPECT_THAT(cluster.codes(), Each("adaptive"));
 }
 
 // A second copy of everything takes 48 s, as long as some 30 steps.
 TEST_F(AutoTrial, WhereSendingDataTakesMuchOfAJobNoCopiesAreSent) {
-  VirtualCluster cluster(Options(2, 400), {400, 400}, 1);
+  VirtualCluster cluster(AutoOptions(2, 400), {400, 400}, 1);
   cluster.SetApplySeconds(PlainIs(1, 1.3));
   cluster.SetDataSeconds(3);
   Run(cluster);
@@ -97,7 +86,7 @@ TEST_F(AutoTrial, WhereSendingDataTakesMuchOfAJobNoCopiesAreSent) {
 
 // Its answers come and do not decode: it is tried once, and the user is told.
 TEST_F(AutoTrial, WhoseAnswersDoNotDecodeIsTriedOnce) {
-  SchedulerOptions options = Options(4, 400, 1);
+  SchedulerOptions options = AutoOptions(4, 400, 1);
   options.most_sums = 2;  // So it begins with repetition.
   VirtualCluster cluster(options, {400, 400, 400, 400}, 1);
   cluster.SetUndecodable("repetition", 2);

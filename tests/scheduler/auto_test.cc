@@ -28,24 +28,13 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-SchedulerOptions Options(uint32_t workers, uint64_t steps, uint32_t tolerate = 0) {
-  SchedulerOptions options;
-  options.workers = workers;
-  options.partitions = workers * 16;
-  options.code = "auto";
-  options.tolerate = tolerate;
-  options.batch = workers * 64;
-  options.steps = steps;
-  return options;
-}
-
 void ExpectDone(const VirtualCluster& cluster, const std::string& what = "") {
   EXPECT_THAT(cluster.violations(), IsEmpty()) << what;
   EXPECT_TRUE(cluster.end_status().ok()) << what << cluster.end_status().ToString();
 }
 
 TEST(Auto, SaysWhatItChoseAndStaysWithIt) {
-  VirtualCluster cluster(Options(4, 400), {400, 400, 400, 400}, 1);
+  VirtualCluster cluster(AutoOptions(4, 400), {400, 400, 400, 400}, 1);
   cluster.Run(1000);
   ExpectDone(cluster);
   const SchedulerStats stats = cluster.Stats();
@@ -62,7 +51,7 @@ TEST(Auto, SaysWhatItChoseAndStaysWithIt) {
 
 TEST(Auto, WhatIsAskedForIsTheLeastThatItTolerates) {
   for (const uint32_t least : {1u, 2u}) {
-    SchedulerOptions options = Options(5, 60, least);
+    SchedulerOptions options = AutoOptions(5, 60, least);
     VirtualCluster cluster(options, {400, 400, 200, 200, 100}, 2);
     cluster.Run(1000);
     ExpectDone(cluster);
@@ -73,7 +62,7 @@ TEST(Auto, WhatIsAskedForIsTheLeastThatItTolerates) {
 }
 
 TEST(Auto, EqualSharesAreLeftAlone) {
-  SchedulerOptions options = Options(4, 60);
+  SchedulerOptions options = AutoOptions(4, 60);
   options.shares = Shares::kEqual;
   VirtualCluster cluster(options, {400, 400, 200, 100}, 3);
   cluster.Run(1000);
@@ -83,7 +72,7 @@ TEST(Auto, EqualSharesAreLeftAlone) {
 }
 
 TEST(Auto, WhereVectorsOfAllWorkersFindNoRoomNothingIsLeased) {
-  SchedulerOptions options = Options(6, 80);
+  SchedulerOptions options = AutoOptions(6, 80);
   options.most_sums = 2;
   VirtualCluster cluster(options, {400, 400, 400, 400, 400, 100}, 4);
   cluster.Run(1000);
@@ -96,7 +85,7 @@ TEST(Auto, WhereVectorsOfAllWorkersFindNoRoomNothingIsLeased) {
 
 // Workers that come late to most steps, from a moment on: what was right before is no longer.
 TEST(Auto, LooksAgainWhenAWorkerBecomesSlow) {
-  SchedulerOptions options = Options(4, 400);
+  SchedulerOptions options = AutoOptions(4, 400);
   VirtualCluster cluster(options, {400, 400, 400, 400}, 5);
   for (StepId step = 60; step < 400; step += 8) {
     cluster.SetSpeedAtStep(step, 3, 40);
@@ -111,7 +100,7 @@ TEST(Auto, LooksAgainWhenAWorkerBecomesSlow) {
 // Rows take far longer than the leases with which the job began. One that is tried has no end while
 // somebody is away, since nothing is measured then: it is given up before that costs much.
 TEST(Auto, ATrialThatLosesAWorkerDoesNotGoOnForLong) {
-  VirtualCluster cluster(Options(4, 120), {400, 400, 400, 400}, 6);
+  VirtualCluster cluster(AutoOptions(4, 120), {400, 400, 400, 400}, 6);
   cluster.SetRowSeconds(30);
   cluster.Kill(12, 3);  // In the first step with plain shares.
   cluster.Run(20000);
@@ -123,7 +112,7 @@ TEST(Auto, ATrialThatLosesAWorkerDoesNotGoOnForLong) {
 }
 
 TEST(ObservedCluster, WhoIsSentAwayIsAChange) {
-  SchedulerOptions options = Options(4, 100);
+  SchedulerOptions options = AutoOptions(4, 100);
   options.code = "none";
   const auto policy =
       MakeBulkSynchronous(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
@@ -140,7 +129,7 @@ TEST(Auto, GoingOnFromOneCodeToAnotherLosesNothing) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     Random random(seed, Stream::kTest, 1);
     const auto workers = static_cast<uint32_t>(2 + random.Below(6));
-    SchedulerOptions options = Options(workers, 40);
+    SchedulerOptions options = AutoOptions(workers, 40);
     options.seed = seed;
     options.draw_codes_every = static_cast<uint32_t>(1 + random.Below(4));
     std::vector<double> speeds;

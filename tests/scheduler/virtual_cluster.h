@@ -19,6 +19,18 @@
 
 namespace motley {
 
+// Of a job with `--code auto`: 16 partitions and a batch of 64 samples for each worker.
+inline SchedulerOptions AutoOptions(uint32_t workers, uint64_t steps, uint32_t tolerate = 0) {
+  SchedulerOptions options;
+  options.workers = workers;
+  options.partitions = workers * 16;
+  options.code = "auto";
+  options.tolerate = tolerate;
+  options.batch = workers * 64;
+  options.steps = steps;
+  return options;
+}
+
 class VirtualCluster {
  public:
   VirtualCluster(const SchedulerOptions& options, std::vector<double> speeds, uint64_t seed);
