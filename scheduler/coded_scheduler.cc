@@ -81,7 +81,7 @@ std::vector<double> CodedScheduler::Speeds(const std::vector<WorkerId>& ids, dou
   std::vector<double> speeds = steady_.Of(ids, errors);
   std::vector<double> waits(ids.size(), 0);
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < habits_.size()) waits[i] = habits_[ids[i]].Wait();
+    if (ids[i] < habits_.size()) waits[i] = habits_[ids[i]].SureWait();
   }
   const uint32_t copies = CopiesOf(options_.code, options_.tolerate, options_.parts);
   return SpeedsWithWaits(speeds, waits, static_cast<double>(options_.batch) * copies,

@@ -80,7 +80,7 @@ Result<LearnedScheme> LearnShares(std::string_view scheme, SchemeRequest request
     model.late = std::move(outcome.late);
     for (size_t w = 0; w < habits.size(); ++w) {
       if (outcome.answers[w].waited >= 0) habits[w].SawWait(outcome.answers[w].waited);
-      request.waits[w] = habits[w].waits > 0 ? habits[w].wait : request.waits[w];
+      request.waits[w] = habits[w].waits > 0 ? habits[w].SureWait() : request.waits[w];
     }
     if (step % kStepsBetweenPlans != 0) continue;
     const std::vector<double> speeds = JobSpeeds(scheme, request);

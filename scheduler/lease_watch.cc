@@ -62,6 +62,11 @@ void LeaseHabits::Missed(Duration held, Time now) {
   missed += 1;
 }
 
-void LeaseHabits::SawWait(double seconds) { Follow(seconds, waits++ == 0, wait); }
+void LeaseHabits::SawWait(double seconds) {
+  const bool first = waits++ == 0;
+  if (!first)
+    wait_spread += kNew * (std::min(std::abs(seconds - wait), kMostSeconds) - wait_spread);
+  Follow(seconds, first, wait);
+}
 
 }  // namespace motley

@@ -3,6 +3,7 @@
 // normal. Pure bookkeeping of one worker; decides nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 
@@ -18,7 +19,8 @@ struct LeaseHabits {
   double overhead = 0;       // Seconds of a step before its first partition.
   double chunk = 1;          // Partitions between two reports.
   double message = 0;        // Seconds that its vector takes.
-  double wait = 0;           // Seconds that the answer of a row takes besides computing.
+  double wait = 0;           // Seconds that the answer of a row takes besides computing,
+  double wait_spread = 0;    // and how far one such measurement is off on average.
   StepId round_trip_in = 0;  // The last one that was measured.
   bool behind_data = false;  // `latency` is no more than a guess: nothing else was measured yet.
   bool vector_behind_data = false;                                  // `message`, too.
@@ -47,6 +49,8 @@ struct LeaseHabits {
   void Missed(Duration held, Time now);
   // What is known of `wait`, be it from leases.
   double Wait() const { return waits > 0 ? wait : overhead + message + 2 * latency; }
+  // What is sure of it: shares that follow noise would leave all work to one of two equal workers.
+  double SureWait() const { return waits > 0 ? std::max(0.0, wait - wait_spread) : Wait(); }
 };
 
 // In the open step.

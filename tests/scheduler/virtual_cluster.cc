@@ -190,15 +190,17 @@ void VirtualCluster::FinishJob(WorkerId worker, uint64_t number) {
   ++fake.job_number;
   job.spoiled = fake.spoil.has_value() && !job.keep;
   if (job.keep) fake.kept.insert(job.partitions.begin(), job.partitions.end());
+  const double noise = row_noise_ > 0 ? random_.Exponential(row_noise_) : 0;
+  const double after = row_seconds_ + noise;
   FromWorker(
-      worker, [this, worker, job] { Answer(worker, job); }, row_seconds_);
+      worker, [this, worker, job] { Answer(worker, job); }, after);
   const Duration took = loop_.Now() - fake.job_started;
   FromWorker(
       worker,
       [this, worker, job, took] {
         Tell(WorkerFree{worker, job.samples, took, 0});
       },
-      row_seconds_);
+      after);
   StartJob(worker);
 }
 

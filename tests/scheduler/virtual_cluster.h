@@ -53,6 +53,8 @@ class VirtualCluster {
   void SetVectorSeconds(double seconds) { vector_seconds_ = seconds; }
   // What the answer of a row takes besides computing.
   void SetRowSeconds(double seconds) { row_seconds_ = seconds; }
+  // Exponential noise with this mean on top of that, as on processors that workers share.
+  void SetRowNoise(double seconds) { row_noise_ = seconds; }
   // What a partition takes on its way, with all messages to its worker behind it.
   void SetDataSeconds(double seconds) { data_seconds_ = seconds; }
   // What applying an update takes, so that steps of a code take what a test says.
@@ -188,6 +190,7 @@ class VirtualCluster {
   uint32_t report_every_ = 1;
   double vector_seconds_ = 0.001;
   double row_seconds_ = 0;
+  double row_noise_ = 0;
   double data_seconds_ = 0;
   ApplySeconds apply_seconds_ = [](const std::string&, StepId) { return 0.001; };
   std::string undecodable_;

@@ -54,6 +54,23 @@ TEST(WholeJob, ACodeHidesAKillAndAPause) {
   }
 }
 
+// On processors that workers share, what an answer takes besides computing differs from step to
+// step by as much as a step takes.
+TEST(WholeJob, NoiseInAnswersLeavesEqualWorkersTheirShares) {
+  for (const uint32_t workers : {2U, 4U}) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      VirtualCluster cluster(JobOf(workers, "none", 400, 0), std::vector<double>(workers, 1000),
+                             seed);
+      cluster.SetRowNoise(0.06);  // A share takes 0.064 s.
+      cluster.Run(1000);
+      ExpectSound(cluster, "");
+      for (const WorkerStats& worker : cluster.Stats().workers) {
+        EXPECT_GT(worker.share, 0.5 / workers) << workers << " workers, seed " << seed;
+      }
+    }
+  }
+}
+
 // The promise of the issue: one worker five times slower half way.
 TEST(WholeJob, SharesFollowAFiveFoldSlowdownWithinThirtySteps) {
   for (const char* code : {"none", "repetition", "heterogeneous", "multi-message"}) {
