@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/saved_job.h"
@@ -20,11 +23,6 @@ constexpr uint32_t kVersion = 3;  // The description's; readers accept this and 
 constexpr int kDepth = 3;         // How deeply it is nested at most.
 // 100 KB of text in each checkpoint. A user has the whole curve from the run's events.
 constexpr size_t kMostLosses = 1 << 12;
-
-// JSON has no other numbers.
-double Finite(double value) {
-  return std::isfinite(value) ? value : std::numeric_limits<double>::max();
-}
 
 // Reads what any program may have written into the folder: each value has its kind and range, or
 // `error` names the first that has not.
@@ -146,58 +144,113 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   return about;
 }
 
+// Writes JSON without the library's objects. Their destructors need memory, so running out of it
+// while they exist would end the program.
+class Text {
+ public:
+  void Open(const char* name) {
+    Name(name);
+    text_ += '{';
+  }
+  void Close() { text_ += '}'; }
+  void Add(const char* name, const std::string& value) {
+    Name(name);
+    // A string alone is destroyed without memory. What is no UTF-8 is replaced, not thrown at.
+    text_ += Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  void Add(const char* name, std::span<const double> values) {
+    Name(name);
+    text_ += '[';
+    for (const double value : values) {
+      if (text_.back() != '[') text_ += ',';
+      Number(value);
+    }
+    text_ += ']';
+  }
+  template <typename T>
+  requires std::is_arithmetic_v<T>
+  void Add(const char* name, T value) {
+    Name(name);
+    Number(value);
+  }
+  std::string Finish() && {
+    Close();
+    return std::move(text_);
+  }
+
+ private:
+  void Name(const char* name) {
+    if (text_.back() != '{') text_ += ',';
+    fmt::format_to(std::back_inserter(text_), "\"{}\":", name);
+  }
+  template <typename T>
+  void Number(T value) {
+    // JSON has no infinity and no NaN.
+    if constexpr (std::is_floating_point_v<T>) {
+      if (!std::isfinite(value)) value = std::numeric_limits<T>::max();
+    }
+    fmt::format_to(std::back_inserter(text_), "{}", value);
+  }
+
+  std::string text_ = "{";
+};
+
 }  // namespace
 
 std::string ToJson(const JobDescription& about) {
   const JobHistory& history = about.history;
   const size_t dropped =
       history.batch_loss.size() - std::min(history.batch_loss.size(), kMostLosses);
-  std::vector<double> losses(history.batch_loss.begin() + static_cast<ptrdiff_t>(dropped),
-                             history.batch_loss.end());
-  for (double& loss : losses) loss = Finite(loss);
-  Json json = {{"version", kVersion},
-               {"model",
-                {{"name", about.model.name},
-                 {"features", about.model.features},
-                 {"classes", about.model.classes},
-                 {"parameters", about.parameters},
-                 {"own_trainer", about.own_trainer}}},
-               {"optimizer",
-                {{"name", about.optimizer.name},
-                 {"learning_rate", about.optimizer.learning_rate},
-                 {"l2", about.optimizer.l2},
-                 {"momentum", about.optimizer.momentum},
-                 {"beta1", about.optimizer.beta1},
-                 {"beta2", about.optimizer.beta2},
-                 {"epsilon", about.optimizer.epsilon}}},
-               {"data",
-                {{"samples", about.samples},
-                 {"sparse", about.sparse},
-                 {"fingerprint", about.fingerprint},
-                 {"digest", about.digest},
-                 {"class_labels", about.meaning.class_labels},
-                 {"input_scale", about.meaning.input_scale},
-                 {"split", about.meaning.split}}},
-               {"batch", about.batch},
-               {"steps", about.steps},
-               {"history",
-                {{"wall_seconds", history.wall_seconds},
-                 {"discarded_steps", history.discarded_steps},
-                 {"audited_steps", history.audited_steps},
-                 {"max_decode_error", Finite(history.max_decode_error)},
-                 {"max_amplification", Finite(history.max_amplification)},
-                 {"first_loss", history.first_loss + dropped},
-                 {"batch_loss", losses}}}};
+  Text text;
+  text.Add("version", kVersion);
+  text.Open("model");
+  text.Add("name", about.model.name);
+  text.Add("features", about.model.features);
+  text.Add("classes", about.model.classes);
+  text.Add("parameters", about.parameters);
+  text.Add("own_trainer", about.own_trainer);
+  text.Close();
+  text.Open("optimizer");
+  text.Add("name", about.optimizer.name);
+  text.Add("learning_rate", about.optimizer.learning_rate);
+  text.Add("l2", about.optimizer.l2);
+  text.Add("momentum", about.optimizer.momentum);
+  text.Add("beta1", about.optimizer.beta1);
+  text.Add("beta2", about.optimizer.beta2);
+  text.Add("epsilon", about.optimizer.epsilon);
+  text.Close();
+  text.Open("data");
+  text.Add("samples", about.samples);
+  text.Add("sparse", about.sparse);
+  text.Add("fingerprint", about.fingerprint);
+  text.Add("digest", about.digest);
+  text.Add("class_labels", std::span(about.meaning.class_labels));
+  text.Add("input_scale", about.meaning.input_scale);
+  text.Add("split", about.meaning.split);
   if (about.meaning.storage != Storage::kFloat32) {
-    json["data"]["storage"] = NameOf(about.meaning.storage);
+    text.Add("storage", NameOf(about.meaning.storage));
   }
-  if (history.audit_failures > 0) json["history"]["audit_failures"] = history.audit_failures;
+  text.Close();
+  text.Add("batch", about.batch);
+  text.Add("steps", about.steps);
+  text.Open("history");
+  text.Add("wall_seconds", history.wall_seconds);
+  text.Add("discarded_steps", history.discarded_steps);
+  text.Add("audited_steps", history.audited_steps);
+  text.Add("max_decode_error", history.max_decode_error);
+  text.Add("max_amplification", history.max_amplification);
+  text.Add("first_loss", history.first_loss + dropped);
+  text.Add("batch_loss", std::span(history.batch_loss).subspan(dropped));
+  if (history.audit_failures > 0) text.Add("audit_failures", history.audit_failures);
   if (history.approximate.steps > 0) {
-    json["history"]["approximate"] = {{"steps", history.approximate.steps},
-                                      {"error_sum", Finite(history.approximate.error_sum)},
-                                      {"max_error", Finite(history.approximate.max_error)}};
+    text.Open("approximate");
+    text.Add("steps", history.approximate.steps);
+    text.Add("error_sum", history.approximate.error_sum);
+    text.Add("max_error", history.approximate.max_error);
+    text.Close();
   }
-  return json.dump();
+  text.Close();
+  return std::move(text).Finish();
 }
 
 Result<JobDescription> ParseJobDescription(const std::string& text) {

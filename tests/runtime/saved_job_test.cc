@@ -125,8 +125,8 @@ TEST(JobDescription, ValuesOfAnotherKindOrSizeAreRefused) {
       {"\"input_scale\":", "\"input_scale\":1e300,\"was\":"},
       {"\"sparse\":true", "\"sparse\":1"},
       {"\"name\":\"adam\"", "\"name\":{}"},
-      {"[1.0,2.5,-3.0]", "[1.0,\"a\",-3.0]"},
-      {"[1.0,2.5,-3.0]", "{\"0\":1.0}"},
+      {"[1,2.5,-3]", "[1,\"a\",-3.0]"},
+      {"[1,2.5,-3]", "{\"0\":1}"},
       {"\"steps\":1000", "\"steps\":18446744073709551616"}};
   for (const auto& [from, to] : changes) {
     EXPECT_EQ(ParseJobDescription(Replaced(whole, from, to)).code(), StatusCode::kDataError) << to;
