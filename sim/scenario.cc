@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "coding/gradient_code.h"
+#include "runtime/heartbeat.h"
 #include "sim/calm_run.h"
 #include "sim/liars.h"
 #include "sim/liveness_limit.h"
@@ -408,6 +409,8 @@ class Generator {
     options.power_cuts.server_alone = 0.6;
     options.heartbeat = true;
     options.job.return_timeout = std::chrono::minutes(2);
+    // Nor on one whose connection was cut without a word.
+    options.job.start_timeout += kLostAfter;
     RandomFaults& faults = options.random_faults;
     const double job = JobSeconds();
     faults.cut_every = Sometimes(0.1 * job, job);

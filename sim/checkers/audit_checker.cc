@@ -15,14 +15,18 @@ void AuditChecker::OnAuditWarning(const AuditWarning& warning) {
 }
 
 void AuditChecker::Spoilt(StepId step) {
-  first_spoilt_ = std::min(first_spoilt_.value_or(step), step);
+  if (!first_spoilt_) {
+    first_spoilt_ = step;
+  } else if (step > *first_spoilt_ && !second_spoilt_) {
+    second_spoilt_ = step;
+  }
 }
 
 void AuditChecker::Finish() {
-  if (!first_spoilt_ || (first_warned_ && *first_warned_ <= *first_spoilt_)) return;
-  violations_.Add(
-      fmt::format("I11: {} spoilt step {}, and the first audit that noticed is of step {}", liar_,
-                  *first_spoilt_, first_warned_ ? std::to_string(*first_warned_) : "none"));
+  if (!second_spoilt_ || (first_warned_ && *first_warned_ <= *second_spoilt_)) return;
+  violations_.Add(fmt::format(
+      "I11: {} spoilt steps {} and {}, and the first audit that noticed is of step {}", liar_,
+      *first_spoilt_, *second_spoilt_, first_warned_ ? std::to_string(*first_warned_) : "none"));
 }
 
 }  // namespace motley
