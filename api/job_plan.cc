@@ -6,6 +6,7 @@
 
 #include "api/parse.h"
 #include "base/suggest.h"
+#include "coding/erasure_code.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "scheduler/policies.h"
@@ -130,7 +131,10 @@ Status PlanCheckpoints(const JobRequest& request, CheckpointOptions& out) {
   auto code = ParseCheckpointCode(request.checkpoint_code);
   if (!code.ok()) return code.status().WithContext("`checkpoint_code`");
   out.code = *code;
-  return Status::Ok();
+  // Jerasure makes its tables at the first use and ends the process where it finds no memory for
+  // them. So they are made before the job uses memory, and not with its first checkpoint.
+  const Result<ErasureCode> tried = ErasureCode::Create(code->data, code->parity, code->technique);
+  return tried.ok() ? Status::Ok() : tried.status().WithContext("`checkpoint_code`");
 }
 
 uint64_t CeilDivide(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 
 namespace motley {
 namespace {
@@ -20,8 +21,14 @@ struct Free {
 };
 using Matrix = std::unique_ptr<int, Free>;
 
-// Everything that Jerasure and GF-Complete would otherwise make at first use, without a lock.
+// Makes everything that Jerasure and GF-Complete would otherwise make at first use, without a lock.
+// GF-Complete writes to what it allocates even if it got nothing, so it is asked only where there
+// is room: it takes less than 200 KB.
 bool MakeTables() {
+  constexpr size_t kRoom = size_t{1} << 20;
+  void* volatile room = std::malloc(kRoom);  // Volatile, or the compiler leaves the call out.
+  if (room == nullptr) return false;
+  std::free(room);
   if (galois_init_default_field(kW) != 0 || galois_init_default_field(32) != 0) return false;
   for (const int parity : {2, 3}) {  // Two ways to choose good Cauchy matrices.
     if (Matrix(cauchy_good_general_coding_matrix(2, parity, kW)) == nullptr) return false;
@@ -30,7 +37,10 @@ bool MakeTables() {
 }
 
 bool TablesReady() {
-  static const bool ready = MakeTables();
+  static std::mutex mutex;
+  static bool ready = false;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!ready) ready = MakeTables();
   return ready;
 }
 
@@ -60,7 +70,9 @@ void AppendRow(uint32_t data, std::span<const uint8_t> matrix, const std::vector
 
 Result<std::vector<uint8_t>> JerasureCodingMatrix(uint32_t data, uint32_t parity,
                                                   ErasureTechnique technique) {
-  if (!TablesReady()) return Status::Resource("the tables of the erasure code cannot be made");
+  if (!TablesReady()) {
+    return Status::Resource("there is no memory for the tables of the erasure code");
+  }
   if (parity == 0) return std::vector<uint8_t>();
   const auto make = technique == ErasureTechnique::kVandermonde ? reed_sol_vandermonde_coding_matrix
                                                                 : cauchy_good_general_coding_matrix;

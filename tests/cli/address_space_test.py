@@ -56,7 +56,7 @@ class AddressSpace(Sweep):
 class AddressSpaceSweep(Sweep):
     def test_each_limit(self):
         codes = {}
-        for limit in range(20, 400, 5):
+        for limit in [*range(20, 400, 5), 2000]:
             with self.subTest(limit_mib=limit):
                 codes[limit] = self.run_with(limit, "mlp:2000,2000")[0]
         self.assertIn(0, codes.values())
