@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/file_store.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -51,6 +53,10 @@ class Descriptor {
 
  private:
   int fd_;
+};
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { closedir(folder); }
 };
 
 // To be read. What is no regular file is not the store's: opening a FIFO, or reading a device,
@@ -160,17 +166,24 @@ class FileStore final : public Store {
 
   Result<std::vector<StoreEntry>> List(const std::string& folder) override {
     MOTLEY_ASSIGN_OR_RETURN(const std::string full, Full(folder));
+    // The standard library's iterator ends the process when it gets no memory.
+    const std::unique_ptr<DIR, CloseFolder> open(opendir(full.c_str()));
+    if (open == nullptr) return SystemError("list", full, errno);
     std::vector<StoreEntry> entries;
-    std::error_code error;
-    for (fs::directory_iterator it(full, error), end; !error && it != end; it.increment(error)) {
-      StoreEntry entry{.name = it->path().filename().string()};
+    while (true) {
+      errno = 0;
+      const dirent* found = readdir(open.get());
+      if (found == nullptr && errno != 0) return SystemError("list", full, errno);
+      if (found == nullptr) break;
+      StoreEntry entry{.name = found->d_name};
+      if (entry.name == "." || entry.name == "..") continue;
       struct stat info {};
-      if (stat(it->path().c_str(), &info) != 0) continue;  // Gone meanwhile, or a broken link.
+      // Gone meanwhile, or a broken link.
+      if (fstatat(dirfd(open.get()), found->d_name, &info, 0) != 0) continue;
       entry.is_folder = S_ISDIR(info.st_mode);
       if (!entry.is_folder) entry.size_bytes = static_cast<uint64_t>(info.st_size);
       entries.push_back(std::move(entry));
     }
-    if (error) return SystemError("list", full, error.value());
     std::sort(entries.begin(), entries.end(),
               [](const StoreEntry& a, const StoreEntry& b) { return a.name < b.name; });
     return entries;
