@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command_line.h"
 
+#include <unistd.h>
+
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +12,8 @@
 #include "base/suggest.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/help_topics.h"
+#include "cli/terminal.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
 #include "fmt/ranges.h"
@@ -95,6 +100,40 @@ std::string EmptyValue(int argc, char** argv) {
   return "";
 }
 
+// The flags that most people want come first in --help.
+void ShowFirst(CLI::App& command, const std::vector<std::string>& flags) {
+  for (const std::string& flag : flags) command.get_option(flag)->group("Most used");
+}
+
+// --help and --version.
+int PrintHelp(const CLI::App& app, const CLI::ParseError& asked) {
+  std::ostringstream text, nothing;
+  (void)app.exit(asked, text, nothing);
+  return PrintResult(WrapHelp(text.str(), TerminalColumns(STDOUT_FILENO)));
+}
+
+// motley help [TOPIC]: a command's --help, or a page of its own.
+int RunHelp(const CLI::App& app, const std::string& topic) {
+  const size_t columns = TerminalColumns(STDOUT_FILENO);
+  if (topic.empty()) {
+    // App::help would give that of the command that was parsed, which is `help`.
+    const auto mode = CLI::AppFormatMode::Normal;
+    const std::string all = app.get_formatter()->make_help(&app, app.get_name(), mode);
+    return PrintResult(WrapHelp(all + "\n" + ListOfTopics(), columns));
+  }
+  const auto shown = [](const CLI::App* sub) { return !sub->get_group().empty(); };
+  std::vector<std::string> known = TopicNames();
+  for (const CLI::App* sub : app.get_subcommands(shown)) {
+    if (sub->get_name() == topic) return PrintResult(WrapHelp(sub->help("motley"), columns));
+    known.push_back(sub->get_name());
+  }
+  if (const char* page = TopicPage(topic)) return PrintResult(WrapHelp(page, columns));
+  const std::string close = Suggest(topic, known);
+  Warn(fmt::format("no help on '{}'.{} motley help lists the topics.", topic,
+                   close.empty() ? "" : fmt::format(" Did you mean {}?", close)));
+  return kExitUsage;
+}
+
 int UsageError(const CLI::App& app, const std::string& what) {
   std::string text = UnknownArgument(app);
   for (const CLI::App* sub : app.get_subcommands()) {
@@ -120,7 +159,7 @@ int RunCommandLine(int argc, char** argv) {
   CheckpointFlags checkpoint_flags;
   ReproduceFlags reproduce_flags;
   WorkerFlags worker_flags;
-  const CLI::App* train = AddTrain(app, train_flags);
+  CLI::App* train = AddTrain(app, train_flags);
   const CLI::App* simulate = AddSimulate(app, simulate_flags);
   const CLI::App* codes = AddCodes(app, codes_flags);
   const CLI::App* devices = AddDevices(app, devices_flags);
@@ -130,8 +169,12 @@ int RunCommandLine(int argc, char** argv) {
   const CLI::App* checkpoint = AddCheckpoint(app, checkpoint_flags);
   const CLI::App* reproduce = AddReproduce(app, reproduce_flags);
   const CLI::App* worker = AddWorker(app, worker_flags);
+  ShowFirst(*train, {"--data", "--model", "--workers", "--epochs", "--out", "--remote"});
+  std::string topic;
+  CLI::App* help = app.add_subcommand("help", "Explain a command or a topic");
+  help->add_option("TOPIC", topic, "A command, or a topic that motley help lists");
   app.footer(
-      "motley COMMAND --help tells more.\n"
+      "motley COMMAND --help tells more, motley help lists topics.\n"
       "Exit codes: 0 all is well, 1 failure, 2 usage, 3 not found, 4 unavailable or too late,\n"
       "5 no permission, 6 conflict, 128 + N stopped by signal N");
   if (const std::string empty = EmptyValue(argc, argv); !empty.empty()) {
@@ -143,9 +186,10 @@ int RunCommandLine(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // --help and --version; of a command that there is.
     const bool misspelt = !app.remaining().empty() && app.get_subcommands().empty();
-    if (error.get_exit_code() == 0 && !misspelt) return app.exit(error);
+    if (error.get_exit_code() == 0 && !misspelt) return PrintHelp(app, error);
     return UsageError(app, Explain(app, error));
   }
+  if (help->parsed()) return RunHelp(app, topic);
   if (train->parsed()) return RunTrain(train_flags);
   if (simulate->parsed()) return RunSimulate(simulate_flags);
   if (codes->parsed()) return RunCodes(codes_flags);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/exit_code.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -8,6 +10,7 @@
 
 #include "cli/error_stream.h"
 #include "cli/flag_words.h"
+#include "cli/terminal.h"
 #include "fmt/core.h"
 
 namespace motley {
@@ -35,12 +38,16 @@ int FailOfLibrary(motley_status status) {
 }
 
 void Warn(std::string_view text) {
-  WriteToErrorStream(fmt::format("motley: {}\n", WithFlags(text)));
+  const std::string line = fmt::format("motley: {}\n", WithFlags(text));
+  WriteToErrorStream(WrapText(line, TerminalColumns(STDERR_FILENO)));
 }
 
 int PrintResult(std::string_view text) {
-  const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
-  if (written == text.size() && std::fflush(stdout) == 0) return kExitOk;
+  // JSON stays one line, also for whoever copies it from a terminal.
+  const size_t columns = text.starts_with('{') ? 0 : TerminalColumns(STDOUT_FILENO);
+  const std::string shown = WrapText(text, columns);
+  const size_t written = std::fwrite(shown.data(), 1, shown.size(), stdout);
+  if (written == shown.size() && std::fflush(stdout) == 0) return kExitOk;
   Warn(fmt::format("cannot write the result to standard output: {}", std::strerror(errno)));
   return kExitFailure;
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/phases.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 
+#include "cli/terminal.h"
 #include "fmt/core.h"
 
 namespace motley {
@@ -25,7 +28,10 @@ void Phases::Begin(const std::string& what) {
 void Phases::Show(double part) {
   if (style_ != ProgressStyle::kBar && style_ != ProgressStyle::kColourBar) return;
   drawn_ = true;
-  Write(fmt::format("\r\x1b[K{}: {:.0f} %", what_, 100 * part));
+  std::string line = fmt::format("{}: {:.0f} %", what_, 100 * part);
+  const size_t columns = TerminalColumns(STDERR_FILENO);
+  if (columns > 0 && ColumnsOf(line) >= columns) line = fmt::format("{:.0f} %", 100 * part);
+  Write("\r\x1b[K" + line);
 }
 
 void Phases::Finish(const std::string& how) {

@@ -12,6 +12,7 @@
 
 #include "cli/error_stream.h"
 #include "cli/flag_words.h"
+#include "cli/terminal.h"
 #include "fmt/core.h"
 
 namespace motley {
@@ -19,6 +20,7 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr double kLineSeconds = 10;
+constexpr size_t kUnknownColumns = 80;  // Of a terminal that does not say its width.
 constexpr const char* kEraseLine = "\r\x1b[K";
 
 double RealSeconds() {
@@ -62,16 +64,28 @@ ProgressStyle ChooseProgressStyle(bool quiet) {
   return plain ? ProgressStyle::kBar : ProgressStyle::kColourBar;
 }
 
-std::string FormatBar(const ProgressState& state) {
-  constexpr uint64_t kWidth = 20;
-  const uint64_t full = std::min<uint64_t>(kWidth, Percent(state) * kWidth / 100);
+// What matters most comes first; the rest is added as long as there is room.
+std::string FormatBar(const ProgressState& state, size_t columns) {
+  constexpr uint64_t kWidth = 20, kNarrow = 8;
+  constexpr size_t kWide = 90;  // Narrower terminals get a shorter bar.
+  if (columns == 0) columns = kUnknownColumns;
+  const uint64_t width = columns >= kWide ? kWidth : kNarrow;
+  const uint64_t full = std::min<uint64_t>(width, Percent(state) * width / 100);
   std::string bar;
-  for (uint64_t i = 0; i < kWidth; ++i) bar += i < full ? "█" : " ";
-  const std::string safe = state.safe > 0 ? fmt::format(", {} safe", state.safe) : "";
-  return fmt::format(
-      "{:3} %|{}| {}/{} [{}<{}, {:.1f} step/s, epoch {:.1f}, loss {:.4g}, {}/{} up{}]",
-      Percent(state), bar, state.step, state.steps, Clock(state.elapsed_seconds), Left(state),
-      Rate(state), state.epoch, state.loss, state.workers_up, state.workers, safe);
+  for (uint64_t i = 0; i < width; ++i) bar += i < full ? "█" : " ";
+  std::string text = fmt::format("{:3} %|{}| {}/{}, {} left", Percent(state), bar, state.step,
+                                 state.steps, Left(state));
+  const std::string more[] = {fmt::format(", loss {:.4g}", state.loss),
+                              fmt::format(", {}/{} up", state.workers_up, state.workers),
+                              state.safe > 0 ? fmt::format(", {} safe", state.safe) : "",
+                              fmt::format(", {:.1f} step/s", Rate(state)),
+                              fmt::format(", epoch {:.1f}", state.epoch),
+                              ", " + Clock(state.elapsed_seconds) + " so far"};
+  // A terminal may begin a new line when its last column is written to.
+  for (const std::string& part : more) {
+    if (ColumnsOf(text) + part.size() < columns) text += part;
+  }
+  return text;
 }
 
 std::string FormatLine(const ProgressState& state) {
@@ -81,10 +95,11 @@ std::string FormatLine(const ProgressState& state) {
       state.workers_up, state.workers, Left(state));
 }
 
-Progress::Progress(const ProgressOptions& options, Write write, Seconds clock)
+Progress::Progress(const ProgressOptions& options, Write write, Seconds clock, Columns columns)
     : options_(options),
       write_(write ? std::move(write) : WriteToErrorStream),
-      clock_(clock ? std::move(clock) : RealSeconds) {
+      clock_(clock ? std::move(clock) : RealSeconds),
+      columns_(columns ? std::move(columns) : [] { return TerminalColumns(STDERR_FILENO); }) {
   Expect(options.steps, options.steps_per_epoch, options.workers);
 }
 
@@ -140,7 +155,8 @@ void Progress::OnStepApplied(const motley_event& event) {
 
 void Progress::Say(const std::string& text) {
   if (options_.style == ProgressStyle::kOff) return;
-  write_((bar_on_screen_ ? kEraseLine : "") + text + "\n");
+  const bool terminal = options_.style != ProgressStyle::kLines;
+  write_((bar_on_screen_ ? kEraseLine : "") + WrapText(text, terminal ? columns_() : 0) + "\n");
   bar_on_screen_ = false;
 }
 
@@ -159,7 +175,7 @@ void Progress::Draw(bool last) {
   if (!last && bar_on_screen_ && now - drawn_at_ < kRedrawSeconds) return;
   drawn_at_ = now;
   const bool colour = options_.style == ProgressStyle::kColourBar;
-  write_(kEraseLine + std::string(colour ? "\x1b[36m" : "") + FormatBar(state_) +
+  write_(kEraseLine + std::string(colour ? "\x1b[36m" : "") + FormatBar(state_, columns_()) +
          (colour ? "\x1b[0m" : ""));
   bar_on_screen_ = true;
 }

@@ -3,6 +3,7 @@
 // line every tenth of the way or ten seconds.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -29,8 +30,9 @@ struct ProgressState {
   uint64_t safe = 0;  // Steps of the newest checkpoint.
 };
 
-// One line without its end: " 45 %|█████     | 230/512 [00:07<00:09, 29.6 step/s, ...]".
-std::string FormatBar(const ProgressState& state);
+// One line without its end, shorter than `columns` where these are enough for the numbers of steps:
+// " 45 %|████    | 230/512, 00:09 left, loss 0.4317, 4/4 up". 0 columns: 80.
+std::string FormatBar(const ProgressState& state, size_t columns = 0);
 std::string FormatLine(const ProgressState& state);
 
 struct ProgressOptions {
@@ -46,9 +48,11 @@ class Progress {
  public:
   using Write = std::function<void(const std::string&)>;
   using Seconds = std::function<double()>;  // Since any fixed moment.
+  using Columns = std::function<size_t()>;  // The terminal's width; it may change.
 
-  // `write` and `clock` default to stderr and the real time.
-  explicit Progress(const ProgressOptions& options, Write write = nullptr, Seconds clock = nullptr);
+  // `write`, `clock` and `columns` default to stderr, the real time, and the width of stderr.
+  explicit Progress(const ProgressOptions& options, Write write = nullptr, Seconds clock = nullptr,
+                    Columns columns = nullptr);
   ~Progress() { End(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -75,6 +79,7 @@ class Progress {
   uint64_t steps_before_ = 0;
   Write write_;
   Seconds clock_;
+  Columns columns_;
   double started_ = -1;  // Negative: not yet.
   double drawn_at_ = 0;
   uint64_t drawn_tenth_ = 0;

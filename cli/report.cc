@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/report.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,6 +12,7 @@
 #include "base/counted.h"
 #include "cli/flag_words.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 
@@ -131,6 +134,7 @@ std::string WorkerTable(const std::vector<WorkerLine>& lines) {
                fmt::format("{:.0f}", line.steps_in_time), fmt::format("{:.0f}", line.late),
                line.lost ? "yes" : "no", Megabytes(line.held_bytes)});
   }
+  table.Fit(TerminalColumns(STDOUT_FILENO), {"held MB", "samples/epoch", "late", "in time"});
   return table.Format() + LeftOut(lines, shown.size());
 }
 

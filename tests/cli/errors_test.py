@@ -281,6 +281,22 @@ class Commands(ProgramTest):
     def test_exit_codes_are_told(self):
         self.assertIn("Exit codes: 0 all is well", self.run_program("--help").stdout)
 
+    def test_help_explains_commands_and_topics(self):
+        all_topics = self.run_program("help").stdout
+        self.assertIn("simulate ", all_topics)
+        for topic in re.findall(r"^  ([a-z-]+) ", all_topics.split("Topics")[1], re.MULTILINE):
+            with self.subTest(topic):
+                self.assertGreater(self.run_program("help", topic).stdout.count("\n"), 8)
+        self.assertEqual(self.run_program("help", "plan").stdout,
+                         self.run_program("plan", "--help").stdout)
+        wrong = self.run_program("help", "code", expect=2)
+        self.assertIn("no help on 'code'. Did you mean codes?", wrong.stderr)
+
+    def test_the_flags_that_most_people_want_come_first(self):
+        text = self.run_program("train", "--help").stdout
+        self.assertLess(text.index("--workers"), text.index("--split"))
+        self.assertLess(text.index("--out FILE"), text.index("--storage"))
+
     def test_closed_standard_streams_are_no_reason_to_abort(self):
         command = f'exec "{PROGRAM}" train --data "{self.data}" --steps 2'
         for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole runs of the program: results, faults, processes."""
 
+import fcntl
 import json
 import math
 import os
@@ -9,7 +10,9 @@ import pathlib
 import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
 import unittest
 
 from program import (PATIENCE_S, PROGRAM, ProgramTest, alive, catches, children_of,
@@ -244,10 +247,42 @@ class Terminal(ProgramTest):
         self.assertEqual(process.wait(PATIENCE_S), 0)
         return written.decode()
 
+    def shown_on(self, columns, *arguments):
+        """All lines that a terminal of this width gets, as long as they were before erased."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        process = subprocess.Popen([PROGRAM, *arguments], stdin=slave, stdout=slave, stderr=slave,
+                                   env={**os.environ, "TERM": "xterm"})
+        os.close(slave)
+        written = b""
+        try:
+            while chunk := os.read(master, 65536):
+                written += chunk
+        except OSError:
+            pass
+        os.close(master)
+        process.wait(PATIENCE_S)
+        plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", written.decode())
+        return re.split(r"[\r\n]+", plain)
+
+    def test_no_line_is_wider_than_the_terminal(self):
+        commands = [["train", "--data", str(self.data), *JOB[:-1], "--code", "auto",
+                     "--fault", "kill:1@step=10"],
+                    ["train", "--help"], ["help"], ["help", "codes"], ["simulate", "--help"],
+                    ["train", "--data", str(self.data), "--model", "mlq:3"],
+                    ["simulate", "--workers", "4", "--steps", "20"]]
+        for columns in (60, 80, 140):
+            for command in commands:
+                with self.subTest(columns=columns, command=command):
+                    lines = self.shown_on(columns, *command)
+                    self.assertGreater(len(lines), 1)
+                    wide = [line for line in lines if len(line) > columns]
+                    self.assertEqual(wide, [])
+
     def test_terminal_gets_a_bar(self):
         written = self.on_terminal()
         self.assertIn("\r\x1b[K", written)
-        self.assertIn("| 30/30 [", written)
+        self.assertIn("| 30/30, ", written)
         self.assertTrue(written.endswith("\n"))
 
     def test_no_color_is_honoured(self):

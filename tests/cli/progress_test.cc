@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
+
+#include "cli/terminal.h"
 
 namespace motley {
 namespace {
@@ -149,11 +152,46 @@ TEST(FormatBar, ShowsWhatItKnows) {
   state.elapsed_seconds = 31;
   state.workers_up = 7;
   state.workers = 8;
-  EXPECT_EQ(FormatBar(state),
-            " 44 %|████████            | 920/2048 [00:31<00:38, 29.7 step/s, epoch 2.2, loss "
-            "0.213, 7/8 up]");
+  EXPECT_EQ(FormatBar(state, 140),
+            " 44 %|████████            | 920/2048, 00:38 left, loss 0.213, 7/8 up, 29.7 step/s, "
+            "epoch 2.2, 00:31 so far");
   state.safe = 900;
-  EXPECT_THAT(FormatBar(state), HasSubstr("7/8 up, 900 safe]"));
+  EXPECT_THAT(FormatBar(state, 140), HasSubstr("7/8 up, 900 safe, 29.7 step/s"));
+}
+
+TEST(FormatBar, FitsTheTerminal) {
+  ProgressState state;
+  state.step = 123456;
+  state.steps = 1000000;
+  state.loss = 1.234e-5;
+  state.elapsed_seconds = 4000;
+  state.workers_up = state.workers = 128;
+  state.safe = 123400;
+  EXPECT_EQ(FormatBar(state, 60), " 12 %|        | 123456/1000000, 7:53:20 left, 128/128 up");
+  for (size_t columns = 48; columns < 200; ++columns) {
+    EXPECT_LT(ColumnsOf(FormatBar(state, columns)), columns);
+  }
+  EXPECT_THAT(FormatBar(state, 199), HasSubstr("so far"));
+}
+
+TEST(Progress, FollowsTheTerminalWhenItsWidthChanges) {
+  std::vector<std::string> written;
+  size_t columns = 140;
+  double now = 0;
+  ProgressOptions options;
+  options.style = ProgressStyle::kBar;
+  options.steps = 1000;
+  Progress progress(
+      options, [&](const std::string& text) { written.push_back(text); }, [&] { return ++now; },
+      [&] { return columns; });
+  progress.OnEvent(Event(MOTLEY_EVENT_STEP_OPENED));
+  progress.OnEvent(Event(MOTLEY_EVENT_STEP_APPLIED, 0));
+  EXPECT_GT(ColumnsOf(written.back()), 80u);
+  columns = 60;
+  progress.OnEvent(Event(MOTLEY_EVENT_STEP_APPLIED, 1));
+  EXPECT_LT(ColumnsOf(written.back()), 64u);  // With the four characters that erase the line.
+  progress.OnEvent(Event(MOTLEY_EVENT_NOTICE, 0, std::string(53, 'x').append(" and more").c_str()));
+  EXPECT_EQ(written.back(), "\r\x1b[K" + std::string(53, 'x') + " and\n  more\n");
 }
 
 TEST(Progress, BarHasTheNewestSafeStep) {
@@ -162,11 +200,11 @@ TEST(Progress, BarHasTheNewestSafeStep) {
   EXPECT_THAT(shown.written.back(), testing::Not(HasSubstr("safe")));
   shown.progress().OnEvent(Event(MOTLEY_EVENT_CHECKPOINT, 4));
   shown.Run(6, 1);
-  EXPECT_THAT(shown.written.back(), HasSubstr(", 4 safe]"));
+  EXPECT_THAT(shown.written.back(), HasSubstr(", 4 safe"));
 }
 
 TEST(FormatBar, KnowsNoEndBeforeTheFirstStep) {
-  EXPECT_THAT(FormatBar(ProgressState()), HasSubstr("<--:--"));
+  EXPECT_THAT(FormatBar(ProgressState()), HasSubstr("--:-- left"));
 }
 
 }  // namespace
