@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile_command.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -14,6 +11,7 @@
 
 #include "api/fresh_ids.h"
 #include "api/worker_environment.h"
+#include "base/host_name.h"
 #include "cli/exit_code.h"
 #include "cli/hardware.h"
 #include "cli/link_probe.h"
@@ -81,12 +79,6 @@ Result<Workload> PrepareWorkload(const ProfileFlags& flags) {
 double FlopsPerSample(const Workload& work) {
   const double entries = work.samples.sparse ? work.entries : work.samples.features;
   return kFlopsPerProduct * work.model->multiply_adds(entries);
-}
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "this-machine";
-  return name.data();
 }
 
 // All but what is measured.
