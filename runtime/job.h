@@ -70,6 +70,9 @@ struct JobOptions {
   uint32_t job_id = 0;
   std::string token;  // Workers must show it; not empty.
   Duration start_timeout = std::chrono::seconds(30);
+  uint32_t least_workers = 1;  // As of SchedulerOptions, with the next.
+  std::optional<Duration> gather_time;
+  bool name_arrivals = false;  // A notice says who joined, from where, with which device.
   Duration return_timeout = std::chrono::minutes(10);  // For a worker, when the last one was lost.
   // Ends the job with kUnavailable when its open step makes no progress for so long; zero: never.
   Duration step_limit{};
@@ -162,7 +165,8 @@ struct JobResult {
   uint64_t steps = 0;                // Committed.
   uint64_t discarded_steps = 0;      // Opened, but their update was never applied.
   uint64_t first_step = 0;           // Of this run: those before it came from a checkpoint.
-  double wall_seconds = 0;           // From the first step's start to the last commit.
+  double wall_seconds = 0;           // From the first step's start to the last commit, and
+  double seconds_before = 0;         // how much of that earlier runs took.
   std::vector<double> step_seconds;  // Commit to commit, of this run's newest steps.
   double slowest_seconds = 0;        // The longest step of this run; 0: there was none.
   uint64_t slowest_step = 0;

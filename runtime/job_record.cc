@@ -24,7 +24,7 @@ JobRecord::JobRecord(uint32_t workers, uint64_t first_step, const JobHistory& be
   result_.worker_names.resize(workers);
   result_.held_bytes.resize(workers);
   result_.steps = result_.first_step = first_step;
-  result_.wall_seconds = before.wall_seconds;
+  result_.wall_seconds = result_.seconds_before = before.wall_seconds;
   result_.batch_loss = before.batch_loss;
   result_.first_loss = before.first_loss;
   result_.max_amplification = before.max_amplification;

@@ -203,7 +203,7 @@ JobResult ResultOf(const SavedJob& saved) {
   result.parameters = saved.parameters;
   result.steps = result.first_step = saved.step;
   result.discarded_steps = history.discarded_steps;
-  result.wall_seconds = history.wall_seconds;
+  result.wall_seconds = result.seconds_before = history.wall_seconds;
   result.batch_loss = history.batch_loss;
   result.first_loss = history.first_loss;
   result.max_decode_error = history.max_decode_error;

@@ -197,7 +197,8 @@ void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::Contro
     if (words) observer_.OnNotice(*words);
   } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
     const std::string why = ReasonOf(*leave);
-    peers_.Disconnect(peer, Status::Unavailable(why.empty() ? "it left" : "it left: " + why));
+    peers_.Disconnect(
+        peer, why.empty() ? Status::Cancelled("it left") : Status::Unavailable("it left: " + why));
   } else if (const wire::ProbeT* probe = control.body.AsProbe()) {
     links_.OnAnswer(worker, *probe);
   } else if (!OnLeaseControl(peer, worker, control) && control.body.type != wire::Body::NONE) {

@@ -173,6 +173,9 @@ void ServerJob::OnJoined(WorkerId worker) {
   if (ended_) return;  // It only hears the goodbye.
   record_.Joined(worker, peers_.NameOf(worker));
   observer_.OnWorkerJoined(worker, peers_.NameOf(worker));
+  if (options_.name_arrivals) {
+    observer_.OnNotice(fmt::format("{} joined from {}", Describe(worker), peers_.OriginOf(worker)));
+  }
   pump_.Raise(WorkerJoined{worker, peers_.IncarnationOf(worker)});
 }
 

@@ -69,6 +69,8 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   out.first_step = options.resume != nullptr ? options.resume->step : 0;
   out.seed = options.seed;
   out.start_timeout = options.start_timeout;
+  out.least_workers = options.least_workers;
+  out.gather_time = options.gather_time;
   out.return_timeout = options.return_timeout;
   out.most_sums = most_sums;
   out.draw_codes_every = options.draw_codes_every;

@@ -230,6 +230,11 @@ std::string ServerPeers::Describe(WorkerId worker) const {
   return fmt::format("worker {} ({})", worker, NameOf(worker));
 }
 
+std::string ServerPeers::OriginOf(WorkerId worker) const {
+  const auto& [name, device, host] = seats_[worker].node;
+  return fmt::format("{} with {}", host, CleanText(device, kMaxNameBytes));
+}
+
 const ServerPeers::Peer* ServerPeers::Find(PeerId peer) const {
   if (last_.second != nullptr && last_.first == peer) return last_.second;
   const auto it = peers_.find(peer);

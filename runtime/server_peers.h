@@ -70,6 +70,8 @@ class ServerPeers {
   PeerId PeerOf(WorkerId worker) const { return seats_[worker].peer; }
   Incarnation IncarnationOf(WorkerId worker) const { return seats_[worker].incarnation; }
   const std::string& NameOf(WorkerId worker) const { return seats_[worker].name; }
+  // "10.77.0.3 with NVIDIA A2": from where it joined, and what it computes with.
+  std::string OriginOf(WorkerId worker) const;
   // For a message to this worker.
   Header HeaderTo(WorkerId worker, FrameKind kind) const;
 

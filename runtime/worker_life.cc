@@ -17,6 +17,8 @@ namespace {
 constexpr Duration kConnectLimit = std::chrono::seconds(10);
 constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLongestRetry = std::chrono::seconds(2);
+constexpr Duration kRefusedRetry = std::chrono::seconds(20);  // With `forever`.
+constexpr Duration kQuietConnect = std::chrono::seconds(1);   // Then the user is told.
 // A server that drops its worker before it had work in so many steps would probably do so again.
 constexpr uint32_t kSteadySteps = 8;
 constexpr Duration kAnswerLimit = std::chrono::seconds(5);  // Then the user is told.
@@ -119,10 +121,15 @@ void WorkerLife::Connect() {
   peer_ = env_.transport.Connect(options_.server);
   // Where packets are dropped on the way, TCP alone would try for minutes.
   const auto limit = std::clamp<Duration>(Deadline() - env_.loop.Now(), kFirstRetry, kConnectLimit);
-  SetTimer(limit, [this, limit] {
+  const auto give_up = [this, limit] {
     env_.transport.Disconnect(std::exchange(peer_, 0));
     RetryOrGiveUp(
         Status::Unavailable(fmt::format("no connection within {:.2g} s", ToSeconds(limit))));
+  };
+  if (!told_.empty() || limit <= kQuietConnect) return SetTimer(limit, give_up);
+  SetTimer(kQuietConnect, [this, limit, give_up] {
+    TellWaiting(Status::Unavailable("no answer so far"));
+    SetTimer(limit - kQuietConnect, give_up);
   });
 }
 
@@ -155,6 +162,7 @@ void WorkerLife::OnConnected(PeerId peer) {
 
 // A server listens before it is ready. TCP finds out whether its machine is still there.
 void WorkerLife::AwaitAccept() {
+  if (options_.forever) return;
   SetTimer(std::max<Duration>(Deadline() - env_.loop.Now(), kAnswerLimit), [this] {
     Finish(Status::Unavailable(fmt::format("the server at {} does not answer", options_.server)));
   });
@@ -177,9 +185,9 @@ void WorkerLife::OnWorkLost(const Status& why) {
   state_ = State::kConnecting;
   desk_->Stop();
   since_ = env_.loop.Now();
-  told_ = true;
-  Tell(fmt::format("lost the server at {}: {}; connecting again, for at most {:.0f} s",
-                   options_.server, why.ToString(), ToSeconds(options_.wait)));
+  Tell(fmt::format("lost the server at {}: {}; connecting again{}", options_.server, why.ToString(),
+                   HowLong()));
+  told_ = why.ToString();
   // Bytes that were damaged on the way end a connection, and no more.
   const bool other_release = why.code() == StatusCode::kConflict;
   RetryOrGiveUp(other_release ? why : Status::Unavailable("lost it: " + why.ToString()));
@@ -187,7 +195,7 @@ void WorkerLife::OnWorkLost(const Status& why) {
 
 // The server may not listen yet, or again; many workers must not come back at the same instant.
 void WorkerLife::RetryOrGiveUp(const Status& why) {
-  const bool hopeless = why.code() != StatusCode::kUnavailable;
+  const bool hopeless = why.code() != StatusCode::kUnavailable && !options_.forever;
   const Duration delay = FromSeconds(ToSeconds(retry_delay_) * (0.5 + 0.5 * random_.NextDouble()));
   if (hopeless || env_.loop.Now() + delay > Deadline()) {
     const std::string what =
@@ -196,14 +204,44 @@ void WorkerLife::RetryOrGiveUp(const Status& why) {
                               options_.server);
     return Finish(why.WithContext(what));
   }
-  if (!std::exchange(told_, true)) {
-    Tell(fmt::format("cannot join the server at {} yet ({}); trying for at most {:.0f} s",
-                     options_.server, why.ToString(), ToSeconds(options_.wait)));
-  }
+  TellWaiting(why);
   // The server may have accepted, and only its answer was lost: this incarnation is used up.
   incarnation_ = random_.Next64() | 1;
   SetTimer(delay, [this] { Connect(); });
   retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+}
+
+std::string WorkerLife::HowLong() const {
+  return options_.forever ? "" : fmt::format(" for at most {:.0f} s", ToSeconds(options_.wait));
+}
+
+void WorkerLife::TellWaiting(const Status& why) {
+  if (!told_.empty()) return;  // The user knows; how each attempt ends is no news.
+  told_ = why.ToString();
+  Tell(fmt::format("waiting for a server at {} ({}); trying{}", options_.server, told_, HowLong()));
+}
+
+// It may be another job that comes next, to which this worker is welcome.
+void WorkerLife::NextServer(const Status& why) {
+  const PeerId server = std::exchange(peer_, 0);
+  heartbeat_.Forget(server);
+  if (desk_) desk_->Stop();
+  state_ = State::kConnecting;
+  const bool refused = !why.ok();
+  if (!refused || told_ != why.ToString()) {
+    Tell(refused ? fmt::format("{}; trying again", why.ToString())
+                 : fmt::format("waiting for the next job at {}", options_.server));
+  }
+  told_ = refused ? why.ToString() : "the job ended";
+  // Posted: this is inside of a call from what is closed and dropped here.
+  env_.loop.Post(alive_.Guard([this, server, refused] {
+    env_.transport.Disconnect(server);
+    DropWork();
+    if (state_ != State::kConnecting || peer_ != 0) return;
+    incarnation_ = random_.Next64() | 1;
+    retry_delay_ = kFirstRetry;
+    SetTimer(refused ? kRefusedRetry : kFirstRetry, [this] { Connect(); });
+  }));
 }
 
 // The server that accepts it again sends what it needs: a restarted server knows of nothing here.
@@ -227,7 +265,7 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   env_.loop.Cancel(std::exchange(timer_, 0));
   state_ = State::kWorking;
   steps_ = 0;
-  told_ = false;
+  told_.clear();
   worked_ = true;
   if (accept.beats && options_.heartbeat) heartbeat_.Watch(peer_, OwnHeader());
   Tell(JoinedWords(accept, options_));
@@ -396,20 +434,35 @@ void WorkerLife::OnAssign(const wire::AssignT& assign) {
 void WorkerLife::OnLeave(const wire::LeaveT& leave) {
   if (leave.reason.empty()) {
     Tell(fmt::format("sent home by the server at {}: {}", options_.server, FarewellOf(leave)));
-    return Finish(Status::Ok());
+    return options_.forever ? NextServer(Status::Ok()) : Finish(Status::Ok());
   }
-  const Status why = last_error_.ok() ? Status::Unavailable(ReasonOf(leave)) : last_error_;
-  Finish(why.WithContext(fmt::format("sent away by the server at {}", options_.server)));
+  const Status reason = last_error_.ok() ? Status::Unavailable(ReasonOf(leave)) : last_error_;
+  const Status why =
+      reason.WithContext(fmt::format("sent away by the server at {}", options_.server));
+  last_error_ = Status::Ok();
+  options_.forever ? NextServer(why) : Finish(why);
+}
+
+void WorkerLife::Leave() {
+  if (state_ == State::kLeaving || state_ == State::kFinished || finished_ == nullptr) return;
+  const Status why = Status::Cancelled("the worker was stopped");
+  if (state_ != State::kWorking) return Finish(why);
+  SayLeave(why, "");
 }
 
 void WorkerLife::Fail(Status status) {
   if (state_ == State::kLeaving || state_ == State::kFinished) return;
+  SayLeave(status, status.ToString());
+}
+
+// `reason`: the server shows users only this; empty: nothing is wrong.
+void WorkerLife::SayLeave(const Status& status, const std::string& reason) {
   state_ = State::kLeaving;
   heartbeat_.Forget(peer_);
   last_error_ = status;
   if (desk_) desk_->Stop();
   wire::LeaveT leave;
-  leave.reason = status.ToString();  // With the kind of error: the server shows users only this.
+  leave.reason = reason;
   SendControl(env_.transport, peer_, OwnHeader(), std::move(leave));
   // The server closes first: closing over its unread bytes could take the goodbye with it.
   SetTimer(kGoodbyeLimit, [this] { Finish(last_error_); });

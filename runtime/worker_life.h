@@ -24,6 +24,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   ~WorkerLife() override;
 
   void Start(Finished finished) override;
+  void Leave() override;
   void SetAnswerFilter(AnswerFilter filter) override;
 
  private:
@@ -37,7 +38,10 @@ class WorkerLife final : public WorkerNode, private Receiver {
   void AwaitAccept();
   void OnWorkLost(const Status& why);  // The server is lost while this worker has work.
   void DropWork();
-  Time Deadline() const { return since_ + options_.wait; }
+  Time Deadline() const { return options_.forever ? kNever : since_ + options_.wait; }
+  std::string HowLong() const;          // It tries to join.
+  void NextServer(const Status& why);   // With `forever`: this one sent it away.
+  void TellWaiting(const Status& why);  // Once, until it has joined.
   void OnAccept(const wire::AcceptT& accept);
   void Tell(const std::string& text) const;
   Status SetUp(const wire::AcceptT& accept);  // What the job is worked on with.
@@ -59,7 +63,8 @@ class WorkerLife final : public WorkerNode, private Receiver {
 
   // The end.
   void OnLeave(const wire::LeaveT& leave);
-  void Fail(Status status);    // Tells the server, then ends.
+  void Fail(Status status);  // Tells the server, then ends.
+  void SayLeave(const Status& status, const std::string& reason);
   void Finish(Status status);  // Ends.
 
   Header OwnHeader() const;
@@ -71,7 +76,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   Finished finished_;
   AnswerFilter filter_;
   Time since_{};             // It looks for its server.
-  bool told_ = false;        // The user was told that it does.
+  std::string told_;         // Why it has no server yet, as the user was told last.
   bool worked_ = false;      // It had joined one before.
   Incarnation incarnation_;  // The one that this attempt shows.
   Random random_;            // Draws further incarnations, and when they begin.

@@ -23,6 +23,8 @@ struct WorkerOptions {
   Incarnation incarnation = 0;
   // For how long it looks for its server: at the start, and whenever it has lost it.
   Duration wait = std::chrono::minutes(10);
+  // Serves one job after the other: `wait` has no end, and neither a goodbye nor a refusal ends it.
+  bool forever = false;
   bool heartbeat = true;  // Watches its server, and lets it watch (heartbeat.h).
   // Of samples to keep in memory; partitions beyond go to files without a name.
   uint64_t memory_bytes = std::numeric_limits<uint64_t>::max();
@@ -49,6 +51,9 @@ class WorkerNode {
   // protocol version, or one has a trainer and the other none, or another; kCallback or another
   // code: the trainer's).
   virtual void Start(Finished finished) = 0;
+  // Takes its leave: the server gives its work to others at once. `finished` runs soon, with
+  // kCancelled. Nothing for one that has not been started or has ended.
+  virtual void Leave() = 0;
   virtual void SetAnswerFilter(AnswerFilter filter) = 0;
 };
 

@@ -66,22 +66,40 @@ bool BulkSynchronous::AllAreHere() const {
   return true;
 }
 
+bool BulkSynchronous::OthersHadTime() {
+  if (!options_.gather_time) return false;
+  const uint32_t ready = members_.ReadyCount();
+  if (ready < options_.least_workers) {
+    gather_deadline_ = kNever;
+    return false;
+  }
+  if (gather_deadline_ == kNever) {
+    gather_deadline_ = now_ + *options_.gather_time;
+    if (*options_.gather_time > Duration::zero()) {
+      Say(fmt::format(
+          "{} of at most {} ready; training begins in {:.0f} s, or as soon as all are there; more "
+          "may join later (`wait` sets the time, `min_workers` how many it needs)",
+          ready, Count(options_.workers), ToSeconds(*options_.gather_time)));
+    }
+  }
+  return now_ >= gather_deadline_;
+}
+
 void BulkSynchronous::TryStart() {
   const uint32_t ready = members_.ReadyCount();
   if (ready == 0) gathered_ = kNever;  // Whoever waited for others is gone, too.
-  if (ready > 0 && (AllAreHere() || start_extended_ || begun_)) {
+  const bool enough = ready > 0 && (begun_ || ready >= options_.least_workers);
+  if (enough && (AllAreHere() || start_extended_ || begun_)) {
     if (!WaitsForMore()) Begin();
     return;
   }
+  if (!begun_ && OthersHadTime()) return Begin();
   const bool hopeless = begun_ && NobodyMayCome();
   if (now_ < start_deadline_ && !hopeless) {
     if (now_ >= wait_.Due()) SayWhoIsAwaited();
     return;
   }
-  if (ready > 0) return Begin();
-  const std::string waited =
-      fmt::format("{} after {:.0f} s", !begun_ ? "the job cannot start" : "the job cannot go on",
-                  ToSeconds(start_limit_));
+  if (enough) return Begin();
   if (members_.LiveCount() == 0 && begun_) {
     return End(Status::Unavailable(fmt::format(
         "no worker is left at step {}{}, so the job cannot go on ({}); start it again with workers "
@@ -90,21 +108,32 @@ void BulkSynchronous::TryStart() {
         hopeless ? "" : fmt::format(", and none came within {:.0f} s", ToSeconds(start_limit_)),
         last_lost_)));
   }
-  if (members_.LiveCount() == 0) {
-    return End(Status::Unavailable(fmt::format(
-        "{}: none of {} joined; check that they run, reach this address and show the right token",
-        waited, Count(options_.workers))));
-  }
-  if (start_extended_) {
-    return End(Status::Unavailable(
-        fmt::format("{}: {} joined, but none got ready for work; look at their logs", waited,
-                    Count(members_.LiveCount()))));
-  }
+  if (members_.LiveCount() == 0 || start_extended_ || ready > 0) return End(TooFew());
   // Somebody is there and may only be slow to measure itself.
   start_extended_ = true;
   WaitForWorkers(options_.start_timeout);
   Say(fmt::format("{} joined but none is ready yet; waiting once more",
                   Count(members_.LiveCount())));
+}
+
+Status BulkSynchronous::TooFew() const {
+  const std::string waited =
+      fmt::format("{} after {:.0f} s", !begun_ ? "the job cannot start" : "the job cannot go on",
+                  ToSeconds(start_limit_));
+  if (members_.LiveCount() == 0) {
+    return Status::Unavailable(fmt::format(
+        "{}: none of {} joined; check that they run, reach this address and show the right token",
+        waited, Count(options_.workers)));
+  }
+  if (const uint32_t ready = members_.ReadyCount(); ready > 0) {
+    return Status::Unavailable(
+        fmt::format("{}: {} ready, and `min_workers` asks for {}; start more, or ask for fewer",
+                    waited, Count(ready), options_.least_workers));
+  }
+  return Status::Unavailable(
+      fmt::format("{}: {} joined, but none got ready for work; look at "
+                  "their logs",
+                  waited, Count(members_.LiveCount())));
 }
 
 void BulkSynchronous::Begin() {
@@ -114,12 +143,14 @@ void BulkSynchronous::Begin() {
     for (WorkerId id = 0; id < options_.workers; ++id) {
       if (!members_.Live(id) || !members_[id].ready) missing.push_back(id);
     }
-    Say(fmt::format("starting with {} of {}; missing: {}", ready, Count(options_.workers),
-                    NameWorkers(missing)));
+    Say(options_.gather_time ? fmt::format("starting with {}; {} more may join while it trains",
+                                           Count(ready), options_.workers - ready)
+                             : fmt::format("starting with {} of {}; missing: {}", ready,
+                                           Count(options_.workers), NameWorkers(missing)));
   }
   plan_void_ = true;
   all_lost_ = false;
-  gathered_ = kNever;
+  gathered_ = gather_deadline_ = kNever;
   NextStep();
 }
 
@@ -138,7 +169,7 @@ void BulkSynchronous::SayWhoIsAwaited() {
   if (whom.empty() && all_lost_) whom = "a worker to come back";
   if (whom.empty()) return;
   Say(fmt::format("waiting for {}, at most {:.0f} s more", whom,
-                  ToSeconds(start_deadline_ - now_)));
+                  ToSeconds(std::min(start_deadline_, gather_deadline_) - now_)));
 }
 
 }  // namespace motley

@@ -50,6 +50,10 @@ Status CheckBulkOptions(const SchedulerOptions& options) {
                     "`code` approximate",
                     options.code));
   }
+  if (options.least_workers == 0 || options.least_workers > options.workers) {
+    return Status::InvalidArgument(fmt::format("`min_workers` {}: the job has from 1 to {} workers",
+                                               options.least_workers, options.workers));
+  }
   if (options.quorum > options.workers) {
     return Status::InvalidArgument(
         fmt::format("a `quorum` of {} answers from {} workers: at most {}", options.quorum,
@@ -129,7 +133,8 @@ Time BulkSynchronous::Deadline() const {
   switch (phase_) {
     case Phase::kStarting:
       if (gathered_ != kNever) return gathered_;
-      return started_clock_ ? std::min(start_deadline_, wait_.Due()) : Time{};
+      if (!started_clock_) return Time{};
+      return std::min({start_deadline_, gather_deadline_, wait_.Due()});
     case Phase::kRunning: {
       const Time due = std::min(StepDue(), long_step_due_);
       return due <= wait_.Due() ? due : std::min(due, SilenceDue());  // It is not before that.
@@ -161,7 +166,7 @@ void BulkSynchronous::On(const WorkerFree& event) {
   if (phase_ == Phase::kStarting) return TryStart();
   wait_.Restart(now_);
   if (first)
-    Say(fmt::format("worker {} joined; it gets a share from the next step at the latest",
+    Say(fmt::format("worker {} is ready; it gets a share from the next step at the latest",
                     event.worker));
   TakeBack(event.worker);
   plan_void_ = plan_void_ || first;
@@ -193,9 +198,12 @@ void BulkSynchronous::On(const WorkerProgress& event) {
 
 void BulkSynchronous::On(const WorkerLost& event) {
   if (!members_.Live(event.worker)) return;
-  members_.Lose(event.worker);
+  const bool leaves = event.why.code() == StatusCode::kCancelled;
+  members_.Lose(event.worker, leaves);
   Void(event.worker);
-  Say(fmt::format("worker {} lost: {}; {}", event.worker, event.why.ToString(), LiveWords()));
+  Say(leaves
+          ? fmt::format("worker {} leaves; {}", event.worker, LiveWords())
+          : fmt::format("worker {} lost: {}; {}", event.worker, event.why.ToString(), LiveWords()));
   last_lost_ = fmt::format("the last, worker {}: {}", event.worker, event.why.ToString());
   if (phase_ == Phase::kStarting) return TryStart();
   if (phase_ != Phase::kRunning) return;
@@ -374,7 +382,7 @@ void BulkSynchronous::AfterRejection(const RowRejected& event) {
         Status::DataError(fmt::format("it sent {} answers that cannot be used, the last: {}",
                                       members_[id].refused, event.why.ToString()));
     Do(DropWorker{id, why});
-    members_.Lose(id);
+    members_.Lose(id, /*leaves=*/false);
     Void(id);
     Say(fmt::format("worker {} sent away: {}; {}", id, why.ToString(), LiveWords()));
   } else {

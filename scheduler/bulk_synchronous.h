@@ -125,6 +125,8 @@ class BulkSynchronous : public Scheduler {
   bool WaitsForMore();  // Of those who are coming back, for a moment.
   void TryStart();
   bool AllAreHere() const;  // Of those that may still come.
+  bool OthersHadTime();     // Of those beyond the least.
+  Status TooFew() const;    // Why the job ends instead of starting.
   void Begin();
   void SayWhoIsAwaited();
 
@@ -140,7 +142,8 @@ class BulkSynchronous : public Scheduler {
 
   bool started_clock_ = false;
   Time start_deadline_{};
-  Duration start_limit_{};  // How long the wait until then is.
+  Duration start_limit_{};         // How long the wait until then is.
+  Time gather_deadline_ = kNever;  // Then it starts with those that are ready, which are enough.
   bool start_extended_ = false;
   bool begun_ = false;            // A step of this run was opened.
   uint32_t had_ = 0;              // Workers that were ready when a step was last opened.

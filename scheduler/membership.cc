@@ -58,7 +58,7 @@ Membership::Joined Membership::Join(WorkerId id, Incarnation incarnation, Time n
   worker.holds.assign(partitions_, false);
   worker.waiting_since = now;
   worker.stats.joined = true;
-  worker.stats.lost = false;
+  worker.stats.lost = worker.stats.left = false;
   return result;
 }
 
@@ -77,13 +77,14 @@ void Membership::Free(const WorkerFree& event, Time now) {
   Hear(event.worker, now);
 }
 
-void Membership::Lose(WorkerId id) {
+void Membership::Lose(WorkerId id, bool leaves) {
   Worker& worker = workers_[id];
   worker.live = false;
   worker.ready = false;
   worker.free = false;
   worker.left_out = false;
-  worker.stats.lost = true;
+  worker.stats.lost = !leaves;
+  worker.stats.left = leaves;
 }
 
 void Membership::Hear(WorkerId id, Time now) {

@@ -48,7 +48,8 @@ class Membership {
   Joined Join(WorkerId id, Incarnation incarnation, Time now);
   // What a live worker did and that it is free now.
   void Free(const WorkerFree& event, Time now);
-  void Lose(WorkerId id);
+  // `leaves`: it took its leave; its work is given to others all the same.
+  void Lose(WorkerId id, bool leaves);
   // A word from a live worker.
   void Hear(WorkerId id, Time now);
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,7 +27,7 @@ enum class Shares { kProportional, kEqual };
 inline constexpr uint32_t kMaxPartitions = 250'000;
 
 struct SchedulerOptions {
-  uint32_t workers = 1;     // Expected; the job starts when all joined or at start_timeout.
+  uint32_t workers = 1;     // At most. The job starts when all are ready, or see gather_time.
   uint32_t partitions = 1;  // k
   std::string code = "none";
   uint32_t tolerate = 1;  // s; 0 for "none". Of "auto": at least so many.
@@ -41,7 +42,11 @@ struct SchedulerOptions {
   uint64_t steps = 1;       // The job ends after this many.
   uint64_t first_step = 0;  // At most `steps`; those before it were done in an earlier run.
   uint64_t seed = 0;
+  // At start_timeout the job starts with those that are ready, if these are `least_workers`.
   Duration start_timeout = std::chrono::seconds(30);
+  uint32_t least_workers = 1;
+  // The time for the others to get ready, once the least are; none: until start_timeout.
+  std::optional<Duration> gather_time;
   Duration return_timeout = std::chrono::minutes(10);  // For a worker, when the last one was lost.
   // For "auto". Vectors as long as the gradient that the server has room for in a step; 0: any
   // number. For the simulator's campaign: another code is drawn every so many steps; 0: none is.
@@ -74,7 +79,7 @@ struct WorkerProgress {
 };
 struct WorkerLost {
   WorkerId worker;
-  Status why;
+  Status why;  // kCancelled: it took its leave, and handed its work back.
 };
 // An expected worker that is not there will not come: the start need not wait for it. Should it
 // come nevertheless, it is welcome.

@@ -22,6 +22,7 @@ struct WorkerStats {
   uint64_t placed_partitions = 0;  // Transfers, counted.
   bool joined = false;
   bool lost = false;
+  bool left = false;  // It took its leave, and is not lost.
 };
 
 // What "auto" chose, and from which step on.

@@ -23,8 +23,9 @@ bool PlanStayed(const SimResult& run) {
   const std::vector<WorkerStats>& workers = run.job.scheduler.workers;
   return run.job.status.ok() && run.job.scheduler.replans == 0 &&
          !run.reached.contains("code compromised") &&
-         std::all_of(workers.begin(), workers.end(),
-                     [](const WorkerStats& worker) { return worker.joined && !worker.lost; });
+         std::all_of(workers.begin(), workers.end(), [](const WorkerStats& worker) {
+           return worker.joined && !worker.lost && !worker.left;
+         });
 }
 
 // Both plans are over the same workers: who is not ready when the job starts has no share.

@@ -38,7 +38,8 @@ FaultDriver::FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptio
               {faults.break_every, &FaultDriver::StrikeBreak},
               {faults.stall_every, &FaultDriver::StrikeStall},
               {faults.cut_every, &FaultDriver::StrikeCut},
-              {faults.blackout_every, &FaultDriver::StrikeBlackout}};
+              {faults.blackout_every, &FaultDriver::StrikeBlackout},
+              {faults.leave_every, &FaultDriver::StrikeLeave}};
   for (const Fault& fault : options.faults) {
     if (fault.kind != Fault::Kind::kNan) continue;
     spoilt_steps_.insert(fault.step);
@@ -211,6 +212,23 @@ void FaultDriver::StrikeBlackout() {
     if (!process->alive()) continue;
     cut ? process->Cut(/*tell_server=*/true) : process->Clog(until);
   }
+}
+
+// Half of them come back.
+void FaultDriver::StrikeLeave() {
+  if (Targets().size() < 2) return;
+  WorkerProcess* process = Pick();
+  if (!joined_[picked_] || process->paused()) return;
+  ++leaves_;
+  quiet_from_ = std::max(quiet_from_, world_.Now());
+  process->Leave();
+  if (!random_.Chance(0.5)) return;
+  const Duration away = DrawDuration(0.01, 1);
+  world_.After(away, [this, worker = picked_, process] {
+    if (stopped_ || workers_[worker].get() != process || process->alive()) return;
+    if (!process->killed()) process->Kill(/*lose_in_flight=*/false);
+    Restart(worker);
+  });
 }
 
 void FaultDriver::Kill(WorkerId worker) {

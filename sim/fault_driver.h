@@ -45,6 +45,7 @@ class FaultDriver final : public JobObserver {
   uint64_t done_without() const { return done_without_; }
   uint64_t garbled() const;  // Slices.
   uint64_t cuts() const { return cuts_; }
+  uint64_t leaves() const { return leaves_; }
   uint64_t visits() const { return stranger_ ? stranger_->visits() : 0; }
   uint64_t LastDraw() { return random_.Next64(); }
 
@@ -75,6 +76,7 @@ class FaultDriver final : public JobObserver {
   void StrikeStall();
   void StrikeCut();
   void StrikeBlackout();
+  void StrikeLeave();
   void Kill(WorkerId worker);
   void Restart(WorkerId worker);
   void Pause(WorkerId worker, Duration duration);
@@ -110,6 +112,7 @@ class FaultDriver final : public JobObserver {
   uint64_t broken_ = 0;
   uint64_t done_without_ = 0;
   uint64_t cuts_ = 0;
+  uint64_t leaves_ = 0;
   std::unique_ptr<Stranger> stranger_;  // Null: none comes.
 };
 

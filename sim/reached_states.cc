@@ -66,12 +66,17 @@ const std::vector<std::string>& ReachedStates::All() {
       "worker lost",
       "worker joined again",
       "worker sent away",
+      "worker took its leave",
+      "worker came while the job ran",
   };
   return all;
 }
 
 void ReachedStates::OnWorkerJoined(WorkerId worker, const std::string&) {
   if (++joins_ > workers_) Count("worker joined again");
+  if (known_.insert(worker).second && form_.get() != nullptr) {
+    Count("worker came while the job ran");
+  }
   if (std::exchange(all_gone_, false)) Count("all workers gone for a while");
   there_.insert(worker);
 }

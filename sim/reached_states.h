@@ -55,9 +55,10 @@ class ReachedStates final : public JobObserver {
   std::set<WorkerId> sent_;     // A vector, in this step of leases.
   uint32_t joins_ = 0;
   std::set<WorkerId> there_;
-  bool all_gone_ = false;  // While a job runs.
-  uint64_t complete_ = 0;  // Steps decoded with nobody missing,
-  uint64_t exactly_ = 0;   // and with as many as the code tolerates.
+  std::set<WorkerId> known_;  // That ever joined.
+  bool all_gone_ = false;     // While a job runs.
+  uint64_t complete_ = 0;     // Steps decoded with nobody missing,
+  uint64_t exactly_ = 0;      // and with as many as the code tolerates.
   bool lost_since_plan_ = false;
   std::map<std::string, uint64_t> reached_;
 };

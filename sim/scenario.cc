@@ -12,6 +12,7 @@
 #include "coding/gradient_code.h"
 #include "runtime/heartbeat.h"
 #include "sim/calm_run.h"
+#include "sim/come_and_go.h"
 #include "sim/liars.h"
 #include "sim/liveness_limit.h"
 #include "sim/long_data.h"
@@ -25,10 +26,9 @@ namespace {
 constexpr uint64_t kScenarioDraws = 20, kTrainerDraws = 21;
 constexpr uint64_t kCutDraws = 22, kReplayDraws = 23, kLeaseDraws = 30;
 constexpr uint64_t kMessageDraws = 31, kPortDraws = 34, kShortDraws = 37, kApproximateDraws = 40;
-constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41;
+constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
-constexpr uint64_t kLabelDraws = 60;
 
 // Drawn alike; what else there is takes the place of one of these.
 constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
@@ -72,6 +72,7 @@ class Generator {
     // One that lost all of its workers waits for them in those scenarios alone that cut all links.
     scenario_.options.job.return_timeout = Duration::zero();
     FailNetwork();
+    LetComeAndGo(scenario_.options, JobSeconds());
     // Nor on one that measures its speed while a hung device of its two does not count as lost yet.
     const bool may_hang = scenario_.options.random_faults.break_every > 0;
     if (may_hang && !scenario_.options.second_devices.empty()) {

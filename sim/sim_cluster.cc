@@ -247,7 +247,10 @@ class Simulation {
     server_->Start();
     Random random(options_.seed, Stream::kSimulation, kStartDraws);
     for (const auto& worker : workers_) {
-      const double delay = kStartSpreadSeconds * random.NextDouble();
+      const auto index = static_cast<size_t>(&worker - workers_.data());
+      const auto& late = options_.start_seconds;
+      const double delay =
+          kStartSpreadSeconds * random.NextDouble() + (index < late.size() ? late[index] : 0);
       world_.After(FromSeconds(delay), [raw = worker.get()] { raw->Start(); });
     }
     faults_->Start();
@@ -310,6 +313,9 @@ class Simulation {
   // Everybody says goodbye, and returns what it borrowed.
   void TearDown() {
     // Who is stopped hears of it only when it goes on.
+    for (const auto& worker : workers_) {
+      if (!worker->started() && !worker->killed()) worker->Kill(true);  // It would come too late.
+    }
     const Time heard = std::max(world_.Now(), faults_->quiet_from()) + kGoodbyeLimit;
     RunTo(heard, [this] { return LiveWorkers() == 0; });
     for (WorkerId w = 0; w < workers_.size(); ++w) {
@@ -342,6 +348,7 @@ class Simulation {
     reached_.Count("device broke", faults_->broken_devices());
     reached_.Count("slice garbled", faults_->garbled());
     reached_.Count("connection cut", faults_->cuts());
+    reached_.Count("worker took its leave", faults_->leaves());
     reached_.Count("stranger came", faults_->visits());
     reached_.Count("gradient without a late device", faults_->done_without());
     reached_.Count("step beside data under way", waits_->judged());

@@ -41,6 +41,7 @@ struct RandomFaults {
   double replay = 0;          // Chance that a bulk frame has a twin of an older life.
   double cut_every = 0;       // A worker's connection breaks; the server may not hear of it.
   double blackout_every = 0;  // All connections break at once, or carry nothing for 10 ms to 5 s.
+  double leave_every = 0;     // A worker takes its leave, and may come back. One is always left.
   double stranger_every = 0;  // Seconds between visits of one who is no worker, until the end.
   double until_seconds = 0;   // Then faults stop, and the job must finish.
 };
@@ -87,6 +88,8 @@ struct SimOptions {
   // caller's trainer they cannot.
   bool calibrated = true;
   ClusterProfile cluster;  // One worker profile per job.workers.
+  // When workers start, in seconds; those beyond the end start with the server.
+  std::vector<double> start_seconds;
   // Workers with two devices that are joined: the part of the profile's speed that the second one
   // has, in (0, 1); 0: it has one. By worker; those beyond the end have one.
   std::vector<double> second_devices;

@@ -125,6 +125,7 @@ std::vector<size_t> WorkerProcess::Unbroken() const {
 
 void WorkerProcess::Start() {
   if (killed_) return;
+  started_ = true;
   node_->Start([this](Status status) { ended_ = std::move(status); });
 }
 

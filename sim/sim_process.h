@@ -37,12 +37,14 @@ class WorkerProcess {
                                                        uint32_t life = 0);
 
   void Start();  // Nothing, if it was killed before.
+  bool started() const { return started_; }
   bool alive() const { return !killed_ && !ended_; }
   bool killed() const { return killed_; }
   const std::optional<Status>& ended() const { return ended_; }  // What its node finished with.
   bool paused() const { return loop_.frozen(); }
 
   void Kill(bool lose_in_flight);
+  void Leave() { node_->Leave(); }  // In good order.
   void Pause() { loop_.Freeze(); }
   void Continue() { loop_.Thaw(); }
   // The two multiply: what a script asked for, and what chance does.
@@ -93,6 +95,7 @@ class WorkerProcess {
   std::unique_ptr<JoinedDevice> joined_;                 // which are this.
   std::unique_ptr<WorkerNode> node_;
   std::optional<Status> ended_;
+  bool started_ = false;
   bool killed_ = false;
   double scripted_slowness_ = 1;
   double random_slowness_ = 1;

@@ -84,6 +84,7 @@ WorkerBox& JobWorld::StartWorker(int32_t hint, double speed, const std::string& 
   worker.incarnation = 1000 + workers.size();
   worker.foreign = brought;
   worker.wait = worker_wait;
+  worker.forever = worker_forever;
   worker.tell = [&box](const std::string& text) { box.said.push_back(text); };
   box.node = WorkerNode::Create({loop, *box.transport, *box.device}, worker);
   box.node->Start([&box](const Status& status) {

@@ -113,6 +113,7 @@ class JobWorld {
   const DataSource* job_source = &source;         // Of the job.
   std::shared_ptr<const ForeignTrainer> brought;  // By workers that start from now on.
   Duration worker_wait = WorkerOptions().wait;    // Of those too.
+  bool worker_forever = false;
   Watcher watcher;
   Device* audit_device = nullptr;  // Of the server; null: as server_device.
   Disk* disk = nullptr;            // For checkpoints.

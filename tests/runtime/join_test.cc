@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/messages.h"
@@ -348,6 +349,90 @@ TEST(Join, AWorkerWithoutServerGivesUp) {
   EXPECT_LE(world.loop.Now(), Time(std::chrono::seconds(31)));
   ASSERT_EQ(alone.said.size(), 1u);
   EXPECT_NE(alone.said[0].find("trying for at most 30 s"), std::string::npos) << alone.said[0];
+}
+
+TEST(Join, AWorkerThatLeavesHandsItsWorkBack) {
+  JobWorld world(JobWorld::Options(2, "none"));
+  world.StartServer();
+  world.StartWorker(0);
+  WorkerBox& leaver = world.StartWorker(1);
+  world.watcher.on_step = [&](StepId step) {
+    if (step == 4) leaver.node->Leave();
+  };
+  EXPECT_TRUE(world.Run().status.ok());
+  ASSERT_TRUE(leaver.ended);
+  EXPECT_EQ(leaver.ended->code(), StatusCode::kCancelled);
+  EXPECT_EQ(world.result->steps, world.options.steps);
+  EXPECT_TRUE(world.result->scheduler.workers[1].left);
+  EXPECT_FALSE(world.result->scheduler.workers[1].lost);
+  EXPECT_NE(world.watcher.Notices().find("worker 1 (box-1) leaves; 1 worker goes on"),
+            std::string::npos)
+      << world.watcher.Notices();
+}
+
+TEST(Join, AWorkerThatHasNoServerYetLeavesAtOnce) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.server_transport->Close();
+  WorkerBox& alone = world.StartWorker(0);
+  alone.node->Leave();
+  ASSERT_TRUE(world.RunUntil([&] { return alone.ended.has_value(); }));
+  EXPECT_EQ(alone.ended->code(), StatusCode::kCancelled);
+  EXPECT_LT(world.loop.Now(), Time(std::chrono::seconds(1)));
+}
+
+TEST(Join, AJobBeginsWithoutTheOthersAndTakesThemIn) {
+  JobOptions options = JobWorld::Options(3, "none");
+  options.gather_time = Duration::zero();
+  options.name_arrivals = true;
+  options.steps = 60;
+  JobWorld world(options);
+  world.StartServer();
+  world.StartWorker(-1, 1, kToken, "first");
+  bool second = false;
+  world.watcher.on_step = [&](StepId step) {
+    if (step == 3 && !std::exchange(second, true)) world.StartWorker(-1, 1, kToken, "second");
+  };
+  EXPECT_TRUE(world.Run().status.ok());
+  const std::string notices = world.watcher.Notices();
+  EXPECT_NE(notices.find("worker 0 (first) joined from this process with "), std::string::npos);
+  EXPECT_NE(notices.find("starting with 1 worker; 2 more may join"), std::string::npos);
+  EXPECT_NE(notices.find("worker 1 (second) is ready; it gets a share"), std::string::npos);
+  EXPECT_GT(world.watcher.rows_of[1], 0);
+}
+
+TEST(Join, AStandingWorkerServesTheNextJobToo) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.worker_forever = true;
+  WorkerBox& standing = world.StartWorker(-1);
+  world.StartServer();
+  EXPECT_TRUE(world.Run().status.ok());
+  world.loop.RunUntilTime(world.loop.Now() + std::chrono::hours(2));
+  EXPECT_FALSE(standing.ended);
+  world.result.reset();
+  world.server.reset();
+  world.server_transport = world.network.MakeTransport();
+  ASSERT_TRUE(world.server_transport->Listen("server").ok());
+  world.options.job_id += 1;
+  world.StartServer();
+  EXPECT_TRUE(world.Run().status.ok());
+  EXPECT_FALSE(standing.ended);
+  std::vector<std::string> waits;
+  for (const std::string& said : standing.said) {
+    if (said.starts_with("waiting for")) waits.push_back(said);
+  }
+  EXPECT_EQ(waits.size(), 2u) << "one line for each job's end";
+}
+
+TEST(Join, AStandingWorkerThatIsRefusedTriesAgainNowAndThen) {
+  JobWorld world(JobWorld::Options(1, "none"));
+  world.worker_forever = true;
+  WorkerBox& standing = world.StartWorker(-1, 1, "another token");
+  world.StartServer();
+  world.loop.RunUntilTime(world.loop.Now() + std::chrono::minutes(1));
+  EXPECT_FALSE(standing.ended);
+  ASSERT_EQ(standing.said.size(), 1u);
+  EXPECT_NE(standing.said[0].find("the token is not this job's"), std::string::npos);
+  EXPECT_NE(standing.said[0].find("trying again"), std::string::npos);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 namespace motley {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -123,6 +124,85 @@ TEST(CodedStart, GoesOnWithThoseWhoCameAndNamesTheMissing) {
   EXPECT_THAT(script.notices(), HasSubstr("starting with 2 of 3 workers; missing: worker 2"));
 }
 
+SchedulerOptions Elastic(uint32_t least, uint32_t most, double gather_seconds) {
+  SchedulerOptions options = Options(most);
+  options.least_workers = least;
+  options.gather_time = FromSeconds(gather_seconds);
+  return options;
+}
+
+TEST(CodedStart, AnElasticJobBeginsWithTheLeastAfterAShortTime) {
+  Script script(Elastic(1, 3, 5));
+  script.Join(0);
+  EXPECT_THAT(script.PassTime(7), IsEmpty()) << "the time begins when one is ready";
+  EXPECT_THAT(script.Ready(0, 100), IsEmpty());
+  EXPECT_THAT(script.notices(), HasSubstr("1 of at most 3 workers ready; training begins in 5 s"));
+  EXPECT_THAT(script.PassTime(4.9), IsEmpty());
+  EXPECT_THAT(script.PassTime(0.2), Contains("open 0"));
+  EXPECT_THAT(script.notices(), HasSubstr("starting with 1 worker; 2 more may join"));
+}
+
+TEST(CodedStart, AnElasticJobBeginsAtOnceWhenAllAreThereOrNobodyIsToBeAwaited) {
+  Script all(Elastic(1, 2, 5));
+  all.Join(0);
+  all.Join(1);
+  all.Ready(0, 100);
+  EXPECT_THAT(all.Ready(1, 100), Contains("open 0"));
+  Script at_once(Elastic(1, 2, 0));
+  at_once.Join(0);
+  EXPECT_THAT(at_once.Ready(0, 100), Contains("open 0"));
+}
+
+TEST(CodedStart, AnElasticJobWaitsForTheLeastAnewWhenOneOfThemGoes) {
+  Script script(Elastic(2, 3, 5));
+  script.Join(0);
+  script.Join(1);
+  script.Ready(0, 100);
+  script.Ready(1, 100);
+  script.PassTime(4);
+  script.Lost(1);
+  EXPECT_THAT(script.PassTime(10), IsEmpty());
+  script.Join(1, 2);
+  script.Ready(1, 100);
+  EXPECT_THAT(script.PassTime(4.9), IsEmpty());
+  EXPECT_THAT(script.PassTime(0.2), Contains("open 0"));
+}
+
+TEST(CodedStart, AnElasticJobThatNeverHasTheLeastEnds) {
+  Script script(Elastic(2, 3, 5));
+  script.Join(0);
+  script.Ready(0, 100);
+  EXPECT_THAT(script.PassTime(30), ElementsAre("end unavailable"));
+  EXPECT_THAT(script.end_status().message(),
+              HasSubstr("1 worker ready, and `min_workers` asks for 2"));
+}
+
+TEST(CodedStart, WhoComesBeyondTheStartGetsAShare) {
+  Script script(Elastic(1, 3, 0));
+  script.Join(0);
+  script.Ready(0, 100);
+  script.Join(2);
+  script.Ready(2, 100);
+  EXPECT_THAT(script.notices(), HasSubstr("worker 2 is ready; it gets a share"));
+  script.Arrive(0, 0);
+  script.Free(0, 12, 0.1);
+  EXPECT_THAT(script.Applied(), Contains("assign 2 step 1 row 1"));
+  EXPECT_TRUE(script.Stats().workers[2].joined);
+}
+
+TEST(CodedStart, WhoLeavesIsNotLostAndItsWorkGoesToOthersAtOnce) {
+  Script script(Options(2));
+  script.Start({100, 100});
+  script.Send(WorkerLost{1, Status::Cancelled("it left")});
+  script.Arrive(0, 0);
+  EXPECT_THAT(script.Free(0, 60, 0.6), Contains("assign 0 step 0 row 1"));
+  EXPECT_THAT(script.notices(), HasSubstr("worker 1 leaves; 1 worker goes on"));
+  EXPECT_FALSE(script.Stats().workers[1].lost);
+  EXPECT_TRUE(script.Stats().workers[1].left);
+  script.Join(1, 2);
+  EXPECT_FALSE(script.Stats().workers[1].left);
+}
+
 TEST(CodedStart, NobodyThereEndsTheJobAndSaysWhatToCheck) {
   Script script(Options(2));
   script.TickNow();
@@ -235,7 +315,7 @@ TEST(CodedStart, AWorkerThatJoinsLaterGetsAShareOfTheNextStep) {
   EXPECT_THAT(script.WholeStep({100, 100, 100}),
               ElementsAre("open 1", "assign 0 step 1 row 0", "assign 1 step 1 row 1", "place 2 x4",
                           "assign 2 step 1 row 2"));
-  EXPECT_THAT(script.notices(), HasSubstr("worker 2 joined"));
+  EXPECT_THAT(script.notices(), HasSubstr("worker 2 is ready"));
   EXPECT_EQ(script.Stats().replans, 1u);
 }
 
