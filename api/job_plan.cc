@@ -24,7 +24,11 @@ Result<uint32_t> WorkerCount(const JobRequest& request, size_t speeds, uint32_t 
     }
     return elsewhere;
   }
-  if (speeds == 0) return request.workers > 0 ? request.workers : 2;
+  if (speeds == 0 && request.workers > 0) return request.workers;
+  if (speeds == 0) {
+    const bool serves = request.role == MOTLEY_SERVER;
+    return serves ? std::max(kUsualServedWorkers, request.min_workers) : kUsualWorkers;
+  }
   if (request.workers > 0 && request.workers != speeds) {
     return Status::InvalidArgument(fmt::format(
         "`workers` {} does not fit `worker_speeds` {}: that has {} speed{}. Give one speed per "
@@ -113,14 +117,27 @@ Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
 Status CheckServesOthers(const JobRequest& request) {
   const std::pair<const char*, bool> set[] = {{"worker_speeds", !request.speeds.empty()},
                                               {"sample_time", !request.sample_time.empty()},
-                                              {"faults", !request.faults.empty()},
-                                              {"worker_command", !request.worker_command.empty()}};
+                                              {"faults", !request.faults.empty()}};
   for (const auto& [option, given] : set) {
     if (given) {
       return Status::InvalidArgument(
           fmt::format("`{}`: only an all-in-one job starts workers itself. Leave it out", option));
     }
   }
+  return Status::Ok();
+}
+
+// With whom a server begins, and for how long it waits for more.
+Status PlanArrivals(const JobRequest& request, JobOptions& job) {
+  if (request.min_workers > job.workers) {
+    return Status::InvalidArgument(fmt::format(
+        "`min_workers` {}: the job has at most {} worker{}. Ask for fewer, or for more `workers`",
+        request.min_workers, job.workers, job.workers == 1 ? "" : "s"));
+  }
+  job.least_workers = std::max(1U, request.min_workers);
+  job.gather_time = request.open.wait ? kGatherTime : request.wait;
+  job.start_timeout = std::max(kPeoplesTime, *job.gather_time);
+  job.name_arrivals = true;
   return Status::Ok();
 }
 
@@ -194,7 +211,13 @@ Result<JobPlan> PlanRealJob(const JobRequest& request) {
   MOTLEY_RETURN_IF_ERROR(here ? Status::Ok() : CheckServesOthers(request));
   MOTLEY_ASSIGN_OR_RETURN(JobPlan plan,
                           PlanJob(request, 0, here ? kMostLocalWorkers : kMostWorkers));
-  if (!here) plan.job.start_timeout = kPeoplesTime;
+  if (here && request.min_workers > 0) {
+    return Status::InvalidArgument(
+        fmt::format("`min_workers` {}: the workers of one machine are all started at once. It is "
+                    "for a server (motley train --remote), which takes in who comes",
+                    request.min_workers));
+  }
+  if (!here) MOTLEY_RETURN_IF_ERROR(PlanArrivals(request, plan.job));
   plan.job.return_timeout = request.wait;
   const auto slows = [](const Fault& fault) { return fault.kind == Fault::Kind::kSlow; };
   if (plan.speeds.empty() && std::any_of(plan.faults.begin(), plan.faults.end(), slows)) {

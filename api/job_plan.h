@@ -31,9 +31,13 @@ struct JobPlan {
 };
 
 inline constexpr uint32_t kMostLocalWorkers = 256;  // On one machine.
-// That a job waits for workers which people start elsewhere; then it begins with those that came.
+// That a job waits for workers which people start elsewhere, until it has as many as it needs,
 inline constexpr Duration kPeoplesTime = std::chrono::minutes(10);
-inline constexpr uint32_t kMostWorkers = 1024;  // Of a server.
+// and then for the others, unless told otherwise.
+inline constexpr Duration kGatherTime = std::chrono::seconds(30);
+inline constexpr uint32_t kUsualWorkers = 2;        // Where nothing says how many.
+inline constexpr uint32_t kUsualServedWorkers = 8;  // At most, of a server.
+inline constexpr uint32_t kMostWorkers = 1024;      // Of a server.
 inline constexpr uint32_t kMostSimulatedWorkers = kMostWorkers;
 
 // Checks what can be checked without data: names, counts, speeds, the code against the workers.

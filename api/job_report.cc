@@ -27,7 +27,8 @@ uint64_t Transfers(const JobResult& job) {
 Json WorkersJson(const TrainReport& report) {
   Json list = Json::array();
   for (const WorkerLine& line : WorkerLines(report.plan, report.job)) {
-    list.push_back({{"name", line.name},
+    list.push_back({{"worker", line.worker},
+                    {"name", line.name},
                     {"relative_speed", line.relative_speed},
                     {"share", line.share},
                     {"samples", line.samples},
@@ -36,7 +37,8 @@ Json WorkersJson(const TrainReport& report) {
                     {"late", static_cast<uint64_t>(line.late)},
                     {"rejected", line.rejected},
                     {"transfers", line.transfers},
-                    {"lost", line.lost}});
+                    {"lost", line.lost},
+                    {"left", line.left}});
   }
   return list;
 }
@@ -91,6 +93,19 @@ Json ApproximateJson(const ApproximateRecord& record) {
           {"max_error", record.max_error}};
 }
 
+// How much of the job this run did, where that is not all of it.
+void AddRun(const TrainReport& report, Json& json) {
+  const JobResult& job = report.job;
+  if (job.steps < report.plan.job.steps) {
+    json["stopped_early"] = true;
+    json["steps_wanted"] = report.plan.job.steps;
+  }
+  if (job.first_step > 0) {
+    json["resumed_from"] = job.first_step;
+    json["run_seconds"] = job.wall_seconds - job.seconds_before;
+  }
+}
+
 }  // namespace
 
 double Quantile(std::vector<double> values, double fraction) {
@@ -111,9 +126,14 @@ std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job) {
   for (const WorkerStats& stats : job.scheduler.workers) fastest = std::max(fastest, stats.speed);
   const double epochs = plan.Epochs(job.steps - job.first_step);
   std::vector<WorkerLine> lines;
-  for (size_t i = 0; i < job.scheduler.workers.size(); ++i) {
+  size_t count = job.scheduler.workers.size();
+  if (plan.job.gather_time) {
+    while (count > 0 && !job.scheduler.workers[count - 1].joined) --count;
+  }
+  for (size_t i = 0; i < count; ++i) {
     const WorkerStats& stats = job.scheduler.workers[i];
     WorkerLine line;
+    line.worker = static_cast<uint32_t>(i);
     line.name = i < job.worker_names.size() ? job.worker_names[i] : "";
     if (line.name.empty()) line.name = fmt::format("worker-{}", i);
     line.relative_speed = fastest > 0 ? stats.speed / fastest : 0;
@@ -125,6 +145,7 @@ std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job) {
     line.transfers = stats.placed_partitions;
     line.held_bytes = i < job.held_bytes.size() ? job.held_bytes[i] : 0;
     line.lost = stats.lost || !stats.joined;
+    line.left = stats.left;
     lines.push_back(line);
   }
   return lines;
@@ -179,7 +200,7 @@ std::string TrainJson(const TrainReport& report) {
   if (plan.job.code == "approximate") json["approximate"] = ApproximateJson(job.approximate);
   if (HasParts(plan.job.code)) json["parts"] = plan.job.parts;
   if (plan.job.code == "auto") json["choices"] = ChoicesJson(job.scheduler.choices);
-  if (job.first_step > 0) json["resumed_from"] = job.first_step;
+  AddRun(report, json);
   if (plan.job.checkpoint.every > 0) {
     json["checkpoint"] = {{"step", job.checkpoint_step},
                           {"written", job.checkpoints},

@@ -35,6 +35,7 @@ std::optional<double> LastEpochLoss(const JobPlan& plan, const JobResult& job);
 
 // One worker, over one or several runs.
 struct WorkerLine {
+  uint32_t worker = 0;  // Its number.
   std::string name;
   double relative_speed = 0;  // Of the fastest worker's, as learned.
   double share = 0;           // Part of every batch that it computes, replicas included.
@@ -45,7 +46,9 @@ struct WorkerLine {
   uint64_t transfers = 0;  // Partitions sent to it.
   uint64_t held_bytes = 0;
   bool lost = false;
+  bool left = false;  // It took its leave.
 };
+// One for each number. Of a server, without those after the last worker that ever came.
 std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job);
 
 // The smallest value that at least `fraction` of the values do not exceed; 0 for none.

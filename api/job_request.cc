@@ -37,9 +37,6 @@ Status CheckNumbers(const motley_job_options& given) {
     return Status::InvalidArgument(fmt::format(
         "`role` {} is none: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER or MOTLEY_WORKER", given.role));
   }
-  if (given.reserved != 0 || given.reserved_too != 0) {
-    return Status::InvalidArgument("`reserved` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
-  }
   constexpr uint64_t kAllGiven = MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2 | MOTLEY_GIVEN_TOLERATE;
   if ((given.given & ~kAllGiven) != 0) {
     return Status::InvalidArgument(fmt::format(
@@ -67,6 +64,7 @@ Status CheckNumbers(const motley_job_options& given) {
         "`audit` {}: a share of the steps lies between 0 and 1, ends included", given.audit));
   }
   MOTLEY_RETURN_IF_ERROR(CheckMost("evaluate_training", given.evaluate_training, 1));
+  MOTLEY_RETURN_IF_ERROR(CheckMost("forever", given.forever, 1));
   MOTLEY_RETURN_IF_ERROR(CheckMost("batch", given.batch, kMostNumber));
   MOTLEY_RETURN_IF_ERROR(CheckMost("parts", given.parts, kMaxParts));
   MOTLEY_RETURN_IF_ERROR(CheckMost("epochs", given.epochs, kMostNumber));
@@ -98,6 +96,7 @@ JobRequest::Open OpenIn(const motley_job_options& given) {
   open.steps = given.steps == 0 && given.epochs == 0;
   open.seed = given.seed == nothing.seed && (given.given & MOTLEY_GIVEN_SEED) == 0;
   open.tolerate = given.tolerate == nothing.tolerate && (given.given & MOTLEY_GIVEN_TOLERATE) == 0;
+  open.wait = given.wait == nullptr || *given.wait == '\0';
   return open;
 }
 
@@ -151,6 +150,8 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.steps = given.steps;
   request.seed = given.seed;
   request.workers = given.workers;
+  request.min_workers = given.min_workers;
+  request.forever = given.forever != 0;
   request.tolerate = given.tolerate;
   request.parts = given.parts;
   TakeText(given.code, request.code);

@@ -31,7 +31,8 @@ struct JobRequest {
   uint64_t steps = 0;  // 0: as many as `epochs` has.
   uint64_t seed = 7;
 
-  uint32_t workers = 0;  // 0: not given.
+  uint32_t workers = 0;      // At most; 0: not given.
+  uint32_t min_workers = 0;  // 0: not given.
   uint32_t tolerate = 1;
   uint32_t parts = 0;  // 0: not given.
   std::string code = "auto";
@@ -46,6 +47,7 @@ struct JobRequest {
   std::string listen = "127.0.0.1:0";
   std::string server;
   Duration wait = std::chrono::minutes(10);
+  bool forever = false;
   std::string token;
   std::string name;
   uint32_t threads = 0;  // 0: chosen.
@@ -60,6 +62,7 @@ struct JobRequest {
     bool steps = true;  // And epochs.
     bool seed = true;
     bool tolerate = true;
+    bool wait = true;
   } open;
 
   std::string checkpoint;

@@ -24,6 +24,7 @@ namespace motley {
 struct LocalWorkersOptions {
   std::string server;  // Address that the workers connect to.
   std::string token;
+  std::string name;  // Of processes; empty: each after its number.
   uint32_t workers = 1;
   uint32_t threads = 1;              // Per worker.
   std::vector<DeviceGroup> devices;  // One per worker.

@@ -54,7 +54,10 @@ Result<std::shared_ptr<const SavedJob>> LoadResume(
     return saved;
   };
   auto saved = load();
-  if (!saved.ok()) return saved.status().WithContext(fmt::format("`resume` {}", resume));
+  if (!saved.ok()) {
+    const bool named = saved.status().ToString().find(resume) != std::string::npos;
+    return saved.status().WithContext(named ? "`resume`" : "`resume` " + resume);
+  }
   say(fmt::format("going on from the checkpoint of step {} in {}", saved->step, resume));
   return std::make_shared<const SavedJob>(std::move(saved).value());
 }

@@ -51,7 +51,8 @@ void ServerRun::OnOutOfMemory() {
   server_->Fail(NoMemory("what the server was doing"));
 }
 
-Result<JobResult> ServerRun::Run(const StartWorkers& start) {
+Result<JobResult> ServerRun::Run(const StartWorkers& start, bool others_come) {
+  others_come_ = others_come;
   loop_.SetOutOfMemory([this] { OnOutOfMemory(); });
   stop_.Listen([this] { OnStop(); });
   if (start) {
@@ -75,6 +76,11 @@ void ServerRun::OnExited(WorkerId worker, const Status& how) {
   // Once training began the server itself misses them; before, it would wait for others to come.
   // After a stop they leave because it said goodbye.
   if (finished_ || stop_.thrown() > 0) return;
+  if (others_come_) {
+    // Among the others it has whatever number was free; the server misses it by that.
+    if (!watch_.started) observers_.OnNotice("the worker of this machine: " + how.ToString());
+    return;
+  }
   if (watch_.started) return server_->DoNotExpect(worker);
   if (workers_->running() == 0) {
     observers_.OnNotice(how.ToString() + " before training began");

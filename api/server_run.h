@@ -35,10 +35,11 @@ class ServerRun {
   // `address`.
   Status Open(const JobOptions& job, const DataSource& data, const std::string& address);
 
-  // Starts the workers, trains, and returns when those that it started are gone. Thrown once, the
+  // Starts the workers, trains, and returns when those that it started are gone. With
+  // `others_come` the job may begin and go on without them. Thrown once, the
   // switch ends the job early (result.status is kCancelled); thrown twice, no worker is waited for.
   // Once only.
-  Result<JobResult> Run(const StartWorkers& start);
+  Result<JobResult> Run(const StartWorkers& start, bool others_come);
 
  private:
   // Who joined, whether training began, and what callbacks said.
@@ -72,6 +73,7 @@ class ServerRun {
   std::unique_ptr<ServerNode> server_;
   std::unique_ptr<LocalWorkers> workers_;
   Status failure_;  // Why this end stopped the job.
+  bool others_come_ = false;
   bool finished_ = false;
   bool out_of_memory_ = false;
   Status no_order_ = Status::Resource("not enough memory to end the job in order");

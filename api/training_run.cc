@@ -15,6 +15,7 @@
 #include "api/worker_environment.h"
 #include "base/counted.h"
 #include "base/host_memory.h"
+#include "base/host_name.h"
 #include "devices/cpu/cpu_device.h"
 #include "training/index_source.h"
 #include "training/readers.h"
@@ -39,6 +40,23 @@ std::shared_ptr<const ForeignTrainer> ForServer(
   auto without = std::make_shared<ForeignTrainer>(*given);
   without->accumulate = nullptr;
   return without;
+}
+
+// "2 workers"; of a server "1 to 8 workers".
+std::string WorkerWords(const JobOptions& job) {
+  const std::string most = Counted(job.workers, "worker");
+  const bool fixed = !job.gather_time || job.least_workers == job.workers;
+  return fixed ? most : fmt::format("{} to {}", job.least_workers, most);
+}
+
+// A server that listens at all addresses is reached at loopback from here.
+std::string FromThisMachine(const std::string& address) {
+  for (const auto& [all, here] :
+       {std::pair<std::string_view, std::string_view>{"0.0.0.0:", "127.0.0.1:"},
+        {"[::]:", "[::1]:"}}) {
+    if (address.starts_with(all)) return std::string(here) + address.substr(all.size());
+  }
+  return address;
 }
 
 // "feature 'income'", or "feature 3 (from 0)" where the data have no names.
@@ -116,22 +134,29 @@ Status TrainingRun::OpenDevice() {
     worker_devices_ = DevicesOfWorkers(EachAlone(defaults), /*named=*/false, plan_.job.workers);
     return Status::Ok();
   }
+  if (request.devices.empty() && !local() && !parts_.foreign) {
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<ListedDevice> defaults, DefaultDevices());
+    worker_devices_ = {DevicesOfOne(defaults)};
+    return Status::Ok();
+  }
   const auto chosen = ChooseDevices(request.devices);
   if (!chosen.ok()) return chosen.status().WithContext("`devices`");
   if (parts_.foreign != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckNotJoined(*chosen).WithContext("`devices`"));
   }
-  if (request.role == MOTLEY_ALL_IN_ONE) {
+  if (local() || spawns()) {
     MOTLEY_RETURN_IF_ERROR(
         CheckAllUsed(*chosen, plan_.job.workers).WithContext("`devices` " + request.devices));
   }
-  worker_devices_ = DevicesOfWorkers(*chosen, /*named=*/true, plan_.job.workers);
+  // One that others serve with has a worker for each, and no more.
+  const auto workers = local() ? plan_.job.workers : static_cast<uint32_t>(chosen->size());
+  worker_devices_ = DevicesOfWorkers(*chosen, /*named=*/true, workers);
   return Status::Ok();
 }
 
 // What was found without being asked for is said.
 void TrainingRun::TellDevices() const {
-  if (!parts_.request.devices.empty()) return;
+  if (!parts_.request.devices.empty() || !local()) return;
   std::string found;
   for (const DeviceGroup& group : worker_devices_) {
     if (group.is_processor()) continue;
@@ -165,7 +190,7 @@ void TrainingRun::Introduce() const {
       fmt::format("{}: {} parameters; {} training samples of {} features; {}, code "
                   "{}; {} of {}",
                   model_ ? plan_.job.model.name : "trainer", ParameterCount(), plan_.samples,
-                  plan_.job.model.features, Counted(plan_.job.workers, "worker"), plan_.job.code,
+                  plan_.job.model.features, WorkerWords(plan_.job), plan_.job.code,
                   Counted(plan_.job.steps, "step"), Counted(plan_.job.batch, "sample")));
   for (const std::string& note : data_.notes) events.OnNotice(note);
   if (data_.input_scale != 1) {
@@ -201,17 +226,18 @@ LocalWorkersOptions TrainingRun::WorkersOptions(const std::string& address) cons
   LocalWorkersOptions options;
   options.server = address;
   options.token = plan_.job.token;
-  options.workers = plan_.job.workers;
+  options.workers = static_cast<uint32_t>(worker_devices_.size());
+  if (!local()) options.name = HostName();
   options.threads = parts_.request.threads;
   if (options.threads == 0) {
-    options.threads = emulation_ ? 1 : std::max(1U, Cores() / plan_.job.workers);
+    options.threads = emulation_ ? 1 : std::max(1U, Cores() / options.workers);
   }
   options.devices = worker_devices_;
   options.patience = patience_;
   options.speeds = plan_.speeds;
   if (emulation_) options.sample_time = emulation_->sample_time;
   // What the server holds is taken already; the workers share half of what is left.
-  const uint64_t left = AvailableMemoryBytes() / 2 / plan_.job.workers;
+  const uint64_t left = AvailableMemoryBytes() / 2 / options.workers;
   if (parts_.request.memory_bytes != 0) {
     options.memory_bytes = parts_.request.memory_bytes;
   } else if (left != 0) {
@@ -257,16 +283,20 @@ Result<JobResult> TrainingRun::Train() {
   Introduce();
   TellDevices();
   if (threads()) {
-    return server.Run([&](const std::string& address, LocalWorkers::Exited exited) {
-      return StartWorkerThreads(loop, *network_, parts_.foreign, WorkersOptions(address),
-                                std::move(exited));
-    });
+    return server.Run(
+        [&](const std::string& address, LocalWorkers::Exited exited) {
+          return StartWorkerThreads(loop, *network_, parts_.foreign, WorkersOptions(address),
+                                    std::move(exited));
+        },
+        /*others_come=*/false);
   }
-  if (!local()) return server.Run(nullptr);
-  return server.Run([&](const std::string& address, LocalWorkers::Exited exited) {
-    return StartWorkerProcesses(loop, request.worker_command, WorkersOptions(address),
-                                std::move(exited));
-  });
+  if (!spawns()) return server.Run(nullptr, /*others_come=*/true);
+  return server.Run(
+      [&](const std::string& address, LocalWorkers::Exited exited) {
+        return StartWorkerProcesses(loop, request.worker_command,
+                                    WorkersOptions(FromThisMachine(address)), std::move(exited));
+      },
+      /*others_come=*/!local());
 }
 
 // Opens what the run is recorded in.

@@ -67,6 +67,8 @@ class TrainingRun {
   uint64_t ParameterCount() const;
   bool local() const { return parts_.request.role == MOTLEY_ALL_IN_ONE; }
   bool threads() const { return local() && parts_.request.worker_command.empty(); }
+  // Processes of this machine take part.
+  bool spawns() const { return !parts_.request.worker_command.empty(); }
   bool stopped() const { return parts_.stop.thrown() > 0; }
 
   Parts parts_;

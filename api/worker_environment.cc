@@ -14,6 +14,7 @@ namespace {
 
 constexpr char kServer[] = "MOTLEY_SERVER";
 constexpr char kToken[] = "MOTLEY_TOKEN";
+constexpr char kName[] = "MOTLEY_WORKER_NAME";
 constexpr char kIndex[] = "MOTLEY_WORKER_INDEX";
 constexpr char kThreads[] = "MOTLEY_WORKER_THREADS";
 constexpr char kDevice[] = "MOTLEY_WORKER_DEVICE";
@@ -42,7 +43,7 @@ Status TakeNumber(const char* name, T& out) {
 
 bool IsOurs(std::string_view variable) {
   for (const char* name :
-       {kServer, kToken, kIndex, kThreads, kDevice, kSampleTime, kSpeed, kMemory}) {
+       {kServer, kToken, kName, kIndex, kThreads, kDevice, kSampleTime, kSpeed, kMemory}) {
     if (variable.substr(0, variable.find('=')) == name) return true;
   }
   return false;
@@ -57,6 +58,7 @@ std::vector<std::string> EnvironmentFor(const WorkerEnvironment& worker) {
   }
   all.push_back(fmt::format("{}={}", kServer, worker.server));
   all.push_back(fmt::format("{}={}", kToken, worker.token));
+  if (!worker.name.empty()) all.push_back(fmt::format("{}={}", kName, worker.name));
   all.push_back(fmt::format("{}={}", kIndex, worker.index));
   all.push_back(fmt::format("{}={}", kThreads, worker.threads));
   all.push_back(fmt::format("{}={}", kDevice, worker.device));
@@ -72,6 +74,7 @@ Result<WorkerEnvironment> ReadWorkerEnvironment() {
   WorkerEnvironment worker;
   worker.server = Variable(kServer);
   worker.token = Variable(kToken);
+  worker.name = Variable(kName);
   worker.device = Variable(kDevice);
   if (worker.server.empty()) {
     return Status::InvalidArgument(

@@ -17,6 +17,7 @@ namespace motley {
 struct WorkerEnvironment {
   std::string server;
   std::string token;
+  std::string name;  // Empty: after its index.
   int32_t index = -1;
   uint32_t threads = 0;
   std::string device;                   // "opencl:0"; empty: the processor.

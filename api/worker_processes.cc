@@ -105,6 +105,10 @@ std::vector<std::string> ProcessWorkers::Environment(WorkerId worker) const {
   WorkerEnvironment told;
   told.server = options_.server;
   told.token = options_.token;
+  told.name = options_.name;
+  if (options_.workers > 1 && !told.name.empty() && !options_.devices[worker].is_processor()) {
+    told.name += " " + options_.devices[worker].Label();
+  }
   told.index = static_cast<int32_t>(worker);
   told.threads = options_.threads;
   told.device = options_.devices[worker].Label();

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -17,6 +18,7 @@
 #include "api/worker_device.h"
 #include "api/worker_environment.h"
 #include "base/host_memory.h"
+#include "base/host_name.h"
 #include "devices/device_list.h"
 #include "training/readers.h"
 #include "transport/tcp_transport.h"
@@ -72,7 +74,7 @@ class WorkerProcess {
   }
 
   Status Run() {
-    const auto stopped = [this] { Leave(Status::Cancelled("the worker was stopped")); };
+    const auto stopped = [this] { OnStop(); };
     stop_.Listen(stopped);
     for (const auto& seat : seats_) {
       seat->node->Start([this, &seat = *seat](const Status& status) { LeaveSeat(seat, status); });
@@ -134,7 +136,10 @@ class WorkerProcess {
     node.incarnation = FreshIncarnation();
     node.foreign = foreign;
     if (node.name.empty()) node.name = WorkerName(node.index_hint, group);
-    if (seats > 1) node.memory_bytes /= seats;
+    if (seats > 1) {
+      node.memory_bytes /= seats;
+      if (!group.is_processor()) node.name += " " + group.Label();
+    }
     seat->node = WorkerNode::Create(Env{loop_, *seat->transport, seat->device->front()}, node);
     seats_.push_back(std::move(seat));
     return Status::Ok();
@@ -144,10 +149,19 @@ class WorkerProcess {
   void LeaveSeat(Seat& seat, const Status& status) {
     seat.left = true;
     if (result_.ok()) result_ = status;
-    for (const auto& other : seats_) {
-      if (!other->left) return;
+    if (left()) loop_.Stop();
+  }
+
+  bool left() const {
+    return std::all_of(seats_.begin(), seats_.end(), [](const auto& seat) { return seat->left; });
+  }
+
+  // The first time it takes its leave of the server.
+  void OnStop() {
+    if (stop_.thrown() > 1 || left()) return Leave(Status::Cancelled("the worker was stopped"));
+    for (const auto& seat : seats_) {
+      if (!seat->left) seat->node->Leave();
     }
-    loop_.Stop();
   }
 
   void Leave(Status status) {
@@ -172,6 +186,7 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
   task.node.token = request.token;
   task.node.name = request.name;
   task.node.wait = request.wait;
+  task.node.forever = request.forever;
   task.devices = request.devices;
   task.threads = request.threads;
   MOTLEY_ASSIGN_OR_RETURN(task.patience, PatienceFromEnvironment());
@@ -183,11 +198,13 @@ Result<WorkerTask> PlanWorker(const JobRequest& request) {
     task.node.server = told.server;
     task.node.token = told.token;
     task.node.index_hint = told.index;
+    if (task.node.name.empty()) task.node.name = told.name;
     if (task.devices.empty()) task.devices = told.device;
     if (task.threads == 0) task.threads = told.threads;
     if (memory == 0) memory = told.memory_bytes;
     if (told.sample_time) task.pace = Pace{*told.sample_time, told.speed};
   }
+  if (!task.child && task.node.name.empty()) task.node.name = HostName();
   if (memory == 0) memory = AvailableMemoryBytes() / 2;
   if (memory != 0) task.node.memory_bytes = memory;
   if (task.node.token.empty()) task.node.token = TokenFromEnvironment();

@@ -166,7 +166,8 @@ def disturbed_run(motley, lab, vanish):
 
     try:
         before = [lab.sent_by(i) for i in range(4)]
-        job = start(0, "train", *MODEL, "--remote", "--workers", 2, "--steps", STEPS, "--listen", "10.77.0.1:7440")
+        job = start(0, "train", *MODEL, "--remote", "--no-local-worker", "--workers", 2,
+                    "--steps", STEPS, "--listen", "10.77.0.1:7440")
         victim = worker(1)
         worker(2)
         for program in programs[1:]:

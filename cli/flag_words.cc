@@ -29,6 +29,7 @@ constexpr std::array kWords = {
     FlagWord{"learning_rate", "--lr"},
     FlagWord{"listen", "--listen"},
     FlagWord{"memory_bytes", "--memory"},
+    FlagWord{"min_workers", "--min-workers"},
     FlagWord{"model", "--model"},
     FlagWord{"name", "--name"},
     FlagWord{"optimizer", "--optimizer"},

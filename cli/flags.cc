@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/flag_values.h"
+#include "cli/worker_flags.h"
 #include "coding/code_form.h"
 #include "fmt/core.h"
 #include "runtime/probe_desk.h"
@@ -64,14 +65,9 @@ CLI::Option* AddParts(CLI::App* app, uint32_t& parts) {
       ->transform(Within(1U, kMaxParts));
 }
 
-void AddClusterFlags(CLI::App* app, JobFlags& flags) {
+void AddClusterFlags(CLI::App* app, JobFlags& flags, MostWorkers most) {
   const char* group = "Workers";
-  app->add_option("--workers", flags.workers,
-                  "Number of workers; default: as many as speeds, or 2. At most 256 on one "
-                  "machine, 1024 simulated or with --remote")
-      ->type_name("N")
-      ->transform(Within(1U, kMostCount))
-      ->group(group);
+  AddWorkers(app, flags, most);
   app->add_option("--worker-speeds", flags.speeds, "Emulated relative speeds, like 1,1,0.5,0.25")
       ->type_name("LIST")
       ->group(group);
@@ -229,18 +225,29 @@ void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
           ->type_name("N")
           ->transform(Within(1U, 256U))
           ->group("Workers");
-  train
-      ->add_flag("--remote", flags.remote,
-                 "Start no workers: wait for --workers of them, which motley worker --server joins "
-                 "from other machines; it says how")
+  CLI::Option* remote =
+      train
+          ->add_flag("--remote", flags.remote,
+                     "Take in workers from other machines: motley worker --server joins them at "
+                     "any time, up to --workers. It says how. One works here, too")
+          ->group("Workers");
+  train->add_flag("--no-local-worker", flags.alone, "With --remote: none works here")
+      ->needs(remote)
       ->excludes(devices)
       ->excludes(threads)
       ->group("Workers");
-  AddValue(train, "--listen", flags.listen, "[tcp://]HOST:PORT",
-           "Where workers connect; port 0: any. With tcp:// not through shared memory")
+  train
+      ->add_option("--listen", flags.listen,
+                   "Where workers connect; port 0: any. With tcp:// not through shared memory. "
+                   "Default: with --remote 0.0.0.0:7000, which other machines reach")
+      ->type_name("[tcp://]HOST:PORT")
       ->group("Workers");
-  AddValue(train, "--wait", flags.wait, "TIME",
-           "How long a job that has lost its last worker waits for one to come back")
+  train
+      ->add_option("--wait", flags.wait,
+                   "How long a job that has lost its last worker waits for one to come back "
+                   "(default: 10min). With --remote also how long the start waits for more workers "
+                   "once --min-workers are there (default: 30s; 0s: not at all)")
+      ->type_name("TIME")
       ->group("Workers");
 }
 
@@ -253,7 +260,7 @@ constexpr const char* kTableHelp =
     "  samples/epoch  that it computed, used or not\n"
     "  in time        answers that came while their step was open\n"
     "  late           that did not: the step ended without them\n"
-    "  lost           whether it was gone at the end, or never came\n"
+    "  lost           whether it was gone at the end, or never came; left: it took its leave\n"
     "  held MB        data that it kept in memory";
 
 }  // namespace
@@ -279,7 +286,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   CLI::App* train = app.add_subcommand("train", "Train a model on local workers of unlike speeds");
   AddDataFlags(train, flags);
   AddModelFlags(train, flags.job);
-  AddClusterFlags(train, flags.job);
+  AddClusterFlags(train, flags.job, MostWorkers::kRange);
   AddCheckpointFlags(train, flags);
   AddPlaceFlags(train, flags);
   train->add_option("--out", flags.out, "Write the model (safetensors)")
@@ -328,7 +335,7 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   CLI::App* simulate =
       app.add_subcommand("simulate", "Run a job on virtual time: how fast would it be?");
   AddModelFlags(simulate, flags.job);
-  AddClusterFlags(simulate, flags.job);
+  AddClusterFlags(simulate, flags.job, MostWorkers::kNumber);
   simulate->add_option("--cluster", flags.cluster, "Measured cluster, instead of --worker-speeds")
       ->type_name("FILE")
       ->group("Workers");

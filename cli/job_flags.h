@@ -16,9 +16,10 @@ struct JobFlags {
   std::string optimizer = "sgd";
   double learning_rate = 0;  // 0: not given.
   double l2 = 0;
-  uint32_t workers = 0;     // 0: not given.
-  std::string speeds;       // "1,1,0.5"; empty: not given.
-  std::string sample_time;  // "2ms"; empty: not given.
+  uint32_t workers = 0;      // At most; 0: not given.
+  uint32_t min_workers = 0;  // 0: not given.
+  std::string speeds;        // "1,1,0.5"; empty: not given.
+  std::string sample_time;   // "2ms"; empty: not given.
   std::string shares = "proportional";
   std::string code = "auto";
   uint32_t tolerate = 1;

@@ -80,7 +80,9 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
   CLI::App* worker =
       app.add_subcommand("worker", "Work for a motley train --remote on another machine");
   worker->add_option("--server", flags.server, "Where the server is")->type_name("HOST:PORT");
-  worker->add_option("--name", flags.name, "How messages and the job's table call it")
+  worker
+      ->add_option("--name", flags.name,
+                   "How messages and the job's table call it; default: this host's name")
       ->type_name("NAME");
   worker
       ->add_option("--threads", flags.threads,
@@ -93,15 +95,25 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
                    "What computes: cuda:0+cuda:1+cpu as one worker, cpu,cuda:0 each as one of its "
                    "own. Default: all graphics cards as one worker, or the processor")
       ->type_name("LIST");
-  AddValue(worker, "--wait", flags.wait, "TIME",
-           "How long to look for the server, at the start and whenever the connection is lost");
+  CLI::Option* wait =
+      AddValue(worker, "--wait", flags.wait, "TIME",
+               "How long to look for the server, at the start and whenever the connection is lost");
+  worker
+      ->add_flag("--forever", flags.forever,
+                 "Serve one job after the other: wait for the server without end, also when a job "
+                 "is done or refuses this worker. Ctrl-C or SIGTERM end it")
+      ->excludes(wait);
   worker->footer(
-      "The job's token comes in the environment variable MOTLEY_TOKEN. A device on which work "
+      "The job's token comes in the environment variable MOTLEY_TOKEN. Choose one once, of 16\n"
+      "characters or more, and set it for motley train --remote as well: then this command serves\n"
+      "every job there. Ctrl-C and SIGTERM hand the work back first; a second one ends it at "
+      "once.\n"
+      "A device on which work "
       "takes\n"
       "longer than MOTLEY_DEVICE_TIMEOUT seconds (default: 120) is given up. Drivers of devices "
       "are\n"
       "looked for in MOTLEY_MODULE_DIR first, if that is set. Example:\n"
-      "  MOTLEY_TOKEN=3f...9a motley worker --server trainer.local:7000");
+      "  MOTLEY_TOKEN=3f...9a motley worker --server trainer.local:7000 --forever");
   return worker;
 }
 

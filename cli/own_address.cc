@@ -61,4 +61,9 @@ std::string ReachableAddress(const std::string& address) {
   return host + address.substr(address.rfind(':'));
 }
 
+bool IsLoopback(const std::string& address) {
+  return address.starts_with("127.") || address.starts_with("[::1]:") ||
+         address.starts_with("localhost:");
+}
+
 }  // namespace motley

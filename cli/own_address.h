@@ -17,4 +17,7 @@ std::string FirstReachable(const ifaddrs* addresses, bool ipv6);
 // where it says all ("0.0.0.0:7000", "[::]:7000"), or with loopback, where that is all there is.
 std::string ReachableAddress(const std::string& address);
 
+// Whether only this machine reaches `address` ("127.0.0.1:7000", "[::1]:7000", "localhost:7000").
+bool IsLoopback(const std::string& address);
+
 }  // namespace motley

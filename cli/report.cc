@@ -33,6 +33,7 @@ double Number(const json& value) { return value.is_number() ? value.get<double>(
 
 WorkerLine LineOf(const json& worker) {
   WorkerLine line;
+  line.worker = worker.at("worker");
   line.name = worker.at("name");
   line.relative_speed = Number(worker.at("relative_speed"));
   line.share = Number(worker.at("share"));
@@ -41,6 +42,7 @@ WorkerLine LineOf(const json& worker) {
   line.late = Number(worker.at("late"));
   line.held_bytes = worker.at("held_bytes");
   line.lost = worker.at("lost");
+  line.left = worker.at("left");
   return line;
 }
 
@@ -74,11 +76,24 @@ std::string Tolerates(const json& report) {
   return asked == at_end ? std::to_string(asked) : fmt::format("{} ({} at the end)", asked, at_end);
 }
 
+// Of a job that was resumed: the whole time is that of all its runs.
+std::string OfThisRun(const json& report) {
+  if (!report.contains("resumed_from")) return "";
+  return fmt::format(" in all runs, {:.2f} s in this one, from step {} on",
+                     Number(report.at("run_seconds")), report.at("resumed_from").get<uint64_t>());
+}
+
 // Steps count from 0, as in --fault.
 std::string Slowest(const json& step) {
   if (!step.contains("max_step")) return "";
   return fmt::format(", slowest step {:.1f} ms (step {})", Number(step.at("max")) * 1e3,
                      step.at("max_step").get<uint64_t>());
+}
+
+// "worker-0", which has the number in it, or "0 pc2": messages speak of worker 0 (pc2).
+std::string Numbered(const WorkerLine& line) {
+  const bool has_it = line.name.starts_with(fmt::format("worker-{}", line.worker));
+  return has_it ? line.name : fmt::format("{} {}", line.worker, line.name);
 }
 
 // Which of the workers a table shows: all of them up to 32, of more the first ones, the slowest,
@@ -129,10 +144,13 @@ std::string WorkerTable(const std::vector<WorkerLine>& lines) {
   const std::vector<size_t> shown = ShownLines(lines);
   for (const size_t i : shown) {
     const WorkerLine& line = lines[i];
-    table.Add({line.name, fmt::format("{:.2f}", line.relative_speed),
+    table.Add({Numbered(line), fmt::format("{:.2f}", line.relative_speed),
                fmt::format("{:.1f}", line.share * 100), fmt::format("{:.0f}", line.samples),
                fmt::format("{:.0f}", line.steps_in_time), fmt::format("{:.0f}", line.late),
-               line.lost ? "yes" : "no", Megabytes(line.held_bytes)});
+               line.lost   ? "yes"
+               : line.left ? "left"
+                           : "no",
+               Megabytes(line.held_bytes)});
   }
   table.Fit(TerminalColumns(STDOUT_FILENO), {"held MB", "samples/epoch", "late", "in time"});
   return table.Format() + LeftOut(lines, shown.size());
@@ -144,16 +162,21 @@ std::string TrainTable(const std::string& text) {
   for (const json& worker : report.at("workers")) lines.push_back(LineOf(worker));
   const json& step = report.at("step_seconds");
   std::string table = WorkerTable(lines) + "\n";
+  if (report.value("stopped_early", false)) {
+    table +=
+        fmt::format("stopped early, after {} of {} steps\n", report.at("steps").get<uint64_t>(),
+                    report.at("steps_wanted").get<uint64_t>());
+  }
   table += fmt::format("code {}, tolerates {}; {}, {}, {} reassigned\n", CodeOf(report),
                        Tolerates(report),
                        Counted(report.at("data_transfers").get<uint64_t>(), "data transfer"),
                        Counted(report.at("replans").get<uint64_t>(), "new plan"),
                        Counted(report.at("rows_reassigned").get<uint64_t>(), "row"));
   table +=
-      fmt::format("{} ({:.2f} epochs) in {:.2f} s: {:.2f} steps/s, {:.0f} samples/s; ",
+      fmt::format("{} ({:.2f} epochs) in {:.2f} s{}: {:.2f} steps/s, {:.0f} samples/s; ",
                   Counted(report.at("steps").get<uint64_t>(), "step"), Number(report.at("epochs")),
-                  Number(report.at("wall_seconds")), Number(report.at("steps_per_second")),
-                  Number(report.at("samples_per_second")));
+                  Number(report.at("wall_seconds")), OfThisRun(report),
+                  Number(report.at("steps_per_second")), Number(report.at("samples_per_second")));
   table += fmt::format("step median {:.1f} ms, p99 {:.1f} ms{}; {} discarded\n",
                        Number(step.at("median")) * 1e3, Number(step.at("p99")) * 1e3, Slowest(step),
                        report.at("discarded_steps").get<uint64_t>());

@@ -59,6 +59,7 @@ void SimSummary::Add(const JobPlan& plan, const SimResult& result, uint32_t seed
   if (workers.empty()) workers.resize(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
     WorkerLine& sum = workers[i];
+    sum.worker = lines[i].worker;
     sum.name = lines[i].name;
     sum.relative_speed += lines[i].relative_speed / seeds;
     sum.share += lines[i].share / seeds;

@@ -16,6 +16,8 @@ std::atomic<motley_job*> stoppable{nullptr};
 std::atomic<int> caught_signal{0};
 std::atomic<bool> hears_hangup{false};
 std::atomic<bool> on_terminal{false};
+std::atomic<const char*> first_words{""};
+std::atomic<const char*> second_words{""};
 
 bool IgnoresHangup() {
   struct sigaction now {};
@@ -41,17 +43,19 @@ void Tell(const char* text) {
   if (poll(&out, 1, 0) <= 0) return;
   if (on_terminal && write(STDERR_FILENO, "\n", 1) < 0) return;
   // Nobody reads it when it cannot be written.
-  (void)!write(STDERR_FILENO, text, std::strlen(text));
+  for (const char* part : {"motley: ", text, "\n"}) {
+    (void)!write(STDERR_FILENO, part, std::strlen(part));
+  }
 }
 
 void OnSignal(int number) {
   const int error = errno;
   int none = 0;
   if (caught_signal.compare_exchange_strong(none, number)) {
-    Tell("motley: stopping in good order; a second signal ends it at once, and saves nothing\n");
+    Tell(first_words);
     if (motley_job* job = stoppable.exchange(nullptr)) motley_job_stop(job);
   } else {
-    Tell("motley: ended at once by a second signal: nothing more is saved\n");
+    Tell(second_words);
     SetHandlers(SIG_DFL);
     raise(number);  // It is held back until this handler returns.
   }
@@ -60,8 +64,10 @@ void OnSignal(int number) {
 
 }  // namespace
 
-void StopSignals::Arm(motley_job* job) {
+void StopSignals::Arm(motley_job* job, const char* first, const char* second) {
   stoppable = job;
+  first_words = first;
+  second_words = second;
   on_terminal = isatty(STDERR_FILENO) != 0;
   hears_hangup = !IgnoresHangup();  // Under nohup a job outlives its terminal.
   SetHandlers(OnSignal);

@@ -70,17 +70,33 @@ std::string ThisProgram() {
   return std::filesystem::equivalent(path, running, error) ? running : path.string();
 }
 
+constexpr const char* kServesAt = "0.0.0.0:7000";  // Unless told otherwise.
+constexpr const char* kLocal = "127.0.0.1:0";
+
+// What else whoever reads the command on another machine must know.
+std::string AboutAddress(const std::string& address, const std::string& shown) {
+  if (!IsLoopback(shown)) {
+    return shown == address ? "" : "\nor with another address or name of this machine";
+  }
+  if (shown != address) return "\nhere alone: this machine has no address that others reach";
+  return fmt::format("\nhere alone: no other machine reaches {}; --listen {} would let them", shown,
+                     kServesAt);
+}
+
 // To whoever starts the workers, also with --quiet: without it nobody could.
 void TellHowToJoin(const motley_event& event) {
   const std::string_view text = event.text;
   const size_t blank = text.find(' ');
-  const std::string_view address = text.substr(0, blank);
+  const std::string address(text.substr(0, blank));
   const bool chosen = blank == std::string_view::npos;
-  const std::string shown = ReachableAddress(std::string(address));
+  const std::string shown = ReachableAddress(address);
   Warn(fmt::format(
-      "waiting for workers; each is started with\n  MOTLEY_TOKEN={} motley worker --server {}{}",
-      chosen ? "..." : text.substr(blank + 1), shown,
-      shown == address ? "" : "\nor with another address or name of this machine"));
+      "workers join at any time; each is started with\n  MOTLEY_TOKEN={} motley worker --server "
+      "{}{}{}",
+      chosen ? "..." : text.substr(blank + 1), shown, AboutAddress(address, shown),
+      chosen ? ""
+             : "\nThe token is new in each run. Set MOTLEY_TOKEN to one of your own, here too, and "
+               "the line\nstays the same; with --forever it is typed once"));
 }
 
 void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
@@ -103,7 +119,7 @@ class TrainRun {
   int Failed(int code, const std::string& why);
   int Ended(motley_status status);
   std::string WithWayOn(const std::string& why, const motley_metrics& job) const;
-  int ReportAndSave();
+  int ReportAndSave(int code, const std::string& why);
 
   const TrainFlags& flags_;
   Progress progress_;
@@ -127,14 +143,14 @@ motley_status TrainRun::CreateJob() {
   options.step_limit = flags_.step_limit;
   options.evaluate_training = flags_.evaluate_training ? 1 : 0;
   if (flags_.audit >= 0) options.audit = flags_.audit > 0 ? flags_.audit : -1;  // 0: none.
-  options.listen = flags_.listen.c_str();
-  options.wait = flags_.wait.c_str();
+  options.listen = flags_.remote ? kServesAt : kLocal;
+  if (!flags_.listen.empty()) options.listen = flags_.listen.c_str();
+  if (!flags_.wait.empty()) options.wait = flags_.wait.c_str();
   if (flags_.remote) {
     options.role = MOTLEY_SERVER;
     options.token = std::getenv("MOTLEY_TOKEN");
-  } else {
-    options.worker_command = worker.data();
   }
+  if (!flags_.alone) options.worker_command = worker.data();
   if (!flags_.devices.empty()) options.devices = flags_.devices.c_str();
   if (!flags_.checkpoint.empty()) options.checkpoint = flags_.checkpoint.c_str();
   options.checkpoint_every = flags_.checkpoint_every;
@@ -155,7 +171,10 @@ motley_status TrainRun::CreateJob() {
 
 void TrainRun::OnEvent(const motley_event& event) {
   if (event.kind == MOTLEY_EVENT_LISTENING) {
-    signals_.Arm(job_.get());  // Now there is something to put in order.
+    // Now there is something to put in order.
+    signals_.Arm(job_.get(),
+                 "stopping in good order; a second signal ends it at once, and saves nothing",
+                 "ended at once by a second signal: nothing more is saved");
     if (flags_.remote) TellHowToJoin(event);
   }
   // The job listens before it has read its data, and only then knows how long it will be.
@@ -181,7 +200,7 @@ int TrainRun::Run() {
   const motley_status status = motley_job_run(job_.get());
   signals_.Disarm();
   progress_.End();
-  return status == MOTLEY_OK ? ReportAndSave() : Ended(status);
+  return status == MOTLEY_OK ? ReportAndSave(kExitOk, "") : Ended(status);
 }
 
 // With --json there is an object also then: what went wrong, and what had been done by then.
@@ -210,39 +229,49 @@ int TrainRun::Ended(motley_status status) {
   const std::string why = motley_last_error();
   motley_job_metrics(job_.get(), &job);
   if (status == MOTLEY_UNAVAILABLE && job.steps > 0) {
-    return Failed(ExitCodeOf(status), WithWayOn(why, job));
+    return ReportAndSave(ExitCodeOf(status), WithWayOn(why, job));
   }
   if (status != MOTLEY_CANCELLED || signals_.caught() == 0) return Failed(ExitCodeOf(status), why);
-  std::string left = "nothing was saved";
+  std::string left;
   if (!flags_.checkpoint.empty() && job.checkpoint_step > 0) {
     left = fmt::format("{} of them are safe: --resume {} goes on from there", job.checkpoint_step,
                        flags_.checkpoint);
   }
-  return Failed(128 + signals_.caught(),
-                fmt::format("signal {}: {}; {}", signals_.caught(), why, left));
+  if (!flags_.out.empty() && job.steps > 0) {
+    left += fmt::format("{}the model so far goes to {}", left.empty() ? "" : "; ", flags_.out);
+  }
+  if (left.empty()) left = "nothing was saved; --out and --checkpoint would keep it";
+  const int code = 128 + signals_.caught();
+  const std::string stopped = fmt::format("signal {}: {}; {}", signals_.caught(), why, left);
+  return job.steps > 0 ? ReportAndSave(code, stopped) : Failed(code, stopped);
 }
 
-int TrainRun::ReportAndSave() {
+// What was done: all of it or, with `why`, what there was when the job ended early.
+int TrainRun::ReportAndSave(int code, const std::string& why) {
   const char* report = motley_job_report(job_.get());
+  if (report == nullptr && !why.empty()) return Failed(code, why);
   if (report == nullptr) return Failed(ExitCodeOf(MOTLEY_INTERNAL), motley_last_error());
-  int code = PrintResult(flags_.job.json ? report : TrainTable(report));
+  if (!why.empty()) Warn(why);
+  const auto also = [&code](int other) { code = code == kExitOk ? other : code; };
+  const std::string json = why.empty() ? report : FailureJson(report, code, why);
+  also(PrintResult(flags_.job.json ? json : TrainTable(report)));
   if (const std::string error = CheckpointError(report); !error.empty()) {
-    code = NotSaved("checkpoint", error);
+    also(NotSaved("checkpoint", error));
   }
   if (const std::string wrong = AuditFailure(report); !wrong.empty()) {
     Warn(wrong);
-    code = kExitFailure;
+    also(kExitFailure);
   }
   if (const std::string weak = CheckpointWeakness(report); !weak.empty()) Warn(weak);
   if (const std::string error = RecordingError(report); !error.empty()) {
-    code = NotSaved("profile", error);
+    also(NotSaved("profile", error));
   }
   if (!flags_.out.empty() && motley_job_save(job_.get(), flags_.out.c_str()) != MOTLEY_OK) {
-    code = NotSaved("model", motley_last_error());
+    also(NotSaved("model", motley_last_error()));
   }
   if (!flags_.job.trace.empty()) {
     const Status saved = WriteFile(flags_.job.trace, trace_.Json());
-    if (!saved.ok()) code = NotSaved("trace", saved.ToString());
+    if (!saved.ok()) also(NotSaved("trace", saved.ToString()));
   }
   return code;
 }

@@ -16,12 +16,13 @@ struct TrainFlags {
   double split = 0;           // Part that trains; 0: not given.
   std::string storage;        // "bf16"; empty: not given.
   uint64_t memory_bytes = 0;  // Of samples, per process; 0: chosen.
-  std::string listen = "127.0.0.1:0";
-  std::string wait = "10min";
-  bool remote = false;    // Workers are started by hand, elsewhere.
-  std::string devices;    // "cpu,opencl:0"; empty: the processor.
-  uint32_t threads = 0;   // Of each worker; 0: its part of the cores.
-  double step_limit = 0;  // Seconds; 0: none.
+  std::string listen;         // Empty: 127.0.0.1:0, and 0.0.0.0:7000 of a server.
+  std::string wait;           // Empty: the library's.
+  bool remote = false;        // Workers are started by hand, elsewhere.
+  bool alone = false;         // And none here.
+  std::string devices;        // "cpu,opencl:0"; empty: the processor.
+  uint32_t threads = 0;       // Of each worker; 0: its part of the cores.
+  double step_limit = 0;      // Seconds; 0: none.
   bool evaluate_training = false;
   double audit = -1;  // Share of steps; below 0: not given.
   std::string out;

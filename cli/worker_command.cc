@@ -7,6 +7,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/library_job.h"
+#include "cli/stop_signals.h"
 #include "motley/motley.h"
 
 namespace motley {
@@ -16,7 +17,8 @@ int RunWorker(const WorkerFlags& flags) {
   if (const char* token = std::getenv("MOTLEY_TOKEN"); !child && (!token || !*token)) {
     Warn(
         "a worker needs the token of its job, which its server tells: set the environment variable "
-        "MOTLEY_TOKEN to it (the command line is no place for secrets)");
+        "MOTLEY_TOKEN to it (the command line is no place for secrets). A token of your own, set "
+        "there and here, stays the same for every job");
     return kExitUsage;
   }
   motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
@@ -25,8 +27,10 @@ int RunWorker(const WorkerFlags& flags) {
   if (!flags.devices.empty()) options.devices = flags.devices.c_str();
   if (!flags.server.empty()) options.server = flags.server.c_str();
   options.wait = flags.wait.c_str();
+  options.forever = flags.forever ? 1 : 0;
   if (!flags.name.empty()) options.name = flags.name.c_str();
   LibraryJob job;
+  StopSignals signals;  // Before the job goes, it is no longer theirs.
   if (const motley_status made = job.Create(options); made != MOTLEY_OK) {
     return FailOfLibrary(made);
   }
@@ -43,8 +47,13 @@ int RunWorker(const WorkerFlags& flags) {
         set != MOTLEY_OK) {
       return FailOfLibrary(set);
     }
+    signals.Arm(job.get(),
+                "leaving: the work goes back to the server; a second signal ends it at once",
+                "ended at once by a second signal");
   }
   const motley_status status = motley_job_run(job.get());
+  signals.Disarm();
+  if (status == MOTLEY_CANCELLED && signals.caught() != 0) return kExitOk;
   // The server says to people why a worker of its own went; this end only gives the exit code.
   if (status == MOTLEY_OK || (child && status != MOTLEY_RESOURCE)) return ExitCodeOf(status);
   return FailOfLibrary(status);

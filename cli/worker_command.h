@@ -14,6 +14,7 @@ struct WorkerFlags {
   uint32_t threads = 0;  // 0: chosen.
   std::string devices;   // Empty: the processor.
   std::string wait = "10min";
+  bool forever = false;
 };
 
 int RunWorker(const WorkerFlags& flags);

@@ -3,7 +3,7 @@
  * A training job: made from options, run once, then asked what came of it.
  *
  * Roles. MOTLEY_ALL_IN_ONE is server and workers: in this process, or, with worker_command, one
- * process for each worker. MOTLEY_SERVER waits for workers started elsewhere, up to 10 minutes;
+ * process for each worker. MOTLEY_SERVER takes in workers that come from elsewhere, at any time;
  * MOTLEY_WORKER is one of them. A job belongs to one thread, save motley_job_stop.
  */
 #ifndef MOTLEY_JOB_H
@@ -53,7 +53,7 @@ typedef struct motley_job_options {
   uint64_t seed;   /**< Everything random follows from it. The default is 7. */
 
   /* The workers. */
-  uint32_t workers;          /**< 0: as many as speeds, or 2. At most 256; of a server 1,024. */
+  uint32_t workers;          /**< 0: as many as speeds, or 2. Of a server the most, 0: 8. */
   uint32_t tolerate;         /**< Workers that may be missing without delay; of auto a least. */
   const char* code;          /**< auto (default: chosen while it runs), none, repetition, cyclic,
                                  heterogeneous, group, rs, graph, multi-message, approximate,
@@ -65,7 +65,7 @@ typedef struct motley_job_options {
   /** All-in-one: the program and arguments of a worker's process, ended by NULL. It is started once
       for each worker, with its address, token and number in the environment (MOTLEY_SERVER, ...): a
       job of role MOTLEY_WORKER without `server` finds them. Its standard input belongs to the job,
-      and it does not outlive this process. NULL: the workers are threads of this process. */
+      and it does not outlive this process. NULL: threads of this process. Server: starts one. */
   const char* const* worker_command;
 
   /* Addresses. */
@@ -75,9 +75,9 @@ typedef struct motley_job_options {
   const char* server; /**< Worker: where the server is. */
   /** What workers must show. Not given: a server makes one up, a worker takes MOTLEY_TOKEN. */
   const char* token;
-  const char* name;  /**< Worker, for people. */
-  uint32_t threads;  /**< Of each worker; 0: chosen. */
-  uint32_t reserved; /**< 0 */
+  const char* name; /**< Worker, for people; NULL: this machine's name. */
+  uint32_t threads; /**< Of each worker; 0: chosen. */
+  uint32_t forever; /**< Worker: 1 serves the next job, too, until motley_job_stop. */
 
   /* Checkpoints (checkpoint.h). Failing to write them ends no job: see the report's
      checkpoint.error, which is there when the last one failed, and checkpoint.degraded, when the
@@ -103,11 +103,11 @@ typedef struct motley_job_options {
   const char* storage; /**< Dense samples are rounded to, sent, kept as: float32, fp16, bf16. */
   /** Server, all-in-one: ends with MOTLEY_UNAVAILABLE after so many seconds without progress. */
   double step_limit;
-  const char* wait; /**< For a lost server, or a job's last worker: "10min" (default), "0s". */
+  const char* wait; /**< For a lost server or last worker: "10min"; more than min_workers: "30s" */
   /** Server, all-in-one: 1 evaluates the model on all training samples at the end (final_loss). 0:
       only where that takes under 10^9 multiplications. last_epoch_loss costs nothing. */
   uint32_t evaluate_training;
-  uint32_t reserved_too; /**< 0 */
+  uint32_t min_workers; /**< Server: it begins with no fewer, then waits for more. 0: 1 */
   /** Server, all-in-one: the share of steps, 0 to 1, whose answers are checked against the server's
       own sums. Training waits for audits. 0: 0.02, within 1 % of the time. Below 0: none. Who is
       wrong while another is right is named (MOTLEY_EVENT_WARNING, the report's audit.warnings) and

@@ -92,8 +92,6 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
     ExpectRefused(options, why);
   };
   refused("`role`", [](auto& o) { o.role = 3; });
-  refused("`reserved`", [](auto& o) { o.reserved = 1; });
-  refused("`reserved`", [](auto& o) { o.reserved_too = 1; });
   refused("`evaluate_training` 2", [](auto& o) { o.evaluate_training = 2; });
   refused("`quorum`: with `code` auto every step is exact", [](auto& o) { o.quorum = 1; });
   refused("`step_deadline`: with `code` rs", [](auto& o) {
@@ -142,6 +140,13 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   refused("`sample_count`", [](auto& o) { o.sample_count = 5; });
   static const char* const kNoProgram[] = {nullptr};
   refused("`worker_command`", [](auto& o) { o.worker_command = kNoProgram; });
+  refused("`min_workers` 2", [](auto& o) { o.min_workers = 2; });
+  refused("`min_workers` 5", [](auto& o) {
+    o.role = MOTLEY_SERVER;
+    o.workers = 4;
+    o.min_workers = 5;
+  });
+  refused("`forever`", [](auto& o) { o.forever = 2; });
   refused("`faults`", [](auto& o) {
     o.role = MOTLEY_SERVER;
     o.faults = "kill:0@step=1";

@@ -153,6 +153,22 @@ TEST(TrainJson, AWorkerThatNeverCameIsLost) {
   EXPECT_EQ(workers[1]["lost"], false);
 }
 
+TEST(TrainJson, ADepartureIsNoLossAndSeatsOfAServerThatStayedEmptyAreNotThere) {
+  Example example;
+  example.job.scheduler.workers[1].lost = false;
+  example.job.scheduler.workers[1].left = true;
+  example.job.scheduler.workers.resize(5);
+  const auto workers = [&] {
+    return nlohmann::json::parse(TrainJson(example.Report()))["workers"];
+  };
+  EXPECT_EQ(workers().size(), 5U);
+  example.plan.job.gather_time = std::chrono::seconds(1);
+  ASSERT_EQ(workers().size(), 2U);
+  EXPECT_EQ(workers()[1]["worker"], 1);
+  EXPECT_EQ(workers()[1]["left"], true);
+  EXPECT_EQ(workers()[1]["lost"], false);
+}
+
 // Figures of the run are those of its own steps; those of the job count the steps before it too.
 TEST(TrainJson, AResumedJobCountsItsStepsFromTheJobsBeginning) {
   Example example;

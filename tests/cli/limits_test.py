@@ -126,7 +126,8 @@ class Limits(ProgramTest):
         self.assertEqual([w["lost"] for w in json.loads(out)["workers"]], [False] * 16)
 
     def test_a_server_says_that_it_may_open_no_more_files(self):
-        job = self.start("--remote", "--workers", 60, "--steps", 5,
+        job = self.start("--remote", "--workers", 60, "--steps", 5, "--no-local-worker",
+                         "--listen", "127.0.0.1:0",
                          limit=(resource.RLIMIT_NOFILE, 32, 32))
         command = re.compile(r"^  MOTLEY_TOKEN=(\S+) motley worker --server (\S+)$")
         found = next(match for line in job.stderr if (match := command.match(line.rstrip("\n"))))

@@ -78,8 +78,9 @@ class Network(ProgramTest):
         cls.undisturbed = json.loads(done.stdout)["batch_loss"]
 
     def start(self, *arguments, workers=2, listen="127.0.0.1:0"):
-        job = Process(self, "train", "--data", self.data, "--steps", STEPS, "--remote", "--workers",
-                      workers, "--json", "--code", "none", "--listen", f"tcp://{listen}", *arguments)
+        job = Process(self, "train", "--data", self.data, "--steps", STEPS, "--remote",
+                      "--no-local-worker", "--workers", workers, "--json", "--code", "none",
+                      "--listen", f"tcp://{listen}", *arguments)
         wait_until(lambda: job.said(r"motley worker --server") or job.process.poll() is not None,
                    "the job listens")
         found = re.search(r"--server (\S+)", job.text())
@@ -206,8 +207,8 @@ class Network(ProgramTest):
         """Its workers have not been sent home before that was safe."""
         for attempt in range(10):  # A fast disk may be done before it is killed.
             saved = self.folder / f"last-{attempt}"
-            job = ["train", "--data", self.data, "--model", "mlp:100000", "--remote", "--workers",
-                   1, "--steps", 4, "--checkpoint", saved, "--checkpoint-every", 3,
+            job = ["train", "--data", self.data, "--model", "mlp:100000", "--remote",
+                   "--no-local-worker", "--workers", 1, "--steps", 4, "--checkpoint", saved, "--checkpoint-every", 3,
                    "--checkpoint-code", "3+2", "--json", "--listen"]
             killed = Process(self, *job, "tcp://127.0.0.1:0")
             self.wait_for(killed, "it listens", "motley worker --server")
@@ -246,7 +247,7 @@ class Network(ProgramTest):
         slow = self.folder / "slow.csv"
         os.mkfifo(slow)
         job = Process(self, "train", "--data", slow, "--steps", 10, "--remote", "--workers", 1,
-                      "--json", "--listen", "tcp://127.0.0.1:0")
+                      "--no-local-worker", "--json", "--listen", "tcp://127.0.0.1:0")
         self.wait_for(job, "it listens before it has read its data", "motley worker --server")
         worker = self.worker(re.search(r"--server (\S+)", job.text())[1], "early")
         self.wait_for(worker, "it says what it waits for", "has not answered yet")

@@ -66,6 +66,15 @@ TEST(OwnAddress, IsOfIpv6OnlyForAServerThatHearsIt) {
   EXPECT_EQ(FirstReachable(nullptr, true), "");
 }
 
+TEST(OwnAddress, LoopbackIsTold) {
+  for (const char* here : {"127.0.0.1:7000", "[::1]:7000", "localhost:7000"}) {
+    EXPECT_TRUE(IsLoopback(here)) << here;
+  }
+  for (const char* there : {"10.0.0.5:80", "0.0.0.0:7000", "[2001:db8::7]:7000"}) {
+    EXPECT_FALSE(IsLoopback(there)) << there;
+  }
+}
+
 TEST(OwnAddress, StandsOnlyForAllAddresses) {
   for (const char* own : {"127.0.0.1:7000", "10.0.0.5:80", "[::1]:7000", "10.0.0.0:1"}) {
     EXPECT_EQ(ReachableAddress(own), own);

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -18,11 +19,11 @@ COMMAND = re.compile(r"^  (MOTLEY_TOKEN=(\S+) motley worker --server (\S+))$")
 
 
 class Remote(ProgramTest):
-    def start(self, *arguments, steps=40):
+    def start(self, *arguments, steps=40, listen="127.0.0.1:0"):
         """The job, and the command by which it says its workers are started."""
         job = subprocess.Popen(
             [PROGRAM, "train", "--data", str(self.data), "--steps", str(steps), "--remote",
-             "--json", *arguments],
+             "--no-local-worker", "--listen", listen, "--json", *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, job)
         for line in job.stderr:
@@ -53,13 +54,14 @@ class Remote(ProgramTest):
         job, found = self.start("--workers", "2", "--quiet", "--code", "none")
         self.check(job, [self.join(found[1]), self.join(found[1] + " --name other --devices cpu")])
 
-    def test_workers_without_names_are_told_apart(self):
+    def test_workers_are_named_after_their_host(self):
         job, found = self.start("--workers", "2", "--quiet", "--code", "none")
         report = self.check(job, [self.join(found[1] + " --devices cpu") for _ in range(2)])
-        self.assertEqual([w["name"] for w in report["workers"]], ["worker-0", "worker-1"])
+        self.assertEqual([(w["worker"], w["name"]) for w in report["workers"]],
+                         [(0, socket.gethostname()), (1, socket.gethostname())])
 
     def test_a_server_on_all_addresses_tells_one_that_workers_reach(self):
-        job, found = self.start("--workers", "1", "--listen", "0.0.0.0:0")
+        job, found = self.start("--workers", "1", listen="0.0.0.0:0")
         self.assertNotIn("0.0.0.0", found[3])
         self.check(job, [self.join(found[1])])
 
@@ -112,8 +114,10 @@ class Remote(ProgramTest):
 
     def test_what_is_the_workers_own_is_refused(self):
         for flag, value in (("--devices", "cpu"), ("--threads", "1")):
-            said = self.run_program("train", "--data", self.data, "--remote", flag, value, expect=2)
-            self.assertIn(f"{flag} and --remote", said.stderr)
+            said = self.run_program("train", "--data", self.data, "--remote", "--no-local-worker",
+                                    flag, value, expect=2)
+            self.assertIn(flag, said.stderr)
+            self.assertIn("--no-local-worker", said.stderr)
         said = self.run_program("train", "--data", self.data, "--remote", "--worker-speeds", "1,1",
                                 expect=2)
         self.assertIn("--worker-speeds", said.stderr)

@@ -29,14 +29,16 @@ nlohmann::json Report() {
           {"replans", 2},
           {"rows_reassigned", 5},
           {"workers",
-           {{{"name", "worker-0"},
+           {{{"worker", 0},
+             {"name", "worker-0"},
              {"relative_speed", 0.25},
              {"share", 1.5},
              {"samples", 300.0},
              {"held_bytes", 2000000},
              {"steps_in_time", 6},
              {"late", 1},
-             {"lost", true}}}}};
+             {"lost", true},
+             {"left", false}}}}};
 }
 
 TEST(Table, NumbersLineUpOnTheRight) {
@@ -66,6 +68,23 @@ TEST(TrainTable, HasOneOfAThing) {
   const std::string text = TrainTable(report.dump());
   EXPECT_THAT(text, HasSubstr("; 1 data transfer, 1 new plan, 1 row reassigned\n1 step ("));
   EXPECT_THAT(text, HasSubstr(" in 1 checked step\n"));
+}
+
+TEST(TrainTable, HasTheNumbersThatMessagesCallWorkersBy) {
+  nlohmann::json report = Report();
+  report["workers"][0].update({{"worker", 3}, {"name", "pc2"}, {"lost", false}, {"left", true}});
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("3 pc2    0.25"));
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("left"));
+}
+
+TEST(TrainTable, SaysWhatAJobThatEndedEarlyOrWasResumedCounts) {
+  nlohmann::json report = Report();
+  EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("early")));
+  report.update({{"stopped_early", true}, {"steps_wanted", 90}});
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("stopped early, after 6 of 90 steps\n"));
+  report.update({{"resumed_from", 4}, {"run_seconds", 0.5}});
+  EXPECT_THAT(TrainTable(report.dump()),
+              HasSubstr("in 2.00 s in all runs, 0.50 s in this one, from step 4 on: "));
 }
 
 TEST(AuditFailure, SaysWhereWrongAnswersWereFound) {

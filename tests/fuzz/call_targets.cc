@@ -79,7 +79,7 @@ class Caller {
     options.faults = Pick<const char*>({nullptr, nullptr, "kill:0@step=1", " \t", "pause:0"});
     options.server = Pick<const char*>({nullptr, "127.0.0.1:1"});
     options.token = Pick<const char*>({nullptr, "t"});
-    options.reserved = Next() == 1 ? 1 : 0;
+    options.forever = Next() == 1 ? 1 : 0;
     Room room;
     std::memcpy(room.bytes.data(), &options, sizeof(options));
     room.bytes[sizeof(options)] = Next() == 1 ? 1 : 0;
