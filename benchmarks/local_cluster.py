@@ -22,9 +22,10 @@ SETTLED = 30  # Steps after a change of speed until the shares must have followe
 def train(motley, *options):
     """The run's JSON and the seconds from each commit to the next."""
     with tempfile.NamedTemporaryFile(suffix=".json") as trace:
-        command = [motley, "train", "--data", str(DATA), "--model", "mlp:64", "--lr", "0.01", "--batch",
-                   str(BATCH), "--steps", str(STEPS), "--workers", "4", "--worker-speeds",
-                   ",".join(map(str, SPEEDS)), "--json", "--quiet", "--trace", trace.name, *options]
+        command = [motley, "train", "--data", str(DATA), "--model", "mlp:64", "--optimizer",
+                   "sgd", "--lr", "0.01", "--batch", str(BATCH), "--steps", str(STEPS), "--workers", "4",
+                   "--worker-speeds", ",".join(map(str, SPEEDS)), "--json", "--quiet", "--trace",
+                   trace.name, *options]
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         events = json.load(trace)
     events = events["traceEvents"] if isinstance(events, dict) else events

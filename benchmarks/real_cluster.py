@@ -146,7 +146,7 @@ class Cluster:
 
     def train(self, *flags):
         return run_traced([self.motley, "train", "--data", f"{self.data}:test={self.data}", "--model", MODEL,
-                           "--lr", "0.01", "--listen", "tcp://127.0.0.1:0", *flags])
+                           "--optimizer", "sgd", "--lr", "0.01", "--listen", "tcp://127.0.0.1:0", *flags])
 
     def undisturbed(self, *flags):
         """Train, again when others used too much of the machine; the least disturbed of all tries."""

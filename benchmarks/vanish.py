@@ -27,7 +27,7 @@ import time
 DATA = pathlib.Path(__file__).parents[1] / "examples" / "data" / "digits.csv.gz"
 PREFIX = f"mv{os.getpid() % 10000}"
 ENVIRONMENT = {**os.environ, "MOTLEY_TOKEN": "the token of this benchmark"}
-MODEL = ["--data", DATA, "--model", "mlp:256", "--lr", "0.01", "--code", "none", "--json"]
+MODEL = ["--data", DATA, "--model", "mlp:256", "--optimizer", "sgd", "--lr", "0.01", "--code", "none", "--json"]
 GRADIENT_BYTES = 4 * 19210
 STEPS = 10**9  # More than any run does: the benchmark stops its jobs.
 LIMIT_S = 30   # A run has this long to give its figures.

@@ -18,8 +18,8 @@ import unittest
 from program import (PATIENCE_S, PROGRAM, ProgramTest, alive, catches, children_of,
                      ignores_interrupt, wait_until)
 
-JOB = ["--worker-speeds", "1,1,0.5,0.25", "--batch", "60", "--steps", "30", "--lr", "0.2",
-       "--sample-time", "500us", "--quiet"]
+JOB = ["--worker-speeds", "1,1,0.5,0.25", "--batch", "60", "--steps", "30", "--optimizer",
+       "sgd", "--lr", "0.2", "--sample-time", "500us", "--quiet"]
 DIFFERENCE = 1e-4
 
 
