@@ -2,8 +2,11 @@
 #include "api/event_stream.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
+
+#include "api/evaluation_json.h"
 
 namespace motley {
 namespace {
@@ -88,6 +91,21 @@ void EventStream::OnStepApplied(StepId step, std::span<const float> /*parameters
 
 void EventStream::OnCheckpoint(uint64_t steps) {
   Send(Make(MOTLEY_EVENT_CHECKPOINT, steps), Now());
+}
+
+void EventStream::OnJudged(const JudgedVersion& judged) {
+  nlohmann::ordered_json about = {{"best", judged.best}};
+  if (judged.samples) {
+    // A curve has no use for the confusion matrix of each point.
+    Evaluation found = *judged.samples;
+    found.confusion.clear();
+    about["validation"] = nlohmann::ordered_json::parse(EvaluationJson(found, {}));
+  }
+  const std::string text = about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  motley_event event = Make(MOTLEY_EVENT_JUDGED, judged.version);
+  event.loss = judged.training_loss;
+  event.text = text.c_str();
+  Send(event, Now());
 }
 
 void EventStream::OnNotice(const std::string& text) { Tell(MOTLEY_EVENT_NOTICE, text); }

@@ -34,6 +34,7 @@ class EventStream final : public JobObserver {
                      Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
+  void OnJudged(const JudgedVersion& judged) override;
   void OnCheckpoint(uint64_t steps) override;
   void OnNotice(const std::string& text) override;
   void OnAuditWarning(const AuditWarning& warning) override;

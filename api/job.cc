@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "api/child_signal.h"
+#include "api/chosen_defaults.h"
 #include "api/event_stream.h"
 #include "api/pipe_signal.h"
 #include "api/resume.h"
@@ -24,6 +25,8 @@ Result<std::unique_ptr<Job>> Job::Create(const motley_job_options& options) {
   } else {
     MOTLEY_ASSIGN_OR_RETURN(job->plan_, PlanRealJob(job->request_));
     MOTLEY_RETURN_IF_ERROR(Optimizer::Create(job->request_.optimizer, 1).status());
+    const std::string& every = job->request_.evaluate_every;
+    if (!every.empty()) MOTLEY_RETURN_IF_ERROR(ParseInterval(every).status());
   }
   return job;
 }

@@ -61,7 +61,7 @@ Status CheckNames(const JobRequest& request) {
   if (!request.storage.empty()) {
     MOTLEY_RETURN_IF_ERROR(CheckChoice("`storage`", request.storage, {"float32", "fp16", "bf16"}));
   }
-  return CheckChoice("`optimizer`", request.optimizer.name, {"sgd", "momentum", "nag", "adam"});
+  return CheckChoice("`optimizer`", request.optimizer.name, OptimizerNames());
 }
 
 // Whether the code can serve at all the limited number of workers, before anything is read or

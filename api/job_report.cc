@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "api/evaluation_json.h"
 #include "api/run_recording.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
@@ -87,6 +88,50 @@ Json AuditJson(const JobResult& job) {
           {"warnings", std::move(warnings)}};
 }
 
+Json LearningJson(const JobOptions& job) {
+  const OptimizerOptions& by = job.optimizer;
+  Json json = {{"optimizer", by.name},    {"learning_rate", by.learning_rate},
+               {"schedule", by.schedule}, {"batch", job.batch},
+               {"steps", job.steps},      {"l2", by.l2}};
+  if (by.clip > 0) json["clip"] = by.clip;
+  if (by.weight_decay > 0) json["weight_decay"] = by.weight_decay;
+  return json;
+}
+
+Json JudgingJson(const TrainReport& report) {
+  const ValidationOptions& options = report.plan.job.validation;
+  const ValidationSummary& found = report.job.validation;
+  Json json = {{"every", options.every},
+               {"patience", options.patience},
+               {"samples", options.samples != nullptr ? options.samples->shape().rows : 0},
+               {"evaluations", found.evaluations},
+               {"waited_seconds", found.waited_seconds},
+               {"kept_best", found.kept_best}};
+  if (found.best_version > 0) {
+    json["best_step"] = found.best_version;
+    json["best_loss"] = found.best_loss;
+  }
+  return json;
+}
+
+// How it learned, and why it ended.
+void AddCourse(const TrainReport& report, Json& json) {
+  json["learning"] = LearningJson(report.plan.job);
+  if (report.plan.job.validation.every > 0) json["judging"] = JudgingJson(report);
+}
+
+void AddScores(const TrainReport& report, Json& json) {
+  const std::vector<double>& labels = report.plan.job.meaning.class_labels;
+  if (report.train) {
+    json["final_loss"] = report.train->loss;
+    json["training"] = Json::parse(EvaluationJson(*report.train, labels));
+  }
+  if (!report.test) return;
+  json["test_loss"] = report.test->loss;
+  if (report.test->accuracy) json["test_accuracy"] = *report.test->accuracy;
+  json["test"] = Json::parse(EvaluationJson(*report.test, labels));
+}
+
 Json ApproximateJson(const ApproximateRecord& record) {
   return {{"steps", record.steps},
           {"mean_error", record.mean_error()},
@@ -97,7 +142,7 @@ Json ApproximateJson(const ApproximateRecord& record) {
 void AddRun(const TrainReport& report, Json& json) {
   const JobResult& job = report.job;
   if (job.steps < report.plan.job.steps) {
-    json["stopped_early"] = true;
+    json["stopped_early"] = job.stopped_early.empty() ? "it was stopped" : job.stopped_early;
     json["steps_wanted"] = report.plan.job.steps;
   }
   if (job.first_step > 0) {
@@ -201,6 +246,7 @@ std::string TrainJson(const TrainReport& report) {
   if (HasParts(plan.job.code)) json["parts"] = plan.job.parts;
   if (plan.job.code == "auto") json["choices"] = ChoicesJson(job.scheduler.choices);
   AddRun(report, json);
+  AddCourse(report, json);
   if (plan.job.checkpoint.every > 0) {
     json["checkpoint"] = {{"step", job.checkpoint_step},
                           {"written", job.checkpoints},
@@ -217,9 +263,7 @@ std::string TrainJson(const TrainReport& report) {
   }
   if (!job.batch_loss.empty()) json["batch_loss"] = job.batch_loss.back();
   if (const auto loss = LastEpochLoss(plan, job)) json["last_epoch_loss"] = *loss;
-  if (report.train) json["final_loss"] = report.train->loss;
-  if (report.test) json["test_loss"] = report.test->loss;
-  if (report.test && report.classifies()) json["test_accuracy"] = report.test->accuracy;
+  AddScores(report, json);
   if (report.emulation) {
     // Copies of adaptive are held, not computed.
     // And what auto chose at last is as good as what was asked for.

@@ -10,7 +10,7 @@
 #include "api/emulation.h"
 #include "api/job_plan.h"
 #include "runtime/job.h"
-#include "training/model.h"
+#include "training/evaluate.h"
 
 namespace motley {
 
@@ -23,8 +23,6 @@ struct TrainReport {
   std::optional<Emulation> emulation;
   std::string recorded_in = "";  // Empty: nowhere, as was wanted.
   Status recorded = Status::Ok();
-
-  bool classifies() const { return plan.job.model.classes > 0; }
 };
 
 std::string TrainJson(const TrainReport& report);

@@ -37,6 +37,9 @@ Status CheckNumbers(const motley_job_options& given) {
     return Status::InvalidArgument(fmt::format(
         "`role` {} is none: use MOTLEY_ALL_IN_ONE, MOTLEY_SERVER or MOTLEY_WORKER", given.role));
   }
+  if (given.reserved_last != 0) {
+    return Status::InvalidArgument("`reserved_last` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
+  }
   constexpr uint64_t kAllGiven = MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2 | MOTLEY_GIVEN_TOLERATE;
   if ((given.given & ~kAllGiven) != 0) {
     return Status::InvalidArgument(fmt::format(
@@ -51,6 +54,11 @@ Status CheckNumbers(const motley_job_options& given) {
   if (given.split != 0 && !(given.split > 0 && given.split < 1)) {
     return Status::InvalidArgument(fmt::format(
         "`split` {}: a part of the samples lies between 0 and 1, ends excluded", given.split));
+  }
+  if (!(given.validation < 1)) {
+    return Status::InvalidArgument(fmt::format(
+        "`validation` {}: a part of the training samples lies between 0 and 1, ends excluded",
+        given.validation));
   }
   constexpr double kLeastLimit = 0.1, kMostLimit = 1e6;  // Seconds.
   if (given.step_limit != 0 &&
@@ -92,6 +100,13 @@ JobRequest::Open OpenIn(const motley_job_options& given) {
   open.optimizer = given.optimizer == nullptr;
   open.learning_rate = given.learning_rate == 0;
   open.l2 = given.l2 == 0 && (given.given & MOTLEY_GIVEN_L2) == 0;
+  open.schedule = given.schedule == nullptr;
+  open.momentum = given.momentum == 0;
+  open.beta1 = given.beta1 == 0;
+  open.beta2 = given.beta2 == 0;
+  open.epsilon = given.epsilon == 0;
+  open.weight_decay = given.weight_decay == 0;
+  open.clip = given.clip == 0;
   open.batch = given.batch == 0;
   open.steps = given.steps == 0 && given.epochs == 0;
   open.seed = given.seed == nothing.seed && (given.given & MOTLEY_GIVEN_SEED) == 0;
@@ -127,6 +142,33 @@ Status TakeCommand(const char* const* command, std::vector<std::string>& out) {
 
 }  // namespace
 
+namespace {
+
+void TakeLearning(const motley_job_options& given, JobRequest& request) {
+  OptimizerOptions& optimizer = request.optimizer;
+  TakeText(given.optimizer, optimizer.name);
+  optimizer.learning_rate = DefaultLearningRate(optimizer.name);
+  TakeNumber(given.learning_rate, optimizer.learning_rate);
+  optimizer.l2 = given.l2;
+  TakeNumber(given.momentum, optimizer.momentum);
+  TakeNumber(given.beta1, optimizer.beta1);
+  TakeNumber(given.beta2, optimizer.beta2);
+  TakeNumber(given.epsilon, optimizer.epsilon);
+  constexpr double kUsualDecay = 0.01;
+  if (optimizer.name == "adamw") optimizer.weight_decay = kUsualDecay;
+  TakeNumber(given.weight_decay, optimizer.weight_decay);
+  optimizer.clip = given.clip;
+  TakeText(given.schedule, optimizer.schedule);
+  TakeText(given.evaluate_every, request.evaluate_every);
+  request.validation = given.validation;
+  request.patience = given.patience;
+  TakeNumber(given.batch, request.batch);
+  TakeNumber(given.epochs, request.epochs);
+  request.steps = given.steps;
+}
+
+}  // namespace
+
 Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   MOTLEY_ASSIGN_OR_RETURN(const motley_job_options given,
                           ReadVersioned(&options, motley_job_options MOTLEY_JOB_OPTIONS_INIT,
@@ -141,13 +183,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.sample_count = given.sample_count;
   request.memory_bytes = given.memory_bytes;
   TakeText(given.model, request.model);
-  TakeText(given.optimizer, request.optimizer.name);
-  request.optimizer.learning_rate = DefaultLearningRate(request.optimizer.name);
-  TakeNumber(given.learning_rate, request.optimizer.learning_rate);
-  request.optimizer.l2 = given.l2;
-  TakeNumber(given.batch, request.batch);
-  TakeNumber(given.epochs, request.epochs);
-  request.steps = given.steps;
+  TakeLearning(given, request);
   request.seed = given.seed;
   request.workers = given.workers;
   request.min_workers = given.min_workers;

@@ -26,6 +26,9 @@ struct JobRequest {
 
   std::string model;  // Empty: not given.
   OptimizerOptions optimizer;
+  std::string evaluate_every;  // "1epoch"; empty: not given.
+  double validation = 0;       // 0: not given; below 0: none.
+  int32_t patience = 0;        // 0: not given; below 0: none.
   uint32_t batch = 256;
   uint32_t epochs = 5;
   uint64_t steps = 0;  // 0: as many as `epochs` has.
@@ -58,6 +61,13 @@ struct JobRequest {
     bool optimizer = true;
     bool learning_rate = true;
     bool l2 = true;
+    bool schedule = true;
+    bool momentum = true;
+    bool beta1 = true;
+    bool beta2 = true;
+    bool epsilon = true;
+    bool weight_decay = true;
+    bool clip = true;
     bool batch = true;
     bool steps = true;  // And epochs.
     bool seed = true;

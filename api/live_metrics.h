@@ -20,6 +20,7 @@ class LiveMetrics final : public JobObserver {
   void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
+  void OnRate(StepId /*step*/, double rate) override { values_.learning_rate = rate; }
   void OnCheckpoint(uint64_t steps) override { values_.checkpoint_step = steps; }
   // What the job is to be, once that is known.
   void Expect(uint64_t steps, uint64_t steps_per_epoch, uint32_t workers);

@@ -3,17 +3,27 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
+#include <string>
 
 #include "api/device_call.h"
 #include "api/entry.h"
+#include "api/evaluation_json.h"
 #include "api/train_data.h"
 #include "api/versioned.h"
 #include "devices/cpu/cpu_device.h"
+#include "training/evaluate.h"
 #include "training/safetensors.h"
 
 namespace motley {
 namespace {
+
+// Of this thread; empty: none.
+std::string& LastEvaluation() {
+  thread_local std::string text;
+  return text;
+}
 
 Result<motley_evaluation> EvaluateFile(const std::string& path, const std::string& data_path,
                                        const std::string& label) {
@@ -37,7 +47,14 @@ Result<motley_evaluation> EvaluateFile(const std::string& path, const std::strin
   result.classifies = saved.spec.classes > 0 ? 1 : 0;
   result.count = data->shape().rows;
   result.loss = found.loss;
-  result.accuracy = found.accuracy;
+  result.accuracy = found.accuracy.value_or(0);
+  result.f1 = found.f1.value_or(NAN);
+  result.log_loss = found.log_loss.value_or(NAN);
+  result.auc = found.auc.value_or(NAN);
+  result.r2 = found.r2.value_or(NAN);
+  result.rmse = found.rmse.value_or(NAN);
+  result.mae = found.mae.value_or(NAN);
+  LastEvaluation() = EvaluationJson(found, saved.class_labels) + "\n";
   return result;
 }
 
@@ -47,6 +64,7 @@ Result<motley_evaluation> EvaluateFile(const std::string& path, const std::strin
 motley_status motley_evaluate(const char* model, const char* data, const char* label,
                               motley_evaluation* evaluation) {
   using motley::CheckNotNull;
+  motley::LastEvaluation().clear();
   return motley::Enter([&]() -> motley::Status {
     MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_evaluate", "model", model));
     MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_evaluate", "data", data));
@@ -56,4 +74,9 @@ motley_status motley_evaluate(const char* model, const char* data, const char* l
     return motley::WriteVersioned(result, evaluation, "motley_evaluation",
                                   "MOTLEY_EVALUATION_INIT");
   });
+}
+
+const char* motley_last_evaluation(void) {
+  const std::string& text = motley::LastEvaluation();
+  return text.empty() ? nullptr : text.c_str();
 }

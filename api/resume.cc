@@ -39,6 +39,35 @@ Status TakeUpSplit(const JobDescription& was, double& split) {
   return split == saved ? Status::Ok() : Contradicts("split", split, saved);
 }
 
+// Steps or epochs that are given are done to the end, unless a patience is given with them.
+void TakeUpJudging(const JobDescription& was, JobRequest& request) {
+  if (request.validation == 0) {
+    request.validation = was.meaning.validation > 0 ? was.meaning.validation : -1;
+  }
+  if (request.evaluate_every.empty() && was.judge_every > 0) {
+    request.evaluate_every = fmt::format("{}", was.judge_every);
+  }
+  if (request.patience != 0) return;
+  const bool goes_on = request.open.steps && was.patience > 0;
+  request.patience = goes_on ? static_cast<int32_t>(was.patience) : -1;
+}
+
+JobRequest::Open NothingOpen() {
+  return {.optimizer = false,
+          .learning_rate = false,
+          .l2 = false,
+          .schedule = false,
+          .momentum = false,
+          .beta1 = false,
+          .beta2 = false,
+          .epsilon = false,
+          .weight_decay = false,
+          .clip = false,
+          .batch = false,
+          .steps = false,
+          .seed = false};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const SavedJob>> LoadResume(
@@ -75,9 +104,21 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   MOTLEY_RETURN_IF_ERROR(TakeUpSplit(was, request.split));
   MOTLEY_RETURN_IF_ERROR(Same("storage", request.storage.empty(),
                               std::string(NameOf(was.meaning.storage)), request.storage));
-  if (open.learning_rate) request.optimizer.learning_rate = was.optimizer.learning_rate;
-  if (open.l2) request.optimizer.l2 = was.optimizer.l2;
+  OptimizerOptions& optimizer = request.optimizer;
+  if (open.learning_rate) optimizer.learning_rate = was.optimizer.learning_rate;
+  if (open.l2) optimizer.l2 = was.optimizer.l2;
+  if (open.schedule) optimizer.schedule = was.optimizer.schedule;
+  if (open.momentum) optimizer.momentum = was.optimizer.momentum;
+  if (open.beta1) optimizer.beta1 = was.optimizer.beta1;
+  if (open.beta2) optimizer.beta2 = was.optimizer.beta2;
+  if (open.epsilon) optimizer.epsilon = was.optimizer.epsilon;
+  if (open.weight_decay) optimizer.weight_decay = was.optimizer.weight_decay;
+  if (open.clip) optimizer.clip = was.optimizer.clip;
+  TakeUpJudging(was, request);
   if (open.steps) request.steps = was.steps;
+  const bool tolerate = open.tolerate;  // Of the new run alone.
+  request.open = NothingOpen();
+  request.open.tolerate = tolerate;
   return Status::Ok();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/train_data.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fmt/core.h"
@@ -47,6 +48,20 @@ Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::str
   data.train =
       std::make_shared<const DataView>(all, std::move(train_rows), data.input_scale, storage);
   return data;
+}
+
+Status HoldOut(double part, uint64_t seed, PreparedData& data) {
+  constexpr uint64_t kOtherDraw = 0x76616c;  // Not that of the test samples.
+  MOTLEY_ASSIGN_OR_RETURN(SplitRows rows,
+                          CutRows(data.train->shape().rows, 1 - part, seed ^ kOtherDraw));
+  const std::shared_ptr<const DataSource> all = data.train;
+  // In the order in which they are stored, which is how they are read best.
+  std::sort(rows.train.begin(), rows.train.end());
+  data.train =
+      std::make_shared<const DataView>(all, std::move(rows.train), 1.0f, all->shape().storage);
+  data.validation =
+      std::make_shared<const DataView>(all, std::move(rows.test), 1.0f, all->shape().storage);
+  return Status::Ok();
 }
 
 Result<std::shared_ptr<const DataSource>> ReadForModel(const std::string& path,

@@ -15,7 +15,8 @@ namespace motley {
 
 struct PreparedData {
   std::shared_ptr<const DataSource> train;
-  std::shared_ptr<const DataSource> test;  // Null: none.
+  std::shared_ptr<const DataSource> test;        // Null: none.
+  std::shared_ptr<const DataSource> validation;  // Null: none.
   std::vector<double> class_labels;
   float input_scale = 1;
   Magnitudes magnitudes;           // Before that, where it was asked for.
@@ -43,6 +44,10 @@ Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::str
                                          const Unwanted& unwanted = nullptr,
                                          Features features = Features::kScaled,
                                          Storage storage = Storage::kFloat32);
+
+// Moves a part of the samples that train, in (0, 1) and drawn by `seed`, to those that are held out
+// for validation: at least one, and at least one stays.
+Status HoldOut(double part, uint64_t seed, PreparedData& data);
 
 // The samples to predict: a file, or a folder in MNIST's layout (its test samples), with the labels
 // that the model knows, scaled as its training data were.

@@ -104,7 +104,7 @@ Status TrainingRun::OpenData() {
   }
   if (request.data.empty()) {
     samples_ = std::make_shared<IndexSource>(request.sample_count);
-    return FitToData(request, request.sample_count, plan_);
+    return PlanLearning();
   }
   // A trainer gets samples as the file has them, and all of them unless told otherwise.
   const bool own = parts_.foreign != nullptr;
@@ -114,14 +114,35 @@ Status TrainingRun::OpenData() {
                  request.data, request.label, own ? "linear" : plan_.job.model.name, split,
                  request.seed, request.memory_bytes, [this] { return stopped(); },
                  own ? Features::kAsTheyAre : Features::kScaled, storage));
-  samples_ = data_.train;
-  const DataShape shape = samples_->shape();
+  const DataShape shape = data_.train->shape();
   plan_.job.model.features = shape.features;
   plan_.job.model.classes = shape.classes;
   if (!own) {
     MOTLEY_ASSIGN_OR_RETURN(model_, Model::Create(plan_.job.model));
   }
-  return FitToData(request, shape.rows, plan_);
+  return PlanLearning();
+}
+
+// Chooses what the user leaves open, and holds samples out where progress is judged on them.
+Status TrainingRun::PlanLearning() {
+  if (model_ != nullptr) {
+    MOTLEY_ASSIGN_OR_RETURN(judging_,
+                            ChooseDefaults(plan_.job.model.name, data_.train->shape(), chosen_));
+  } else {
+    MOTLEY_ASSIGN_OR_RETURN(judging_, JudgingOfTrainer(chosen_));
+  }
+  if (judging_.validation > 0) {
+    MOTLEY_RETURN_IF_ERROR(HoldOut(judging_.validation, plan_.job.seed, data_));
+  }
+  if (data_.train != nullptr) samples_ = data_.train;
+  plan_.job.optimizer = chosen_.optimizer;
+  plan_.job.batch = chosen_.batch;
+  MOTLEY_RETURN_IF_ERROR(FitToData(chosen_, samples_->shape().rows, plan_));
+  ValidationOptions& validation = plan_.job.validation;
+  validation.every = judging_.every + judging_.every_epochs * plan_.steps_per_epoch;
+  validation.patience = judging_.patience;
+  validation.samples = data_.validation;
+  return Status::Ok();
 }
 
 Status TrainingRun::OpenDevice() {
@@ -192,6 +213,8 @@ void TrainingRun::Introduce() const {
                   model_ ? plan_.job.model.name : "trainer", ParameterCount(), plan_.samples,
                   plan_.job.model.features, WorkerWords(plan_.job), plan_.job.code,
                   Counted(plan_.job.steps, "step"), Counted(plan_.job.batch, "sample")));
+  events.OnNotice(DescribeLearning(
+      chosen_, judging_, data_.validation != nullptr ? data_.validation->shape().rows : 0));
   for (const std::string& note : data_.notes) events.OnNotice(note);
   if (data_.input_scale != 1) {
     events.OnNotice(fmt::format("features are divided by {:.6g}, their largest magnitude",
@@ -252,7 +275,7 @@ Result<JobResult> TrainingRun::Train() {
   plan_.job.job_id = FreshJobId();
   plan_.job.foreign = ForServer(request, parts_.foreign);
   plan_.job.meaning = {data_.class_labels, data_.input_scale, request.split,
-                       plan_.job.meaning.storage};
+                       plan_.job.meaning.storage, judging_.validation};
   CheckpointOptions& checkpoint = plan_.job.checkpoint;
   checkpoint.run = plan_.job.resume != nullptr ? plan_.job.resume->run : FreshIncarnation();
   std::unique_ptr<CheckpointFolder> folder;
@@ -273,8 +296,15 @@ Result<JobResult> TrainingRun::Train() {
     plan_.job.audit_secret = FreshIncarnation();
     MOTLEY_ASSIGN_OR_RETURN(audit_device_, MakeCpuDevice(loop, {.threads = 1, .background = true}));
   }
-  const Env env{loop, *transport_, *device_, folder != nullptr ? folder->disk() : nullptr,
-                audit_device_.get()};
+  if (plan_.job.validation.samples != nullptr) {
+    MOTLEY_ASSIGN_OR_RETURN(evaluation_device_, MakeCpuDevice(loop, {.threads = 1}));
+  }
+  const Env env{loop,
+                *transport_,
+                *device_,
+                folder != nullptr ? folder->disk() : nullptr,
+                audit_device_.get(),
+                evaluation_device_.get()};
   ServerRun server(loop, env, plan_.faults, observers, parts_.stop);
   MOTLEY_RETURN_IF_ERROR(server.Open(plan_.job, *samples_, address_));
   if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "api/chosen_defaults.h"
 #include "api/emulation.h"
 #include "api/event_stream.h"
 #include "api/job_plan.h"
@@ -17,6 +18,7 @@
 #include "api/train_data.h"
 #include "base/status.h"
 #include "training/callback_trainer.h"
+#include "training/evaluate.h"
 #include "training/model.h"
 #include "transport/inproc_transport.h"
 #include "transport/transport.h"
@@ -45,7 +47,8 @@ class TrainingRun {
     EventStream& events;
     LiveMetrics& metrics;
   };
-  explicit TrainingRun(Parts parts) : parts_(std::move(parts)), plan_(parts_.plan) {}
+  explicit TrainingRun(Parts parts)
+      : parts_(std::move(parts)), plan_(parts_.plan), chosen_(parts_.request) {}
 
   // Once. kCancelled when the switch was thrown; otherwise why the job ended.
   Status Run(TrainingOutcome& outcome);
@@ -53,6 +56,7 @@ class TrainingRun {
  private:
   Status Listen();
   Status OpenData();
+  Status PlanLearning();
   Status OpenDevice();
   Status Emulate();
   void Introduce() const;
@@ -73,14 +77,17 @@ class TrainingRun {
 
   Parts parts_;
   JobPlan& plan_;
+  JobRequest chosen_;  // What was asked for, and what was chosen where nothing was.
+  JudgingPlan judging_;
   PreparedData data_;
   std::shared_ptr<const DataSource> samples_;  // That train.
   std::unique_ptr<Model> model_;               // Null with a trainer.
   std::optional<Emulation> emulation_;
   std::unique_ptr<Device> device_;
-  std::unique_ptr<Device> audit_device_;  // Null: nothing is audited.
-  std::optional<InprocNetwork> network_;  // Of workers that are threads.
-  std::unique_ptr<Transport> transport_;  // Null again after training.
+  std::unique_ptr<Device> audit_device_;       // Null: nothing is audited.
+  std::unique_ptr<Device> evaluation_device_;  // Null: nothing is evaluated while it trains.
+  std::optional<InprocNetwork> network_;       // Of workers that are threads.
+  std::unique_ptr<Transport> transport_;       // Null again after training.
   std::string address_;
   std::vector<DeviceGroup> worker_devices_;
   Patience patience_;

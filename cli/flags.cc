@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/flag_values.h"
+#include "cli/learning_flags.h"
 #include "cli/worker_flags.h"
 #include "coding/code_form.h"
 #include "fmt/core.h"
@@ -27,33 +28,6 @@ std::string CodeList(bool coded_only) {
       "partial-coded m to s + m times. With none, work of lost workers is given to the others all "
       "the same, only later. multi-message stops computing copies as soon as one has come.";
   return coded_only ? text : text + " adaptive computes each once, and keeps its data s + 1 times.";
-}
-
-void AddModelFlags(CLI::App* app, JobFlags& flags) {
-  const char* group = "Model";
-  AddValue(app, "--model", flags.model, "NAME", kModelHelp)->group(group);
-  AddValue(app, "--optimizer", flags.optimizer, "NAME", "sgd, momentum, nag or adam")->group(group);
-  app->add_option("--lr", flags.learning_rate, "Learning rate; default: 0.1, of adam 0.001")
-      ->type_name("RATE")
-      ->check(Fits<double>([](double rate) { return rate != 0; }, "a learning rate above 0"))
-      ->group(group);
-  AddValue(app, "--l2", flags.l2, "WEIGHT", "L2 regularisation")
-      ->check(Fits<double>([](double) { return true; }, "a weight of at least 0"))
-      ->group(group);
-  AddValue(app, "--batch", flags.batch, "N", "Samples per step")
-      ->transform(Within(1U, kMostCount))
-      ->group(group);
-  CLI::Option* epochs = AddValue(app, "--epochs", flags.epochs, "N", "Passes over the data")
-                            ->transform(Within(1U, kMostCount))
-                            ->group(group);
-  app->add_option("--steps", flags.steps, "Steps, instead of --epochs")
-      ->type_name("N")
-      ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
-      ->excludes(epochs)
-      ->group(group);
-  AddValue(app, "--seed", flags.seed, "N", "Everything random follows from it")
-      ->transform(Seed())
-      ->group(group);
 }
 
 CLI::Option* AddParts(CLI::App* app, uint32_t& parts) {
@@ -143,9 +117,6 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
       ->group(group);
   app->final_callback([app, &given = flags.given] {
     given.model = app->count("--model") > 0;
-    given.optimizer = app->count("--optimizer") > 0;
-    given.batch = app->count("--batch") > 0;
-    given.epochs = app->count("--epochs") > 0;
     given.seed = app->count("--seed") > 0;
     given.l2 = app->count("--l2") > 0;
   });
@@ -285,12 +256,24 @@ CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   CLI::App* train = app.add_subcommand("train", "Train a model on local workers of unlike speeds");
   AddDataFlags(train, flags);
-  AddModelFlags(train, flags.job);
+  AddModelFlags(train, flags.job,
+                {"; default: chosen from model and data, and said",
+                 "Passes over the data: exactly these; default: until nothing is gained any more"});
+  AddLearningFlags(train, flags);
   AddClusterFlags(train, flags.job, MostWorkers::kRange);
   AddCheckpointFlags(train, flags);
   AddPlaceFlags(train, flags);
   train->add_option("--out", flags.out, "Write the model (safetensors)")
       ->type_name("FILE")
+      ->group("Output");
+  train
+      ->add_option("--log", flags.log,
+                   "Write how it learns, a JSON object a line: step, epoch, loss, rate, workers, "
+                   "seconds, and each judgement with its validation scores")
+      ->type_name("FILE.jsonl")
+      ->group("Output");
+  train->add_option("--curve", flags.curve, "Draw the loss over the epochs (SVG)")
+      ->type_name("FILE.svg")
       ->group("Output");
   train
       ->add_option(
@@ -334,7 +317,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
 CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   CLI::App* simulate =
       app.add_subcommand("simulate", "Run a job on virtual time: how fast would it be?");
-  AddModelFlags(simulate, flags.job);
+  AddModelFlags(simulate, flags.job, {"", "Passes over the data; default: 5"});
   AddClusterFlags(simulate, flags.job, MostWorkers::kNumber);
   simulate->add_option("--cluster", flags.cluster, "Measured cluster, instead of --worker-speeds")
       ->type_name("FILE")

@@ -29,7 +29,14 @@ std::string JobFlags::WithoutEffect() const {
 motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults) {
   motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
   options.model = flags.model.c_str();
-  options.optimizer = flags.optimizer.c_str();
+  if (!flags.optimizer.empty()) options.optimizer = flags.optimizer.c_str();
+  options.momentum = flags.momentum;
+  options.beta1 = flags.beta1;
+  options.beta2 = flags.beta2;
+  options.epsilon = flags.epsilon;
+  options.weight_decay = flags.weight_decay;
+  options.clip = flags.clip;
+  if (!flags.schedule.empty()) options.schedule = flags.schedule.c_str();
   options.learning_rate = flags.learning_rate;
   options.l2 = flags.l2;
   options.batch = flags.batch;

@@ -13,9 +13,11 @@ namespace motley {
 // As given on the command line.
 struct JobFlags {
   std::string model = "softmax";
-  std::string optimizer = "sgd";
+  std::string optimizer;     // Empty: not given, as all that follows.
   double learning_rate = 0;  // 0: not given.
   double l2 = 0;
+  double momentum = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0, clip = 0;
+  std::string schedule;
   uint32_t workers = 0;      // At most; 0: not given.
   uint32_t min_workers = 0;  // 0: not given.
   std::string speeds;        // "1,1,0.5"; empty: not given.
@@ -27,9 +29,9 @@ struct JobFlags {
   uint32_t parts = 0;         // 0: not given.
   uint32_t quorum = 0;        // 0: not given.
   std::string step_deadline;  // "50ms"; empty: not given.
-  uint32_t batch = 256;
-  uint32_t epochs = 5;
-  uint64_t steps = 0;  // 0: as many as `epochs` has.
+  uint32_t batch = 0;         // 0: not given.
+  uint32_t epochs = 0;        // 0: not given.
+  uint64_t steps = 0;         // 0: as many as `epochs` has.
   uint64_t seed = 7;
   std::vector<std::string> faults;
   std::string trace;

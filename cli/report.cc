@@ -11,6 +11,7 @@
 #include "api/run_recording.h"
 #include "base/counted.h"
 #include "cli/flag_words.h"
+#include "cli/scores.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "fmt/core.h"
@@ -59,7 +60,20 @@ std::string Losses(const json& report) {
   } else if (report.contains("test_loss")) {
     text += fmt::format(", test loss {:.6g}", Number(report["test_loss"]));
   }
-  return text + "\n";
+  text += "\n";
+  if (!report.contains("test")) return text;
+  const std::string test = report["test"].dump();
+  return text + fmt::format("test: {}\n", ScoresText(test)) + ConfusionText(test);
+}
+
+// Of a job that leaves an earlier version than the last.
+std::string WhichModel(const json& report) {
+  const auto judging = report.find("judging");
+  if (judging == report.end() || !judging->value("kept_best", false)) return "";
+  return fmt::format("the model is that of step {}, the best of {} on {}\n",
+                            judging->at("best_step").get<uint64_t>(),
+                            Counted(judging->at("evaluations").get<uint64_t>(), "evaluation"),
+                            Counted(judging->at("samples").get<uint64_t>(), "held-out sample"));
 }
 
 std::string CodeOf(const json& report) {
@@ -162,10 +176,9 @@ std::string TrainTable(const std::string& text) {
   for (const json& worker : report.at("workers")) lines.push_back(LineOf(worker));
   const json& step = report.at("step_seconds");
   std::string table = WorkerTable(lines) + "\n";
-  if (report.value("stopped_early", false)) {
-    table +=
-        fmt::format("stopped early, after {} of {} steps\n", report.at("steps").get<uint64_t>(),
-                    report.at("steps_wanted").get<uint64_t>());
+  if (const std::string why = report.value("stopped_early", ""); !why.empty()) {
+    table += fmt::format("stopped after {} of {} steps: {}\n", report.at("steps").get<uint64_t>(),
+                         report.at("steps_wanted").get<uint64_t>(), why);
   }
   table += fmt::format("code {}, tolerates {}; {}, {}, {} reassigned\n", CodeOf(report),
                        Tolerates(report),
@@ -184,6 +197,7 @@ std::string TrainTable(const std::string& text) {
     table += ApproximateLine(found->at("steps").get<uint64_t>(), report.at("steps").get<uint64_t>(),
                              Number(found->at("mean_error")), Number(found->at("max_error")));
   }
+  table += WhichModel(report);
   const auto audited = report.at("audited_steps").get<uint64_t>();
   table += audited == 0 ? "no step was checked\n"
                         : fmt::format("largest decode error {:.2g} in {}\n",

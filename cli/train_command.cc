@@ -4,12 +4,14 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "cli/exit_code.h"
+#include "cli/learning_log.h"
 #include "cli/library_job.h"
 #include "cli/output_file.h"
 #include "cli/own_address.h"
@@ -46,7 +48,16 @@ Status CheckOutputs(const TrainFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckApart("--trace", trace, "--checkpoint", flags.checkpoint));
   MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags.out));
   MOTLEY_RETURN_IF_ERROR(CheckRecording(flags));
-  return CheckWritable("--trace", trace);
+  MOTLEY_RETURN_IF_ERROR(CheckWritable("--trace", trace));
+  const std::pair<const char*, const std::string*> learning[] = {{"--log", &flags.log},
+                                                                 {"--curve", &flags.curve}};
+  for (const auto& [flag, path] : learning) {
+    MOTLEY_RETURN_IF_ERROR(CheckApartFromData(flag, *path, flags.data));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, *path, "--out", flags.out));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, *path, "--trace", trace));
+    MOTLEY_RETURN_IF_ERROR(CheckWritable(flag, *path));
+  }
+  return CheckApart("--log", flags.log, "--curve", flags.curve);
 }
 
 ProgressOptions ShownBy(const TrainFlags& flags) {
@@ -101,9 +112,6 @@ void TellHowToJoin(const motley_event& event) {
 
 void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
   if (!given.model) options.model = nullptr;
-  if (!given.optimizer) options.optimizer = nullptr;
-  if (!given.batch) options.batch = 0;
-  if (!given.epochs) options.epochs = 0;
   if (given.seed) options.given |= MOTLEY_GIVEN_SEED;
   if (given.l2) options.given |= MOTLEY_GIVEN_L2;
 }
@@ -120,11 +128,13 @@ class TrainRun {
   int Ended(motley_status status);
   std::string WithWayOn(const std::string& why, const motley_metrics& job) const;
   int ReportAndSave(int code, const std::string& why);
+  int EndLog();
 
   const TrainFlags& flags_;
   Progress progress_;
   bool expected_ = false;  // The progress knows the job's length.
   TraceRecorder trace_;
+  std::unique_ptr<LearningLog> log_;  // Null: neither a log nor a curve is wanted.
   LibraryJob job_;
   StopSignals signals_;  // Before the job goes, it is no longer theirs.
 };
@@ -141,6 +151,9 @@ motley_status TrainRun::CreateJob() {
   options.memory_bytes = flags_.memory_bytes;
   options.threads = flags_.threads;
   options.step_limit = flags_.step_limit;
+  if (!flags_.evaluate_every.empty()) options.evaluate_every = flags_.evaluate_every.c_str();
+  options.validation = flags_.validation;
+  options.patience = flags_.patience;
   options.evaluate_training = flags_.evaluate_training ? 1 : 0;
   if (flags_.audit >= 0) options.audit = flags_.audit > 0 ? flags_.audit : -1;  // 0: none.
   options.listen = flags_.remote ? kServesAt : kLocal;
@@ -186,6 +199,11 @@ void TrainRun::OnEvent(const motley_event& event) {
   }
   if (event.kind == MOTLEY_EVENT_WARNING) Warn(event.text);
   progress_.OnEvent(event);
+  if (log_ != nullptr) {
+    motley_metrics job MOTLEY_METRICS_INIT;
+    motley_job_metrics(job_.get(), &job);
+    log_->OnEvent(event, job);
+  }
   if (!flags_.job.trace.empty()) trace_.OnEvent(event);
 }
 
@@ -197,10 +215,29 @@ int TrainRun::Run() {
   if (const Status outputs = CheckOutputs(flags_); !outputs.ok()) {
     return Failed(ExitCodeOf(static_cast<motley_status>(outputs.code())), outputs.ToString());
   }
+  if (!flags_.log.empty() || !flags_.curve.empty()) {
+    auto log = LearningLog::Open(flags_.log);
+    if (!log.ok()) return Failed(ExitCodeOf(MOTLEY_RESOURCE), log.status().ToString());
+    log_ = std::move(log).value();
+  }
   const motley_status status = motley_job_run(job_.get());
   signals_.Disarm();
   progress_.End();
-  return status == MOTLEY_OK ? ReportAndSave(kExitOk, "") : Ended(status);
+  const int logged = EndLog();
+  const int code = status == MOTLEY_OK ? ReportAndSave(kExitOk, "") : Ended(status);
+  return code == kExitOk ? logged : code;
+}
+
+// What was learned is shown, however the job ended.
+int TrainRun::EndLog() {
+  if (log_ == nullptr) return kExitOk;
+  int code = kExitOk;
+  if (const Status closed = log_->Close(); !closed.ok()) {
+    code = NotSaved("log", closed.ToString());
+  }
+  if (flags_.curve.empty()) return code;
+  const Status drawn = WriteFile(flags_.curve, CurveSvg(log_->points()));
+  return drawn.ok() ? code : NotSaved("curve", drawn.ToString());
 }
 
 // With --json there is an object also then: what went wrong, and what had been done by then.

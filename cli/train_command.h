@@ -24,7 +24,12 @@ struct TrainFlags {
   uint32_t threads = 0;       // Of each worker; 0: its part of the cores.
   double step_limit = 0;      // Seconds; 0: none.
   bool evaluate_training = false;
-  double audit = -1;  // Share of steps; below 0: not given.
+  std::string evaluate_every;  // "1epoch"; empty: not given.
+  double validation = 0;       // 0: not given; below 0: none.
+  int32_t patience = 0;        // 0: not given; below 0: none.
+  std::string log;             // JSON lines; empty: none.
+  std::string curve;           // SVG; empty: none.
+  double audit = -1;           // Share of steps; below 0: not given.
   std::string out;
   std::string record_profile;  // TOML file; empty: none.
   std::string checkpoint;      // Folder; empty: none.
@@ -34,9 +39,6 @@ struct TrainFlags {
   uint64_t resume_step = 0;  // 0: the newest.
   struct Given {             // With --resume, what is not is the checkpoint's.
     bool model = false;
-    bool optimizer = false;
-    bool batch = false;
-    bool epochs = false;
     bool seed = false;
     bool l2 = false;
   } given;

@@ -98,8 +98,11 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
   state.optimizer_state = snapshot.optimizer_state;
   JobDescription about = about_;
   about.history = std::move(history);
+  about.history.validation = snapshot.validation;
+  const ParameterCopy best = snapshot.validation.best;
+  about.best_follows = best != nullptr;
   const auto written = std::make_shared<WrittenCheckpoint>();
-  auto work = [state = std::move(state), about = std::move(about), code = options_.code,
+  auto work = [state = std::move(state), about = std::move(about), code = options_.code, best,
                written](Store& store) {
     return OrNoMemory("a checkpoint", [&]() -> Status {
       if (!std::isfinite(SumOfSquares(*state.optimizer_state))) {
@@ -109,6 +112,11 @@ void Checkpointer::Write(uint64_t version, const ModelSnapshot& snapshot, JobHis
       }
       CheckpointState whole = state;
       whole.description = ToJson(about);
+      if (best != nullptr) {
+        auto both = std::make_shared<std::vector<float>>(*state.optimizer_state);
+        both->insert(both->end(), best->begin(), best->end());
+        whole.optimizer_state = std::move(both);
+      }
       return WriteCheckpoint(store, code, whole, {}, written.get());
     });
   };

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "coding/decoder.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/judging.h"
 #include "scheduler/scheduler.h"
 #include "training/data_source.h"
 #include "training/model.h"
@@ -27,6 +28,7 @@ struct DataMeaning {
   float input_scale = 1;  // Features were multiplied by it.
   double split = 0;       // Part of the samples that trains; 0: as the data came.
   Storage storage = Storage::kFloat32;
+  double validation = 0;  // Part of those that train which is held out for judging; 0: none.
 };
 
 struct CheckpointOptions {
@@ -87,6 +89,7 @@ struct JobOptions {
   uint32_t partitions = 0;     // k; 0: as many as PartitionCount says.
   bool measure_links = false;  // While it trains: see JobObserver::OnRoundTrip.
   DataMeaning meaning;
+  ValidationOptions validation;
   CheckpointOptions checkpoint;
   // Goes on from there; all that must be the same is checked. Null: starts anew. `steps` counts
   // those that it has.
@@ -137,6 +140,7 @@ struct JobHistory {
   ApproximateRecord approximate;
   uint64_t first_loss = 0;  // Step of batch_loss[0]; the oldest of a very long job are dropped.
   std::vector<double> batch_loss;  // Mean loss of each step's batch, before its update.
+  ValidationState validation;
 };
 
 // What an audit found: an answer that is not the sum it should be.
@@ -158,8 +162,9 @@ struct AuditRecord {
 // What a finished (or ended) job leaves. With JobOptions::resume, of all its runs together.
 struct JobResult {
   Status status;
-  // Of the last version; never null. Shared with whoever still holds that version, so that handing
-  // them over at the end takes no memory and cannot fail. A job with 10^9 of them has one copy.
+  // Of the last version, or of the best (`validation`); never null. Shared with whoever still holds
+  // that version, so that handing them over at the end takes no memory and cannot fail. A job with
+  // 10^9 of them has one copy.
   std::shared_ptr<const std::vector<float>> parameters =
       std::make_shared<const std::vector<float>>();
   uint64_t steps = 0;                // Committed.
@@ -187,6 +192,8 @@ struct JobResult {
   uint64_t checkpoint_failures = 0;  // Tried in this run, and not written.
   Status checkpoint_status;          // What became of the last that was tried.
   std::string checkpoint_weakness;   // Why the newest safe one is degraded; empty: it is whole.
+  ValidationSummary validation;
+  std::string stopped_early;  // Why not all steps were needed; empty: all were done.
 };
 
 // What happens inside a job, for progress, traces, fault scripts and the simulator's checkers. Loop
@@ -224,6 +231,9 @@ class JobObserver {
   // `parameters` are those of version step + 1.
   virtual void OnStepApplied(StepId, std::span<const float> /*parameters*/, double /*batch_loss*/,
                              Time) {}
+  // The update of this step has this learning rate.
+  virtual void OnRate(StepId, double /*rate*/) {}
+  virtual void OnJudged(const JudgedVersion&) {}
   // A checkpoint with `steps` steps is safe: a later run can go on from there.
   virtual void OnCheckpoint(uint64_t /*steps*/) {}
   virtual void OnNotice(const std::string& /*text*/) {}

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "training/optimizer.h"
 #include "training/term_work.h"
 
 namespace motley {
@@ -23,12 +24,6 @@ constexpr uint64_t kAudit = 3;
 constexpr uint64_t kParameterBuffers = 3;  // One computed with, a newer one, one arriving.
 constexpr uint64_t kAnswers = 2;           // One computed, one on its way.
 constexpr uint64_t kMostCounted = 1u << 20;
-
-// As many as the optimizer keeps per parameter; unknown names are refused elsewhere.
-uint64_t OptimizerVectors(std::string_view name) {
-  if (name == "adam") return 2;
-  return name == "momentum" || name == "nag" ? 1 : 0;
-}
 
 uint64_t Times(uint64_t a, uint64_t b) {
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
@@ -60,6 +55,11 @@ uint64_t SumVectors(const JobOptions& options) {
   return uint64_t{options.tolerate} + 1;
 }
 
+// Of the parameters that the validator holds.
+uint64_t JudgedVersions(const JobOptions& options) {
+  return options.validation.samples != nullptr ? 2 : 0;
+}
+
 }  // namespace
 
 uint64_t ServerVectors(const JobOptions& options) {
@@ -67,7 +67,10 @@ uint64_t ServerVectors(const JobOptions& options) {
   const uint64_t state = OptimizerVectors(options.optimizer.name);
   // A checkpoint holds a version and a copy of the state until it is written.
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 + state : 0;
-  return kVersions + kGradients + kAudit + sums + state + checkpoint;
+  // The best version and one that is evaluated; a checkpoint writes the best behind the state.
+  const uint64_t judged = JudgedVersions(options);
+  const uint64_t joined = judged > 0 && options.checkpoint.every > 0 ? 1 + state : 0;
+  return kVersions + kGradients + kAudit + sums + state + checkpoint + judged + joined;
 }
 
 uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {
@@ -76,7 +79,8 @@ uint64_t MostVersions(const JobOptions& options, uint64_t parameters, uint64_t m
   const uint64_t counted = ServerVectors(options);
   const uint64_t checkpoint = options.checkpoint.every > 0 ? 1 : 0;
   // The other half of what is left over is for sums (MostSums).
-  return kVersions + checkpoint + (fit > counted ? (fit - counted) / 2 : 0);
+  return kVersions + JudgedVersions(options) + checkpoint +
+         (fit > counted ? (fit - counted) / 2 : 0);
 }
 
 uint32_t MostSums(const JobOptions& options, uint64_t parameters, uint64_t memory_bytes) {

@@ -68,6 +68,12 @@ class ObserverFan final : public JobObserver {
                      Time now) override {
     ForEach([&](auto& each) { each.OnStepApplied(step, parameters, batch_loss, now); });
   }
+  void OnRate(StepId step, double rate) override {
+    ForEach([&](auto& each) { each.OnRate(step, rate); });
+  }
+  void OnJudged(const JudgedVersion& judged) override {
+    ForEach([&](auto& each) { each.OnJudged(judged); });
+  }
   void OnCheckpoint(uint64_t steps) override {
     ForEach([&](auto& each) { each.OnCheckpoint(steps); });
   }

@@ -91,6 +91,8 @@ Result<JobDescription> Describe(const JobOptions& options, const DataSource& dat
   about.batch = options.batch;
   about.meaning = options.meaning;
   about.steps = options.steps;
+  about.judge_every = options.validation.every;
+  about.patience = options.validation.patience;
   return about;
 }
 
@@ -123,6 +125,17 @@ Result<SavedJob> Understand(const CheckpointState& state) {
   saved.parameters = state.parameters;
   saved.optimizer_steps = state.optimizer_steps;
   saved.optimizer_state = state.optimizer_state;
+  if (!saved.about.best_follows) return saved;
+  // The best version stands behind the optimizer's state.
+  const std::vector<float>& both = *state.optimizer_state;
+  if (both.size() < state.parameters->size()) {
+    return Status::DataError(fmt::format(
+        "the checkpoint of step {} says that it has its best version, and is too short for it",
+        state.step));
+  }
+  const auto middle = both.end() - static_cast<ptrdiff_t>(state.parameters->size());
+  saved.optimizer_state = std::make_shared<const std::vector<float>>(both.begin(), middle);
+  saved.best = std::make_shared<const std::vector<float>>(middle, both.end());
   return saved;
 }
 
@@ -182,6 +195,10 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
     return Differs("features scaled by", fmt::format("{}", was.meaning.input_scale),
                    fmt::format("{}", now.meaning.input_scale));
   }
+  if (was.meaning.validation != now.meaning.validation) {
+    return Differs("validation", fmt::format("{}", was.meaning.validation),
+                   fmt::format("{}", now.meaning.validation));
+  }
   if (was.meaning.storage != now.meaning.storage) {
     return Differs("storage", NameOf(was.meaning.storage), NameOf(now.meaning.storage));
   }
@@ -200,7 +217,11 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
 JobResult ResultOf(const SavedJob& saved) {
   const JobHistory& history = saved.about.history;
   JobResult result;
-  result.parameters = saved.parameters;
+  const JudgeState& judge = history.validation.judge;
+  result.parameters = saved.best != nullptr ? saved.best : saved.parameters;
+  result.validation = {.best_version = judge.best_version,
+                       .best_loss = judge.best,
+                       .kept_best = saved.best != nullptr};
   result.steps = result.first_step = saved.step;
   result.discarded_steps = history.discarded_steps;
   result.wall_seconds = result.seconds_before = history.wall_seconds;
@@ -224,7 +245,8 @@ Result<SavedModel> ModelOf(const SavedJob& saved) {
                                          saved.about.model.name, model->parameter_count(),
                                          saved.parameters->size()));
   }
-  return SavedModel{saved.about.model, saved.about.meaning.class_labels, *saved.parameters,
+  const std::vector<float>& left = saved.best != nullptr ? *saved.best : *saved.parameters;
+  return SavedModel{saved.about.model, saved.about.meaning.class_labels, left,
                     saved.about.meaning.input_scale};
 }
 

@@ -33,9 +33,12 @@ struct JobDescription {
   bool older_batches =
       false;  // As descriptions before version 3 mean them: see docs/decisions/0029.
   DataMeaning meaning;
-  uint64_t steps = 0;  // The whole job's; may be changed.
+  uint64_t steps = 0;        // The whole job's; may be changed.
+  uint64_t judge_every = 0;  // ValidationOptions; may be changed.
+  uint32_t patience = 0;
 
   JobHistory history;
+  bool best_follows = false;  // The best version's parameters stand behind the optimizer's state.
 };
 
 // Some of the samples' bytes (not all: they may be larger than memory), as a number that is never
@@ -63,6 +66,8 @@ struct SavedJob {
   std::shared_ptr<const std::vector<float>> parameters;
   uint64_t optimizer_steps = 0;
   std::shared_ptr<const std::vector<float>> optimizer_state;
+  // The version that the job would leave, where that is not the last; else null.
+  std::shared_ptr<const std::vector<float>> best;
 };
 
 // kDataError when the description does not fit the numbers, or they are not finite.

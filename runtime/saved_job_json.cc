@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint32_t kVersion = 3;  // The description's; readers accept this and older ones.
+constexpr uint32_t kVersion = 4;  // The description's; readers accept this and older ones.
 constexpr int kDepth = 3;         // How deeply it is nested at most.
 // 100 KB of text in each checkpoint. A user has the whole curve from the run's events.
 constexpr size_t kMostLosses = 1 << 12;
@@ -101,6 +101,25 @@ void TakeOptimizer(const Fields& fields, uint32_t version, OptimizerOptions& out
   fields.Take("beta1", out.beta1);
   fields.Take("beta2", out.beta2);
   fields.Take("epsilon", out.epsilon);
+  if (version < 4) return;
+  fields.Take("weight_decay", out.weight_decay);
+  fields.Take("clip", out.clip);
+  fields.Take("schedule", out.schedule);
+}
+
+void TakeValidation(const Fields& fields, ValidationState& out, bool& best_follows) {
+  JudgeState& judge = out.judge;
+  fields.Take("seen", judge.seen);
+  fields.Take("first", judge.first);
+  fields.Take("best", judge.best);
+  fields.Take("best_version", judge.best_version);
+  fields.Take("idle", judge.idle);
+  fields.Take("lowered", judge.lowered);
+  fields.Take("waiting", judge.waiting);
+  fields.Take("progress", judge.progress);
+  fields.Take("loss_sum", out.loss_sum);
+  fields.Take("weight_sum", out.weight_sum);
+  fields.Take("best_follows", best_follows);
 }
 
 void TakeHistory(const Fields& fields, JobHistory& out) {
@@ -141,6 +160,12 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   about.older_batches = version < 3;
   fields.Take("steps", about.steps);
   TakeHistory(fields.Object("history"), about.history);
+  if (version < 4) return about;
+  data.Take("validation", about.meaning.validation);
+  const Fields validation = fields.Object("validation");
+  validation.Take("every", about.judge_every);
+  validation.Take("patience", about.patience);
+  TakeValidation(validation, about.history.validation, about.best_follows);
   return about;
 }
 
@@ -195,6 +220,25 @@ class Text {
   std::string text_ = "{";
 };
 
+void AddValidation(const JobDescription& about, Text& text) {
+  const ValidationState& state = about.history.validation;
+  text.Open("validation");
+  text.Add("every", about.judge_every);
+  text.Add("patience", about.patience);
+  text.Add("seen", state.judge.seen);
+  text.Add("first", state.judge.first);
+  text.Add("best", state.judge.best);
+  text.Add("best_version", state.judge.best_version);
+  text.Add("idle", state.judge.idle);
+  text.Add("lowered", state.judge.lowered);
+  text.Add("waiting", state.judge.waiting);
+  text.Add("progress", state.judge.progress);
+  text.Add("loss_sum", state.loss_sum);
+  text.Add("weight_sum", state.weight_sum);
+  text.Add("best_follows", about.best_follows);
+  text.Close();
+}
+
 }  // namespace
 
 std::string ToJson(const JobDescription& about) {
@@ -218,6 +262,9 @@ std::string ToJson(const JobDescription& about) {
   text.Add("beta1", about.optimizer.beta1);
   text.Add("beta2", about.optimizer.beta2);
   text.Add("epsilon", about.optimizer.epsilon);
+  text.Add("weight_decay", about.optimizer.weight_decay);
+  text.Add("clip", about.optimizer.clip);
+  text.Add("schedule", about.optimizer.schedule);
   text.Close();
   text.Open("data");
   text.Add("samples", about.samples);
@@ -227,12 +274,14 @@ std::string ToJson(const JobDescription& about) {
   text.Add("class_labels", std::span(about.meaning.class_labels));
   text.Add("input_scale", about.meaning.input_scale);
   text.Add("split", about.meaning.split);
+  text.Add("validation", about.meaning.validation);
   if (about.meaning.storage != Storage::kFloat32) {
     text.Add("storage", NameOf(about.meaning.storage));
   }
   text.Close();
   text.Add("batch", about.batch);
   text.Add("steps", about.steps);
+  AddValidation(about, text);
   text.Open("history");
   text.Add("wall_seconds", history.wall_seconds);
   text.Add("discarded_steps", history.discarded_steps);

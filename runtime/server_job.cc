@@ -37,6 +37,7 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       observer_(observer != nullptr ? *observer : no_observer_),
       job_(options.job_id),
       model_(std::move(parts.model)),
+      validator_(std::move(parts.validator)),
       auditor_(env.loop, env.audit_device != nullptr ? *env.audit_device : env.device, options,
                model_->gradient(), data, schedule_,
                {[this](const Auditor::Finding& finding) { OnAudit(finding); },
@@ -113,11 +114,11 @@ std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) 
   if (options_.checkpoint.every == 0) return nullptr;
   return std::make_unique<Checkpointer>(
       env_.loop, *env_.disk, options_, std::move(about),
-      Checkpointer::Hooks{
-          [this](ServerModel::SnapshotDone done) { model_->TakeSnapshot(std::move(done)); },
-          [this] { return History(); }, [this](uint64_t steps) { observer_.OnCheckpoint(steps); },
-          [this](const std::string& text) { observer_.OnNotice(text); },
-          [this] { FinishWhenQuiet(); }});
+      Checkpointer::Hooks{[this](ServerModel::SnapshotDone done) { TakeSnapshot(std::move(done)); },
+                          [this] { return History(); },
+                          [this](uint64_t steps) { observer_.OnCheckpoint(steps); },
+                          [this](const std::string& text) { observer_.OnNotice(text); },
+                          [this] { FinishWhenQuiet(); }});
 }
 
 JobHistory ServerJob::History() const {
@@ -133,6 +134,8 @@ ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
 void ServerJob::Start(Finished finished) {
   finished_ = std::move(finished);
   model_->SetIdle([this] { FinishWhenQuiet(); });
+  validator_->SetHooks({[this](const JudgedVersion& judged) { OnJudged(judged); },
+                        [this](const Status& why) { End(why); }, [this] { FinishWhenQuiet(); }});
   model_->SetCrowded([this] { return FreeVersion(); });
   env_.transport.SetReceiver(this);
   // The last run may have died between its last checkpoint and its goodbyes.
@@ -367,6 +370,7 @@ void ServerJob::Do(const CommitStep& command) {
                   *schedule_.SharedRanges(step), approximate.get());
   if (!weight.ok()) return End(weight.status().WithContext(fmt::format("step {}", step)));
   const double loss = *weight > 0 ? tally.loss.real() / *weight : 0;
+  validator_->OnLoss(loss, *weight);
   record_.Decoded(loss, leased ? 1 : rows().amplification(), approximate.get());
   if (approximate != nullptr) {
     observer_.OnStepApproximated(step, *approximate, env_.loop.Now());
@@ -377,24 +381,6 @@ void ServerJob::Do(const CommitStep& command) {
   auditor_.WhenFree(
       [this, step, weight = *weight, approximate] { Update(step, weight, approximate); });
   TellOfHeldCancels();
-}
-
-void ServerJob::Update(StepId step, double weight,
-                       std::shared_ptr<const ApproximateSum> approximate) {
-  auto copy = auditor_.Prepare(model_->parameters(), std::move(approximate));
-  model_->Commit(step, gradient_, weight, std::move(copy),
-                 [this, step](const Status& status) { OnApplied(step, status); });
-}
-
-void ServerJob::OnApplied(StepId step, const Status& status) {
-  if (!status.ok()) return End(status);
-  auditor_.Begin();
-  const Time now = env_.loop.Now();
-  record_.Applied(now);
-  watch_.Progress();
-  observer_.OnStepApplied(step, *model_->parameters(), record_.last_batch_loss(), now);
-  if (checkpointer_ != nullptr) checkpointer_->OnVersion(step + 1);
-  pump_.Raise(StepApplied{step});
 }
 
 void ServerJob::Do(const DropWorker& command) {
@@ -463,13 +449,17 @@ Status ServerJob::Outcome() const {
 }
 
 void ServerJob::FinishWhenQuiet() {
-  if (!ended_ || model_->busy() || auditor_.busy() || !finished_) return;
+  if (!ended_ || model_->busy() || auditor_.busy() || validator_->busy() || !finished_) return;
   if (checkpointer_ != nullptr && !Saved()) return;
+  const bool whole = end_.ok() && !said_goodbye_;
+  if (whole && !validator_->Finish(record_.steps(), model_->parameters())) return;
   SayGoodbye();
   if (!gone_) return;
   const auto result = std::make_shared<JobResult>(record_.Take());
   result->status = Outcome();
-  result->parameters = model_->parameters();
+  result->parameters = validator_->best() ? validator_->best() : model_->parameters();
+  result->validation = validator_->Summary();
+  result->stopped_early = why_stopped_;
   result->max_decode_error = auditor_.max_decode_error();
   result->audited_steps = auditor_.audited_steps();
   result->audit = audits_;

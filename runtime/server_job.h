@@ -28,6 +28,7 @@
 #include "runtime/server_peers.h"
 #include "runtime/step_watch.h"
 #include "runtime/transfer_clock.h"
+#include "runtime/validator.h"
 #include "runtime/vector_probe.h"
 
 namespace motley {
@@ -38,6 +39,7 @@ class ServerJob final : public ServerNode, private Receiver {
   struct Parts {
     BatchSchedule schedule;
     std::unique_ptr<ServerModel> model;
+    std::unique_ptr<Validator> validator;
     std::unique_ptr<Scheduler> scheduler;
     std::shared_ptr<std::unique_ptr<RowCollector>> rows;
     JobDescription about;  // For checkpoints; empty without.
@@ -111,10 +113,15 @@ class ServerJob final : public ServerNode, private Receiver {
   Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
   void Update(StepId step, double weight, std::shared_ptr<const ApproximateSum> approximate);
   void OnApplied(StepId step, const Status& status);
+  void Proceed(StepId step, bool stop);
   void OnAudit(const Auditor::Finding& finding);
   void Warn(AuditWarning warning);
   uint64_t QueuedBytes() const;
   void OnStuck();
+
+  // Judging (server_validation.cc).
+  void OnJudged(const JudgedVersion& judged);
+  void TakeSnapshot(ServerModel::SnapshotDone done);
 
   std::unique_ptr<Checkpointer> MakeCheckpointer(JobDescription about);
   JobHistory History() const;
@@ -138,6 +145,8 @@ class ServerJob final : public ServerNode, private Receiver {
   JobObserver& observer_;
   uint32_t job_;  // Told to workers, on every frame.
   std::unique_ptr<ServerModel> model_;
+  std::unique_ptr<Validator> validator_;
+  std::string why_stopped_;  // Before all steps were done; empty: it was not.
   Auditor auditor_;
   AuditRecord audits_;
   struct WorkersCancel {  // That a worker is to be told of.

@@ -114,11 +114,12 @@ void ServerModel::Commit(StepId step, std::shared_ptr<AlignedVector> gradient, d
   if (!spare.ok()) return done(spare.status());
   const std::shared_ptr<std::vector<float>> next = std::move(spare).value();
   const ParameterCopy from = parameters_;
-  auto work = [&device = device_, shared = shared_, from, next, gradient, weight, step, copy] {
+  auto work = [&device = device_, shared = shared_, from, next, gradient, weight, step, copy,
+               factor = rate_factor_] {
     std::copy(from->begin(), from->end(), next->begin());
     const std::span<float> mean(gradient->data(), next->size());
     if (copy != nullptr) *copy = CopyOf(mean);
-    MOTLEY_RETURN_IF_ERROR(shared->optimizer->Apply(device, mean, weight, *next));
+    MOTLEY_RETURN_IF_ERROR(shared->optimizer->Apply(device, mean, weight, *next, factor));
     if (std::isfinite(SumOfSquares(*next))) return Status::Ok();
     return Status::DataError(fmt::format(
         "training diverged: parameters are no longer finite after step {}; lower `learning_rate`",

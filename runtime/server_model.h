@@ -25,6 +25,7 @@ struct ModelSnapshot {
   ParameterCopy parameters;
   uint64_t optimizer_steps = 0;
   ParameterCopy optimizer_state;
+  ValidationState validation;  // The caller's, as of this version.
 };
 
 class ServerModel {
@@ -48,6 +49,8 @@ class ServerModel {
   using DecodedCopy = Result<std::vector<float>>;
   void Commit(StepId step, std::shared_ptr<AlignedVector> gradient, double weight,
               std::shared_ptr<DecodedCopy> copy, Done done);
+  // Of the updates that are committed from now on (Optimizer::Apply).
+  void SetRateFactor(double factor) { rate_factor_ = factor; }
 
   // The newest version and its optimizer's state, which is copied on the device before the next
   // update: one pass over memory, and nothing else, holds a step up. One at a time, and not while
@@ -85,6 +88,7 @@ class ServerModel {
   uint32_t surplus_for_ = 0;  // Commits in a row that found more than one copy unused.
   std::function<bool()> crowded_;
   std::function<void()> idle_;
+  double rate_factor_ = 1;
   bool applying_ = false;
   bool copying_ = false;
   bool spoiled_ = false;

@@ -96,6 +96,8 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
     MOTLEY_RETURN_IF_ERROR(CheckSameShape(*options.resume, options.model, data.shape().sparse));
   }
   MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data));
+  Device& evaluates = env.evaluation_device != nullptr ? *env.evaluation_device : env.device;
+  MOTLEY_ASSIGN_OR_RETURN(auto validator, Validator::Create(env.loop, evaluates, options));
   JobDescription about;
   if (options.resume != nullptr || options.checkpoint.every > 0) {
     MOTLEY_ASSIGN_OR_RETURN(about, Describe(options, data, model->parameter_count()));
@@ -110,9 +112,10 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
                                                         [rows](const std::vector<bool>& absent) {
                                                           return (*rows)->RowsToReplace(absent);
                                                         }));
-  return std::unique_ptr<ServerNode>(new ServerJob(
-      env, options, data, observer,
-      ServerJob::Parts{schedule, std::move(model), std::move(scheduler), rows, std::move(about)}));
+  return std::unique_ptr<ServerNode>(
+      new ServerJob(env, options, data, observer,
+                    ServerJob::Parts{schedule, std::move(model), std::move(validator),
+                                     std::move(scheduler), rows, std::move(about)}));
 }
 
 }  // namespace

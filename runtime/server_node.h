@@ -28,6 +28,9 @@ struct Env {
   // Of servers: for audits, so that they are in nobody's way; it shares the host's memory. Null:
   // `device`, and updates wait for them.
   Device* audit_device = nullptr;
+  // Of servers: for evaluations while the job trains; it shares the host's memory. Null: `device`,
+  // and updates wait for them.
+  Device* evaluation_device = nullptr;
 };
 
 class ServerNode {

@@ -17,9 +17,10 @@ constexpr uint32_t kPooling = 2;  // Behind each.
 
 Status NeedsClasses(const ModelSpec& spec, uint32_t least, uint32_t most) {
   if (spec.classes == 0) {
-    return Status::InvalidArgument(
-        fmt::format("{} is a classifier, but the labels are read as real numbers; linear fits them",
-                    spec.name));
+    return Status::InvalidArgument(fmt::format(
+        "{} is a classifier, but the labels are read as real numbers; linear and mlp:64 "
+        "fit them",
+        spec.name));
   }
   if (spec.classes < least || spec.classes > most) {
     return Status::InvalidArgument(
@@ -28,6 +29,16 @@ Status NeedsClasses(const ModelSpec& spec, uint32_t least, uint32_t most) {
                     spec.classes, spec.classes > most ? "; softmax takes any number" : ""));
   }
   return Status::Ok();
+}
+
+// Of networks: one output for real numbers, else one for each class.
+Status NeedsClassesOrNumbers(const ModelSpec& spec) {
+  return spec.classes == 0 ? Status::Ok() : NeedsClasses(spec, 2, UINT32_MAX);
+}
+
+Architecture NetworkFor(const ModelSpec& spec) {
+  if (spec.classes == 0) return {.outputs = 1, .loss = Loss::kSquared};
+  return {.outputs = spec.classes, .loss = Loss::kSoftmax};
 }
 
 Status TooLarge(const ModelSpec& spec) {
@@ -123,7 +134,7 @@ void AddDense(uint32_t inputs, const std::vector<LayerWord>& words, Architecture
 Result<Architecture> PlanCnn(const ModelSpec& spec) {
   MOTLEY_ASSIGN_OR_RETURN(const CnnWords words, ParseCnn(spec.name));
   MOTLEY_ASSIGN_OR_RETURN(Image image, ImageOf(spec, words));
-  Architecture plan{.outputs = spec.classes, .loss = Loss::kSoftmax};
+  Architecture plan = NetworkFor(spec);
   for (const LayerWord& word : words.convolutions) {
     MOTLEY_ASSIGN_OR_RETURN(LayerPlan layer, PlanConvolution(spec, image, word.width));
     plan.layers.push_back(layer);
@@ -169,14 +180,14 @@ Result<Architecture> PlanByName(const ModelSpec& spec) {
     return PlanSingle(spec, spec.classes, Loss::kSoftmax);
   }
   if (spec.name.starts_with("mlp:")) {
-    MOTLEY_RETURN_IF_ERROR(NeedsClasses(spec, 2, kAny));
+    MOTLEY_RETURN_IF_ERROR(NeedsClassesOrNumbers(spec));
     MOTLEY_ASSIGN_OR_RETURN(const std::vector<LayerWord> words, ParseMlp(spec.name));
-    Architecture plan{.outputs = spec.classes, .loss = Loss::kSoftmax};
+    Architecture plan = NetworkFor(spec);
     AddDense(spec.features, words, plan);
     return plan;
   }
   if (spec.name.starts_with("cnn:") || spec.name.starts_with("cnn@")) {
-    MOTLEY_RETURN_IF_ERROR(NeedsClasses(spec, 2, kAny));
+    MOTLEY_RETURN_IF_ERROR(NeedsClassesOrNumbers(spec));
     return PlanCnn(spec);
   }
   if (spec.name.starts_with("factorization:")) return PlanFactorization(spec);

@@ -44,7 +44,7 @@ Result<Dataset> DataView::Gather(std::span<const uint32_t> rows) const {
 
 Result<Dataset> DataView::Finished(Result<Dataset> data) const {
   if (data.ok() && factor_ != 1) ScaleFeatures(*data, factor_);
-  if (data.ok() && storage_ != Storage::kFloat32) {
+  if (data.ok() && storage_ != data->storage) {
     MOTLEY_RETURN_IF_ERROR(Narrow(*data, storage_));
   }
   return data;

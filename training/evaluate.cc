@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "training/evaluate.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "training/model.h"
+#include "base/assert.h"
 #include "training/model_session.h"
 
 namespace motley {
@@ -10,53 +12,128 @@ namespace {
 
 constexpr size_t kBlockRows = 1024;
 
-struct RowResult {
-  double loss = 0;
-  bool correct = false;
-};
-
-RowResult SquaredRow(float output, float label) {
-  const double error = static_cast<double>(output) - label;
-  return {.loss = error * error / 2};
+// log(1 + exp(-margin)) without overflow.
+double LogisticLoss(double margin) {
+  return std::max(-margin, 0.0) + std::log1p(std::exp(-std::abs(margin)));
 }
 
-RowResult LogisticRow(float score, float label) {
-  const bool positive = label > 0.5f;
-  const double margin = positive ? score : -score;
-  // log(1 + exp(-m)) without overflow.
-  const double loss = std::max(-margin, 0.0) + std::log1p(std::exp(-std::abs(margin)));
-  return {.loss = loss, .correct = std::isfinite(score) && (score > 0) == positive};
-}
-
-RowResult HingeRow(float score, float label) {
-  const bool positive = label > 0.5f;
-  const double margin = positive ? score : -score;
-  return {.loss = std::max(1 - margin, 0.0),
-          .correct = std::isfinite(score) && (score > 0) == positive};
-}
-
-RowResult SoftmaxRow(std::span<const float> scores, float label) {
-  const auto best = std::max_element(scores.begin(), scores.end());
+double SoftmaxLoss(std::span<const float> scores, size_t wanted) {
+  const double best = *std::max_element(scores.begin(), scores.end());
   double sum = 0;
-  for (const float score : scores) sum += std::exp(static_cast<double>(score) - *best);
-  const auto wanted = static_cast<size_t>(label);
-  const bool finite =
-      std::all_of(scores.begin(), scores.end(), [](float score) { return std::isfinite(score); });
-  return {.loss = std::log(sum) + *best - scores[wanted],
-          .correct = finite && static_cast<size_t>(best - scores.begin()) == wanted};
+  for (const float score : scores) sum += std::exp(score - best);
+  return std::log(sum) + best - scores[wanted];
 }
 
-RowResult ResultOf(Loss loss, std::span<const float> scores, float label) {
-  switch (loss) {
-    case Loss::kSquared: return SquaredRow(scores[0], label);
-    case Loss::kLogistic: return LogisticRow(scores[0], label);
-    case Loss::kHinge: return HingeRow(scores[0], label);
-    case Loss::kSoftmax: break;
-  }
-  return SoftmaxRow(scores, label);
+double LossOf(Loss loss, std::span<const float> scores, float label) {
+  if (loss == Loss::kSoftmax) return SoftmaxLoss(scores, static_cast<size_t>(label));
+  const double margin = label > 0.5f ? scores[0] : -scores[0];
+  return loss == Loss::kHinge ? std::max(1 - margin, 0.0) : LogisticLoss(margin);
+}
+
+bool AllFinite(std::span<const float> scores) {
+  return std::all_of(scores.begin(), scores.end(),
+                     [](float score) { return std::isfinite(score); });
+}
+
+size_t ClassOf(std::span<const float> scores) {
+  if (scores.size() == 1) return scores[0] > 0 ? 1 : 0;
+  return static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
 }  // namespace
+
+Evaluator::Evaluator(Loss loss, uint32_t classes)
+    : loss_kind_(loss), classes_(classes), labels_(classes), predicted_(classes), right_(classes) {
+  if (classes <= kMostConfused) confusion_.resize(size_t{classes} * classes);
+}
+
+void Evaluator::Add(std::span<const float> scores, float label) {
+  ++samples_;
+  if (classes_ == 0) return AddNumber(scores[0], label);
+  AddClass(scores, label);
+}
+
+void Evaluator::AddClass(std::span<const float> scores, float label) {
+  loss_ += LossOf(loss_kind_, scores, label);
+  const auto wanted = static_cast<size_t>(label);
+  ++labels_[wanted];
+  if (!AllFinite(scores)) {  // It predicts nothing.
+    rankable_ = false;
+    return;
+  }
+  const size_t found = ClassOf(scores);
+  ++predicted_[found];
+  if (found == wanted) {
+    ++correct_;
+    ++right_[wanted];
+  }
+  if (!confusion_.empty()) ++confusion_[wanted * classes_ + found];
+  if (classes_ != 2) return;
+  rankable_ = rankable_ && ranked_.size() < kMostRanked;
+  if (!rankable_) return;
+  ranked_.push_back({scores.size() == 1 ? scores[0] : scores[1] - scores[0], wanted == 1});
+}
+
+void Evaluator::AddNumber(double output, double label) {
+  const double error = output - label;
+  loss_ += error * error / 2;
+  error_squares_ += error * error;
+  error_sizes_ += std::abs(error);
+  const double off = label - label_mean_;
+  label_mean_ += off / static_cast<double>(samples_);
+  label_squares_ += off * (label - label_mean_);
+}
+
+double Evaluator::F1() const {
+  double sum = 0;
+  uint32_t there = 0;
+  for (uint32_t i = 0; i < classes_; ++i) {
+    const uint64_t both = labels_[i] + predicted_[i];
+    if (both == 0) continue;
+    ++there;
+    sum += 2 * static_cast<double>(right_[i]) / static_cast<double>(both);
+  }
+  return sum / there;
+}
+
+// The chance that a sample of class 1 scores above one of class 0; half of it where they tie (Mann
+// and Whitney 1947).
+std::optional<double> Evaluator::Auc() const {
+  if (!rankable_ || classes_ != 2 || labels_[0] == 0 || labels_[1] == 0) return std::nullopt;
+  std::vector<Ranked> sorted = ranked_;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Ranked& a, const Ranked& b) { return a.score < b.score; });
+  double above = 0, negatives = 0;
+  for (size_t begin = 0; begin < sorted.size();) {
+    size_t end = begin;
+    double tied[2] = {0, 0};
+    while (end < sorted.size() && sorted[end].score == sorted[begin].score) {
+      ++tied[sorted[end++].positive ? 1 : 0];
+    }
+    above += tied[1] * (negatives + tied[0] / 2);
+    negatives += tied[0];
+    begin = end;
+  }
+  return above / (static_cast<double>(labels_[0]) * static_cast<double>(labels_[1]));
+}
+
+Evaluation Evaluator::Finish() const {
+  MOTLEY_ASSERT(samples_ > 0);
+  const auto count = static_cast<double>(samples_);
+  Evaluation found{.samples = samples_, .loss = loss_ / count};
+  if (classes_ == 0) {
+    if (label_squares_ > 0) found.r2 = 1 - error_squares_ / label_squares_;
+    found.rmse = std::sqrt(error_squares_ / count);
+    found.mae = error_sizes_ / count;
+    return found;
+  }
+  found.accuracy = static_cast<double>(correct_) / count;
+  found.f1 = F1();
+  if (loss_kind_ != Loss::kHinge) found.log_loss = found.loss;
+  found.auc = Auc();
+  found.confusion = confusion_;
+  return found;
+}
 
 Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const float> parameters,
                             const DataSource& data, const Unwanted& unwanted) {
@@ -68,22 +145,18 @@ Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const 
   const uint32_t columns = model.outputs();
   std::vector<float> outputs;
   ModelSession session(device, model);
-  double loss = 0;
-  uint64_t correct = 0;
+  Evaluator evaluator(model.loss(), shape.classes);
   for (size_t begin = 0; begin < shape.rows; begin += kBlockRows) {
     if (unwanted && unwanted()) return Status::Cancelled("the evaluation was stopped");
     MOTLEY_ASSIGN_OR_RETURN(const Dataset block,
                             data.Range(begin, std::min<size_t>(begin + kBlockRows, shape.rows)));
     MOTLEY_RETURN_IF_ERROR(session.Forward(parameters, 0, block, outputs));
     for (size_t row = 0; row < block.rows(); ++row) {
-      const auto scores = std::span<const float>(outputs).subspan(row * columns, columns);
-      const RowResult result = ResultOf(model.loss(), scores, block.label[row]);
-      loss += result.loss;
-      correct += result.correct ? 1 : 0;
+      evaluator.Add(std::span<const float>(outputs).subspan(row * columns, columns),
+                    block.label[row]);
     }
   }
-  const auto count = static_cast<double>(shape.rows);
-  return Evaluation{.loss = loss / count, .accuracy = static_cast<double>(correct) / count};
+  return evaluator.Finish();
 }
 
 Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const float> parameters,

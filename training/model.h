@@ -25,7 +25,7 @@ namespace motley {
 struct ModelSpec {
   std::string name;
   uint32_t features = 0;
-  uint32_t classes = 0;  // 0: regression (linear, factorization).
+  uint32_t classes = 0;  // 0: regression (linear, mlp, cnn, factorization).
 };
 
 enum class Loss { kSquared, kLogistic, kHinge, kSoftmax };
@@ -95,16 +95,5 @@ class Model {
   Status Forward(Device& device, std::span<const float> parameters, const Dataset& batch,
                  std::vector<float>& outputs) const;
 };
-
-// Mean loss (without L2) and accuracy (classifiers) over a whole data set, in blocks. kCancelled
-// when it is unwanted.
-struct Evaluation {
-  double loss = 0;
-  double accuracy = 0;  // 0 for regression.
-};
-Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const float> parameters,
-                            const DataSource& data, const Unwanted& unwanted = nullptr);
-Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const float> parameters,
-                            const Dataset& data);
 
 }  // namespace motley

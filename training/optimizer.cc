@@ -7,12 +7,14 @@
 #include <cmath>
 
 #include "base/suggest.h"
+#include "coding/combine.h"
 #include "training/default_rate.h"
+#include "training/rate_schedule.h"
 
 namespace motley {
 namespace {
 
-enum class Rule { kSgd, kMomentum, kNesterov, kAdam };
+enum class Rule { kSgd, kMomentum, kNesterov, kAdam, kAdamW };
 
 struct RuleEntry {
   const char* name;
@@ -23,7 +25,8 @@ struct RuleEntry {
 constexpr RuleEntry kRules[] = {{"sgd", Rule::kSgd, 0, 0.1},
                                 {"momentum", Rule::kMomentum, 1, 0.1},
                                 {"nag", Rule::kNesterov, 1, 0.1},
-                                {"adam", Rule::kAdam, 2, 0.001}};
+                                {"adam", Rule::kAdam, 2, 0.001},
+                                {"adamw", Rule::kAdamW, 2, 0.001}};
 
 class KernelOptimizer final : public Optimizer {
  public:
@@ -31,7 +34,7 @@ class KernelOptimizer final : public Optimizer {
       : options_(options), rule_(entry.rule), count_(count), state_(entry.state_arrays * count) {}
 
   Status Apply(Device& device, std::span<float> gradient, double weight,
-               std::span<float> parameters) override {
+               std::span<float> parameters, double rate_factor) override {
     if (gradient.size() != count_ || parameters.size() != count_ || !(weight >= 0) ||
         std::isinf(weight)) {
       return Status::InvalidArgument(
@@ -44,9 +47,10 @@ class KernelOptimizer final : public Optimizer {
     float* g = gradient.data();
     float* w = parameters.data();
     kernels.scale(queue, count_, weight > 0 ? static_cast<float>(1.0 / weight) : 0.0f, g);
+    Clip(kernels, queue, gradient);
     if (options_.l2 != 0) kernels.axpy(queue, count_, static_cast<float>(options_.l2), w, g);
     ++steps_;
-    Update(kernels, queue, g, w);
+    Update(kernels, queue, options_.learning_rate * rate_factor, g, w);
     return Status::Ok();
   }
 
@@ -65,14 +69,28 @@ class KernelOptimizer final : public Optimizer {
   }
 
  private:
-  void Update(const motley_kernels& kernels, void* queue, const float* g, float* w) {
-    const auto rate = static_cast<float>(options_.learning_rate);
+  void Clip(const motley_kernels& kernels, void* queue, std::span<float> gradient) const {
+    if (options_.clip == 0) return;
+    const double norm = std::sqrt(SumOfSquares(gradient));
+    if (!(norm > options_.clip)) return;
+    kernels.scale(queue, count_, static_cast<float>(options_.clip / norm), gradient.data());
+  }
+
+  void Update(const motley_kernels& kernels, void* queue, double exact_rate, const float* g,
+              float* w) {
+    const auto rate = static_cast<float>(exact_rate);
     const auto mu = static_cast<float>(options_.momentum);
     float* first = state_.data();
     switch (rule_) {
       case Rule::kSgd: kernels.sgd(queue, count_, rate, g, w); break;
       case Rule::kMomentum: kernels.momentum(queue, count_, rate, mu, 0, g, first, w); break;
       case Rule::kNesterov: kernels.momentum(queue, count_, rate, mu, 1, g, first, w); break;
+      case Rule::kAdamW:
+        if (options_.weight_decay != 0) {
+          kernels.scale(queue, count_, static_cast<float>(1 - exact_rate * options_.weight_decay),
+                        w);
+        }
+        [[fallthrough]];
       case Rule::kAdam:
         kernels.adam(queue, count_, rate, static_cast<float>(options_.beta1),
                      static_cast<float>(options_.beta2), static_cast<float>(options_.epsilon),
@@ -107,6 +125,8 @@ Status CheckBounds(const OptimizerOptions& options) {
       {"beta1", options.beta1, 0, false, 1, true},
       {"beta2", options.beta2, 0, false, 1, true},
       {"epsilon", options.epsilon, 0, true, kLargest, false},
+      {"weight decay", options.weight_decay, 0, false, kLargest, false},
+      {"clip norm", options.clip, 0, false, kLargest, false},
   };
   for (const Bound& bound : bounds) {
     // As the kernels see it: what rounds to an open end is out as well.
@@ -131,18 +151,36 @@ double DefaultLearningRate(std::string_view optimizer) {
   return OptimizerOptions().learning_rate;
 }
 
+const std::vector<std::string>& OptimizerNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const RuleEntry& entry : kRules) all.emplace_back(entry.name);
+    return all;
+  }();
+  return names;
+}
+
+size_t OptimizerVectors(std::string_view name) {
+  const RuleEntry* found = std::find_if(std::begin(kRules), std::end(kRules),
+                                        [&](const RuleEntry& each) { return each.name == name; });
+  return found != std::end(kRules) ? found->state_arrays : 0;
+}
+
 Result<std::unique_ptr<Optimizer>> Optimizer::Create(const OptimizerOptions& options,
                                                      size_t parameter_count) {
   MOTLEY_RETURN_IF_ERROR(CheckBounds(options));
-  std::vector<std::string> names;
-  for (const RuleEntry& entry : kRules) {
-    if (options.name == entry.name) {
-      return std::unique_ptr<Optimizer>(
-          std::make_unique<KernelOptimizer>(options, entry, parameter_count));
-    }
-    names.emplace_back(entry.name);
+  MOTLEY_RETURN_IF_ERROR(ParseSchedule(options.schedule).status());
+  MOTLEY_RETURN_IF_ERROR(CheckChoice("optimizer", options.name, OptimizerNames()));
+  if (options.weight_decay != 0 && options.name != "adamw") {
+    return Status::InvalidArgument(
+        fmt::format("`weight_decay` {}: {} has none. Use `optimizer` adamw, or `l2`",
+                    options.weight_decay, options.name));
   }
-  return CheckChoice("optimizer", options.name, names);
+  const RuleEntry* entry =
+      std::find_if(std::begin(kRules), std::end(kRules),
+                   [&](const RuleEntry& each) { return each.name == options.name; });
+  return std::unique_ptr<Optimizer>(
+      std::make_unique<KernelOptimizer>(options, *entry, parameter_count));
 }
 
 }  // namespace motley

@@ -9,6 +9,7 @@
 #ifndef MOTLEY_JOB_H
 #define MOTLEY_JOB_H
 
+#include <motley/event.h>
 #include <motley/status.h>
 #include <motley/trainer.h>
 #include <stddef.h>
@@ -43,14 +44,18 @@ typedef struct motley_job_options {
   uint64_t memory_bytes; /**< Samples kept in memory per process; more go to a file. 0: chosen. */
 
   /* The model and how it learns. */
-  const char* model;     /**< "softmax" (default), "cnn:16,32", ...; NULL with a trainer. */
-  const char* optimizer; /**< sgd (default), momentum, nag, adam */
-  double learning_rate;  /**< 0: the optimizer's own, 0.1, and 0.001 of adam */
+  const char* model; /**< "softmax" (default), "cnn:16,32", ...; NULL with a trainer. */
+  /* What is 0 or NULL here is chosen from model and data, and said in a notice; a trainer's job has
+     sgd at 0.1 (adam at 0.001), batches of 256 and 5 epochs. */
+  const char* optimizer; /**< sgd, momentum, nag, adam, adamw */
+  double learning_rate;
   double l2;
-  uint32_t batch;  /**< Samples of a step; 0: 256. */
-  uint32_t epochs; /**< 0: 5, unless steps says otherwise. */
-  uint64_t steps;  /**< 0: as many as the epochs have. */
-  uint64_t seed;   /**< Everything random follows from it. The default is 7. */
+  uint32_t batch; /**< Samples of a step. */
+  /** Passes over the data: exactly these. 0, and no steps: the job ends when it makes no progress.
+   */
+  uint32_t epochs;
+  uint64_t steps; /**< Instead of epochs. */
+  uint64_t seed;  /**< Everything random follows from it. The default is 7. */
 
   /* The workers. */
   uint32_t workers;          /**< 0: as many as speeds, or 2. Of a server the most, 0: 8. */
@@ -113,6 +118,26 @@ typedef struct motley_job_options {
       wrong while another is right is named (MOTLEY_EVENT_WARNING, the report's audit.warnings) and
       sent away; with a trainer it is only named. Updates that it has spoilt stay. */
   double audit;
+  /* More of how it learns. */
+  /** The rate from step to step: constant (default), "cosine:warmup=100", "plateau:patience=3,
+      factor=0.1,times=3" (lowered where the loss no longer falls), "step:every=1000,factor=0.1". */
+  const char* schedule;
+  /** How often progress is judged: "200" steps or "1epoch". NULL: each epoch, where judging is
+      needed. Judged is the loss of validation samples, or without those that of the steps. */
+  const char* evaluate_every;
+  /** Part of the training samples, in (0, 1), that is held out for that; 0: a tenth for networks
+      with 1,000 samples and where evaluate_every is given, else none; below 0: none. */
+  double validation;
+  /** Judgements without progress after which the job ends, and leaves its best version; 0: none
+      where epochs or steps are given, else 10; below 0: none. */
+  int32_t patience;
+  uint32_t reserved_last; /**< 0 */
+  double momentum;        /**< Of momentum and nag; 0: 0.9. */
+  double beta1;           /**< Of adam and adamw; 0: 0.9. */
+  double beta2;           /**< 0: 0.999 */
+  double epsilon;         /**< 0: 1e-8 */
+  double weight_decay;    /**< Of adamw, decoupled from the gradient; 0: 0.01. */
+  double clip;            /**< Gradients are scaled down to this norm; 0: as they are. */
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
@@ -122,7 +147,8 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
   {                                                                                                \
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
-        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0                                 \
+        NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
+        0, 0, 0                                                                                    \
   }
 
 /**
@@ -139,47 +165,6 @@ MOTLEY_API void motley_job_destroy(motley_job* job);
 /** Before motley_job_run. The struct is copied, its context borrowed until the job is destroyed.
     Server and workers of one job must have trainers of the same parameter count. */
 MOTLEY_API motley_status motley_job_set_trainer(motley_job* job, const motley_trainer* trainer);
-
-/**
- * What happens in a job. Numbers never change; unknown ones are to be ignored. A worker has notices
- * alone: its job, why it goes. With the code adaptive, which has no rows, `row` is the worker:
- * assigned when it is first given work, arrived with each vector of its. With multi-message it is
- * given several rows at once, which it answers in that order; with partial-coded it keeps them,
- * each has arrived when it is done, and the step is opened again, with an answer of each for rows.
- */
-enum {
-  MOTLEY_EVENT_LISTENING = 1,     /**< text: the address, and a blank and the token if made up */
-  MOTLEY_EVENT_WORKER_JOINED = 2, /**< worker, text: its name */
-  MOTLEY_EVENT_WORKER_LOST = 3,   /**< worker, text: why */
-  MOTLEY_EVENT_STEP_OPENED = 4,   /**< step */
-  MOTLEY_EVENT_ROW_ASSIGNED = 5,  /**< step, row, worker */
-  MOTLEY_EVENT_ROW_ARRIVED = 6,   /**< step, row, worker: in time */
-  MOTLEY_EVENT_ROW_CANCELLED = 7, /**< step, worker, row: that one, or MOTLEY_ALL_ROWS */
-  MOTLEY_EVENT_STEP_DECODED = 8,  /**< step, error */
-  MOTLEY_EVENT_STEP_APPLIED = 9,  /**< step, loss: mean over its batch; an estimate of it after a
-                                       step that was decoded with an error */
-  MOTLEY_EVENT_NOTICE = 10,       /**< text, for people */
-  MOTLEY_EVENT_CHECKPOINT = 11,   /**< step: so many steps are safe in a checkpoint */
-  MOTLEY_EVENT_WARNING = 12       /**< text: why figures may not mean what they should; who lied */
-};
-
-#define MOTLEY_ALL_ROWS UINT32_MAX /**< The row of an event about all that a worker was given. */
-
-typedef struct motley_event {
-  uint32_t struct_size;
-  int32_t kind;
-  uint64_t time_ns; /**< Since the job started. */
-  uint64_t step;    /**< From 0. */
-  uint32_t row;
-  uint32_t worker;
-  double loss;
-  const char* text; /**< During the call; never NULL. */
-  /** 0: the step's sum is exact. Else (code approximate) it is that of alpha_j times partition j's
-      gradient, with alpha_j of mean 1, and this is the mean of (alpha_j - 1)^2. */
-  double error;
-} motley_event;
-
-typedef void (*motley_event_callback)(void* context, const motley_event* event);
 
 /** Before motley_job_run. Called on the thread of motley_job_run; it should return soon, and throw
     nothing: an exception that leaves it ends the job with MOTLEY_CALLBACK. */
@@ -221,10 +206,11 @@ typedef struct motley_metrics {
   uint64_t approximate_steps;
   double approximate_error;     /**< Mean over these steps. */
   double max_approximate_error; /**< And the largest. */
+  double learning_rate;         /**< Of the newest update. */
 } motley_metrics;
 
 #define MOTLEY_METRICS_INIT \
-  { sizeof(motley_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(motley_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 MOTLEY_API motley_status motley_job_metrics(const motley_job* job, motley_metrics* metrics);
 

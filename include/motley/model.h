@@ -13,12 +13,20 @@ typedef struct motley_evaluation {
   uint32_t struct_size;
   uint32_t classifies; /**< 0: regression */
   uint64_t count;      /**< Samples. */
-  double loss;         /**< Mean; for regression half of the mean squared error. */
-  double accuracy;     /**< Within 0 and 1; 0 for regression. */
+  /** Mean of what training minimises, as everywhere: for regression half of the squared error. */
+  double loss;
+  double accuracy; /**< Within 0 and 1; 0 for regression. */
+  /* NaN where it does not apply, or these samples do not define it. */
+  double f1;       /**< Macro: the mean over the classes. */
+  double log_loss; /**< Of models whose scores are probabilities: not of hinge. */
+  double auc;      /**< Of two classes: area under the ROC curve. */
+  double r2;       /**< Regression: 1 - squared errors / squared deviations of the labels. */
+  double rmse;     /**< Regression: root of the mean squared error. */
+  double mae;      /**< Regression: mean absolute error. */
 } motley_evaluation;
 
 #define MOTLEY_EVALUATION_INIT \
-  { sizeof(motley_evaluation), 0, 0, 0, 0 }
+  { sizeof(motley_evaluation), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Tests the model of a safetensors file on labelled samples. `data` as in motley_job_options (its
@@ -27,6 +35,13 @@ typedef struct motley_evaluation {
  */
 MOTLEY_API motley_status motley_evaluate(const char* model, const char* data, const char* label,
                                          motley_evaluation* evaluation);
+
+/**
+ * What the last motley_evaluate of this thread found, with the confusion matrix, as the JSON object
+ * that `motley predict --json` prints. Lives until the thread's next motley_evaluate; NULL when
+ * that failed, or there was none.
+ */
+MOTLEY_API const char* motley_last_evaluation(void);
 
 #ifdef __cplusplus
 }

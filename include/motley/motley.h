@@ -3,6 +3,7 @@
  * The C API of Motley: train one model on machines that are not alike.
  *
  * - job.h: create a job from options, run it as all-in-one, server or worker, read its report
+ * - event.h: what a running job tells
  * - trainer.h: your own gradient
  * - model.h: test a saved model
  * - checkpoint.h: list, verify, restore and export checkpoints
@@ -19,6 +20,7 @@
 #define MOTLEY_MOTLEY_H
 
 #include <motley/checkpoint.h>
+#include <motley/event.h>
 #include <motley/job.h>
 #include <motley/model.h>
 #include <motley/status.h>

@@ -108,7 +108,7 @@ TEST(PlanJob, RefusesUnknownNames) {
   request.shares = "equl";
   ExpectRefused(request, "`shares`");
   request = JobRequest();
-  request.optimizer.name = "adamw";
+  request.optimizer.name = "adamax";
   ExpectRefused(request, "`optimizer`");
   request = JobRequest();
   request.model = "resnet";

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
@@ -346,6 +347,44 @@ TEST(ApiModel, SavedModelIsEvaluatedLikeTheJobs) {
   EXPECT_GT(found.accuracy, 0.8);
   // 320 samples trained, the other 80 tested.
   EXPECT_NEAR(found.loss, 0.8 * job.Report("final_loss") + 0.2 * job.Report("test_loss"), 1e-6);
+  EXPECT_GT(found.f1, 0.8);
+  EXPECT_EQ(found.log_loss, found.loss);
+  EXPECT_TRUE(std::isnan(found.r2) && std::isnan(found.rmse) && std::isnan(found.mae));
+  ASSERT_NE(motley_last_evaluation(), nullptr);
+  const auto text = nlohmann::json::parse(motley_last_evaluation());
+  EXPECT_EQ(text["count"], 400);
+  EXPECT_EQ(text["loss"], found.loss);
+  uint64_t samples = 0;
+  for (const auto& row : text["confusion"]["matrix"]) {
+    for (const auto& count : row) samples += count.get<uint64_t>();
+  }
+  EXPECT_EQ(samples, 400U);
+  EXPECT_EQ(motley_evaluate("/nowhere", SampleFile().c_str(), nullptr, &found), MOTLEY_NOT_FOUND);
+  EXPECT_EQ(motley_last_evaluation(), nullptr);
+}
+
+// What a program hears of a job that judges its progress.
+TEST(ApiJob, TellsItsJudgementsAndRates) {
+  motley_job_options options = SmallJob();
+  options.evaluate_every = "4";
+  options.learning_rate = 0.1;
+  options.schedule = "step:every=6,factor=0.5";
+  TestJob job(options);
+  std::vector<motley_event> judged;
+  std::vector<std::string> texts;
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind != MOTLEY_EVENT_JUDGED) return;
+    judged.push_back(event);
+    texts.emplace_back(event.text);
+  });
+  job.RunFine();
+  ASSERT_EQ(judged.size(), 3U);
+  EXPECT_EQ(judged[2].step, 12U);
+  EXPECT_GT(judged[0].loss, judged[2].loss);
+  const auto found = nlohmann::json::parse(texts[2]);
+  EXPECT_EQ(found["validation"]["count"], 32);
+  EXPECT_FALSE(found["validation"].contains("confusion"));
+  EXPECT_DOUBLE_EQ(job.Metrics().learning_rate, 0.05);
 }
 
 TEST(ApiModel, WhatIsNoModelIsRefused) {

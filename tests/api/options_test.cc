@@ -44,10 +44,10 @@ TEST(ApiOptions, DefaultsAreThoseOfTheProgram) {
   TestJob job(options);
   EXPECT_EQ(job.Metrics().steps_wanted, 0U);  // Not known before the data.
   job.RunFine();
-  // 5 epochs of 320 samples in batches of 256, 2 workers.
-  EXPECT_EQ(job.Metrics().steps, 10U);
-  EXPECT_EQ(job.Metrics().steps_wanted, 10U);
-  EXPECT_EQ(job.Metrics().steps_per_epoch, 2U);
+  // 320 samples in batches of 16, for at most 300 epochs, which it does not need.
+  EXPECT_EQ(job.Metrics().steps_per_epoch, 20U);
+  EXPECT_EQ(job.Metrics().steps_wanted, 300U * 20);
+  EXPECT_LT(job.Metrics().steps, 300U * 20);
   EXPECT_EQ(job.Metrics().workers_wanted, 2U);
   EXPECT_EQ(job.Report("seed"), 7);
 }
@@ -116,7 +116,7 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   refused("`code`", [](auto& o) { o.code = "cyclical"; });
   refused("`shares`", [](auto& o) { o.shares = "mine"; });
   refused("`model`", [](auto& o) { o.model = "resnet"; });
-  refused("`optimizer`", [](auto& o) { o.optimizer = "adamw"; });
+  refused("`optimizer`", [](auto& o) { o.optimizer = "adamax"; });
   refused("rate", [](auto& o) { o.learning_rate = -1; });
   refused("`tolerate` 3: with 2 workers", [](auto& o) {
     o.code = "rs";

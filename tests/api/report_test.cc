@@ -44,7 +44,11 @@ struct Example {
                                 .lost = true};
   }
   TrainReport Report() const {
-    return {plan, job, Evaluation{0.5, 0.9}, Evaluation{0.6, 0.85}, {}};
+    return {plan,
+            job,
+            Evaluation{.loss = 0.5, .accuracy = 0.9},
+            Evaluation{.loss = 0.6, .accuracy = 0.85},
+            {}};
   }
 
   JobPlan plan;
@@ -189,7 +193,8 @@ TEST(TrainJson, LossIsThatOfTheNewestStepsWhereNothingWasEvaluated) {
   Example example;
   example.job.batch_loss = {3, 2};
   TrainReport report = example.Report();
-  report.train = report.test = std::nullopt;
+  report.train.reset();
+  report.test.reset();
   const auto json = nlohmann::json::parse(TrainJson(report));
   EXPECT_DOUBLE_EQ(json["batch_loss"], 2);
   EXPECT_FALSE(json.contains("final_loss"));
@@ -216,10 +221,12 @@ TEST(TrainJson, LastEpochsLossIsTheMeanOverItsSamples) {
 TEST(TrainJson, RegressionHasNoAccuracy) {
   Example example;
   EXPECT_TRUE(nlohmann::json::parse(TrainJson(example.Report())).contains("test_accuracy"));
-  example.plan.job.model.classes = 0;
-  const auto json = nlohmann::json::parse(TrainJson(example.Report()));
+  TrainReport report = example.Report();
+  report.test = Evaluation{.samples = 7, .loss = 0.6, .r2 = 0.75, .rmse = 1.1, .mae = 1};
+  const auto json = nlohmann::json::parse(TrainJson(report));
   EXPECT_FALSE(json.contains("test_accuracy"));
   EXPECT_DOUBLE_EQ(json["test_loss"], 0.6);
+  EXPECT_EQ(json["test"].dump(), R"({"count":7,"loss":0.6,"mae":1.0,"r2":0.75,"rmse":1.1})");
 }
 
 TEST(TrainJson, AllowedSpeedCountsEverySampleOfTheCodeOnce) {

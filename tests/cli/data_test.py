@@ -102,7 +102,7 @@ class Data(ProgramTest):
         how = ("train", "--data", self.data, "--optimizer", "adam", "--steps", 30, "--code", "none",
                "--shares", "equal")
         own = self.run_json(*how)["final_loss"]
-        self.assertEqual(own, self.run_json(*how, "--lr", "0.001")["final_loss"])
+        self.assertEqual(own, self.run_json(*how, "--lr", "0.02")["final_loss"])
         self.assertNotEqual(own, self.run_json(*how, "--lr", "0.1")["final_loss"])
 
     def test_storage_of_16_bits_trains_as_on_rounded_features_in_half_the_memory(self):

@@ -184,7 +184,7 @@ class Elastic(ProgramTest):
         job.send(signal.SIGINT)
         code, out = job.finish()
         self.assertEqual(code, 130, job.text())
-        self.assertRegex(out, rf"stopped early, after \d+ of {LONG} steps")
+        self.assertRegex(out, rf"stopped after \d+ of {LONG} steps: ")
         self.assertRegex(job.text(), rf"the model so far goes to {re.escape(str(model))}")
         self.run_program("predict", "--model", model, "--data", self.data)
 

@@ -79,9 +79,9 @@ TEST(TrainTable, HasTheNumbersThatMessagesCallWorkersBy) {
 
 TEST(TrainTable, SaysWhatAJobThatEndedEarlyOrWasResumedCounts) {
   nlohmann::json report = Report();
-  EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("early")));
-  report.update({{"stopped_early", true}, {"steps_wanted", 90}});
-  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("stopped early, after 6 of 90 steps\n"));
+  EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("stopped")));
+  report.update({{"stopped_early", "a signal"}, {"steps_wanted", 90}});
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("stopped after 6 of 90 steps: a signal\n"));
   report.update({{"resumed_from", 4}, {"run_seconds", 0.5}});
   EXPECT_THAT(TrainTable(report.dump()),
               HasSubstr("in 2.00 s in all runs, 0.50 s in this one, from step 4 on: "));
@@ -130,6 +130,26 @@ TEST(TrainTable, ShowsTheLossesThatThereAre) {
   EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("accuracy")));
   report["test_accuracy"] = 0.85;
   EXPECT_THAT(TrainTable(report.dump()), HasSubstr("final loss 0.5, test accuracy 85.00 %"));
+}
+
+TEST(TrainTable, ShowsScoresAndHowTheJobEnded) {
+  nlohmann::json report = Report();
+  EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("stopped")));
+  report["stopped_early"] = "nothing was gained";
+  report["steps_wanted"] = 90;
+  report["judging"] = {{"kept_best", true}, {"best_step", 40}, {"evaluations", 7}, {"samples", 30}};
+  report["test"] = {{"count", 5},
+                    {"loss", 0.5},
+                    {"accuracy", 0.8},
+                    {"f1", 0.75},
+                    {"confusion", {{"matrix", {{3, 1}, {0, 1}}}, {"labels", {-1, 2.5}}}}};
+  const std::string table = TrainTable(report.dump());
+  EXPECT_THAT(table, HasSubstr("stopped after 6 of 90 steps: nothing was gained\n"));
+  EXPECT_THAT(table, HasSubstr("the model is that of step 40, the best of 7 evaluations on 30"));
+  EXPECT_THAT(table, HasSubstr("test: accuracy 80.00 %, F1 0.75\n"));
+  EXPECT_THAT(table, HasSubstr("class  -1  2.5\n-1      3    1\n2.5     0    1\n"));
+  report["test"] = {{"count", 5}, {"loss", 0.5}, {"r2", 0.9}, {"rmse", 1.5}, {"mae", nullptr}};
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("test: R2 0.9, RMSE 1.5, MAE nan\n"));
 }
 
 }  // namespace

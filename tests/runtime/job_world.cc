@@ -59,8 +59,9 @@ JobOptions JobWorld::Options(uint32_t workers, const std::string& code) {
 }
 
 void JobWorld::StartServer() {
-  auto made = ServerNode::Create({loop, *server_transport, *server_device, disk, audit_device},
-                                 options, *job_source, &watcher);
+  auto made = ServerNode::Create(
+      {loop, *server_transport, *server_device, disk, audit_device, evaluation_device}, options,
+      *job_source, &watcher);
   ASSERT_TRUE(made.ok()) << made.status().ToString();
   server = std::move(made).value();
   server->Start([this](JobResult end) {

@@ -47,6 +47,7 @@ struct Watcher : JobObserver {
   void OnCommand(const Command& command, Time) override {
     if (on_command) on_command(command);
   }
+  void OnJudged(const JudgedVersion& version) override { judged.push_back(version); }
   void OnNotice(const std::string& text) override { notices.push_back(text); }
   void OnAuditWarning(const AuditWarning& warning) override { warnings.push_back(warning); }
   // The notices, one per line.
@@ -59,6 +60,7 @@ struct Watcher : JobObserver {
   std::map<WorkerId, int> rows_of;
   std::vector<std::string> notices;
   std::vector<AuditWarning> warnings;
+  std::vector<JudgedVersion> judged;
   int opened = 0;
   int applied = 0;
   int links_measured = 0;
@@ -115,8 +117,9 @@ class JobWorld {
   Duration worker_wait = WorkerOptions().wait;    // Of those too.
   bool worker_forever = false;
   Watcher watcher;
-  Device* audit_device = nullptr;  // Of the server; null: as server_device.
-  Disk* disk = nullptr;            // For checkpoints.
+  Device* audit_device = nullptr;       // Of the server; null: as server_device,
+  Device* evaluation_device = nullptr;  // and this one too.
+  Disk* disk = nullptr;                 // For checkpoints.
   std::unique_ptr<Device> server_device;
   std::unique_ptr<Transport> server_transport;
   std::unique_ptr<ServerNode> server;

@@ -44,6 +44,14 @@ class Witness final : public JobObserver {
     Note("decoded");
   }
   void OnStepApplied(StepId, std::span<const float>, double, Time) override { Note("applied"); }
+  void OnRate(StepId, double rate) override {
+    Note("rate");
+    EXPECT_EQ(rate, 0.25);
+  }
+  void OnJudged(const JudgedVersion& judged) override {
+    Note("judged");
+    EXPECT_EQ(judged.version, 6u);
+  }
   void OnCheckpoint(uint64_t) override { Note("checkpoint"); }
   void OnNotice(const std::string&) override { Note("notice"); }
   void OnAuditWarning(const AuditWarning& warning) override {
@@ -75,6 +83,8 @@ void TellEverything(JobObserver& events) {
   events.OnLinkMeasured(3, 4000, std::chrono::seconds(2), now);
   events.OnStepDecoded(0, {}, {}, now);
   events.OnStepApplied(0, {}, 0, now);
+  events.OnRate(0, 0.25);
+  events.OnJudged({.version = 6});
   events.OnCheckpoint(1);
   events.OnNotice("a");
   events.OnAuditWarning({.step = 5});

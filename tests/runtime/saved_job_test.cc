@@ -86,7 +86,7 @@ TEST(JobDescription, OfAnotherKindIsRefused) {
   for (const char* text : {"", "{", "[]", "{\"version\":1}", "{\"version\":\"1\"}"}) {
     EXPECT_EQ(ParseJobDescription(text).code(), StatusCode::kDataError) << text;
   }
-  EXPECT_EQ(ParseJobDescription("{\"version\":4}").code(), StatusCode::kConflict);
+  EXPECT_EQ(ParseJobDescription("{\"version\":5}").code(), StatusCode::kConflict);
 }
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {
@@ -97,7 +97,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 
 // As the first version wrote it.
 TEST(JobDescription, OfTheFirstVersionHasTheConstantsOfItsTime) {
-  std::string text = Replaced(ToJson(Example()), "\"version\":3", "\"version\":1");
+  std::string text = Replaced(ToJson(Example()), "\"version\":4", "\"version\":1");
   const size_t begin = text.find(",\"momentum\"");
   text.erase(begin, text.find('}', begin) - begin);
   const auto old = ParseJobDescription(text);
@@ -175,7 +175,7 @@ TEST(SavedJob, OfADivergedJobIsRefused) {
 // Its model can be had, its curve cannot go on.
 TEST(SavedJob, OfAnOlderReleaseIsReadAndNotResumed) {
   CheckpointState state = StateOf(Example());
-  state.description = Replaced(state.description, "\"version\":3", "\"version\":2");
+  state.description = Replaced(state.description, "\"version\":4", "\"version\":2");
   state.description = Replaced(state.description, "\"steps\"", "\"partitions\":64,\"steps\"");
   const auto saved = Understand(state);
   ASSERT_TRUE(saved.ok()) << saved.status().ToString();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/conformance/model_suite.h"
+#include "training/evaluate.h"
 
 namespace motley {
 namespace {

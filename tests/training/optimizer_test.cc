@@ -9,6 +9,7 @@
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
 #include "training/default_rate.h"
+#include "training/evaluate.h"
 
 namespace motley {
 namespace {
@@ -174,6 +175,42 @@ TEST(Optimizer, ConstantsOutOfRangeAreRefusedByName) {
     EXPECT_EQ(optimizer.code(), StatusCode::kInvalidArgument) << name;
     EXPECT_THAT(optimizer.status().message(), testing::HasSubstr(name));
   }
+}
+
+std::vector<float> AfterOneStep(const OptimizerOptions& options, std::vector<float> gradient,
+                                std::vector<float> parameters, double rate_factor = 1) {
+  TestRig rig;
+  const auto optimizer = MakeOptimizer(options, parameters.size());
+  EXPECT_TRUE(optimizer->Apply(*rig.device, gradient, 2, parameters, rate_factor).ok());
+  return parameters;
+}
+
+TEST(Optimizer, ClipsTheMeanGradientToItsNorm) {
+  const OptimizerOptions options{.learning_rate = 1, .clip = 2.5};
+  // The means are (3, 4), of norm 5, and (0.9, 1.2), of norm 1.5.
+  EXPECT_THAT(AfterOneStep(options, {6, 8}, {0, 0}), testing::ElementsAre(-1.5f, -2.0f));
+  EXPECT_THAT(AfterOneStep(options, {1.8f, 2.4f}, {0, 0}), testing::ElementsAre(-0.9f, -1.2f));
+}
+
+TEST(Optimizer, DecaysWeightsApartFromTheGradient) {
+  OptimizerOptions options{.name = "adamw", .learning_rate = 0.1, .weight_decay = 0.5};
+  const auto decayed = AfterOneStep(options, {4, -4}, {2, 2});
+  options.weight_decay = 0;
+  const auto plain = AfterOneStep(options, {4, -4}, {2, 2});
+  for (int i = 0; i < 2; ++i) EXPECT_NEAR(decayed[i], plain[i] - 0.1 * 0.5 * 2, 1e-6);
+  options.name = "adam";
+  EXPECT_EQ(AfterOneStep(options, {4, -4}, {2, 2}), plain);
+  options.weight_decay = 0.5;
+  EXPECT_EQ(Optimizer::Create(options, 2).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(Optimizer, MultipliesItsRate) {
+  const OptimizerOptions options{.learning_rate = 0.5};
+  EXPECT_THAT(AfterOneStep(options, {4}, {1}, 0.25), testing::ElementsAre(0.75f));
+}
+
+TEST(Optimizer, RefusesAScheduleThatIsNone) {
+  EXPECT_EQ(Optimizer::Create({.schedule = "never"}, 2).code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "test_paths.h"
 #include "tests/training/test_data.h"
 #include "training/batch_schedule.h"
+#include "training/evaluate.h"
 #include "training/optimizer.h"
 #include "training/readers.h"
 
@@ -44,8 +45,8 @@ double TestAccuracy(const Dataset& train, const Dataset& test, const Recipe& rec
   }
   const auto evaluation = Evaluate(*model, *rig.device, parameters, test);
   EXPECT_TRUE(evaluation.ok()) << evaluation.status().ToString();
-  testing::Test::RecordProperty("accuracy", std::to_string(evaluation->accuracy));
-  return evaluation->accuracy;
+  testing::Test::RecordProperty("accuracy", std::to_string(*evaluation->accuracy));
+  return *evaluation->accuracy;
 }
 
 class Mnist : public testing::Test {

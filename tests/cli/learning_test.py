@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How a job learns where its user says little: what is chosen, when it ends, what it leaves, and
+what is said about it."""
+
+import json
+import random
+import unittest
+import xml.dom.minidom
+
+from program import ProgramTest, write_samples
+
+
+def write_line(path, rows=300, seed=3):
+    """A real label: a line in two features, with noise."""
+    draw = random.Random(seed)
+    with open(path, "w") as file:
+        for _ in range(rows):
+            x, y = draw.gauss(0, 1), draw.gauss(0, 1)
+            file.write(f"{x:.4f},{y:.4f},{2 * x - y + draw.gauss(0, 0.3):.4f}\n")
+
+
+class Learning(ProgramTest):
+    def exactly(self, *arguments):
+        """A job whose sums are formed in the same order each time."""
+        return self.run_json("train", "--workers", 2, "--code", "none", "--shares", "equal", "-q",
+                             *arguments)
+
+    def test_a_job_that_is_told_nothing_learns_and_ends(self):
+        done = self.run_program("train", "--data", self.data, "--json")
+        self.assertIn("learns by adam at rate", done.stderr)
+        report = json.loads(done.stdout)
+        self.assertGreater(report["test_accuracy"], 0.95)
+        self.assertIn("stopped_early", report)
+        self.assertEqual(report["judging"]["samples"], 0)
+        self.assertEqual(report["learning"]["optimizer"], "adam")
+
+    def test_a_network_is_judged_on_samples_that_are_held_out(self):
+        data = self.folder / "many.csv"
+        write_samples(data, rows=1500)
+        report = self.exactly("--data", data, "--model", "mlp:32")
+        self.assertEqual(report["judging"]["samples"], 120)
+        self.assertTrue(report["judging"]["kept_best"])
+        self.assertLess(report["judging"]["best_step"], report["steps"])
+        self.assertGreater(report["test_accuracy"], 0.95)
+
+    def test_epochs_that_are_given_are_done_exactly(self):
+        report = self.exactly("--data", self.data, "--epochs", 3, "--batch", 100)
+        self.assertEqual((report["epochs"], report["steps"]), (3, 15))
+        self.assertNotIn("stopped_early", report)
+        self.assertNotIn("judging", report)
+
+    def test_train_and_predict_agree(self):
+        for name, model, scores in (("line", "linear", {"r2", "rmse", "mae"}),
+                                    ("clouds", "softmax", {"accuracy", "f1", "log_loss"})):
+            data, test, saved = (self.folder / f"{name}.{end}" for end in ("csv", "test.csv", "st"))
+            write = write_line if model == "linear" else write_samples
+            write(data)
+            write(test, seed=9) if model == "linear" else write(test)
+            trained = self.exactly("--data", f"{data}:test={test}", "--model", model, "--out", saved)
+            said = self.run_json("predict", "--model", saved, "--data", test)
+            self.assertEqual(said.keys() - {"count", "loss", "confusion"}, scores)
+            for key in scores | {"loss"}:
+                self.assertAlmostEqual(trained["test"][key], said[key], 6, key)
+            self.assertEqual(trained["test_loss"], trained["test"]["loss"])
+            text = self.run_program("predict", "--model", saved, "--data", test).stdout
+            self.assertIn("R2 0.9" if model == "linear" else "accuracy ", text)
+            self.assertEqual(model == "softmax", "rows" in text)
+
+    def test_a_job_that_ends_by_itself_is_resumed_to_the_same_end(self):
+        data = self.folder / "several.csv"
+        write_samples(data, rows=1500)
+        how = ("--data", data, "--model", "mlp:16", "--lr", "0.01", "--clip", "0.5")
+        whole = self.exactly(*how)
+        folder = self.folder / "state"
+        part = self.exactly(*how, "--checkpoint", folder, "--checkpoint-every", 37)
+        self.assertEqual(part["judging"], {**whole["judging"],
+                                           "waited_seconds": part["judging"]["waited_seconds"]})
+        shown = json.loads(self.run_program("checkpoint", "list", folder, "--json").stdout)
+        steps = [each["step"] for each in shown]
+        self.assertGreater(len(steps), 1)
+        again = self.exactly("--data", data, "--resume", folder, "--resume-step", steps[-1])
+        self.assertEqual(again["resumed_from"], steps[-1])
+        self.assertEqual(again["judging"]["best_step"], whole["judging"]["best_step"])
+        self.assertEqual(again["steps"], whole["steps"])
+        self.assertEqual(again["test"], whole["test"])
+
+    def test_the_log_and_the_curve_show_what_happened(self):
+        log, curve = self.folder / "run.jsonl", self.folder / "run.svg"
+        report = self.exactly("--data", self.data, "--steps", 40, "--evaluate-every", 10, "--batch",
+                              48, "--schedule", "cosine:warmup=4", "--lr", "0.05", "--log", log,
+                              "--curve", curve)
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        steps = [line for line in lines if line["kind"] == "step"]
+        judged = [line for line in lines if line["kind"] == "judged"]
+        self.assertEqual([line["step"] for line in steps], list(range(1, 41)))
+        self.assertEqual([line["step"] for line in judged], [10, 20, 30, 40])
+        self.assertEqual(judged[0]["validation"]["count"], 48)
+        self.assertAlmostEqual(steps[0]["rate"], 0.05 / 5)
+        self.assertAlmostEqual(steps[4]["rate"], 0.05)
+        self.assertLess(steps[-1]["rate"], 0.001)
+        self.assertEqual(steps[-1]["workers"], 2)
+        self.assertAlmostEqual(judged[0]["loss"], sum(line["loss"] for line in steps[:10]) / 10)
+        self.assertEqual(report["judging"]["evaluations"], 4)
+        xml.dom.minidom.parse(str(curve))
+        self.assertIn("validation loss", curve.read_text())
+
+    def test_what_makes_no_sense_is_refused(self):
+        for words, arguments in (("Did you mean 'cosine'", ["--schedule", "cosin"]),
+                                 ("--evaluate-every", ["--evaluate-every", "often"]),
+                                 ("--validation", ["--validation", "1"]),
+                                 ("--weight-decay", ["--weight-decay", "0.1", "--optimizer", "adam"]),
+                                 ("--clip", ["--clip", "-1"]),
+                                 ("--patience", ["--patience", "x"])):
+            said = self.run_program("train", "--data", self.data, *arguments, expect=2).stderr
+            self.assertIn(words, said)
+
+
+if __name__ == "__main__":
+    unittest.main()
