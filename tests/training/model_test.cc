@@ -18,6 +18,8 @@ std::vector<ModelCase> Cases() {
                                                                 {"mlp:8", 12, 2},
                                                                 {"mlp:16,7,5", 21, 4},
                                                                 {"mlp:1", 1, 2},
+                                                                {"mlp:6,norm,3", 9, 0},
+                                                                {"cnn:3/4", 16, 0},
                                                                 {"hinge", 9, 2},
                                                                 {"mlp:8,norm", 12, 2},
                                                                 {"mlp:16,norm,7,5,norm", 21, 4},
@@ -197,7 +199,7 @@ TEST(Model, ImagesAndFactorsThatDoNotFitAreRefused) {
   EXPECT_THAT(CreateError({"cnn@5x7x1:4", 36, 2}), HasSubstr("35 values"));
   EXPECT_THAT(CreateError({"cnn:4,4,4", 16, 2}), HasSubstr("nothing is left"));
   EXPECT_THAT(CreateError({"cnn:1048576", 1 << 20, 2}), HasSubstr("values of one sample"));
-  EXPECT_THAT(CreateError({"cnn:4", 16, 0}), HasSubstr("linear"));
+  EXPECT_THAT(CreateError({"cnn:4", 16, 1}), HasSubstr("at least 2"));
   EXPECT_THAT(CreateError({"hinge", 4, 3}), HasSubstr("softmax"));
   EXPECT_THAT(CreateError({"factorization:4", 16, 3}), HasSubstr("real numbers or 2 classes"));
   EXPECT_THAT(CreateError({"factorisation:4", 16, 2}), HasSubstr("factorization"));
@@ -246,7 +248,7 @@ TEST(Evaluate, LossesAgreeWithTrainingForEveryModel) {
   for (const ModelSpec& spec :
        {ModelSpec{"linear", 9, 0}, ModelSpec{"logistic", 9, 2}, ModelSpec{"hinge", 9, 2},
         ModelSpec{"mlp:6,norm", 9, 3}, ModelSpec{"cnn:3", 9, 3}, ModelSpec{"factorization:2", 9, 0},
-        ModelSpec{"factorization:2", 9, 2}}) {
+        ModelSpec{"factorization:2", 9, 2}, ModelSpec{"mlp:6", 9, 0}, ModelSpec{"cnn:3", 9, 0}}) {
     const Dataset data = MakeSamples(9, spec.classes, true, 100, 4);
     const auto model = MakeModel(spec);
     std::vector<float> parameters(model->parameter_count(), 0.3f);

@@ -96,7 +96,7 @@ std::vector<T> DenseLayers(std::vector<T> x, const std::string& words, size_t cl
     x = Dense(x, std::stoul(layers[i]), norm, w);
     for (T& value : x) value = Larger(T(0.0), value);
   }
-  return Dense(x, classes, false, w);
+  return Dense(x, std::max<size_t>(classes, 1), false, w);  // One real number for no classes.
 }
 
 template <typename T>
