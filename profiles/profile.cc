@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fstream>
@@ -192,6 +193,26 @@ LinkProfile ReadLink(const toml::table& toml, std::string_view source, Table& ou
   return link;
 }
 
+// The server's: bandwidths alone.
+ServerRates ReadServer(const toml::table& toml, std::string_view source, Table& outer) {
+  static constexpr std::array<std::string_view, 1> kKeys = {"link"};
+  Table table(toml, source);
+  table.OnlyKeys(kKeys);
+  table.Require("link");
+  ServerRates rates;
+  if (const auto* link = Inner(table, "link", "{ bandwidth = ... }")) {
+    const LinkProfile read = ReadLink(*link, source, table);
+    if (read.Up().latency_seconds > 0 || read.Down().latency_seconds > 0) {
+      table.Fail(link->source(),
+                 "the server's link has no latency of its own: a worker's latency is that of the "
+                 "whole way to the server");
+    }
+    rates = {.in = read.Down().bytes_per_second, .out = read.Up().bytes_per_second};
+  }
+  outer.Merge(table);
+  return rates;
+}
+
 void ReadTail(const toml::table& toml, std::string_view source, Table& outer,
               DeviceProfile& device) {
   static constexpr std::array<std::string_view, 2> kKeys = {"probability", "factor"};
@@ -271,8 +292,8 @@ Status ReadWorker(const toml::table& toml, std::string_view source, ClusterProfi
 }
 
 Result<ClusterProfile> ReadCluster(const toml::table& root, std::string_view source) {
-  static constexpr std::array<std::string_view, 5> kKeys = {"name", "model", "gradient_bytes",
-                                                            "step_flops", "worker"};
+  static constexpr std::array<std::string_view, 6> kKeys = {
+      "name", "model", "gradient_bytes", "step_flops", "server", "worker"};
   Table table(root, source);
   table.OnlyKeys(kKeys);
   ClusterProfile profile;
@@ -280,6 +301,9 @@ Result<ClusterProfile> ReadCluster(const toml::table& root, std::string_view sou
   profile.model = table.Text("model", "");
   profile.gradient_bytes = table.Bytes("gradient_bytes");
   profile.step_flops = table.Number("step_flops", 0, 0, kMaxNumber);
+  if (const auto* server = Inner(table, "server", "a [server] table with a link")) {
+    profile.server = ReadServer(*server, source, table);
+  }
   MOTLEY_RETURN_IF_ERROR(table.status());
   const toml::node* workers = table.Node("worker");
   const toml::array* list = workers == nullptr ? nullptr : workers->as_array();
@@ -299,6 +323,18 @@ Result<ClusterProfile> ReadCluster(const toml::table& root, std::string_view sou
 }
 
 }  // namespace
+
+ServerRates ServerRatesOf(const ClusterProfile& profile) {
+  if (profile.server) return *profile.server;
+  const auto wider = [](double a, double b) { return a == 0 || b == 0 ? 0 : std::max(a, b); };
+  ServerRates widest;
+  for (size_t w = 0; w < profile.workers.size(); ++w) {
+    const LinkProfile& link = profile.workers[w].link;
+    const ServerRates rates = {link.Up().bytes_per_second, link.Down().bytes_per_second};
+    widest = w == 0 ? rates : ServerRates{wider(widest.in, rates.in), wider(widest.out, rates.out)};
+  }
+  return widest;
+}
 
 Result<ClusterProfile> ParseClusterProfile(const std::string& text, const std::string& source) {
   const toml::parse_result parsed = toml::parse(std::string_view(text), std::string_view(source));

@@ -74,6 +74,14 @@ struct LinkProfile {
   bool operator==(const LinkProfile&) const = default;
 };
 
+// What the server's own link carries for all workers together, in bytes per second; 0: unlimited.
+struct ServerRates {
+  double in = 0;   // Vectors, from the workers.
+  double out = 0;  // Parameters and data, to them.
+
+  bool operator==(const ServerRates&) const = default;
+};
+
 struct WorkerProfile {
   DeviceProfile device;
   LinkProfile link;
@@ -84,12 +92,16 @@ struct WorkerProfile {
 struct ClusterProfile {
   std::string name;
   std::vector<WorkerProfile> workers;
-  uint64_t gradient_bytes = 0;  // Of the model it was measured with; 0: not said.
+  std::optional<ServerRates> server;  // Nothing: see ServerRatesOf.
+  uint64_t gradient_bytes = 0;        // Of the model it was measured with; 0: not said.
   double step_flops = 0;
   std::string model;  // That it was measured with, as for `--model`; empty: not said.
 
   bool operator==(const ClusterProfile&) const = default;
 };
+
+// As the profile says; where it says nothing, each way as wide as the widest worker's link.
+ServerRates ServerRatesOf(const ClusterProfile& profile);
 
 // kNotFound; kDataError with line and column, the key at fault and, for an unknown key, the one
 // that was probably meant.

@@ -71,6 +71,19 @@ std::string FormatLink(const LinkProfile& link) {
   return "link = " + InlineTable({latency(up), bandwidth(up), down}) + "\n";
 }
 
+// An unlimited way is written too: without it the server's link would be as wide as a worker's.
+std::string FormatServer(const ServerRates& rates) {
+  const auto bandwidth = [](double rate) {
+    return rate > 0 ? QuantityEntry("bandwidth", Quantity::kRate, rate)
+                    : std::string("bandwidth = 0");
+  };
+  const std::string inside = rates.in == rates.out
+                                 ? InlineTable({bandwidth(rates.in)})
+                                 : InlineTable({"up = " + InlineTable({bandwidth(rates.out)}),
+                                                "down = " + InlineTable({bandwidth(rates.in)})});
+  return "\n[server]\nlink = " + inside + "\n";
+}
+
 std::string FormatHardware(const HardwareFacts& facts) {
   if (facts == HardwareFacts{}) return "";
   return "hardware = " +
@@ -114,6 +127,7 @@ std::string FormatClusterProfile(const ClusterProfile& profile) {
     out += fmt::format("gradient_bytes = {}\n", profile.gradient_bytes);
   }
   if (profile.step_flops > 0) out += fmt::format("step_flops = {}\n", Number(profile.step_flops));
+  if (profile.server) out += FormatServer(*profile.server);
   for (const WorkerProfile& worker : profile.workers) out += FormatWorker(worker);
   return out;
 }

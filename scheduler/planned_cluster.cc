@@ -15,6 +15,22 @@ namespace {
 // waited for it.
 constexpr double kMayBeShared = 1.25;
 
+// A profile says how single pieces of work vary. A step of this worker is so many.
+double PiecesOf(const WorkerProfile& worker, double samples, double speed_of_all) {
+  const double share = samples * worker.device.samples_per_second / speed_of_all;
+  const double pieces = std::floor(share / static_cast<double>(kLeastPieceSamples));
+  return std::clamp(pieces, 1.0, static_cast<double>(kPiecesOfRow));
+}
+
+// Of its step: it is slow where one of its pieces is, by as much longer as those that are take.
+void SpreadOverPieces(const DeviceProfile& device, double pieces, PlannedWorker& planned) {
+  planned.jitter = device.jitter / std::sqrt(pieces);
+  if (device.tail_probability <= 0) return;
+  planned.slow_probability = 1 - std::pow(1 - device.tail_probability, pieces);
+  planned.slow_factor =
+      1 + (device.tail_factor - 1) * device.tail_probability / planned.slow_probability;
+}
+
 }  // namespace
 
 PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
@@ -25,25 +41,21 @@ PlannedCluster ClusterOf(const ClusterProfile& profile, const PlannedJob& job) {
   const double bytes =
       job.gradient_bytes > 0 ? job.gradient_bytes : static_cast<double>(profile.gradient_bytes);
   cluster.gradient_bytes = bytes;
-  double server = job.server_bytes_per_second;
-  if (server == 0) {
-    for (const WorkerProfile& worker : profile.workers) {
-      server = std::max(server, worker.link.Up().bytes_per_second);
-    }
-  }
-  if (server > 0) cluster.data_seconds = job.data_bytes / server;
+  const ServerRates server = ServerRatesOf(profile);
+  if (server.out > 0) cluster.data_seconds = job.data_bytes / server.out;
+  double speed = 0;
+  for (const WorkerProfile& worker : profile.workers) speed += worker.device.samples_per_second;
   for (const WorkerProfile& worker : profile.workers) {
     const LinkDirection up = worker.link.Up();
     PlannedWorker planned;
     planned.curve = CurveOf(worker.device);
-    planned.jitter = worker.device.jitter;
-    planned.slow_probability = worker.device.tail_probability;
-    planned.slow_factor = worker.device.tail_factor;
+    SpreadOverPieces(worker.device, PiecesOf(worker, job.samples, speed), planned);
     planned.loss_probability = job.loss_probability;
-    planned.latency_seconds = up.latency_seconds;
     const LinkDirection down = worker.link.Down();
+    planned.latency_seconds = (up.latency_seconds + down.latency_seconds) / 2;
     if (down.bytes_per_second > 0) planned.receive_seconds = bytes / down.bytes_per_second;
-    if (server > 0) planned.message_seconds = bytes / server;
+    if (server.in > 0) planned.message_seconds = bytes / server.in;
+    planned.server_send_seconds = server.out > 0 ? bytes / server.out : 0;
     if (up.bytes_per_second > 0) {
       planned.send_seconds = std::max(0.0, bytes / up.bytes_per_second - planned.message_seconds);
     }
@@ -72,7 +84,7 @@ std::vector<StepWorker> StepWorkersOf(const PlannedCluster& cluster, uint32_t pa
     worker.message_seconds = planned.message_seconds;
     worker.send_seconds = planned.send_seconds;
     worker.start_seconds = planned.latency_seconds + planned.receive_seconds;
-    worker.start_link_seconds = planned.message_seconds;
+    worker.start_link_seconds = planned.server_send_seconds.value_or(planned.message_seconds);
     workers.push_back(worker);
   }
   return workers;
@@ -128,6 +140,7 @@ PlannedCluster SampleOf(const PlannedCluster& cluster, uint32_t workers) {
       sample.rounds[r].workers.push_back(cluster.rounds[r].workers[drawn]);
     }
     worker.message_seconds /= part;
+    if (worker.server_send_seconds) *worker.server_send_seconds /= part;
     rate += 1 / worker.curve.seconds_per_sample;
     sample.workers.push_back(worker);
   }

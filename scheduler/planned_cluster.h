@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "profiles/cost_model.h"
@@ -21,7 +22,9 @@ struct PlannedWorker {
   double message_seconds = 0;   // A whole gradient occupies the server's link,
   double send_seconds = 0;      // and its own for so much longer.
   double receive_seconds = 0;   // The parameters occupy its own link, on their way to it.
-  bool link_measured = false;   // send_seconds is what one takes while nothing else is sent.
+  // And the server's; nothing: as long as a gradient does.
+  std::optional<double> server_send_seconds;
+  bool link_measured = false;  // send_seconds is what one takes while nothing else is sent.
 };
 
 // What was seen of every worker in one step (scheduler/observed_rounds.h).
@@ -58,8 +61,7 @@ std::vector<bool> FastestWorkers(const PlannedCluster& cluster, uint32_t workers
 // What a profile does not say.
 struct PlannedJob {
   double samples = 256;
-  double gradient_bytes = 0;           // 0: as in the profile.
-  double server_bytes_per_second = 0;  // 0: as the fastest of the workers' links.
+  double gradient_bytes = 0;  // 0: as in the profile.
   double data_bytes = 0;
   double loss_probability = 0;  // Of each worker in a step.
   double notice_seconds = 1;

@@ -18,7 +18,9 @@ void DataArrivals::OnWorkerJoined(WorkerId id, const std::string& name) {
   workers_[id] = Worker();
   workers_[id].came_back = came_back;
   workers_[id].joined = true;
-  while (SimWorkerName(workers_[id].process) != name) ++workers_[id].process;
+  while (workers_[id].process + 1 < names_.size() && names_[workers_[id].process] != name) {
+    ++workers_[id].process;
+  }
   if (taken_ != nullptr) workers_[id].taken_before = taken_(workers_[id].process);
 }
 

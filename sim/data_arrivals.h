@@ -19,9 +19,13 @@ class DataArrivals final : public JobObserver {
   // How many blocks of data the newest process of this number has taken, whole.
   using Taken = std::function<uint64_t(WorkerId process)>;
 
-  // `reached` is borrowed. A null `taken`: the workers have their samples from elsewhere.
-  DataArrivals(ReachedStates& reached, uint32_t workers, Taken taken)
-      : reached_(reached), taken_(std::move(taken)), workers_(workers) {}
+  // `reached` is borrowed; `names`: of all processes. A null `taken`: the workers have their
+  // samples from elsewhere.
+  DataArrivals(ReachedStates& reached, std::vector<std::string> names, Taken taken)
+      : reached_(reached),
+        names_(std::move(names)),
+        taken_(std::move(taken)),
+        workers_(names_.size()) {}
 
   void OnWorkerJoined(WorkerId worker, const std::string& name) override;
   void OnWorkerLost(WorkerId worker, const Status& why) override;
@@ -42,7 +46,7 @@ class DataArrivals final : public JobObserver {
   struct Worker {
     bool joined = false;
     bool lost = false;
-    WorkerId process = 0;    // That has its place, as of SimWorkerName.
+    WorkerId process = 0;    // That has its place, by its name.
     bool came_back = false;  // It was lost before.
     bool waited = false;     // Its data came after several steps, and it has not answered since.
     uint32_t steps = 0;      // That were applied while data were on their way.
@@ -53,6 +57,7 @@ class DataArrivals final : public JobObserver {
   void Answered(WorkerId worker);
 
   ReachedStates& reached_;
+  const std::vector<std::string> names_;  // Of the processes.
   const Taken taken_;
   std::vector<Worker> workers_;
 };

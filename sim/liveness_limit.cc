@@ -79,8 +79,9 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
     slowest += scripted_slowness * options.replay->LongestSeconds(samples);
   }
   const double start = ToSeconds(options.job.start_timeout);
-  if (options.server_bytes_per_second > 0) {
-    slowest += (data.size_bytes() + rows * bytes) / options.server_bytes_per_second;
+  const ServerRates rates = options.server_rates();
+  for (const double rate : {rates.in, rates.out}) {
+    if (rate > 0) slowest += (data.size_bytes() + rows * bytes) / rate;
   }
   return FromSeconds(std::min(kMargin * (slowest + longest_fault) + start, 1e8));
 }

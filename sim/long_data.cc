@@ -72,7 +72,8 @@ void LengthenData(SimOptions& options, const Dataset& data, UsualStep step) {
     if (worker.link.bytes_per_second == 0) worker.link.bytes_per_second = drawn_rate;
     rate = std::min(rate, worker.link.bytes_per_second);
   }
-  if (options.server_bytes_per_second > 0) rate = std::min(rate, options.server_bytes_per_second);
+  const double server = options.server_rates().out;
+  if (server > 0) rate = std::min(rate, server);
   const double parts = static_cast<double>(options.job.workers) / step.copies;
   const double sent_bytes = steps * step.seconds * rate * std::max(1.0, parts);
   options.data_bytes = std::max(static_cast<double>(data.size_bytes()),

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "profiles/ideal_step.h"
 #include "runtime/observer_fan.h"
 #include "runtime/saved_job.h"
 #include "sim/checkers/audit_checker.h"
@@ -136,10 +137,16 @@ std::unique_ptr<DataSource> SourceOf(const SimOptions& options, const Dataset& d
   return std::make_unique<MemorySource>(data);
 }
 
+std::vector<std::string> NamesOf(const SimOptions& options) {
+  std::vector<std::string> names;
+  for (WorkerId w = 0; w < options.job.workers; ++w) names.push_back(SimWorkerName(options, w));
+  return names;
+}
+
 // Who lies, by the script: one at most. Empty: nobody.
-std::string LiarOf(const std::vector<Fault>& faults) {
-  for (const Fault& fault : faults) {
-    if (fault.kind == Fault::Kind::kLie) return SimWorkerName(fault.worker);
+std::string LiarOf(const SimOptions& options) {
+  for (const Fault& fault : options.faults) {
+    if (fault.kind == Fault::Kind::kLie) return SimWorkerName(options, fault.worker);
   }
   return "";
 }
@@ -192,7 +199,7 @@ class Simulation {
     const Time quiet(FromSecondsSafe(options_.random_faults.until_seconds));
     liveness_ =
         std::make_unique<LivenessChecker>(violations_, std::max(quiet, world_.Now()), longest_step);
-    arrivals_ = std::make_unique<DataArrivals>(reached_, options_.job.workers, BlocksTaken());
+    arrivals_ = std::make_unique<DataArrivals>(reached_, NamesOf(options_), BlocksTaken());
     waits_ = std::make_unique<DataWaitChecker>(violations_, options_, *arrivals_, on_links);
     if (!liar_.empty()) {
       gradients_->ExpectLies([this](StepId step) { audits_.Spoilt(step); });
@@ -363,11 +370,10 @@ class Simulation {
     result.tasks_run = world_.tasks_run();
     result.virtual_seconds = ToSeconds(end);
     result.power_cut = power_cut_;
-    double speed = 0;
-    for (const WorkerProfile& worker : options_.cluster.workers) {
-      speed += worker.device.samples_per_second;
-    }
-    result.ideal_step_seconds = options_.job.batch / speed;
+    const size_t floats = std::max(gradients_->vector_length(), options_.vectors.modelled_length());
+    result.ideal_step_seconds =
+        IdealStepSeconds(options_.cluster.workers, options_.server_rates(),
+                         static_cast<double>(floats * sizeof(float)), options_.job.batch);
     if (replay_ != nullptr && !replay_->ideal_seconds().empty()) {
       result.ideal_seconds = replay_->ideal_seconds();
       result.ideal_step_seconds =
@@ -396,7 +402,7 @@ class Simulation {
   std::unique_ptr<TilingChecker> tiling_ =
       std::make_unique<TilingChecker>(violations_, options_.job.workers);
   CoverageChecker coverage_{violations_};
-  const std::string liar_ = LiarOf(options_.faults);
+  const std::string liar_ = LiarOf(options_);
   AuditChecker audits_{violations_, liar_};
   std::unique_ptr<StepChecker> steps_;
   std::unique_ptr<GradientChecker> gradients_;

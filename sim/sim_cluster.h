@@ -72,6 +72,16 @@ enum class SimTrainer {
   kCostOnly,
 };
 
+// A slice of a vector that came.
+struct SimTransfer {
+  WorkerId worker = 0;
+  bool to_server = false;  // Otherwise it is one of the parameters.
+  StepId step = 0;
+  bool first = false;  // Of its vector.
+  Time begin{};        // When its first and its last byte came.
+  Time end{};
+};
+
 class RecordedTimes;      // recorded_times.h
 struct SharedProcessors;  // sim_device.h
 
@@ -87,7 +97,8 @@ struct SimOptions {
   // Cost-only: workers measure their speed before they begin, as with built-in models; with a
   // caller's trainer they cannot.
   bool calibrated = true;
-  ClusterProfile cluster;  // One worker profile per job.workers.
+  ClusterProfile cluster;          // One worker profile per job.workers.
+  std::vector<std::string> names;  // Of the workers, each another one; empty: worker-0 and so on.
   // When workers start, in seconds; those beyond the end start with the server.
   std::vector<double> start_seconds;
   // Workers with two devices that are joined: the part of the profile's speed that the second one
@@ -108,17 +119,24 @@ struct SimOptions {
   // Nodes watch each other's silence. Each second costs two messages for every worker, which long
   // simulations of nothing but costs do without.
   bool heartbeat = false;
-  double link_jitter_seconds = 0;         // Mean extra delay of a message.
-  size_t socket_buffer_bytes = 4u << 20;  // Of each direction of a connection.
+  double link_jitter_seconds = 0;                       // Mean extra delay of a message.
+  size_t socket_buffer_bytes = 4u << 20;                // Of each direction of a connection.
+  std::function<void(const SimTransfer&)> on_transfer;  // May be null.
   // Of the device that audits are made on; 0: they take no time.
   double audit_samples_per_second = 0;
-  double server_bytes_per_second = 0;  // Of all connections together, each way; 0: unlimited.
-  double data_bytes = 0;               // What all samples count for on links; 0: what they have.
+  // Of all connections together, each way, where the cluster does not say what its server's link
+  // carries; 0: unlimited.
+  double server_bytes_per_second = 0;
+  double data_bytes = 0;  // What all samples count for on links; 0: what they have.
   // The job is stopped after so many, whatever it was to do: one that plans ahead is seen as it
   // begins. 0: it runs to its end.
   uint64_t stop_after_steps = 0;
   // Infinite: as long as its steps may take, each by itself (sim/liveness_limit.h).
   double max_virtual_seconds = 3600;
+
+  ServerRates server_rates() const {
+    return cluster.server.value_or(ServerRates{server_bytes_per_second, server_bytes_per_second});
+  }
 };
 
 struct SimResult {
@@ -126,7 +144,8 @@ struct SimResult {
   uint64_t digest = 0;  // Over every command, commit and the last random draw.
   uint64_t tasks_run = 0;
   double virtual_seconds = 0;
-  // batch / total speed: perfectly divisible work. With a replay: the mean of ideal_seconds.
+  // Perfectly divisible work behind these links (IdealStepSeconds). With a replay: the mean of
+  // ideal_seconds.
   double ideal_step_seconds = 0;
   // With a replay: of each step, a lower bound of what any exact scheme takes (recorded_times.h).
   std::vector<double> ideal_seconds;

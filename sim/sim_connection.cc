@@ -86,8 +86,8 @@ SimConnection::Frame* SimConnection::Push(int side, Frame::Kind kind, size_t siz
   Time start = std::max({now, lane.wire_free, link_->clogged_until});
   Time through = start;
   if (port && side == 1) {
-    start = std::max(start, port_->out_free);
-    through = port_->Pass(port_->out_free, now, size);
+    start = std::max(start, port_->out.free);
+    through = port_->out.Pass(now, size);
   }
   const SimLinkWay way = options.Way(side);
   Duration on_wire{};
@@ -215,8 +215,7 @@ void SimConnection::TakeSignal(int side) {
 void SimConnection::BeginMessage(int side, Frame& frame) {
   End& to = ends_[1 - side];
   if (side == 0 && PassesPort(frame.header)) {
-    frame.tail =
-        std::max(frame.tail, port_->Pass(port_->in_free, to.loop->Now(), frame.wire_bytes));
+    frame.tail = std::max(frame.tail, port_->in.Pass(to.loop->Now(), frame.wire_bytes));
   }
   frame.begun = true;
   Receiver* receiver = to.owner->receiver_;
@@ -231,6 +230,7 @@ void SimConnection::EndMessage(int side) {
   Frame& frame = lane.frames.front();
   const Header header = frame.header;
   const bool discarded = frame.into.empty() && header.length > 0;
+  if (link_->options.on_frame) link_->options.on_frame(header, side, frame.head, frame.tail);
   if (!frame.into.empty() && to.owner->receiver_ != nullptr) {
     std::memcpy(frame.into.data(), frame.payload.data(), frame.payload.size());
   }

@@ -22,8 +22,12 @@ std::unique_ptr<SimTransport> SimNetwork::MakeTransport(NodeLoop& loop,
 
 SimTransport::SimTransport(SimNetwork& network, NodeLoop& loop, std::shared_ptr<SimLink> link)
     : network_(network), loop_(loop), link_(std::move(link)) {
-  const double port = link_->options.port_bytes_per_second;
-  if (port > 0) port_ = std::make_shared<SimPort>(SimPort{.bytes_per_second = port});
+  const double in = link_->options.port_bytes_per_second;
+  const double out = link_->options.port_out_bytes_per_second.value_or(in);
+  if (in > 0 || out > 0) {
+    port_ = std::make_shared<SimPort>(
+        SimPort{.in = {.bytes_per_second = in}, .out = {.bytes_per_second = out}});
+  }
 }
 
 SimTransport::~SimTransport() { Close(); }

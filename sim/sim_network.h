@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,8 +39,14 @@ struct SimLinkOptions {
   size_t socket_buffer_bytes = kSocketBufferBytes;
   ModelledVectors vectors;
   std::optional<SimLinkWay> back = std::nullopt;  // To the end that connected, if it is otherwise.
-  // Of a listening end's machine: what all of its connections share, each way; 0: unlimited.
+  // Of a listening end's machine: what all of its connections share, each way, or only what it
+  // receives where `port_out_bytes_per_second` is there; 0: unlimited.
   double port_bytes_per_second = 0;
+  std::optional<double> port_out_bytes_per_second = std::nullopt;
+
+  // Hears of every frame that has come, and when its first and last byte did. Side 0: it was sent
+  // by the end that connected. May be null.
+  std::function<void(const Header& header, int side, Time first, Time last)> on_frame = nullptr;
 
   SimLinkWay Way(int side) const {
     return side == 1 && back ? *back : SimLinkWay{latency, bytes_per_second};
@@ -75,14 +82,19 @@ class SimNetwork {
 // Where a listening end's machine is plugged in: vectors of all connections pass it one slice after
 // the other, in the order in which they come. Control messages pass between them.
 struct SimPort {
-  double bytes_per_second = 0;
-  Time in_free{}, out_free{};
+  // One way; 0: unlimited.
+  struct Lane {
+    double bytes_per_second = 0;
+    Time free{};
 
-  // When a frame that comes at `now` is through.
-  Time Pass(Time& free, Time now, size_t bytes) const {
-    free = std::max(free, now) + FromSeconds(static_cast<double>(bytes) / bytes_per_second);
-    return free;
-  }
+    // When a frame that comes at `now` is through.
+    Time Pass(Time now, size_t bytes) {
+      if (bytes_per_second == 0) return now;
+      free = std::max(free, now) + FromSeconds(static_cast<double>(bytes) / bytes_per_second);
+      return free;
+    }
+  };
+  Lane in, out;
 };
 
 // One end's cable, shared by its connections.

@@ -18,6 +18,16 @@ constexpr uint64_t kIncarnationDraws = 3;
 constexpr uint64_t kSecondDeviceDraws = 8;
 constexpr uint64_t kAuditDeviceDraws = 9;
 
+std::function<void(const Header&, int, Time, Time)> WatchOf(const SimOptions& options,
+                                                            WorkerId index) {
+  if (!options.on_transfer) return nullptr;
+  return
+      [tell = options.on_transfer, index](const Header& header, int side, Time first, Time last) {
+        if (header.kind != FrameKind::kGradient && header.kind != FrameKind::kParameters) return;
+        tell({index, side == 0, header.step, header.offset == 0, first, last});
+      };
+}
+
 SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
   const LinkProfile& profile = options.cluster.workers[index].link;
   std::optional<SimLinkWay> back;
@@ -30,7 +40,8 @@ SimLinkOptions LinkOf(const SimOptions& options, WorkerId index) {
           .replay = options.random_faults.replay,
           .socket_buffer_bytes = options.socket_buffer_bytes,
           .vectors = options.vectors,
-          .back = back};
+          .back = back,
+          .on_frame = WatchOf(options, index)};
 }
 
 // I10: what a process borrowed is returned when it has ended.
@@ -47,7 +58,10 @@ void CheckNoTimers(const std::string& who, const NodeLoop& loop, Violations& vio
 
 }  // namespace
 
-std::string SimWorkerName(WorkerId index) { return fmt::format("worker-{}", index); }
+std::string SimWorkerName(const SimOptions& options, WorkerId index) {
+  if (index < options.names.size()) return options.names[index];
+  return fmt::format("worker-{}", index);
+}
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
                                                              SimNetwork& network,
@@ -60,7 +74,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Create(VirtualLoop& world,
   WorkerOptions node;
   node.server = kSimServerAddress;
   node.token = options.job.token;
-  node.name = SimWorkerName(index);
+  node.name = SimWorkerName(options, index);
   node.index_hint = static_cast<int32_t>(index);
   Random random(options.seed, Stream::kSimulation, kIncarnationDraws, draws);
   node.incarnation = random.Next64() | 2;  // Never 0, nor is its predecessor.
@@ -190,8 +204,9 @@ Result<std::unique_ptr<ServerProcess>> ServerProcess::Create(VirtualLoop& world,
                                                              const DataSource& data,
                                                              JobObserver* observer, Store* store) {
   std::unique_ptr<ServerProcess> process(new ServerProcess(world));
+  const ServerRates rates = options.server_rates();
   process->transport_ = network.MakeTransport(
-      process->loop_, {.port_bytes_per_second = options.server_bytes_per_second});
+      process->loop_, {.port_bytes_per_second = rates.in, .port_out_bytes_per_second = rates.out});
   MOTLEY_ASSIGN_OR_RETURN(process->device_, MakeInlineDevice(process->loop_));
   const auto address = process->transport_->Listen(kSimServerAddress);
   if (!address.ok()) return address.status();

@@ -27,7 +27,7 @@ inline constexpr Patience kSimPatience{.first = std::chrono::seconds(5),
 inline constexpr const char* kSimServerAddress = "server:1";
 
 // The same for all processes that the worker has had, whichever place in the job they get.
-std::string SimWorkerName(WorkerId index);
+std::string SimWorkerName(const SimOptions& options, WorkerId index);
 
 class WorkerProcess {
  public:

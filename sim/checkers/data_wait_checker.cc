@@ -25,7 +25,7 @@ bool OnlyKills(const SimOptions& options) {
     return worker.device.tail_probability == 0;
   });
   return others == 0 && steady && options.replay == nullptr &&
-         options.server_bytes_per_second == 0 &&
+         options.server_rates() == ServerRates() &&
          std::ranges::all_of(options.faults,
                              [](const Fault& fault) { return fault.kind == Fault::Kind::kKill; });
 }

@@ -101,6 +101,38 @@ TEST(Profile, LinksMayDifferByDirection) {
   EXPECT_EQ(link("{ latency = \"2ms\", bandwidth = \"1MB/s\" }").Down(), slow);
 }
 
+TEST(Profile, TheServersLinkIsReadOrAsWideAsTheWidestWorkers) {
+  const auto rates = [](const std::string& server, const std::string& second) {
+    return ServerRatesOf(Parsed(server +
+                                "[[worker]]\nsamples_per_second = 1\n"
+                                "link = { up = { bandwidth = \"2MB/s\" }, down = { bandwidth = "
+                                "\"10MB/s\" } }\n[[worker]]\nsamples_per_second = 1\n" +
+                                second));
+  };
+  const std::string wide = "link = { latency = \"1ms\", bandwidth = \"5MB/s\" }\n";
+  EXPECT_EQ(rates("", wide), (ServerRates{5e6, 10e6}));
+  EXPECT_EQ(rates("", ""), ServerRates());  // The second worker's has no limit.
+  const std::string server = "[server]\nlink = ";
+  EXPECT_EQ(rates(server + "{ bandwidth = \"1MB/s\" }\n", wide), (ServerRates{1e6, 1e6}));
+  EXPECT_EQ(rates(server + "{ bandwidth = 0 }\n", wide), ServerRates());
+  // Up is what it sends, as for a worker.
+  EXPECT_EQ(rates(server + "{ up = { bandwidth = \"3MB/s\" }, down = { bandwidth = 0 } }\n", wide),
+            (ServerRates{0, 3e6}));
+}
+
+TEST(Profile, TheServerHasALinkWithoutLatencyAndNothingElse) {
+  const auto error = [](const std::string& server) {
+    const auto read = ParseClusterProfile(
+        "[server]\n" + server + "\n[[worker]]\nsamples_per_second = 1\n", "here");
+    return read.ok() ? std::string("fine") : read.status().ToString();
+  };
+  EXPECT_NE(error("link = { latency = \"1ms\" }").find("no latency of its own"), std::string::npos);
+  EXPECT_NE(error("link = { bandwith = \"1MB/s\" }").find("bandwidth"), std::string::npos);
+  EXPECT_NE(error("").find("'link' is missing"), std::string::npos);
+  EXPECT_NE(error("samples_per_second = 1").find("unknown key"), std::string::npos);
+  EXPECT_NE(error("link = \"1MB/s\"").find("'link' must be"), std::string::npos);
+}
+
 TEST(Profile, WhatIsWrittenReadsBackTheSame) {
   const ClusterProfile small = Parsed(kSmall);
   EXPECT_EQ(Parsed(FormatClusterProfile(small)), small);
@@ -133,6 +165,11 @@ TEST(Profile, OddValuesReadBackTheSame) {
     worker.device.hardware.model = "\"M\" \t";
     worker.device.hardware.cores = 1 + static_cast<uint32_t>(random.Below(1000));
     worker.device.hardware.bytes_per_second = random.NextDouble() * 1e10;
+    if (random.Chance(0.5)) {
+      profile.server = ServerRates{1 + random.NextDouble() * 1e9, 0};
+      if (random.Chance(0.5)) profile.server->out = profile.server->in;
+      if (random.Chance(0.5)) profile.server->out = 1 + random.NextDouble();
+    }
     const std::string text = FormatClusterProfile(profile);
     EXPECT_EQ(Parsed(text), profile) << text;
   }

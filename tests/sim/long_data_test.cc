@@ -68,8 +68,8 @@ class Returns : public testing::Test {
 
   void Join(WorkerId worker, WorkerId process) {
     taken_[process] = 0;
-    arrivals_.OnWorkerJoined(worker, SimWorkerName(process));
-    waits_.OnWorkerJoined(worker, SimWorkerName(process));
+    arrivals_.OnWorkerJoined(worker, SimWorkerName({}, process));
+    waits_.OnWorkerJoined(worker, SimWorkerName({}, process));
   }
   void Lose(WorkerId worker) {
     arrivals_.OnWorkerLost(worker, Status::Unavailable("gone"));
@@ -108,7 +108,9 @@ class Returns : public testing::Test {
   const SimOptions options_;
   std::map<WorkerId, uint64_t> taken_;  // By process.
   ReachedStates reached_{options_.job};
-  DataArrivals arrivals_{reached_, 2, [this](WorkerId process) { return taken_.at(process); }};
+  DataArrivals arrivals_{reached_,
+                         {SimWorkerName({}, 0), SimWorkerName({}, 1)},
+                         [this](WorkerId process) { return taken_.at(process); }};
   Violations violations_;
   DataWaitChecker waits_{violations_, options_, arrivals_, 4};
 };
