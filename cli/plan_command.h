@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "scheduler/choose.h"
+#include "sim/simulated_scheme.h"
 
 namespace motley {
 
@@ -31,9 +33,16 @@ struct JobChoice {
 // kInvalidArgument when no job can run on the cluster.
 Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster);
 
+struct PlanReport {
+  SimulatedPlan plan;
+  JobChoice choice;
+  std::string cluster;
+  double ideal_seconds = 0;                  // Of a step of perfectly divisible work; 0: not known.
+  std::optional<SimulatedScheme> automatic;  // What a job without --code comes to, learning all.
+};
+
 // The choice and the best; with `explain` everything that was tried.
-std::string PlanText(const Ranking& ranking, const JobChoice& choice, const std::string& cluster,
-                     bool explain);
-std::string PlanJson(const Ranking& ranking, const JobChoice& choice, const std::string& cluster);
+std::string PlanText(const PlanReport& plan, bool explain);
+std::string PlanJson(const PlanReport& plan);
 
 }  // namespace motley

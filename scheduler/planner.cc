@@ -233,6 +233,18 @@ Result<Ranking> RankTried(std::vector<PlannedScheme> tried, uint32_t partitions)
   return ranking;
 }
 
+void CorrectTo(double step_seconds, const PlannedCluster& cluster, PlannedScheme& planned) {
+  SchemeCost& cost = planned.cost;
+  double none_lost = 1;
+  for (const PlannedWorker& worker : cluster.workers) none_lost *= 1 - worker.loss_probability;
+  const double factor = step_seconds / cost.step;
+  cost.expected += none_lost * (step_seconds - cost.step);
+  cost.loss = std::max(cost.loss + step_seconds - cost.step, step_seconds);
+  cost.undisturbed *= factor;
+  cost.one_slow *= factor;
+  cost.step = step_seconds;
+}
+
 double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCluster& cluster) {
   if (from == to) return 0;
   const bool nested = Balances(from.scheme) && Balances(to.scheme);

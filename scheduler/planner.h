@@ -70,6 +70,10 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& cluste
                         const PlanOptions& options);
 Result<Ranking> RankTried(std::vector<PlannedScheme> tried, uint32_t partitions);
 
+// What steps of it in which nobody is lost were seen to take, in the place of what the step model
+// says; what stragglers and losses do to them is as much longer. RankTried puts it into its order.
+void CorrectTo(double step_seconds, const PlannedCluster& cluster, PlannedScheme& planned);
+
 // For sending what `to` needs beyond what `from` has placed. Copies of schemes that balance
 // (proportional, adaptive) are nested: with r of each partition all those with r - 1 are where they
 // were. Codes have placements of their own.

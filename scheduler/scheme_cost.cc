@@ -141,6 +141,7 @@ Costing::Mean Costing::Measure(Kind kind, uint32_t count) {
     if (kind == Kind::kUndisturbed && i == 0) {
       cost_.work = static_cast<double>(outcome.partitions) /
                    static_cast<double>(std::max<size_t>(partitions_, 1));
+      cost_.workers = outcome.workers;
       cost_.link = outcome.link_seconds / outcome.seconds;
     }
   }
@@ -199,6 +200,7 @@ SchemeCost Costing::Run() {
   step += one * cost_.one_slow;
   const bool any = several > kTooRare && truth_.workers.size() > 1;
   step += several * (any ? Measure(Kind::kSeveralSlow, runs_.several_slow).seconds : none.seconds);
+  cost_.step = step;
   const double lost = 1 - none_lost_;
   if (lost > kTooRare) {
     const Mean loss = Measure(Kind::kLoss, runs_.loss);

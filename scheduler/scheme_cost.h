@@ -26,11 +26,13 @@ struct SchemeCost {
   double undisturbed = 0;  // Seconds, of a step of which nobody is slow but for jitter.
   double one_slow = 0;     // With one straggler; as undisturbed where there never is any.
   double loss = 0;         // With one worker lost within the step.
+  double step = 0;         // Of a step in which none is lost, on average.
   // Weighted by how probable each is; and with what the rounds that were seen take, the more of
   // them there are.
   double expected = 0;
   double loss_survived = 1;    // Part of such steps that end without starting over.
   double work = 0;             // Of an undisturbed step: computed, in whole batches;
+  uint32_t workers = 0;        // those that compute something;
   double link = 0;             // part of its time that the server's link is busy.
   std::vector<double> rounds;  // Seconds of each of PlannedCluster::rounds, replayed.
   uint64_t events = 0;         // Of all runs.

@@ -162,6 +162,7 @@ StepOutcome StepRun::Run() {
   if (in_blocks_) EndBlocks();
   for (const WorkerState& worker : workers_) {
     outcome_.most_vectors = std::max(outcome_.most_vectors, worker.vectors);
+    outcome_.workers += worker.size > 0 ? 1 : 0;
     outcome_.answers.push_back(worker.answer);
     outcome_.late.push_back(worker.size > 0 && !worker.arrived);
   }

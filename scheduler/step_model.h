@@ -49,6 +49,7 @@ struct StepOutcome {
   double seconds = std::numeric_limits<double>::infinity();  // Until enough had arrived; or never.
   uint64_t vectors = 0;                                      // That were sent whole, needed or not.
   uint32_t most_vectors = 0;                                 // Of one worker.
+  uint32_t workers = 0;                                      // That had something to compute.
   uint64_t partitions = 0;                                   // That were computed, needed or not.
   uint64_t controls = 0;                                     // Control messages, both ways.
   double link_seconds = 0;  // For which vectors occupied the server's link until the end.

@@ -13,12 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-struct Planned {
-  Ranking ranking;
-  JobChoice choice;
-};
-
-Planned PlanOf(const char* file, double loss) {
+PlanReport PlanOf(const char* file, double loss) {
   const Result<ClusterProfile> profile =
       LoadClusterProfile(std::string(MOTLEY_SOURCE_DIR "/profiles/") + file);
   EXPECT_TRUE(profile.ok()) << profile.status().ToString();
@@ -30,16 +25,23 @@ Planned PlanOf(const char* file, double loss) {
   if (!ranking.ok()) return {};
   Result<JobChoice> choice = ChoiceOfJob(*ranking, cluster);
   EXPECT_TRUE(choice.ok()) << choice.status().ToString();
-  return {std::move(*ranking), choice.ok() ? std::move(*choice) : JobChoice()};
+  PlanReport report;
+  report.plan.ranking = std::move(*ranking);
+  if (choice.ok()) report.choice = std::move(*choice);
+  report.cluster = profile->name;
+  report.ideal_seconds = 0.05;
+  return report;
 }
 
 TEST(PlanCommand, SaysWhatToUseAndWhy) {
-  const auto [ranking, choice] = PlanOf("lab-mixed.toml", 1e-3);
-  const std::string text = PlanText(ranking, choice, "lab-mixed", false);
+  const PlanReport plan = PlanOf("lab-mixed.toml", 1e-3);
+  const Ranking& ranking = plan.plan.ranking;
+  const JobChoice& choice = plan.choice;
+  const std::string text = PlanText(plan, false);
   EXPECT_THAT(text, HasSubstr("lab-mixed: " + choice.candidate.scheme));
   EXPECT_THAT(text, HasSubstr(choice.why));
   EXPECT_THAT(text, Not(HasSubstr("not exact")));
-  const std::string explained = PlanText(ranking, choice, "lab-mixed", true);
+  const std::string explained = PlanText(plan, true);
   for (const PlannedScheme& planned : ranking.schemes) {
     EXPECT_THAT(explained, HasSubstr(planned.why)) << planned.candidate.scheme;
   }
@@ -47,7 +49,7 @@ TEST(PlanCommand, SaysWhatToUseAndWhy) {
 }
 
 TEST(PlanCommand, SaysWhyABetterSchemeIsNotChosen) {
-  const auto [ranking, choice] = PlanOf("lab-mixed.toml", 1e-3);
+  const Ranking ranking = PlanOf("lab-mixed.toml", 1e-3).plan.ranking;
   Ranking other = ranking;
   for (PlannedScheme& planned : other.schemes) {
     if (planned.candidate.scheme != "partial-coded") continue;
@@ -67,8 +69,12 @@ TEST(PlanCommand, SaysWhyABetterSchemeIsNotChosen) {
 }
 
 TEST(PlanCommand, JsonHasTheChoiceAndEveryScheme) {
-  const auto [ranking, choice] = PlanOf("campus.toml", 0);
-  const auto json = nlohmann::json::parse(PlanJson(ranking, choice, "campus"));
+  const PlanReport plan = PlanOf("campus.toml", 0);
+  const Ranking& ranking = plan.plan.ranking;
+  const JobChoice& choice = plan.choice;
+  const auto json = nlohmann::json::parse(PlanJson(plan));
+  EXPECT_EQ(json["cluster"], "campus");
+  EXPECT_EQ(json["ideal_seconds"], plan.ideal_seconds);
   EXPECT_EQ(json["choice"]["scheme"], choice.candidate.scheme);
   EXPECT_EQ(json["choice"]["why"], choice.why);
   ASSERT_EQ(json["schemes"].size(), ranking.schemes.size());
@@ -80,7 +86,7 @@ TEST(PlanCommand, JsonHasTheChoiceAndEveryScheme) {
 TEST(PlanCommand, ServesEverySampleCluster) {
   for (const char* file : {"campus.toml", "edge.toml", "generations-64.toml", "gpu-and-cpus.toml",
                            "lab-mixed.toml", "uniform-8.toml"}) {
-    const Ranking ranking = PlanOf(file, 1e-5).ranking;
+    const Ranking ranking = PlanOf(file, 1e-5).plan.ranking;
     ASSERT_FALSE(ranking.schemes.empty()) << file;
     EXPECT_TRUE(ranking.schemes.front().exact) << file;
     EXPECT_GT(ranking.schemes.front().cost.expected, 0) << file;
