@@ -48,6 +48,8 @@ int PrintResult(std::string_view text) {
   const std::string shown = WrapText(text, columns);
   const size_t written = std::fwrite(shown.data(), 1, shown.size(), stdout);
   if (written == shown.size() && std::fflush(stdout) == 0) return kExitOk;
+  // Whoever read it has enough: motley plan --json | head.
+  if (errno == EPIPE) return kExitFailure;
   Warn(fmt::format("cannot write the result to standard output: {}", std::strerror(errno)));
   return kExitFailure;
 }

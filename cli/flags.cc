@@ -319,7 +319,10 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
       app.add_subcommand("simulate", "Run a job on virtual time: how fast would it be?");
   AddModelFlags(simulate, flags.job, {"", "Passes over the data; default: 5"});
   AddClusterFlags(simulate, flags.job, MostWorkers::kNumber);
-  simulate->add_option("--cluster", flags.cluster, "Measured cluster, instead of --worker-speeds")
+  simulate
+      ->add_option("--cluster", flags.cluster,
+                   "The cluster as a file, instead of --worker-speeds; docs/cluster-file.md tells "
+                   "its keys")
       ->type_name("FILE")
       ->group("Workers");
   simulate
@@ -334,9 +337,25 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
       ->transform(Within(1U, 1000000U))
       ->group("Workers");
   AddOutputFlags(simulate, flags.job);
+  CLI::Option* compare =
+      simulate
+          ->add_option("--compare", flags.compare,
+                       "Run these codes instead of one, and print one table: mean, 95 % interval "
+                       "over 5 seeds (or --seeds), p99, ratio to the first. CODE:S is a code that "
+                       "tolerates S: none,repetition:2,adaptive")
+          ->type_name("CODES")
+          ->excludes(simulate->get_option("--code"))
+          ->excludes(simulate->get_option("--trace"))
+          ->group("Workers");
+  simulate
+      ->add_option("--plot", flags.plot,
+                   "Draw the mean step of each code, and how its steps are distributed (SVG)")
+      ->type_name("FILE")
+      ->group("Output");
   CLI::Option* timeline =
       simulate->add_option("--timeline", flags.timeline, "Draw one step of the first run (SVG)")
           ->type_name("FILE")
+          ->excludes(compare)
           ->group("Output");
   simulate
       ->add_option("--timeline-step", flags.timeline_step,
@@ -347,10 +366,13 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
       ->group("Output");
   simulate->final_callback([simulate, &given = flags.given] {
     given.batch = simulate->count("--batch") > 0;
+    given.seeds = simulate->count("--seeds") > 0;
     given.steps = simulate->count("--steps") + simulate->count("--epochs") > 0;
   });
   simulate->footer(
-      "Example: what a code buys when a worker pauses\n"
+      "Examples: which code suits a cluster, and what one buys when a worker pauses\n"
+      "  motley simulate --cluster profiles/lab-mixed.toml --compare none,repetition,adaptive \\\n"
+      "    --plot codes.svg\n"
       "  motley simulate --worker-speeds 1,1,0.5,0.25 --code repetition --tolerate 1 \\\n"
       "    --steps 100 --fault pause:0@step=20,2s");
   return simulate;
@@ -383,7 +405,8 @@ CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
 CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
   CLI::App* plan =
       app.add_subcommand("plan", "Choose how a cluster should share a step, and say why");
-  plan->add_option("--cluster", flags.cluster, "Profile of the cluster (TOML)")
+  plan->add_option("--cluster", flags.cluster,
+                   "The cluster as a file (TOML); docs/cluster-file.md tells its keys")
       ->type_name("FILE")
       ->required();
   AddValue(plan, "--batch", flags.batch, "N", "Samples per step")

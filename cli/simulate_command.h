@@ -17,8 +17,11 @@ struct SimulateFlags {
   struct Given {
     bool batch = false;
     bool steps = false;  // Or epochs.
+    bool seeds = false;
   } given;
   uint32_t seeds = 1;
+  std::string compare;                    // Codes; empty: --code alone.
+  std::string plot;                       // SVG file; empty: none.
   std::string timeline;                   // SVG file; empty: none.
   std::optional<uint64_t> timeline_step;  // None: the one that took longest.
 };

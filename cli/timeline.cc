@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "cli/svg.h"
 #include "fmt/core.h"
 
 namespace motley {
@@ -14,6 +15,7 @@ using Kind = TraceSpan::Kind;
 
 constexpr double kLabelWidth = 150, kPlotWidth = 760, kMargin = 16, kTop = 58;
 constexpr double kLane = 26, kBar = 18, kLegend = 46;
+constexpr double kThinBar = 5;  // Of transfers, under what the worker was given.
 
 struct Look {
   Kind kind;
@@ -21,50 +23,22 @@ struct Look {
   const char* words;
 };
 // Distinct in brightness too, for those who do not tell red from green.
-constexpr std::array<Look, 7> kLooks = {{{Kind::kAnswered, "#2f6db5", "answer used"},
+constexpr std::array<Look, 9> kLooks = {{{Kind::kAnswered, "#2f6db5", "answer used"},
                                          {Kind::kLate, "#e8a33d", "late"},
                                          {Kind::kCancelled, "#b9bec6", "not needed, cancelled"},
                                          {Kind::kLost, "#c0392b", "worker lost"},
                                          {Kind::kOpen, "#e3d7ec", "no answer"},
                                          {Kind::kCollect, "#d5e3f3", "server collects"},
-                                         {Kind::kUpdate, "#3c8d5a", "update"}}};
+                                         {Kind::kUpdate, "#3c8d5a", "update"},
+                                         {Kind::kReceives, "#8e6bb0", "parameters arrive"},
+                                         {Kind::kSends, "#14607a", "vector sent"}}};
 
 const Look& LookOf(Kind kind) {
   return *std::find_if(kLooks.begin(), kLooks.end(), [&](const Look& l) { return l.kind == kind; });
 }
 
-std::string Escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '<') {
-      safe += "&lt;";
-    } else if (c == '&') {
-      safe += "&amp;";
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      safe += '?';
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
-
-// "850 us", "12.5 ms", "3.2 s": of the size of `scale`.
-std::string Words(double ns, double scale) {
-  if (scale < 1e6) return fmt::format("{:.4g} us", ns / 1e3);
-  if (scale < 1e9) return fmt::format("{:.4g} ms", ns / 1e6);
-  return fmt::format("{:.4g} s", ns / 1e9);
-}
-
-// 1, 2 or 5 times a power of ten, so that about six of them fit.
-double TickOf(double length) {
-  const double raw = length / 6;
-  const double power = std::pow(10, std::floor(std::log10(raw)));
-  for (const double times : {1.0, 2.0, 5.0}) {
-    if (raw <= times * power) return times * power;
-  }
-  return 10 * power;
+bool IsTransfer(const TraceSpan& span) {
+  return span.kind == Kind::kReceives || span.kind == Kind::kSends;
 }
 
 class Picture {
@@ -85,15 +59,16 @@ class Picture {
   std::string Draw(const std::string& title, uint64_t decoded_ns) {
     const double width = kLabelWidth + kPlotWidth + 2 * kMargin;
     const double height = bottom_ + 30 + kLegend;
-    Put("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-        "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" font-family=\"sans-serif\" "
-        "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        width, height);
+    text_ = SvgOpening(width, height);
     Put("<title>{0}</title>\n<text x=\"{1}\" y=\"24\" font-size=\"15\">{0}</text>\n",
         Escaped(title), kMargin);
     DrawAxis();
     DrawLanes();
-    for (const TraceSpan& span : spans_) DrawSpan(span);
+    for (const bool transfers : {false, true}) {  // Those on top.
+      for (const TraceSpan& span : spans_) {
+        if (IsTransfer(span) == transfers) DrawSpan(span);
+      }
+    }
     DrawDecoded(decoded_ns);
     DrawLegend();
     return text_ + "</svg>\n";
@@ -132,10 +107,12 @@ class Picture {
 
   void DrawSpan(const TraceSpan& span) {
     const double from = X(span.begin_ns), to = X(span.end_ns);
+    const bool thin = IsTransfer(span);
     Put("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" rx=\"2\" fill=\"{}\">"
         "<title>{}: {}</title></rect>\n",
-        from, Y(span.track) + 4, std::max(to - from, 0.75), kBar, LookOf(span.kind).fill,
-        NameOf(span), Words(static_cast<double>(span.end_ns - span.begin_ns), length_));
+        from, Y(span.track) + 4 + (thin ? kBar - kThinBar : 0), std::max(to - from, 0.75),
+        thin ? kThinBar : kBar, LookOf(span.kind).fill, NameOf(span),
+        Words(static_cast<double>(span.end_ns - span.begin_ns), length_));
   }
 
   void DrawDecoded(uint64_t decoded_ns) {

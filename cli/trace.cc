@@ -32,6 +32,10 @@ const char* HowItEnded(TraceSpan::Kind kind) {
 std::string NameOf(const TraceSpan& span) {
   if (span.kind == TraceSpan::Kind::kCollect) return fmt::format("step {} collect", span.step);
   if (span.kind == TraceSpan::Kind::kUpdate) return fmt::format("step {} update", span.step);
+  if (span.kind == TraceSpan::Kind::kReceives) {
+    return fmt::format("step {} parameters arrive", span.step);
+  }
+  if (span.kind == TraceSpan::Kind::kSends) return fmt::format("step {} vector sent", span.step);
   return fmt::format("step {} row {}{}", span.step, span.row, HowItEnded(span.kind));
 }
 
@@ -109,7 +113,21 @@ void TraceRecorder::AddServerSpan(TraceSpan::Kind kind, const motley_event& even
   spans_.push_back({kind, 0, begin_ns, event.time_ns, event.step, 0, event.error});
 }
 
+void TraceRecorder::OnTransfer(const TraceSpan& slice, bool first) {
+  const auto [last, fresh] = transfers_.try_emplace({slice.track, slice.kind}, slice);
+  if (fresh) return;
+  TraceSpan& vector = last->second;
+  if (!first && vector.step == slice.step) {
+    vector.end_ns = slice.end_ns;
+    return;
+  }
+  spans_.push_back(vector);
+  vector = slice;
+}
+
 std::vector<TraceSpan> TraceRecorder::Spans() {
+  for (const auto& [track, vector] : transfers_) spans_.push_back(vector);
+  transfers_.clear();
   while (!open_.empty()) CloseAll(open_.begin()->first, TraceSpan::Kind::kOpen, last_ns_);
   std::stable_sort(spans_.begin(), spans_.end(),
                    [](const TraceSpan& a, const TraceSpan& b) { return a.begin_ns < b.begin_ns; });
@@ -123,10 +141,12 @@ std::string TraceRecorder::Json() {
   list.push_back(TrackName(0, "server"));
   for (const auto& [worker, name] : names_) list.push_back(TrackName(worker + 1, name));
   for (const TraceSpan& span : spans) {
+    const bool transfer =
+        span.kind == TraceSpan::Kind::kReceives || span.kind == TraceSpan::Kind::kSends;
     nlohmann::ordered_json args = {{"step", span.step}};
     if (span.kind == TraceSpan::Kind::kCollect) args["error"] = span.error;
     list.push_back({{"ph", "X"},
-                    {"pid", 1},
+                    {"pid", transfer ? 2 : 1},  // Links, beside what the workers were given.
                     {"tid", span.track},
                     {"name", NameOf(span)},
                     {"ts", Microseconds(span.begin_ns - start)},

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "motley/motley.h"
@@ -24,6 +25,8 @@ struct TraceSpan {
     kOpen,       // No answer came up to the end.
     kCollect,    // From the opening of the step until it was decoded.
     kUpdate,     // From then until the update was applied.
+    kReceives,   // The step's parameters come to a worker;
+    kSends,      // one of its vectors to the server. Both only where a simulation tells of them.
   };
   Kind kind = Kind::kAnswered;
   uint32_t track = 0;  // 0: the server; worker + 1.
@@ -39,6 +42,8 @@ std::string NameOf(const TraceSpan& span);
 class TraceRecorder {
  public:
   void OnEvent(const motley_event& event);
+  // A slice of a vector, of kReceives or kSends, came; `first`: of its vector.
+  void OnTransfer(const TraceSpan& slice, bool first);
 
   // Rows that are still open end at the last time seen. By beginning.
   std::vector<TraceSpan> Spans();
@@ -64,6 +69,7 @@ class TraceRecorder {
   void AddServerSpan(TraceSpan::Kind kind, const motley_event& event, uint64_t begin_ns);
 
   std::vector<TraceSpan> spans_;
+  std::map<std::pair<uint32_t, TraceSpan::Kind>, TraceSpan> transfers_;  // The last, by track.
   std::map<uint32_t, std::string> names_;
   std::map<uint32_t, std::vector<OpenRow>> open_;  // By worker, in the order of its work.
   std::optional<uint32_t> assigning_;              // The last event gave this worker a row.

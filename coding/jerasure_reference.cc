@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 
 namespace motley {
 namespace {
@@ -37,10 +36,7 @@ bool MakeTables() {
 }
 
 bool TablesReady() {
-  static std::mutex mutex;
-  static bool ready = false;
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (!ready) ready = MakeTables();
+  static const bool ready = MakeTables();
   return ready;
 }
 

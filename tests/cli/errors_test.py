@@ -14,6 +14,8 @@ import unittest
 
 from program import PATIENCE_S, PROGRAM, SANITIZED, ProgramTest, write_samples
 
+PROFILES = pathlib.Path(__file__).parents[2] / "profiles"
+
 
 class Errors(ProgramTest):
     def refuse(self, code, words, *arguments):
@@ -453,15 +455,59 @@ class Commands(ProgramTest):
     def test_links_carry_gradients_of_the_described_length(self):
         path = self.folder / "cluster.toml"
         seconds = []
-        for size in (1_000, 1_000_000):
-            path.write_text(f'name = "two"\ngradient_bytes = {size}\n'
+        for size, server in ((1_000, "0"), (1_000_000, "0"), (1_000_000, '"16Mbit/s"'),
+                             (1_000_000, None)):
+            link = f"[server]\nlink = {{ bandwidth = {server} }}\n" if server else ""
+            path.write_text(f'name = "two"\ngradient_bytes = {size}\n{link}'
                             '[[worker]]\nname = "node"\nsamples_per_second = 1000\ncount = 2\n'
                             'link = { latency = "1ms", bandwidth = "8Mbit/s" }\n')
             result = self.run_json("simulate", "--cluster", path, "--steps", 10)
             self.assertEqual(result["gradient_bytes"], size)
             seconds.append(result["step_seconds"]["mean"])
-        # A megabyte to each worker, and one back.
+        # A megabyte to each worker, and one back. It is one slice, so on a shared link of twice the
+        # width the second worker's comes half a second later, and a second on one as wide as theirs.
         self.assertAlmostEqual(seconds[1] - seconds[0], 2, delta=0.3)
+        self.assertAlmostEqual(seconds[2] - seconds[0], 2.5, delta=0.3)
+        self.assertAlmostEqual(seconds[3] - seconds[0], 3, delta=0.4)
+
+    def test_codes_are_compared_in_one_table_and_picture(self):
+        cluster = PROFILES / "uniform-8.toml"
+        compare = ["simulate", "--cluster", cluster, "--steps", 8, "-q"]
+        picture = self.folder / "codes.svg"
+        table = self.run_program(*compare, "--compare", "none,repetition,adaptive:2", "--plot",
+                                 picture).stdout
+        self.assertRegex(table, r"(?m)^none .* 1\.00 ")
+        self.assertRegex(table, r"(?m)^adaptive, tolerates 2 ")
+        self.assertIn("8 steps, 5 seeds", table)
+        self.assertIn("repetition", picture.read_text())
+        result = self.run_json(*compare, "--compare", "none,repetition", "--seeds", 2)
+        self.assertEqual([code["code"] for code in result["codes"]], ["none", "repetition"])
+        self.assertGreater(result["codes"][1]["ratio"], 1.2)
+        self.assertIn("Did you mean 'adaptive'?",
+                      self.run_program(*compare, "--compare", "none,adaptve", expect=2).stderr)
+        self.assertIn("--plot x.svg", self.run_program(*compare, "--plot", "x.png", expect=2).stderr)
+        both = self.run_program(*compare, "--compare", "none,rs", "--code", "rs", expect=2)
+        self.assertIn("--code and --compare cannot both be given", both.stderr)
+
+    def test_workers_keep_the_names_of_the_file(self):
+        path = self.folder / "cluster.toml"
+        path.write_text('gradient_bytes = 4000\n'
+                        '[[worker]]\nname = "old"\nsamples_per_second = 1000\ncount = 2\n'
+                        '[[worker]]\nname = "gpu"\nsamples_per_second = 9000\n')
+        picture = self.folder / "step.svg"
+        result = self.run_json("simulate", "--cluster", path, "--steps", 4, "--timeline", picture)
+        self.assertEqual([worker["name"] for worker in result["workers"]], ["old-0", "old-1", "gpu"])
+        for part in (">old-0</text>", ">gpu</text>", ">parameters arrive</text>", ">vector sent</text>"):
+            self.assertIn(part, picture.read_text())
+
+    def test_whoever_reads_a_result_may_stop(self):
+        cluster = PROFILES / "uniform-8.toml"
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run([PROGRAM, "plan", "--cluster", str(cluster), "--json"],
+                              stdout=writing, stderr=subprocess.PIPE, text=True)
+        os.close(writing)
+        self.assertEqual((done.stderr, done.returncode), ("", 1))
 
 
 if __name__ == "__main__":

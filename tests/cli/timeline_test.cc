@@ -48,6 +48,27 @@ TEST(Timeline, ShowsWhoWorkedOnWhatAndWhenItDecoded) {
   EXPECT_EQ(Count(*svg, "</rect>"), 4u);  // Two rows, collecting and the update.
 }
 
+TEST(Timeline, DrawsTransfersUnderTheWork) {
+  TraceRecorder trace;
+  TraceSpan slice = {Kind::kSends, 1, 30 * kMs, 31 * kMs, 5};
+  trace.OnTransfer(slice, true);
+  slice.begin_ns = 33 * kMs;
+  slice.end_ns = 35 * kMs;
+  trace.OnTransfer(slice, false);
+  trace.OnTransfer({Kind::kReceives, 1, 10 * kMs, 12 * kMs, 5}, true);
+  trace.OnTransfer({Kind::kSends, 1, 36 * kMs, 37 * kMs, 5}, true);
+  std::vector<TraceSpan> spans = trace.Spans();
+  ASSERT_EQ(spans.size(), 3u);  // Two slices are one vector.
+  const std::vector<TraceSpan> steps = TwoSteps();
+  spans.insert(spans.end(), steps.begin(), steps.end());
+  const Result<std::string> svg = TimelineSvg(spans, kNames, 5);
+  ASSERT_TRUE(svg.ok());
+  EXPECT_THAT(*svg, HasSubstr("step 5 vector sent: 5 ms"));
+  EXPECT_THAT(*svg, HasSubstr("step 5 vector sent: 1 ms"));
+  EXPECT_THAT(*svg, HasSubstr("step 5 parameters arrive: 2 ms"));
+  EXPECT_THAT(*svg, HasSubstr(">parameters arrive</text>"));
+}
+
 TEST(Timeline, NamesAreEscaped) {
   const Result<std::string> svg = TimelineSvg(TwoSteps(), kNames, 5);
   ASSERT_TRUE(svg.ok());
