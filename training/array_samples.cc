@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+
+#include "training/column_major.h"
 
 namespace motley {
 namespace {
@@ -137,8 +140,23 @@ Result<std::vector<double>> ReadLabels(const ArrayInput& array) {
   return labels;
 }
 
-Status ReadSamples(const ArrayInput& array, const std::optional<std::vector<double>>& labels,
-                   const std::string& path, SampleSink& sink) {
+Status ReadSamples(const ArrayInput& array, const std::optional<std::vector<double>>& given,
+                   const std::string& path, uint32_t unlabelled, SampleSink& sink) {
+  if (array.column_major) {
+    MOTLEY_ASSIGN_OR_RETURN(
+        const auto rows, RowMajor(*array.stream, array.name, array.shape, array.type.size_bytes));
+    ArrayInput row_major = array;
+    row_major.stream = rows.get();
+    row_major.column_major = false;
+    return ReadSamples(row_major, given, path, unlabelled, sink);
+  }
+  std::optional<std::vector<double>> labels = given;
+  if (!labels && unlabelled > 0) {
+    const Result<Layout> alone = LayOut(array, false);
+    if (alone.ok() && alone->columns == unlabelled) {
+      labels.emplace(alone->rows, std::numeric_limits<double>::quiet_NaN());
+    }
+  }
   MOTLEY_ASSIGN_OR_RETURN(const Layout layout, LayOut(array, !labels));
   if (labels && labels->size() != layout.rows) {
     return Bad(array,

@@ -17,7 +17,8 @@ struct ArrayInput {
   std::string name;  // For messages: "x.npy", or "a.npz, array 'x'".
   ElementType type;
   std::vector<uint64_t> shape;
-  StreamReader* stream = nullptr;  // At the first element; row-major.
+  StreamReader* stream = nullptr;  // At the first element; row-major,
+  bool column_major = false;       // unless it is so.
 };
 
 // The labels in an array of shape (N) or (N, 1). kDataError: another shape, or a value that is no
@@ -25,9 +26,10 @@ struct ArrayInput {
 Result<std::vector<double>> ReadLabels(const ArrayInput& array);
 
 // Hands the samples on in blocks, as `path`. Without `labels` the array has two dimensions and each
-// row ends with its label. kDataError as above, naming sample and value; or truncated.
+// row ends with its label, unless samples of `unlabelled` features may come without: their labels
+// are NaN. kDataError as above, naming sample and value; or truncated.
 Status ReadSamples(const ArrayInput& array, const std::optional<std::vector<double>>& labels,
-                   const std::string& path, SampleSink& sink);
+                   const std::string& path, uint32_t unlabelled, SampleSink& sink);
 
 // Which arrays of a file are features and labels, by the names that people use; labels: empty when
 // there is but one array, whose rows end with their labels. `test`: of the test part. kDataError

@@ -19,8 +19,8 @@ class ByteStream {
   virtual Result<size_t> Read(std::span<char> to) = 0;
 };
 
-// The file as it is, or unpacked if it is gzip. kNotFound, kPermission, kInvalidArgument (a
-// folder), kResource; kDataError when it turns out to be truncated or damaged.
+// The file as it is, or unpacked if it is gzip; "-" is the standard input. kNotFound, kPermission,
+// kInvalidArgument (a folder), kResource; kDataError when it turns out to be truncated or damaged.
 Result<std::unique_ptr<ByteStream>> OpenFileStream(const std::string& path);
 
 // The bytes of a gzip file of one or more members; `path` is for messages.

@@ -6,9 +6,14 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/suggest.h"
+#include "training/table_reading.h"
 #include "training/text_scan.h"
 
 namespace motley {
@@ -50,16 +55,10 @@ char DetectDelimiter(std::string_view first_line) {
   return best;
 }
 
-// How tools write that a value is missing.
-bool IsMissing(std::string_view field) {
-  static constexpr std::string_view kMarks[] = {"NA", "N/A", "n/a", "null", "NULL", "None"};
-  return std::find(std::begin(kMarks), std::end(kMarks), field) != std::end(kMarks);
-}
-
 // A line of names has a field that starts like a name; "nan" and "inf" are bad numbers instead.
 bool IsHeader(const Fields& fields) {
   return std::any_of(fields.begin(), fields.end(), [](std::string_view field) {
-    if (field.empty() || IsMissing(field)) return false;
+    if (MeansMissing(field)) return false;
     const auto first = static_cast<unsigned char>(field.front());
     double number = 0;
     const auto parsed = std::from_chars(field.data(), field.data() + field.size(), number);
@@ -137,10 +136,56 @@ Result<size_t> LabelColumn(const std::string& label, const Fields& first, bool h
                                       numbers, DidYouMean(label, first)));
 }
 
+bool IsNumber(std::string_view field) { return ParseNumber(field).ok(); }
+
+// 2019,2020,2021: whole numbers in equal steps, as names of years or wavelengths are.
+bool CountsUp(const Fields& fields) {
+  double last = 0, step = 0;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const Result<double> number = ParseNumber(fields[i]);
+    if (!number.ok() || *number != std::floor(*number)) return false;
+    if (i > 0 && (*number <= last || (i > 1 && *number - last != step))) return false;
+    step = *number - last;
+    last = *number;
+  }
+  return fields.size() >= kSurelyNames;
+}
+
+bool MostlyFractions(const Fields& fields) {
+  const auto count = std::count_if(fields.begin(), fields.end(), [](std::string_view field) {
+    return field.find('.') != std::string_view::npos;
+  });
+  return 2 * static_cast<size_t>(count) > fields.size();
+}
+
+bool AnyTwice(const Fields& fields) {
+  std::set<std::string_view> seen;
+  return std::any_of(fields.begin(), fields.end(), [&](std::string_view field) {
+    return !field.empty() && !seen.insert(field).second;
+  });
+}
+
+// In a table a sample may have text, too. A line of names has no name twice, and a name above a
+// number, or names alone that the next line does not repeat.
+bool NamesATable(const Fields& first, const Fields& second) {
+  if (AnyTwice(first)) return false;
+  if (second.empty()) return true;
+  bool numbers = false, repeated = false, years = true;
+  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
+    const bool number = IsNumber(first[i]);
+    if (!number && !first[i].empty() && IsNumber(second[i])) return true;
+    numbers = numbers || number;
+    repeated = repeated || (!number && !first[i].empty() && first[i] == second[i]);
+    years = years && (!number || (first[i].find('.') == std::string_view::npos &&
+                                  second[i].find('.') != std::string_view::npos));
+  }
+  return numbers ? years : !repeated;
+}
+
 class CsvParser {
  public:
   CsvParser(const InputFile& file, StreamReader& stream, const ReadOptions& options)
-      : lines_(stream, file.path), options_(options) {
+      : lines_(stream, file.path), options_(options), table_(options.table.get()) {
     samples_.path = file.path;
   }
 
@@ -149,94 +194,102 @@ class CsvParser {
     while (true) {
       const Result<bool> more = lines_.Next(line);
       if (!more.ok()) return more.status();
-      if (!*more) {
-        AddHeldLine();
-        return sink.Take(samples_);
-      }
+      if (!*more) break;
       if (Trim(line).empty()) continue;
-      const Status added = AddLine(line);
-      if (!added.ok()) {
-        return added.WithContext(fmt::format("{}:{}", samples_.path, lines_.number()));
+      if (!begun_ && first_line_.empty()) {
+        first_line_ = line;
+        first_number_ = lines_.number();
+        continue;
       }
+      if (!begun_) MOTLEY_RETURN_IF_ERROR(Begin(line));
+      MOTLEY_RETURN_IF_ERROR(AddLine(line, lines_.number()));
       MOTLEY_RETURN_IF_ERROR(TakeIfFull(samples_, sink));
     }
+    if (!begun_ && !first_line_.empty()) MOTLEY_RETURN_IF_ERROR(Begin({}));
+    return sink.Take(samples_);
   }
 
  private:
-  Status AddLine(std::string_view line) {
-    const bool first = columns_ == 0;
-    if (first) delimiter_ = DetectDelimiter(line);
-    if (!SplitFields(line, delimiter_, fields_)) {
-      return Status::DataError("a quote is not closed");
-    }
-    if (first) return AddFirstLine();
-    if (held_line_ != 0 && HasFraction(fields_)) {
-      held_line_ = 0;
-      NameByNumber();
-    }
-    AddHeldLine();
-    return AddSample(lines_.number());
+  Status At(uint32_t line, const Status& status) const {
+    if (status.ok()) return status;  // Without the cost of words that nobody reads.
+    return status.WithContext(fmt::format("{}:{}", samples_.path, line));
   }
 
-  Status AddFirstLine() {
-    const bool counts = CountsColumns(fields_);
-    const bool header = IsHeader(fields_);
-    MOTLEY_ASSIGN_OR_RETURN(label_column_, LabelColumn(options_.label, fields_, header));
-    if (fields_.size() - 1 > kMaxFeatures) {
+  // What the first line is shows in the second, which is empty when there is none.
+  Status Begin(std::string_view second_line) {
+    begun_ = true;
+    delimiter_ = DetectDelimiter(first_line_);
+    Fields first, second;
+    if (!SplitFields(first_line_, delimiter_, first)) {
+      return At(first_number_, Status::DataError("a quote is not closed"));
+    }
+    if (!second_line.empty()) SplitFields(second_line, delimiter_, second);
+    const bool surely = CountsColumns(first) && first.size() >= kSurelyNames;
+    const bool numbered = surely || (CountsColumns(first) && HasFraction(second)) ||
+                          (CountsUp(first) && MostlyFractions(second));
+    const bool header = numbered || IsHeaderOf(first, second);
+    columns_ = first.size();
+    MOTLEY_RETURN_IF_ERROR(At(first_number_, Arrange(first, header)));
+    if (numbered) {
+      samples_.notes.push_back(
+          fmt::format("the first line of {}, {} to {}, is taken for the names of the columns",
+                      samples_.path, first.front(), first.back()));
+    }
+    if (header && !numbered) TellLabel(first);
+    return header ? Status::Ok() : AddLine(first_line_, first_number_);
+  }
+
+  bool IsHeaderOf(const Fields& first, const Fields& second) const {
+    if (table_ == nullptr) return IsHeader(first);
+    const bool asked = !options_.label.empty() && !IsNumber(options_.label);
+    if (asked && std::find(first.begin(), first.end(), options_.label) != first.end()) return true;
+    const bool known = std::any_of(first.begin(), first.end(), [&](std::string_view field) {
+      return !IsNumber(field) && table_->KnowsName(field);
+    });
+    if (known) return true;
+    if (table_->begun() && second.empty()) return false;  // Names alone would be of no use.
+    return IsHeader(first) && NamesATable(first, second);
+  }
+
+  // Finds out where each column goes.
+  Status Arrange(const Fields& first, bool header) {
+    if (columns_ > size_t{kMaxFeatures} + 1) {
       return Status::DataError(fmt::format("more than {} columns", kMaxFeatures));
     }
-    columns_ = fields_.size();
-    samples_.features = static_cast<uint32_t>(columns_ - 1);
-    if (header) {
-      AddNames({fields_.begin(), fields_.end()});
-      TellLabel();
+    const std::vector<std::string> fields(first.begin(), first.end());
+    if (header) names_ = fields;
+    const bool known = table_ != nullptr && table_->begun();
+    const bool unlabelled = !known && columns_ == options_.unlabelled_features;
+    std::optional<size_t> label;
+    if (!unlabelled && (!known || (header && !options_.label.empty()))) {
+      MOTLEY_ASSIGN_OR_RETURN(label, LabelColumn(options_.label, first, header));
+      label_column_ = *label;
+    }
+    if (table_ != nullptr) {
+      MOTLEY_ASSIGN_OR_RETURN(places_, table_->Begin(samples_.path, fields, header, label));
+      for (const auto& column : table_->columns()) samples_.names.push_back(column.name);
+      if (!table_->named()) samples_.names.clear();
+      samples_.features = static_cast<uint32_t>(table_->columns().size());
       return Status::Ok();
     }
-    if (counts && columns_ >= kSurelyNames) {
-      NameByNumber();
-      return Status::Ok();
+    int64_t next = 0;
+    for (size_t i = 0; i < columns_; ++i) {
+      places_.push_back(label == i ? TableReading::kLabel : next++);
+      if (header && label != i) samples_.names.push_back(names_[i]);
     }
-    if (counts) {  // The next line tells what it is.
-      held_line_ = lines_.number();
-      return Status::Ok();
-    }
-    return AddSample(lines_.number());
-  }
-
-  // A first line 0,1,2,... that is a sample after all.
-  void AddHeldLine() {
-    if (held_line_ == 0) return;
-    for (size_t column = 0; column < columns_; ++column) {
-      AddValue(column, static_cast<double>(column));
-    }
-    samples_.line.push_back(std::exchange(held_line_, 0));
-  }
-
-  void NameByNumber() {
-    std::vector<std::string> names;
-    for (size_t column = 0; column < columns_; ++column) names.push_back(std::to_string(column));
-    AddNames(std::move(names));
-    samples_.notes.push_back(
-        fmt::format("the first line of {}, 0 to {}, is taken for the names of the columns",
-                    samples_.path, columns_ - 1));
-  }
-
-  void AddNames(std::vector<std::string> names) {
-    names_ = std::move(names);
-    for (size_t column = 0; column < columns_; ++column) {
-      if (column != label_column_) samples_.names.push_back(names_[column]);
-    }
+    samples_.features = static_cast<uint32_t>(next);
+    return Status::Ok();
   }
 
   // Where nobody said which column it is, and the last is not or may not be meant.
-  void TellLabel() {
-    if (!options_.label.empty()) return;
-    if (label_column_ + 1 != columns_) {
+  void TellLabel(const Fields& first) {
+    if (!options_.label.empty() || !label_column_) return;
+    if (*label_column_ + 1 != columns_) {
       samples_.notes.push_back(
           fmt::format("column {} of {} is taken for the label, because of its name; `label` says "
                       "otherwise",
-                      Quoted(names_[label_column_]), samples_.path));
-    } else if (const auto usual = UsualLabels(fields_);
+                      Quoted(names_[*label_column_]), samples_.path));
+    } else if (const auto usual = UsualLabels(first);
                usual.size() > 1 && usual.back() + 1 != columns_) {
       samples_.notes.push_back(
           fmt::format("{} has {} columns with names of a label; the last column, {}, is taken; "
@@ -245,12 +298,11 @@ class CsvParser {
     }
   }
 
-  void AddValue(size_t column, double number) {
-    if (column == label_column_) {
-      samples_.label.push_back(number);
-    } else {
-      samples_.dense.push_back(static_cast<float>(number));
+  Status AddLine(std::string_view line, uint32_t number) {
+    if (!SplitFields(line, delimiter_, fields_)) {
+      return At(number, Status::DataError("a quote is not closed"));
     }
+    return At(number, AddSample(number));
   }
 
   Status AddSample(uint32_t line) {
@@ -258,12 +310,58 @@ class CsvParser {
       return Status::DataError(
           fmt::format("{} columns where the first line has {}", fields_.size(), columns_));
     }
-    for (size_t column = 0; column < columns_; ++column) {
-      const auto number = ParseNumber(fields_[column]);
-      if (!number.ok()) return number.status().WithContext(Name(column));
-      AddValue(column, *number);
+    if (LacksLabel()) {
+      table_->CountUnlabelled();
+      return Status::Ok();
     }
+    const size_t begin = samples_.dense.size();
+    samples_.dense.resize(begin + samples_.features);
+    bool labelled = false;
+    for (size_t column = 0; column < columns_; ++column) {
+      if (places_[column] == TableReading::kNowhere) continue;
+      const bool label = places_[column] == TableReading::kLabel;
+      labelled = labelled || label;
+      const Status added =
+          label ? AddLabel(fields_[column])
+                : SetCell(fields_[column], places_[column], line,
+                          samples_.dense[begin + static_cast<size_t>(places_[column])]);
+      if (!added.ok()) return added.WithContext(Name(column));
+    }
+    if (!labelled) samples_.label.push_back(std::numeric_limits<double>::quiet_NaN());
     samples_.line.push_back(line);
+    return Status::Ok();
+  }
+
+  // A row that cannot train.
+  bool LacksLabel() const {
+    if (table_ == nullptr || table_->labels_optional()) return false;
+    for (size_t column = 0; column < columns_; ++column) {
+      if (places_[column] == TableReading::kLabel) return MeansMissing(fields_[column]);
+    }
+    return false;
+  }
+
+  Status SetCell(std::string_view field, int64_t place, uint32_t line, float& cell) {
+    if (table_ != nullptr) {
+      MOTLEY_ASSIGN_OR_RETURN(cell,
+                              table_->Cell(static_cast<size_t>(place), field, samples_.path, line));
+      return Status::Ok();
+    }
+    MOTLEY_ASSIGN_OR_RETURN(const double number, ParseNumber(field));
+    cell = static_cast<float>(number);
+    return Status::Ok();
+  }
+
+  Status AddLabel(std::string_view field) {
+    const bool missing = table_ != nullptr && MeansMissing(field);
+    const Result<double> number = ParseNumber(field);
+    const bool text = !missing && !number.ok();
+    if (text && table_ == nullptr) return number.status();
+    samples_.label.push_back(number.ok() && !missing ? *number
+                                                     : std::numeric_limits<double>::quiet_NaN());
+    if (!text) return Status::Ok();
+    samples_.label_text.resize(samples_.label.size());
+    samples_.label_text.back() = AsUtf8(field);
     return Status::Ok();
   }
 
@@ -274,13 +372,17 @@ class CsvParser {
 
   LineReader lines_;
   const ReadOptions& options_;
+  TableReading* table_;  // Null: all fields are numbers.
   RawSamples samples_;
   Fields fields_;
+  std::string first_line_;  // Until it is known what it is.
+  uint32_t first_number_ = 0;
+  bool begun_ = false;
   char delimiter_ = ',';
-  size_t columns_ = 0;              // 0 until the first line.
+  size_t columns_ = 0;
   std::vector<std::string> names_;  // Of all columns, if the first line has them.
-  size_t label_column_ = 0;
-  uint32_t held_line_ = 0;  // Of a first line that may be a sample or names; 0: none is held.
+  std::optional<size_t> label_column_;
+  std::vector<int64_t> places_;  // Of each column: a feature's number, or as of TableReading.
 };
 
 Status ReadCsv(const InputFile& file, StreamReader& stream, const ReadOptions& options,

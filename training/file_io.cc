@@ -146,8 +146,10 @@ class FileStream final : public ByteStream {
 };
 
 Result<std::unique_ptr<ByteStream>> OpenRawStream(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return SystemError("cannot open", path);
+  const bool input = path == "-";
+  const int fd =
+      input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return SystemError("cannot open", input ? "the standard input" : path);
   auto stream = std::make_unique<FileStream>(fd, path);
   struct stat info {};
   if (fstat(fd, &info) != 0) return SystemError("cannot look at", path);

@@ -121,7 +121,7 @@ Status ReadPixels(RawSamples& block, const std::vector<uint32_t>& shape,
   return sink.Take(block);
 }
 
-Status ReadImages(const InputFile& file, StreamReader& stream, const ReadOptions&,
+Status ReadImages(const InputFile& file, StreamReader& stream, const ReadOptions& options,
                   SampleSink& sink) {
   MOTLEY_ASSIGN_OR_RETURN(const std::vector<uint32_t> shape, ReadShape(file.path, stream));
   if (shape.size() < 2) {
@@ -130,7 +130,12 @@ Status ReadImages(const InputFile& file, StreamReader& stream, const ReadOptions
   RawSamples block;
   block.path = file.path;
   MOTLEY_ASSIGN_OR_RETURN(block.features, FeaturesOf(file.path, shape));
-  MOTLEY_ASSIGN_OR_RETURN(const std::string labels_path, FindIdxLabels(file.path));
+  const Result<std::string> found = FindIdxLabels(file.path);
+  if (found.code() == StatusCode::kNotFound && block.features == options.unlabelled_features) {
+    const std::vector<double> none(shape[0], std::numeric_limits<double>::quiet_NaN());
+    return ReadPixels(block, shape, none, stream, sink);
+  }
+  MOTLEY_ASSIGN_OR_RETURN(const std::string labels_path, found);
   MOTLEY_ASSIGN_OR_RETURN(const std::vector<double> labels, ReadIdxLabels(labels_path));
   if (labels.size() != shape[0]) {
     return Status::DataError(fmt::format("{} has {} labels but {} has {} images", labels_path,

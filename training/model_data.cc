@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/model_data.h"
 
-#include <utility>
+#include <fmt/format.h>
 
+#include "base/suggest.h"
 #include "training/architecture.h"
 
 namespace motley {
 
+Result<LabelTask> ParseTask(const std::string& name) {
+  if (name.empty()) return LabelTask::kGuess;
+  MOTLEY_RETURN_IF_ERROR(CheckChoice("`task`", name, {"classify", "regress"}));
+  return name == "classify" ? LabelTask::kClassify : LabelTask::kRegress;
+}
+
 Result<OpenedData> OpenDataFor(const std::string& model, const std::string& spec,
-                               ReadOptions options) {
-  const bool either = WordOf(model) == "factorization";
-  options.regression = model == "linear";
-  Result<OpenedData> data = OpenTrainingData(spec, options);
-  const bool two = data.ok() && data->class_labels.size() == 2;
-  if (!either || two || (!data.ok() && data.code() != StatusCode::kDataError)) return data;
-  // Labels that are no classes are an error of that reading alone.
-  data = Status::Cancelled("read again");  // First, so that both need not fit.
-  options.regression = true;
+                               ReadOptions options, LabelTask task) {
+  const std::string_view word = WordOf(model);
+  const bool classes = word == "softmax" || word == "logistic" || word == "hinge";
+  if ((classes && task == LabelTask::kRegress) ||
+      (word == "linear" && task == LabelTask::kClassify)) {
+    return Status::InvalidArgument(
+        fmt::format("`task` {}: `model` {} {}. Leave `model` out, and one that fits is taken",
+                    classes ? "regress" : "classify", model,
+                    classes ? "chooses among classes" : "gives real numbers"));
+  }
+  options.regression = word == "linear" || task == LabelTask::kRegress;
+  options.guess = !classes && task == LabelTask::kGuess && !options.regression;
+  options.two_classes = options.guess && word == "factorization";
   return OpenTrainingData(spec, options);
 }
 

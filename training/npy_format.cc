@@ -14,7 +14,11 @@ namespace {
 Result<ArrayInput> OpenArray(const std::string& path, StreamReader& stream) {
   const Result<NpyHeader> header = ReadNpyHeader(stream);
   if (!header.ok()) return header.status().WithContext(path);
-  return ArrayInput{.name = path, .type = header->type, .shape = header->shape, .stream = &stream};
+  return ArrayInput{.name = path,
+                    .type = header->type,
+                    .shape = header->shape,
+                    .stream = &stream,
+                    .column_major = header->column_major};
 }
 
 Status ExpectEnd(const std::string& path, StreamReader& stream) {
@@ -32,13 +36,14 @@ Result<std::vector<double>> ReadLabelFile(const std::string& path) {
   return labels;
 }
 
-Status ReadNpy(const InputFile& file, StreamReader& stream, const ReadOptions&, SampleSink& sink) {
+Status ReadNpy(const InputFile& file, StreamReader& stream, const ReadOptions& options,
+               SampleSink& sink) {
   std::optional<std::vector<double>> labels;
   if (!file.labels.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(labels, ReadLabelFile(file.labels));
   }
   MOTLEY_ASSIGN_OR_RETURN(const ArrayInput array, OpenArray(file.path, stream));
-  MOTLEY_RETURN_IF_ERROR(ReadSamples(array, labels, file.path, sink));
+  MOTLEY_RETURN_IF_ERROR(ReadSamples(array, labels, file.path, options.unlabelled_features, sink));
   return ExpectEnd(file.path, stream);
 }
 

@@ -75,11 +75,8 @@ class DictParser {
     if (!type_ || !fortran_ || !shape_) return Broken("lacks descr, fortran_order or shape");
     const auto several =
         std::count_if(shape_->begin(), shape_->end(), [](uint64_t extent) { return extent != 1; });
-    if (*fortran_ && several > 1) {
-      return Status::DataError(
-          "its order is Fortran's, by columns; save numpy.ascontiguousarray(array)");
-    }
-    return NpyHeader{.type = *type_, .shape = *std::move(shape_)};
+    return NpyHeader{
+        .type = *type_, .shape = *std::move(shape_), .column_major = *fortran_ && several > 1};
   }
 
  private:

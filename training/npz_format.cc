@@ -94,8 +94,11 @@ Result<Entry> OpenEntry(zip_t* archive, const std::string& path, const std::stri
   opened.stream = std::make_unique<StreamReader>(std::make_unique<EntryStream>(entry, place));
   const Result<NpyHeader> header = ReadNpyHeader(*opened.stream);
   if (!header.ok()) return header.status().WithContext(place);
-  opened.array = {
-      .name = place, .type = header->type, .shape = header->shape, .stream = opened.stream.get()};
+  opened.array = {.name = place,
+                  .type = header->type,
+                  .shape = header->shape,
+                  .stream = opened.stream.get(),
+                  .column_major = header->column_major};
   return opened;
 }
 
@@ -106,7 +109,12 @@ Status ExpectEnd(Entry& entry) {
   return Status::DataError(entry.array.name + ": has bytes after its end");
 }
 
-Status ReadNpz(const InputFile& file, StreamReader&, const ReadOptions&, SampleSink& sink) {
+Status ReadNpz(const InputFile& file, StreamReader&, const ReadOptions& options, SampleSink& sink) {
+  if (file.path == "-") {
+    return Status::InvalidArgument(
+        "the standard input brings NPZ, which must be a file: give its path with `data`, or save "
+        "NPY or CSV");
+  }
   MOTLEY_ASSIGN_OR_RETURN(const Archive archive, OpenArchive(file.path));
   MOTLEY_ASSIGN_OR_RETURN(const ArrayNames names,
                           FindArrays(ArraysOf(archive.get()), file.test, file.path));
@@ -117,11 +125,13 @@ Status ReadNpz(const InputFile& file, StreamReader&, const ReadOptions&, SampleS
     MOTLEY_RETURN_IF_ERROR(ExpectEnd(entry));
   }
   MOTLEY_ASSIGN_OR_RETURN(Entry entry, OpenEntry(archive.get(), file.path, names.features));
-  MOTLEY_RETURN_IF_ERROR(ReadSamples(entry.array, labels, file.path, sink));
+  MOTLEY_RETURN_IF_ERROR(
+      ReadSamples(entry.array, labels, file.path, options.unlabelled_features, sink));
   return ExpectEnd(entry);
 }
 
 Result<bool> HasTest(const std::string& path) {
+  if (path == "-") return false;
   MOTLEY_ASSIGN_OR_RETURN(const Archive archive, OpenArchive(path));
   return HasTestArrays(ArraysOf(archive.get()));
 }

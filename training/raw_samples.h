@@ -24,7 +24,9 @@ struct RawSamples {
   std::vector<uint64_t> row_begin{0};
   std::vector<uint32_t> column;
   std::vector<float> value;
-  std::vector<double> label;
+  std::vector<double> label;  // NaN where there is none, or text:
+  std::vector<std::string>
+      label_text;                  // Of each sample, empty where its label is a number; or none.
   std::vector<std::string> names;  // Of the features, where the file has them.
   std::vector<uint32_t> line;      // Of each sample, from 1; empty for binary formats.
   uint64_t first = 0;              // Number of the first sample here in its file.

@@ -15,6 +15,7 @@
 #include "training/npz_format.h"
 #include "training/safetensors_format.h"
 #include "training/sample_collector.h"
+#include "training/table_reading.h"
 
 namespace motley {
 namespace {
@@ -24,9 +25,41 @@ const FileFormat* const kFormats[] = {&kNpyFormat, &kNpzFormat,    &kSafetensors
                                       &kIdxFormat, &kLibsvmFormat, &kCsvFormat};
 constexpr size_t kHeadBytes = size_t{1} << 16;
 
+// Formats that others read: says how to convert them.
+Status CheckConvertible(const std::string& path, std::string_view head) {
+  struct Foreign {
+    std::string_view start;
+    const char* name;
+    const char* reader;  // Of pandas.
+  };
+  constexpr Foreign kForeign[] = {{"PAR1", "Parquet", "read_parquet"},
+                                  {"ARROW1", "Arrow (Feather)", "read_feather"},
+                                  {"FEA1", "Feather", "read_feather"},
+                                  {"\x89HDF", "HDF5", "read_hdf"},
+                                  {"\xD0\xCF\x11\xE0", "Excel", "read_excel"},
+                                  {"\x80\x04\x95", "a Python pickle", "read_pickle"}};
+  const auto refuse = [&](const char* name, const char* reader) {
+    return Status::DataError(
+        fmt::format("{}: is {}, which is not read. Convert it with\n  python3 -c \"import pandas; "
+                    "pandas.{}('{}').to_csv('{}.csv', index=False)\"",
+                    path, name, reader, path, path));
+  };
+  for (const Foreign& foreign : kForeign) {
+    if (head.starts_with(foreign.start)) return refuse(foreign.name, foreign.reader);
+  }
+  if (head.starts_with("PK") && head.substr(0, 256).find("[Content_Types]") != head.npos) {
+    return refuse("Excel", "read_excel");
+  }
+  if (!head.starts_with("\xFF\xFE") && !head.starts_with("\xFE\xFF")) return Status::Ok();
+  return Status::DataError(
+      fmt::format("{}: is text in UTF-16. Convert it with\n  iconv -f UTF-16 -t UTF-8 {} > {}.csv",
+                  path, path, path));
+}
+
 Result<const FileFormat*> FormatOf(const std::string& path, StreamReader& stream) {
   MOTLEY_ASSIGN_OR_RETURN(const std::string_view head, stream.Peek(kHeadBytes));
   if (head.empty()) return Status::DataError(path + ": the file is empty");
+  MOTLEY_RETURN_IF_ERROR(CheckConvertible(path, head));
   for (const FileFormat* format : kFormats) {
     if (format->sniff(head)) return format;
   }
@@ -94,7 +127,8 @@ Result<bool> HasOwnTest(const DataSpec& files, const Opened& train) {
 
 Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& options) {
   using Kind = LabelCoder::Kind;
-  LabelCoder labels(options.regression ? Kind::kRegression : Kind::kDiscover, {});
+  const Kind kind = options.guess ? Kind::kGuess : Kind::kDiscover;
+  LabelCoder labels(options.regression ? Kind::kRegression : kind, {});
   MemoryBudget budget{.left = BudgetOf(options)};
   MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(files.path));
   OpenedData data;
@@ -107,6 +141,7 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& options) {
   SampleCollector train(files.path, labels, budget, std::nullopt);
   MOTLEY_RETURN_IF_ERROR(
       ReadInto({.path = files.path, .labels = files.labels}, std::move(opened), options, train));
+  if (options.table != nullptr) MOTLEY_RETURN_IF_ERROR(options.table->EndFirst());
   const std::string& test_path = own_test ? files.path : files.test;
   SampleCollector test(test_path, labels, budget, std::nullopt);
   if (!test_path.empty()) {
@@ -117,11 +152,19 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& options) {
     MOTLEY_RETURN_IF_ERROR(train.Match(test));
   }
   std::vector<float> index;
-  MOTLEY_ASSIGN_OR_RETURN(data.class_labels, labels.Finish(files.path, index));
+  const bool table = options.table != nullptr && options.table->begun();
+  LabelRule rule = table ? LabelRule::kFewAreClasses : LabelRule::kWholeAreClasses;
+  if (options.two_classes) rule = LabelRule::kTwoAreClasses;
+  MOTLEY_ASSIGN_OR_RETURN(LabelMeaning meaning, labels.Finish(files.path, rule, index));
+  data.class_labels = std::move(meaning.classes);
+  data.class_names = std::move(meaning.names);
   const auto classes = static_cast<uint32_t>(data.class_labels.size());
   data.names = train.names();
   for (const SampleCollector* part : {&train, &test}) {
     data.notes.insert(data.notes.end(), part->notes().begin(), part->notes().end());
+  }
+  if (options.table != nullptr) {
+    for (std::string& note : options.table->TakeNotes()) data.notes.push_back(std::move(note));
   }
   data.train = train.Finish(classes, index);
   if (!test_path.empty()) data.test = test.Finish(classes, index);
@@ -131,14 +174,15 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& options) {
 Result<std::shared_ptr<const DataSource>> OpenForModel(const DataSpec& files,
                                                        const ReadOptions& options,
                                                        const std::vector<double>& class_labels,
-                                                       uint32_t features) {
+                                                       uint32_t features,
+                                                       const std::vector<std::string>& names) {
   using Kind = LabelCoder::Kind;
   const bool test = !files.test.empty();
   InputFile file{.path = test ? files.test : files.path,
                  .labels = test ? files.test_labels : files.labels};
   MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(file.path));
   MOTLEY_ASSIGN_OR_RETURN(file.test, HasOwnTest(files, opened));
-  LabelCoder labels(class_labels.empty() ? Kind::kRegression : Kind::kKnown, class_labels);
+  LabelCoder labels(class_labels.empty() ? Kind::kRegression : Kind::kKnown, class_labels, names);
   MemoryBudget budget{.left = BudgetOf(options)};
   SampleCollector samples(file.path, labels, budget, features);
   MOTLEY_RETURN_IF_ERROR(ReadInto(file, std::move(opened), options, samples));
@@ -154,13 +198,12 @@ Result<OpenedData> OpenTrainingData(const std::string& spec, const ReadOptions& 
   });
 }
 
-Result<std::shared_ptr<const DataSource>> OpenLabelled(const std::string& spec,
-                                                       const ReadOptions& options,
-                                                       const std::vector<double>& class_labels,
-                                                       uint32_t features) {
+Result<std::shared_ptr<const DataSource>> OpenLabelled(
+    const std::string& spec, const ReadOptions& options, const std::vector<double>& class_labels,
+    uint32_t features, const std::vector<std::string>& class_names) {
   return WithinMemory(spec, [&]() -> Result<std::shared_ptr<const DataSource>> {
     MOTLEY_ASSIGN_OR_RETURN(const DataSpec files, FindFiles(spec));
-    return OpenForModel(files, options, class_labels, features);
+    return OpenForModel(files, options, class_labels, features, class_names);
   });
 }
 

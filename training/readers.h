@@ -21,9 +21,17 @@ struct ReadOptions {
   // CSV alone: column name or index from 0. Empty: the only column named label, target, class or y
   // in any case, else the last.
   std::string label;
-  bool regression = false;    // Labels are real numbers; otherwise classes are formed from them.
+  bool regression = false;    // Labels are real numbers; otherwise classes are formed from them,
+  bool guess = false;         // or either, as the labels are (see LabelCoder::Finish);
+  bool two_classes = false;   // then classes only where there are two labels.
   uint64_t memory_bytes = 0;  // For features; 0: half of the memory that is available.
   Unwanted unwanted;          // Then reading ends with kCancelled.
+  // CSV alone: takes texts and missing values, too, as cells (table_reading.h). Null: all fields
+  // are numbers.
+  std::shared_ptr<class TableReading> table;
+  // Arrays, CSV: where samples have just so many values, they come without labels, which are NaN
+  // then. 0: all have labels.
+  uint32_t unlabelled_features = 0;
 };
 
 // What `--data` names.
@@ -40,21 +48,22 @@ struct OpenedData {
   std::shared_ptr<const DataSource> train;
   // From test=FILE, the t10k files of an MNIST folder or the test arrays of a file; null: none.
   std::shared_ptr<const DataSource> test;
-  std::vector<double> class_labels;  // The file's own label for each class index.
-  std::vector<std::string> names;    // Of the features, where the file has them.
-  std::vector<std::string> notes;    // What the readers took for granted.
+  std::vector<double> class_labels;      // The file's own label for each class index,
+  std::vector<std::string> class_names;  // or, where labels are text, these; else empty.
+  std::vector<std::string> names;        // Of the features, where the file has them.
+  std::vector<std::string> notes;        // What the readers took for granted.
 };
 
 // Classes are the distinct labels of train and test, ascending. kNotFound: no such file;
 // kDataError: truncated, mislabelled, not a number, NaN or infinite; kResource: memory or disk.
 Result<OpenedData> OpenTrainingData(const std::string& spec, const ReadOptions& options);
 
-// Samples for a model with known classes and features, for `motley predict`: the test part where
-// `spec` has one. A label or feature outside the model's is kDataError.
-Result<std::shared_ptr<const DataSource>> OpenLabelled(const std::string& spec,
-                                                       const ReadOptions& options,
-                                                       const std::vector<double>& class_labels,
-                                                       uint32_t features);
+// Samples for a model with known classes (`class_names` where they are text) and features, for
+// `motley predict`: the test part where `spec` has one. A label or feature outside the model's is
+// kDataError.
+Result<std::shared_ptr<const DataSource>> OpenLabelled(
+    const std::string& spec, const ReadOptions& options, const std::vector<double>& class_labels,
+    uint32_t features, const std::vector<std::string>& class_names = {});
 
 // The same, all in memory.
 struct TrainingData {

@@ -11,6 +11,7 @@
 #include "training/file_io.h"
 #include "training/model_import.h"
 #include "training/safetensors_header.h"
+#include "training/table_schema.h"
 
 namespace motley {
 namespace {
@@ -26,6 +27,7 @@ std::string MakeHeader(const SavedModel& saved, const Model& model) {
                             {"classes", std::to_string(saved.spec.classes)},
                             {"class_labels", Json(saved.class_labels).dump()},
                             {"input_scale", Json(saved.input_scale).dump()}};
+  if (!saved.table.empty()) header["__metadata__"]["table"] = saved.table;
   for (const ParameterRange& range : model.ranges()) {
     const size_t begin = range.offset * sizeof(float);
     header[range.name] = {{"dtype", "F32"},
@@ -87,6 +89,19 @@ Status CheckClassLabels(const SavedModel& saved) {
   return Status::Ok();
 }
 
+// That the description of the table fits the model.
+Status CheckTable(const SavedModel& saved) {
+  if (saved.table.empty()) return Status::Ok();
+  MOTLEY_ASSIGN_OR_RETURN(const TableSchema table, ParseTableSchema(saved.table));
+  const bool fits = table.features() == saved.spec.features &&
+                    table.regression == (saved.spec.classes == 0) &&
+                    (table.classes.empty() || table.classes.size() == saved.spec.classes);
+  if (fits) return Status::Ok();
+  return Status::DataError(fmt::format(
+      "describes a table of {} features and {} classes, which is not what the model takes",
+      table.features(), table.classes.size()));
+}
+
 Result<SavedModel> ParseModel(const std::string& content) {
   MOTLEY_ASSIGN_OR_RETURN(const SafetensorsHeader header, ParseSafetensorsHeader(content));
   if (IsForeignModel(header)) {
@@ -97,6 +112,10 @@ Result<SavedModel> ParseModel(const std::string& content) {
   MOTLEY_ASSIGN_OR_RETURN(saved.class_labels, ClassLabelsFromMetadata(header.metadata));
   MOTLEY_RETURN_IF_ERROR(CheckClassLabels(saved));
   MOTLEY_ASSIGN_OR_RETURN(saved.input_scale, InputScaleFromMetadata(header.metadata));
+  if (const auto table = header.metadata.find("table"); table != header.metadata.end()) {
+    saved.table = table->second;
+    MOTLEY_RETURN_IF_ERROR(CheckTable(saved));
+  }
   const auto model = Model::Create(saved.spec);
   if (!model.ok()) return Status::DataError("names no usable model: " + model.status().ToString());
   if ((*model)->parameter_count() * sizeof(float) != content.size() - header.data_begin) {

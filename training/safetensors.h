@@ -17,6 +17,7 @@ struct SavedModel {
   std::vector<double> class_labels;
   std::vector<float> parameters;
   float input_scale = 1;  // Features were multiplied by it before the model saw them.
+  std::string table;      // ToJson(TableSchema); empty: the data were no table.
 };
 
 // Writes beside the target, syncs and renames: a crash or a full disk leaves the old file.

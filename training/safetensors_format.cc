@@ -68,8 +68,12 @@ std::vector<std::string> NamesOf(const SafetensorsHeader& header) {
   return names;
 }
 
-Status ReadTensors(const InputFile& file, StreamReader& stream, const ReadOptions&,
+Status ReadTensors(const InputFile& file, StreamReader& stream, const ReadOptions& options,
                    SampleSink& sink) {
+  if (file.path == "-") {
+    return Status::InvalidArgument(
+        "the standard input brings safetensors, which must be a file: give its path with `data`");
+  }
   MOTLEY_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadHeader(file.path, stream));
   MOTLEY_ASSIGN_OR_RETURN(const ArrayNames names,
                           FindArrays(NamesOf(header), file.test, file.path));
@@ -84,10 +88,11 @@ Status ReadTensors(const InputFile& file, StreamReader& stream, const ReadOption
   }
   MOTLEY_ASSIGN_OR_RETURN(const ArrayInput array,
                           FindTensor(header, file.path, names.features, stream));
-  return ReadSamples(array, labels, file.path, sink);
+  return ReadSamples(array, labels, file.path, options.unlabelled_features, sink);
 }
 
 Result<bool> HasTest(const std::string& path) {
+  if (path == "-") return false;
   MOTLEY_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> file, OpenFileStream(path));
   StreamReader stream(std::move(file));
   MOTLEY_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadHeader(path, stream));

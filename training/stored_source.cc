@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "training/table_reading.h"
+
 namespace motley {
 namespace {
 
@@ -37,6 +39,7 @@ Status StoredSource::Add(RawSamples& block, std::vector<float> labels, MemoryBud
   data.label = std::move(labels);
   block.first += block.label.size();
   block.label.clear();
+  block.label_text.clear();
   block.line.clear();
   return Keep(std::move(data), bytes, budget);
 }
@@ -82,7 +85,9 @@ void StoredSource::Finish(uint32_t features, uint32_t classes, const std::vector
     block.data.features = features;
     block.data.classes = classes;
     if (index.empty()) continue;
-    for (float& label : block.data.label) label = index[static_cast<size_t>(label)];
+    for (float& label : block.data.label) {
+      if (const auto code = TextOf(label)) label = index[*code];
+    }
   }
 }
 

@@ -27,8 +27,8 @@ class StoredSource final : public DataSource {
  public:
   // Takes the features out of `block`, with `labels` in place of its own. kResource: the disk.
   Status Add(RawSamples& block, std::vector<float> labels, MemoryBudget& budget);
-  // Before the first read: features and classes, and each label turned into `index[label]`
-  // (empty: as it is).
+  // Before the first read: features and classes, and each label TextCell(code) turned into
+  // `index[code]`.
   void Finish(uint32_t features, uint32_t classes, const std::vector<float>& index);
 
   DataShape shape() const override { return shape_; }

@@ -8,6 +8,7 @@
 #include "training/readers.h"
 #include "training/safetensors.h"
 #include "training/safetensors_header.h"
+#include "training/table_view.h"
 
 namespace motley::fuzz {
 namespace {
@@ -26,9 +27,28 @@ void Read(const std::string& path) {
   }
 }
 
+void ReadTable(const std::string& path) {
+  ReadOptions options;
+  options.guess = true;
+  options.table = std::make_shared<TableReading>(TableOptions{});
+  const auto data = OpenTrainingData(path, options);
+  if (!data.ok() || !options.table->begun()) return;
+  const auto learned =
+      LearnTable(*options.table, *data->train, std::nullopt, data->class_labels.empty());
+  if (!learned.ok()) return;
+  const auto schema = std::make_shared<const TableSchema>(learned->schema);
+  MOTLEY_ASSERT(ParseTableSchema(ToJson(*schema)).ok());
+  const TableView view(data->train, schema, *options.table);
+  ExpectHoldsTogether(*view.Range(0, view.shape().rows));
+}
+
 }  // namespace
 
-void Csv(std::string_view input) { Read(Scratch::Write("a.csv", input)); }
+void Csv(std::string_view input) {
+  const std::string path = Scratch::Write("a.csv", input);
+  Read(path);
+  ReadTable(path);
+}
 void Gzip(std::string_view input) { Read(Scratch::Write("a.gz", input)); }
 void Libsvm(std::string_view input) { Read(Scratch::Write("a.svm", input)); }
 void Npy(std::string_view input) { Read(Scratch::Write("a.npy", input)); }

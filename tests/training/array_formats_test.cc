@@ -125,9 +125,21 @@ TEST_F(Arrays, TypesThatAreNoNumbersAreRefusedWithAdvice) {
                                         "'shape': (2,), }",
                                         "12345678")),
               "records");
-  ExpectFails(folder.Write("a", NpyWith("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}",
-                                        std::string(16, '\0'))),
-              "numpy.ascontiguousarray");
+}
+
+// numpy.asfortranarray: columns one after the other.
+TEST_F(Arrays, FortransOrderIsTurnedRound) {
+  const auto array = [](const std::string& shape, int count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) values[static_cast<size_t>(i)] = static_cast<float>(i);
+    return NpyWith("{'descr': '<f4', 'fortran_order': True, 'shape': " + shape + ", }",
+                   Raw<float>(values));
+  };
+  EXPECT_THAT(Read(folder.Write("a", array("(2, 3)", 6))).train.dense, ElementsAre(0, 2, 1, 3));
+  const std::string two = Npy("<i8", "(2,)", Raw<int64_t>({0, 1}));
+  EXPECT_THAT(Read(Labelled(array("(2, 2, 3)", 12), two)).train.dense,
+              ElementsAre(0, 4, 8, 2, 6, 10, 1, 5, 9, 3, 7, 11));
+  ExpectFails(folder.Write("a", array("(3, 3)", 6)), "is truncated");
 }
 
 TEST_F(Arrays, HeadersThatCannotBeAreRefused) {

@@ -13,6 +13,7 @@
 #include "tests/training/test_data.h"
 #include "training/readers.h"
 #include "training/safetensors.h"
+#include "training/table_view.h"
 
 namespace motley {
 namespace {
@@ -46,6 +47,34 @@ void ReadDamaged(const std::string& name, const std::string& content, bool regre
 TEST(Mutation, CsvNeverCrashes) {
   ReadDamaged("a", "x,y,kind\n1.5,2,0\n-3e1,\"4\",1\n7,8,2\n", false, kTimes);
   ReadDamaged("a", "1;2;0.5\n3;4;1.25\n", true, kTimes);
+}
+
+// Read as a table, learned from, encoded; and its description damaged.
+TEST(Mutation, TablesNeverCrash) {
+  const std::string content = "x,k,what\n1.5,red,yes\n,\"b, c\",no\n7,red,yes\nNA,True,no\n";
+  const TemporaryFolder folder;
+  Random random(4, Stream::kTest);
+  int good = 0, parsed = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    ReadOptions options;
+    options.guess = true;
+    options.table = std::make_shared<TableReading>(TableOptions{});
+    const auto data = OpenTrainingData(folder.Write("a", Damaged(content, random)), options);
+    if (!data.ok() || !options.table->begun()) continue;
+    const auto learned =
+        LearnTable(*options.table, *data->train, std::nullopt, data->class_labels.empty());
+    if (!learned.ok()) continue;
+    ++good;
+    const auto schema = std::make_shared<const TableSchema>(learned->schema);
+    const TableView view(data->train, schema, *options.table);
+    fuzz::ExpectHoldsTogether(*view.Range(0, view.shape().rows));
+    const std::string json = ToJson(*schema);
+    const auto again = ParseTableSchema(json);
+    ASSERT_TRUE(again.ok()) << again.status().ToString() << json;
+    parsed += ParseTableSchema(Damaged(json, random)).ok() ? 1 : 0;
+  }
+  EXPECT_GT(good, kTimes / 6);
+  EXPECT_LT(parsed, good);
 }
 
 TEST(Mutation, LibsvmNeverCrashes) {
