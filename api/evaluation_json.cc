@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/evaluation_json.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -11,11 +12,12 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 // NaN and infinity become null.
-std::string TextOf(const Json& json) { return json.dump(2); }
+std::string TextOf(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
 
-std::string EvaluationJson(const Evaluation& found, const std::vector<double>& class_labels) {
+std::string EvaluationJson(const Evaluation& found, const std::vector<double>& class_labels,
+                           const std::vector<std::string>& names) {
   Json json = {{"count", found.samples}, {"loss", found.loss}};
   const std::pair<const char*, std::optional<double>> scores[] = {{"accuracy", found.accuracy},
                                                                   {"f1", found.f1},
@@ -36,8 +38,19 @@ std::string EvaluationJson(const Evaluation& found, const std::vector<double>& c
     rows.push_back(std::vector<uint64_t>(begin, begin + static_cast<ptrdiff_t>(classes)));
   }
   json["confusion"] = {{"matrix", std::move(rows)}};
-  if (class_labels.size() == classes) json["confusion"]["labels"] = class_labels;
+  if (names.size() == classes) {
+    json["confusion"]["labels"] = names;
+  } else if (class_labels.size() == classes) {
+    json["confusion"]["labels"] = class_labels;
+  }
   return TextOf(json);
+}
+
+Evaluation InUnitsOfLabels(Evaluation found, double loss_unit) {
+  found.loss *= loss_unit;
+  if (found.rmse) *found.rmse *= std::sqrt(loss_unit);
+  if (found.mae) *found.mae *= std::sqrt(loss_unit);
+  return found;
 }
 
 }  // namespace motley

@@ -85,7 +85,7 @@ void EventStream::OnStepDecoded(StepId step, const DecodedSum& /*sum*/,
 void EventStream::OnStepApplied(StepId step, std::span<const float> /*parameters*/,
                                 double batch_loss, Time now) {
   motley_event event = Make(MOTLEY_EVENT_STEP_APPLIED, step);
-  event.loss = batch_loss;
+  event.loss = batch_loss * loss_unit_;
   Send(event, now);
 }
 
@@ -97,13 +97,13 @@ void EventStream::OnJudged(const JudgedVersion& judged) {
   nlohmann::ordered_json about = {{"best", judged.best}};
   if (judged.samples) {
     // A curve has no use for the confusion matrix of each point.
-    Evaluation found = *judged.samples;
+    Evaluation found = InUnitsOfLabels(*judged.samples, loss_unit_);
     found.confusion.clear();
     about["validation"] = nlohmann::ordered_json::parse(EvaluationJson(found, {}));
   }
   const std::string text = about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   motley_event event = Make(MOTLEY_EVENT_JUDGED, judged.version);
-  event.loss = judged.training_loss;
+  event.loss = judged.training_loss * loss_unit_;
   event.text = text.c_str();
   Send(event, Now());
 }

@@ -40,6 +40,8 @@ class EventStream final : public JobObserver {
   void OnAuditWarning(const AuditWarning& warning) override;
   void OnCommand(const Command& command, Time now) override;
 
+  // Losses are told in units of so much: see PreparedData::loss_unit.
+  void SetLossUnit(double unit) { loss_unit_ = unit; }
   // An event with a text alone.
   void Tell(int32_t kind, const std::string& text);
 
@@ -50,7 +52,8 @@ class EventStream final : public JobObserver {
   Sink sink_;
   const Loop* clock_;
   Time last_{};
-  Time start_{};                // Behind what Now() reads.
+  Time start_{};  // Behind what Now() reads.
+  double loss_unit_ = 1;
   double error_ = 0;            // Of the sum that is told next.
   std::set<WorkerId> leasing_;  // Leased to in this step, since their last vector.
 };

@@ -144,8 +144,9 @@ Result<std::span<const float>> Job::parameters() const {
 Status Job::Save(const std::string& path) const {
   MOTLEY_RETURN_IF_ERROR(CheckEnded());
   if (foreign_ != nullptr) return SaveVector(path, *outcome_.job.parameters);
-  return SaveModel(path, {outcome_.model, outcome_.class_labels, {}, outcome_.input_scale},
-                   *outcome_.job.parameters);
+  return SaveModel(
+      path, {outcome_.model, outcome_.class_labels, {}, outcome_.input_scale, outcome_.table},
+      *outcome_.job.parameters);
 }
 
 }  // namespace motley

@@ -121,15 +121,20 @@ void AddCourse(const TrainReport& report, Json& json) {
 }
 
 void AddScores(const TrainReport& report, Json& json) {
-  const std::vector<double>& labels = report.plan.job.meaning.class_labels;
+  const DataMeaning& meaning = report.plan.job.meaning;
+  const auto scores = [&](const Evaluation& found) {
+    return Json::parse(
+        EvaluationJson(InUnitsOfLabels(found, report.loss_unit), meaning.class_labels,
+                       meaning.table.empty() ? std::vector<std::string>() : report.classes));
+  };
   if (report.train) {
-    json["final_loss"] = report.train->loss;
-    json["training"] = Json::parse(EvaluationJson(*report.train, labels));
+    json["final_loss"] = report.train->loss * report.loss_unit;
+    json["training"] = scores(*report.train);
   }
   if (!report.test) return;
-  json["test_loss"] = report.test->loss;
+  json["test_loss"] = report.test->loss * report.loss_unit;
   if (report.test->accuracy) json["test_accuracy"] = *report.test->accuracy;
-  json["test"] = Json::parse(EvaluationJson(*report.test, labels));
+  json["test"] = scores(*report.test);
 }
 
 Json ApproximateJson(const ApproximateRecord& record) {
@@ -261,8 +266,10 @@ std::string TrainJson(const TrainReport& report) {
                          {"trace", TracePathFor(report.recorded_in)}};
     if (!report.recorded.ok()) json["recording"]["error"] = report.recorded.ToString();
   }
-  if (!job.batch_loss.empty()) json["batch_loss"] = job.batch_loss.back();
-  if (const auto loss = LastEpochLoss(plan, job)) json["last_epoch_loss"] = *loss;
+  const double unit = report.loss_unit;
+  if (!report.classes.empty()) json["classes"] = report.classes;
+  if (!job.batch_loss.empty()) json["batch_loss"] = job.batch_loss.back() * unit;
+  if (const auto loss = LastEpochLoss(plan, job)) json["last_epoch_loss"] = *loss * unit;
   AddScores(report, json);
   if (report.emulation) {
     // Copies of adaptive are held, not computed.

@@ -23,6 +23,8 @@ struct TrainReport {
   std::optional<Emulation> emulation;
   std::string recorded_in = "";  // Empty: nowhere, as was wanted.
   Status recorded = Status::Ok();
+  double loss_unit = 1;              // See PreparedData::loss_unit.
+  std::vector<std::string> classes;  // Names; none: not known, or labels are real numbers.
 };
 
 std::string TrainJson(const TrainReport& report);

@@ -126,6 +126,33 @@ Status TakeWait(const char* text, Duration& out) {
   return Status::Ok();
 }
 
+// "name,date" as two.
+std::vector<std::string> SplitAtCommas(std::string_view text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+Status TakeTable(const motley_job_options& given, JobRequest& request) {
+  const auto text = [](const char* option) { return std::string(option != nullptr ? option : ""); };
+  MOTLEY_ASSIGN_OR_RETURN(request.task, ParseTask(text(given.task)));
+  const std::string missing = text(given.missing), scale = text(given.scale);
+  request.missing_given = !missing.empty();
+  if (!missing.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(request.table.missing, ParseTableMissing(missing));
+  }
+  request.table.scale_given = !scale.empty();
+  if (!scale.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(request.table.scale, ParseTableScale(scale));
+  }
+  request.table.drop = SplitAtCommas(text(given.drop));
+  return Status::Ok();
+}
+
 Status TakeCommand(const char* const* command, std::vector<std::string>& out) {
   if (command == nullptr) return Status::Ok();
   for (; *command != nullptr; ++command) {
@@ -180,6 +207,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   TakeText(given.label, request.label);
   request.split = given.split;
   TakeText(given.storage, request.storage);
+  MOTLEY_RETURN_IF_ERROR(TakeTable(given, request));
   request.sample_count = given.sample_count;
   request.memory_bytes = given.memory_bytes;
   TakeText(given.model, request.model);

@@ -8,7 +8,9 @@
 
 #include "base/status.h"
 #include "motley/job.h"
+#include "training/model_data.h"
 #include "training/optimizer.h"
+#include "training/table_reading.h"
 
 namespace motley {
 
@@ -21,6 +23,9 @@ struct JobRequest {
   std::string label;
   double split = 0;     // 0: not given.
   std::string storage;  // "bf16"; empty: not given.
+  LabelTask task = LabelTask::kGuess;
+  TableOptions table;
+  bool missing_given = false;
   uint64_t sample_count = 0;
   uint64_t memory_bytes = 0;
 

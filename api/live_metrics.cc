@@ -35,7 +35,7 @@ void LiveMetrics::Tell(const ApproximateRecord& record) {
 void LiveMetrics::OnStepApplied(StepId step, std::span<const float> /*parameters*/,
                                 double batch_loss, Time now) {
   values_.steps = step + 1;
-  values_.batch_loss = batch_loss;
+  values_.batch_loss = batch_loss * loss_unit_;
   values_.wall_seconds = ToSeconds(now - *started_);
 }
 

@@ -24,6 +24,7 @@ class LiveMetrics final : public JobObserver {
   void OnCheckpoint(uint64_t steps) override { values_.checkpoint_step = steps; }
   // What the job is to be, once that is known.
   void Expect(uint64_t steps, uint64_t steps_per_epoch, uint32_t workers);
+  void SetLossUnit(double unit) { loss_unit_ = unit; }  // As EventStream's.
   // What is only known at the end.
   void Finish(const JobResult& result);
 
@@ -32,6 +33,7 @@ class LiveMetrics final : public JobObserver {
  private:
   void Tell(const ApproximateRecord& record);
 
+  double loss_unit_ = 1;
   ApproximateRecord approximate_;
   motley_metrics values_ MOTLEY_METRICS_INIT;
   std::set<WorkerId> workers_;

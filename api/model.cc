@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "api/device_call.h"
 #include "api/entry.h"
 #include "api/evaluation_json.h"
+#include "api/predictions.h"
 #include "api/train_data.h"
 #include "api/versioned.h"
 #include "devices/cpu/cpu_device.h"
@@ -25,27 +28,58 @@ std::string& LastEvaluation() {
   return text;
 }
 
-Result<motley_evaluation> EvaluateFile(const std::string& path, const std::string& data_path,
-                                       const std::string& label) {
-  MOTLEY_ASSIGN_OR_RETURN(const SavedModel saved, LoadModel(path));
-  MOTLEY_ASSIGN_OR_RETURN(const auto data, ReadForModel(data_path, label, saved));
-  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Model::Create(saved.spec));
-  if (model->parameter_count() != saved.parameters.size()) {
+// A model, its data and what computes, opened.
+struct Opened {
+  SavedModel saved;
+  ModelData data;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<UvLoop> loop;
+  std::unique_ptr<Device> device;
+};
+
+Status Open(const std::string& path, const std::string& data_path, const std::string& label,
+            Opened& opened) {
+  MOTLEY_ASSIGN_OR_RETURN(opened.saved, LoadModel(path));
+  const SavedModel& saved = opened.saved;
+  MOTLEY_ASSIGN_OR_RETURN(opened.data, ReadForModel(data_path, label, saved));
+  MOTLEY_ASSIGN_OR_RETURN(opened.model, Model::Create(saved.spec));
+  if (opened.model->parameter_count() != saved.parameters.size()) {
     return Status::DataError(fmt::format("{} has {} parameters, a {} of its shape has {}", path,
                                          saved.parameters.size(), saved.spec.name,
-                                         model->parameter_count()));
+                                         opened.model->parameter_count()));
   }
-  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<UvLoop> loop, UvLoop::Create());
-  MOTLEY_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
-                          MakeCpuDevice(*loop, CpuDeviceOptions{}));
+  MOTLEY_ASSIGN_OR_RETURN(opened.loop, UvLoop::Create());
+  MOTLEY_ASSIGN_OR_RETURN(opened.device, MakeCpuDevice(*opened.loop, CpuDeviceOptions{}));
+  return Status::Ok();
+}
+
+Result<bool> AllLabelled(const DataSource& data) {
+  constexpr size_t kBlockRows = 1024;
+  const uint64_t rows = data.shape().rows;
+  for (uint64_t begin = 0; begin < rows; begin += kBlockRows) {
+    MOTLEY_ASSIGN_OR_RETURN(const Dataset block,
+                            data.Range(begin, std::min<uint64_t>(begin + kBlockRows, rows)));
+    for (const float label : block.label) {
+      if (std::isnan(label)) return false;
+    }
+  }
+  return true;
+}
+
+Result<motley_evaluation> EvaluateOpened(Opened& opened) {
+  const SavedModel& saved = opened.saved;
+  const DataSource& samples = *opened.data.samples;
   Evaluation found;
-  MOTLEY_RETURN_IF_ERROR(CallOnDevice(*loop, *device, [&]() -> Status {
-    MOTLEY_ASSIGN_OR_RETURN(found, Evaluate(*model, *device, saved.parameters, *data));
+  MOTLEY_RETURN_IF_ERROR(CallOnDevice(*opened.loop, *opened.device, [&]() -> Status {
+    MOTLEY_ASSIGN_OR_RETURN(found,
+                            Evaluate(*opened.model, *opened.device, saved.parameters, samples));
     return Status::Ok();
   }));
+  const TableSchema* table = opened.data.table.get();
+  found = InUnitsOfLabels(std::move(found), table != nullptr ? table->loss_unit() : 1);
   motley_evaluation result MOTLEY_EVALUATION_INIT;
   result.classifies = saved.spec.classes > 0 ? 1 : 0;
-  result.count = data->shape().rows;
+  result.count = samples.shape().rows;
   result.loss = found.loss;
   result.accuracy = found.accuracy.value_or(0);
   result.f1 = found.f1.value_or(NAN);
@@ -54,12 +88,78 @@ Result<motley_evaluation> EvaluateFile(const std::string& path, const std::strin
   result.r2 = found.r2.value_or(NAN);
   result.rmse = found.rmse.value_or(NAN);
   result.mae = found.mae.value_or(NAN);
-  LastEvaluation() = EvaluationJson(found, saved.class_labels) + "\n";
+  LastEvaluation() = EvaluationJson(found, saved.class_labels,
+                                    table != nullptr ? table->classes : std::vector<std::string>());
+  LastEvaluation() += '\n';
   return result;
+}
+
+Result<motley_evaluation> EvaluateFile(const std::string& path, const std::string& data_path,
+                                       const std::string& label) {
+  Opened opened;
+  MOTLEY_RETURN_IF_ERROR(Open(path, data_path, label, opened));
+  MOTLEY_ASSIGN_OR_RETURN(const bool labelled, AllLabelled(*opened.data.samples));
+  if (labelled) return EvaluateOpened(opened);
+  return Status::DataError(fmt::format(
+      "{}: not all samples have labels to test the model on. motley predict --out FILE writes "
+      "predictions without them",
+      data_path));
+}
+
+void Notice(const motley_predict_options& options, const std::string& text) {
+  if (options.notice == nullptr) return;
+  motley_event event{};
+  event.struct_size = sizeof(motley_event);
+  event.kind = MOTLEY_EVENT_NOTICE;
+  event.text = text.c_str();
+  options.notice(options.context, &event);
+}
+
+Status PredictFile(const motley_predict_options& options, motley_evaluation* evaluation,
+                   uint64_t* rows) {
+  if (options.probabilities > 1) {
+    return Status::InvalidArgument("`probabilities` is neither 0 nor 1");
+  }
+  Opened opened;
+  MOTLEY_RETURN_IF_ERROR(
+      Open(options.model, options.data, options.label != nullptr ? options.label : "", opened));
+  MOTLEY_RETURN_IF_ERROR(CheckProbabilities(*opened.model, options.probabilities != 0));
+  for (const std::string& note : opened.data.notes) Notice(options, note);
+  PredictionCount count;
+  MOTLEY_RETURN_IF_ERROR(CallOnDevice(*opened.loop, *opened.device, [&]() -> Status {
+    MOTLEY_ASSIGN_OR_RETURN(
+        count, WritePredictions({options.out, options.probabilities != 0}, *opened.model,
+                                opened.saved, opened.data, *opened.device));
+    return Status::Ok();
+  }));
+  if (rows != nullptr) *rows = count.rows;
+  if (evaluation == nullptr) return Status::Ok();
+  motley_evaluation result MOTLEY_EVALUATION_INIT;
+  if (count.labelled == count.rows) {
+    MOTLEY_ASSIGN_OR_RETURN(result, EvaluateOpened(opened));
+  }
+  result.classifies = opened.saved.spec.classes > 0 ? 1 : 0;
+  return WriteVersioned(result, evaluation, "motley_evaluation", "MOTLEY_EVALUATION_INIT");
 }
 
 }  // namespace
 }  // namespace motley
+
+motley_status motley_predict(const motley_predict_options* options, motley_evaluation* evaluation,
+                             uint64_t* count) {
+  using motley::CheckNotNull;
+  return motley::Enter([&]() -> motley::Status {
+    MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_predict", "options", options));
+    MOTLEY_ASSIGN_OR_RETURN(
+        const motley_predict_options given,
+        motley::ReadVersioned(options, motley_predict_options MOTLEY_PREDICT_OPTIONS_INIT,
+                              "motley_predict_options", "MOTLEY_PREDICT_OPTIONS_INIT"));
+    MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_predict", "options->model", given.model));
+    MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_predict", "options->data", given.data));
+    MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_predict", "options->out", given.out));
+    return motley::PredictFile(given, evaluation, count);
+  });
+}
 
 motley_status motley_evaluate(const char* model, const char* data, const char* label,
                               motley_evaluation* evaluation) {

@@ -70,6 +70,24 @@ JobRequest::Open NothingOpen() {
 
 }  // namespace
 
+// A table is read as it was.
+Status TakeUpTable(const JobDescription& was, const JobRequest& request) {
+  if (was.meaning.table.empty()) return Status::Ok();
+  MOTLEY_ASSIGN_OR_RETURN(const TableSchema table, ParseTableSchema(was.meaning.table));
+  const bool regress = request.task == LabelTask::kRegress;
+  if (request.task != LabelTask::kGuess && regress != table.regression) {
+    return Contradicts("task", regress ? "regress" : "classify",
+                       table.regression ? "regress" : "classify");
+  }
+  if (request.missing_given && request.table.missing != table.missing) {
+    return Contradicts("missing", NameOf(request.table.missing), NameOf(table.missing));
+  }
+  if (request.table.scale_given && request.table.scale != table.scale) {
+    return Contradicts("scale", NameOf(request.table.scale), NameOf(table.scale));
+  }
+  return Status::Ok();
+}
+
 Result<std::shared_ptr<const SavedJob>> LoadResume(
     const JobRequest& request, const std::function<void(const std::string&)>& say) {
   const std::string& resume = request.resume;
@@ -102,6 +120,7 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   MOTLEY_RETURN_IF_ERROR(Same("batch", open.batch, was.batch, request.batch));
   MOTLEY_RETURN_IF_ERROR(Same("seed", open.seed, saved.seed, request.seed));
   MOTLEY_RETURN_IF_ERROR(TakeUpSplit(was, request.split));
+  MOTLEY_RETURN_IF_ERROR(TakeUpTable(was, request));
   MOTLEY_RETURN_IF_ERROR(Same("storage", request.storage.empty(),
                               std::string(NameOf(was.meaning.storage)), request.storage));
   OptimizerOptions& optimizer = request.optimizer;

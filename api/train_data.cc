@@ -1,52 +1,143 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/train_data.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
-#include "fmt/core.h"
-#include "training/model_data.h"
+#include "base/counted.h"
+#include "training/text_scan.h"
 
 namespace motley {
-Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::string& label,
-                                         const std::string& model, double split, uint64_t seed,
-                                         uint64_t memory_bytes, const Unwanted& unwanted,
-                                         Features features, Storage storage) {
+namespace {
+
+// The reading of the table that `request` names, should it name one.
+std::shared_ptr<TableReading> ReadingFor(const DataRequest& request) {
+  if (request.known != nullptr) {
+    return std::make_shared<TableReading>(request.known, /*labels_optional=*/false);
+  }
+  TableOptions options = request.table;
+  if (request.features == Features::kAsTheyAre) {
+    options.scale = TableScale::kNone;
+    options.scale_given = true;
+  }
+  return std::make_shared<TableReading>(std::move(options));
+}
+
+// "label 'species': 3 classes, setosa, versicolor, virginica"
+std::string DescribeLabels(const DataRequest& request, const PreparedData& data) {
+  constexpr size_t kShown = 6;
+  const TableSchema& table = *data.table;
+  const std::string label = table.named
+                                ? fmt::format("label {}", Quoted(table.label))
+                                : fmt::format("label (column {} from 0)", table.label_position);
+  const std::string otherwise =
+      request.task == LabelTask::kGuess && request.model.empty() ? "; `task` says otherwise" : "";
+  if (table.regression) return fmt::format("{}: real numbers{}", label, otherwise);
+  std::vector<std::string> names = ClassNames(data.class_labels, &table);
+  const size_t count = names.size();
+  if (count > kShown) names.resize(kShown);
+  return fmt::format("{}: {} classes, {}{}{}", label, count, fmt::join(names, ", "),
+                     count > kShown ? ", ..." : "", otherwise);
+}
+
+// Encodes `train` and `test`, whose cells `reading` understands.
+Status EncodeTable(const DataRequest& request, const TableReading& reading, const OpenedData& read,
+                   const std::optional<std::vector<uint32_t>>& train_rows, PreparedData& data,
+                   std::shared_ptr<const DataSource>& train,
+                   std::shared_ptr<const DataSource>& test) {
+  if (request.known != nullptr) {
+    data.table = request.known;
+  } else {
+    MOTLEY_ASSIGN_OR_RETURN(
+        LearnedTable learned,
+        LearnTable(reading, *read.train, train_rows, read.class_labels.empty(), request.unwanted));
+    learned.schema.classes = read.class_names;
+    data.table = std::make_shared<const TableSchema>(std::move(learned.schema));
+    data.notes.push_back(DescribeLabels(request, data));
+    for (std::string& note : learned.notes) data.notes.push_back(std::move(note));
+  }
+  data.names = data.table->named ? data.table->FeatureNames() : std::vector<std::string>();
+  const bool both = train == test;
+  train = std::make_shared<const TableView>(train, data.table, reading);
+  test = both ? train : std::make_shared<const TableView>(test, data.table, reading);
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::vector<std::string> ClassNames(const std::vector<double>& labels, const TableSchema* table) {
+  if (table != nullptr && !table->classes.empty()) return table->classes;
+  std::vector<std::string> names;
+  for (const double label : labels) names.push_back(fmt::format("{}", label));
+  return names;
+}
+
+Result<PreparedData> PrepareTrainingData(const DataRequest& request) {
   ReadOptions options;
-  options.label = label;
-  options.memory_bytes = memory_bytes;
-  options.unwanted = unwanted;
-  MOTLEY_ASSIGN_OR_RETURN(OpenedData read, OpenDataFor(model, spec, options));
+  options.label = request.label;
+  options.memory_bytes = request.memory_bytes;
+  options.unwanted = request.unwanted;
+  options.table = ReadingFor(request);
+  const double split = request.split;
+  LabelTask task = request.task;
+  if (request.known != nullptr) {
+    task = request.known->regression ? LabelTask::kRegress : LabelTask::kClassify;
+  }
+  MOTLEY_ASSIGN_OR_RETURN(OpenedData read, OpenDataFor(request.model, request.spec, options, task));
   if (read.test != nullptr && split != 0 && split != kAllTrain) {
     return Status::InvalidArgument(fmt::format(
-        "`split` {}: {} brings test samples of its own. Leave `split` out", split, spec));
+        "`split` {}: {} brings test samples of its own. Leave `split` out", split, request.spec));
   }
-  if (read.train->shape().sparse && storage != Storage::kFloat32) {
+  const bool sparse = read.train->shape().sparse;
+  if (sparse && request.storage != Storage::kFloat32) {
     return Status::InvalidArgument(fmt::format(
         "`storage` {}: it is for dense samples, and those of {} are sparse. Leave `storage` out",
-        NameOf(storage), spec));
+        NameOf(request.storage), request.spec));
+  }
+  const bool standard = request.table.scale_given && request.table.scale == TableScale::kStandard;
+  if (sparse && standard) {
+    return Status::InvalidArgument(fmt::format(
+        "`scale` standard: that of sparse samples, as of {}, would fill their zeros. Use `scale` "
+        "largest or none",
+        request.spec));
   }
   PreparedData data;
-  data.class_labels = std::move(read.class_labels);
+  data.class_labels = read.class_labels;
   data.names = std::move(read.names);
   data.notes = std::move(read.notes);
-  const std::shared_ptr<const DataSource> all = read.train;
   std::optional<std::vector<uint32_t>> train_rows;
   std::optional<std::vector<uint32_t>> test_rows;
   if (!read.test && split != kAllTrain) {
-    MOTLEY_ASSIGN_OR_RETURN(SplitRows rows,
-                            CutRows(all->shape().rows, split != 0 ? split : kDefaultSplit, seed));
+    MOTLEY_ASSIGN_OR_RETURN(
+        SplitRows rows,
+        CutRows(read.train->shape().rows, split != 0 ? split : kDefaultSplit, request.seed));
     train_rows = std::move(rows.train);
     test_rows = std::move(rows.test);
   }
-  if (features == Features::kScaled) {
-    MOTLEY_ASSIGN_OR_RETURN(data.magnitudes, MeasureMagnitudes(*all, train_rows, unwanted));
+  std::shared_ptr<const DataSource> train = read.train;
+  std::shared_ptr<const DataSource> test = read.test != nullptr ? read.test : read.train;
+  // Arrays are tables without texts, where that is asked for.
+  if (!options.table->begun() && standard) {
+    options.table = TableReading::OfNumbers(train->shape().features, request.table);
+  }
+  if (options.table->begun()) {
+    MOTLEY_RETURN_IF_ERROR(
+        EncodeTable(request, *options.table, read, train_rows, data, train, test));
+  }
+  TableScale scale = request.table.scale_given ? request.table.scale : TableScale::kLargest;
+  if (data.table != nullptr) scale = data.table->scale;
+  if (request.features == Features::kScaled && scale == TableScale::kLargest) {
+    MOTLEY_ASSIGN_OR_RETURN(data.magnitudes,
+                            MeasureMagnitudes(*train, train_rows, request.unwanted));
     if (data.magnitudes.largest > 1) data.input_scale = 1 / data.magnitudes.largest;
   }
-  data.test = std::make_shared<const DataView>(read.test != nullptr ? read.test : all,
-                                               std::move(test_rows), data.input_scale);
-  data.train =
-      std::make_shared<const DataView>(all, std::move(train_rows), data.input_scale, storage);
+  data.test =
+      std::make_shared<const DataView>(std::move(test), std::move(test_rows), data.input_scale);
+  data.train = std::make_shared<const DataView>(std::move(train), std::move(train_rows),
+                                                data.input_scale, request.storage);
   return data;
 }
 
@@ -64,16 +155,31 @@ Status HoldOut(double part, uint64_t seed, PreparedData& data) {
   return Status::Ok();
 }
 
-Result<std::shared_ptr<const DataSource>> ReadForModel(const std::string& path,
-                                                       const std::string& label,
-                                                       const SavedModel& model) {
+Result<ModelData> ReadForModel(const std::string& path, const std::string& label,
+                               const SavedModel& model) {
   ReadOptions options;
   options.label = label;
   options.regression = model.spec.classes == 0;
-  MOTLEY_ASSIGN_OR_RETURN(std::shared_ptr<const DataSource> data,
-                          OpenLabelled(path, options, model.class_labels, model.spec.features));
-  return std::shared_ptr<const DataSource>(
-      std::make_shared<const DataView>(std::move(data), std::nullopt, model.input_scale));
+  ModelData data;
+  uint32_t cells = model.spec.features;
+  std::vector<std::string> class_names;
+  if (!model.table.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(TableSchema table, ParseTableSchema(model.table));
+    cells = static_cast<uint32_t>(table.columns.size());
+    class_names = table.classes;
+    data.table = std::make_shared<const TableSchema>(std::move(table));
+    options.table = std::make_shared<TableReading>(data.table, /*labels_optional=*/true);
+  }
+  options.unlabelled_features = cells;
+  MOTLEY_ASSIGN_OR_RETURN(data.samples,
+                          OpenLabelled(path, options, model.class_labels, cells, class_names));
+  if (data.table != nullptr) {
+    data.notes = options.table->TakeNotes();
+    data.samples = std::make_shared<const TableView>(data.samples, data.table, *options.table);
+  }
+  data.samples =
+      std::make_shared<const DataView>(std::move(data.samples), std::nullopt, model.input_scale);
+  return data;
 }
 
 }  // namespace motley

@@ -9,7 +9,9 @@
 #include "base/status.h"
 #include "training/data_source.h"
 #include "training/data_view.h"
+#include "training/model_data.h"
 #include "training/safetensors.h"
+#include "training/table_view.h"
 
 namespace motley {
 
@@ -18,10 +20,14 @@ struct PreparedData {
   std::shared_ptr<const DataSource> test;        // Null: none.
   std::shared_ptr<const DataSource> validation;  // Null: none.
   std::vector<double> class_labels;
+  std::shared_ptr<const TableSchema> table;  // Null: the data are no table.
   float input_scale = 1;
   Magnitudes magnitudes;           // Before that, where it was asked for.
   std::vector<std::string> names;  // Of the features, where the data have them.
   std::vector<std::string> notes;  // What was taken for granted, as notices.
+
+  // Of a model's squared loss, in the squared units of the labels; of others 1.
+  double loss_unit() const { return table != nullptr ? table->loss_unit() : 1; }
 };
 
 inline constexpr double kDefaultSplit = 0.8;
@@ -30,29 +36,47 @@ inline constexpr double kAllTrain = 1;  // A split that leaves no test samples.
 // kAsTheyAre: for a trainer, whose owner decides.
 enum class Features { kScaled, kAsTheyAre };
 
-// Reads `spec` and, when it brings no test samples, splits it by `seed`: `split` trains (0: 0.8).
-// Features larger than 1 are all divided by the largest magnitude among those that train, so that
-// one learning rate suits pixels of any depth (training on raw 0..16 pixels at the default rate is
-// chaotic: rounding in the order of sums grows to 1e-3 of the loss within 60 steps).
-// Samples beyond `memory_bytes` (0: half of what is available) go to a file without a name in the
-// folder for temporary files. Those that train are rounded to `storage`. kInvalidArgument for a
-// split of data that has its own test samples, and for sparse ones of 16 bits; kCancelled when it
-// is unwanted.
-Result<PreparedData> PrepareTrainingData(const std::string& spec, const std::string& label,
-                                         const std::string& model, double split, uint64_t seed,
-                                         uint64_t memory_bytes = 0,
-                                         const Unwanted& unwanted = nullptr,
-                                         Features features = Features::kScaled,
-                                         Storage storage = Storage::kFloat32);
+struct DataRequest {
+  std::string spec;
+  std::string label;
+  std::string model;  // Empty: one that fits the labels will be taken.
+  LabelTask task = LabelTask::kGuess;
+  TableOptions table;
+  std::shared_ptr<const TableSchema> known;  // Read the table so, and learn nothing; null: learn.
+  double split = 0;                          // 0: 0.8.
+  uint64_t seed = 0;
+  uint64_t memory_bytes = 0;  // 0: half of what is available.
+  Unwanted unwanted;
+  Features features = Features::kScaled;
+  Storage storage = Storage::kFloat32;
+};
+
+// Reads `spec` and, when it brings no test samples, splits it by `seed`: `split` trains. A table
+// (CSV) is encoded as its training samples teach (table_view.h). Of other data, features larger
+// than 1 are all divided by the largest magnitude among those that train, so that one learning rate
+// suits pixels of any depth (training on raw 0..16 pixels at the default rate is chaotic: rounding
+// in the order of sums grows to 1e-3 of the loss within 60 steps).
+// Samples beyond `memory_bytes` go to a file without a name in the folder for temporary files.
+// Those that train are rounded to `storage`. kInvalidArgument for a split of data that has its own
+// test samples, and for sparse ones of 16 bits; kCancelled when it is unwanted.
+Result<PreparedData> PrepareTrainingData(const DataRequest& request);
 
 // Moves a part of the samples that train, in (0, 1) and drawn by `seed`, to those that are held out
 // for validation: at least one, and at least one stays.
 Status HoldOut(double part, uint64_t seed, PreparedData& data);
 
-// The samples to predict: a file, or a folder in MNIST's layout (its test samples), with the labels
-// that the model knows, scaled as its training data were.
-Result<std::shared_ptr<const DataSource>> ReadForModel(const std::string& path,
-                                                       const std::string& label,
-                                                       const SavedModel& model);
+// The samples to predict: a file, or a folder in MNIST's layout (its test samples), encoded and
+// scaled as the model's training data were. Samples may come without labels, which are NaN then;
+// others are those that the model knows.
+struct ModelData {
+  std::shared_ptr<const DataSource> samples;
+  std::shared_ptr<const TableSchema> table;  // Null: the model was not trained on a table.
+  std::vector<std::string> notes;
+};
+Result<ModelData> ReadForModel(const std::string& path, const std::string& label,
+                               const SavedModel& model);
+
+// The names of a model's classes, as its training data had them; none: it is for real numbers.
+std::vector<std::string> ClassNames(const std::vector<double>& labels, const TableSchema* table);
 
 }  // namespace motley

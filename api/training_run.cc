@@ -109,14 +109,32 @@ Status TrainingRun::OpenData() {
   // A trainer gets samples as the file has them, and all of them unless told otherwise.
   const bool own = parts_.foreign != nullptr;
   const double split = own && request.split == 0 ? kAllTrain : request.split;
-  MOTLEY_ASSIGN_OR_RETURN(
-      data_, PrepareTrainingData(
-                 request.data, request.label, own ? "linear" : plan_.job.model.name, split,
-                 request.seed, request.memory_bytes, [this] { return stopped(); },
-                 own ? Features::kAsTheyAre : Features::kScaled, storage));
+  DataRequest wanted;
+  wanted.spec = request.data;
+  wanted.label = request.label;
+  wanted.model = own ? "linear" : request.model;
+  wanted.task = request.task;
+  if (own && wanted.task == LabelTask::kClassify) wanted.model = "softmax";
+  wanted.table = request.table;
+  if (plan_.job.resume != nullptr && !plan_.job.resume->about.meaning.table.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(TableSchema known,
+                            ParseTableSchema(plan_.job.resume->about.meaning.table));
+    wanted.known = std::make_shared<const TableSchema>(std::move(known));
+  }
+  wanted.split = split;
+  wanted.seed = request.seed;
+  wanted.memory_bytes = request.memory_bytes;
+  wanted.unwanted = [this] { return stopped(); };
+  if (own) wanted.features = Features::kAsTheyAre;
+  wanted.storage = storage;
+  MOTLEY_ASSIGN_OR_RETURN(data_, PrepareTrainingData(wanted));
+  if (data_.table != nullptr) table_ = ToJson(*data_.table);
   const DataShape shape = data_.train->shape();
   plan_.job.model.features = shape.features;
   plan_.job.model.classes = shape.classes;
+  if (!own && request.model.empty() && shape.classes == 0) plan_.job.model.name = "linear";
+  parts_.events.SetLossUnit(data_.loss_unit());
+  parts_.metrics.SetLossUnit(data_.loss_unit());
   if (!own) {
     MOTLEY_ASSIGN_OR_RETURN(model_, Model::Create(plan_.job.model));
   }
@@ -227,11 +245,13 @@ void TrainingRun::Introduce() const {
             ? fmt::format("{} stays", FeatureName(data_.names, sizes.first_drowned))
             : fmt::format("{} of {} features, the first of them {}, stay", sizes.drowned,
                           sizes.used, FeatureName(data_.names, sizes.first_drowned));
-    events.Tell(MOTLEY_EVENT_WARNING,
-                fmt::format("{} reaches {:.3g}, and {} below 1/{:.0f} of that: divided by it, {} "
-                            "hardly count. Bring the columns of `data` to like sizes first",
-                            FeatureName(data_.names, sizes.feature), sizes.largest, which, kDrowns,
-                            sizes.drowned == 1 ? "its values" : "they"));
+    events.Tell(
+        MOTLEY_EVENT_WARNING,
+        fmt::format("{} reaches {:.3g}, and {} below 1/{:.0f} of that: divided by it, {} "
+                    "hardly count. Bring the columns of `data` to like sizes first, or use `scale` "
+                    "standard where samples are dense",
+                    FeatureName(data_.names, sizes.feature), sizes.largest, which, kDrowns,
+                    sizes.drowned == 1 ? "its values" : "they"));
   }
   if (!emulation_) return;
   events.OnNotice(DescribeEmulation(*emulation_));
@@ -275,7 +295,7 @@ Result<JobResult> TrainingRun::Train() {
   plan_.job.job_id = FreshJobId();
   plan_.job.foreign = ForServer(request, parts_.foreign);
   plan_.job.meaning = {data_.class_labels, data_.input_scale, request.split,
-                       plan_.job.meaning.storage, judging_.validation};
+                       plan_.job.meaning.storage, table_, judging_.validation};
   CheckpointOptions& checkpoint = plan_.job.checkpoint;
   checkpoint.run = plan_.job.resume != nullptr ? plan_.job.resume->run : FreshIncarnation();
   std::unique_ptr<CheckpointFolder> folder;
@@ -411,11 +431,13 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   if (model_) outcome.model = plan_.job.model;
   outcome.class_labels = data_.class_labels;
   outcome.input_scale = data_.input_scale;
+  outcome.table = table_;
   const bool wanted = job.status.ok() && model_ != nullptr && !stopped();
   const Status evaluated = wanted ? EvaluateAll(job) : Status::Ok();
   if (!model_) plan_.job.model.name = "trainer";
   outcome.report =
-      TrainJson({plan_, job, train_, test_, emulation_, parts_.request.record_profile, recorded_});
+      TrainJson({plan_, job, train_, test_, emulation_, parts_.request.record_profile, recorded_,
+                 data_.loss_unit(), ClassNames(data_.class_labels, data_.table.get())});
   // The model is trained, whatever became of the figures about it.
   if (!evaluated.ok() && evaluated.code() != StatusCode::kCancelled) {
     parts_.events.Tell(MOTLEY_EVENT_WARNING,

@@ -32,6 +32,7 @@ struct TrainingOutcome {
   ModelSpec model;  // Without a trainer.
   std::vector<double> class_labels;
   float input_scale = 1;
+  std::string table;   // ToJson(TableSchema); empty: the data were no table.
   std::string report;  // JSON.
 };
 
@@ -80,6 +81,7 @@ class TrainingRun {
   JobRequest chosen_;  // What was asked for, and what was chosen where nothing was.
   JudgingPlan judging_;
   PreparedData data_;
+  std::string table_;                          // ToJson(TableSchema); empty: no table.
   std::shared_ptr<const DataSource> samples_;  // That train.
   std::unique_ptr<Model> model_;               // Null with a trainer.
   std::optional<Emulation> emulation_;

@@ -165,6 +165,30 @@ void AddDataFlags(CLI::App* train, TrainFlags& flags) {
       ->check(Part())
       ->group(group);
   train
+      ->add_option("--task", flags.task,
+                   "classify or regress; default: texts and few different whole numbers are "
+                   "classes, other labels are predicted as numbers")
+      ->type_name("WHAT")
+      ->group(group);
+  train
+      ->add_option(
+          "--missing", flags.missing,
+          "CSV: what stands for a missing value: median (of the column; of text no "
+          "category), indicator (that, and a feature that tells) or error; default: median")
+      ->type_name("HOW")
+      ->group(group);
+  train
+      ->add_option(
+          "--scale", flags.scale,
+          "standard (each column of numbers to mean 0 and deviation 1, and the target of a "
+          "regression), largest (all divided by the largest magnitude) or none; default: "
+          "of CSV standard, unless columns are alike already, else largest")
+      ->type_name("HOW")
+      ->group(group);
+  train->add_option("--drop", flags.drop, "CSV: columns that are no features, like name,date")
+      ->type_name("COLUMNS")
+      ->group(group);
+  train
       ->add_option("--memory", flags.memory_bytes,
                    "Samples kept in memory by each process, like 512MiB; more go to a file in "
                    "TMPDIR. Default: a part of what is free")
@@ -428,7 +452,8 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
 }
 
 CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
-  CLI::App* predict = app.add_subcommand("predict", "Test a saved model on labelled samples");
+  CLI::App* predict =
+      app.add_subcommand("predict", "Predict with a saved model, or test it on labels");
   predict->add_option("--model", flags.model, "From motley train --out")
       ->type_name("FILE")
       ->required();
@@ -438,8 +463,23 @@ CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
                    "CSV: the label's column; default: the one named label, "
                    "target, class or y, else the last")
       ->type_name("COLUMN");
+  CLI::Option* out =
+      predict
+          ->add_option("--out", flags.out,
+                       "Write what the model says of each sample, a class or a number: NPY if the "
+                       "name ends in .npy, else CSV; - is the standard output. Samples need no "
+                       "labels then")
+          ->type_name("FILE");
+  predict
+      ->add_flag("--probabilities", flags.probabilities,
+                 "With --out: also those of all classes (NPY: only these, a row per sample)")
+      ->needs(out);
   predict->add_flag("--json", flags.json, "The result as one JSON object");
-  predict->footer("Example:\n  motley predict --model model.safetensors --data digits.csv.gz");
+  predict->footer(
+      "Columns of a table are found by name. Without --out it tests the model on the labels of\n"
+      "the samples. Examples:\n"
+      "  motley predict --model model.safetensors --data new.csv --out predictions.csv\n"
+      "  motley predict --model model.safetensors --data digits.csv.gz");
   return predict;
 }
 

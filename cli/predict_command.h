@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `motley predict`: how well a saved model does on labelled samples.
+// `motley predict`: what a saved model says of samples, and how well it does where they have
+// labels.
 #pragma once
 
 #include <string>
@@ -10,6 +11,8 @@ struct PredictFlags {
   std::string model;
   std::string data;
   std::string label;
+  std::string out;  // "FILE.csv", "FILE.npy", "-"; empty: none.
+  bool probabilities = false;
   bool json = false;
 };
 

@@ -31,6 +31,7 @@
 #include "training/file_io.h"
 #include "training/model_data.h"
 #include "training/size_ladder.h"
+#include "training/table_view.h"
 #include "training/trainer.h"
 
 namespace motley {
@@ -58,13 +59,22 @@ Result<Workload> PrepareWorkload(const ProfileFlags& flags) {
   if (!flags.data.empty()) {
     ReadOptions options;
     options.label = flags.label;
+    options.table = std::make_shared<TableReading>(TableOptions{});
     MOTLEY_ASSIGN_OR_RETURN(const OpenedData data, OpenDataFor(flags.model, flags.data, options));
-    const DataShape shape = data.train->shape();
+    std::shared_ptr<const DataSource> samples = data.train;
+    if (options.table->begun()) {
+      MOTLEY_ASSIGN_OR_RETURN(
+          const LearnedTable learned,
+          LearnTable(*options.table, *samples, std::nullopt, data.class_labels.empty()));
+      samples = std::make_shared<const TableView>(
+          samples, std::make_shared<const TableSchema>(learned.schema), *options.table);
+    }
+    const DataShape shape = samples->shape();
     if (shape.rows == 0) {
       return Status::DataError(fmt::format("'{}' has no samples to measure with", flags.data));
     }
     MOTLEY_ASSIGN_OR_RETURN(work.samples,
-                            data.train->Range(0, std::min<size_t>(kSampleRows, shape.rows)));
+                            samples->Range(0, std::min<size_t>(kSampleRows, shape.rows)));
     spec.features = shape.features;
     spec.classes = shape.classes;
   }

@@ -149,6 +149,11 @@ motley_status TrainRun::CreateJob() {
   options.split = flags_.split;
   if (!flags_.storage.empty()) options.storage = flags_.storage.c_str();
   options.memory_bytes = flags_.memory_bytes;
+  options.task = flags_.task.c_str();
+  options.missing = flags_.missing.c_str();
+  options.scale = flags_.scale.c_str();
+  options.drop = flags_.drop.c_str();
+  if (!flags_.given.model) options.model = nullptr;
   options.threads = flags_.threads;
   options.step_limit = flags_.step_limit;
   if (!flags_.evaluate_every.empty()) options.evaluate_every = flags_.evaluate_every.c_str();

@@ -16,6 +16,10 @@ struct TrainFlags {
   double split = 0;           // Part that trains; 0: not given.
   std::string storage;        // "bf16"; empty: not given.
   uint64_t memory_bytes = 0;  // Of samples, per process; 0: chosen.
+  std::string task;           // "classify"; this and the next three empty: not given.
+  std::string missing;        // "median"
+  std::string scale;          // "standard"
+  std::string drop;           // Columns, "name,date".
   std::string listen;         // Empty: 127.0.0.1:0, and 0.0.0.0:7000 of a server.
   std::string wait;           // Empty: the library's.
   bool remote = false;        // Workers are started by hand, elsewhere.

@@ -28,6 +28,7 @@ struct DataMeaning {
   float input_scale = 1;  // Features were multiplied by it.
   double split = 0;       // Part of the samples that trains; 0: as the data came.
   Storage storage = Storage::kFloat32;
+  std::string table;  // ToJson(TableSchema); empty: the data were no table.
   double validation = 0;  // Part of those that train which is held out for judging; 0: none.
 };
 

@@ -205,7 +205,8 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
   const auto same = [](uint64_t before, uint64_t after) {
     return before == 0 || after == 0 || before == after;
   };
-  const bool same_labels = was.meaning.class_labels == now.meaning.class_labels;
+  const bool same_labels = was.meaning.class_labels == now.meaning.class_labels &&
+                           was.meaning.table == now.meaning.table;
   if (same_labels && same(was.fingerprint, now.fingerprint) && same(was.digest, now.digest)) {
     return Status::Ok();
   }
@@ -247,7 +248,7 @@ Result<SavedModel> ModelOf(const SavedJob& saved) {
   }
   const std::vector<float>& left = saved.best != nullptr ? *saved.best : *saved.parameters;
   return SavedModel{saved.about.model, saved.about.meaning.class_labels, left,
-                    saved.about.meaning.input_scale};
+                    saved.about.meaning.input_scale, saved.about.meaning.table};
 }
 
 }  // namespace motley

@@ -156,6 +156,7 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   data.Take("input_scale", about.meaning.input_scale);
   data.Take("split", about.meaning.split);
   if (data.Has("storage")) data.Take("storage", about.meaning.storage);
+  if (data.Has("table")) data.Take("table", about.meaning.table);
   fields.Take("batch", about.batch);
   about.older_batches = version < 3;
   fields.Take("steps", about.steps);
@@ -278,6 +279,7 @@ std::string ToJson(const JobDescription& about) {
   if (about.meaning.storage != Storage::kFloat32) {
     text.Add("storage", NameOf(about.meaning.storage));
   }
+  if (!about.meaning.table.empty()) text.Add("table", about.meaning.table);
   text.Close();
   text.Add("batch", about.batch);
   text.Add("steps", about.steps);

@@ -34,8 +34,10 @@ typedef struct motley_job_options {
   /* The data: a file, or, with a trainer, only a number of samples that the trainer knows. */
   /**
    * "PATH[:test=FILE]" as for `motley train --data`. The server or all-in-one process reads it and
-   * sends the workers their samples. A model gets features above 1 divided by their largest
-   * magnitude; a trainer gets features and labels as the file has them.
+   * sends the workers their samples. A model gets columns of a table (CSV) standardised, texts as
+   * one feature per category (see `scale`), and other features above 1 divided by their largest
+   * magnitude; a trainer gets features and labels as the file has them, and texts as a model does.
+   * PATH "-" is the standard input.
    */
   const char* data;
   const char* label;     /**< Column of a CSV file; default: the last. */
@@ -44,15 +46,14 @@ typedef struct motley_job_options {
   uint64_t memory_bytes; /**< Samples kept in memory per process; more go to a file. 0: chosen. */
 
   /* The model and how it learns. */
-  const char* model; /**< "softmax" (default), "cnn:16,32", ...; NULL with a trainer. */
+  const char* model; /**< "softmax", "cnn:16,32", ...; NULL: by the labels; with a trainer NULL. */
   /* What is 0 or NULL here is chosen from model and data, and said in a notice; a trainer's job has
      sgd at 0.1 (adam at 0.001), batches of 256 and 5 epochs. */
   const char* optimizer; /**< sgd, momentum, nag, adam, adamw */
   double learning_rate;
   double l2;
   uint32_t batch; /**< Samples of a step. */
-  /** Passes over the data: exactly these. 0, and no steps: the job ends when it makes no progress.
-   */
+  /** Passes over the data: exactly these. 0, and no steps: it ends when it makes no progress. */
   uint32_t epochs;
   uint64_t steps; /**< Instead of epochs. */
   uint64_t seed;  /**< Everything random follows from it. The default is 7. */
@@ -138,6 +139,11 @@ typedef struct motley_job_options {
   double epsilon;         /**< 0: 1e-8 */
   double weight_decay;    /**< Of adamw, decoupled from the gradient; 0: 0.01. */
   double clip;            /**< Gradients are scaled down to this norm; 0: as they are. */
+  /* Tables and labels: docs/tables.md. A trainer's labels are real numbers unless `task` says no. */
+  const char* task;    /**< "classify", "regress"; NULL: as the labels look. */
+  const char* missing; /**< CSV: "median" (default), "indicator", "error". */
+  const char* scale;   /**< "standard" (default of CSV), "largest" (of other data), "none". */
+  const char* drop;    /**< CSV: columns that are no features, "name,date". */
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
@@ -148,7 +154,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0                                                                                    \
+        0, 0, 0, NULL, NULL, NULL, NULL                                                            \
   }
 
 /**

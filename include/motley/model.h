@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Testing a saved model. Any thread. */
+/** Testing a saved model, and predictions of one. Any thread. */
 #ifndef MOTLEY_MODEL_H
 #define MOTLEY_MODEL_H
 
+#include <motley/event.h>
 #include <motley/status.h>
 
 #ifdef __cplusplus
@@ -42,6 +43,31 @@ MOTLEY_API motley_status motley_evaluate(const char* model, const char* data, co
  * that failed, or there was none.
  */
 MOTLEY_API const char* motley_last_evaluation(void);
+
+typedef struct motley_predict_options {
+  uint32_t struct_size;
+  uint32_t probabilities; /**< 1: also those of all classes (in NPY alone). */
+  const char* model;      /**< A safetensors file. */
+  const char* data;       /**< As of motley_evaluate; samples may lack their labels. */
+  const char* label;      /**< May be NULL. */
+  /** "FILE.npy"; any other name is CSV; "-" is CSV on the standard output. */
+  const char* out;
+  motley_event_callback notice; /**< Called with MOTLEY_EVENT_NOTICE, for people; may be NULL. */
+  void* context;                /**< Its. */
+} motley_predict_options;
+
+#define MOTLEY_PREDICT_OPTIONS_INIT \
+  { sizeof(motley_predict_options), 0, NULL, NULL, NULL, NULL, NULL, NULL }
+
+/**
+ * Writes what a model says of each sample, in the samples' order: the class as its label stood in
+ * the training data, or a number in the units of the training labels. CSV has a line of names. A
+ * table's columns are found by name, in any order; one that the model needs and that is not there
+ * is MOTLEY_DATA_ERROR. *evaluation (may be NULL) is as of motley_evaluate where all samples have
+ * labels; else its count is 0. *count (may be NULL) is how many predictions there are.
+ */
+MOTLEY_API motley_status motley_predict(const motley_predict_options* options,
+                                        motley_evaluation* evaluation, uint64_t* count);
 
 #ifdef __cplusplus
 }

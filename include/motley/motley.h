@@ -5,7 +5,7 @@
  * - job.h: create a job from options, run it as all-in-one, server or worker, read its report
  * - event.h: what a running job tells
  * - trainer.h: your own gradient
- * - model.h: test a saved model
+ * - model.h: test a saved model, predict with it
  * - checkpoint.h: list, verify, restore and export checkpoints
  * - status.h: result codes, messages, versions
  *

@@ -68,7 +68,7 @@ class Data(ProgramTest):
     def test_a_feature_that_drowns_the_others_is_said(self):
         path = self.folder / "drowned.csv"
         path.write_text("".join(f"{r % 7},{(r % 5) * 1e8},{r % 3},{r % 2}\n" for r in range(200)))
-        how = ("train", "--data", path, "--steps", 2, "--quiet")
+        how = ("train", "--data", path, "--steps", 2, "--quiet", "--scale", "largest")
         self.assertIn("feature 1 (from 0) reaches 4e+08, and 2 of 3 features, the first of them "
                       "feature 0 (from 0), stay below 1/10000", self.run_program(*how).stderr)
         self.assertEqual(self.run_program(*how[:2], self.data, *how[3:]).stderr, "")
@@ -78,7 +78,8 @@ class Data(ProgramTest):
         path.write_text("income,rate,age,bought\n" + "".join(
             f"{1e6 * (r % 5)},{0.01 * (r % 7)},{1e5 * (r % 3)},{r % 2}\n" for r in range(200)))
         self.assertIn("feature 'income' reaches 4e+06, and feature 'rate' stays below 1/10000",
-                      self.run_program("train", "--data", path, "--steps", 2, "--quiet").stderr)
+                      self.run_program("train", "--data", path, "--steps", 2, "--quiet", "--scale",
+                                       "largest").stderr)
 
     def test_a_line_of_numbers_for_names_is_told_and_scales_nothing(self):
         path = self.folder / "pandas.csv"

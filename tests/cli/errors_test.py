@@ -45,7 +45,10 @@ class Errors(ProgramTest):
 
     def test_nan_feature_names_file_and_line(self):
         path = self.file("nan.csv", b"1,2,0\n3,nan,1\n5,6,0\n7,8,1\n")
-        self.refuse(1, ["nan.csv", "2"], "train", "--data", path)
+        self.refuse(1, ["nan.csv:2", "a value is missing"], "train", "--data", path, "--missing",
+                    "error")
+        path = self.file("inf.csv", b"1,2,0\n3,-inf,1\n5,6,0\n7,8,1\n")
+        self.refuse(1, ["inf.csv:2", "column 1", "not a finite number"], "train", "--data", path)
 
     def test_line_with_another_length(self):
         path = self.file("short.csv", b"1,2,0\n3,4,1\n5,0\n7,8,1\n")
@@ -114,7 +117,7 @@ class Errors(ProgramTest):
         self.run_program("train", "--data", self.data, "--steps", 2, "--checkpoint", folder)
         other = self.folder / "narrow.csv"
         write_samples(other, features=5)
-        self.refuse(6, ["these data have 5 features, 4 classes", "had 12 features"], "train",
+        self.refuse(6, ["has 6 columns", "learned from has 13", "start a new job"], "train",
                     "--data", other, "--steps", "4", "--resume", folder, "-q")
         shown = self.run_program("checkpoint", "verify", folder).stdout
         self.assertIn("step 2 (the newest; others with --step)", shown)

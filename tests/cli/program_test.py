@@ -177,7 +177,7 @@ class Training(ProgramTest):
 
     def test_a_training_that_diverges_is_told_once(self):
         done = self.run_program("train", "--data", self.data, "--model", "mlp:32", "--lr", 1e4,
-                                "--steps", 40, "--workers", 2)
+                                "--steps", 40, "--workers", 2, "--scale", "largest")
         self.assertEqual(done.stderr.count("the training diverges. Lower --lr"), 1, done.stderr)
 
     def test_emulated_computing_uses_half_of_the_cores_at_most(self):
