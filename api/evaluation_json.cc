@@ -12,7 +12,9 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 // NaN and infinity become null.
-std::string TextOf(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+std::string TextOf(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace
 

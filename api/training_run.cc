@@ -294,8 +294,9 @@ Result<JobResult> TrainingRun::Train() {
   UvLoop& loop = parts_.loop;
   plan_.job.job_id = FreshJobId();
   plan_.job.foreign = ForServer(request, parts_.foreign);
-  plan_.job.meaning = {data_.class_labels, data_.input_scale, request.split,
-                       plan_.job.meaning.storage, table_, judging_.validation};
+  plan_.job.meaning = {
+      data_.class_labels, data_.input_scale, request.split, plan_.job.meaning.storage, table_,
+      judging_.validation};
   CheckpointOptions& checkpoint = plan_.job.checkpoint;
   checkpoint.run = plan_.job.resume != nullptr ? plan_.job.resume->run : FreshIncarnation();
   std::unique_ptr<CheckpointFolder> folder;

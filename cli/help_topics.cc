@@ -35,22 +35,23 @@ What an answer that is missing costs with each:
   approximate     A step ends without all that it needs, and says how far off its gradient is.
 
 S is --tolerate, M is --parts. On your own cluster:
-  motley plan CLUSTER.toml           compares them by a model of the cluster
-  motley simulate CLUSTER.toml       runs a job on virtual time
-  motley codes NAME                  shows a code's matrix and its loads
+  motley plan --cluster FILE.toml
+  motley simulate --cluster FILE.toml --compare none,repetition,adaptive
+  motley codes --code NAME           shows a code's matrix and its loads
 )"},
     {"data", "Files that --data takes",
      R"(Data: files that --data takes
 
-  CSV             Numbers between commas, semicolons or tabs. --label names the label's column.
+  CSV             Tables, with text, classes by name and missing values; --label names the label's
+                  column. Columns are standardised (--scale), and found by name when predicting.
   NPY, NPZ        NumPy's arrays: X.npy:labels=Y.npy, or one NPZ with both.
   safetensors     One array of features and one of labels.
   IDX             MNIST's files, or the folder that has them under their usual names.
   LIBSVM          Sparse rows: label index:value index:value ...
 
-All may be compressed with gzip. --data train.csv:test=test.csv names a test file; without one a
-fifth of the samples is kept apart for testing (--split). Samples that do not fit into memory are
-kept in a file in TMPDIR (--memory).
+All may be compressed with gzip; - is the standard input. --data train.csv:test=test.csv names a
+test file; without one a fifth of the samples is kept apart for testing (--split). Samples that do
+not fit into memory are kept in a file in TMPDIR (--memory).
 )"},
     {"environment", "Variables that commands read",
      R"(Environment: variables that commands read
@@ -90,14 +91,17 @@ Workers and steps count from 0. The flag may be repeated. An example:
     {"remote", "Training on several machines",
      R"(Remote: training on several machines
 
+Choose a token of 16 characters or more, and set it on every machine:
+  export MOTLEY_TOKEN=...
 On the machine that has the data:
-  motley train --data FILE --remote --workers 3 --listen 0.0.0.0:7000
-It prints the line that starts a worker. On each of the others:
-  MOTLEY_TOKEN=... motley worker --server HOST:7000
+  motley train --data FILE --remote --workers 2..8
+It prints the line that starts a worker, and works, too. On each of the others:
+  motley worker --server HOST:7000 --forever
 
-Workers need nothing but the program: data and model come from the server. A worker that dies, is
-switched off or loses its network is done without, and one that is started later takes its place.
-The token keeps strangers out. Nothing is encrypted: use a tunnel on networks that you do not trust.
+Workers need nothing but the program: data and model come from the server. They may come and leave
+at any time (Ctrl-C hands their work back). A worker that dies, is switched off or loses its network
+is done without. With --forever a worker serves the next job, too. The token keeps strangers out.
+Nothing is encrypted: use a tunnel on networks that you do not trust.
 )"},
 };
 

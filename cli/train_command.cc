@@ -271,7 +271,7 @@ int TrainRun::Ended(motley_status status) {
   const std::string why = motley_last_error();
   motley_job_metrics(job_.get(), &job);
   if (status == MOTLEY_UNAVAILABLE && job.steps > 0) {
-    return ReportAndSave(ExitCodeOf(status), WithWayOn(why, job));
+    return Failed(ExitCodeOf(status), WithWayOn(why, job));
   }
   if (status != MOTLEY_CANCELLED || signals_.caught() == 0) return Failed(ExitCodeOf(status), why);
   std::string left;
@@ -288,7 +288,7 @@ int TrainRun::Ended(motley_status status) {
   return job.steps > 0 ? ReportAndSave(code, stopped) : Failed(code, stopped);
 }
 
-// What was done: all of it or, with `why`, what there was when the job ended early.
+// What was done: all of it or, with `why`, what there was when a signal ended the job.
 int TrainRun::ReportAndSave(int code, const std::string& why) {
   const char* report = motley_job_report(job_.get());
   if (report == nullptr && !why.empty()) return Failed(code, why);

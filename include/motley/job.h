@@ -139,7 +139,7 @@ typedef struct motley_job_options {
   double epsilon;         /**< 0: 1e-8 */
   double weight_decay;    /**< Of adamw, decoupled from the gradient; 0: 0.01. */
   double clip;            /**< Gradients are scaled down to this norm; 0: as they are. */
-  /* Tables and labels: docs/tables.md. A trainer's labels are real numbers unless `task` says no. */
+  /* Tables and labels: docs/tables.md. A trainer's labels are real numbers without `task`. */
   const char* task;    /**< "classify", "regress"; NULL: as the labels look. */
   const char* missing; /**< CSV: "median" (default), "indicator", "error". */
   const char* scale;   /**< "standard" (default of CSV), "largest" (of other data), "none". */
