@@ -43,6 +43,7 @@ class LeaseWorld : public JobWorld {
         Env{loop, *server_transport, *server_device}, options, source, &fan_,
         ServerJob::Parts{schedule,
                          std::move(model).value(),
+                         /*validator=*/nullptr,
                          std::move(script),
                          std::make_shared<std::unique_ptr<RowCollector>>(),
                          {}});
@@ -147,6 +148,7 @@ TEST(LeaseJob, ASchedulerThatLeasesTwiceIsFoundOut) {
       nullptr,
       ServerJob::Parts{schedule,
                        std::move(model).value(),
+                       /*validator=*/nullptr,
                        std::make_unique<Careless>(),
                        std::make_shared<std::unique_ptr<RowCollector>>(),
                        {}});
