@@ -96,7 +96,7 @@ void WorkDesk::SendProbe(uint32_t slices) {
 }
 
 void WorkDesk::Advance() {
-  while (!stopped_ && !running_ && !adding_ && !queue_.empty()) {
+  while (!stopped_ && !running_ && !adding_ && !ending_ && !queue_.empty()) {
     const Queued& next = queue_.front();
     if (next.cancelled) {
       SendPull(next.row, nullptr, false);
@@ -237,8 +237,10 @@ void WorkDesk::EndRow(Answer& answer, const RowTask& task, const Status& status)
   const bool cancelled = queue_.front().cancelled || status.code() == StatusCode::kCancelled;
   queue_.pop_front();
   if (!status.ok() && !cancelled) return failed_(status);  // May destroy this.
+  ending_ = true;  // Slices that left before make the vector free: the next row must not end first.
   if (!cancelled) outbox_.Send(answer);
   SendPull(task.row(), &task, !cancelled);
+  ending_ = false;
   Advance();
 }
 

@@ -79,6 +79,7 @@ class WorkDesk {
   KeptSums kept_;
   std::vector<KeptSums::Share> shares_;  // Of the row that is running, to be added when it is done,
   bool adding_ = false;                  // which is being done.
+  bool ending_ = false;                  // What a row ends with is being sent.
   bool stopped_ = false;
   Bytes pull_, progress_;  // The last ones: the next differ by a few numbers.
   Time last_word_{};       // Progress of the running row was told, or it began.

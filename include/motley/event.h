@@ -3,6 +3,7 @@
 #ifndef MOTLEY_EVENT_H
 #define MOTLEY_EVENT_H
 
+#include <motley/status.h>
 #include <stdint.h>
 
 #ifdef __cplusplus

@@ -299,6 +299,20 @@ TEST_F(EarlyDesk, AVectorThatIsStillComputedIsNotUsedForAnother) {
   EXPECT_EQ(Offsets().size(), 5u);
 }
 
+// The server takes a row's end for that of the oldest row that it has assigned.
+TEST_F(EarlyDesk, RowsEndInOrderAlsoWhenAllSlicesHaveLeftBefore) {
+  Assign(0);
+  Assign(1);
+  desk->CancelRow(0, 1);
+  trainer->Final(0, 18, 1);
+  while (!Offsets().empty()) transport.LetGo(FrameKind::kGradient);
+  trainer->End();
+  ASSERT_EQ(Pulls().size(), 2u);
+  EXPECT_EQ(Pulls()[0].row, 0u);
+  EXPECT_TRUE(Pulls()[0].finished);
+  EXPECT_EQ(Pulls()[1].row, 1u);
+}
+
 TEST_F(EarlyDesk, ACancelledRowTakesItsSlicesBackAndSendsNoMore) {
   for (const bool whole_step : {false, true}) {
     Assign(7);

@@ -43,7 +43,7 @@ class LeaseWorld : public JobWorld {
         Env{loop, *server_transport, *server_device}, options, source, &fan_,
         ServerJob::Parts{schedule,
                          std::move(model).value(),
-                         /*validator=*/nullptr,
+                         Validator::Create(loop, *server_device, options).value(),
                          std::move(script),
                          std::make_shared<std::unique_ptr<RowCollector>>(),
                          {}});
@@ -148,7 +148,7 @@ TEST(LeaseJob, ASchedulerThatLeasesTwiceIsFoundOut) {
       nullptr,
       ServerJob::Parts{schedule,
                        std::move(model).value(),
-                       /*validator=*/nullptr,
+                       Validator::Create(world.loop, *world.server_device, world.options).value(),
                        std::make_unique<Careless>(),
                        std::make_shared<std::unique_ptr<RowCollector>>(),
                        {}});

@@ -63,7 +63,9 @@ TEST_F(SimulateTest, TheSameSeedGivesTheSameDigestAndAnotherSeedAnotherOne) {
 TEST_F(SimulateTest, AnUncodedStepTakesAboutItsIdealTime) {
   const SimOptions options = Options("none", 0, {1000, 1000, 500, 250}, data_);
   const SimResult result = RunJob(options, data_);
-  EXPECT_DOUBLE_EQ(result.ideal_step_seconds, 32 / 2750.0);
+  // Computing, and a little for parameters and vectors on the links.
+  EXPECT_GE(result.ideal_step_seconds, 32 / 2750.0);
+  EXPECT_LE(result.ideal_step_seconds, 1.05 * 32 / 2750.0);
   double total = 0;
   for (const double seconds : result.job.step_seconds) total += seconds;
   const double mean = total / static_cast<double>(result.job.step_seconds.size());
