@@ -95,10 +95,11 @@ Result<Interval> ParseInterval(std::string_view text) {
 }
 
 Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samples,
-                                   JobRequest& request) {
+                                   JobRequest& request, bool raw_target) {
   const bool network = IsNetwork(model);
   OptimizerOptions& optimizer = request.optimizer;
-  if (request.open.optimizer) optimizer.name = "adam";
+  const bool follows_size = raw_target && WordOf(model) == "linear";
+  if (request.open.optimizer) optimizer.name = follows_size ? "sgd" : "adam";
   if (request.open.learning_rate) optimizer.learning_rate = RateFor(optimizer.name, model);
   if (request.open.schedule && request.open.steps) {
     optimizer.schedule = "plateau:patience=3,factor=0.2,times=3";

@@ -22,9 +22,10 @@ struct JudgingPlan {
 // Fills in the optimizer, rate, batch, epochs and schedule that `request` leaves open for a
 // built-in model and its training samples, and says how the job judges its progress. With steps or
 // epochs given the job does exactly these; it is judged then only where judging was asked for.
+// `raw_target`: the labels are numbers that nobody brought to size, and adam's steps have one.
 // kInvalidArgument: `evaluate_every` is no number of steps or epochs.
 Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samples,
-                                   JobRequest& request);
+                                   JobRequest& request, bool raw_target = false);
 // The same for a trainer of the caller's, whose model is not known: nothing is held out, and the
 // optimizer, batch and epochs are those of JobRequest.
 Result<JudgingPlan> JudgingOfTrainer(const JobRequest& request);

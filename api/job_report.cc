@@ -109,7 +109,7 @@ Json JudgingJson(const TrainReport& report) {
                {"kept_best", found.kept_best}};
   if (found.best_version > 0) {
     json["best_step"] = found.best_version;
-    json["best_loss"] = found.best_loss;
+    json["best_loss"] = found.best_loss * report.loss_unit;
   }
   return json;
 }

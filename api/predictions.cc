@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "training/file_io.h"
 #include "training/model_session.h"
 
 namespace motley {
@@ -35,6 +36,10 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   Status Open() {
+    if (!stdout_) {  // No device is replaced, and a link's target is, as by SaveModel.
+      MOTLEY_ASSIGN_OR_RETURN(path_, ReplaceTarget(path_));
+      partial_ = path_ + ".partial";
+    }
     file_ = stdout_ ? stdout : std::fopen(partial_.c_str(), "wb");
     return file_ != nullptr ? Status::Ok() : Failed();
   }

@@ -2,7 +2,9 @@
 #include "api/resume.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -84,6 +86,12 @@ Status TakeUpTable(const JobDescription& was, const JobRequest& request) {
   }
   if (request.table.scale_given && request.table.scale != table.scale) {
     return Contradicts("scale", NameOf(request.table.scale), NameOf(table.scale));
+  }
+  for (const std::string& name : request.table.drop) {
+    const std::vector<std::string>& left_out = table.left_out;
+    if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;
+    return Contradicts<std::string>(
+        "drop", name, left_out.empty() ? "none" : fmt::format("{}", fmt::join(left_out, ",")));
   }
   return Status::Ok();
 }

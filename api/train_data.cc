@@ -48,6 +48,21 @@ Status EncodeTable(const DataRequest& request, const TableReading& reading, cons
                    const std::optional<std::vector<uint32_t>>& train_rows, PreparedData& data,
                    std::shared_ptr<const DataSource>& train,
                    std::shared_ptr<const DataSource>& test) {
+  // A job that goes on knows its columns; a file that is no table was not held to them when read.
+  const DataShape cells = train->shape();
+  if (cells.sparse || cells.features != reading.columns().size()) {
+    return Status::Conflict(fmt::format(
+        "{} has {} of features{}, the data of the checkpoint's job had {}: give `data` of that "
+        "job, or start a new job in another folder",
+        request.spec, Counted(cells.features, "column"), cells.sparse ? ", sparse" : "",
+        reading.columns().size()));
+  }
+  if (request.known != nullptr && read.class_names != request.known->classes) {
+    return Status::Conflict(fmt::format(
+        "the labels of {} are others than those of the checkpoint's job: give `data` of that job, "
+        "or start a new job in another folder",
+        request.spec));
+  }
   if (request.known != nullptr) {
     data.table = request.known;
   } else {
@@ -80,7 +95,7 @@ Result<PreparedData> PrepareTrainingData(const DataRequest& request) {
   options.label = request.label;
   options.memory_bytes = request.memory_bytes;
   options.unwanted = request.unwanted;
-  options.table = ReadingFor(request);
+  if (!request.only_numbers) options.table = ReadingFor(request);
   const double split = request.split;
   LabelTask task = request.task;
   if (request.known != nullptr) {
@@ -120,10 +135,11 @@ Result<PreparedData> PrepareTrainingData(const DataRequest& request) {
   std::shared_ptr<const DataSource> train = read.train;
   std::shared_ptr<const DataSource> test = read.test != nullptr ? read.test : read.train;
   // Arrays are tables without texts, where that is asked for.
-  if (!options.table->begun() && standard) {
+  const auto begun = [&] { return options.table != nullptr && options.table->begun(); };
+  if (!begun() && standard) {
     options.table = TableReading::OfNumbers(train->shape().features, request.table);
   }
-  if (options.table->begun()) {
+  if (begun()) {
     MOTLEY_RETURN_IF_ERROR(
         EncodeTable(request, *options.table, read, train_rows, data, train, test));
   }
@@ -173,6 +189,11 @@ Result<ModelData> ReadForModel(const std::string& path, const std::string& label
   options.unlabelled_features = cells;
   MOTLEY_ASSIGN_OR_RETURN(data.samples,
                           OpenLabelled(path, options, model.class_labels, cells, class_names));
+  if (data.table != nullptr && data.samples->shape().sparse) {
+    return Status::DataError(
+        fmt::format("{}: its samples are sparse, and the model learned from a table of {}", path,
+                    Counted(cells, "column")));
+  }
   if (data.table != nullptr) {
     data.notes = options.table->TakeNotes();
     data.samples = std::make_shared<const TableView>(data.samples, data.table, *options.table);

@@ -43,6 +43,7 @@ struct DataRequest {
   LabelTask task = LabelTask::kGuess;
   TableOptions table;
   std::shared_ptr<const TableSchema> known;  // Read the table so, and learn nothing; null: learn.
+  bool only_numbers = false;                 // CSV is no table: as older Motleys read it.
   double split = 0;                          // 0: 0.8.
   uint64_t seed = 0;
   uint64_t memory_bytes = 0;  // 0: half of what is available.

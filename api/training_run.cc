@@ -116,6 +116,8 @@ Status TrainingRun::OpenData() {
   wanted.task = request.task;
   if (own && wanted.task == LabelTask::kClassify) wanted.model = "softmax";
   wanted.table = request.table;
+  wanted.only_numbers =
+      plan_.job.resume != nullptr && plan_.job.resume->about.meaning.table.empty();
   if (plan_.job.resume != nullptr && !plan_.job.resume->about.meaning.table.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(TableSchema known,
                             ParseTableSchema(plan_.job.resume->about.meaning.table));
@@ -144,8 +146,12 @@ Status TrainingRun::OpenData() {
 // Chooses what the user leaves open, and holds samples out where progress is judged on them.
 Status TrainingRun::PlanLearning() {
   if (model_ != nullptr) {
+    const TableSchema* table = data_.table.get();
+    const bool standardised =
+        table != nullptr && (table->target_mean != 0 || table->target_deviation != 1);
     MOTLEY_ASSIGN_OR_RETURN(judging_,
-                            ChooseDefaults(plan_.job.model.name, data_.train->shape(), chosen_));
+                            ChooseDefaults(plan_.job.model.name, data_.train->shape(), chosen_,
+                                           data_.class_labels.empty() && !standardised));
   } else {
     MOTLEY_ASSIGN_OR_RETURN(judging_, JudgingOfTrainer(chosen_));
   }

@@ -90,7 +90,8 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
       watch_(
           env.loop, options.step_limit, options.workers,
           [this] {
-            if (auditor_.holding()) watch_.Progress();  // Workers are not what it waits for.
+            // Workers are not what it waits for.
+            if (auditor_.holding() || validator_->holding()) watch_.Progress();
             return QueuedBytes();
           },
           [this] { OnStuck(); }),
@@ -370,7 +371,6 @@ void ServerJob::Do(const CommitStep& command) {
                   *schedule_.SharedRanges(step), approximate.get());
   if (!weight.ok()) return End(weight.status().WithContext(fmt::format("step {}", step)));
   const double loss = *weight > 0 ? tally.loss.real() / *weight : 0;
-  validator_->OnLoss(loss, *weight);
   record_.Decoded(loss, leased ? 1 : rows().amplification(), approximate.get());
   if (approximate != nullptr) {
     observer_.OnStepApproximated(step, *approximate, env_.loop.Now());

@@ -112,7 +112,7 @@ class ServerJob final : public ServerNode, private Receiver {
   KnownCounts CountsOf(StepId step) const;
   Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
   void Update(StepId step, double weight, std::shared_ptr<const ApproximateSum> approximate);
-  void OnApplied(StepId step, const Status& status);
+  void OnApplied(StepId step, double weight, const Status& status);
   void Proceed(StepId step, bool stop);
   void OnAudit(const Auditor::Finding& finding);
   void Warn(AuditWarning warning);

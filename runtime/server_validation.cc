@@ -16,14 +16,17 @@ void ServerJob::Update(StepId step, double weight,
   observer_.OnRate(step, factor * options_.optimizer.learning_rate);
   model_->SetRateFactor(factor);
   model_->Commit(step, gradient_, weight, std::move(copy),
-                 [this, step](const Status& status) { OnApplied(step, status); });
+                 [this, step, weight](const Status& status) { OnApplied(step, weight, status); });
 }
 
-void ServerJob::OnApplied(StepId step, const Status& status) {
+void ServerJob::OnApplied(StepId step, double weight, const Status& status) {
   if (!status.ok()) return End(status);
   auditor_.Begin();
   const Time now = env_.loop.Now();
   record_.Applied(now);
+  // Not when it was decoded: a checkpoint that is being taken, or a step that is never applied,
+  // would leave it to be counted twice.
+  validator_->OnLoss(record_.last_batch_loss(), weight);
   watch_.Progress();
   observer_.OnStepApplied(step, *model_->parameters(), record_.last_batch_loss(), now);
   validator_->OnVersion(step + 1, model_->parameters(),
@@ -36,8 +39,8 @@ void ServerJob::Proceed(StepId step, bool stop) {
   if (stop && step + 1 < options_.steps && !ended_) {
     const ValidationSummary found = validator_->Summary();
     why_stopped_ = fmt::format(
-        "{} in a row brought no progress; the best loss, {:.6g}, is that of step {}",
-        Counted(options_.validation.patience, "judgement"), found.best_loss, found.best_version);
+        "{} in a row brought no progress; the best loss is that of step {}",
+        Counted(options_.validation.patience, "judgement"), found.best_version);
     return End(Status::Ok());
   }
   pump_.Raise(StepApplied{step});

@@ -127,7 +127,13 @@ void Validator::OnEvaluated(uint64_t version, const ParameterCopy& parameters, c
 
 void Validator::WhenSettled(std::function<void(const ValidationState&)> then) {
   if (!evaluating_) return then({judge_.state(), loss_sum_, weight_sum_, best_});
-  settled_.push_back(std::move(then));
+  // Later steps' losses are none of that version's.
+  settled_.push_back(
+      [then = std::move(then), loss = loss_sum_, weight = weight_sum_](ValidationState state) {
+        state.loss_sum = loss;
+        state.weight_sum = weight;
+        then(state);
+      });
 }
 
 bool Validator::Finish(uint64_t version, const ParameterCopy& parameters) {

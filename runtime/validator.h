@@ -57,6 +57,9 @@ class Validator {
   bool Finish(uint64_t version, const ParameterCopy& parameters);
   bool busy() const { return evaluating_; }
 
+  // A step waits for an evaluation.
+  bool holding() const { return held_ != nullptr; }
+
   // What the job leaves: the best version where versions are compared on validation samples, else
   // null: the last one.
   const ParameterCopy& best() const { return best_; }

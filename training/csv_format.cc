@@ -165,21 +165,30 @@ bool AnyTwice(const Fields& fields) {
   });
 }
 
+bool NameAboveNumber(const Fields& first, const Fields& second) {
+  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
+    if (!IsNumber(first[i]) && !MeansMissing(first[i]) && IsNumber(second[i])) return true;
+  }
+  return false;
+}
+
 // In a table a sample may have text, too. A line of names has no name twice, and a name above a
 // number, or names alone that the next line does not repeat.
 bool NamesATable(const Fields& first, const Fields& second) {
   if (AnyTwice(first)) return false;
   if (second.empty()) return true;
-  bool numbers = false, repeated = false, years = true;
+  size_t numbers = 0;
+  bool repeated = false, years = true;
   for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
     const bool number = IsNumber(first[i]);
-    if (!number && !first[i].empty() && IsNumber(second[i])) return true;
-    numbers = numbers || number;
+    if (!number && !MeansMissing(first[i]) && IsNumber(second[i])) return true;
+    numbers += number ? 1 : 0;
     repeated = repeated || (!number && !first[i].empty() && first[i] == second[i]);
     years = years && (!number || (first[i].find('.') == std::string_view::npos &&
                                   second[i].find('.') != std::string_view::npos));
   }
-  return numbers ? years : !repeated;
+  // One whole number above a fraction is a value as often as a name.
+  return numbers > 0 ? years && numbers > 1 : !repeated;
 }
 
 class CsvParser {
@@ -248,6 +257,8 @@ class CsvParser {
     });
     if (known) return true;
     if (table_->begun() && second.empty()) return false;  // Names alone would be of no use.
+    if (table_->begun() && !table_->named())
+      return IsHeader(first) && NameAboveNumber(first, second);
     return IsHeader(first) && NamesATable(first, second);
   }
 

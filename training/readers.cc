@@ -125,13 +125,16 @@ Result<bool> HasOwnTest(const DataSpec& files, const Opened& train) {
   return train.format->has_test(files.path);
 }
 
-Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& options) {
+Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& given) {
   using Kind = LabelCoder::Kind;
+  ReadOptions options = given;
   const Kind kind = options.guess ? Kind::kGuess : Kind::kDiscover;
   LabelCoder labels(options.regression ? Kind::kRegression : kind, {});
   MemoryBudget budget{.left = BudgetOf(options)};
   MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(files.path));
   OpenedData data;
+  // Beside arrays a CSV file of test samples has numbers alone.
+  if (opened.format != &kCsvFormat) options.table = nullptr;
   if (opened.format == &kNpyFormat && files.labels.empty()) {
     data.notes.emplace_back(
         "`data` has no labels of its own: its last column is taken for them. A file of labels is "

@@ -194,16 +194,25 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
                                                       const std::vector<std::string>& fields,
                                                       std::optional<size_t> label) {
   std::vector<int64_t> places(fields.size(), kNowhere);
-  std::unordered_map<std::string, size_t> found;
-  for (size_t i = 0; i < fields.size(); ++i) found.emplace(AsUtf8(fields[i]), i);
+  const auto& known = schema_ != nullptr ? schema_->left_out : left_out_;
+  const auto left_out = [&](size_t i) {
+    return std::find(known.begin(), known.end(), AsUtf8(fields[i])) != known.end();
+  };
+  // Columns of one name are told apart by their order; the last of each list is the next.
+  std::unordered_map<std::string, std::vector<size_t>> found;
+  for (size_t i = fields.size(); i-- > 0;) {
+    const bool rows = NumbersRows(i, AsUtf8(fields[i])) && left_out(i);
+    if (!rows) found[AsUtf8(fields[i])].push_back(i);
+  }
   std::vector<std::string> missing;
   for (size_t i = 0; i < columns_.size(); ++i) {
     const auto at = found.find(columns_[i].name);
-    if (at == found.end()) {
+    if (at == found.end() || at->second.empty()) {
       missing.push_back(columns_[i].name);
-    } else {
-      places[at->second] = static_cast<int64_t>(i);
+      continue;
     }
+    places[at->second.back()] = static_cast<int64_t>(i);
+    at->second.pop_back();
   }
   if (!missing.empty()) {
     const bool one = missing.size() == 1;
@@ -216,7 +225,12 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
   }
   if (!label) {
     const auto at = found.find(label_);
-    if (at != found.end()) label = at->second;
+    if (at != found.end() && !at->second.empty()) label = at->second.back();
+  }
+  if (label && places[*label] >= 0) {
+    return Status::InvalidArgument(fmt::format("`label` {}: the {} takes this column for a feature",
+                                               Quoted(fields[*label]),
+                                               schema_ != nullptr ? "model" : "job"));
   }
   if (label) places[*label] = kLabel;
   if (!label && !labels_optional()) {
@@ -224,9 +238,7 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
   }
   std::vector<std::string> extra;
   for (size_t i = 0; i < fields.size(); ++i) {
-    const auto& known = schema_ != nullptr ? schema_->left_out : left_out_;
-    const bool left_out = std::find(known.begin(), known.end(), fields[i]) != known.end();
-    if (places[i] == kNowhere && !left_out) extra.push_back(fields[i]);
+    if (places[i] == kNowhere && !left_out(i)) extra.push_back(fields[i]);
   }
   if (!extra.empty()) {
     notes_.push_back(
