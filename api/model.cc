@@ -148,6 +148,7 @@ Status PredictFile(const motley_predict_options& options, motley_evaluation* eva
 motley_status motley_predict(const motley_predict_options* options, motley_evaluation* evaluation,
                              uint64_t* count) {
   using motley::CheckNotNull;
+  motley::LastEvaluation().clear();
   return motley::Enter([&]() -> motley::Status {
     MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_predict", "options", options));
     MOTLEY_ASSIGN_OR_RETURN(

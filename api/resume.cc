@@ -143,9 +143,10 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   if (open.clip) optimizer.clip = was.optimizer.clip;
   TakeUpJudging(was, request);
   if (open.steps) request.steps = was.steps;
-  const bool tolerate = open.tolerate;  // Of the new run alone.
+  const bool tolerate = open.tolerate, wait = open.wait;  // Of the new run alone.
   request.open = NothingOpen();
   request.open.tolerate = tolerate;
+  request.open.wait = wait;
   return Status::Ok();
 }
 

@@ -75,6 +75,7 @@ std::string FormatBar(const ProgressState& state, size_t columns) {
   for (uint64_t i = 0; i < width; ++i) bar += i < full ? "█" : " ";
   std::string text = fmt::format("{:3} %|{}| {}/{}, {} left", Percent(state), bar, state.step,
                                  state.steps, Left(state));
+  if (ColumnsOf(text) >= columns) text = fmt::format("{:3} %", Percent(state));
   const std::string more[] = {fmt::format(", loss {:.4g}", state.loss),
                               fmt::format(", {}/{} up", state.workers_up, state.workers),
                               state.safe > 0 ? fmt::format(", {} safe", state.safe) : "",

@@ -71,9 +71,9 @@ std::string WhichModel(const json& report) {
   const auto judging = report.find("judging");
   if (judging == report.end() || !judging->value("kept_best", false)) return "";
   return fmt::format("the model is that of step {}, the best of {} on {}\n",
-                            judging->at("best_step").get<uint64_t>(),
-                            Counted(judging->at("evaluations").get<uint64_t>(), "evaluation"),
-                            Counted(judging->at("samples").get<uint64_t>(), "held-out sample"));
+                     judging->at("best_step").get<uint64_t>(),
+                     Counted(judging->at("evaluations").get<uint64_t>(), "evaluation"),
+                     Counted(judging->at("samples").get<uint64_t>(), "held-out sample"));
 }
 
 std::string CodeOf(const json& report) {

@@ -143,6 +143,8 @@ Status CheckOutputs(const SimulateFlags& flags) {
     MOTLEY_RETURN_IF_ERROR(CheckApart(flag, *path, "--cluster", flags.cluster));
     MOTLEY_RETURN_IF_ERROR(CheckWritable(flag, *path));
   }
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--plot", flags.plot, "--trace", flags.job.trace));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--plot", flags.plot, "--timeline", flags.timeline));
   return CheckApart("--timeline", flags.timeline, "--trace", flags.job.trace);
 }
 
@@ -171,7 +173,7 @@ Result<Comparison> Compare(const SimulateFlags& flags) {
   Comparison comparison;
   for (const ComparedCode& code : codes) {
     each.job.code = code.code;
-    if (code.tolerate) each.job.tolerate = *code.tolerate;
+    each.job.tolerate = code.tolerate.value_or(flags.job.tolerate);
     each.job.tolerate_given = code.tolerate || flags.job.tolerate_given;
     Result<Simulation> sim = PrepareSimulation(each);
     if (!sim.ok()) return sim.status().WithContext("--compare " + code.code);

@@ -3,10 +3,12 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 namespace motley {
@@ -14,6 +16,7 @@ namespace {
 
 std::atomic<motley_job*> stoppable{nullptr};
 std::atomic<int> caught_signal{0};
+std::atomic<int64_t> caught_at{0};  // Milliseconds.
 std::atomic<bool> hears_hangup{false};
 std::atomic<bool> on_terminal{false};
 std::atomic<const char*> first_words{""};
@@ -48,13 +51,23 @@ void Tell(const char* text) {
   }
 }
 
+// timeout(1) sends its signal twice: to the program, and to the group of both.
+constexpr int64_t kSameSignal = 300;
+
+int64_t Milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 void OnSignal(int number) {
   const int error = errno;
   int none = 0;
   if (caught_signal.compare_exchange_strong(none, number)) {
+    caught_at = Milliseconds();
     Tell(first_words);
     if (motley_job* job = stoppable.exchange(nullptr)) motley_job_stop(job);
-  } else {
+  } else if (number != none || Milliseconds() - caught_at > kSameSignal) {
     Tell(second_words);
     SetHandlers(SIG_DFL);
     raise(number);  // It is held back until this handler returns.

@@ -35,6 +35,8 @@ Status CheckRecording(const TrainFlags& flags) {
     MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--out", flags.out));
     MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--trace", flags.job.trace));
     MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--checkpoint", flags.checkpoint));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--log", flags.log));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--curve", flags.curve));
   }
   return Status::Ok();
 }

@@ -176,7 +176,7 @@ void WorkerLife::OnLost(PeerId peer, const Status& why) {
     case State::kConnecting:
     case State::kJoining: return RetryOrGiveUp(why);
     case State::kWorking: return OnWorkLost(why);
-    case State::kLeaving: return Finish(last_error_);
+    case State::kLeaving: return HasLeft();
     case State::kFinished: return;
   }
 }
@@ -235,7 +235,7 @@ void WorkerLife::NextServer(const Status& why) {
   told_ = refused ? why.ToString() : "the job ended";
   // Posted: this is inside of a call from what is closed and dropped here.
   env_.loop.Post(alive_.Guard([this, server, refused] {
-    env_.transport.Disconnect(server);
+    if (server != 0) env_.transport.Disconnect(server);
     DropWork();
     if (state_ != State::kConnecting || peer_ != 0) return;
     incarnation_ = random_.Next64() | 1;
@@ -261,7 +261,10 @@ void WorkerLife::OnAccept(const wire::AcceptT& accept) {
   if (state_ != State::kJoining) return;
   job_ = accept.job;
   Status fine = OrNoMemory("the worker's copies of the model", [&] { return SetUp(accept); });
-  if (!fine.ok()) return Fail(std::move(fine));
+  if (!fine.ok()) {
+    declines_ = options_.forever;
+    return Fail(std::move(fine));
+  }
   env_.loop.Cancel(std::exchange(timer_, 0));
   state_ = State::kWorking;
   steps_ = 0;
@@ -443,7 +446,15 @@ void WorkerLife::OnLeave(const wire::LeaveT& leave) {
   options_.forever ? NextServer(why) : Finish(why);
 }
 
+// A job that is not for this worker, because it has no trainer or too little memory for it, may be
+// followed by one that is.
+void WorkerLife::HasLeft() {
+  const Status why = last_error_;
+  std::exchange(declines_, false) ? NextServer(why) : Finish(why);
+}
+
 void WorkerLife::Leave() {
+  if (std::exchange(declines_, false)) last_error_ = Status::Cancelled("the worker was stopped");
   if (state_ == State::kLeaving || state_ == State::kFinished || finished_ == nullptr) return;
   const Status why = Status::Cancelled("the worker was stopped");
   if (state_ != State::kWorking) return Finish(why);
@@ -465,7 +476,7 @@ void WorkerLife::SayLeave(const Status& status, const std::string& reason) {
   leave.reason = reason;
   SendControl(env_.transport, peer_, OwnHeader(), std::move(leave));
   // The server closes first: closing over its unread bytes could take the goodbye with it.
-  SetTimer(kGoodbyeLimit, [this] { Finish(last_error_); });
+  SetTimer(kGoodbyeLimit, [this] { HasLeft(); });
 }
 
 void WorkerLife::Finish(Status status) {

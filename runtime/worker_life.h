@@ -64,6 +64,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   // The end.
   void OnLeave(const wire::LeaveT& leave);
   void Fail(Status status);  // Tells the server, then ends.
+  void HasLeft();            // The server has heard it, or had the time to.
   void SayLeave(const Status& status, const std::string& reason);
   void Finish(Status status);  // Ends.
 
@@ -78,6 +79,7 @@ class WorkerLife final : public WorkerNode, private Receiver {
   Time since_{};             // It looks for its server.
   std::string told_;         // Why it has no server yet, as the user was told last.
   bool worked_ = false;      // It had joined one before.
+  bool declines_ = false;    // It leaves this job, and waits for the next.
   Incarnation incarnation_;  // The one that this attempt shows.
   Random random_;            // Draws further incarnations, and when they begin.
   Duration retry_delay_;

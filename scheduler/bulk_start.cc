@@ -108,12 +108,13 @@ void BulkSynchronous::TryStart() {
         hopeless ? "" : fmt::format(", and none came within {:.0f} s", ToSeconds(start_limit_)),
         last_lost_)));
   }
-  if (members_.LiveCount() == 0 || start_extended_ || ready > 0) return End(TooFew());
+  const bool too_few = members_.LiveCount() < (ready > 0 ? options_.least_workers : 1);
+  if (too_few || start_extended_) return End(TooFew());
   // Somebody is there and may only be slow to measure itself.
   start_extended_ = true;
   WaitForWorkers(options_.start_timeout);
-  Say(fmt::format("{} joined but none is ready yet; waiting once more",
-                  Count(members_.LiveCount())));
+  Say(fmt::format("{} joined but {} ready yet; waiting once more", Count(members_.LiveCount()),
+                  ready > 0 ? "not enough are" : "none is"));
 }
 
 Status BulkSynchronous::TooFew() const {

@@ -238,8 +238,8 @@ void CorrectTo(double step_seconds, const PlannedCluster& cluster, PlannedScheme
   double none_lost = 1;
   for (const PlannedWorker& worker : cluster.workers) none_lost *= 1 - worker.loss_probability;
   const double factor = step_seconds / cost.step;
-  cost.expected += none_lost * (step_seconds - cost.step);
   cost.loss = std::max(cost.loss + step_seconds - cost.step, step_seconds);
+  cost.expected = none_lost * step_seconds + (1 - none_lost) * cost.loss;
   cost.undisturbed *= factor;
   cost.one_slow *= factor;
   cost.step = step_seconds;

@@ -38,9 +38,9 @@ MOTLEY_API motley_status motley_evaluate(const char* model, const char* data, co
                                          motley_evaluation* evaluation);
 
 /**
- * What the last motley_evaluate of this thread found, with the confusion matrix, as the JSON object
- * that `motley predict --json` prints. Lives until the thread's next motley_evaluate; NULL when
- * that failed, or there was none.
+ * What the last motley_evaluate or motley_predict of this thread found, with the confusion matrix,
+ * as the JSON object that `motley predict --json` prints. Lives until the thread's next one of
+ * them; NULL when that failed, or evaluated nothing.
  */
 MOTLEY_API const char* motley_last_evaluation(void);
 
