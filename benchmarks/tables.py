@@ -117,7 +117,7 @@ TABLES = {
 def peer(kind, real):
     if kind == "mlp":
         make = MLPRegressor if real else MLPClassifier
-        return make((64,), random_state=1, max_iter=200, early_stopping=False)
+        return make(hidden_layer_sizes=(64,), random_state=1, max_iter=200, early_stopping=False)
     return Ridge() if real else LogisticRegression(max_iter=1000)
 
 
