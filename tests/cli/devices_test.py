@@ -196,8 +196,8 @@ class DeviceFailures(ProgramTest):
 
     def train(self, devices, workers=3, expect=0):
         return self.run_program("train", "--data", self.data, "--model", "mlp:32", "--code", "none",
-                                "--workers", workers, "--steps", 300, "--devices", devices,
-                                "--json", expect=expect)
+                                "--workers", workers, "--steps", 300, "--batch", 256,
+                                "--devices", devices, "--json", expect=expect)
 
     def test_jobs_go_on_without_the_device_and_say_what_became_of_it(self):
         with self.trouble("nothing"):
