@@ -23,7 +23,8 @@ import warnings
 import numpy as np
 import pandas as pd
 from sklearn import datasets
-from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.compose import (TransformedTargetRegressor, make_column_selector,
+                             make_column_transformer)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -116,8 +117,10 @@ TABLES = {
 
 def peer(kind, real):
     if kind == "mlp":
-        make = MLPRegressor if real else MLPClassifier
-        return make(hidden_layer_sizes=(64,), random_state=1, max_iter=200, early_stopping=False)
+        options = {"hidden_layer_sizes": (64,), "random_state": 1, "max_iter": 200}
+        if not real:
+            return MLPClassifier(**options)
+        return TransformedTargetRegressor(MLPRegressor(**options), transformer=StandardScaler())
     return Ridge() if real else LogisticRegression(max_iter=1000)
 
 
