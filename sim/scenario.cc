@@ -73,9 +73,8 @@ class Generator {
     scenario_.options.job.return_timeout = Duration::zero();
     FailNetwork();
     LetComeAndGo(scenario_.options, JobSeconds());
-    // Nor on one that measures its speed while a hung device of its two does not count as lost yet.
-    const bool may_hang = scenario_.options.random_faults.break_every > 0;
-    if (may_hang && !scenario_.options.second_devices.empty()) {
+    // Nor on one that measures its speed while a hung device of its does not count as lost yet.
+    if (scenario_.options.random_faults.break_every > 0) {
       scenario_.options.job.start_timeout += kSimPatience.first;
     }
     const double limit = ToSeconds(LivenessLimit(scenario_.options, scenario_.data, kMostFloats));
