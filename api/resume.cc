@@ -41,7 +41,7 @@ Status TakeUpSplit(const JobDescription& was, double& split) {
   return split == saved ? Status::Ok() : Contradicts("split", split, saved);
 }
 
-// Steps or epochs that are given are done to the end, unless a patience is given with them.
+// A job does all steps or epochs that the user gives, unless the user gives a patience, too.
 void TakeUpJudging(const JobDescription& was, JobRequest& request) {
   if (request.validation == 0) {
     request.validation = was.meaning.validation > 0 ? was.meaning.validation : -1;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/learning_log.h"
+#include "cli/svg.h"
 #include "fmt/core.h"
 
 namespace motley {
@@ -14,17 +15,7 @@ namespace {
 using Point = LearningLog::Point;
 
 constexpr double kLeft = 70, kTop = 40, kWidth = 680, kHeight = 320;
-constexpr size_t kMostDots = 2000;  // Of a line: more would be drawn over each other.
-
-// 1, 2 or 5 times a power of ten, so that about six of them fit.
-double TickOf(double length) {
-  const double raw = length / 6;
-  const double power = std::pow(10, std::floor(std::log10(raw)));
-  for (const double times : {1.0, 2.0, 5.0}) {
-    if (raw <= times * power) return times * power;
-  }
-  return 10 * power;
-}
+constexpr size_t kMostDots = 2000;  // A line with more would draw them over each other.
 
 class Picture {
  public:

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr double kLineSeconds = 10;
-constexpr size_t kUnknownColumns = 80;  // Of a terminal that does not say its width.
+constexpr size_t kUnknownColumns = 80;  // A terminal that does not say its width.
 constexpr const char* kEraseLine = "\r\x1b[K";
 
 double RealSeconds() {
