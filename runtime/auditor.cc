@@ -85,7 +85,10 @@ std::shared_ptr<ServerModel::DecodedCopy> Auditor::Prepare(
     std::shared_ptr<const ApproximateSum> approximate) {
   const bool wanted = !running_ && !alone_ && Wanted() && InTime();
   if (log_.drawn()) last_drawn_ = log_.step();
-  if (!wanted) return nullptr;
+  if (!wanted) {
+    look_again_ |= fraction_ > 0 && log_.copies_differ();
+    return nullptr;
+  }
   look_again_ = false;
   result_ = nullptr;  // Late copies are those of this step from now on.
   alone_ = log_.OneAnswered();
@@ -180,7 +183,7 @@ void Auditor::HearLate() {
                              std::make_move_iterator(doubtful_.end()));
   doubtful_.erase(sure, doubtful_.end());
   for (Finding& finding : found) {
-    finding.confirmed = true;
+    finding.confirmed = finding.told = true;
     hooks_.found(finding);
   }
 }

@@ -38,6 +38,7 @@ class Auditor {
     // Some other worker's answer, in this audit or a later one, is what the server computed: so the
     // server can be believed. What was found before that is found again then.
     bool confirmed = false;
+    bool told = false;  // It was found before, in doubt.
     double decode_error = 0;
   };
   struct Hooks {
@@ -122,7 +123,7 @@ class Auditor {
   Time begun_{};
   Duration spent_{};
   const Time started_;
-  bool look_again_ = false;        // A late copy differed: the next step is audited.
+  bool look_again_ = false;        // Copies of a step that is over differed: audit the next one.
   bool alone_ = false;             // NeedsCopies(step_)
   std::vector<bool> agreed_;       // By worker: it sent what the last audit computed.
   std::vector<Finding> doubtful_;  // Not confirmed yet; the newest.

@@ -31,8 +31,11 @@ void ServerJob::OnAudit(const Auditor::Finding& finding) {
                       : "",
                   100 * finding.wrong.front().verdict.difference);
     warning.text = fmt::format("audit of step {}: {}", finding.step, what);
+    audits_.failures += std::max<size_t>(finding.wrong.size(), 1);
     return Warn(std::move(warning));
   }
+  // Each wrong answer counts once.
+  if (!finding.told) audits_.failures += finding.wrong.size();
   for (const Auditor::Finding::Worker& wrong : finding.wrong) {
     const bool still_here = auditor_.log().LifeOf(wrong.worker) == wrong.life;
     const bool ban =
@@ -86,7 +89,6 @@ void ServerJob::TellOfHeldCancels() {
 void ServerJob::Warn(AuditWarning warning) {
   constexpr size_t kMost = 100;
   constexpr size_t kToldOfNobody = 3;  // Others would say the same.
-  ++audits_.failures;
   if (warning.worker || audits_.warnings.size() < kToldOfNobody) observer_.OnAuditWarning(warning);
   if (audits_.warnings.size() < kMost) audits_.warnings.push_back(std::move(warning));
 }

@@ -144,8 +144,8 @@ class HeldDevice final : public HostDevice {
 
 class HeldAudit : public Kinks {
  protected:
-  explicit HeldAudit(double time = 0.01) {
-    options_.audit_fraction = 1;
+  explicit HeldAudit(double time = 0.01, double fraction = 1) {
+    options_.audit_fraction = fraction;
     options_.audit_time = time;
     options_.workers = 1;
     auditor_.emplace(loop_, device, options_, gradient_, source_, BatchSchedule(7, {2}, 2),
@@ -203,6 +203,42 @@ TEST_F(WantedAudit, IsWaitedForWhateverItTakes) {
   loop_.RunUntilTime(loop_.Now() + std::chrono::seconds(600));
   device.DoIt();
   EXPECT_EQ(auditor_->audited_steps(), 1u);
+}
+
+class RareAudit : public HeldAudit {
+ protected:
+  RareAudit() : HeldAudit(/*time=*/0, /*fraction=*/1e-12) {}
+
+  // Whether the step is audited, once two copies have come: of 2.5, and of `other`.
+  bool Audited(StepId step, double other) {
+    auto form = std::make_shared<CodeForm>();
+    form->workers = 2;
+    form->partitions = 1;
+    form->rows = {{{0, 1}}, {{0, 1}}};
+    auditor_->log().Open(step, form, {8, 8});
+    for (const WorkerId worker : {0, 1}) {
+      const double sketch = worker == 0 ? 2.5 : other;
+      const Claim claim{.norm_limit = 3, .has_projection = true, .projection = sketch};
+      auditor_->log().AddSlice(worker, worker, 0, sketch, claim, {}, /*added=*/worker == 0);
+    }
+    const auto parameters = std::make_shared<std::vector<float>>(gradient_->parameter_count());
+    return auditor_->Prepare(parameters, nullptr) != nullptr;
+  }
+};
+
+TEST_F(RareAudit, FollowsCopiesThatDifferedWhileAnotherRan) {
+  auditor_->Begin();
+  EXPECT_FALSE(Audited(1, -2.5)) << "one at a time";
+  EXPECT_FALSE(Audited(2, 2.5));
+  device.DoIt();
+  EXPECT_TRUE(Audited(3, 2.5));
+}
+
+TEST_F(RareAudit, DoesNotFollowCopiesThatAgree) {
+  auditor_->Begin();
+  EXPECT_FALSE(Audited(1, 2.5));
+  device.DoIt();
+  EXPECT_FALSE(Audited(2, 2.5));
 }
 
 TEST(AnswerLog, ComparesWhatComesTooLate) {

@@ -206,6 +206,10 @@ class ByHand final : public Trainer {
               work.sum.begin() + static_cast<std::ptrdiff_t>(end), value);
     if (work.final) work.final(begin, end, {.loss = 3, .weight = 200});
   }
+  void Forget() {
+    work = {};
+    done = nullptr;
+  }
   void End() {
     const Done ended = std::exchange(done, nullptr);
     if (*cancel) return ended(Status::Cancelled("not wanted"));
@@ -231,6 +235,8 @@ class EarlyDesk : public DeskRig {
     GivePartition(1);
     GiveParameters(0);
   }
+  // What the trainer was given keeps the workshop, which keeps the trainer.
+  ~EarlyDesk() override { trainer->Forget(); }
   void Assign(RowId row = 0) { EXPECT_TRUE(desk->Assign({0, 0, row, {{0, 2, 1.0}}}).ok()); }
   std::vector<uint64_t> Offsets() const {
     std::vector<uint64_t> offsets;
