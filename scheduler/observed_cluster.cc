@@ -78,13 +78,17 @@ void ObservedCluster::On(const WorkerJoined& event) {
 }
 
 void ObservedCluster::On(const WorkerLost& event) {
-  if (policy_->members().Live(event.worker)) Lost(event.worker);
+  if (!policy_->members().Live(event.worker)) return;
+  if (event.why.code() != StatusCode::kCancelled) losses_ += 1;  // Else it took its leave.
+  Gone(event.worker);
 }
 
-void ObservedCluster::On(const DropWorker& command) { Lost(command.worker); }
-
-void ObservedCluster::Lost(WorkerId worker) {
+void ObservedCluster::On(const DropWorker& command) {
   losses_ += 1;
+  Gone(command.worker);
+}
+
+void ObservedCluster::Gone(WorkerId worker) {
   ++changes_;
   Of(worker).rows = 0;
   Of(worker).leased = false;

@@ -79,7 +79,7 @@ class ObservedCluster {
   void On(const DropWorker& command);
 
   Seen& Of(WorkerId worker);
-  void Lost(WorkerId worker);
+  void Gone(WorkerId worker);
   void Opened();
   void SawData(const Seen& seen);
   void Count(WorkerId worker, double factor);

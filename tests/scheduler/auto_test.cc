@@ -123,6 +123,28 @@ TEST(ObservedCluster, WhoIsSentAwayIsAChange) {
   EXPECT_EQ(observed.changes(), before + 1);
 }
 
+TEST(ObservedCluster, WhoLeavesIsNoLoss) {
+  SchedulerOptions options = AutoOptions(3, 100);
+  options.code = "none";
+  const auto policy =
+      MakeBulkSynchronous(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
+  ASSERT_TRUE(policy.ok()) << policy.status().ToString();
+  std::vector<Command> commands;
+  for (WorkerId worker = 0; worker < 3; ++worker) {
+    (*policy)->OnEvent(WorkerJoined{worker, 1}, Time(), commands);
+    (*policy)->OnEvent(WorkerFree{worker, 0, Duration(), 100}, Time(), commands);
+  }
+  const auto chance = [&](const Status& why) {
+    ObservedCluster observed(options);
+    observed.See(Event(WorkerLost{2, why}), Time(), **policy);
+    EXPECT_EQ(observed.changes(), 1u);
+    return observed.Cluster(**policy).workers[0].loss_probability;
+  };
+  const double usual = ObservedCluster(options).Cluster(**policy).workers[0].loss_probability;
+  EXPECT_EQ(chance(Status::Cancelled("it left")), usual);
+  EXPECT_GT(chance(Status::Unavailable("gone")), usual);
+}
+
 // Every policy goes on from every other while workers die, pause, come back and are refused.
 TEST(Auto, GoingOnFromOneCodeToAnotherLosesNothing) {
   std::set<std::string> codes;
