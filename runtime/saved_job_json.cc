@@ -118,6 +118,8 @@ void TakeValidation(const Fields& fields, ValidationState& out, bool& best_follo
   fields.Take("waiting", judge.waiting);
   fields.Take("progress", judge.progress);
   fields.Take("loss_sum", out.loss_sum);
+  // As Text writes what is not finite: the mean over these steps is no number.
+  if (out.loss_sum == std::numeric_limits<double>::max()) out.loss_sum = NAN;
   fields.Take("weight_sum", out.weight_sum);
   fields.Take("best_follows", best_follows);
 }

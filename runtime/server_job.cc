@@ -450,9 +450,9 @@ Status ServerJob::Outcome() const {
 
 void ServerJob::FinishWhenQuiet() {
   if (!ended_ || model_->busy() || auditor_.busy() || validator_->busy() || !finished_) return;
+  // Before the checkpoint, which keeps the version that the job leaves.
+  if (end_.ok() && !validator_->Finish(record_.steps(), model_->parameters())) return;
   if (checkpointer_ != nullptr && !Saved()) return;
-  const bool whole = end_.ok() && !said_goodbye_;
-  if (whole && !validator_->Finish(record_.steps(), model_->parameters())) return;
   SayGoodbye();
   if (!gone_) return;
   const auto result = std::make_shared<JobResult>(record_.Take());

@@ -35,12 +35,14 @@ void ServerJob::OnApplied(StepId step, double weight, const Status& status) {
 
 void ServerJob::Proceed(StepId step, bool stop) {
   watch_.Progress();  // An evaluation may have been waited for.
-  if (checkpointer_ != nullptr) checkpointer_->OnVersion(step + 1);
+  const bool last = stop || step + 1 >= options_.steps;
+  // The last is saved at the end, with what its evaluation finds.
+  if (checkpointer_ != nullptr && !last) checkpointer_->OnVersion(step + 1);
   if (stop && step + 1 < options_.steps && !ended_) {
     const ValidationSummary found = validator_->Summary();
-    why_stopped_ = fmt::format(
-        "{} in a row brought no progress; the best loss is that of step {}",
-        Counted(options_.validation.patience, "judgement"), found.best_version);
+    why_stopped_ =
+        fmt::format("{} in a row brought no progress; the best loss is that of step {}",
+                    Counted(options_.validation.patience, "judgement"), found.best_version);
     return End(Status::Ok());
   }
   pump_.Raise(StepApplied{step});

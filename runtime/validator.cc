@@ -112,7 +112,8 @@ void Validator::OnEvaluated(uint64_t version, const ParameterCopy& parameters, c
     hooks_.failed(status.WithContext("the evaluation on the validation samples"));
   } else {
     ++evaluations_;
-    const bool best = judge_.Hear(version, found.loss);
+    const bool best =
+        ending_ ? judge_.Compare(version, found.loss) : judge_.Hear(version, found.loss);
     if (best && stops_) best_ = parameters;
     hooks_.judged({version, training_loss_, found, best});
   }
@@ -139,7 +140,11 @@ void Validator::WhenSettled(std::function<void(const ValidationState&)> then) {
 bool Validator::Finish(uint64_t version, const ParameterCopy& parameters) {
   if (evaluating_) return false;
   if (work_ == nullptr || !stops_ || last_evaluated_ == version) return true;
+  ending_ = true;
+  const double loss = loss_sum_, weight = weight_sum_;
   Begin(version, parameters);
+  loss_sum_ = loss;  // They count in the next judgement of a job that goes on from here.
+  weight_sum_ = weight;
   return false;
 }
 

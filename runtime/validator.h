@@ -52,8 +52,10 @@ class Validator {
   // For checkpoints: `then` runs with the state up to version `version`, the newest, now or once
   // its evaluation is done.
   void WhenSettled(std::function<void(const ValidationState&)> then);
-  // At the end of a job: evaluates `version`, the last, unless that was done or nothing depends on
-  // it. True once there is nothing to wait for; `idle` tells when to ask again.
+  // At the end of a job, before its last checkpoint: evaluates `version`, the last, unless that was
+  // done or nothing depends on it. It may turn out to be the best, and counts for no patience: a
+  // job of more steps that goes on from there judges when this one would have. True once there is
+  // nothing to wait for; `idle` tells when to ask again.
   bool Finish(uint64_t version, const ParameterCopy& parameters);
   bool busy() const { return evaluating_; }
 
@@ -91,6 +93,7 @@ class Validator {
   Hooks hooks_;
   double loss_sum_ = 0, weight_sum_ = 0;  // Of the steps since the last judgement.
   bool evaluating_ = false;
+  bool ending_ = false;       // Finish has begun an evaluation.
   double training_loss_ = 0;  // Of the steps before the version that is being evaluated.
   uint64_t last_evaluated_ = 0;
   ParameterCopy best_;

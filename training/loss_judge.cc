@@ -11,18 +11,21 @@ LossJudge::LossJudge(const JudgeOptions& options, const RateSchedule& schedule,
     : options_(options), schedule_(schedule), state_(before) {}
 
 bool LossJudge::Hear(uint64_t version, double loss) {
-  const bool finite = std::isfinite(loss);
-  const bool fresh = state_.seen++ == 0 || !std::isfinite(state_.first);
-  if (fresh) state_.first = loss;
-  const bool best = finite && (fresh || loss < state_.best);
+  ++state_.seen;
   state_.waiting = true;
-  state_.progress =
-      finite && (fresh || loss < state_.best - options_.tolerance * std::abs(state_.first));
-  if (best) {
-    state_.best = loss;
-    state_.best_version = version;
-  }
-  return best;
+  const double bar = state_.best - options_.tolerance * std::abs(state_.first);
+  state_.progress = std::isfinite(loss) && (state_.best_version == 0 || loss < bar);
+  return Compare(version, loss);
+}
+
+bool LossJudge::Compare(uint64_t version, double loss) {
+  if (!std::isfinite(loss)) return false;
+  const bool first = state_.best_version == 0;
+  if (!first && !(loss < state_.best)) return false;
+  if (first) state_.first = loss;
+  state_.best = loss;
+  state_.best_version = version;
+  return true;
 }
 
 bool LossJudge::Conclude() {

@@ -18,9 +18,9 @@ struct JudgeOptions {
 // All that it remembers, for checkpoints.
 struct JudgeState {
   uint64_t seen = 0;  // Losses.
-  double first = 0;
+  double first = 0;   // That was finite.
   double best = 0;
-  uint64_t best_version = 0;  // Of the parameters that had it.
+  uint64_t best_version = 0;  // Of the parameters that had it; 0: no loss was finite so far.
   uint32_t idle = 0;          // Judgements without progress in a row, since the rate was lowered.
   uint32_t lowered = 0;
   bool waiting = false;   // A loss was heard that was not judged yet,
@@ -32,9 +32,11 @@ class LossJudge {
   LossJudge(const JudgeOptions& options, const RateSchedule& schedule,
             const JudgeState& before = {});
 
-  // The loss of version `version`; whether it is the best so far. Anything that is no finite number
-  // is no progress.
+  // The loss of version `version`, which is above 0; whether it is the best so far. Anything that
+  // is no finite number is no progress.
   bool Hear(uint64_t version, double loss);
+  // The same without a judgement: whether training gets anywhere is not asked.
+  bool Compare(uint64_t version, double loss);
   // Draws the conclusion from what was heard last; nothing if that was done already. Whether to
   // stop.
   bool Conclude();

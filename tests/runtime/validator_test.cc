@@ -188,6 +188,31 @@ TEST(JudgedJob, LeavesTheBestVersionInItsCheckpoint) {
   EXPECT_NE(*saved->parameters, *result.parameters) << "training goes on from the last one";
 }
 
+// The last version is evaluated between judgements; checkpoints may be due at it, or not.
+TEST(JudgedJob, LeavesWhatItsLastCheckpointHas) {
+  for (const uint64_t every : {8, 1000}) {
+    JobOptions options = Judged(2, "none");
+    options.steps = 8;  // The loss still falls.
+    options.checkpoint = {.every = every, .code = {2, 1}, .run = 77};
+    SimStore store(1);
+    JobWorld world(options);
+    const auto disk = MakeSimDisk(world.loop, store);
+    world.disk = disk.get();
+    world.StartServer();
+    world.StartWorkers();
+    const JobResult& result = world.Run();
+    EXPECT_EQ(result.validation.best_version, 8u);
+    const auto saved = LoadSavedJob(store);
+    ASSERT_TRUE(saved.ok()) << saved.status().ToString();
+    EXPECT_EQ(ModelOf(*saved)->parameters, *result.parameters);
+    const JobResult again = ResultOf(*saved);
+    EXPECT_EQ(*again.parameters, *result.parameters);
+    EXPECT_EQ(again.validation.best_version, 8u);
+    EXPECT_DOUBLE_EQ(again.validation.best_loss, result.validation.best_loss);
+    EXPECT_EQ(saved->about.history.validation.judge.seen, 1u) << "of step 6";
+  }
+}
+
 TEST(Validator, RefusesAScheduleThatIsNone) {
   JobOptions options = Judged(1, "none");
   options.optimizer.schedule = "sometimes";

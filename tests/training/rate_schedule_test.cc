@@ -74,6 +74,34 @@ TEST(LossJudge, StopsWhenNothingIsGainedAnyMore) {
   EXPECT_EQ(judge.state().best_version, 5u) << "slow progress is progress of the best all the same";
 }
 
+TEST(LossJudge, GoesOnAfterAFirstLossThatIsNoNumber) {
+  const JudgeOptions options{.patience = 3, .tolerance = 0.01};
+  LossJudge judge(options, RateSchedule());
+  EXPECT_FALSE(judge.Hear(1, std::nan("")));
+  EXPECT_FALSE(judge.Conclude());
+  // As from a checkpoint, where no number is a very large one.
+  LossJudge again(options, RateSchedule(), judge.state());
+  EXPECT_TRUE(std::isfinite(again.state().first));
+  EXPECT_TRUE(again.Hear(2, 50));
+  EXPECT_TRUE(again.state().progress);
+  EXPECT_EQ(again.state().first, 50);
+  EXPECT_TRUE(again.Hear(3, 40)) << "losses above 0 are no worse than none";
+  EXPECT_TRUE(again.state().progress);
+  EXPECT_EQ(again.state().best_version, 3u);
+}
+
+TEST(LossJudge, ComparesTheLastVersionWithoutJudgingByIt) {
+  LossJudge judge({.patience = 2, .tolerance = 0.01}, RateSchedule());
+  EXPECT_TRUE(judge.Hear(1, 5));
+  judge.Conclude();
+  EXPECT_FALSE(judge.Compare(2, 6));
+  EXPECT_TRUE(judge.Compare(3, 4));
+  EXPECT_EQ(judge.state().best_version, 3u);
+  EXPECT_EQ(judge.state().idle, 0u);
+  EXPECT_FALSE(judge.state().waiting);
+  EXPECT_FALSE(judge.Conclude());
+}
+
 TEST(LossJudge, LowersTheRateBeforeItStops) {
   LossJudge judge({.patience = 3}, Parsed("plateau:patience=2,factor=0.1,times=1"));
   judge.Hear(0, 1);
