@@ -32,6 +32,7 @@ Json WorkersJson(const TrainReport& report) {
                     {"name", line.name},
                     {"relative_speed", line.relative_speed},
                     {"share", line.share},
+                    {"share_at_end", line.share_at_end},
                     {"samples", line.samples},
                     {"held_bytes", line.held_bytes},
                     {"steps_in_time", static_cast<uint64_t>(line.steps_in_time)},
@@ -187,8 +188,9 @@ std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job) {
     line.name = i < job.worker_names.size() ? job.worker_names[i] : "";
     if (line.name.empty()) line.name = fmt::format("worker-{}", i);
     line.relative_speed = fastest > 0 ? stats.speed / fastest : 0;
-    line.share = stats.share;
+    line.share_at_end = stats.share;
     line.samples = epochs > 0 ? static_cast<double>(stats.samples) / epochs : 0;
+    line.share = plan.samples > 0 ? line.samples / static_cast<double>(plan.samples) : 0;
     line.steps_in_time = static_cast<double>(stats.steps_in_time);
     line.late = static_cast<double>(stats.late);
     line.rejected = stats.rejected;

@@ -38,7 +38,8 @@ struct WorkerLine {
   uint32_t worker = 0;  // Its number.
   std::string name;
   double relative_speed = 0;  // Of the fastest worker's, as learned.
-  double share = 0;           // Part of every batch that it computes, replicas included.
+  double share = 0;           // Part of the samples that it computed, replicas included.
+  double share_at_end = 0;    // The same of its work of a step, in the plan at the end.
   double samples = 0;         // Computed per epoch, on average.
   double steps_in_time = 0;
   double late = 0;

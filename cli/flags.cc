@@ -191,7 +191,7 @@ void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
 constexpr const char* kTableHelp =
     "The table at the end has of each worker\n"
     "  speed          as learned, beside the fastest one's, which is 1\n"
-    "  share %        part of the data that its work of a step is, in the plan at the end;\n"
+    "  share %        part of all samples of the run's steps that it computed, used or not;\n"
     "                 with a code they add up to more than 100\n"
     "  samples/epoch  that it computed, used or not\n"
     "  in time        answers that came while their step was open\n"

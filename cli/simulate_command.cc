@@ -81,6 +81,7 @@ std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds
     workers.push_back({{"name", line.name},
                        {"relative_speed", line.relative_speed},
                        {"share", line.share},
+                       {"share_at_end", line.share_at_end},
                        {"samples", line.samples},
                        {"held_bytes", line.held_bytes},
                        {"steps_in_time", line.steps_in_time},

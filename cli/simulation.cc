@@ -233,6 +233,7 @@ void SimSummary::Add(const JobPlan& plan, const SimResult& result, uint32_t seed
     sum.name = lines[i].name;
     sum.relative_speed += lines[i].relative_speed / seeds;
     sum.share += lines[i].share / seeds;
+    sum.share_at_end += lines[i].share_at_end / seeds;
     sum.samples += lines[i].samples / seeds;
     sum.steps_in_time += lines[i].steps_in_time / seeds;
     sum.late += lines[i].late / seeds;

@@ -77,6 +77,9 @@ TEST(TrainJson, HasTheDocumentedKeys) {
   EXPECT_DOUBLE_EQ(json["step_seconds"]["max"], 0.3);
   EXPECT_EQ(json["step_seconds"]["max_step"], 1);
   EXPECT_EQ(json["data_transfers"], 7);
+  EXPECT_DOUBLE_EQ(json["workers"][0]["share"], 1.2) << "600 of two epochs of 250 samples";
+  EXPECT_DOUBLE_EQ(json["workers"][0]["share_at_end"], 1.5);
+  EXPECT_DOUBLE_EQ(json["workers"][1]["share"], 0.2) << "though nothing is left to it";
   for (const char* key : {"wall_seconds", "discarded_steps", "max_decode_error", "code", "tolerate",
                           "tolerate_at_end", "seed", "replans", "rows_reassigned"}) {
     EXPECT_TRUE(json.contains(key)) << key;
