@@ -128,7 +128,7 @@ class TrainRun {
   void OnEvent(const motley_event& event);
   int Failed(int code, const std::string& why);
   int Ended(motley_status status);
-  std::string WithWayOn(const std::string& why, const motley_metrics& job) const;
+  std::string WhatIsLeft(const motley_metrics& job, motley_status status) const;
   int ReportAndSave(int code, const std::string& why);
   int EndLog();
 
@@ -256,41 +256,39 @@ int TrainRun::Failed(int code, const std::string& why) {
   return printed == kExitOk ? code : printed;
 }
 
-// Training had begun, and cannot go on with the workers there are: what can be done about it.
-std::string TrainRun::WithWayOn(const std::string& why, const motley_metrics& job) const {
-  std::string next = "with --checkpoint DIR another run could go on from here";
-  if (!flags_.checkpoint.empty()) {
-    next = job.checkpoint_step == 0
-               ? "no checkpoint was written before"
-               : fmt::format("{} steps are safe: --resume {} goes on from there",
-                             job.checkpoint_step, flags_.checkpoint);
+// Of a job that ended before its time: what can be done with it. Other errors than these two tell
+// of checkpoints themselves.
+std::string TrainRun::WhatIsLeft(const motley_metrics& job, motley_status status) const {
+  std::string left;
+  if (status == MOTLEY_CANCELLED || status == MOTLEY_UNAVAILABLE) {
+    if (flags_.checkpoint.empty()) {
+      if (flags_.out.empty() || job.steps == 0) {
+        return "; nothing was saved: --out and --checkpoint would keep it";
+      }
+    } else if (job.checkpoint_step == 0) {
+      left = "; no checkpoint was written before";
+    } else {
+      left = fmt::format("; {} steps are safe: --resume {} goes on from there", job.checkpoint_step,
+                         flags_.checkpoint);
+    }
   }
-  return fmt::format("{}; {}", why, next);
+  if (flags_.out.empty() || job.steps == 0) return left;
+  return left + "; the model so far goes to " + flags_.out;
 }
 
+// By a signal or an error. What had been done by then is reported and saved all the same.
 int TrainRun::Ended(motley_status status) {
   motley_metrics job MOTLEY_METRICS_INIT;
-  const std::string why = motley_last_error();
+  std::string why = motley_last_error();
   motley_job_metrics(job_.get(), &job);
-  if (status == MOTLEY_UNAVAILABLE && job.steps > 0) {
-    return Failed(ExitCodeOf(status), WithWayOn(why, job));
-  }
-  if (status != MOTLEY_CANCELLED || signals_.caught() == 0) return Failed(ExitCodeOf(status), why);
-  std::string left;
-  if (!flags_.checkpoint.empty() && job.checkpoint_step > 0) {
-    left = fmt::format("{} of them are safe: --resume {} goes on from there", job.checkpoint_step,
-                       flags_.checkpoint);
-  }
-  if (!flags_.out.empty() && job.steps > 0) {
-    left += fmt::format("{}the model so far goes to {}", left.empty() ? "" : "; ", flags_.out);
-  }
-  if (left.empty()) left = "nothing was saved; --out and --checkpoint would keep it";
-  const int code = 128 + signals_.caught();
-  const std::string stopped = fmt::format("signal {}: {}; {}", signals_.caught(), why, left);
-  return job.steps > 0 ? ReportAndSave(code, stopped) : Failed(code, stopped);
+  const bool signalled = status == MOTLEY_CANCELLED && signals_.caught() != 0;
+  const int code = signalled ? 128 + signals_.caught() : ExitCodeOf(status);
+  if (signalled) why = fmt::format("signal {}: {}", signals_.caught(), why);
+  if (signalled || job.steps > 0) why += WhatIsLeft(job, status);
+  return job.steps > 0 ? ReportAndSave(code, why) : Failed(code, why);
 }
 
-// What was done: all of it or, with `why`, what there was when a signal ended the job.
+// What was done: all of it or, with `why`, what there was when the job ended before its time.
 int TrainRun::ReportAndSave(int code, const std::string& why) {
   const char* report = motley_job_report(job_.get());
   if (report == nullptr && !why.empty()) return Failed(code, why);

@@ -230,7 +230,7 @@ class Kills(ProgramTest):
         process.send_signal(signal.SIGINT)
         _, rest = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130, rest)
-        ended = re.search(r"stopped after (\d+) of \d+ steps; (\d+) of them are safe", rest)
+        ended = re.search(r"stopped after (\d+) of \d+ steps; (\d+) steps are safe", rest)
         self.assertIsNotNone(ended, rest)
         self.assertEqual(ended.group(1), ended.group(2), "the newest step is saved")
 
