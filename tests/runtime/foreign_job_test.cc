@@ -261,6 +261,48 @@ TEST(ForeignJob, AWorkerWithoutATrainerIsToldAndTheOthersGoOn) {
   EXPECT_TRUE(world.workers[0]->ended->ok());
 }
 
+TEST(ForeignJob, AStandingWorkerDeclinesAJobThatIsNotForItAndServesTheNext) {
+  ForeignWorld world(2);
+  world.options.gather_time = Duration::zero();
+  world.StartServer();
+  world.brought = nullptr;
+  world.worker_forever = true;
+  const WorkerBox& standing = world.StartWorker(1);
+  ASSERT_TRUE(world.RunUntil([&] { return world.watcher.lost.contains(0); }));
+  world.loop.RunUntilTime(world.loop.Now() + std::chrono::seconds(100));
+  EXPECT_FALSE(standing.ended) << standing.ended->ToString();
+  ASSERT_THAT(standing.said, testing::SizeIs(1)) << "not anew with each try";
+  EXPECT_THAT(standing.said[0], HasSubstr("this worker has none"));
+  EXPECT_THAT(standing.said[0], HasSubstr("; trying again"));
+  world.brought = Share(Squares());
+  world.worker_forever = false;
+  world.StartWorker(0);
+  EXPECT_TRUE(world.Run().status.ok());
+  world.result.reset();
+  world.server.reset();
+  world.server_transport = world.network.MakeTransport();
+  ASSERT_TRUE(world.server_transport->Listen("server").ok());
+  world.options.job_id += 1;
+  world.options.foreign = nullptr;
+  world.job_source = &world.source;
+  world.StartServer();
+  EXPECT_TRUE(world.Run().status.ok());
+  EXPECT_FALSE(standing.ended);
+  EXPECT_THAT(standing.said, testing::Contains(HasSubstr("joined the job")));
+}
+
+TEST(ForeignJob, AStandingWorkerThatDeclinesCanBeStopped) {
+  ForeignWorld world(1);
+  world.StartServer();
+  world.brought = nullptr;
+  world.worker_forever = true;
+  const WorkerBox& standing = world.StartWorker(0);
+  ASSERT_TRUE(world.RunUntil([&] { return !world.watcher.lost.empty(); }));
+  standing.node->Leave();
+  ASSERT_TRUE(world.RunUntil([&] { return standing.ended.has_value(); }));
+  EXPECT_EQ(standing.ended->code(), StatusCode::kCancelled);
+}
+
 TEST(ForeignJob, AWorkerWithATrainerIsNotForABuiltInModel) {
   ForeignWorld world(2);
   world.options.foreign = nullptr;
