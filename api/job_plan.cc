@@ -127,15 +127,26 @@ Status CheckServesOthers(const JobRequest& request) {
   return Status::Ok();
 }
 
-// With whom a server begins, and for how long it waits for more.
+// Workers that a server starts on its own machine: one for each of `devices`.
+uint32_t WorkersBeside(const JobRequest& request) {
+  if (request.worker_command.empty()) return 0;
+  const auto commas = std::count(request.devices.begin(), request.devices.end(), ',');
+  return static_cast<uint32_t>(commas) + 1;
+}
+
+// With whom a server begins, and for how long it waits for more. Whoever asks for nothing wants the
+// others' help: one of them, at least. Whoever says a number only wants them all, if they come.
 Status PlanArrivals(const JobRequest& request, JobOptions& job) {
   if (request.min_workers > job.workers) {
     return Status::InvalidArgument(fmt::format(
         "`min_workers` {}: the job has at most {} worker{}. Ask for fewer, or for more `workers`",
         request.min_workers, job.workers, job.workers == 1 ? "" : "s"));
   }
-  job.least_workers = std::max(1U, request.min_workers);
-  job.gather_time = request.open.wait ? kGatherTime : request.wait;
+  job.least_workers = std::min(WorkersBeside(request) + 1, job.workers);
+  if (request.min_workers > 0) job.least_workers = request.min_workers;
+  const bool all_wanted = request.workers > 0 && request.min_workers == 0;
+  job.gather_time = request.wait;
+  if (request.open.wait) job.gather_time = all_wanted ? kGatherTime : Duration::zero();
   job.start_timeout = std::max(kPeoplesTime, *job.gather_time);
   job.name_arrivals = true;
   return Status::Ok();

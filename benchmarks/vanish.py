@@ -24,8 +24,10 @@ import sys
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests" / "cli"))
+from lab import Lab, ip  # noqa: E402
+
 DATA = pathlib.Path(__file__).parents[1] / "examples" / "data" / "digits.csv.gz"
-PREFIX = f"mv{os.getpid() % 10000}"
 ENVIRONMENT = {**os.environ, "MOTLEY_TOKEN": "the token of this benchmark"}
 MODEL = ["--data", DATA, "--model", "mlp:256", "--optimizer", "sgd", "--lr", "0.01", "--code", "none", "--json"]
 GRADIENT_BYTES = 4 * 19210
@@ -38,53 +40,13 @@ class Failed(Exception):
     pass
 
 
-def ip(*words, inside=None):
-    command = ["ip", *(["-n", inside] if inside else []), *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-class Lab:
-    """Machines 10.77.0.1 (the server's) to 10.77.0.4 at one switch."""
-
-    def __init__(self, machines=4):
-        self.switch = f"{PREFIX}s"
-        self.machines = [f"{PREFIX}m{i}" for i in range(machines)]
-        try:
-            self.build()
-        except (OSError, subprocess.CalledProcessError):
-            self.close()
-            raise
-
-    def build(self):
-        for space in [self.switch, *self.machines]:
-            ip("netns", "add", space)
-        ip("link", "add", "name", "sw0", "type", "bridge", inside=self.switch)
-        ip("link", "set", "sw0", "up", inside=self.switch)
-        for i, machine in enumerate(self.machines):
-            ip("link", "add", "name", f"p{i}", "netns", self.switch, "type", "veth", "peer", "name", "eth",
-               "netns", machine)
-            ip("link", "set", f"p{i}", "master", "sw0", "up", inside=self.switch)
-            ip("addr", "add", f"10.77.0.{i + 1}/24", "dev", "eth", inside=machine)
-            ip("link", "set", "eth", "up", inside=machine)
-            ip("link", "set", "lo", "up", inside=machine)
-
-    def sent_by(self, machine):
-        """Bytes that its port of the switch has received."""
-        port = json.loads(ip("-s", "-j", "link", "show", f"p{machine}", inside=self.switch))[0]
-        return port["stats64"]["rx"]["bytes"]
-
-    def close(self):
-        for space in [self.switch, *self.machines]:
-            subprocess.run(["ip", "netns", "del", space], capture_output=True)
-
-
 class Program:
     """The program on one machine, and what it said when. Nobody waits for it beyond `end`."""
 
     def __init__(self, lab, machine, end, *arguments):
         self.end = end
         self.process = subprocess.Popen(
-            ["ip", "netns", "exec", lab.machines[machine], *map(str, arguments)], env=ENVIRONMENT,
+            [*lab.on(machine), *map(str, arguments)], env=ENVIRONMENT,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.lines = []
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -230,7 +192,7 @@ def main():
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     try:
-        lab = Lab()
+        lab = Lab(4, "10.77.0.1")
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"skipped: network namespaces cannot be made here, which needs root ({error})")
         sys.exit(77)

@@ -179,10 +179,11 @@ void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
       ->type_name("[tcp://]HOST:PORT")
       ->group("Workers");
   train
-      ->add_option("--wait", flags.wait,
-                   "How long a job that has lost its last worker waits for one to come back "
-                   "(default: 10min). With --remote also how long the start waits for more workers "
-                   "once --min-workers are there (default: 30s; 0s: not at all)")
+      ->add_option(
+          "--wait", flags.wait,
+          "How long a job that has lost its last worker waits for one to come back "
+          "(default: 10min). With --remote also how long the start waits for more workers "
+          "once --min-workers are there (default: 0s; 30s where --workers 8 says no least)")
       ->type_name("TIME")
       ->group("Workers");
 }

@@ -66,9 +66,10 @@ void AddWorkers(CLI::App* app, JobFlags& flags, MostWorkers most) {
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
       ->check(CLI::Validator([&flags](std::string& text) { return TakeWorkers(text, flags); }, ""))
       ->group("Workers");
-  app->add_option("--min-workers",
-                  "With --remote: begin with no fewer workers than these, one of them here; "
-                  "default: 1")
+  app->add_option(
+         "--min-workers",
+         "With --remote: begin with no fewer workers than these, one of them here, and wait "
+         "for no more; default: 2, or 1 with --no-local-worker")
       ->type_name("N")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw)

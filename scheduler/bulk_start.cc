@@ -2,6 +2,7 @@
 // How the policies wait for workers.
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 #include "scheduler/bulk_synchronous.h"
@@ -71,6 +72,10 @@ bool BulkSynchronous::OthersHadTime() {
   const uint32_t ready = members_.ReadyCount();
   if (ready < options_.least_workers) {
     gather_deadline_ = kNever;
+    if (ready > 0 && !std::exchange(told_least_, true)) {
+      Say(fmt::format("{} ready; training begins with {} (`min_workers` sets how many it needs)",
+                      Count(ready), options_.least_workers));
+    }
     return false;
   }
   if (gather_deadline_ == kNever) {
@@ -127,9 +132,9 @@ Status BulkSynchronous::TooFew() const {
         waited, Count(options_.workers)));
   }
   if (const uint32_t ready = members_.ReadyCount(); ready > 0) {
-    return Status::Unavailable(
-        fmt::format("{}: {} ready, and `min_workers` asks for {}; start more, or ask for fewer",
-                    waited, Count(ready), options_.least_workers));
+    return Status::Unavailable(fmt::format(
+        "{}: {} ready, and it needs {}; start more, or ask for fewer with `min_workers`", waited,
+        Count(ready), options_.least_workers));
   }
   return Status::Unavailable(
       fmt::format("{}: {} joined, but none got ready for work; look at "
@@ -165,6 +170,10 @@ void BulkSynchronous::SayWhoIsAwaited() {
     }
   }
   std::string whom = away.empty() ? "" : NameWorkers(away) + " to join";
+  if (const uint32_t live = members_.LiveCount(); options_.gather_time && !begun_) {
+    const uint32_t least = options_.least_workers;
+    whom = live < least ? fmt::format("{} more to join", Count(least - live)) : "";
+  }
   if (!busy.empty()) whom += (whom.empty() ? "" : " and ") + NameWorkers(busy) + " to get ready";
   wait_.Told(now_);
   if (whom.empty() && all_lost_) whom = "a worker to come back";

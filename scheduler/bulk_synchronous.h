@@ -148,6 +148,7 @@ class BulkSynchronous : public Scheduler {
   bool begun_ = false;            // A step of this run was opened.
   uint32_t had_ = 0;              // Workers that were ready when a step was last opened.
   bool all_lost_ = false;         // Since then.
+  bool told_least_ = false;       // How many it begins with.
   Time gathered_ = kNever;        // After the loss of all, the step begins again without the rest.
   std::string last_lost_;         // Who, and why.
   std::vector<bool> not_coming_;  // Of the expected, by index.

@@ -109,11 +109,14 @@ typedef struct motley_job_options {
   const char* storage; /**< Dense samples are rounded to, sent, kept as: float32, fp16, bf16. */
   /** Server, all-in-one: ends with MOTLEY_UNAVAILABLE after so many seconds without progress. */
   double step_limit;
-  const char* wait; /**< For a lost server or last worker: "10min"; more than min_workers: "30s" */
+  /** For a lost server or last worker: "10min"; at the start for more than min_workers: "30s" where
+      only `workers` is given, else none. */
+  const char* wait;
   /** Server, all-in-one: 1 evaluates the model on all training samples at the end (final_loss). 0:
       only where that takes under 10^9 multiplications. last_epoch_loss costs nothing. */
   uint32_t evaluate_training;
-  uint32_t min_workers; /**< Server: it begins with no fewer, then waits for more. 0: 1 */
+  /** Server: it begins with no fewer. 0: one more than worker_command starts here. */
+  uint32_t min_workers;
   /** Server, all-in-one: the share of steps, 0 to 1, whose answers are checked against the server's
       own sums. Training waits for audits. 0: 0.02, within 1 % of the time. Below 0: none. Who is
       wrong while another is right is named (MOTLEY_EVENT_WARNING, the report's audit.warnings) and

@@ -41,6 +41,37 @@ TEST(PlanJob, PeopleHaveMoreTimeToStartWorkersThanAProgram) {
   EXPECT_EQ(PlanRealJob(request)->job.start_timeout, kPeoplesTime);
 }
 
+TEST(PlanJob, AServerBeginsWithOneWorkerFromElsewhereUnlessTold) {
+  JobRequest request;
+  request.data = "there";
+  request.role = MOTLEY_SERVER;
+  const auto least = [&] { return PlanRealJob(request)->job.least_workers; };
+  EXPECT_EQ(least(), 1U);
+  request.worker_command = {"motley", "worker"};
+  EXPECT_EQ(least(), 2U) << "one of them is its own";
+  request.devices = "cpu,cuda:0";
+  EXPECT_EQ(least(), 3U) << "two are its own";
+  request.workers = 2;
+  EXPECT_EQ(least(), 2U) << "it takes no more";
+  request.min_workers = 1;
+  EXPECT_EQ(least(), 1U);
+}
+
+TEST(PlanJob, AServerWaitsForMoreWhereTheirNumberIsSaidWithoutALeast) {
+  JobRequest request;
+  request.data = "there";
+  request.role = MOTLEY_SERVER;
+  const auto gather = [&] { return *PlanRealJob(request)->job.gather_time; };
+  EXPECT_EQ(gather(), Duration::zero());
+  request.workers = 8;
+  EXPECT_EQ(gather(), kGatherTime);
+  request.min_workers = 2;
+  EXPECT_EQ(gather(), Duration::zero());
+  request.open.wait = false;
+  request.wait = std::chrono::seconds(7);
+  EXPECT_EQ(gather(), std::chrono::seconds(7));
+}
+
 TEST(PlanJob, RefusesAsManySpeedsAsDoNotFit) {
   JobRequest request;
   request.workers = 4;

@@ -2,21 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs whose workers come and go: the lines of the README's how-to, and what else they promise."""
 
+import gzip
 import json
-import os
 import pathlib
 import re
 import shlex
 import signal
 import socket
 import subprocess
-import threading
 import unittest
 
-from program import PATIENCE_S, PROGRAM, ProgramTest, wait_until
+from lab import Lab
+from program import TOKEN, ProgramTest, Running
 
-README = pathlib.Path(__file__).parents[2] / "README.md"
-TOKEN = "sixteen characters or more"
+ROOT = pathlib.Path(__file__).parents[2]
+README = ROOT / "README.md"
+DIGITS = ROOT / "examples" / "data" / "digits.csv.gz"
 LONG = 100_000_000  # Steps that no test waits for.
 
 
@@ -26,52 +27,69 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class Running:
-    """A process of the program, and what it has said so far."""
+def set_desk(folder):
+    """What the README's lines find beside them: the digits, and new rows without labels. The folder
+    and the labels."""
+    (folder / "examples").mkdir(parents=True)
+    (folder / "examples" / "data").symlink_to(DIGITS.parent)
+    with gzip.open(DIGITS, "rt") as file:
+        rows = [line.strip().rsplit(",", 1) for line in file][-50:]
+    (folder / "new.csv").write_text("".join(values + "\n" for values, _ in rows))
+    return folder, [label for _, label in rows]
 
-    def __init__(self, test, *arguments, token=TOKEN):
-        environment = {key: value for key, value in os.environ.items() if key != "MOTLEY_TOKEN"}
-        if token:
-            environment["MOTLEY_TOKEN"] = token
-        self.test = test
-        self.process = subprocess.Popen(
-            [PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, env=environment)
-        self.lines = []
-        self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stderr))
-        self.reader.start()
-        test.addCleanup(self.end)
 
-    def end(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self.reader.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-    def text(self):
-        return "".join(self.lines)
-
-    def wait_for(self, pattern, times=1):
-        wait_until(lambda: len(re.findall(pattern, self.text(), re.M)) >= times
-                   or self.process.poll() is not None, f"{pattern}\n{self.text()}")
-        found = re.search(pattern, self.text(), re.M)
-        self.test.assertTrue(found, f"{pattern}\n{self.text()}")
-        return found
-
-    def send(self, number):
-        self.process.send_signal(number)
-
-    def finish(self):
-        """Exit code and standard output."""
-        out = self.process.stdout.read()
-        code = self.process.wait(timeout=PATIENCE_S)
-        self.reader.join()
-        return code, out
+def type_the_lines(test, start, origin, leave):
+    """Two machines, a third that comes, one that leaves, a stop, on from there, and predictions.
+    `start(who, line, *more)` runs a line of the README; `origin`: where pc2 is seen to come from;
+    `leave`: the signal that ends pc2's worker."""
+    lines = re.findall(r"^    (laptop|pc2|pc3)\$ +(motley .*|Ctrl-C)$", README.read_text(), re.M)
+    test.assertEqual([who for who, _ in lines],
+                     ["laptop", "pc2", "pc3", "pc2", "laptop", "laptop", "laptop"])
+    laptop = start(*lines[0], "--steps", LONG, "--json")
+    pc2 = start(*lines[1], "--threads", 1)
+    laptop.wait_for(rf"^worker \d \(pc2\) joined from {origin} with ")
+    laptop.wait_for(r"^starting with 2 workers; 6 more may join while it trains$")
+    pc3 = start(*lines[2], "--threads", 1)
+    laptop.wait_for(r"^worker 2 \(pc3\) is ready; it gets a share from the next step")
+    laptop.wait_for(r"^checkpoint: ")
+    pc2.send(leave)
+    test.assertEqual(pc2.finish()[0], 0, pc2.text())
+    test.assertIn("leaving: the work goes back to the server", pc2.text())
+    laptop.wait_for(r"^worker \d \(pc2\) leaves; 2 workers go on$")
+    test.assertNotIn("lost", laptop.text())
+    laptop.send(signal.SIGINT)
+    code, out = laptop.finish()
+    test.assertEqual(code, 130, laptop.text())
+    report = json.loads(out)
+    test.assertEqual(report["error"]["exit_code"], 130)
+    test.assertTrue(report["stopped_early"])
+    rows = {worker["name"]: worker for worker in report["workers"]}
+    test.assertEqual(set(rows), {socket.gethostname(), "pc2", "pc3"})
+    test.assertEqual([rows["pc2"]["left"], rows["pc2"]["lost"]], [True, False])
+    test.assertEqual([rows["pc3"]["left"], rows["pc3"]["lost"]], [False, False])
+    again = start(*lines[5], "--steps", report["checkpoint"]["step"] + 40)
+    again.wait_for(r"\(pc3\) joined from ")  # It waits for the next job.
+    code, out = again.finish()
+    test.assertEqual(code, 0, again.text())
+    test.assertRegex(out, rf"in all runs, [0-9.]+ s in this one, from step "
+                          rf"{report['checkpoint']['step']} on")
+    pc3.wait_for("waiting for the next job", times=2)
+    pc3.send(signal.SIGTERM)
+    test.assertEqual(pc3.finish()[0], 0, pc3.text())
+    predict = start(*lines[6])
+    test.assertEqual(predict.finish()[0], 0, predict.text())
+    said = (test.desk / "predictions.csv").read_text().splitlines()
+    right = sum(line.split(",")[0] == label for line, label in zip(said[1:], test.labels))
+    test.assertEqual(len(said), 1 + len(test.labels))
+    test.assertGreater(right, 0.8 * len(test.labels))
 
 
 class Elastic(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.desk, cls.labels = set_desk(cls.folder / "desk")
+
     def train(self, *arguments, listen="127.0.0.1:0", steps=LONG, **how):
         return Running(self, "train", "--data", self.data, "--steps", steps, "--remote",
                        "--listen", listen, *arguments, **how)
@@ -83,54 +101,18 @@ class Elastic(ProgramTest):
         return Running(self, "worker", "--server", address, "--threads", 1, *arguments, **how)
 
     def test_the_lines_of_the_readme(self):
-        """Two machines, a third that comes, one that leaves, a stop, and on from there."""
-        lines = re.findall(r"^    (laptop|pc2|pc3)\$ +(motley .*|Ctrl-C)$", README.read_text(), re.M)
-        self.assertEqual([who for who, _ in lines],
-                         ["laptop", "pc2", "pc3", "pc2", "laptop", "laptop"])
         port = free_port()
-        here = {"192.168.1.20:7000": f"127.0.0.1:{port}", "runs/lab": str(self.folder / "lab"),
-                "examples/data/digits.csv.gz": str(self.data),
-                "model.safetensors": str(self.folder / "lab.model")}
+        here = {"192.168.1.20:7000": f"127.0.0.1:{port}"}
 
-        def start(line, *more):
+        def start(who, line, *more):
             for there, this in here.items():
                 line = line.replace(there, this)
             if " train " in line:
-                more = ("--listen", f"127.0.0.1:{port}", "--wait", "1s", *more)
-            return Running(self, *shlex.split(line)[1:], *more)
+                more = ("--listen", f"127.0.0.1:{port}", *more)
+            name = ("--name", who) if " worker " in line else ()
+            return Running(self, *shlex.split(line)[1:], *name, *more, folder=self.desk)
 
-        laptop = start(lines[0][1], "--steps", LONG, "--json")
-        pc2 = start(lines[1][1], "--name", "pc2", "--threads", 1)
-        laptop.wait_for(r"^worker \d \(pc2\) joined from (127\.0\.0\.1|this machine) with ")
-        laptop.wait_for(r"^starting with 2 workers; 6 more may join while it trains$")
-        pc3 = start(lines[2][1], "--name", "pc3", "--threads", 1)
-        laptop.wait_for(r"^worker 2 \(pc3\) is ready; it gets a share from the next step")
-        laptop.wait_for(r"^checkpoint: ")
-        pc2.send(signal.SIGINT)
-        self.assertEqual(pc2.finish()[0], 0, pc2.text())
-        self.assertIn("leaving: the work goes back to the server", pc2.text())
-        laptop.wait_for(r"^worker \d \(pc2\) leaves; 2 workers go on$")
-        self.assertNotIn("lost", laptop.text())
-        laptop.send(signal.SIGINT)
-        code, out = laptop.finish()
-        self.assertEqual(code, 130, laptop.text())
-        report = json.loads(out)
-        self.assertEqual(report["error"]["exit_code"], 130)
-        self.assertTrue(report["stopped_early"])
-        rows = {worker["name"]: worker for worker in report["workers"]}
-        self.assertEqual(set(rows), {socket.gethostname(), "pc2", "pc3"})
-        self.assertEqual([rows["pc2"]["left"], rows["pc2"]["lost"]], [True, False])
-        self.assertEqual([rows["pc3"]["left"], rows["pc3"]["lost"]], [False, False])
-        self.run_program("predict", "--model", self.folder / "lab.model", "--data", self.data)
-        again = start(lines[5][1], "--steps", report["checkpoint"]["step"] + 40)
-        again.wait_for(r"\(pc3\) joined from ")  # It waits for the next job.
-        code, out = again.finish()
-        self.assertEqual(code, 0, again.text())
-        self.assertRegex(out, rf"in all runs, [0-9.]+ s in this one, from step "
-                              rf"{report['checkpoint']['step']} on")
-        pc3.wait_for("waiting for the next job", times=2)
-        pc3.send(signal.SIGTERM)
-        self.assertEqual(pc3.finish()[0], 0, pc3.text())
+        type_the_lines(self, start, r"(127\.0\.0\.1|this machine)", signal.SIGINT)
 
     def test_a_job_waits_for_as_many_as_it_needs_and_no_more(self):
         job = self.train("--workers", 4, "--min-workers", 2, "--wait", "0s", "--no-local-worker",
@@ -138,7 +120,7 @@ class Elastic(ProgramTest):
         address = self.address(job)
         first = self.worker(address, "--name", "first")
         first.wait_for("joined the job")
-        job.wait_for("waiting for workers 1, 2, 3 to join")
+        job.wait_for(r"1 worker ready; training begins with 2 \(--min-workers sets how many")
         self.assertNotIn("starting with", job.text())
         second = self.worker(address, "--name", "second")
         self.assertEqual(job.finish()[0], 0, job.text())
@@ -146,13 +128,52 @@ class Elastic(ProgramTest):
         for worker in (first, second):
             self.assertEqual(worker.finish()[0], 0, worker.text())
 
-    def test_one_of_two_begins_after_the_wait_and_says_how_to_change_it(self):
-        job = self.train("--workers", 2, "--wait", "1s", steps=30)
+    def test_a_job_that_is_told_nothing_waits_for_one_other_machine(self):
+        job = self.train(steps=30)
+        address = self.address(job)
+        job.wait_for(r"1 worker ready; training begins with 2 \(--min-workers sets how many")
+        self.assertFalse(job.said("starting with"))
+        self.assertEqual(self.worker(address).finish()[0], 0)
+        self.assertEqual(job.finish()[0], 0, job.text())
+        self.assertTrue(job.said("^starting with 2 workers; 6 more may join while it trains$"))
+
+    def test_a_job_that_needs_nobody_else_begins_at_once(self):
+        job = self.train("--min-workers", 1, steps=30)
         code, out = job.finish()
         self.assertEqual(code, 0, job.text())
-        self.assertRegex(job.text(), r"1 of at most 2 workers ready; training begins in 1 s, .*"
-                                     r"--wait sets the time, --min-workers how many")
+        self.assertTrue(job.said("^starting with 1 worker; 7 more may join while it trains$"))
+        self.assertFalse(job.said("training begins"), job.text())
         self.assertRegex(out, rf"(?m)^ *0 {re.escape(socket.gethostname())}")
+
+    def test_it_gives_others_time_where_it_is_told_to(self):
+        job = self.train("--workers", "1..2", "--wait", "1s", steps=30)
+        self.assertEqual(job.finish()[0], 0, job.text())
+        self.assertTrue(job.said(r"1 of at most 2 workers ready; training begins in 1 s, .*"
+                                 r"--wait sets the time, --min-workers how many"), job.text())
+
+    def test_a_job_that_lost_its_last_worker_keeps_what_was_done(self):
+        model = self.folder / "left"
+        job = self.train("--no-local-worker", "--wait", "1s", "--out", model, "--json")
+        worker = self.worker(self.address(job))
+        job.wait_for("^step ")
+        worker.send(signal.SIGKILL)
+        code, out = job.finish()
+        self.assertEqual(code, 4, job.text())
+        self.assertTrue(job.said("all workers are gone .*Waiting 1 s for one to come back"))
+        self.assertTrue(job.said(rf"none came within 1 s.*; the model so far goes to {model}$"))
+        report = json.loads(out)
+        self.assertEqual(report["error"]["exit_code"], 4)
+        self.assertGreater(report["steps"], 0)
+        self.assertTrue(report["workers"][0]["lost"])
+        self.run_program("predict", "--model", model, "--data", self.data)
+
+    def test_a_job_that_diverged_shows_how_far_it_came(self):
+        model = self.folder / "diverged"
+        done = self.run_program("train", "--data", self.data, "--optimizer", "sgd", "--lr", "1e30",
+                                "--l2", 1, "--steps", 100, "--out", model, expect=1)
+        self.assertRegex(done.stderr, rf"training diverged: .*; the model so far goes to {model}")
+        self.assertIn("of 100 steps", done.stdout)
+        self.assertTrue(model.exists())
 
     def test_a_standing_worker_serves_one_job_after_the_other(self):
         address = f"127.0.0.1:{free_port()}"
@@ -203,6 +224,34 @@ class Elastic(ProgramTest):
         job = self.train(token=None)
         job.wait_for(r"no other machine reaches 127\.0\.0\.1:\d+; --listen 0\.0\.0\.0:7000 would")
         job.wait_for(r"Set MOTLEY_TOKEN to one of your own")
+
+
+class Machines(ProgramTest):
+    """The same on machines with networks of their own; the lines are the README's to the letter."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.desk, cls.labels = set_desk(cls.folder / "desk")
+        cls.lab = None
+        try:
+            cls.lab = Lab(3, "192.168.1.20")
+        except (OSError, subprocess.CalledProcessError) as error:
+            cls.why = f"network namespaces cannot be made here, which needs root ({error})"
+        cls.addClassCleanup(lambda: cls.lab and cls.lab.close())
+
+    def test_the_lines_of_the_readme(self):
+        if self.lab is None:
+            self.skipTest(self.why)
+        machines = {"laptop": 0, "pc2": 1, "pc3": 2}
+
+        def start(who, line, *more):
+            # Namespaces share the name of their host.
+            name = ("--name", who) if " worker " in line else ()
+            return Running(self, *shlex.split(line)[1:], *name, *more, folder=self.desk,
+                           inside=self.lab.on(machines[who]))
+
+        type_the_lines(self, start, r"192\.168\.1\.21", signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -5,65 +5,18 @@
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 import unittest
 
 from fault_proxy import FaultProxy
-from program import PATIENCE_S, PROGRAM, ProgramTest, wait_until
+from program import PROGRAM, ProgramTest, Running, wait_until
 
 SEED = int(os.environ.get("MOTLEY_FAULT_SEED", random.SystemRandom().randrange(1 << 32)))
-TOKEN = "a token of the network tests"
-ENVIRONMENT = {**os.environ, "MOTLEY_TOKEN": TOKEN}
 DELAY_S = 0.002  # A step takes two of these at least, so that it is known how long a job lasts.
 STEPS = 2400
-
-
-class Process:
-    """The program, and all lines that it has said so far on its standard error."""
-
-    def __init__(self, test, *arguments):
-        self.process = subprocess.Popen(
-            [PROGRAM, *map(str, arguments)], env=ENVIRONMENT, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.lines = []
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
-        test.addCleanup(self.end)
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.lines.append(line.rstrip("\n"))
-
-    def said(self, pattern):
-        return any(re.search(pattern, line) for line in list(self.lines))
-
-    def step(self):
-        """The newest that it told."""
-        steps = [int(found[1]) for line in list(self.lines)
-                 if (found := re.match(r"step (\d+)", line))]
-        return steps[-1] if steps else 0
-
-    def text(self):
-        return "\n".join(self.lines)
-
-    def finish(self):
-        out = self.process.stdout.read()
-        self.process.wait(timeout=PATIENCE_S)
-        self.reader.join(timeout=PATIENCE_S)
-        return self.process.returncode, out
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self.reader.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
 
 
 class Network(ProgramTest):
@@ -78,14 +31,10 @@ class Network(ProgramTest):
         cls.undisturbed = json.loads(done.stdout)["batch_loss"]
 
     def start(self, *arguments, workers=2, listen="127.0.0.1:0"):
-        job = Process(self, "train", "--data", self.data, "--steps", STEPS, "--remote",
+        job = Running(self, "train", "--data", self.data, "--steps", STEPS, "--remote",
                       "--no-local-worker", "--workers", workers, "--json", "--code", "none",
                       "--listen", f"tcp://{listen}", *arguments)
-        wait_until(lambda: job.said(r"motley worker --server") or job.process.poll() is not None,
-                   "the job listens")
-        found = re.search(r"--server (\S+)", job.text())
-        self.assertTrue(found, job.text())
-        return job, found[1]
+        return job, job.wait_for(r"motley worker --server (\S+)")[1]
 
     def proxy(self, target):
         proxy = FaultProxy(target, self.random.randrange(1 << 32), DELAY_S)
@@ -93,12 +42,8 @@ class Network(ProgramTest):
         return proxy
 
     def worker(self, server, name, *arguments):
-        return Process(self, "worker", "--server", server, "--name", name, "--threads", 1,
+        return Running(self, "worker", "--server", server, "--name", name, "--threads", 1,
                        *arguments)
-
-    def wait_for(self, process, what, pattern):
-        wait_until(lambda: process.said(pattern) or process.process.poll() is not None, what)
-        self.assertTrue(process.said(pattern), f"{what}:\n{process.text()}")
 
     def wait_for_step(self, job, step):
         wait_until(lambda: job.step() >= step or job.process.poll() is not None, f"step {step}")
@@ -143,7 +88,7 @@ class Network(ProgramTest):
         workers = [self.worker(proxy.address, "half-open"), self.worker(address, "other")]
         self.wait_for_step(job, 50)
         proxy.half_open()
-        self.wait_for(job, "it takes its own seat again", "half-open.*it connected again")
+        job.wait_for("half-open.*it connected again")
         self.check(job, workers)
 
     def test_a_switch_restarts(self):
@@ -152,7 +97,7 @@ class Network(ProgramTest):
         workers = [self.worker(proxy.address, f"behind-{i}") for i in range(2)]
         self.wait_for_step(job, 50)
         proxy.go_down()
-        self.wait_for(job, "it waits", "all workers are gone")
+        job.wait_for("all workers are gone")
         time.sleep(2)
         proxy.come_up()
         self.check(job, workers)
@@ -165,15 +110,15 @@ class Network(ProgramTest):
         self.wait_for_step(job, 50)
         began = time.monotonic()
         proxy.vanish()
-        self.wait_for(job, "it is seen", r"vanishes\) has said nothing for 3 s")
+        job.wait_for(r"vanishes\) has said nothing for 3 s")
         seen = time.monotonic() - began
         instead = self.worker(slow.address, "instead")
-        self.wait_for(instead, "its replacement joins", "joined the job")
-        self.wait_for(job, "its seat is taken", r"silent, and another took its place")
+        instead.wait_for("joined the job")
+        job.wait_for(r"silent, and another took its place")
         print(f"seen after {seen:.2f} s, replaced after {time.monotonic() - began:.2f} s",
               flush=True)
         self.assertLess(seen, 30)
-        self.wait_for(gone, "the worker sees it as well", "the server at .* has said nothing")
+        gone.wait_for("the server at .* has said nothing")
         self.check(job, [stays, instead])
         gone.end()
 
@@ -183,9 +128,9 @@ class Network(ProgramTest):
         workers = [self.worker(proxy.address, "mute"), self.worker(slow.address, "stays")]
         self.wait_for_step(job, 50)
         proxy.vanish("client")
-        self.wait_for(job, "it is seen", r"mute\) has said nothing for 3 s")
+        job.wait_for(r"mute\) has said nothing for 3 s")
         proxy.heal()
-        self.wait_for(job, "it is back", r"mute\) is back after")
+        job.wait_for(r"mute\) is back after")
         self.check(job, workers)
         self.assertFalse(job.said(r"mute\) lost"), job.text())
 
@@ -195,11 +140,11 @@ class Network(ProgramTest):
         job, address = self.start(*keep)
         proxy = self.proxy(address)
         workers = [self.worker(proxy.address, f"patient-{i}") for i in range(2)]
-        self.wait_for(job, "a checkpoint is safe", "^checkpoint: ")
+        job.wait_for("^checkpoint: ")
         self.wait_for_step(job, 100)
-        job.process.send_signal(signal.SIGKILL)
+        job.send(signal.SIGKILL)
         self.assertEqual(job.finish()[0], -signal.SIGKILL)
-        self.wait_for(workers[0], "it waits", "lost the server")
+        workers[0].wait_for("lost the server")
         again, _ = self.start(*keep, "--resume", saved, listen=address)
         self.check(again, workers)
 
@@ -210,20 +155,19 @@ class Network(ProgramTest):
             job = ["train", "--data", self.data, "--model", "mlp:100000", "--remote",
                    "--no-local-worker", "--workers", 1, "--steps", 4, "--checkpoint", saved, "--checkpoint-every", 3,
                    "--checkpoint-code", "3+2", "--json", "--listen"]
-            killed = Process(self, *job, "tcp://127.0.0.1:0")
-            self.wait_for(killed, "it listens", "motley worker --server")
-            address = re.search(r"--server (\S+)", killed.text())[1]
+            killed = Running(self, *job, "tcp://127.0.0.1:0")
+            address = killed.wait_for(r"motley worker --server (\S+)")[1]
             worker = self.worker(address, "patient")
             wait_until(lambda k=killed, s=saved: any(s.glob("node-*/*0004.shard*"))
                        or k.process.poll() is not None, "it writes its last checkpoint")
-            killed.process.send_signal(signal.SIGKILL)
+            killed.send(signal.SIGKILL)
             if killed.finish()[0] == -signal.SIGKILL and not killed.said("4 steps are safe"):
                 break
             worker.end()
         else:
             self.skipTest("the last checkpoint was always written at once")
-        self.wait_for(worker, "it looks for the server", "lost the server")
-        again = Process(self, *job, f"tcp://{address}", "--resume", saved)
+        worker.wait_for("lost the server")
+        again = Running(self, *job, f"tcp://{address}", "--resume", saved)
         code, out = again.finish()
         self.assertEqual(code, 0, again.text())
         self.assertEqual(json.loads(out)["steps"], 4)
@@ -235,10 +179,10 @@ class Network(ProgramTest):
         proxy = self.proxy(address)
         workers = [self.worker(proxy.address, f"waits-{i}") for i in range(2)]
         self.wait_for_step(job, 50)
-        job.process.send_signal(signal.SIGSTOP)
-        self.wait_for(workers[0], "it notices", "has said nothing for 3 s")
-        job.process.send_signal(signal.SIGCONT)
-        self.wait_for(workers[0], "it is back", "is back after")
+        job.send(signal.SIGSTOP)
+        workers[0].wait_for("has said nothing for 3 s")
+        job.send(signal.SIGCONT)
+        workers[0].wait_for("is back after")
         self.check(job, workers)
         self.assertFalse(job.said("lost"), job.text())
         self.assertFalse(job.said("has said nothing"), job.text())
@@ -246,11 +190,10 @@ class Network(ProgramTest):
     def test_a_worker_waits_for_a_server_that_still_reads_its_data(self):
         slow = self.folder / "slow.csv"
         os.mkfifo(slow)
-        job = Process(self, "train", "--data", slow, "--steps", 10, "--remote", "--workers", 1,
+        job = Running(self, "train", "--data", slow, "--steps", 10, "--remote", "--workers", 1,
                       "--no-local-worker", "--json", "--listen", "tcp://127.0.0.1:0")
-        self.wait_for(job, "it listens before it has read its data", "motley worker --server")
-        worker = self.worker(re.search(r"--server (\S+)", job.text())[1], "early")
-        self.wait_for(worker, "it says what it waits for", "has not answered yet")
+        worker = self.worker(job.wait_for(r"motley worker --server (\S+)")[1], "early")
+        worker.wait_for("has not answered yet")
         with open(slow, "w") as file:
             file.write(self.data.read_text())
         self.assertEqual(job.finish()[0], 0, job.text())

@@ -5,16 +5,19 @@ import json
 import os
 import pathlib
 import random
+import re
 import select
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
 PROGRAM = os.environ["MOTLEY_PROGRAM"]
 SANITIZED = bool(os.environ.get("MOTLEY_SANITIZE"))
+TOKEN = "sixteen characters or more"
 PATIENCE_S = 600 if SANITIZED else 60  # For what must happen, however slow the machine is.
 
 
@@ -76,6 +79,67 @@ def wait_until(condition, what):
         if time.monotonic() > end:
             raise AssertionError(f"not within {PATIENCE_S} s: {what}")
         select.select([], [], [], 0.01)
+
+
+class Running:
+    """A process of the program, and all lines that it has said so far on its standard error.
+    `inside`: the words of a command that runs another, as of a network namespace; `folder`: where
+    it runs."""
+
+    def __init__(self, test, *arguments, token=TOKEN, inside=(),
+                 folder=None):
+        environment = {key: value for key, value in os.environ.items() if key != "MOTLEY_TOKEN"}
+        if token:
+            environment["MOTLEY_TOKEN"] = token
+        self.test = test
+        self.process = subprocess.Popen(
+            [*inside, PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=folder)
+        self.lines = []
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+        test.addCleanup(self.end)
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.lines.append(line.rstrip("\n"))
+
+    def text(self):
+        return "\n".join(self.lines)
+
+    def said(self, pattern, times=1):
+        return len(re.findall(pattern, self.text(), re.M)) >= times
+
+    def wait_for(self, pattern, times=1):
+        wait_until(lambda: self.said(pattern, times) or self.process.poll() is not None,
+                   f"{pattern}\n{self.text()}")
+        self.reader.join(timeout=0 if self.process.poll() is None else PATIENCE_S)
+        self.test.assertTrue(self.said(pattern, times), f"{pattern}\n{self.text()}")
+        return re.search(pattern, self.text(), re.M)
+
+    def step(self):
+        """The newest that it told."""
+        steps = [int(found[1]) for line in list(self.lines)
+                 if (found := re.match(r"step (\d+)", line))]
+        return steps[-1] if steps else 0
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def finish(self):
+        """Exit code and standard output."""
+        out = self.process.stdout.read()
+        code = self.process.wait(timeout=PATIENCE_S)
+        self.reader.join(timeout=PATIENCE_S)
+        return code, out
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
 
 
 class ProgramTest(unittest.TestCase):

@@ -172,9 +172,12 @@ TEST(CodedStart, AnElasticJobThatNeverHasTheLeastEnds) {
   Script script(Elastic(2, 3, 5));
   script.Join(0);
   script.Ready(0, 100);
+  EXPECT_THAT(script.notices(), HasSubstr("1 worker ready; training begins with 2"));
+  EXPECT_THAT(script.PassTime(12), IsEmpty());
+  EXPECT_THAT(script.notices(), HasSubstr("waiting for 1 worker more to join, at most"));
   EXPECT_THAT(script.PassTime(30), ElementsAre("end unavailable"));
   EXPECT_THAT(script.end_status().message(),
-              HasSubstr("1 worker ready, and `min_workers` asks for 2"));
+              HasSubstr("1 worker ready, and it needs 2; start more, or ask for fewer"));
 }
 
 TEST(CodedStart, WhoComesBeyondTheStartGetsAShare) {
