@@ -11,7 +11,6 @@
 #include "fmt/core.h"
 #include "runtime/job.h"
 #include "scheduler/choose.h"
-#include "scheduler/policies.h"
 
 namespace motley {
 namespace {
@@ -51,7 +50,7 @@ double PerStepOfAuto(const SimulatedJob& job, const SimulatedSteps& steps,
 
 // While a trial goes on at the end, or hardly a step was without copies on their way, for longer:
 // nobody can say what comes of it. `steps` become those that were simulated.
-Result<SimulatedJob> RunUntilSettled(const PlannerCase& made, const JobCodeChoice& what,
+Result<SimulatedJob> RunUntilSettled(const PlannerCase& made, const SimulatedJobCode& what,
                                      SimulatedSteps& steps, uint64_t seed) {
   const uint32_t enough = steps.counted / kSettledPart;
   Result<SimulatedJob> job = RunOnTruth(made, what, steps, seed);
@@ -66,7 +65,7 @@ Result<SimulatedJob> RunUntilSettled(const PlannerCase& made, const JobCodeChoic
 
 Status Run(const PlannerCase& made, SimulatedSteps steps, uint64_t seed, Tried& tried) {
   const bool leases = tried.candidate.scheme == "adaptive";
-  const JobCodeChoice what = *JobCodeOf(tried.candidate);
+  const SimulatedJobCode what = SimulatedCodeOf(tried.candidate);
   MOTLEY_ASSIGN_OR_RETURN(const SimulatedJob job, leases ? RunUntilSettled(made, what, steps, seed)
                                                          : RunOnTruth(made, what, steps, seed));
   tried.judged.seconds = PerStep(job, steps, made, leases);
@@ -85,7 +84,9 @@ Result<std::vector<Tried>> Predict(const PlannerCase& made, std::string& chosen)
   chosen = ShortNameOf(*choice);
   std::vector<Tried> all;
   for (const PlannedScheme& planned : profiled.schemes) {
-    if (!planned.exact || !planned.refused.empty() || !JobCodeOf(planned.candidate)) continue;
+    if (!planned.exact || !planned.refused.empty()) continue;
+    // Jobs learned it last, and auto does not choose it: what that costs is not judged yet.
+    if (planned.candidate.scheme == "partial-coded") continue;
     Tried tried;
     tried.candidate = planned.candidate;
     tried.judged.name = ShortNameOf(planned.candidate);
@@ -95,14 +96,6 @@ Result<std::vector<Tried>> Predict(const PlannerCase& made, std::string& chosen)
   }
   if (all.empty()) return Status::NotFound("no job can run on this cluster");
   return all;
-}
-
-Candidate CandidateOf(const CodeChoice& choice) {
-  for (const JobScheme& scheme : JobSchemes()) {
-    if (choice.code == scheme.code)
-      return {scheme.scheme, choice.tolerate + (scheme.parts ? 2 : 1)};
-  }
-  return {choice.code, choice.tolerate + 1};
 }
 
 Status RunAuto(const PlannerCase& made, SimulatedSteps& steps, uint64_t seed, JudgedCase& judged) {

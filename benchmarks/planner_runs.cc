@@ -11,7 +11,6 @@
 
 #include "base/random.h"
 #include "fmt/core.h"
-#include "scheduler/policies.h"
 #include "sim/sim_cluster.h"
 
 namespace motley {
@@ -147,24 +146,7 @@ void SettledSteps(const std::vector<double>& seconds, const StepWatch& watch, ui
 
 }  // namespace
 
-std::optional<JobCodeChoice> JobCodeOf(const Candidate& candidate) {
-  // Jobs learned it last, and auto does not choose it: what that costs is not judged yet.
-  if (candidate.scheme == "partial-coded") return std::nullopt;
-  JobCodeChoice choice;
-  choice.code = candidate.scheme == "proportional" ? "none" : candidate.scheme;
-  choice.tolerate = candidate.copies - 1;
-  choice.workers = candidate.workers;
-  if (choice.code == "short") {  // As the planner cuts them (scheduler/step_schemes.cc).
-    choice.tolerate = candidate.copies > 2 ? 1 : 0;
-    choice.parts = candidate.copies - choice.tolerate;
-  }
-  for (const JobCode& code : JobCodes()) {
-    if (code.name == choice.code) return choice;
-  }
-  return std::nullopt;
-}
-
-Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const JobCodeChoice& what,
+Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const SimulatedJobCode& what,
                                 const SimulatedSteps& steps, uint64_t seed) {
   SimOptions options = OptionsOf(made, steps, seed);
   options.job.code = what.code;

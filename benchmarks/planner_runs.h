@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "benchmarks/planner_cases.h"
 #include "scheduler/planner.h"
 #include "scheduler/scheduler_stats.h"
+#include "sim/simulated_scheme.h"
 
 namespace motley {
 
@@ -20,16 +20,6 @@ struct SimulatedSteps {
   uint32_t skipped = 60;  // At first, while speeds and links are learned.
   uint32_t counted = 240;
 };
-
-// What is run: a code with its copies, or `auto`.
-struct JobCodeChoice {
-  std::string code;
-  uint32_t tolerate = 0;
-  uint32_t parts = 2;
-  uint32_t workers = 0;  // That take part; 0: all.
-};
-// Of the jobs that run this scheme of the planner's; nothing: none do.
-std::optional<JobCodeChoice> JobCodeOf(const Candidate& candidate);
 
 struct SimulatedJob {
   double first = 0;                 // Seconds of the first step, for which data are sent,
@@ -46,7 +36,7 @@ struct SimulatedJob {
 // From a cold start on the truth, with its stragglers and losses: the same ones at the same steps
 // for every code of a case and seed. All samples together take the server's link data_seconds.
 // kInternal when an invariant of the simulator broke.
-Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const JobCodeChoice& what,
+Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const SimulatedJobCode& what,
                                 const SimulatedSteps& steps, uint64_t seed);
 
 }  // namespace motley

@@ -9,6 +9,7 @@
 #include "api/job_report.h"
 #include "cli/chart.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 
@@ -43,6 +44,12 @@ Result<ComparedCode> ParseOne(std::string_view text) {
         "--compare {}: behind the colon stands how many workers may be missing, like {}:2", text,
         one.code));
   }
+  if (one.code == "none" && tolerate > 0) {
+    return Status::InvalidArgument(fmt::format(
+        "--compare {}: none keeps no copies, so it tolerates nobody's absence. Write none, or "
+        "adaptive:{}",
+        text, tolerate));
+  }
   one.tolerate = tolerate;
   return one;
 }
@@ -76,7 +83,7 @@ Result<std::vector<ComparedCode>> ParseCompared(std::string_view text) {
 
 double ComparedRun::MeanSeconds() const { return Mean(step_seconds); }
 
-std::optional<ComparedRun::Interval> ComparedRun::MeanInterval() const {
+std::optional<Interval> MeanInterval(const std::vector<double>& seed_means) {
   const size_t n = seed_means.size();
   if (n < 2) return std::nullopt;
   const double mean = Mean(seed_means);
@@ -88,12 +95,12 @@ std::optional<ComparedRun::Interval> ComparedRun::MeanInterval() const {
   return Interval{mean - half, mean + half};
 }
 
-std::string CompareTable(const Comparison& comparison) {
+std::string CompareTable(const Comparison& comparison, size_t columns) {
   const ComparedRun& baseline = comparison.runs.front();
   const bool intervals = baseline.seed_means.size() > 1;
   Table table({"code", "mean ms", "95 % interval", "p99 ms", "vs " + baseline.name, "vs ideal"});
   for (const ComparedRun& run : comparison.runs) {
-    const auto interval = run.MeanInterval();
+    const auto interval = MeanInterval(run.seed_means);
     const double mean = run.MeanSeconds();
     table.Add({run.name, Ms(mean),
                interval ? fmt::format("{} to {}", Ms(interval->low), Ms(interval->high)) : "-",
@@ -102,7 +109,8 @@ std::string CompareTable(const Comparison& comparison) {
                                             : "-"});
   }
   const size_t seeds = baseline.seed_means.size();
-  std::string text = table.Format();
+  table.Fit(columns, {"vs ideal", "p99 ms", "95 % interval"});
+  std::string text;
   text += fmt::format("\n{}: {} steps, {} seed{}; ideal {} ms\n", comparison.cluster,
                       comparison.steps, seeds, seeds == 1 ? "" : "s", Ms(comparison.ideal_seconds));
   if (comparison.counted_from > 0) {
@@ -114,7 +122,14 @@ std::string CompareTable(const Comparison& comparison) {
     if (run.discarded_steps == 0) continue;
     text += fmt::format("{}: {} steps were discarded\n", run.name, run.discarded_steps);
   }
-  return text;
+  for (const ComparedRun& run : comparison.runs) {
+    if (run.tolerate_at_end < run.tolerate) {
+      text += fmt::format("{}: of {} asked for, its plan tolerates {} at the end\n", run.name,
+                          run.tolerate, run.tolerate_at_end);
+    }
+    text += run.note;
+  }
+  return table.Format() + WrapText(text, columns);
 }
 
 std::string CompareJson(const Comparison& comparison) {
@@ -122,13 +137,15 @@ std::string CompareJson(const Comparison& comparison) {
   auto codes = nlohmann::ordered_json::array();
   for (const ComparedRun& run : comparison.runs) {
     nlohmann::ordered_json step = {{"mean", run.MeanSeconds()}};
-    if (const auto interval = run.MeanInterval()) {
+    if (const auto interval = MeanInterval(run.seed_means)) {
       step["low"] = interval->low;
       step["high"] = interval->high;
     }
     step["p99"] = Quantile(run.step_seconds, 0.99);
     codes.push_back({{"code", run.code},
                      {"tolerate", run.tolerate},
+                     {"tolerate_at_end", run.tolerate_at_end},
+                     {"exact", run.code != "approximate"},
                      {"step_seconds", step},
                      {"ratio", RatioOf(run, baseline)},
                      {"seed_means", run.seed_means},
@@ -148,7 +165,7 @@ std::string CompareSvg(const Comparison& comparison) {
   std::vector<ChartSeries> series;
   for (const ComparedRun& run : comparison.runs) {
     ChartSeries one = {.name = run.name, .mean = run.MeanSeconds()};
-    if (const auto interval = run.MeanInterval()) {
+    if (const auto interval = MeanInterval(run.seed_means)) {
       one.low = interval->low;
       one.high = interval->high;
     }

@@ -283,7 +283,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
 CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   CLI::App* simulate =
       app.add_subcommand("simulate", "Run a job on virtual time: how fast would it be?");
-  AddModelFlags(simulate, flags.job, {"", "Passes over the data; default: 5"});
+  AddModelFlags(simulate, flags.job, {"", "Passes over the data; default: 5", false});
   AddClusterFlags(simulate, flags.job, MostWorkers::kNumber);
   simulate
       ->add_option("--cluster", flags.cluster,
@@ -389,6 +389,7 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
       ->transform(Within(1U, 16U));
   plan->add_flag("--explain", flags.explain, "Everything that was tried, each with its reason");
   plan->add_flag("--json", flags.json, "Everything that was tried as one JSON object");
+  plan->add_flag("-q,--quiet", flags.quiet, "No progress");
   plan->footer("Example:\n  motley plan --cluster profiles/lab-mixed.toml --explain");
   return plan;
 }

@@ -13,16 +13,18 @@ void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help) {
   const std::string& chosen = help.chosen;
   const std::string& epochs_help = help.epochs;
   AddValue(app, "--model", flags.model, "NAME", kModelHelp)->group(group);
-  app->add_option("--optimizer", flags.optimizer, "sgd, momentum, nag, adam or adamw" + chosen)
-      ->type_name("NAME")
-      ->group(group);
-  app->add_option("--lr", flags.learning_rate, "Learning rate" + chosen)
-      ->type_name("RATE")
-      ->check(Fits<double>([](double rate) { return rate != 0; }, "a learning rate above 0"))
-      ->group(group);
-  AddValue(app, "--l2", flags.l2, "WEIGHT", "L2 regularisation")
-      ->check(Fits<double>([](double) { return true; }, "a weight of at least 0"))
-      ->group(group);
+  if (help.learns) {
+    app->add_option("--optimizer", flags.optimizer, "sgd, momentum, nag, adam or adamw" + chosen)
+        ->type_name("NAME")
+        ->group(group);
+    app->add_option("--lr", flags.learning_rate, "Learning rate" + chosen)
+        ->type_name("RATE")
+        ->check(Fits<double>([](double rate) { return rate != 0; }, "a learning rate above 0"))
+        ->group(group);
+    AddValue(app, "--l2", flags.l2, "WEIGHT", "L2 regularisation")
+        ->check(Fits<double>([](double) { return true; }, "a weight of at least 0"))
+        ->group(group);
+  }
   app->add_option("--batch", flags.batch, "Samples per step" + chosen)
       ->type_name("N")
       ->transform(Within(1U, kMostCount))

@@ -17,6 +17,7 @@ namespace motley {
 struct LearningHelp {
   std::string chosen;
   std::string epochs;
+  bool learns = true;  // False: how it would learn changes nothing, and has no flags.
 };
 
 void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/simulate_command.h"
 
+#include <unistd.h>
+
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,16 +13,17 @@
 #include "cli/report.h"
 #include "cli/simulation.h"
 #include "cli/svg.h"
+#include "cli/terminal.h"
 #include "cli/timeline.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
+#include "sim/simulated_scheme.h"
 
 namespace motley {
 namespace {
 
-constexpr uint32_t kComparedSeeds = 5;  // An interval needs several.
-constexpr uint64_t kComparedSteps = 180;
+constexpr uint64_t kComparedSteps = kLearningSteps + kCountedSteps;
 
 // What was replayed, for how long, and what was assumed.
 std::string ReplayText(const ReplayFile& replay, uint32_t seeds, const SimSummary& summary) {
@@ -159,6 +162,12 @@ ComparedRun RunOf(const ComparedCode& what, const JobPlan& plan, SimSummary summ
   run.name = what.tolerate ? fmt::format("{}, tolerates {}", what.code, *what.tolerate) : what.code;
   run.code = what.code;
   run.tolerate = plan.job.tolerate;
+  run.tolerate_at_end = summary.tolerates;
+  if (what.code == "approximate") {
+    run.name += " (not exact)";
+    run.note = ApproximateLine(summary.approximate.steps, summary.steps,
+                               summary.approximate.mean_error(), summary.approximate.max_error);
+  }
   run.step_seconds = std::move(summary.settled_seconds);
   run.seed_means = std::move(summary.seed_means);
   run.discarded_steps = summary.discarded_steps;
@@ -190,7 +199,9 @@ Result<Comparison> Compare(const SimulateFlags& flags) {
 }
 
 Result<int> Report(const SimulateFlags& flags, const Comparison& comparison) {
-  const int code = PrintResult(flags.job.json ? CompareJson(comparison) : CompareTable(comparison));
+  const int code =
+      PrintResult(flags.job.json ? CompareJson(comparison)
+                                 : CompareTable(comparison, TerminalColumns(STDOUT_FILENO)));
   if (!flags.plot.empty()) MOTLEY_RETURN_IF_ERROR(WriteFile(flags.plot, CompareSvg(comparison)));
   return code;
 }

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "fmt/core.h"
 #include "runtime/worker_names.h"
+#include "scheduler/choose.h"
 #include "sim/simulated_scheme.h"
 #include "training/model.h"
 #include "training/model_data.h"
@@ -24,6 +25,7 @@ constexpr uint32_t kSamples = 4096;
 constexpr uint32_t kFeatures = 16;
 constexpr uint32_t kClasses = 4;
 constexpr size_t kMostNameBytes = 40;
+constexpr double kNothing = 1e-3;  // Share of the work of who computes nothing.
 
 // The cluster of a file, or made from speeds: `speed / sample time` samples per second each.
 Result<ClusterProfile> DescribeCluster(const SimulateFlags& flags, const JobRequest& request,
@@ -142,6 +144,31 @@ Status CheckReplay(const ReplayFile& replay, size_t workers) {
                   replay.path, replay.times->workers(), workers));
 }
 
+// Everything but the cluster, and what is replayed.
+Status FillIn(const JobRequest& request, Simulation& sim) {
+  const size_t workers = sim.options.cluster.workers.size();
+  if (workers == 0 || workers > kMostSimulatedWorkers) {
+    return Status::InvalidArgument(
+        fmt::format("{} workers cannot be simulated. Describe between 1 and {}", workers,
+                    kMostSimulatedWorkers));
+  }
+  if (sim.replay) MOTLEY_RETURN_IF_ERROR(CheckReplay(*sim.replay, workers));
+  MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(request, static_cast<uint32_t>(workers)));
+  JobOptions& job = sim.plan.job;
+  const uint64_t samples = SamplesFor(job.batch);
+  MOTLEY_RETURN_IF_ERROR(ChooseTrainer(samples, sim));
+  MOTLEY_RETURN_IF_ERROR(FitToData(request, samples, sim.plan));
+  if (sim.options.trainer == SimTrainer::kCostOnly && !sim.replay) {
+    job.slice_length = SimulatedSliceLength(sim.options.cluster.gradient_bytes);
+  }
+  sim.options.cluster.server = RatesFor(sim.options.cluster, sim.replay);
+  sim.options.names = NamesOf(sim.options.cluster);
+  sim.options.job = job;
+  sim.options.faults = sim.plan.faults;
+  sim.options.max_virtual_seconds = std::numeric_limits<double>::infinity();
+  return Status::Ok();
+}
+
 }  // namespace
 
 Result<Simulation> PrepareSimulation(const SimulateFlags& flags) {
@@ -155,23 +182,16 @@ Result<Simulation> PrepareSimulation(const SimulateFlags& flags) {
   const std::string faults = job_flags.JoinedFaults();
   MOTLEY_ASSIGN_OR_RETURN(const JobRequest request, ReadJobOptions(OptionsOf(job_flags, faults)));
   MOTLEY_ASSIGN_OR_RETURN(sim.options.cluster, DescribeCluster(flags, request, sim.replay));
-  const size_t workers = sim.options.cluster.workers.size();
-  if (workers == 0 || workers > kMostSimulatedWorkers) {
-    return Status::InvalidArgument(
-        fmt::format("{} workers cannot be simulated. Describe between 1 and {}", workers,
-                    kMostSimulatedWorkers));
-  }
-  if (sim.replay) MOTLEY_RETURN_IF_ERROR(CheckReplay(*sim.replay, workers));
-  MOTLEY_ASSIGN_OR_RETURN(sim.plan, PlanJob(request, static_cast<uint32_t>(workers)));
-  JobOptions& job = sim.plan.job;
-  const uint64_t samples = SamplesFor(job.batch);
-  MOTLEY_RETURN_IF_ERROR(ChooseTrainer(samples, sim));
-  MOTLEY_RETURN_IF_ERROR(FitToData(request, samples, sim.plan));
-  sim.options.cluster.server = RatesFor(sim.options.cluster, sim.replay);
-  sim.options.names = NamesOf(sim.options.cluster);
-  sim.options.job = job;
-  sim.options.faults = sim.plan.faults;
-  sim.options.max_virtual_seconds = std::numeric_limits<double>::infinity();
+  MOTLEY_RETURN_IF_ERROR(FillIn(request, sim));
+  return sim;
+}
+
+Result<Simulation> PrepareSimulation(const SimulateFlags& flags, const ClusterProfile& cluster) {
+  Simulation sim;
+  const std::string faults = flags.job.JoinedFaults();
+  MOTLEY_ASSIGN_OR_RETURN(const JobRequest request, ReadJobOptions(OptionsOf(flags.job, faults)));
+  sim.options.cluster = cluster;
+  MOTLEY_RETURN_IF_ERROR(FillIn(request, sim));
   return sim;
 }
 
@@ -186,7 +206,7 @@ Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRe
   Progress progress(shown);
   SimSummary summary;
   for (uint32_t i = 0; i < flags.seeds; ++i) {
-    sim.options.seed = sim.plan.job.seed + i;
+    sim.options.seed = sim.options.job.seed = sim.plan.job.seed + i;
     sim.options.replay_from = i * sim.plan.job.steps;  // Each goes on where the one before ended.
     TraceRecorder* const traced = i == 0 ? trace : nullptr;
     EventStream events(
@@ -225,6 +245,14 @@ void SimSummary::Add(const JobPlan& plan, const SimResult& result, uint32_t seed
   approximate.steps += result.job.approximate.steps;
   approximate.error_sum += result.job.approximate.error_sum;
   approximate.max_error = std::max(approximate.max_error, result.job.approximate.max_error);
+  const std::vector<CodeChoice>& choices = result.job.scheduler.choices;
+  chosen.push_back(choices.empty() ? CodeChoice{.code = kLeases.scheme} : choices.back());
+  const auto computed = static_cast<double>(plan.job.batch) * static_cast<double>(result.job.steps);
+  computing.push_back(0);
+  for (const WorkerStats& worker : result.job.scheduler.workers) {
+    if (worker.share > kNothing) ++computing.back();
+    batches += static_cast<double>(worker.samples) / computed / seeds;
+  }
   const std::vector<WorkerLine> lines = WorkerLines(plan, result.job);
   if (workers.empty()) workers.resize(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {

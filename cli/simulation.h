@@ -32,7 +32,10 @@ struct SimSummary {
   double wall_seconds = 0;
   uint64_t steps = 0;
   uint64_t discarded_steps = 0;
-  uint32_t tolerates = 0;  // At the end of a job; the least of all seeds.
+  uint32_t tolerates = 0;           // At the end of a job; the least of all seeds.
+  std::vector<uint32_t> computing;  // By seed: workers that have a share of the work at the end.
+  double batches = 0;               // That were computed in a step, on average.
+  std::vector<CodeChoice> chosen;   // By seed: what --code auto came to.
   ApproximateRecord approximate;
   std::vector<WorkerLine> workers;  // Means over the seeds; lost: in any of them.
 
@@ -41,6 +44,8 @@ struct SimSummary {
 
 // kInvalidArgument when no such job can be simulated.
 Result<Simulation> PrepareSimulation(const SimulateFlags& flags);
+// On this cluster, in the place of what flags say of one.
+Result<Simulation> PrepareSimulation(const SimulateFlags& flags, const ClusterProfile& cluster);
 
 // Shows progress. `trace`, if any, records the first seed. kInternal when an invariant broke.
 Result<SimSummary> RunSeeds(const SimulateFlags& flags, Simulation& sim, TraceRecorder* trace);

@@ -232,6 +232,40 @@ class Commands(ProgramTest):
         both = self.run_program(*compare, "--compare", "none,rs", "--code", "rs", expect=2)
         self.assertIn("--code and --compare cannot both be given", both.stderr)
 
+    def test_plan_and_compare_say_the_same(self):
+        cluster = PROFILES / "uniform-8.toml"
+        plan = self.run_json("plan", "--cluster", cluster, "--copies", 2)
+        rows = {f"{row['code']}:{row['tolerate']}": row for row in plan["schemes"]
+                if row.get("simulated") and row["workers"] == 0 and row.get("parts", 2) == 2}
+        codes = ["none:0", "repetition:1", "adaptive:0", "adaptive:1", "short:0", "approximate:1"]
+        compared = self.run_json("simulate", "--cluster", cluster, "--compare",
+                                 ",".join(codes + ["auto"]))
+        for name, code in zip(codes, compared["codes"]):
+            with self.subTest(name):
+                step = code["step_seconds"]
+                self.assertAlmostEqual(rows[name]["step_seconds"] / step["mean"], 1, delta=1e-6)
+                self.assertAlmostEqual(rows[name]["interval"]["high"], step["high"], delta=1e-9)
+                self.assertEqual(code["exact"], name != "approximate:1")
+        automatic = compared["codes"][-1]["step_seconds"]["mean"]
+        self.assertAlmostEqual(plan["auto"]["step_seconds"] / automatic, 1, delta=1e-6)
+
+    def test_compare_refuses_or_says_what_a_code_cannot(self):
+        compare = ["simulate", "--cluster", PROFILES / "uniform-8.toml", "--steps", 8, "-q"]
+        wrong = self.run_program(*compare, "--compare", "adaptive,none:1", expect=2)
+        self.assertIn("none keeps no copies, so it tolerates nobody's absence", wrong.stderr)
+        wrong = self.run_program(*compare, "--compare", "none,repetition:8", expect=2)
+        self.assertIn("at most 7 can be missing", wrong.stderr)
+        table = self.run_program(*compare, "--compare", "none,approximate").stdout
+        self.assertRegex(table, r"(?m)^approximate \(not exact\) ")
+        self.assertRegex(table, r"(?m)^approximate: \d+ of 40 steps")
+
+    def test_simulate_lists_only_flags_that_change_something(self):
+        shown = self.run_program("simulate", "--help").stdout
+        for flag in ("--optimizer", "--lr", "--l2", "--momentum"):
+            self.assertNotIn(flag + " ", shown)
+        self.assertIn("--batch", shown)
+        self.run_program("simulate", "--steps", 2, "--optimizer", "adam", expect=2)
+
     def test_workers_keep_the_names_of_the_file(self):
         path = self.folder / "cluster.toml"
         path.write_text('gradient_bytes = 4000\n'
@@ -247,7 +281,7 @@ class Commands(ProgramTest):
         cluster = PROFILES / "uniform-8.toml"
         reading, writing = os.pipe()
         os.close(reading)
-        done = subprocess.run([PROGRAM, "plan", "--cluster", str(cluster), "--json"],
+        done = subprocess.run([PROGRAM, "plan", "--cluster", str(cluster), "--json", "-q"],
                               stdout=writing, stderr=subprocess.PIPE, text=True)
         os.close(writing)
         self.assertEqual((done.stderr, done.returncode), ("", 1))

@@ -20,7 +20,8 @@ Comparison TwoCodes() {
   comparison.ideal_seconds = 0.05;
   // Means of 0.1 and 0.3 s: 0.2 s, give or take 12.706 x 0.1414 / sqrt(2) s.
   comparison.runs.push_back({"none", "none", 0, {0.1, 0.1, 0.3, 0.3}, {0.1, 0.3}, 0});
-  comparison.runs.push_back({"adaptive", "adaptive", 1, {0.1, 0.1, 0.1, 0.1}, {0.1, 0.1}, 3});
+  comparison.runs.push_back(
+      {"adaptive", "adaptive", 1, {0.1, 0.1, 0.1, 0.1}, {0.1, 0.1}, 3, 0, "a note\n"});
   return comparison;
 }
 
@@ -39,19 +40,20 @@ TEST(Compare, RefusesWhatCannotBeComparedAndSaysWhatToType) {
               HasSubstr("none is there twice"));
   EXPECT_THAT(ParseCompared("none,,adaptive").status().message(), HasSubstr("a code is missing"));
   EXPECT_THAT(ParseCompared("none,repetition:x").status().message(), HasSubstr("repetition:2"));
+  EXPECT_THAT(ParseCompared("adaptive,none:1").status().message(),
+              HasSubstr("none keeps no copies, so it tolerates nobody's absence. Write none"));
+  EXPECT_TRUE(ParseCompared("adaptive,none:0").ok());
   EXPECT_FALSE(ParseCompared("").ok());
 }
 
 TEST(Compare, TheIntervalFollowsFromHowTheSeedsDiffer) {
   const Comparison comparison = TwoCodes();
-  const auto interval = comparison.runs[0].MeanInterval();
+  const auto interval = MeanInterval(comparison.runs[0].seed_means);
   ASSERT_TRUE(interval.has_value());
   EXPECT_NEAR(interval->low, 0.2 - 12.706 * 0.1, 1e-9);
   EXPECT_NEAR(interval->high, 0.2 + 12.706 * 0.1, 1e-9);
-  EXPECT_NEAR(comparison.runs[1].MeanInterval()->low, 0.1, 1e-12);
-  ComparedRun once = comparison.runs[0];
-  once.seed_means.resize(1);
-  EXPECT_EQ(once.MeanInterval(), std::nullopt);
+  EXPECT_NEAR(MeanInterval(comparison.runs[1].seed_means)->low, 0.1, 1e-12);
+  EXPECT_FALSE(MeanInterval({0.1}).has_value());
 }
 
 TEST(Compare, TheTableHoldsEachCodeAgainstTheFirst) {
@@ -61,6 +63,8 @@ TEST(Compare, TheTableHoldsEachCodeAgainstTheFirst) {
   EXPECT_THAT(table, HasSubstr("4.00"));  // none over the ideal.
   EXPECT_THAT(table, HasSubstr("a <lab>: 2 steps, 2 seeds"));
   EXPECT_THAT(table, HasSubstr("adaptive: 3 steps were discarded"));
+  EXPECT_THAT(table,
+              HasSubstr("adaptive: of 1 asked for, its plan tolerates 0 at the end\na note\n"));
   EXPECT_THAT(table, Not(HasSubstr("one seed")));
 }
 

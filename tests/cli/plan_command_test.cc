@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/plan_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "cli/plan_report.h"
 #include "nlohmann/json.hpp"
 #include "test_paths.h"
 
@@ -38,14 +39,23 @@ TEST(PlanCommand, SaysWhatToUseAndWhy) {
   const Ranking& ranking = plan.plan.ranking;
   const JobChoice& choice = plan.choice;
   const std::string text = PlanText(plan, false);
-  EXPECT_THAT(text, HasSubstr("lab-mixed: " + choice.candidate.scheme));
-  EXPECT_THAT(text, HasSubstr(choice.why));
+  EXPECT_THAT(text, HasSubstr("lab-mixed: --code "));
+  EXPECT_THAT(text, HasSubstr(NameOfRow(choice.candidate)));
+  const std::string explained = PlanText(plan, true, 1000);
+  EXPECT_THAT(explained, HasSubstr(choice.why));
   EXPECT_THAT(text, Not(HasSubstr("not exact")));
-  const std::string explained = PlanText(plan, true);
   for (const PlannedScheme& planned : ranking.schemes) {
     EXPECT_THAT(explained, HasSubstr(planned.why)) << planned.candidate.scheme;
   }
   EXPECT_THAT(explained, HasSubstr("not exact"));
+}
+
+TEST(PlanCommand, FitsIntoATerminal) {
+  const PlanReport plan = PlanOf("campus.toml", 1e-3);
+  for (const size_t columns : {60, 80, 140}) {
+    std::istringstream lines(PlanText(plan, true, columns));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
+  }
 }
 
 TEST(PlanCommand, SaysWhyABetterSchemeIsNotChosen) {
@@ -66,6 +76,97 @@ TEST(PlanCommand, SaysWhyABetterSchemeIsNotChosen) {
   ASSERT_TRUE(chosen.ok());
   EXPECT_NE(chosen->candidate.scheme, "partial-coded");
   EXPECT_THAT(chosen->why, HasSubstr("is no scheme that jobs choose"));
+}
+
+// The headline, the table and the JSON name one figure: the least that one can type.
+TEST(PlanCommand, RecommendsTheDefaultUnlessACodeIsClearlyFaster) {
+  PlanReport plan = PlanOf("uniform-8.toml", 0);
+  plan.choice.candidate = {"repetition", 2};
+  SchemeCost& cost = plan.automatic.emplace().cost;
+  const double chosen = Foreseen(plan.choice.candidate, plan.plan.ranking)->cost.expected;
+  for (const double times : {0.5, 1.04, 1.5}) {
+    cost.step = cost.expected = times * chosen;
+    const bool automatic = times < 1.05;
+    const std::string flags = automatic ? "--code auto" : "--code repetition --tolerate 1";
+    EXPECT_THAT(PlanText(plan, false), HasSubstr("uniform-8: " + flags + ", ")) << times;
+    const auto json = nlohmann::json::parse(PlanJson(plan));
+    EXPECT_EQ(json["recommended"]["flags"], flags) << times;
+    EXPECT_EQ(json["recommended"]["step_seconds"], automatic ? times * chosen : chosen);
+  }
+  plan.choice.candidate = {"proportional", 1, 3};  // Which nobody can ask for.
+  plan.plan.ranking.schemes.push_back(*Foreseen({"proportional", 1}, plan.plan.ranking));
+  plan.plan.ranking.schemes.back().candidate = plan.choice.candidate;
+  EXPECT_THAT(PlanText(plan, false), HasSubstr("uniform-8: --code auto, "));
+}
+
+TEST(PlanCommand, SaysWhyASchemeWasNotSimulated) {
+  PlanReport plan = PlanOf("uniform-8.toml", 0);
+  plan.plan.seen.emplace_back(Candidate{"proportional", 1}, SimulatedScheme());
+  plan.plan.unseen.emplace_back(Candidate{"adaptive", 1}, "a checker found something");
+  plan.plan.unseen.emplace_back(Candidate{"adaptive", 2}, "a checker found something");
+  plan.no_automatic = "a worker is missing";
+  const std::string text = PlanText(plan, true, 1000);
+  EXPECT_THAT(text, HasSubstr("* by the step model alone: adaptive; adaptive, 2 copies: a checker "
+                              "found something\n"));
+  EXPECT_THAT(text, HasSubstr("auto was not simulated: a worker is missing\n"));
+}
+
+ClusterProfile TwoWorkers() {
+  ClusterProfile cluster;
+  cluster.gradient_bytes = 4000;
+  for (int i = 0; i < 2; ++i) {
+    WorkerProfile worker;
+    worker.device.samples_per_second = 1000;
+    worker.device.jitter = 0.05;
+    worker.link = {.latency_seconds = 1e-4, .bytes_per_second = 1e8};
+    cluster.workers.push_back(worker);
+  }
+  return cluster;
+}
+
+Result<PlanReport> PlanOfTwo(double loss_rate, std::vector<size_t>* done = nullptr) {
+  PlanFlags flags;
+  flags.copies = 1;
+  flags.loss_rate = loss_rate;
+  const auto parallel = MakeThreadParallelFor(2);
+  return MakePlanReport(flags, TwoWorkers(), *parallel, [&](size_t now, size_t all) {
+    if (done == nullptr) return;
+    EXPECT_LE(now, all);
+    done->push_back(now);
+  });
+}
+
+TEST(PlanCommand, LossesCostTheDefaultWhatTheyCostOthers) {
+  const Result<PlanReport> calm = PlanOfTwo(0), lossy = PlanOfTwo(0.01);
+  ASSERT_TRUE(calm.ok() && lossy.ok());
+  EXPECT_THAT(PlanText(*calm, false), Not(HasSubstr("one lost")));
+  EXPECT_THAT(PlanText(*lossy, false), HasSubstr("one lost"));
+  const SchemeCost &without = calm->automatic->cost, &with = lossy->automatic->cost;
+  EXPECT_DOUBLE_EQ(with.step, without.step);
+  EXPECT_GT(with.loss, 1.3 * with.step);
+  // Two workers, each lost in a step of a hundred.
+  EXPECT_NEAR(with.expected, with.step + 0.0199 * (with.loss - with.step), 1e-9);
+  const auto json = nlohmann::json::parse(PlanJson(*lossy));
+  EXPECT_EQ(json["auto"]["step_seconds"], with.expected);
+  EXPECT_EQ(json["auto"]["one_lost_seconds"], with.loss);
+}
+
+// Work is counted once: the table, the JSON and the reasons have what was simulated.
+TEST(PlanCommand, EveryFigureIsTheSimulatedOne) {
+  std::vector<size_t> done;
+  const Result<PlanReport> plan = PlanOfTwo(0, &done);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_TRUE(plan->plan.unseen.empty());
+  ASSERT_FALSE(plan->plan.seen.empty());
+  for (const auto& [candidate, seen] : plan->plan.seen) {
+    const SchemeCost& cost = Foreseen(candidate, plan->plan.ranking)->cost;
+    EXPECT_EQ(cost.work, seen.work) << ShortNameOf(candidate);
+    EXPECT_DOUBLE_EQ(cost.expected, seen.step_seconds) << ShortNameOf(candidate);
+    EXPECT_EQ(seen.seed_means.size(), kComparedSeeds);
+  }
+  // All rows and auto, one after the other.
+  ASSERT_EQ(done.size(), plan->plan.seen.size() + 2);
+  for (size_t i = 0; i < done.size(); ++i) EXPECT_EQ(done[i], i);
 }
 
 TEST(PlanCommand, JsonHasTheChoiceAndEveryScheme) {

@@ -270,7 +270,8 @@ class Terminal(ProgramTest):
                      "--fault", "kill:1@step=10"],
                     ["train", "--help"], ["help"], ["help", "codes"], ["simulate", "--help"],
                     ["train", "--data", str(self.data), "--model", "mlq:3"],
-                    ["simulate", "--workers", "4", "--steps", "20"]]
+                    ["simulate", "--workers", "4", "--steps", "20"],
+                    ["simulate", "--workers", "4", "--steps", "20", "--compare", "none,adaptive"]]
         for columns in (60, 80, 140):
             for command in commands:
                 with self.subTest(columns=columns, command=command):
