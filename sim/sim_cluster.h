@@ -122,7 +122,7 @@ struct SimOptions {
   double link_jitter_seconds = 0;                       // Mean extra delay of a message.
   size_t socket_buffer_bytes = 4u << 20;                // Of each direction of a connection.
   std::function<void(const SimTransfer&)> on_transfer;  // May be null.
-  // Of the device that audits are made on; 0: they take no time.
+  // Of the devices on which the server audits and evaluates; 0: both take no time.
   double audit_samples_per_second = 0;
   // Of all connections together, each way, where the cluster does not say what its server's link
   // carries; 0: unlimited.

@@ -213,13 +213,16 @@ Result<std::unique_ptr<ServerProcess>> ServerProcess::Create(VirtualLoop& world,
   if (store != nullptr) process->disk_ = MakeSimDisk(process->loop_, *store);
   if (options.audit_samples_per_second > 0) {
     const Random random(options.seed, Stream::kSimulation, kAuditDeviceDraws);
-    MOTLEY_ASSIGN_OR_RETURN(
-        process->audit_device_,
-        SimDevice::Create(process->loop_, {.samples_per_second = options.audit_samples_per_second},
-                          random));
+    for (auto* device : {&process->audit_device_, &process->evaluation_device_}) {
+      MOTLEY_ASSIGN_OR_RETURN(
+          *device,
+          SimDevice::Create(process->loop_,
+                            {.samples_per_second = options.audit_samples_per_second}, random));
+    }
   }
-  const Env env{process->loop_, *process->transport_, *process->device_, process->disk_.get(),
-                process->audit_device_.get()};
+  const Env env{
+      process->loop_,       *process->transport_,         *process->device_,
+      process->disk_.get(), process->audit_device_.get(), process->evaluation_device_.get()};
   MOTLEY_ASSIGN_OR_RETURN(process->node_, ServerNode::Create(env, options.job, data, observer));
   return process;
 }
@@ -234,6 +237,7 @@ void ServerProcess::Kill() {
   node_.reset();
   disk_.reset();
   audit_device_.reset();
+  evaluation_device_.reset();
   device_.reset();
 }
 
@@ -243,6 +247,7 @@ void ServerProcess::TearDown(Violations& violations) {
   node_.reset();
   disk_.reset();
   audit_device_.reset();
+  evaluation_device_.reset();
   device_.reset();
 }
 

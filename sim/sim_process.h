@@ -127,6 +127,7 @@ class ServerProcess {
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Device> audit_device_;  // Null: audits take no time.
+  std::unique_ptr<Device> evaluation_device_;  // Null: evaluations take none.
   std::unique_ptr<Disk> disk_;
   std::unique_ptr<ServerNode> node_;
   std::optional<JobResult> result_;
