@@ -3,24 +3,25 @@
 
 #include <fmt/format.h>
 
-#include <string>
+#include <algorithm>
+#include <cstring>
+#include <string_view>
 
 namespace motley {
 namespace {
 
-// What the last failed call of this thread said. `fixed` stands in where there was no memory.
-struct LastError {
-  std::string text;
-  const char* fixed = nullptr;
-};
+// One place for the life of a thread: its caller may have asked for it before the call that fails.
+constexpr size_t kLongest = 8000;
+thread_local char last_error[kLongest + 1] = "";
 
-LastError& Last() noexcept {
-  thread_local LastError last;
-  return last;
-}
-
-motley_status Keep(motley_status code, const char* fixed) noexcept {
-  Last().fixed = fixed;
+// Takes no memory.
+motley_status Keep(motley_status code, std::string_view text) noexcept {
+  size_t length = std::min(text.size(), kLongest);
+  const auto continues = [&] { return (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80; };
+  // Not within a character of UTF-8.
+  while (length < text.size() && length > 0 && continues()) --length;
+  std::memcpy(last_error, text.data(), length);
+  last_error[length] = '\0';
   return code;
 }
 
@@ -30,11 +31,10 @@ motley_status Report(const Status& status) noexcept {
   if (status.ok()) return MOTLEY_OK;
   const auto code = static_cast<motley_status>(status.code());
   try {
-    Last().text = status.ToString();
+    return Keep(code, status.ToString());
   } catch (const std::bad_alloc&) {
     return Keep(code, "failed, and there is no memory left to say why");
   }
-  return Keep(code, nullptr);
 }
 
 motley_status ReportNoMemory() noexcept {
@@ -44,11 +44,10 @@ motley_status ReportNoMemory() noexcept {
 
 motley_status ReportThrown(const char* what) noexcept {
   try {
-    Last().text = fmt::format("an exception: {}. This is a bug of motley", what);
+    return Keep(MOTLEY_INTERNAL, fmt::format("an exception: {}. This is a bug of motley", what));
   } catch (...) {
     return Keep(MOTLEY_INTERNAL, "an exception. This is a bug of motley");
   }
-  return Keep(MOTLEY_INTERNAL, nullptr);
 }
 
 Status CheckNotNull(const char* function, const char* argument, const void* pointer) {
@@ -58,7 +57,4 @@ Status CheckNotNull(const char* function, const char* argument, const void* poin
 
 }  // namespace motley
 
-extern "C" const char* motley_last_error(void) {
-  const motley::LastError& last = motley::Last();
-  return last.fixed != nullptr ? last.fixed : last.text.c_str();
-}
+extern "C" const char* motley_last_error(void) { return motley::last_error; }

@@ -131,6 +131,11 @@ Result<motley_metrics> Job::metrics() const {
   return metrics_.values();
 }
 
+Result<motley_worker_metrics> Job::WorkerMetrics(uint32_t worker) const {
+  if (request_.role == MOTLEY_WORKER) return CheckEnded();
+  return metrics_.Worker(worker);
+}
+
 Result<const char*> Job::report() const {
   MOTLEY_RETURN_IF_ERROR(CheckEnded());
   return outcome_.report.c_str();

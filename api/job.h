@@ -32,6 +32,7 @@ class Job {
 
   // kConflict for a worker, or before the run (`metrics` answers during it, too).
   Result<motley_metrics> metrics() const;
+  Result<motley_worker_metrics> WorkerMetrics(uint32_t worker) const;
   Result<const char*> report() const;
   Result<std::span<const float>> parameters() const;
   Status Save(const std::string& path) const;

@@ -70,6 +70,17 @@ motley_status motley_job_metrics(const motley_job* job, motley_metrics* metrics)
   });
 }
 
+motley_status motley_job_worker(const motley_job* job, uint32_t worker,
+                                motley_worker_metrics* metrics) {
+  return Enter([&]() -> Status {
+    MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_job_worker", "job", job));
+    MOTLEY_RETURN_IF_ERROR(CheckNotNull("motley_job_worker", "metrics", metrics));
+    MOTLEY_ASSIGN_OR_RETURN(const motley_worker_metrics now, job->job->WorkerMetrics(worker));
+    return motley::WriteVersioned(now, metrics, "motley_worker_metrics",
+                                  "MOTLEY_WORKER_METRICS_INIT");
+  });
+}
+
 const char* motley_job_report(motley_job* job) {
   const char* report = nullptr;
   Enter([&]() -> Status {

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/live_metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
+#include <variant>
 
 namespace motley {
 
-void LiveMetrics::OnWorkerJoined(WorkerId worker, const std::string& /*name*/) {
+void LiveMetrics::OnWorkerJoined(WorkerId worker, const std::string& name) {
   workers_.insert(worker);
+  OfWorker& of = of_worker_[worker];
+  of.name = name;
+  of.values.name = of.name.c_str();
+  of.values.state = MOTLEY_WORKER_UP;
   values_.workers = static_cast<uint32_t>(workers_.size());
 }
 
-void LiveMetrics::OnWorkerLost(WorkerId worker, const Status& /*why*/) {
+void LiveMetrics::OnWorkerLost(WorkerId worker, const Status& why) {
   workers_.erase(worker);
+  const bool left = why.code() == StatusCode::kCancelled;
+  of_worker_[worker].values.state = left ? MOTLEY_WORKER_LEFT : MOTLEY_WORKER_LOST;
   values_.workers = static_cast<uint32_t>(workers_.size());
 }
 
@@ -39,10 +49,43 @@ void LiveMetrics::OnStepApplied(StepId step, std::span<const float> /*parameters
   values_.wall_seconds = ToSeconds(now - *started_);
 }
 
-void LiveMetrics::Expect(uint64_t steps, uint64_t steps_per_epoch, uint32_t workers) {
+void LiveMetrics::Expect(uint64_t steps, uint64_t steps_per_epoch, uint32_t workers,
+                         bool ends_early) {
+  values_.ends_early = ends_early ? 1 : 0;
   values_.steps_wanted = steps;
   values_.steps_per_epoch = steps_per_epoch;
   values_.workers_wanted = workers;
+}
+
+void LiveMetrics::OnRowArrived(StepId /*step*/, RowId /*row*/, WorkerId worker, Time /*now*/) {
+  ++of_worker_[worker].values.in_time;
+}
+
+void LiveMetrics::OnVectorArrived(StepId /*step*/, WorkerId worker,
+                                  std::span<const PartitionId> /*partitions*/, Time /*now*/) {
+  ++of_worker_[worker].values.in_time;
+}
+
+void LiveMetrics::OnComputed(StepId step, WorkerId worker, uint64_t samples, Duration /*compute*/,
+                             bool so_far, Time /*now*/) {
+  OfWorker& of = of_worker_[worker];
+  if (std::exchange(of.step, step) != step) of.in_step = 0;
+  const uint64_t before = of.in_step;
+  of.in_step = so_far ? std::max(before, samples) : before + samples;
+  of.values.samples += of.in_step - before;
+}
+
+// A step that ends takes back what it still waits for.
+void LiveMetrics::OnCommand(const Command& command, Time /*now*/) {
+  if (const auto* cancel = std::get_if<CancelWork>(&command)) {
+    ++of_worker_[cancel->worker].values.late;
+  }
+}
+
+Result<motley_worker_metrics> LiveMetrics::Worker(WorkerId worker) const {
+  const auto found = of_worker_.find(worker);
+  if (found != of_worker_.end()) return found->second.values;
+  return Status::NotFound(fmt::format("no worker {} has joined yet", worker));
 }
 
 void LiveMetrics::Finish(const JobResult& result) {

@@ -13,17 +13,24 @@
 namespace motley {
 namespace {
 
+// A trainer gets labels as they are, and features too where its owner does not name a scale.
+TableOptions TableOptionsOf(const DataRequest& request) {
+  TableOptions options = request.table;
+  if (request.features == Features::kScaled) return options;
+  options.standard_target = false;
+  if (!options.scale_given) {
+    options.scale = TableScale::kNone;
+    options.scale_given = true;
+  }
+  return options;
+}
+
 // The reading of the table that `request` names, should it name one.
 std::shared_ptr<TableReading> ReadingFor(const DataRequest& request) {
   if (request.known != nullptr) {
     return std::make_shared<TableReading>(request.known, /*labels_optional=*/false);
   }
-  TableOptions options = request.table;
-  if (request.features == Features::kAsTheyAre) {
-    options.scale = TableScale::kNone;
-    options.scale_given = true;
-  }
-  return std::make_shared<TableReading>(std::move(options));
+  return std::make_shared<TableReading>(TableOptionsOf(request));
 }
 
 // "label 'species': 3 classes, setosa, versicolor, virginica"
@@ -137,15 +144,17 @@ Result<PreparedData> PrepareTrainingData(const DataRequest& request) {
   // Arrays are tables without texts, where that is asked for.
   const auto begun = [&] { return options.table != nullptr && options.table->begun(); };
   if (!begun() && standard) {
-    options.table = TableReading::OfNumbers(train->shape().features, request.table);
+    options.table = TableReading::OfNumbers(train->shape().features, TableOptionsOf(request));
   }
   if (begun()) {
     MOTLEY_RETURN_IF_ERROR(
         EncodeTable(request, *options.table, read, train_rows, data, train, test));
   }
-  TableScale scale = request.table.scale_given ? request.table.scale : TableScale::kLargest;
+  TableScale scale =
+      request.features == Features::kScaled ? TableScale::kLargest : TableScale::kNone;
+  if (request.table.scale_given) scale = request.table.scale;
   if (data.table != nullptr) scale = data.table->scale;
-  if (request.features == Features::kScaled && scale == TableScale::kLargest) {
+  if (scale == TableScale::kLargest) {
     MOTLEY_ASSIGN_OR_RETURN(data.magnitudes,
                             MeasureMagnitudes(*train, train_rows, request.unwanted));
     if (data.magnitudes.largest > 1) data.input_scale = 1 / data.magnitudes.largest;

@@ -33,7 +33,7 @@ struct PreparedData {
 inline constexpr double kDefaultSplit = 0.8;
 inline constexpr double kAllTrain = 1;  // A split that leaves no test samples.
 
-// kAsTheyAre: for a trainer, whose owner decides.
+// kAsTheyAre: for a trainer. Labels stay as they are, and features unless the request has a scale.
 enum class Features { kScaled, kAsTheyAre };
 
 struct DataRequest {

@@ -336,7 +336,8 @@ Result<JobResult> TrainingRun::Train() {
   MOTLEY_RETURN_IF_ERROR(server.Open(plan_.job, *samples_, address_));
   if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();
   plan_.job.resume = nullptr;  // The server has it; it is as large as the model.
-  parts_.metrics.Expect(plan_.job.steps, plan_.steps_per_epoch, plan_.job.workers);
+  parts_.metrics.Expect(plan_.job.steps, plan_.steps_per_epoch, plan_.job.workers,
+                        plan_.job.validation.patience > 0);
   Introduce();
   TellDevices();
   if (threads()) {

@@ -246,7 +246,8 @@ Result<LearnedTable> Learner::Finish(bool regression) && {
     return Status::DataError(fmt::format("its columns make {} features", schema.features()));
   }
   // Also where features stay as they are: rates, and what counts as progress, rely on it.
-  if (regression && (schema.scale == TableScale::kStandard || !options.scale_given)) {
+  const bool standard = schema.scale == TableScale::kStandard || !options.scale_given;
+  if (regression && standard && options.standard_target) {
     schema.target_mean = target_.mean;
     schema.target_deviation = target_.Deviation() > 0 ? target_.Deviation() : 1;
   }
@@ -267,7 +268,7 @@ Result<LearnedTable> Learner::Finish(bool regression) && {
   if (schema.scale == TableScale::kStandard && numbers > 0) {
     out_.notes.push_back(fmt::format(
         "columns of numbers{} are standardised (mean 0, deviation 1); `scale` says otherwise",
-        regression ? " and the target" : ""));
+        regression && options.standard_target ? " and the target" : ""));
   } else if (schema.target_mean != 0 || schema.target_deviation != 1) {
     out_.notes.emplace_back(
         "the target is standardised (mean 0, deviation 1); `scale` none leaves it as it is");

@@ -44,6 +44,7 @@ struct TableOptions {
   bool scale_given = false;  // Else data that are of one size already stay as they are.
   TableMissing missing = TableMissing::kMedian;
   std::vector<std::string> drop;  // Columns that are no features.
+  bool standard_target = true;    // With the features; false: targets stay as they are.
 };
 
 class TableReading {

@@ -10,6 +10,7 @@
 #define MOTLEY_JOB_H
 
 #include <motley/event.h>
+#include <motley/metrics.h>
 #include <motley/status.h>
 #include <motley/trainer.h>
 #include <stddef.h>
@@ -35,8 +36,8 @@ typedef struct motley_job_options {
   /**
    * "PATH[:test=FILE]" as for `motley train --data`. The server or all-in-one process reads it and
    * sends the workers their samples. A model gets columns of a table (CSV) standardised, texts as
-   * one feature per category (see `scale`), and other features above 1 divided by their largest
-   * magnitude; a trainer gets features and labels as the file has them, and texts as a model does.
+   * one feature per category, and other features above 1 divided by their largest magnitude (see
+   * `scale` and docs/tables.md); what a trainer gets stands in trainer.h.
    * PATH "-" is the standard input.
    */
   const char* data;
@@ -145,7 +146,8 @@ typedef struct motley_job_options {
   /* Tables and labels: docs/tables.md. A trainer's labels are real numbers without `task`. */
   const char* task;    /**< "classify", "regress"; NULL: as the labels look. */
   const char* missing; /**< CSV: "median" (default), "indicator", "error". */
-  const char* scale;   /**< "standard" (default of CSV), "largest" (of other data), "none". */
+  const char* scale;   /**< "standard" (default of CSV), "largest" (of other data), "none" (of
+                            trainers). */
   const char* drop;    /**< CSV: columns that are no features, "name,date". */
 } motley_job_options;
 
@@ -198,30 +200,11 @@ MOTLEY_API motley_status motley_job_run(motley_job* job);
 MOTLEY_API void motley_job_stop(motley_job* job);
 
 /** Numbers of a server or all-in-one job, during callbacks and after the run. */
-typedef struct motley_metrics {
-  uint32_t struct_size;
-  uint32_t workers;         /**< Joined and not lost. */
-  uint64_t steps;           /**< Applied. */
-  uint64_t discarded_steps; /**< Opened, but never applied. */
-  double wall_seconds;      /**< From the first step's start to the last update. */
-  double batch_loss;        /**< Mean over the newest step's batch, before its update. */
-  double max_decode_error;  /**< Relative, over the steps that were audited. */
-  uint64_t checkpoint_step; /**< Steps that the newest safe checkpoint has; 0: none. */
-  uint64_t steps_wanted;    /**< Of the whole job; 0: not known yet. */
-  uint64_t steps_per_epoch; /**< 0: not known yet. */
-  uint32_t workers_wanted;
-  uint32_t reserved; /**< 0 */
-  /** Decoded with an error (motley_event); after the run also those of the runs it resumed. */
-  uint64_t approximate_steps;
-  double approximate_error;     /**< Mean over these steps. */
-  double max_approximate_error; /**< And the largest. */
-  double learning_rate;         /**< Of the newest update. */
-} motley_metrics;
-
-#define MOTLEY_METRICS_INIT \
-  { sizeof(motley_metrics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-
 MOTLEY_API motley_status motley_job_metrics(const motley_job* job, motley_metrics* metrics);
+
+/** The same of one of its workers. MOTLEY_NOT_FOUND: no worker of that number has joined yet. */
+MOTLEY_API motley_status motley_job_worker(const motley_job* job, uint32_t worker,
+                                           motley_worker_metrics* metrics);
 
 /**
  * After the run of a server or all-in-one job: all there is to say, as one JSON object, the one

@@ -4,6 +4,7 @@
  *
  * - job.h: create a job from options, run it as all-in-one, server or worker, read its report
  * - event.h: what a running job tells
+ * - metrics.h: its numbers, and those of each worker
  * - trainer.h: your own gradient
  * - model.h: test a saved model, predict with it
  * - checkpoint.h: list, verify, restore and export checkpoints
@@ -22,6 +23,7 @@
 #include <motley/checkpoint.h>
 #include <motley/event.h>
 #include <motley/job.h>
+#include <motley/metrics.h>
 #include <motley/model.h>
 #include <motley/status.h>
 #include <motley/trainer.h>

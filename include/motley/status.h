@@ -43,8 +43,11 @@ MOTLEY_API const char* motley_status_name(motley_status status);
 
 /**
  * What the last call on this thread that failed had to say: what failed, where, why, what to do
- * next. Empty before any did; calls that succeed leave it. Valid until the next call on this thread
- * fails.
+ * next. Empty before any did; calls that succeed leave it. The pointer is the same throughout the
+ * thread's life, and the text behind it changes when a call fails. So it may stand beside the call,
+ * in whatever order C evaluates them:
+ *     printf("%d %s\n", motley_job_create(&options, &job), motley_last_error());
+ * Copy a text to keep it beyond the next failure. A text above 8,000 bytes is cut.
  */
 MOTLEY_API const char* motley_last_error(void);
 

@@ -25,9 +25,13 @@ extern "C" {
 
 /**
  * Samples in memory, when the job has data (motley_job_options.data: the server or all-in-one
- * process reads it and sends samples to the workers). Nothing is scaled. Dense: `features` holds
- * rows x columns values, row by row. Sparse (CSR): row r has the entries row_begin[r] up to, not
- * including, row_begin[r + 1] of `columns` and `features`.
+ * process reads it and sends samples to the workers). Features are the file's own numbers, unless
+ * motley_job_options.scale says otherwise, with three exceptions: pixels of IDX files are divided
+ * by 255, a text column of a CSV file is one feature per category (1 or 0), and a missing number of
+ * it is its column's median (of the samples that train; see `missing`). Targets are never
+ * standardised. Dense: `features` holds rows x columns values, row by row. Sparse
+ * (CSR): row r has the entries row_begin[r] up to, not including, row_begin[r + 1] of `columns` and
+ * `features`.
  */
 typedef struct motley_batch {
   uint32_t struct_size;
@@ -36,7 +40,8 @@ typedef struct motley_batch {
   const float* features;     /**< Dense values, or the values of sparse entries. */
   const uint64_t* row_begin; /**< rows + 1 numbers; NULL when dense. */
   const uint32_t* columns;   /**< Ascending within a row; NULL when dense. */
-  const float* labels;       /**< rows numbers, as the file has them. */
+  const float* labels;       /**< rows numbers, as the file has them; with `task`
+                                    "classify" the classes' numbers, from 0. */
 } motley_batch;
 
 /** The library's side of a piece of work. */

@@ -118,6 +118,43 @@ TEST(ApiJob, EventsTellTheStepsInOrder) {
   for (uint64_t step = 0; step < 12; ++step) EXPECT_EQ(applied[step], step);
 }
 
+TEST(ApiJob, WorkersHaveNumbersWhileItRunsAndAfterwards) {
+  motley_job_options options = SmallJob();
+  options.shares = "equal";
+  options.faults = "kill:1@step=6";
+  TestJob job(options);
+  motley_worker_metrics worker MOTLEY_WORKER_METRICS_INIT;
+  EXPECT_EQ(motley_job_worker(job.get(), 0, &worker), MOTLEY_NOT_FOUND);
+  uint64_t samples = 0;
+  job.OnEvent([&](const motley_event& event) {
+    if (event.kind != MOTLEY_EVENT_STEP_APPLIED) return;
+    ASSERT_EQ(motley_job_worker(job.get(), 0, &worker), MOTLEY_OK) << motley_last_error();
+    EXPECT_GE(worker.samples, samples);
+    samples = worker.samples;
+    EXPECT_EQ(worker.state, static_cast<uint32_t>(MOTLEY_WORKER_UP));
+    EXPECT_STREQ(worker.name, "worker-0");
+  });
+  job.RunFine();
+  EXPECT_GT(samples, 0U);
+  ASSERT_EQ(motley_job_worker(job.get(), 0, &worker), MOTLEY_OK);
+  EXPECT_GE(worker.samples, samples);
+  EXPECT_GT(worker.in_time, 0U);
+  ASSERT_EQ(motley_job_worker(job.get(), 1, &worker), MOTLEY_OK);
+  EXPECT_EQ(worker.state, static_cast<uint32_t>(MOTLEY_WORKER_LOST));
+  EXPECT_EQ(motley_job_worker(job.get(), 2, &worker), MOTLEY_NOT_FOUND);
+  EXPECT_THAT(motley_last_error(), HasSubstr("no worker 2 has joined yet"));
+}
+
+TEST(ApiJob, MetricsSayWhetherItMayEndEarly) {
+  motley_job_options options = SmallJob();
+  for (const int32_t patience : {0, 3}) {
+    options.patience = patience;
+    TestJob job(options);
+    job.RunFine();
+    EXPECT_EQ(job.Metrics().ends_early, patience > 0 ? 1U : 0U);
+  }
+}
+
 TEST(ApiJob, RunsOnce) {
   TestJob job(SmallJob());
   EXPECT_EQ(motley_job_report(job.get()), nullptr);

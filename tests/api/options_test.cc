@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "tests/api/api_world.h"
 #include "tests/api/point_trainer.h"
@@ -201,6 +203,43 @@ TEST(ApiArguments, NullIsAnErrorAndNeverMore) {
   EXPECT_EQ(motley_job_set_trainer(job.get(), nullptr), MOTLEY_INVALID_ARGUMENT);
   EXPECT_EQ(motley_job_metrics(job.get(), nullptr), MOTLEY_INVALID_ARGUMENT);
   EXPECT_EQ(motley_job_save(job.get(), nullptr), MOTLEY_INVALID_ARGUMENT);
+}
+
+// C does not say which argument it evaluates first.
+TEST(ApiLastError, MayStandBesideTheCallThatFails) {
+  const char* const before = motley_last_error();
+  motley_job* job = nullptr;
+  EXPECT_EQ(motley_job_create(nullptr, &job), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_EQ(motley_last_error(), before);
+  EXPECT_THAT(before, HasSubstr("options is NULL"));
+  motley_job_options options = SmallJob();
+  options.code = "cyclik";
+  char line[400];
+  std::snprintf(line, sizeof line, "%s|%d|%s", motley_last_error(),
+                motley_job_create(&options, &job), motley_last_error());
+  const std::string said = line;
+  EXPECT_THAT(said, testing::EndsWith(std::string("|2|") + motley_last_error()));
+  EXPECT_THAT(said, testing::StartsWith(std::string(motley_last_error()) + "|2|"));
+  EXPECT_THAT(said, HasSubstr("Did you mean"));
+}
+
+TEST(ApiLastError, BelongsToItsThreadAndHasAnEnd) {
+  EXPECT_EQ(motley_job_create(nullptr, nullptr), MOTLEY_INVALID_ARGUMENT);
+  const std::string here = motley_last_error();
+  std::string there = "?";
+  std::thread([&] { there = motley_last_error(); }).join();
+  EXPECT_EQ(there, "");
+  EXPECT_EQ(motley_last_error(), here);
+  // Two shifts, so that one of them would end within a character.
+  for (std::string path : {"", "x"}) {
+    for (int i = 0; i < 10000; ++i) path += "\u00e9";
+    motley_evaluation evaluation MOTLEY_EVALUATION_INIT;
+    EXPECT_NE(motley_evaluate(path.c_str(), "x", nullptr, &evaluation), MOTLEY_OK);
+    const std::string cut = motley_last_error();
+    EXPECT_GE(cut.size(), 7999U);
+    EXPECT_LE(cut.size(), 8000U);
+    EXPECT_EQ(cut.back(), '\xa9');
+  }
 }
 
 TEST(ApiTrainer, IsCheckedBeforeItIsTaken) {

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/api/api_world.h"
 #include "tests/api/point_trainer.h"
@@ -291,6 +292,62 @@ TEST(ApiTrainerJob, FeaturesAreThoseOfTheFile) {
   TestJob job(options);
   ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK) << motley_last_error();
   job.RunFine();
+  std::remove(path.c_str());
+}
+
+// What a job of one step shows its trainer of `data`: each sample's features, then its label.
+std::vector<std::vector<float>> SeenByATrainer(const std::string& data,
+                                               const motley_job_options& more) {
+  std::vector<std::vector<float>> seen;
+  motley_trainer trainer MOTLEY_TRAINER_INIT;
+  trainer.context = &seen;
+  trainer.parameter_count = 1;
+  trainer.accumulate = [](void* context, const motley_work* work) -> motley_status {
+    auto& rows = *static_cast<std::vector<std::vector<float>>*>(context);
+    const motley_batch& batch = *work->batch;
+    rows.resize(3);
+    for (uint64_t i = 0; i < batch.rows; ++i) {
+      const float* row = batch.features + i * batch.columns_count;
+      rows[work->samples[i]].assign(row, row + batch.columns_count);
+      rows[work->samples[i]].push_back(batch.labels[i]);
+    }
+    return MOTLEY_OK;
+  };
+  motley_job_options options = more;
+  options.data = data.c_str();
+  options.workers = 1;
+  options.code = "none";
+  options.steps = 1;
+  options.audit = -1;
+  TestJob job(options);
+  EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_OK) << motley_last_error();
+  job.RunFine();
+  return seen;
+}
+
+// As trainer.h says.
+TEST(ApiTrainerJob, GetsFeaturesAsTheHeaderSays) {
+  using Rows = std::vector<std::vector<float>>;
+  const std::string path = testing::TempDir() + "/motley_trainer_table.csv";
+  std::ofstream(path) << "size,colour,n,y\n100,red,1,1.5\n200,blue,,2.5\n300,red,3,3.5\n";
+  motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
+  EXPECT_EQ(SeenByATrainer(path, options),
+            (Rows{{100, 0, 1, 1, 1.5}, {200, 1, 0, 2, 2.5}, {300, 0, 1, 3, 3.5}}));
+  options.scale = "largest";
+  const Rows largest = SeenByATrainer(path, options);
+  EXPECT_FLOAT_EQ(largest[2][0], 1);
+  EXPECT_FLOAT_EQ(largest[2][3], 0.01f);
+  EXPECT_EQ(largest[2].back(), 3.5);
+  // A scale is for features: targets stay.
+  options.scale = "standard";
+  const Rows standard = SeenByATrainer(path, options);
+  EXPECT_FLOAT_EQ(standard[0][0], -1.2247449f);
+  EXPECT_EQ(standard[0][1], 0);
+  EXPECT_EQ(standard[0].back(), 1.5);
+  std::ofstream(path) << "n,kind\n5,b\n6,a\n7,b\n";
+  options.scale = nullptr;
+  options.task = "classify";
+  EXPECT_EQ(SeenByATrainer(path, options), (Rows{{5, 1}, {6, 0}, {7, 1}}));
   std::remove(path.c_str());
 }
 
