@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "api/entry.h"
 #include "api/saved_vector.h"
@@ -16,7 +18,7 @@
 #include "runtime/checkpoint/shard_format.h"
 #include "runtime/file_store.h"
 #include "runtime/saved_job.h"
-#include "training/safetensors.h"
+#include "training/model_format.h"
 
 namespace motley {
 namespace {
@@ -103,11 +105,24 @@ motley_status OnFolder(const char* function, const char* folder, char** json, co
   });
 }
 
-Status Export(Store& store, uint64_t step, const char* path) {
+Status Export(Store& store, uint64_t step, const char* path, ModelFormat format) {
   MOTLEY_ASSIGN_OR_RETURN(const SavedJob saved, LoadSavedJob(store, StepOf(step)));
-  if (saved.about.own_trainer) return SaveVector(path, *saved.parameters);
+  if (saved.about.own_trainer && format == ModelFormat::kMotley) {
+    return SaveVector(path, *saved.parameters);
+  }
   MOTLEY_ASSIGN_OR_RETURN(const SavedModel model, ModelOf(saved));
-  return SaveModel(path, model);
+  MOTLEY_RETURN_IF_ERROR(CheckFormat(model, format));
+  return SaveModel(path, model, model.parameters, format);
+}
+
+Status ExportFile(const char* file, uint64_t step, const char* path, ModelFormat format) {
+  if (step != MOTLEY_NEWEST) {
+    return Status::InvalidArgument(
+        fmt::format("step {}: {} is a model, and has no steps. Leave the step out", step, file));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(const SavedModel model, LoadModel(file));
+  MOTLEY_RETURN_IF_ERROR(CheckFormat(model, format));
+  return SaveModel(path, model, model.parameters, format);
 }
 
 }  // namespace
@@ -152,10 +167,26 @@ motley_status motley_checkpoint_restore(const char* folder, uint64_t step, char*
 }
 
 motley_status motley_checkpoint_export(const char* folder, uint64_t step, const char* path) {
+  return motley_checkpoint_export_as(folder, step, path, nullptr);
+}
+
+motley_status motley_checkpoint_export_as(const char* folder, uint64_t step, const char* path,
+                                          const char* format) {
   const char* name = "motley_checkpoint_export";
+  std::error_code error;
+  if (folder != nullptr && std::filesystem::is_regular_file(folder, error)) {
+    return motley::Enter([&]() -> Status {
+      MOTLEY_RETURN_IF_ERROR(CheckNotNull(name, "path", path));
+      MOTLEY_ASSIGN_OR_RETURN(const auto as,
+                              motley::ParseModelFormat(format != nullptr ? format : ""));
+      return motley::ExportFile(folder, step, path, as);
+    });
+  }
   return motley::OnFolder(name, folder, nullptr, [&](Store& store) -> Status {
     MOTLEY_RETURN_IF_ERROR(CheckNotNull(name, "path", path));
-    return motley::Export(store, step, path);
+    MOTLEY_ASSIGN_OR_RETURN(const auto as,
+                            motley::ParseModelFormat(format != nullptr ? format : ""));
+    return motley::Export(store, step, path, as);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 
+#include "api/begin_with.h"
 #include "api/child_signal.h"
 #include "api/chosen_defaults.h"
 #include "api/event_stream.h"
@@ -53,6 +54,11 @@ Status Job::SetTrainer(const motley_trainer& trainer) {
     return Status::InvalidArgument(fmt::format(
         "`model` {} and a trainer: a job trains one of them. Leave `model` out", request_.model));
   }
+  if (!request_.init.empty() || request_.format != ModelFormat::kMotley) {
+    return Status::InvalidArgument(
+        fmt::format("`{}`: only a trainer knows what its parameters are. Leave it out",
+                    request_.init.empty() ? "format" : "init"));
+  }
   MOTLEY_ASSIGN_OR_RETURN(foreign_, MakeForeign(trainer, request_.role != MOTLEY_SERVER));
   return Status::Ok();
 }
@@ -94,7 +100,15 @@ Status Job::Train() {
     MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
     plan_->job.resume = saved;
   }
-  TrainingRun run({request, *plan_, foreign_, *loop_, stop_, events, metrics_});
+  std::optional<InitialModel> initial;
+  if (!request.init.empty()) {
+    auto read = InitialModel::Read(request.init);
+    if (!read.ok()) return read.status().WithContext("`init`");
+    initial = std::move(read).value();
+    MOTLEY_RETURN_IF_ERROR(TakeUp(*initial, request));
+    MOTLEY_ASSIGN_OR_RETURN(plan_, PlanRealJob(request));
+  }
+  TrainingRun run({request, *plan_, foreign_, *loop_, stop_, events, metrics_, std::move(initial)});
   const Status ended = run.Run(outcome_);
   return thrown.ok() ? ended : thrown;
 }
@@ -151,7 +165,7 @@ Status Job::Save(const std::string& path) const {
   if (foreign_ != nullptr) return SaveVector(path, *outcome_.job.parameters);
   return SaveModel(
       path, {outcome_.model, outcome_.class_labels, {}, outcome_.input_scale, outcome_.table},
-      *outcome_.job.parameters);
+      *outcome_.job.parameters, request_.format);
 }
 
 }  // namespace motley

@@ -47,6 +47,12 @@ Status CheckNumbers(const motley_job_options& given) {
         given.given));
   }
   const bool resumes = given.resume != nullptr && *given.resume != '\0';
+  if (resumes && given.init != nullptr && *given.init != '\0') {
+    return Status::InvalidArgument(
+        fmt::format("`init` {}: with `resume` a job goes on from its checkpoint. Leave one of them "
+                    "out",
+                    given.init));
+  }
   if (given.resume_step != 0 && !resumes) {
     return Status::InvalidArgument(fmt::format(
         "`resume_step` {}: give the folder of that checkpoint with `resume`", given.resume_step));
@@ -208,6 +214,9 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.split = given.split;
   TakeText(given.storage, request.storage);
   MOTLEY_RETURN_IF_ERROR(TakeTable(given, request));
+  TakeText(given.init, request.init);
+  MOTLEY_ASSIGN_OR_RETURN(request.format,
+                          ParseModelFormat(given.format != nullptr ? given.format : ""));
   request.sample_count = given.sample_count;
   request.memory_bytes = given.memory_bytes;
   TakeText(given.model, request.model);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "motley/job.h"
 #include "training/model_data.h"
+#include "training/model_format.h"
 #include "training/optimizer.h"
 #include "training/table_reading.h"
 
@@ -26,6 +27,8 @@ struct JobRequest {
   LabelTask task = LabelTask::kGuess;
   TableOptions table;
   bool missing_given = false;
+  std::string init;  // A model file; empty: none.
+  ModelFormat format = ModelFormat::kMotley;
   uint64_t sample_count = 0;
   uint64_t memory_bytes = 0;
 

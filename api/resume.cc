@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "api/train_data.h"
 #include "runtime/file_store.h"
 
 namespace motley {
@@ -147,6 +146,17 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   request.open = NothingOpen();
   request.open.tolerate = tolerate;
   request.open.wait = wait;
+  return Status::Ok();
+}
+
+Status ReadAs(const DataMeaning& was, DataRequest& request) {
+  request.input_scale = was.input_scale;
+  request.class_labels = was.class_labels;
+  request.only_numbers = was.table.empty();
+  if (was.table.empty()) return Status::Ok();
+  MOTLEY_ASSIGN_OR_RETURN(TableSchema known, ParseTableSchema(was.table));
+  request.class_names = known.classes;
+  request.known = std::make_shared<const TableSchema>(std::move(known));
   return Status::Ok();
 }
 

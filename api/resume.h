@@ -8,6 +8,7 @@
 #include <string>
 
 #include "api/job_request.h"
+#include "api/train_data.h"
 #include "base/status.h"
 #include "runtime/disk.h"
 #include "runtime/saved_job.h"
@@ -22,6 +23,9 @@ Result<std::shared_ptr<const SavedJob>> LoadResume(
 // Takes what `request` leaves open from the saved job. kConflict: an option names something else
 // where the batches, and so the loss curve, depend on it.
 Status TakeUp(const SavedJob& saved, JobRequest& request);
+
+// The data of a job that goes on are read as they were.
+Status ReadAs(const DataMeaning& was, DataRequest& request);
 
 // Where a job's checkpoints go.
 class CheckpointFolder {

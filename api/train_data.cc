@@ -28,7 +28,7 @@ TableOptions TableOptionsOf(const DataRequest& request) {
 // The reading of the table that `request` names, should it name one.
 std::shared_ptr<TableReading> ReadingFor(const DataRequest& request) {
   if (request.known != nullptr) {
-    return std::make_shared<TableReading>(request.known, /*labels_optional=*/false);
+    return std::make_shared<TableReading>(request.known, request.known_from);
   }
   return std::make_shared<TableReading>(TableOptionsOf(request));
 }
@@ -50,6 +50,18 @@ std::string DescribeLabels(const DataRequest& request, const PreparedData& data)
                      count > kShown ? ", ..." : "", otherwise);
 }
 
+// The samples are not what `known`, or the classes that are known, are about.
+Status OtherData(const DataRequest& request, const std::string& what) {
+  if (request.known_from == KnownFrom::kCheckpoint) {
+    return Status::Conflict(what +
+                            " the checkpoint's job: give `data` of that job, or start a new job in "
+                            "another folder");
+  }
+  return Status::DataError(what +
+                           " the model of `init`: give `data` that it is for, or leave "
+                           "`init` out");
+}
+
 // Encodes `train` and `test`, whose cells `reading` understands.
 Status EncodeTable(const DataRequest& request, const TableReading& reading, const OpenedData& read,
                    const std::optional<std::vector<uint32_t>>& train_rows, PreparedData& data,
@@ -57,18 +69,16 @@ Status EncodeTable(const DataRequest& request, const TableReading& reading, cons
                    std::shared_ptr<const DataSource>& test) {
   // A job that goes on knows its columns; a file that is no table was not held to them when read.
   const DataShape cells = train->shape();
-  if (cells.sparse || cells.features != reading.columns().size()) {
-    return Status::Conflict(fmt::format(
-        "{} has {} of features{}, the data of the checkpoint's job had {}: give `data` of that "
-        "job, or start a new job in another folder",
-        request.spec, Counted(cells.features, "column"), cells.sparse ? ", sparse" : "",
-        reading.columns().size()));
+  const bool target_only = request.known != nullptr && request.known->target_only();
+  if (!target_only && (cells.sparse || cells.features != reading.columns().size())) {
+    return OtherData(request,
+                     fmt::format("{} has {} of features{}, and there are {} in the data of",
+                                 request.spec, Counted(cells.features, "column"),
+                                 cells.sparse ? ", sparse" : "", reading.columns().size()));
   }
   if (request.known != nullptr && read.class_names != request.known->classes) {
-    return Status::Conflict(fmt::format(
-        "the labels of {} are others than those of the checkpoint's job: give `data` of that job, "
-        "or start a new job in another folder",
-        request.spec));
+    return OtherData(request,
+                     fmt::format("the labels of {} are others than those of", request.spec));
   }
   if (request.known != nullptr) {
     data.table = request.known;
@@ -88,6 +98,84 @@ Status EncodeTable(const DataRequest& request, const TableReading& reading, cons
   return Status::Ok();
 }
 
+// Brings real targets of samples that are no table to one size, as those of tables.
+Status ScaleTarget(const DataRequest& request,
+                   const std::optional<std::vector<uint32_t>>& train_rows, PreparedData& data,
+                   std::shared_ptr<const DataSource>& train,
+                   std::shared_ptr<const DataSource>& test) {
+  if (request.known != nullptr) {
+    if (!data.class_labels.empty()) {
+      return OtherData(request, fmt::format("{} has classes, unlike the data of", request.spec));
+    }
+    data.table = request.known;
+  } else {
+    const bool as_it_is = request.only_numbers || request.features == Features::kAsTheyAre ||
+                          request.table.scale_given || !data.class_labels.empty();
+    if (as_it_is) return Status::Ok();
+    MOTLEY_ASSIGN_OR_RETURN(
+        LearnedTable learned,
+        LearnTarget(*train, train_rows, TableScale::kLargest, request.unwanted));
+    data.table = std::make_shared<const TableSchema>(std::move(learned.schema));
+    for (std::string& note : learned.notes) data.notes.push_back(std::move(note));
+  }
+  const TableReading none{TableOptions{}};
+  const bool both = train == test;
+  train = std::make_shared<const TableView>(train, data.table, none);
+  test = both ? train : std::make_shared<const TableView>(test, data.table, none);
+  return Status::Ok();
+}
+
+// Takes rows that are held out, if any are to be, out of those of `shape` that train (all, when not
+// given).
+Result<std::optional<std::vector<uint32_t>>> HoldOut(
+    const DataRequest& request, DataShape shape, std::optional<std::vector<uint32_t>>& train_rows) {
+  constexpr uint64_t kOtherDraw = 0x76616c;  // Not that of the test samples.
+  if (train_rows) shape.rows = train_rows->size();
+  MOTLEY_ASSIGN_OR_RETURN(const double part, request.hold_out(shape));
+  if (part <= 0) return std::optional<std::vector<uint32_t>>();
+  MOTLEY_ASSIGN_OR_RETURN(SplitRows rows, CutRows(shape.rows, 1 - part, request.seed ^ kOtherDraw));
+  // In the order in which they are stored, which is how they are read best.
+  std::sort(rows.train.begin(), rows.train.end());
+  if (train_rows) {
+    for (std::vector<uint32_t>* part_of : {&rows.train, &rows.test}) {
+      for (uint32_t& row : *part_of) row = (*train_rows)[row];
+    }
+  }
+  train_rows = std::move(rows.train);
+  return std::optional(std::move(rows.test));
+}
+
+bool StandardAsked(const DataRequest& request) {
+  return request.table.scale_given && request.table.scale == TableScale::kStandard;
+}
+
+// Whether what was asked for can be done with what was read.
+Status CheckRead(const DataRequest& request, const OpenedData& read) {
+  const double split = request.split;
+  if (read.test != nullptr && split != 0 && split != kAllTrain) {
+    return Status::InvalidArgument(fmt::format(
+        "`split` {}: {} brings test samples of its own. Leave `split` out", split, request.spec));
+  }
+  if (!request.class_labels.empty() && request.known_from != KnownFrom::kCheckpoint &&
+      (read.class_labels != request.class_labels || read.class_names != request.class_names)) {
+    return OtherData(request, fmt::format("the labels of {} are not all among the {} classes of",
+                                          request.spec, request.class_labels.size()));
+  }
+  const bool sparse = read.train->shape().sparse;
+  if (sparse && request.storage != Storage::kFloat32) {
+    return Status::InvalidArgument(fmt::format(
+        "`storage` {}: it is for dense samples, and those of {} are sparse. Leave `storage` out",
+        NameOf(request.storage), request.spec));
+  }
+  if (sparse && StandardAsked(request)) {
+    return Status::InvalidArgument(fmt::format(
+        "`scale` standard: that of sparse samples, as of {}, would fill their zeros. Use `scale` "
+        "largest or none",
+        request.spec));
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 std::vector<std::string> ClassNames(const std::vector<double>& labels, const TableSchema* table) {
@@ -102,82 +190,66 @@ Result<PreparedData> PrepareTrainingData(const DataRequest& request) {
   options.label = request.label;
   options.memory_bytes = request.memory_bytes;
   options.unwanted = request.unwanted;
-  if (!request.only_numbers) options.table = ReadingFor(request);
-  const double split = request.split;
+  const bool target_only = request.known != nullptr && request.known->target_only();
+  if (!request.only_numbers && !target_only) options.table = ReadingFor(request);
+  options.expected_classes = request.class_labels;
+  options.expected_names = request.class_names;
   LabelTask task = request.task;
   if (request.known != nullptr) {
     task = request.known->regression ? LabelTask::kRegress : LabelTask::kClassify;
   }
   MOTLEY_ASSIGN_OR_RETURN(OpenedData read, OpenDataFor(request.model, request.spec, options, task));
-  if (read.test != nullptr && split != 0 && split != kAllTrain) {
-    return Status::InvalidArgument(fmt::format(
-        "`split` {}: {} brings test samples of its own. Leave `split` out", split, request.spec));
-  }
-  const bool sparse = read.train->shape().sparse;
-  if (sparse && request.storage != Storage::kFloat32) {
-    return Status::InvalidArgument(fmt::format(
-        "`storage` {}: it is for dense samples, and those of {} are sparse. Leave `storage` out",
-        NameOf(request.storage), request.spec));
-  }
-  const bool standard = request.table.scale_given && request.table.scale == TableScale::kStandard;
-  if (sparse && standard) {
-    return Status::InvalidArgument(fmt::format(
-        "`scale` standard: that of sparse samples, as of {}, would fill their zeros. Use `scale` "
-        "largest or none",
-        request.spec));
-  }
+  MOTLEY_RETURN_IF_ERROR(CheckRead(request, read));
   PreparedData data;
   data.class_labels = read.class_labels;
   data.names = std::move(read.names);
   data.notes = std::move(read.notes);
   std::optional<std::vector<uint32_t>> train_rows;
   std::optional<std::vector<uint32_t>> test_rows;
-  if (!read.test && split != kAllTrain) {
+  if (const double split = request.split; !read.test && split != kAllTrain) {
     MOTLEY_ASSIGN_OR_RETURN(
         SplitRows rows,
         CutRows(read.train->shape().rows, split != 0 ? split : kDefaultSplit, request.seed));
     train_rows = std::move(rows.train);
     test_rows = std::move(rows.test);
   }
+  std::optional<std::vector<uint32_t>> held_out;
+  if (request.hold_out) {
+    MOTLEY_ASSIGN_OR_RETURN(held_out, HoldOut(request, read.train->shape(), train_rows));
+  }
   std::shared_ptr<const DataSource> train = read.train;
   std::shared_ptr<const DataSource> test = read.test != nullptr ? read.test : read.train;
   // Arrays are tables without texts, where that is asked for.
   const auto begun = [&] { return options.table != nullptr && options.table->begun(); };
-  if (!begun() && standard) {
+  if (!begun() && StandardAsked(request)) {
     options.table = TableReading::OfNumbers(train->shape().features, TableOptionsOf(request));
   }
   if (begun()) {
     MOTLEY_RETURN_IF_ERROR(
         EncodeTable(request, *options.table, read, train_rows, data, train, test));
+  } else {
+    MOTLEY_RETURN_IF_ERROR(ScaleTarget(request, train_rows, data, train, test));
   }
   TableScale scale =
       request.features == Features::kScaled ? TableScale::kLargest : TableScale::kNone;
   if (request.table.scale_given) scale = request.table.scale;
   if (data.table != nullptr) scale = data.table->scale;
-  if (scale == TableScale::kLargest) {
+  if (request.input_scale) {
+    data.input_scale = *request.input_scale;
+  } else if (scale == TableScale::kLargest) {
     MOTLEY_ASSIGN_OR_RETURN(data.magnitudes,
                             MeasureMagnitudes(*train, train_rows, request.unwanted));
     if (data.magnitudes.largest > 1) data.input_scale = 1 / data.magnitudes.largest;
   }
   data.test =
       std::make_shared<const DataView>(std::move(test), std::move(test_rows), data.input_scale);
+  if (held_out) {
+    data.validation = std::make_shared<const DataView>(train, std::move(held_out), data.input_scale,
+                                                       request.storage);
+  }
   data.train = std::make_shared<const DataView>(std::move(train), std::move(train_rows),
                                                 data.input_scale, request.storage);
   return data;
-}
-
-Status HoldOut(double part, uint64_t seed, PreparedData& data) {
-  constexpr uint64_t kOtherDraw = 0x76616c;  // Not that of the test samples.
-  MOTLEY_ASSIGN_OR_RETURN(SplitRows rows,
-                          CutRows(data.train->shape().rows, 1 - part, seed ^ kOtherDraw));
-  const std::shared_ptr<const DataSource> all = data.train;
-  // In the order in which they are stored, which is how they are read best.
-  std::sort(rows.train.begin(), rows.train.end());
-  data.train =
-      std::make_shared<const DataView>(all, std::move(rows.train), 1.0f, all->shape().storage);
-  data.validation =
-      std::make_shared<const DataView>(all, std::move(rows.test), 1.0f, all->shape().storage);
-  return Status::Ok();
 }
 
 Result<ModelData> ReadForModel(const std::string& path, const std::string& label,
@@ -190,22 +262,27 @@ Result<ModelData> ReadForModel(const std::string& path, const std::string& label
   std::vector<std::string> class_names;
   if (!model.table.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(TableSchema table, ParseTableSchema(model.table));
-    cells = static_cast<uint32_t>(table.columns.size());
     class_names = table.classes;
     data.table = std::make_shared<const TableSchema>(std::move(table));
-    options.table = std::make_shared<TableReading>(data.table, /*labels_optional=*/true);
+  }
+  const bool columns = data.table != nullptr && !data.table->target_only();
+  if (columns) {
+    cells = static_cast<uint32_t>(data.table->columns.size());
+    options.table = std::make_shared<TableReading>(data.table, KnownFrom::kModelToPredict);
   }
   options.unlabelled_features = cells;
   MOTLEY_ASSIGN_OR_RETURN(data.samples,
                           OpenLabelled(path, options, model.class_labels, cells, class_names));
-  if (data.table != nullptr && data.samples->shape().sparse) {
+  if (columns && data.samples->shape().sparse) {
     return Status::DataError(
         fmt::format("{}: its samples are sparse, and the model learned from a table of {}", path,
                     Counted(cells, "column")));
   }
+  if (columns) data.notes = options.table->TakeNotes();
   if (data.table != nullptr) {
-    data.notes = options.table->TakeNotes();
-    data.samples = std::make_shared<const TableView>(data.samples, data.table, *options.table);
+    const TableReading none{TableOptions{}};
+    data.samples = std::make_shared<const TableView>(data.samples, data.table,
+                                                     columns ? *options.table : none);
   }
   data.samples =
       std::make_shared<const DataView>(std::move(data.samples), std::nullopt, model.input_scale);

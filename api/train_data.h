@@ -2,7 +2,9 @@
 // The data of `motley train` and `motley predict`.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,28 +45,32 @@ struct DataRequest {
   LabelTask task = LabelTask::kGuess;
   TableOptions table;
   std::shared_ptr<const TableSchema> known;  // Read the table so, and learn nothing; null: learn.
-  bool only_numbers = false;                 // CSV is no table: as older Motleys read it.
-  double split = 0;                          // 0: 0.8.
+  KnownFrom known_from = KnownFrom::kCheckpoint;  // This, and the next two.
+  std::optional<float> input_scale;               // Of features, instead of one that is measured.
+  std::vector<double> class_labels;  // As ReadOptions::expected_classes, with the next.
+  std::vector<std::string> class_names;
+  bool only_numbers = false;  // CSV is no table: as older Motleys read it.
+  double split = 0;           // 0: 0.8.
   uint64_t seed = 0;
   uint64_t memory_bytes = 0;  // 0: half of what is available.
   Unwanted unwanted;
   Features features = Features::kScaled;
   Storage storage = Storage::kFloat32;
+  // Which part of these samples, which are to train, is held out for validation instead: in (0, 1),
+  // or 0. Nothing is learned from it. Empty: none.
+  std::function<Result<double>(const DataShape& train)> hold_out;
 };
 
-// Reads `spec` and, when it brings no test samples, splits it by `seed`: `split` trains. A table
-// (CSV) is encoded as its training samples teach (table_view.h). Of other data, features larger
-// than 1 are all divided by the largest magnitude among those that train, so that one learning rate
-// suits pixels of any depth (training on raw 0..16 pixels at the default rate is chaotic: rounding
-// in the order of sums grows to 1e-3 of the loss within 60 steps).
-// Samples beyond `memory_bytes` go to a file without a name in the folder for temporary files.
-// Those that train are rounded to `storage`. kInvalidArgument for a split of data that has its own
-// test samples, and for sparse ones of 16 bits; kCancelled when it is unwanted.
+// Reads `spec` and, when it brings no test samples, splits it by `seed`: `split` trains, but for
+// the part that is held out, which `seed` draws as well: at least one, and at least one stays. A
+// table (CSV) is encoded as its training samples teach (table_view.h). Of other data, features
+// larger than 1 are all divided by the largest magnitude among those that train, so that one
+// learning rate suits pixels of any depth (training on raw 0..16 pixels at the default rate is
+// chaotic: rounding in the order of sums grows to 1e-3 of the loss within 60 steps). Samples beyond
+// `memory_bytes` go to a file without a name in the folder for temporary files. Those that train
+// are rounded to `storage`. kInvalidArgument for a split of data that has its own test samples, and
+// for sparse ones of 16 bits; kCancelled when it is unwanted.
 Result<PreparedData> PrepareTrainingData(const DataRequest& request);
-
-// Moves a part of the samples that train, in (0, 1) and drawn by `seed`, to those that are held out
-// for validation: at least one, and at least one stays.
-Status HoldOut(double part, uint64_t seed, PreparedData& data);
 
 // The samples to predict: a file, or a folder in MNIST's layout (its test samples), encoded and
 // scaled as the model's training data were. Samples may come without labels, which are NaN then;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/begin_with.h"
 #include "api/device_call.h"
 #include "api/fresh_ids.h"
 #include "api/job_report.h"
@@ -116,47 +117,73 @@ Status TrainingRun::OpenData() {
   wanted.task = request.task;
   if (own && wanted.task == LabelTask::kClassify) wanted.model = "softmax";
   wanted.table = request.table;
-  wanted.only_numbers =
-      plan_.job.resume != nullptr && plan_.job.resume->about.meaning.table.empty();
-  if (plan_.job.resume != nullptr && !plan_.job.resume->about.meaning.table.empty()) {
-    MOTLEY_ASSIGN_OR_RETURN(TableSchema known,
-                            ParseTableSchema(plan_.job.resume->about.meaning.table));
-    wanted.known = std::make_shared<const TableSchema>(std::move(known));
+  if (plan_.job.resume != nullptr) {
+    MOTLEY_RETURN_IF_ERROR(ReadAs(plan_.job.resume->about.meaning, wanted));
   }
+  if (parts_.initial) MOTLEY_RETURN_IF_ERROR(ReadAs(*parts_.initial, wanted));
   wanted.split = split;
   wanted.seed = request.seed;
   wanted.memory_bytes = request.memory_bytes;
   wanted.unwanted = [this] { return stopped(); };
   if (own) wanted.features = Features::kAsTheyAre;
   wanted.storage = storage;
+  if (!own) {
+    wanted.hold_out = [this](const DataShape& train) -> Result<double> {
+      JobRequest chosen = chosen_;
+      MOTLEY_ASSIGN_OR_RETURN(const JudgingPlan judging,
+                              ChooseDefaults(ModelName(train.classes), train, chosen, false));
+      return judging.validation;
+    };
+  }
   MOTLEY_ASSIGN_OR_RETURN(data_, PrepareTrainingData(wanted));
   if (data_.table != nullptr) table_ = ToJson(*data_.table);
   const DataShape shape = data_.train->shape();
   plan_.job.model.features = shape.features;
   plan_.job.model.classes = shape.classes;
-  if (!own && request.model.empty() && shape.classes == 0) plan_.job.model.name = "linear";
+  if (!own) plan_.job.model.name = ModelName(shape.classes);
   parts_.events.SetLossUnit(data_.loss_unit());
   parts_.metrics.SetLossUnit(data_.loss_unit());
   if (!own) {
     MOTLEY_ASSIGN_OR_RETURN(model_, Model::Create(plan_.job.model));
+    MOTLEY_RETURN_IF_ERROR(CheckFormat(About(), request.format));
   }
+  if (parts_.initial) MOTLEY_RETURN_IF_ERROR(BeginWith(*parts_.initial));
   return PlanLearning();
 }
 
-// Chooses what the user leaves open, and holds samples out where progress is judged on them.
+// The model that is trained, without its parameters.
+SavedModel TrainingRun::About() const {
+  return {plan_.job.model, data_.class_labels, {}, data_.input_scale, table_};
+}
+
+Status TrainingRun::BeginWith(const InitialModel& initial) {
+  const SavedModel about = About();
+  auto first = initial.ParametersFor(about);
+  if (!first.ok()) return first.status().WithContext("`init`");
+  plan_.job.first_parameters = std::make_shared<const std::vector<float>>(std::move(first).value());
+  data_.notes.push_back(Describe(initial, about, data_.table.get()));
+  return Status::Ok();
+}
+
+// Of the built-in model for samples of so many classes.
+std::string TrainingRun::ModelName(uint32_t classes) const {
+  if (!parts_.request.model.empty()) return parts_.request.model;
+  if (parts_.initial) return NameFor(*parts_.initial, classes);
+  return classes == 0 ? "linear" : plan_.job.model.name;
+}
+
+// Chooses what the user leaves open.
 Status TrainingRun::PlanLearning() {
   if (model_ != nullptr) {
     const TableSchema* table = data_.table.get();
     const bool standardised =
         table != nullptr && (table->target_mean != 0 || table->target_deviation != 1);
-    MOTLEY_ASSIGN_OR_RETURN(judging_,
-                            ChooseDefaults(plan_.job.model.name, data_.train->shape(), chosen_,
-                                           data_.class_labels.empty() && !standardised));
+    DataShape shape = data_.train->shape();
+    if (data_.validation != nullptr) shape.rows += data_.validation->shape().rows;
+    MOTLEY_ASSIGN_OR_RETURN(judging_, ChooseDefaults(plan_.job.model.name, shape, chosen_,
+                                                     data_.class_labels.empty() && !standardised));
   } else {
     MOTLEY_ASSIGN_OR_RETURN(judging_, JudgingOfTrainer(chosen_));
-  }
-  if (judging_.validation > 0) {
-    MOTLEY_RETURN_IF_ERROR(HoldOut(judging_.validation, plan_.job.seed, data_));
   }
   if (data_.train != nullptr) samples_ = data_.train;
   plan_.job.optimizer = chosen_.optimizer;
@@ -336,6 +363,8 @@ Result<JobResult> TrainingRun::Train() {
   MOTLEY_RETURN_IF_ERROR(server.Open(plan_.job, *samples_, address_));
   if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();
   plan_.job.resume = nullptr;  // The server has it; it is as large as the model.
+  plan_.job.first_parameters = nullptr;
+  parts_.initial.reset();
   parts_.metrics.Expect(plan_.job.steps, plan_.steps_per_epoch, plan_.job.workers,
                         plan_.job.validation.patience > 0);
   Introduce();

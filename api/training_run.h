@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "training/callback_trainer.h"
 #include "training/evaluate.h"
+#include "training/initial_model.h"
 #include "training/model.h"
 #include "transport/inproc_transport.h"
 #include "transport/transport.h"
@@ -47,6 +48,7 @@ class TrainingRun {
     StopSwitch& stop;
     EventStream& events;
     LiveMetrics& metrics;
+    std::optional<InitialModel> initial;  // What it begins with; none: as the seed says.
   };
   explicit TrainingRun(Parts parts)
       : parts_(std::move(parts)), plan_(parts_.plan), chosen_(parts_.request) {}
@@ -57,6 +59,9 @@ class TrainingRun {
  private:
   Status Listen();
   Status OpenData();
+  std::string ModelName(uint32_t classes) const;
+  SavedModel About() const;
+  Status BeginWith(const InitialModel& initial);
   Status PlanLearning();
   Status OpenDevice();
   Status Emulate();

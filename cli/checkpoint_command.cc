@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint_command.h"
 
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "base/counted.h"
 #include "cli/exit_code.h"
@@ -84,10 +86,14 @@ uint64_t NewestRestorable(const std::string& folder) {
 
 int Export(const CheckpointFlags& flags) {
   if (const Status out = CheckReplaced("--out", flags.out); !out.ok()) return Fail(out);
-  const uint64_t step = flags.step ? *flags.step : NewestRestorable(flags.folder);
-  const motley_status status =
-      motley_checkpoint_export(flags.folder.c_str(), step, flags.out.c_str());
+  std::error_code error;
+  const bool file = std::filesystem::is_regular_file(flags.folder, error);
+  uint64_t step = StepOf(flags);
+  if (!flags.step && !file) step = NewestRestorable(flags.folder);
+  const motley_status status = motley_checkpoint_export_as(flags.folder.c_str(), step,
+                                                           flags.out.c_str(), flags.format.c_str());
   if (status != MOTLEY_OK) return FailOfLibrary(status);
+  if (file) return PrintResult(fmt::format("the model of {} is in {}\n", flags.folder, flags.out));
   const std::string which = step == MOTLEY_NEWEST ? "newest step" : fmt::format("step {}", step);
   return PrintResult(
       fmt::format("the model of {} of {} is in {}\n", which, flags.folder, flags.out));

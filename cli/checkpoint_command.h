@@ -13,7 +13,8 @@ struct CheckpointFlags {
   Action action = Action::kList;
   std::string folder;
   std::optional<uint64_t> step;  // Not given: the newest.
-  std::string out;               // export
+  std::string out;               // export; then `folder` may be a model's file.
+  std::string format;            // export: "torch"; empty: not given.
   bool json = false;
 };
 

@@ -30,6 +30,8 @@ constexpr std::array kWords = {
     FlagWord{"evaluate_every", "--evaluate-every"},
     FlagWord{"evaluate_training", "--evaluate-training"},
     FlagWord{"faults", "--fault"},
+    FlagWord{"format", "--format"},
+    FlagWord{"init", "--init"},
     FlagWord{"l2", "--l2"},
     FlagWord{"label", "--label"},
     FlagWord{"learning_rate", "--lr"},

@@ -127,16 +127,22 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
 CLI::App* AddAction(CLI::App* checkpoint, CheckpointFlags& flags, const char* name,
                     const char* help, CheckpointFlags::Action action) {
   CLI::App* sub = checkpoint->add_subcommand(name, help);
-  sub->add_option("DIR", flags.folder, "As given to motley train --checkpoint")->required();
+  const bool exports = action == CheckpointFlags::Action::kExport;
+  sub->add_option("DIR", flags.folder,
+                  exports ? "As given to motley train --checkpoint, or a model's file"
+                          : "As given to motley train --checkpoint")
+      ->required();
   if (action != CheckpointFlags::Action::kList) {
     sub->add_option("--step", flags.step, "Which one; default: the newest")
         ->type_name("N")
         ->transform(Within(uint64_t{0}, uint64_t{1} << 40));
   }
-  if (action == CheckpointFlags::Action::kExport) {
+  if (exports) {
     sub->add_option("--out", flags.out, "The model's file (safetensors)")
         ->type_name("FILE")
         ->required();
+    sub->add_option("--format", flags.format, "As of motley train: motley (default) or torch")
+        ->type_name("NAME");
   } else {
     sub->add_flag("--json", flags.json, "The result as JSON");
   }
@@ -229,8 +235,15 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   AddClusterFlags(train, flags.job, MostWorkers::kRange);
   AddCheckpointFlags(train, flags);
   AddPlaceFlags(train, flags);
-  train->add_option("--out", flags.out, "Write the model (safetensors)")
-      ->type_name("FILE")
+  CLI::Option* out = train->add_option("--out", flags.out, "Write the model (safetensors)")
+                         ->type_name("FILE")
+                         ->group("Output");
+  train
+      ->add_option("--format", flags.format,
+                   "Of --out: motley, or torch: PyTorch's names, shapes and order, with the "
+                   "scaling of the data folded into the layers; docs/pytorch.md. Default: motley")
+      ->type_name("NAME")
+      ->needs(out)
       ->group("Output");
   train
       ->add_option("--log", flags.log,

@@ -93,6 +93,12 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
       ->type_name("N")
       ->transform(Within(0U, kMostCount))
       ->group(group);
+  train
+      ->add_option("--init", flags.init,
+                   "Begin with the parameters of this model: one of --out, whose scaling and "
+                   "classes are kept, or PyTorch's tensors (safetensors); docs/pytorch.md")
+      ->type_name("FILE")
+      ->group(group);
 }
 
 }  // namespace motley

@@ -155,6 +155,8 @@ motley_status TrainRun::CreateJob() {
   options.missing = flags_.missing.c_str();
   options.scale = flags_.scale.c_str();
   options.drop = flags_.drop.c_str();
+  options.init = flags_.init.c_str();
+  options.format = flags_.format.c_str();
   if (!flags_.given.model) options.model = nullptr;
   options.threads = flags_.threads;
   options.step_limit = flags_.step_limit;

@@ -34,6 +34,8 @@ struct TrainFlags {
   std::string log;             // JSON lines; empty: none.
   std::string curve;           // SVG; empty: none.
   double audit = -1;           // Share of steps; below 0: not given.
+  std::string init;            // A model file; empty: none.
+  std::string format;          // Of --out: "torch"; empty: not given.
   std::string out;
   std::string record_profile;  // TOML file; empty: none.
   std::string checkpoint;      // Folder; empty: none.

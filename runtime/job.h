@@ -28,7 +28,7 @@ struct DataMeaning {
   float input_scale = 1;  // Features were multiplied by it.
   double split = 0;       // Part of the samples that trains; 0: as the data came.
   Storage storage = Storage::kFloat32;
-  std::string table;  // ToJson(TableSchema); empty: the data were no table.
+  std::string table;      // ToJson(TableSchema); empty: the data were no table.
   double validation = 0;  // Part of those that train which is held out for judging; 0: none.
 };
 
@@ -92,6 +92,8 @@ struct JobOptions {
   DataMeaning meaning;
   ValidationOptions validation;
   CheckpointOptions checkpoint;
+  // The first version; null: as the model or the trainer begins.
+  std::shared_ptr<const std::vector<float>> first_parameters;
   // Goes on from there; all that must be the same is checked. Null: starts anew. `steps` counts
   // those that it has.
   std::shared_ptr<const SavedJob> resume;

@@ -99,7 +99,8 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   if (options_.resume != nullptr) {
     audits_.failures = options_.resume->about.history.audit_failures;
   }
-  options_.resume = nullptr;  // As large as the model.
+  options_.resume = nullptr;  // As large as the model, as the next.
+  options_.first_parameters = nullptr;
   const size_t length = VectorLength(model_->parameter_count());
   gradient_ = std::make_shared<AlignedVector>(length);
   *rows_ = std::make_unique<RowCollector>(

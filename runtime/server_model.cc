@@ -50,6 +50,12 @@ Result<std::unique_ptr<ServerModel>> ServerModel::Create(Device& device, const J
     MOTLEY_RETURN_IF_ERROR(optimizer->Restore(saved->optimizer_steps, *saved->optimizer_state)
                                .WithContext("the checkpoint's optimizer state"));
     *first = *saved->parameters;
+  } else if (options.first_parameters != nullptr) {
+    if (options.first_parameters->size() != count) {
+      return Status::InvalidArgument(fmt::format("{} first parameters for a model of {}",
+                                                 options.first_parameters->size(), count));
+    }
+    *first = *options.first_parameters;
   } else {
     MOTLEY_RETURN_IF_ERROR(gradient->Initialize(options.seed, *first));
   }

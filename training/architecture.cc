@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "base/suggest.h"
 #include "training/layer_words.h"
 
@@ -220,6 +221,12 @@ const std::vector<std::string>& ModelWords() {
 
 std::string_view WordOf(std::string_view model) {
   return model.substr(0, model.find_first_of(":@"));
+}
+
+std::string DescribeSpec(const ModelSpec& spec) {
+  const std::string features = Counted(spec.features, "feature");
+  if (spec.classes == 0) return fmt::format("{} of {} for real numbers", spec.name, features);
+  return fmt::format("{} of {} and {} classes", spec.name, features, spec.classes);
 }
 
 }  // namespace motley

@@ -48,4 +48,7 @@ inline constexpr uint64_t kMaxValues = uint64_t{1} << 30;
 const std::vector<std::string>& ModelWords();
 std::string_view WordOf(std::string_view model);
 
+// "mlp:64 of 8 features and 3 classes", for messages.
+std::string DescribeSpec(const ModelSpec& spec);
+
 }  // namespace motley

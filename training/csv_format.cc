@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/suggest.h"
+#include "training/csv_line.h"
 #include "training/table_reading.h"
 #include "training/text_scan.h"
 
@@ -20,35 +21,16 @@ namespace motley {
 namespace {
 
 using Fields = std::vector<std::string_view>;
-
-// Cuts a line at delimiters outside quotes and takes blanks and quotes off each field. False: a
-// quote that does not close.
-bool SplitFields(std::string_view line, char delimiter, Fields& fields) {
-  fields.clear();
-  bool quoted = false;
-  size_t begin = 0;
-  for (size_t at = 0; at <= line.size(); ++at) {
-    const bool end = at == line.size();
-    if (!end && line[at] == '"') quoted = !quoted;
-    if (!end && (quoted || line[at] != delimiter)) continue;
-    std::string_view field = Trim(line.substr(begin, at - begin));
-    if (field.size() >= 2 && field.front() == '"' && field.back() == '"') {
-      field = Trim(field.substr(1, field.size() - 2));
-    }
-    fields.push_back(field);
-    begin = at + 1;
-  }
-  return !quoted;
-}
+constexpr std::string_view kDelimiters = ",;\t";
 
 char DetectDelimiter(std::string_view first_line) {
   char best = ',';
   size_t most = 0;
-  Fields fields;
-  for (const char delimiter : {',', ';', '\t'}) {
-    SplitFields(first_line, delimiter, fields);
-    if (fields.size() > most) {
-      most = fields.size();
+  CsvFields fields;
+  for (const char delimiter : kDelimiters) {
+    fields.Split(first_line, delimiter);
+    if (fields.all().size() > most) {
+      most = fields.all().size();
       best = delimiter;
     }
   }
@@ -194,14 +176,18 @@ bool NamesATable(const Fields& first, const Fields& second) {
 class CsvParser {
  public:
   CsvParser(const InputFile& file, StreamReader& stream, const ReadOptions& options)
-      : lines_(stream, file.path), options_(options), table_(options.table.get()) {
+      : reader_(stream, file.path),
+        lines_(reader_, file.path),
+        options_(options),
+        table_(options.table.get()) {
     samples_.path = file.path;
   }
 
   Status Run(SampleSink& sink) {
     std::string_view line;
     while (true) {
-      const Result<bool> more = lines_.Next(line);
+      const Result<bool> more =
+          lines_.Next(begun_ ? std::string_view(&delimiter_, 1) : kDelimiters, line);
       if (!more.ok()) return more.status();
       if (!*more) break;
       if (Trim(line).empty()) continue;
@@ -228,11 +214,13 @@ class CsvParser {
   Status Begin(std::string_view second_line) {
     begun_ = true;
     delimiter_ = DetectDelimiter(first_line_);
-    Fields first, second;
-    if (!SplitFields(first_line_, delimiter_, first)) {
+    CsvFields first_fields, second_fields;
+    if (!first_fields.Split(first_line_, delimiter_)) {
       return At(first_number_, Status::DataError("a quote is not closed"));
     }
-    if (!second_line.empty()) SplitFields(second_line, delimiter_, second);
+    if (!second_line.empty()) second_fields.Split(second_line, delimiter_);
+    const Fields& first = first_fields.all();
+    const Fields& second = second_fields.all();
     const bool surely = CountsColumns(first) && first.size() >= kSurelyNames;
     const bool numbered = surely || (CountsColumns(first) && HasFraction(second)) ||
                           (CountsUp(first) && MostlyFractions(second));
@@ -270,9 +258,10 @@ class CsvParser {
     const std::vector<std::string> fields(first.begin(), first.end());
     if (header) names_ = fields;
     const bool known = table_ != nullptr && table_->begun();
-    const bool unlabelled = !known && columns_ == options_.unlabelled_features;
+    const bool unlabelled =
+        !known && options_.label.empty() && columns_ == options_.unlabelled_features;
     std::optional<size_t> label;
-    if (!unlabelled && (!known || (header && !options_.label.empty()))) {
+    if (!unlabelled && (!known || SaysLabel(header))) {
       MOTLEY_ASSIGN_OR_RETURN(label, LabelColumn(options_.label, first, header));
       label_column_ = *label;
     }
@@ -290,6 +279,13 @@ class CsvParser {
     }
     samples_.features = static_cast<uint32_t>(next);
     return Status::Ok();
+  }
+
+  // Whether `label` says more than a table that is known. A name is of no use in a file without
+  // any.
+  bool SaysLabel(bool header) const {
+    const std::string& label = options_.label;
+    return !label.empty() && (header || !table_->named() || label != table_->label());
   }
 
   // Where nobody said which column it is, and the last is not or may not be meant.
@@ -310,16 +306,16 @@ class CsvParser {
   }
 
   Status AddLine(std::string_view line, uint32_t number) {
-    if (!SplitFields(line, delimiter_, fields_)) {
+    if (!split_.Split(line, delimiter_)) {
       return At(number, Status::DataError("a quote is not closed"));
     }
     return At(number, AddSample(number));
   }
 
   Status AddSample(uint32_t line) {
-    if (fields_.size() != columns_) {
+    if (split_.all().size() != columns_) {
       return Status::DataError(
-          fmt::format("{} columns where the first line has {}", fields_.size(), columns_));
+          fmt::format("{} columns where the first line has {}", split_.all().size(), columns_));
     }
     if (LacksLabel()) {
       table_->CountUnlabelled();
@@ -333,8 +329,8 @@ class CsvParser {
       const bool label = places_[column] == TableReading::kLabel;
       labelled = labelled || label;
       const Status added =
-          label ? AddLabel(fields_[column])
-                : SetCell(fields_[column], places_[column], line,
+          label ? AddLabel(split_.all()[column])
+                : SetCell(split_.all()[column], places_[column], line,
                           samples_.dense[begin + static_cast<size_t>(places_[column])]);
       if (!added.ok()) return added.WithContext(Name(column));
     }
@@ -347,15 +343,14 @@ class CsvParser {
   bool LacksLabel() const {
     if (table_ == nullptr || table_->labels_optional()) return false;
     for (size_t column = 0; column < columns_; ++column) {
-      if (places_[column] == TableReading::kLabel) return MeansMissing(fields_[column]);
+      if (places_[column] == TableReading::kLabel) return MeansMissing(split_.all()[column]);
     }
     return false;
   }
 
   Status SetCell(std::string_view field, int64_t place, uint32_t line, float& cell) {
     if (table_ != nullptr) {
-      MOTLEY_ASSIGN_OR_RETURN(cell,
-                              table_->Cell(static_cast<size_t>(place), field, samples_.path, line));
+      MOTLEY_ASSIGN_OR_RETURN(cell, table_->Cell(static_cast<size_t>(place), field, line));
       return Status::Ok();
     }
     MOTLEY_ASSIGN_OR_RETURN(const double number, ParseNumber(field));
@@ -381,11 +376,12 @@ class CsvParser {
     return fmt::format("column {} ({})", column, names_[column]);
   }
 
-  LineReader lines_;
+  LineReader reader_;
+  CsvLines lines_;
   const ReadOptions& options_;
   TableReading* table_;  // Null: all fields are numbers.
   RawSamples samples_;
-  Fields fields_;
+  CsvFields split_;
   std::string first_line_;  // Until it is known what it is.
   uint32_t first_number_ = 0;
   bool begun_ = false;

@@ -145,19 +145,44 @@ Result<LabelMeaning> LabelCoder::Finish(const std::string& path, LabelRule rule,
     return Status::DataError(
         fmt::format("{}: more than {} different labels, some of them text", path, kMaxClasses));
   }
-  if (NextCode() == 1) {
+  if (NextCode() == 1 && expected_.classes.empty()) {
     const std::string only =
         texts_.empty() ? LabelText(numbers_.begin()->first) : Quoted(texts_.begin()->first);
     return Status::DataError(
         fmt::format("{}: every label is {}; a classifier needs at least two classes", path, only));
   }
-  if (!texts_.empty()) return NameClasses(index);
+  const bool named = !texts_.empty() || !expected_.names.empty();
+  LabelMeaning meaning = named ? NameClasses(index) : NumberClasses(index);
+  if (!expected_.classes.empty()) TakeExpected(meaning, index);
+  return meaning;
+}
+
+LabelMeaning LabelCoder::NumberClasses(std::vector<float>& index) const {
   LabelMeaning meaning;
   for (const auto& [label, code] : numbers_) {
     index[code] = static_cast<float>(meaning.classes.size());
     meaning.classes.push_back(label);
   }
   return meaning;
+}
+
+void LabelCoder::TakeExpected(LabelMeaning& meaning, std::vector<float>& index) const {
+  const bool named = !meaning.names.empty();
+  if (named && expected_.names.empty()) return;
+  std::vector<float> number;  // Of each class among those expected.
+  const auto find = [&number](const auto& all, const auto& one) {
+    const auto found = std::lower_bound(all.begin(), all.end(), one);
+    if (found == all.end() || *found != one) return false;
+    number.push_back(static_cast<float>(found - all.begin()));
+    return true;
+  };
+  for (size_t i = 0; i < meaning.classes.size(); ++i) {
+    const bool known = named ? find(expected_.names, meaning.names[i])
+                             : find(expected_.classes, meaning.classes[i]);
+    if (!known) return;
+  }
+  for (float& each : index) each = number[static_cast<size_t>(each)];
+  meaning = expected_;
 }
 
 }  // namespace motley

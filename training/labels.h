@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -39,6 +40,10 @@ class LabelCoder {
   LabelCoder(Kind kind, std::vector<double> known, std::vector<std::string> names = {})
       : kind_(kind), classes_(std::move(known)), names_(std::move(names)) {}
 
+  // Classes of which the labels may show only some: where all of these are among them, they are the
+  // classes. To be called first.
+  void Expect(LabelMeaning classes) { expected_ = std::move(classes); }
+
   // For each label of `block` a number: the label itself, the number of its class, or the mark
   // TextCell(code), which Finish explains. Where `block` has no label it is NaN. kDataError: a
   // label that is not a whole number (kDiscover), more than kMaxClasses, text where there are
@@ -58,10 +63,13 @@ class LabelCoder {
   uint32_t NextCode() const { return static_cast<uint32_t>(numbers_.size() + texts_.size()); }
   bool LooksReal(LabelRule rule) const;
   LabelMeaning NameClasses(std::vector<float>& index) const;
+  LabelMeaning NumberClasses(std::vector<float>& index) const;
+  void TakeExpected(LabelMeaning& meaning, std::vector<float>& index) const;
 
   Kind kind_;
   std::vector<double> classes_;
   std::vector<std::string> names_;
+  LabelMeaning expected_;               // Without classes: nothing is expected.
   std::map<double, uint32_t> numbers_;  // Their codes.
   std::map<std::string, uint32_t> texts_;
   bool fractions_ = false;  // Among the labels.

@@ -11,21 +11,30 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
+#include "training/architecture.h"
 #include "training/element_type.h"
 #include "training/text_scan.h"
+#include "training/torch_tensors.h"
 
 namespace motley {
 namespace {
 
 constexpr std::string_view kWeight = "weight";
 constexpr const char* kUnderstood =
-    "imported are fully connected layers, each NAME.weight [outputs, inputs] and NAME.bias "
-    "[outputs], in the order of the numbers in their names";
+    "imported are layers NAME.weight and NAME.bias, in the order of the numbers in their names: "
+    "convolutions [outputs, inputs, 3, 3], then fully connected ones [outputs, inputs], and "
+    "normalisations [outputs] behind these";
+constexpr uint64_t kMostSize = 1u << 30;
+constexpr uint64_t kKernel = 3;
 
 struct ForeignLayer {
   std::string prefix;  // "0."
   const TensorInfo* weight = nullptr;
   const TensorInfo* bias = nullptr;
+
+  size_t dimensions() const { return weight->shape.size(); }
+  std::string name() const { return prefix + "weight"; }
 };
 
 Status Refuse(const std::string& what) {
@@ -47,6 +56,7 @@ std::vector<std::pair<uint64_t, std::string>> OrderOf(const std::string& name) {
   return order;
 }
 
+// In order, convolutions first.
 Result<std::vector<ForeignLayer>> FindLayers(const SafetensorsHeader& header) {
   std::vector<ForeignLayer> layers;
   for (const auto& [name, tensor] : header.tensors) {
@@ -55,7 +65,8 @@ Result<std::vector<ForeignLayer>> FindLayers(const SafetensorsHeader& header) {
     const auto bias = header.tensors.find(layer.prefix + "bias");
     if (bias == header.tensors.end()) return Refuse(fmt::format("{} has no bias", Quoted(name)));
     layer.bias = &bias->second;
-    if (tensor.shape.size() != 2) {
+    const size_t dimensions = layer.dimensions();
+    if (dimensions != 1 && dimensions != 2 && dimensions != 4) {
       return Refuse(fmt::format("{} has shape ({})", Quoted(name), fmt::join(tensor.shape, ", ")));
     }
     if (layer.bias->shape != std::vector<uint64_t>{tensor.shape[0]}) {
@@ -68,31 +79,77 @@ Result<std::vector<ForeignLayer>> FindLayers(const SafetensorsHeader& header) {
         fmt::format("{} tensors, of which {} are weights", header.tensors.size(), layers.size()));
   }
   std::sort(layers.begin(), layers.end(), [](const ForeignLayer& a, const ForeignLayer& b) {
+    const bool convolves = a.dimensions() == 4;
+    if (convolves != (b.dimensions() == 4)) return convolves;
     return OrderOf(a.prefix) < OrderOf(b.prefix);
   });
-  for (size_t i = 1; i < layers.size(); ++i) {
-    if (layers[i].weight->shape[1] == layers[i - 1].weight->shape[0]) continue;
-    return Refuse(fmt::format("'{}' takes {} values but '{}' before it makes {}",
-                              layers[i].prefix + "weight", layers[i].weight->shape[1],
-                              layers[i - 1].prefix + "weight", layers[i - 1].weight->shape[0]));
-  }
   return layers;
 }
 
+// That each layer takes what the one before it makes; the image between convolutions and others has
+// a size that no tensor tells.
+Status CheckChain(const std::vector<ForeignLayer>& layers) {
+  const ForeignLayer* before = nullptr;
+  for (const ForeignLayer& layer : layers) {
+    const size_t dimensions = layer.dimensions();
+    const std::vector<uint64_t>& shape = layer.weight->shape;
+    if (dimensions == 1) {
+      if (before != nullptr && before->dimensions() == 2 && before->weight->shape[0] == shape[0]) {
+        continue;
+      }
+      return Refuse(
+          fmt::format("'{}' is ({}), and no fully connected layer of so many outputs is "
+                      "before it",
+                      layer.name(), shape[0]));
+    }
+    if (dimensions == 4 && (shape[2] != kKernel || shape[3] != kKernel)) {
+      return Refuse(fmt::format("'{}' is ({})", layer.name(), fmt::join(shape, ", ")));
+    }
+    const bool flattened = before != nullptr && before->dimensions() != dimensions;
+    if (before != nullptr && !flattened && shape[1] != before->weight->shape[0]) {
+      return Refuse(fmt::format("'{}' takes {} values but '{}' before it makes {}", layer.name(),
+                                shape[1], before->name(), before->weight->shape[0]));
+    }
+    before = &layer;
+  }
+  return Status::Ok();
+}
+
+// "mlp:64,norm,32", "cnn:16,32/64", "softmax"; empty where one layer has one output.
+std::string NameOf(const std::vector<ForeignLayer>& layers) {
+  std::vector<std::string> convolutions, dense;
+  for (const ForeignLayer& layer : layers) {
+    const size_t dimensions = layer.dimensions();
+    const std::string outputs = std::to_string(layer.weight->shape[0]);
+    (dimensions == 4 ? convolutions : dense).push_back(dimensions == 1 ? "norm" : outputs);
+  }
+  if (!dense.empty()) dense.pop_back();
+  const std::string hidden = fmt::format("{}", fmt::join(dense, ","));
+  if (!convolutions.empty()) {
+    return fmt::format("cnn:{}{}{}", fmt::join(convolutions, ","), hidden.empty() ? "" : "/",
+                       hidden);
+  }
+  if (!hidden.empty()) return "mlp:" + hidden;
+  return layers.back().weight->shape[0] > 1 ? "softmax" : "";
+}
+
 Result<ModelSpec> SpecOf(const std::vector<ForeignLayer>& layers) {
-  constexpr uint64_t kMost = 1u << 30;
-  std::vector<uint64_t> hidden;
-  for (const ForeignLayer& layer : layers) hidden.push_back(layer.weight->shape[0]);
+  if (layers.front().dimensions() == 4) {
+    return Refuse(
+        "it has convolutions, but does not tell the size of its images. `motley train "
+        "--init` takes it, with the data that it is for");
+  }
+  if (layers.front().dimensions() != 2 || layers.back().dimensions() != 2) {
+    return Refuse("its first and its last layer are not fully connected");
+  }
   const uint64_t features = layers.front().weight->shape[1];
-  const uint64_t classes = hidden.back();
-  hidden.pop_back();
-  if (classes < 2 || classes > kMost || features > kMost) {
+  const uint64_t classes = layers.back().weight->shape[0];
+  if (classes < 2 || classes > kMostSize || features > kMostSize) {
     return Refuse(fmt::format("{} features and {} outputs make no classifier", features, classes));
   }
-  return ModelSpec{
-      .name = hidden.empty() ? "softmax" : fmt::format("mlp:{}", fmt::join(hidden, ",")),
-      .features = static_cast<uint32_t>(features),
-      .classes = static_cast<uint32_t>(classes)};
+  return ModelSpec{.name = NameOf(layers),
+                   .features = static_cast<uint32_t>(features),
+                   .classes = static_cast<uint32_t>(classes)};
 }
 
 Result<std::vector<float>> Values(const TensorInfo& tensor, const std::string& name,
@@ -125,29 +182,56 @@ bool IsForeignModel(const SafetensorsHeader& header) {
   return header.tensors.count("layer0.weight") == 0;
 }
 
+Result<TorchShape> ShapeOf(const SafetensorsHeader& header) {
+  MOTLEY_ASSIGN_OR_RETURN(const std::vector<ForeignLayer> layers, FindLayers(header));
+  MOTLEY_RETURN_IF_ERROR(CheckChain(layers));
+  return TorchShape{.name = NameOf(layers), .outputs = layers.back().weight->shape[0]};
+}
+
+Result<std::vector<float>> ImportParameters(const SafetensorsHeader& header, std::string_view data,
+                                            const ModelSpec& spec) {
+  MOTLEY_ASSIGN_OR_RETURN(const std::vector<ForeignLayer> layers, FindLayers(header));
+  MOTLEY_ASSIGN_OR_RETURN(const std::vector<TorchTensor> wanted, TorchTensors(spec));
+  const std::string model = DescribeSpec(spec);
+  std::vector<float> parameters(wanted.back().offset + wanted.back().count());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (i / 2 == layers.size()) {
+      return Status::DataError(
+          fmt::format("has {}, and none in the place of '{}' ({}), which {} "
+                      "needs",
+                      Counted(layers.size(), "layer"), wanted[i].name,
+                      fmt::join(wanted[i].shape, ", "), model));
+    }
+    const ForeignLayer& layer = layers[i / 2];
+    const bool bias = i % 2 == 1;
+    const TensorInfo& tensor = bias ? *layer.bias : *layer.weight;
+    const std::string name = layer.prefix + (bias ? "bias" : "weight");
+    if (tensor.shape != wanted[i].shape) {
+      return Status::DataError(fmt::format("'{}' is ({}), and {} needs ({})", name,
+                                           fmt::join(tensor.shape, ", "), model,
+                                           fmt::join(wanted[i].shape, ", ")));
+    }
+    MOTLEY_ASSIGN_OR_RETURN(const std::vector<float> values, Values(tensor, name, data));
+    FromTorch(wanted[i], values, parameters);
+  }
+  if (2 * layers.size() > wanted.size()) {
+    return Status::DataError(fmt::format("has '{}', and {} has only {}",
+                                         layers[wanted.size() / 2].name(), model,
+                                         Counted(wanted.size() / 2, "layer")));
+  }
+  return parameters;
+}
+
 Result<SavedModel> ImportModel(const SafetensorsHeader& header, std::string_view data) {
   MOTLEY_ASSIGN_OR_RETURN(const std::vector<ForeignLayer> layers, FindLayers(header));
+  MOTLEY_RETURN_IF_ERROR(CheckChain(layers));
   SavedModel saved;
   MOTLEY_ASSIGN_OR_RETURN(saved.spec, SpecOf(layers));
   const auto model = Model::Create(saved.spec);
   if (!model.ok()) return Status::DataError("is no usable model: " + model.status().ToString());
   saved.class_labels.resize(saved.spec.classes);
   std::iota(saved.class_labels.begin(), saved.class_labels.end(), 0.0);
-  for (const ForeignLayer& layer : layers) {
-    MOTLEY_ASSIGN_OR_RETURN(const std::vector<float> weight,
-                            Values(*layer.weight, layer.prefix + "weight", data));
-    MOTLEY_ASSIGN_OR_RETURN(const std::vector<float> bias,
-                            Values(*layer.bias, layer.prefix + "bias", data));
-    const uint64_t outputs = layer.weight->shape[0];
-    const uint64_t inputs = layer.weight->shape[1];
-    for (uint64_t in = 0; in < inputs; ++in) {
-      for (uint64_t out = 0; out < outputs; ++out) {
-        saved.parameters.push_back(weight[out * inputs + in]);
-      }
-    }
-    saved.parameters.insert(saved.parameters.end(), bias.begin(), bias.end());
-  }
-  MOTLEY_ASSERT(saved.parameters.size() == (*model)->parameter_count());
+  MOTLEY_ASSIGN_OR_RETURN(saved.parameters, ImportParameters(header, data, saved.spec));
   return saved;
 }
 

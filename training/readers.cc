@@ -130,6 +130,7 @@ Result<OpenedData> OpenAll(const DataSpec& files, const ReadOptions& given) {
   ReadOptions options = given;
   const Kind kind = options.guess ? Kind::kGuess : Kind::kDiscover;
   LabelCoder labels(options.regression ? Kind::kRegression : kind, {});
+  labels.Expect({.classes = options.expected_classes, .names = options.expected_names});
   MemoryBudget budget{.left = BudgetOf(options)};
   MOTLEY_ASSIGN_OR_RETURN(Opened opened, Open(files.path));
   OpenedData data;

@@ -26,6 +26,10 @@ struct ReadOptions {
   bool two_classes = false;   // then classes only where there are two labels.
   uint64_t memory_bytes = 0;  // For features; 0: half of the memory that is available.
   Unwanted unwanted;          // Then reading ends with kCancelled.
+  // Classes that a model or an earlier run knows, ascending, and their names where they are text:
+  // see LabelCoder::Expect. Empty: none.
+  std::vector<double> expected_classes;
+  std::vector<std::string> expected_names;
   // CSV alone: takes texts and missing values, too, as cells (table_reading.h). Null: all fields
   // are numbers.
   std::shared_ptr<class TableReading> table;

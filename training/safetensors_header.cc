@@ -175,13 +175,18 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view content, DataC
 }
 
 Result<ModelSpec> SpecFromMetadata(const std::map<std::string, std::string>& metadata) {
+  const bool torch = metadata.count(kTorchModel) != 0;
   MOTLEY_ASSIGN_OR_RETURN(const std::string format, GetMetadata(metadata, "format"));
-  if (format != "motley") {
+  if (!torch && format != "motley") {
     return Status::DataError(
         fmt::format("its metadata says format {}, not 'motley'", Quoted(format)));
   }
   ModelSpec spec;
-  MOTLEY_ASSIGN_OR_RETURN(spec.name, GetMetadata(metadata, "model"));
+  MOTLEY_ASSIGN_OR_RETURN(spec.name, GetMetadata(metadata, torch ? kTorchModel : "model"));
+  if (spec.name == "trainer" && metadata.count("features") == 0) {
+    return Status::DataError(
+        "it has the parameters of a trainer of your own, whose model Motley does not know");
+  }
   MOTLEY_ASSIGN_OR_RETURN(spec.features, GetCount(metadata, "features"));
   MOTLEY_ASSIGN_OR_RETURN(spec.classes, GetCount(metadata, "classes"));
   return spec;

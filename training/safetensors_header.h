@@ -38,7 +38,11 @@ enum class DataCheck {
 Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view content,
                                                  DataCheck check = DataCheck::kAll);
 
-// What SaveModel noted about the model; kDataError when it is missing or not from motley.
+// The model's name, where SaveModel wrote PyTorch's tensors: "model" would promise our own.
+inline constexpr const char* kTorchModel = "motley_model";
+
+// What SaveModel noted about the model, in either format; kDataError when it is missing or not from
+// motley.
 Result<ModelSpec> SpecFromMetadata(const std::map<std::string, std::string>& metadata);
 // Finite and > 0.
 Result<float> InputScaleFromMetadata(const std::map<std::string, std::string>& metadata);

@@ -22,6 +22,8 @@ constexpr uint64_t kMedianCells = 1 << 24;  // and in wide tables of fewer.
 constexpr size_t kMostCategories = 1000;    // Of a column that is a feature.
 constexpr size_t kManyCategories = 50;      // Said.
 constexpr size_t kFewTexts = 10;            // Below, they may be different in every row.
+constexpr const char* kTargetNote =
+    "the target is standardised (mean 0, deviation 1); `scale` none leaves it as it is";
 
 // Mean and sum of squared deviations as values come (Welford 1962).
 struct Moments {
@@ -100,12 +102,13 @@ class Learner {
   void AddCell(size_t index, float cell) {
     Learned& column = columns_[index];
     ++column.filled;
-    if (IsMissing(cell)) {
+    const bool number = reading_.columns()[index].numbers_only;
+    if (IsMissing(cell) || (number && std::isnan(cell))) {
       --column.filled;
       ++column.missing;
     } else if (const auto text = TextOf(cell)) {
       column.texts[*text] = true;
-    } else if (!reading_.columns()[index].numbers_only) {
+    } else if (!number) {
       if (column.numbers.size() <= kMostCategories) column.numbers.insert(cell);
     } else {
       column.moments.Add(cell);
@@ -270,10 +273,31 @@ Result<LearnedTable> Learner::Finish(bool regression) && {
         "columns of numbers{} are standardised (mean 0, deviation 1); `scale` says otherwise",
         regression && options.standard_target ? " and the target" : ""));
   } else if (schema.target_mean != 0 || schema.target_deviation != 1) {
-    out_.notes.emplace_back(
-        "the target is standardised (mean 0, deviation 1); `scale` none leaves it as it is");
+    out_.notes.emplace_back(kTargetNote);
   }
   return std::move(out_);
+}
+
+// Calls visit(block) for the samples `rows` of `source` in the order in which they are stored.
+template <typename Visit>
+Status EachBlock(const DataSource& source, std::optional<std::span<const uint32_t>> rows,
+                 const Unwanted& unwanted, const Visit& visit) {
+  std::vector<uint32_t> ascending;
+  if (rows) {
+    ascending.assign(rows->begin(), rows->end());
+    std::sort(ascending.begin(), ascending.end());
+  }
+  const size_t count = rows ? rows->size() : source.shape().rows;
+  for (size_t begin = 0; begin < count; begin += kBlockRows) {
+    if (unwanted && unwanted()) return Status::Cancelled("the reading of samples was stopped");
+    const size_t end = std::min(count, begin + kBlockRows);
+    MOTLEY_ASSIGN_OR_RETURN(
+        const Dataset block,
+        rows ? source.Gather(std::span<const uint32_t>(ascending).subspan(begin, end - begin))
+             : source.Range(begin, end));
+    visit(block);
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -281,23 +305,26 @@ Result<LearnedTable> Learner::Finish(bool regression) && {
 Result<LearnedTable> LearnTable(const TableReading& reading, const DataSource& cells,
                                 std::optional<std::span<const uint32_t>> rows, bool regression,
                                 const Unwanted& unwanted) {
-  std::vector<uint32_t> ascending;
-  if (rows) {
-    ascending.assign(rows->begin(), rows->end());
-    std::sort(ascending.begin(), ascending.end());
-  }
-  const size_t count = rows ? rows->size() : cells.shape().rows;
-  Learner learner(reading, count);
-  for (size_t begin = 0; begin < count; begin += kBlockRows) {
-    if (unwanted && unwanted()) return Status::Cancelled("the reading of samples was stopped");
-    const size_t end = std::min(count, begin + kBlockRows);
-    MOTLEY_ASSIGN_OR_RETURN(
-        const Dataset block,
-        rows ? cells.Gather(std::span<const uint32_t>(ascending).subspan(begin, end - begin))
-             : cells.Range(begin, end));
-    learner.Add(block);
-  }
+  Learner learner(reading, rows ? rows->size() : cells.shape().rows);
+  MOTLEY_RETURN_IF_ERROR(
+      EachBlock(cells, rows, unwanted, [&](const Dataset& block) { learner.Add(block); }));
   return std::move(learner).Finish(regression);
+}
+
+Result<LearnedTable> LearnTarget(const DataSource& samples,
+                                 std::optional<std::span<const uint32_t>> rows, TableScale scale,
+                                 const Unwanted& unwanted) {
+  Moments target;
+  MOTLEY_RETURN_IF_ERROR(EachBlock(samples, rows, unwanted, [&](const Dataset& block) {
+    for (const float label : block.label) target.Add(label);
+  }));
+  LearnedTable learned;
+  learned.schema.regression = true;
+  learned.schema.scale = scale;
+  learned.schema.target_mean = target.mean;
+  if (target.Deviation() > 0) learned.schema.target_deviation = target.Deviation();
+  learned.notes.emplace_back(kTargetNote);
+  return learned;
 }
 
 }  // namespace motley

@@ -83,11 +83,23 @@ bool MeansMissing(std::string_view field) {
   return std::find(std::begin(kMarks), std::end(kMarks), field) != std::end(kMarks);
 }
 
+bool LooksMissing(std::string_view field) {
+  static constexpr std::string_view kMarks[] = {
+      "-",         "--",     "---",    ".",       "..",      "...",           "*",
+      "na",        "n.a",    "n.a.",   "n/a",     "nan",     "nil",           "null",
+      "(null)",    "<null>", "none",   "no data", "missing", "not available", "unknown",
+      "undefined", "blank",  "empty",  "#na",     "#value!", "#div/0!",       "#ref!",
+      "#num!",     "#null!", "#name?", "?",       "??",      "???",           "-nan"};
+  std::string lower(field);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return std::find(std::begin(kMarks), std::end(kMarks), lower) != std::end(kMarks);
+}
+
 std::string NumberText(float number) { return fmt::format("{}", number); }
 
-TableReading::TableReading(std::shared_ptr<const TableSchema> known, bool labels_optional)
+TableReading::TableReading(std::shared_ptr<const TableSchema> known, KnownFrom from)
     : schema_(std::move(known)),
-      labels_optional_(labels_optional),
+      from_(from),
       begun_(true),
       named_(schema_->named),
       file_columns_(schema_->file_columns),
@@ -102,6 +114,7 @@ TableReading::TableReading(std::shared_ptr<const TableSchema> known, bool labels
     for (const std::string& category : known_column.categories) {
       column.codes[category] = static_cast<uint32_t>(column.texts.size());
       column.texts.push_back(category);
+      column.lines.push_back(0);
     }
   }
 }
@@ -131,7 +144,7 @@ Result<std::vector<int64_t>> TableReading::Begin(const std::string& path,
                                                  std::optional<size_t> label) {
   if (!begun_) return Define(path, fields, named, label);
   if (named && named_) return MatchNames(path, fields, label);
-  return MatchPositions(fields.size());
+  return MatchPositions(fields.size(), label);
 }
 
 Status TableReading::OtherData(const std::string& what) {
@@ -144,6 +157,7 @@ Result<std::vector<int64_t>> TableReading::Define(const std::string& path,
                                                   const std::vector<std::string>& fields,
                                                   bool named, std::optional<size_t> label) {
   begun_ = true;
+  first_path_ = path;
   named_ = named;
   file_columns_ = static_cast<uint32_t>(fields.size());
   std::vector<std::string> names;
@@ -249,7 +263,8 @@ Result<std::vector<int64_t>> TableReading::MatchNames(const std::string& path,
   return places;
 }
 
-Result<std::vector<int64_t>> TableReading::MatchPositions(size_t count) const {
+Result<std::vector<int64_t>> TableReading::MatchPositions(size_t count,
+                                                          std::optional<size_t> label) const {
   const bool labelled = count == file_columns_;
   if (!labelled && !(labels_optional() && count + 1 == file_columns_)) {
     const std::string other = fmt::format("has {} where the file that was learned from has {}",
@@ -257,18 +272,24 @@ Result<std::vector<int64_t>> TableReading::MatchPositions(size_t count) const {
     if (resumes()) return OtherData(other);
     return Status::DataError(other + (labels_optional() ? ", the label's among them" : ""));
   }
+  if (!labelled && label) {
+    return Status::InvalidArgument(fmt::format(
+        "`label` {}: the file has {}, which are those of the features alone. Leave `label` out",
+        *label, Counted(count, "column")));
+  }
+  // The others keep their order, wherever the label is.
+  const size_t label_at = labelled ? label.value_or(label_position_) : count;
   std::vector<int64_t> places(count, kNowhere);
   for (size_t i = 0; i < columns_.size(); ++i) {
     const uint32_t position = columns_[i].position;
-    const size_t shift = !labelled && position > label_position_ ? 1 : 0;
-    places[position - shift] = static_cast<int64_t>(i);
+    const size_t among = position - (position > label_position_ ? 1 : 0);
+    places[among + (among >= label_at ? 1 : 0)] = static_cast<int64_t>(i);
   }
-  if (labelled) places[label_position_] = kLabel;
+  if (labelled) places[label_at] = kLabel;
   return places;
 }
 
-Result<float> TableReading::Cell(size_t index, std::string_view field, const std::string& path,
-                                 uint32_t line) {
+Result<float> TableReading::Cell(size_t index, std::string_view field, uint32_t line) {
   Column& column = columns_[index];
   if (!field.empty() && MayBeNumber(field)) {
     const Result<double> number = ParseNumber(field);
@@ -291,31 +312,55 @@ Result<float> TableReading::Cell(size_t index, std::string_view field, const std
   const Result<double> number = ParseNumber(field);
   const bool text = number.status().message().ends_with("is not a number");
   if (!text) return number.status();  // Infinite.
+  std::string key = AsUtf8(field);
+  if (column.numbers_only && LooksMissing(field) && options_.missing != TableMissing::kError) {
+    std::vector<std::string>& marks = column.marks;
+    if (std::find(marks.begin(), marks.end(), key) == marks.end()) marks.push_back(std::move(key));
+    ++column.missing_cells;
+    return MissingCell();
+  }
   if (column.numbers_only) {
     return number.status().WithContext("the column had only numbers in the data of the model");
   }
-  if (column.text_cells++ == 0) column.text_place = fmt::format("{}:{}", path, line);
-  std::string key = AsUtf8(field);
+  ++column.text_cells;
   const auto found = column.codes.find(key);
   if (found != column.codes.end()) return TextCell(found->second);
   const auto code = static_cast<uint32_t>(column.texts.size());
   if (code == kMostTexts) return TextCell(kMostTexts);  // One for all others.
   column.texts.push_back(key);
+  column.lines.push_back(line);
   column.codes.emplace(std::move(key), code);
   return TextCell(code);
+}
+
+// Whether all texts of the column stand for missing values among numbers; then it has no texts from
+// here on.
+bool TableReading::TakeMarks(Column& column) {
+  const bool marks = column.number_cells >= column.text_cells && column.texts.size() < kMostTexts &&
+                     options_.missing != TableMissing::kError &&
+                     std::all_of(column.texts.begin(), column.texts.end(), LooksMissing);
+  if (!marks) return false;
+  column.marks = std::exchange(column.texts, {});
+  column.lines.clear();
+  column.codes.clear();
+  column.missing_cells += std::exchange(column.text_cells, 0);
+  return true;
 }
 
 Status TableReading::EndFirst() {
   if (schema_ != nullptr) return Status::Ok();
   constexpr uint64_t kFew = 20;  // Texts among many more numbers are taken for slips.
   for (Column& column : columns_) {
-    column.numbers_only = column.text_cells == 0;
+    column.numbers_only = column.text_cells == 0 || TakeMarks(column);
     const uint64_t cells = column.text_cells + column.number_cells;
     if (column.numbers_only || column.text_cells * kFew > cells) continue;
+    const auto odd = std::find_if_not(column.texts.begin(), column.texts.end(), LooksMissing);
+    const size_t shown =
+        odd == column.texts.end() ? 0 : static_cast<size_t>(odd - column.texts.begin());
     return Status::DataError(fmt::format(
-        "{}: column {} ({}): {} is not a number, as {} of {} values of the column are. Correct it, "
-        "leave it empty if it is missing, or leave the column out with `drop` {}",
-        column.text_place, column.position, column.name, Quoted(column.texts[0]),
+        "{}:{}: column {} ({}): {} is not a number, as {} of {} values of the column are. Correct "
+        "it, leave it empty if it is missing, or leave the column out with `drop` {}",
+        first_path_, column.lines[shown], column.position, column.name, Quoted(column.texts[shown]),
         column.number_cells, cells, column.name));
   }
   return Status::Ok();
@@ -325,6 +370,13 @@ std::vector<std::string> TableReading::TakeNotes() {
   if (unlabelled_ > 0 && !labels_optional()) {
     notes_.push_back(fmt::format("{} without a label {} left out", Counted(unlabelled_, "row"),
                                  unlabelled_ == 1 ? "is" : "are"));
+  }
+  for (Column& column : columns_) {
+    if (column.marks.empty()) continue;
+    notes_.push_back(fmt::format("column {}: {} {} taken for a missing value", Quoted(column.name),
+                                 ListOf(column.marks),
+                                 column.marks.size() == 1 ? "is" : "are each"));
+    column.marks.clear();
   }
   for (size_t i = 0; schema_ != nullptr && i < columns_.size(); ++i) {
     const std::vector<std::string>& texts = columns_[i].texts;

@@ -34,6 +34,9 @@ inline std::optional<uint32_t> TextOf(float cell) {
 
 // How tools write that a value is missing: an empty field, NA, NaN, null, None, ? and so on.
 bool MeansMissing(std::string_view field);
+// What people write for a missing value where numbers should be: -, unknown, n.a., #DIV/0!. In
+// columns of text these are texts as any others.
+bool LooksMissing(std::string_view field);
 // Texts of other encodings are taken for Latin-1, so that they can be kept as JSON.
 std::string AsUtf8(std::string_view text);
 // "12" for 12.0f: what stands for a number in a column of text.
@@ -47,6 +50,13 @@ struct TableOptions {
   bool standard_target = true;    // With the features; false: targets stay as they are.
 };
 
+// Who reads a file whose columns are known, and from where.
+enum class KnownFrom {
+  kModelToPredict,  // Rows need no labels.
+  kModelToTrain,    // A job begins with its parameters.
+  kCheckpoint       // A job goes on, which needs the file that it began with.
+};
+
 class TableReading {
  public:
   struct Column {
@@ -54,11 +64,12 @@ class TableReading {
     uint32_t position = 0;  // See TableColumn.
     bool numbers_only = false;
     std::unordered_map<std::string, uint32_t> codes;
-    std::vector<std::string> texts;  // By code.
+    std::vector<std::string> texts;  // By code;
+    std::vector<uint32_t> lines;     // each of them stands here first.
+    std::vector<std::string> marks;  // Among numbers: texts that stand for missing values.
     uint64_t number_cells = 0;
     uint64_t text_cells = 0;
     uint64_t missing_cells = 0;
-    std::string text_place;  // Of the first text: "shop.csv:7".
   };
   // Where a column of a file goes.
   static constexpr int64_t kLabel = -1;
@@ -67,7 +78,7 @@ class TableReading {
   // To learn from a first file.
   explicit TableReading(TableOptions options) : options_(std::move(options)) {}
   // To read a file as a model knows it.
-  TableReading(std::shared_ptr<const TableSchema> known, bool labels_optional);
+  TableReading(std::shared_ptr<const TableSchema> known, KnownFrom from);
   // Of `features` columns of numbers without names, which need not be a text file's.
   static std::shared_ptr<TableReading> OfNumbers(uint32_t features, TableOptions options);
 
@@ -82,15 +93,16 @@ class TableReading {
   bool begun() const { return begun_; }
   bool KnowsName(std::string_view name) const;
   const std::string& label() const { return label_; }
-  bool labels_optional() const { return labels_optional_; }
+  bool labels_optional() const { return from_ == KnownFrom::kModelToPredict; }
 
   // The cell of a field. kDataError, to be completed with the place: text among numbers, a missing
   // value where that is an error, a number that is not finite.
-  Result<float> Cell(size_t column, std::string_view field, const std::string& path, uint32_t line);
+  Result<float> Cell(size_t column, std::string_view field, uint32_t line);
   void CountUnlabelled() { ++unlabelled_; }
 
-  // The first file was read: columns with text are text from here on. kDataError: a column that has
-  // a text here and there among very many different numbers.
+  // The first file was read: columns with text are text from here on, unless all their texts stand
+  // for missing values among numbers. kDataError: a column that has another text here and there
+  // among very many numbers.
   Status EndFirst();
 
   const TableOptions& options() const { return options_; }
@@ -110,14 +122,14 @@ class TableReading {
   Result<std::vector<int64_t>> MatchNames(const std::string& path,
                                           const std::vector<std::string>& fields,
                                           std::optional<size_t> label);
-  Result<std::vector<int64_t>> MatchPositions(size_t count) const;
-  // A job goes on, which needs the file that it began with.
-  bool resumes() const { return schema_ != nullptr && !labels_optional_; }
+  Result<std::vector<int64_t>> MatchPositions(size_t count, std::optional<size_t> label) const;
+  bool resumes() const { return from_ == KnownFrom::kCheckpoint; }
   static Status OtherData(const std::string& what);
+  bool TakeMarks(Column& column);
 
   TableOptions options_;
   std::shared_ptr<const TableSchema> schema_;  // Null: learns.
-  bool labels_optional_ = false;
+  std::optional<KnownFrom> from_;              // Where the schema is from.
   bool begun_ = false;
   bool named_ = false;
   uint32_t file_columns_ = 0;
@@ -126,6 +138,7 @@ class TableReading {
   std::vector<Column> columns_;
   std::vector<std::string> left_out_;
   uint64_t unlabelled_ = 0;
+  std::string first_path_;  // Of the file that defined the columns.
   std::vector<std::string> notes_;
 };
 

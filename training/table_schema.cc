@@ -93,7 +93,8 @@ Status Check(const TableSchema& schema) {
   const bool target = std::isfinite(schema.target_mean) && std::isfinite(schema.target_deviation) &&
                       schema.target_deviation > 0;
   if (!target) return Status::DataError("the target's mean and deviation make no sense");
-  if (features == 0 || features > kMaxFeatures) {
+  const bool described = schema.target_only() ? schema.regression : features > 0;
+  if (!described || features > kMaxFeatures) {
     return Status::DataError(fmt::format("its columns make {} features", features));
   }
   return Status::Ok();

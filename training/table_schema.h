@@ -50,6 +50,9 @@ struct TableColumn {
 
 // Example: the columns size (2, 4, missing) and kind ("b", "a", "b"), with the default options,
 // make the features size (-1, 1, 0), kind=a (0, 1, 0) and kind=b (1, 0, 1).
+//
+// Of samples that are no table (arrays, sparse ones) it may describe the target alone: then it has
+// no columns, and features are not its business.
 struct TableSchema {
   std::vector<TableColumn> columns;   // Of features, as the file had them.
   std::vector<std::string> left_out;  // Names of columns that are no features.
@@ -65,6 +68,7 @@ struct TableSchema {
   TableScale scale = TableScale::kStandard;
   TableMissing missing = TableMissing::kMedian;
 
+  bool target_only() const { return columns.empty(); }
   uint32_t features() const;
   // "size", "kind=a", "kind=b", "size is missing".
   std::vector<std::string> FeatureNames() const;

@@ -2,6 +2,7 @@
 #include "training/table_view.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -11,7 +12,9 @@ namespace motley {
 
 TableView::TableView(std::shared_ptr<const DataSource> cells,
                      std::shared_ptr<const TableSchema> schema, const TableReading& reading)
-    : cells_(std::move(cells)), schema_(std::move(schema)), features_(schema_->features()) {
+    : cells_(std::move(cells)),
+      schema_(std::move(schema)),
+      features_(schema_->target_only() ? cells_->shape().features : schema_->features()) {
   for (const TableColumn& known : schema_->columns) {
     Column& column = columns_.emplace_back();
     const auto& read = reading.columns();
@@ -49,25 +52,29 @@ void TableView::Encode(std::span<const float> cells, float* features) const {
       if (category >= 0) features[category] = 1;
       features += known.categories.size();
     } else {
-      const double value = IsMissing(cell) ? known.fill : cell;
+      const bool missing = std::isnan(cell);  // Also a text that stands for that.
+      const double value = missing ? known.fill : cell;
       const double moved = known.deviation > 0 ? (value - known.mean) / known.deviation : 0;
       constexpr double kFar = std::numeric_limits<float>::max();
       *features++ = static_cast<float>(std::clamp(moved, -kFar, kFar));
     }
-    if (known.indicator) *features++ = IsMissing(cell) ? 1.0f : 0.0f;
+    if (!known.indicator) continue;
+    *features++ = (known.text ? IsMissing(cell) : std::isnan(cell)) ? 1.0f : 0.0f;
   }
 }
 
 Result<Dataset> TableView::Encoded(Result<Dataset> cells) const {
   if (!cells.ok()) return cells;
-  const size_t width = cells->features;
-  std::vector<float> features(cells->rows() * features_);
-  for (size_t row = 0; row < cells->rows(); ++row) {
-    Encode(std::span<const float>(cells->dense).subspan(row * width, width),
-           features.data() + row * features_);
+  if (!schema_->target_only()) {
+    const size_t width = cells->features;
+    std::vector<float> features(cells->rows() * features_);
+    for (size_t row = 0; row < cells->rows(); ++row) {
+      Encode(std::span<const float>(cells->dense).subspan(row * width, width),
+             features.data() + row * features_);
+    }
+    cells->dense = std::move(features);
+    cells->features = features_;
   }
-  cells->dense = std::move(features);
-  cells->features = features_;
   if (!schema_->regression) return cells;
   for (float& label : cells->label) {
     label = static_cast<float>((label - schema_->target_mean) / schema_->target_deviation);

@@ -29,10 +29,16 @@ Result<LearnedTable> LearnTable(const TableReading& reading, const DataSource& c
                                 std::optional<std::span<const uint32_t>> rows, bool regression,
                                 const Unwanted& unwanted = nullptr);
 
+// The mean and deviation of the labels of these samples, as a schema of the target alone.
+Result<LearnedTable> LearnTarget(const DataSource& samples,
+                                 std::optional<std::span<const uint32_t>> rows, TableScale scale,
+                                 const Unwanted& unwanted = nullptr);
+
 // The features of samples that were read as cells. Any thread.
 class TableView final : public DataSource {
  public:
-  // `reading`: of the file that `cells` are from, with the columns of `schema` among its own.
+  // `reading`: of the file that `cells` are from, with the columns of `schema` among its own. With
+  // a schema of the target alone features stay as they are, whatever they are.
   TableView(std::shared_ptr<const DataSource> cells, std::shared_ptr<const TableSchema> schema,
             const TableReading& reading);
 

@@ -44,6 +44,13 @@ MOTLEY_API motley_status motley_checkpoint_restore(const char* folder, uint64_t 
 MOTLEY_API motley_status motley_checkpoint_export(const char* folder, uint64_t step,
                                                   const char* path);
 
+/**
+ * The same in the format "motley" (also NULL) or "torch" (docs/pytorch.md). `folder` may be a model
+ * file as well, which is written again in that format; `step` is MOTLEY_NEWEST then.
+ */
+MOTLEY_API motley_status motley_checkpoint_export_as(const char* folder, uint64_t step,
+                                                     const char* path, const char* format);
+
 /** Frees what the functions above gave; NULL is fine. */
 MOTLEY_API void motley_string_destroy(char* text);
 

@@ -149,6 +149,10 @@ typedef struct motley_job_options {
   const char* scale;   /**< "standard" (default of CSV), "largest" (of other data), "none" (of
                             trainers). */
   const char* drop;    /**< CSV: columns that are no features, "name,date". */
+  /** Begins with the parameters of this model file: one that motley_job_save wrote, whose reading
+     of the data is kept, or PyTorch's tensors (docs/pytorch.md). Not with a trainer or `resume`. */
+  const char* init;
+  const char* format; /**< Of motley_job_save: "motley" (default), "torch". */
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
@@ -159,7 +163,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, NULL, NULL, NULL, NULL                                                            \
+        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL                                                \
   }
 
 /**
@@ -218,7 +222,8 @@ MOTLEY_API const char* motley_job_report(motley_job* job);
 MOTLEY_API motley_status motley_job_parameters(const motley_job* job, float* parameters,
                                                uint64_t count, uint64_t* all);
 
-/** After the run: writes the model as safetensors, in place of what was there, or not at all. */
+/** After the run: writes the model as safetensors (see `format`), in place of what was there, or
+    not at all. */
 MOTLEY_API motley_status motley_job_save(const motley_job* job, const char* path);
 
 #ifdef __cplusplus

@@ -105,7 +105,17 @@ TEST_F(CheckpointCalls, ExportIsTheModelThatWasTrained) {
   ASSERT_TRUE(model.ok()) << model.status().ToString();
   EXPECT_EQ(model->parameters, parameters_);
   EXPECT_EQ(motley_checkpoint_export(folder_.c_str(), 7, path.c_str()), MOTLEY_NOT_FOUND);
+  const std::string torch = TemporaryPath("torch.safetensors");
+  ASSERT_EQ(motley_checkpoint_export_as(path.c_str(), MOTLEY_NEWEST, torch.c_str(), "torch"),
+            MOTLEY_OK)
+      << motley_last_error();
+  const auto again = LoadModel(torch);
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_THAT(again->parameters, testing::Pointwise(testing::FloatNear(1e-5f), parameters_));
+  EXPECT_EQ(motley_checkpoint_export_as(path.c_str(), 3, torch.c_str(), "torch"),
+            MOTLEY_INVALID_ARGUMENT);
   std::filesystem::remove(path);
+  std::filesystem::remove(torch);
 }
 
 TEST_F(CheckpointCalls, NullAndMissingFoldersAreErrors) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "api/train_data.h"
 #include "tests/training/test_data.h"
 
@@ -109,21 +111,35 @@ TEST(ChosenDefaults, ATrainersModelIsNotEvaluated) {
   EXPECT_EQ(JudgingOfTrainer(request).code(), StatusCode::kInvalidArgument);
 }
 
-TEST(HoldOut, TakesItsPartOfTheTrainingSamplesAway) {
-  PreparedData data;
-  const Dataset all = MakeSamples(3, 2, false, 200, 1);
-  data.train = std::make_shared<MemorySource>(Dataset(all));
-  ASSERT_TRUE(HoldOut(0.1, 7, data).ok());
-  ASSERT_EQ(data.train->shape().rows, 180u);
-  ASSERT_EQ(data.validation->shape().rows, 20u);
-  std::vector<float> firsts;  // Of each sample: they are all different.
-  for (const auto* source : {&data.train, &data.validation}) {
+TEST(HoldOut, TakesItsPartAwayBeforeAnythingIsLearned) {
+  const TemporaryFolder folder;
+  std::string text = "v,y\n";
+  for (int i = 0; i < 200; ++i) text += std::to_string(i * i) + "," + std::to_string(i % 2) + "\n";
+  DataRequest request;
+  request.spec = folder.Write("t.csv", text);
+  request.split = kAllTrain;
+  request.hold_out = [](const DataShape& train) -> Result<double> {
+    EXPECT_EQ(train.rows, 200u);
+    return 0.1;
+  };
+  const auto data = PrepareTrainingData(request);
+  ASSERT_TRUE(data.ok()) << data.status().ToString();
+  ASSERT_EQ(data->train->shape().rows, 180u);
+  ASSERT_EQ(data->validation->shape().rows, 20u);
+  const TableColumn& column = data->table->columns[0];
+  double sum = 0;  // Of standardised values: 0 where the mean is that of these alone.
+  std::vector<int> values;
+  for (const auto* source : {&data->train, &data->validation}) {
     const Dataset part = (*source)->Range(0, (*source)->shape().rows).value();
-    for (size_t row = 0; row < part.rows(); ++row) firsts.push_back(part.dense[3 * row]);
+    for (const float value : part.dense) {
+      if (source == &data->train) sum += value;
+      values.push_back(static_cast<int>(std::lround(value * column.deviation + column.mean)));
+    }
   }
-  std::vector<float> wanted;
-  for (size_t row = 0; row < all.rows(); ++row) wanted.push_back(all.dense[3 * row]);
-  EXPECT_THAT(firsts, ::testing::UnorderedElementsAreArray(wanted));
+  EXPECT_NEAR(sum, 0, 1e-3);
+  std::vector<int> wanted;
+  for (int i = 0; i < 200; ++i) wanted.push_back(i * i);
+  EXPECT_THAT(values, ::testing::UnorderedElementsAreArray(wanted));
 }
 
 }  // namespace

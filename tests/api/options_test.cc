@@ -155,6 +155,16 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
   });
 }
 
+TEST(ApiOptions, ModelsToBeginWithAndToWriteAreChecked) {
+  motley_job_options options = SmallJob();
+  options.format = "onnx";
+  ExpectRefused(options, "`format`");
+  options = SmallJob();
+  options.init = "m.safetensors";
+  options.resume = "runs";
+  ExpectRefused(options, "`init` m.safetensors: with `resume`");
+}
+
 TEST(ApiOptions, SamplesCanBeNumberedIn32Bits) {
   motley_job_options options = PointJob();
   for (const uint64_t count : {uint64_t{1} << 32, uint64_t{1} << 40, uint64_t{UINT64_MAX}}) {
@@ -248,6 +258,10 @@ TEST(ApiTrainer, IsCheckedBeforeItIsTaken) {
   motley_trainer trainer = PointTrainer();
   trainer.parameter_count = 0;
   EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);
+  options.init = "m.safetensors";
+  TestJob with_model(options);
+  EXPECT_EQ(with_model.SetTrainer(PointTrainer()), MOTLEY_INVALID_ARGUMENT);
+  EXPECT_THAT(motley_last_error(), HasSubstr("`init`"));
   trainer = PointTrainer();
   trainer.accumulate = nullptr;
   EXPECT_EQ(job.SetTrainer(trainer), MOTLEY_INVALID_ARGUMENT);

@@ -170,6 +170,33 @@ class Data(ProgramTest):
         self.assertEqual(result["count"], 400)
         self.assertGreater(result["accuracy"], 0.8)
 
+    def test_dollars_of_arrays_and_sparse_samples_are_learned(self):
+        draw = random.Random(6)
+        rows = [[draw.uniform(-1, 1) for _ in range(4)] for _ in range(400)]
+        dollars = [250000 + 90000 * row[0] - 60000 * row[1] * row[2] for row in rows]
+        x, y, svm = (self.folder / name for name in ("dX.npy", "dY.npy", "d.svm"))
+        write_npy(x, "<f4", (400, 4), [array.array("f", row).tobytes() for row in rows])
+        write_npy(y, "<f8", (400,), [array.array("d", dollars).tobytes()])
+        svm.write_text("".join(
+            f"{label:.2f} " + " ".join(f"{i + 1}:{v:.6f}" for i, v in enumerate(row)) + "\n"
+            for row, label in zip(rows, dollars)))
+        model = self.folder / "dollars.safetensors"
+        for data, name in ((f"{x}:labels={y}", "mlp:16"), (svm, "mlp:16"), (svm, "linear"),
+                           (svm, "factorization:4")):
+            with self.subTest(data=data, model=name):
+                done = self.run_program("train", "--data", data, "--task", "regress", "--model",
+                                        name, "--epochs", 60, "--out", model, "--json")
+                self.assertIn("the target is standardised", done.stderr)
+                test = json.loads(done.stdout)["test"]
+                self.assertGreater(test["r2"], 0.8)
+                self.assertGreater(test["rmse"], 1)  # Dollars, not deviations.
+                found = self.run_json("predict", "--model", model, "--data", data)
+                self.assertGreater(found["r2"], 0.8)
+                self.assertAlmostEqual(found["loss"], found["rmse"]**2 / 2, delta=found["loss"] / 1e4)
+        raw = self.run_program("train", "--data", svm, "--model", "linear", "--steps", 2, "--scale",
+                               "none")
+        self.assertNotIn("standardised", raw.stderr)
+
 
 class LargeData(ProgramTest):
     """300 MB of samples and 32 MiB for them: what each process takes at its peak."""

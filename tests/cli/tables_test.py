@@ -223,6 +223,38 @@ class Tables(ProgramTest):
                                    expect=6)
         self.assertIn("--missing median: the job of the checkpoint has indicator", refused.stderr)
 
+    def test_files_without_names_may_say_where_the_label_is(self):
+        data, new = self.folder / "plain.csv", self.folder / "new.csv"
+        draw = random.Random(8)
+        rows = [(draw.gauss(y, 0.3), draw.gauss(-y, 0.3), y) for y in (0, 1) * 100]
+        data.write_text("".join(f"{a:.4f},{b:.4f},{y}\n" for a, b, y in rows))
+        self.train(data)
+        expected = self.predict(data)[1]
+        new.write_text("".join(f"{a:.4f},{b:.4f}\n" for a, b, _ in rows))
+        self.assertEqual(self.predict(new)[1], expected)
+        new.write_text("".join(f"{y},{a:.4f},{b:.4f}\n" for a, b, y in rows))
+        _, found, done = self.predict(new, "--label", 0)
+        self.assertEqual(found, expected)
+        self.assertIn("accuracy 9", done.stdout.replace("100.00", "99"))
+        new.write_text("".join(f"{a:.4f},{b:.4f}\n" for a, b, _ in rows))
+        refused = self.run_program("predict", "--model", self.model, "--data", new, "--label", 0,
+                                   "--out", self.folder / "p.csv", expect=2)
+        self.assertIn("--label 0: the file has 2 columns, which are those of the features alone",
+                      refused.stderr)
+
+    def test_texts_may_have_line_ends_and_marks_stand_for_missing_values(self):
+        data = self.folder / "notes.csv"
+        with open(data, "w", newline="") as file:
+            out = csv.writer(file)
+            out.writerow(["height", "kind", "y"])
+            for i in range(120):
+                kind = 'the "big"\none, here' if i % 2 else "small"
+                out.writerow([("-", "n.a.")[i % 2] if i % 40 < 2 else 100 + i, kind, i % 2])
+        _, said = self.train(data)
+        self.assertIn("column 'height': '-', 'n.a.' are each taken for a missing value", said)
+        self.assertIn("1 column of numbers and 1 of text make 3 features", said)
+        self.assertEqual([row[0] for row in self.predict(data)[1]], ["0", "1"] * 60)
+
     def test_a_pipe_and_test_files(self):
         data, test = self.folder / "shop.csv", self.folder / "test.csv"
         write_shop(data)

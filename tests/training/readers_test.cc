@@ -5,6 +5,7 @@
 
 #include "tests/training/gzip.h"
 #include "tests/training/test_data.h"
+#include "training/csv_line.h"
 
 namespace motley {
 namespace {
@@ -176,6 +177,37 @@ TEST(Csv, ErrorsNameFileLineAndColumn) {
   expect(std::string("1,2\0,3\n", 7), "LIBSVM nor CSV");
   expect("1,0x10,0\n1,2,1\n", "'0x10' is not a number");
   expect("1,+-2,0\n1,2,1\n", "'+-2' is not a number");
+}
+
+TEST(Csv, QuotesCountAtTheStartOfAFieldAlone) {
+  const auto fields = [](std::string_view line, char delimiter = ',') {
+    CsvFields cut;
+    EXPECT_TRUE(cut.Split(line, delimiter)) << line;
+    return std::vector<std::string>(cut.all().begin(), cut.all().end());
+  };
+  EXPECT_THAT(fields("1, 2 ,,"), ElementsAre("1", "2", "", ""));
+  EXPECT_THAT(fields(""), ElementsAre(""));
+  EXPECT_THAT(fields(R"( "a,b" ,"","c ""d"", e","""""")"),
+              ElementsAre("a,b", "", "c \"d\", e", "\"\""));
+  EXPECT_THAT(fields(R"(5" pipe,6", 7"","x"y)"), ElementsAre("5\" pipe", "6\"", "7\"\"", "\"x\"y"));
+  EXPECT_THAT(fields("\"a\tb\"\t\"c\"", '\t'), ElementsAre("a\tb", "c"));
+  CsvFields open;
+  EXPECT_FALSE(open.Split("1,\"2", ','));
+}
+
+TEST(Csv, FieldsInQuotesMayGoOverLines) {
+  const TemporaryFolder folder;
+  const auto data = Read(folder.Write("a.csv", "\"first\nname\",b,y\n1,2,0\r\n3,4,1\n"));
+  EXPECT_THAT(data.train.dense, ElementsAre(1, 2, 3, 4));
+  const auto expect = [&](const std::string& text, const std::string& part) {
+    ExpectFails(folder.Write("b.csv", text), StatusCode::kDataError, part);
+  };
+  expect("1,2,0\n\"1,2,0\n3,4,1\n", "b.csv:2: a quote is not closed");
+  // The second quote opens another field: nothing in between may get lost.
+  expect("1,2,0\n\"1,2,0\n3,4,1\n\"5\",6,1\n", "b.csv:2: a quote is not closed");
+  expect("1,2,0\n\"" + std::string(size_t{1} << 20, ' ') + "\n\",2,0\n",
+         "b.csv:2: a quote is not closed");
+  expect("\"first\n\nname\",b,y\r\n1,2,0\n1,x,0\n", "b.csv:5: column 1 (b)");
 }
 
 TEST(Csv, ValuesTooSmallForAFloatAreZero) {

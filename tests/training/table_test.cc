@@ -65,7 +65,7 @@ class Table : public testing::Test {
                                        std::vector<std::string>* notes = nullptr) {
     ReadOptions options;
     options.regression = read.schema->regression;
-    options.table = std::make_shared<TableReading>(read.schema, true);
+    options.table = std::make_shared<TableReading>(read.schema, KnownFrom::kModelToPredict);
     const auto cells = static_cast<uint32_t>(read.schema->columns.size());
     MOTLEY_ASSIGN_OR_RETURN(const auto source,
                             OpenLabelled(folder_.Write("again.csv", text), options,
@@ -227,6 +227,49 @@ TEST_F(Table, WhatIsDroppedOrUselessIsLeftOut) {
   std::string slip = "v,y\n";
   for (int i = 0; i < 40; ++i) slip += fmt::format("{},{}\n", i, i % 2);
   ExpectFails(slip + "12o,1\n", "t.csv:42: column 0 (v): '12o' is not a number, as 40 of 41");
+}
+
+TEST_F(Table, MarksOfMissingValuesAmongNumbersAreTold) {
+  std::string text = "v,y\n";
+  for (int i = 0; i < 40; ++i) text += fmt::format("{},{}\n", i, i % 2);
+  const Read read = ReadText(text + "-,1\nn.a.,0\nUnknown,1\n", Scaled(TableScale::kNone));
+  EXPECT_THAT(read.schema->FeatureNames(), ElementsAre("v"));
+  EXPECT_EQ(read.dense()[40], 19.5f);
+  EXPECT_EQ(read.dense()[42], 19.5f);
+  EXPECT_THAT(read.notes, testing::Contains("column 'v': '-', 'n.a.', 'Unknown' are each taken for "
+                                            "a missing value"));
+  EXPECT_THAT(read.notes, testing::Contains(HasSubstr("3 values in 1 column are missing")));
+  std::vector<std::string> notes;
+  EXPECT_THAT(*ReadAgain(read, "v\n--\n3\n", &notes), ElementsAre(19.5f, 3));
+  EXPECT_THAT(notes, ElementsAre("column 'v': '--' is taken for a missing value"));
+  EXPECT_THAT(ReadAgain(read, "v\ntall\n").status().ToString(),
+              HasSubstr("'tall' is not a number"));
+  EXPECT_THAT(ReadText(text + "-,1\n", Scaled(TableScale::kNone, TableMissing::kIndicator))
+                  .features->Range(40, 41)
+                  ->dense,
+              ElementsAre(19.5f, 1));
+  ExpectFails(text + "-,1\n12o,1\n", "t.csv:43: column 0 (v): '12o' is not a number");
+  ExpectFails(text + "-,1\n", "t.csv:42: column 0 (v): '-' is not a number",
+              Scaled(TableScale::kNone, TableMissing::kError));
+}
+
+TEST_F(Table, TheLabelOfAFileWithoutNamesMayBeAnywhere) {
+  const Read read = ReadText("1.5,2.5,0\n3.5,4.5,1\n", Scaled(TableScale::kNone));
+  EXPECT_THAT(*ReadAgain(read, "5.5,6.5,1\n"), ElementsAre(5.5f, 6.5f));
+  ReadOptions options;
+  options.label = "0";
+  options.table = std::make_shared<TableReading>(read.schema, KnownFrom::kModelToPredict);
+  const auto source =
+      OpenLabelled(folder_.Write("first.csv", "1,5.5,6.5\n"), options, read.data.class_labels, 2);
+  ASSERT_TRUE(source.ok()) << source.status().ToString();
+  EXPECT_THAT((*source)->Range(0, 1)->dense, ElementsAre(5.5f, 6.5f));
+  EXPECT_THAT((*source)->Range(0, 1)->label, ElementsAre(1));
+  options.table = std::make_shared<TableReading>(read.schema, KnownFrom::kModelToPredict);
+  EXPECT_THAT(
+      OpenLabelled(folder_.Write("none.csv", "5.5,6.5\n"), options, read.data.class_labels, 2)
+          .status()
+          .ToString(),
+      HasSubstr("`label` 0: the file has 2 columns, which are those of the features"));
 }
 
 TEST_F(Table, CellsMayBeSpilled) {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/initial_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "base/counted.h"
+#include "training/architecture.h"
+#include "training/file_io.h"
+#include "training/raw_columns.h"
+#include "training/safetensors_header.h"
+
+namespace motley {
+namespace {
+
+// That two of our models have the same tensors; `has` is the file's.
+Status CheckSameShapes(const ModelSpec& has, const ModelSpec& wanted) {
+  MOTLEY_ASSIGN_OR_RETURN(const auto model, Model::Create(has));
+  MOTLEY_ASSIGN_OR_RETURN(const auto other, Model::Create(wanted));
+  const std::string name = DescribeSpec(wanted);
+  for (size_t i = 0; i < other->ranges().size(); ++i) {
+    const ParameterRange& want = other->ranges()[i];
+    const auto shape = [](const ParameterRange& range) {
+      return fmt::format("({})", fmt::join(range.shape, ", "));
+    };
+    if (i == model->ranges().size() || model->ranges()[i].name != want.name) {
+      return Status::DataError(
+          fmt::format("has no '{}', which {} needs: {}", want.name, name, shape(want)));
+    }
+    const ParameterRange& range = model->ranges()[i];
+    if (range.shape == want.shape) continue;
+    return Status::DataError(
+        fmt::format("'{}' is {}, and {} needs {}", range.name, shape(range), name, shape(want)));
+  }
+  if (model->ranges().size() == other->ranges().size()) return Status::Ok();
+  return Status::DataError(fmt::format("has '{}', and {} has only {}",
+                                       model->ranges()[other->ranges().size()].name, name,
+                                       Counted(other->ranges().size(), "tensor")));
+}
+
+}  // namespace
+
+Result<InitialModel> InitialModel::Read(const std::string& path) {
+  InitialModel initial;
+  initial.path_ = path;
+  MOTLEY_ASSIGN_OR_RETURN(initial.content_, ReadRawFile(path));
+  const auto header = ParseSafetensorsHeader(initial.content_);
+  if (!header.ok()) return header.status().WithContext(path);
+  if (IsForeignModel(*header) && header->metadata.count(kTorchModel) == 0) {
+    const auto shape = ShapeOf(*header);
+    if (!shape.ok()) return shape.status().WithContext(path);
+    initial.shape_ = *shape;
+    return initial;
+  }
+  initial.content_.clear();
+  MOTLEY_ASSIGN_OR_RETURN(initial.ours_, LoadModel(path));
+  const ModelSpec& spec = initial.ours_->spec;
+  initial.shape_ = {.name = spec.name, .outputs = spec.classes};
+  return initial;
+}
+
+Result<std::vector<float>> InitialModel::ParametersFor(const SavedModel& wanted) const {
+  if (ours_) {
+    const Status same = CheckSameShapes(ours_->spec, wanted.spec);
+    if (!same.ok()) return same.WithContext(path_);
+    return ours_->parameters;
+  }
+  MOTLEY_ASSIGN_OR_RETURN(const SafetensorsHeader header, ParseSafetensorsHeader(content_));
+  auto parameters =
+      ImportParameters(header, std::string_view(content_).substr(header.data_begin), wanted.spec);
+  if (!parameters.ok()) return parameters.status().WithContext(path_);
+  MOTLEY_RETURN_IF_ERROR(UnfoldScaling(wanted, *parameters).WithContext(path_));
+  return parameters;
+}
+
+}  // namespace motley
