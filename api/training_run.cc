@@ -144,6 +144,7 @@ Status TrainingRun::OpenData() {
   parts_.events.SetLossUnit(data_.loss_unit());
   parts_.metrics.SetLossUnit(data_.loss_unit());
   if (!own) {
+  plan_.job.loss_unit = data_.loss_unit();
     MOTLEY_ASSIGN_OR_RETURN(model_, Model::Create(plan_.job.model));
     MOTLEY_RETURN_IF_ERROR(CheckFormat(About(), request.format));
   }

@@ -90,6 +90,7 @@ struct JobOptions {
   uint32_t partitions = 0;     // k; 0: as many as PartitionCount says.
   bool measure_links = false;  // While it trains: see JobObserver::OnRoundTrip.
   DataMeaning meaning;
+  double loss_unit = 1;  // Of notices that tell a loss, over that of the samples' labels.
   ValidationOptions validation;
   CheckpointOptions checkpoint;
   // The first version; null: as the model or the trainer begins.

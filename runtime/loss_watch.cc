@@ -27,7 +27,7 @@ std::optional<std::string> LossWatch::Add(StepId step, double batch_loss) {
   told_ = true;
   return fmt::format(
       "step {}: the loss is {:.3g}, more than {:.0f} times the {:.3g} of the first step: {}", step,
-      batch_loss, kFar, *first_, kAdvice);
+      batch_loss * unit_, kFar, *first_ * unit_, kAdvice);
 }
 
 }  // namespace motley

@@ -164,7 +164,7 @@ class ServerJob final : public ServerNode, private Receiver {
   Publisher publisher_;
   PartitionFeed feed_;
   JobRecord record_;
-  LossWatch losses_;
+  LossWatch losses_{options_.loss_unit};
   NoticeLimit reports_;                         // What workers report.
   std::unique_ptr<Checkpointer> checkpointer_;  // Null: none are wanted.
   LinkWatch links_;

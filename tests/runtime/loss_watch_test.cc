@@ -39,6 +39,14 @@ TEST(LossWatch, TellsOnceWhenTheLossExplodes) {
   EXPECT_THAT(text, HasSubstr("`learning_rate`"));
 }
 
+// Of standardised targets, losses mean nothing to whoever reads them.
+TEST(LossWatch, SpeaksInTheUnitsOfTheData) {
+  LossWatch watch(1e4);
+  std::optional<std::string> said;
+  for (StepId step = 0; !said; ++step) said = watch.Add(step, step == 0 ? 0.5 : 700);
+  EXPECT_THAT(*said, HasSubstr("the loss is 7e+06, more than 100 times the 5e+03 of the first"));
+}
+
 TEST(LossWatch, TellsWhenItIsNoNumber) {
   std::string text;
   const double infinite = std::numeric_limits<double>::infinity();
