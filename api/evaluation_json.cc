@@ -50,6 +50,7 @@ std::string EvaluationJson(const Evaluation& found, const std::vector<double>& c
 
 Evaluation InUnitsOfLabels(Evaluation found, double loss_unit) {
   found.loss *= loss_unit;
+  found.weighted_loss *= loss_unit;
   if (found.rmse) *found.rmse *= std::sqrt(loss_unit);
   if (found.mae) *found.mae *= std::sqrt(loss_unit);
   return found;

@@ -177,7 +177,10 @@ Status TakeCommand(const char* const* command, std::vector<std::string>& out) {
 
 namespace {
 
-void TakeLearning(const motley_job_options& given, JobRequest& request) {
+Status TakeLearning(const motley_job_options& given, JobRequest& request) {
+  if (given.class_weights != nullptr) {
+    MOTLEY_ASSIGN_OR_RETURN(request.class_weights, ParseClassWeights(given.class_weights));
+  }
   OptimizerOptions& optimizer = request.optimizer;
   TakeText(given.optimizer, optimizer.name);
   optimizer.learning_rate = DefaultLearningRate(optimizer.name);
@@ -198,6 +201,7 @@ void TakeLearning(const motley_job_options& given, JobRequest& request) {
   TakeNumber(given.batch, request.batch);
   TakeNumber(given.epochs, request.epochs);
   request.steps = given.steps;
+  return Status::Ok();
 }
 
 }  // namespace
@@ -220,7 +224,7 @@ Result<JobRequest> ReadJobOptions(const motley_job_options& options) {
   request.sample_count = given.sample_count;
   request.memory_bytes = given.memory_bytes;
   TakeText(given.model, request.model);
-  TakeLearning(given, request);
+  MOTLEY_RETURN_IF_ERROR(TakeLearning(given, request));
   request.seed = given.seed;
   request.workers = given.workers;
   request.min_workers = given.min_workers;

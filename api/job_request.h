@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/class_weights.h"
 #include "base/status.h"
 #include "motley/job.h"
 #include "training/model_data.h"
@@ -33,6 +34,7 @@ struct JobRequest {
   uint64_t memory_bytes = 0;
 
   std::string model;  // Empty: not given.
+  ClassWeightsWish class_weights;
   OptimizerOptions optimizer;
   std::string evaluate_every;  // "1epoch"; empty: not given.
   double validation = 0;       // 0: not given; below 0: none.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/begin_with.h"
+#include "api/class_weights.h"
 #include "api/device_call.h"
 #include "api/fresh_ids.h"
 #include "api/job_report.h"
@@ -143,8 +144,8 @@ Status TrainingRun::OpenData() {
   if (!own) plan_.job.model.name = ModelName(shape.classes);
   parts_.events.SetLossUnit(data_.loss_unit());
   parts_.metrics.SetLossUnit(data_.loss_unit());
-  if (!own) {
   plan_.job.loss_unit = data_.loss_unit();
+  if (!own) {
     MOTLEY_ASSIGN_OR_RETURN(model_, Model::Create(plan_.job.model));
     MOTLEY_RETURN_IF_ERROR(CheckFormat(About(), request.format));
   }
@@ -187,6 +188,7 @@ Status TrainingRun::PlanLearning() {
     MOTLEY_ASSIGN_OR_RETURN(judging_, JudgingOfTrainer(chosen_));
   }
   if (data_.train != nullptr) samples_ = data_.train;
+  MOTLEY_RETURN_IF_ERROR(WeighClasses());
   plan_.job.optimizer = chosen_.optimizer;
   plan_.job.batch = chosen_.batch;
   MOTLEY_RETURN_IF_ERROR(FitToData(chosen_, samples_->shape().rows, plan_));
@@ -194,6 +196,24 @@ Status TrainingRun::PlanLearning() {
   validation.every = judging_.every + judging_.every_epochs * plan_.steps_per_epoch;
   validation.patience = judging_.patience;
   validation.samples = data_.validation;
+  return Status::Ok();
+}
+
+Status TrainingRun::WeighClasses() {
+  std::vector<float>& weights = plan_.job.model.class_weights;
+  const ClassWeightsWish& wish = parts_.request.class_weights;
+  if (wish.given() && model_ == nullptr) {
+    return Status::InvalidArgument(
+        "`class_weights`: a trainer says itself what samples weigh (motley_work.weight). Leave it "
+        "out");
+  }
+  if (!wish.given()) {
+    if (plan_.job.resume != nullptr) weights = plan_.job.resume->about.model.class_weights;
+    return Status::Ok();
+  }
+  MOTLEY_ASSIGN_OR_RETURN(
+      weights, ResolveClassWeights(wish, ClassNames(data_.class_labels, data_.table.get()),
+                                   *samples_, [this] { return stopped(); }));
   return Status::Ok();
 }
 
@@ -267,6 +287,10 @@ void TrainingRun::Introduce() const {
                   Counted(plan_.job.steps, "step"), Counted(plan_.job.batch, "sample")));
   events.OnNotice(DescribeLearning(
       chosen_, judging_, data_.validation != nullptr ? data_.validation->shape().rows : 0));
+  if (const std::vector<float>& weights = plan_.job.model.class_weights; !weights.empty()) {
+    events.OnNotice(
+        DescribeClassWeights(weights, ClassNames(data_.class_labels, data_.table.get())));
+  }
   for (const std::string& note : data_.notes) events.OnNotice(note);
   if (data_.input_scale != 1) {
     events.OnNotice(fmt::format("features are divided by {:.6g}, their largest magnitude",

@@ -63,6 +63,7 @@ class TrainingRun {
   SavedModel About() const;
   Status BeginWith(const InitialModel& initial);
   Status PlanLearning();
+  Status WeighClasses();
   Status OpenDevice();
   Status Emulate();
   void Introduce() const;

@@ -20,6 +20,7 @@ constexpr std::array kWords = {
     FlagWord{"checkpoint", "--checkpoint"},
     FlagWord{"checkpoint_code", "--checkpoint-code"},
     FlagWord{"checkpoint_every", "--checkpoint-every"},
+    FlagWord{"class_weights", "--class-weights"},
     FlagWord{"clip", "--clip"},
     FlagWord{"code", "--code"},
     FlagWord{"data", "--data"},

@@ -62,6 +62,12 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
       ->type_name("HOW")
       ->group(group);
   add("--clip", flags.job.clip, "Scale gradients down to this norm; default: leave them", 1e30);
+  train
+      ->add_option("--class-weights", flags.job.class_weights,
+                   "What samples of a class weigh in training: balanced, or NAME=W,NAME=W (others "
+                   "weigh 1)")
+      ->type_name("WEIGHTS")
+      ->group(group);
   add("--weight-decay", flags.job.weight_decay, "Of adamw; default: 0.01", 1e30);
   add("--momentum", flags.job.momentum, "Of momentum and nag; default: 0.9", 1);
   add("--beta1", flags.job.beta1, "Of adam and adamw; default: 0.9", 1);

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define MOTLEY_KERNELS_VERSION 6
+#define MOTLEY_KERNELS_VERSION 7
 
 /* A sparse matrix: row r has entries [row_begin[r], row_begin[r+1]); columns ascend within a row.
  */
@@ -108,14 +108,17 @@ typedef struct motley_kernels {
                               const float* inverse, float* normal, float* delta);
 
   /* Losses take the model's outputs in x[rows,columns], leave d(loss)/d(x) of each row there, and
-   * add the sum of the rows' losses to *loss (double, device memory). */
+   * add the sum of the rows' losses to *loss (double, device memory). Those of classes multiply a
+   * row's loss and derivative by weight[class of its label]; NULL: by 1. */
   /* Softmax and cross-entropy; label[r] is a class index in [0, columns). */
   void (*softmax_cross_entropy)(void* queue, size_t rows, size_t columns, const float* label,
-                                float* x, double* loss);
-  /* log(1 + exp(-y x)) with y = +1 where label > 0.5, else -1; columns is 1. */
-  void (*logistic_loss)(void* queue, size_t rows, const float* label, float* x, double* loss);
+                                const float* weight, float* x, double* loss);
+  /* log(1 + exp(-y x)) with y = +1 where label > 0.5 (class 1), else -1 (class 0); columns is 1. */
+  void (*logistic_loss)(void* queue, size_t rows, const float* label, const float* weight, float* x,
+                        double* loss);
   /* max(0, 1 - y x) with the same y; columns is 1. */
-  void (*hinge_loss)(void* queue, size_t rows, const float* label, float* x, double* loss);
+  void (*hinge_loss)(void* queue, size_t rows, const float* label, const float* weight, float* x,
+                     double* loss);
   /* (x - label)^2 / 2; columns is 1. */
   void (*squared_loss)(void* queue, size_t rows, const float* label, float* x, double* loss);
 

@@ -17,7 +17,7 @@
 namespace motley {
 
 // Samples that each partition has in a step's batch, where all of them weigh 1; null where the
-// caller's trainer says what they weigh.
+// caller's trainer says what they weigh, or their classes have weights.
 using KnownCounts = std::shared_ptr<const std::vector<BatchSchedule::Range>>;
 
 // kDataError: not finite, or so large that sums of it would not be.

@@ -34,7 +34,7 @@ class ModelGradient final : public JobGradient {
     MOTLEY_ASSIGN_OR_RETURN(const Dataset batch, data.Gather(samples.rows));
     double loss = 0;
     MOTLEY_RETURN_IF_ERROR(model_->AddGradient(device, parameters, batch, 1.0, gradient, loss));
-    tally.Add(1, {loss, static_cast<double>(samples.rows.size())});
+    tally.Add(1, {loss, WeightOf(model_->spec(), batch.label)});
     return Status::Ok();
   }
 

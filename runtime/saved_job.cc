@@ -2,6 +2,7 @@
 #include "runtime/saved_job.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -32,6 +33,11 @@ Status Differs(const char* what, const std::string& saved, const std::string& no
                   "rates may change. "
                   "Leave it out, give {}, or start a new job in another folder",
                   what, saved, now, saved));
+}
+
+std::string WeightWords(const ModelSpec& model) {
+  const std::vector<float>& weights = model.class_weights;
+  return weights.empty() ? "none" : fmt::format("{}", fmt::join(weights, ","));
 }
 
 // Rates may change. Nothing else that the optimizer's state depends on may.
@@ -183,6 +189,9 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
     return Differs("parameters:", std::to_string(was.parameters), std::to_string(now.parameters));
   }
   MOTLEY_RETURN_IF_ERROR(CheckSameRule(was.optimizer, now.optimizer));
+  if (!was.own_trainer && was.model.class_weights != now.model.class_weights) {
+    return Differs("class weights", WeightWords(was.model), WeightWords(now.model));
+  }
   const std::pair<const char*, std::pair<uint64_t, uint64_t>> numbers[] = {
       {"seed", {saved.seed, seed}},
       {"batch", {was.batch, now.batch}},

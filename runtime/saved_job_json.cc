@@ -19,8 +19,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint32_t kVersion = 4;  // The description's; readers accept this and older ones.
-constexpr int kDepth = 3;         // How deeply it is nested at most.
+// The description's; readers accept this and older ones. The oldest that can say it all is written,
+// so that older releases can go on with the job.
+constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersionOfPlainSamples = 4;
+constexpr int kDepth = 3;  // How deeply it is nested at most.
 // 100 KB of text in each checkpoint. A user has the whole curve from the run's events.
 constexpr size_t kMostLosses = 1 << 12;
 
@@ -148,6 +151,11 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
   model.Take("classes", about.model.classes);
   model.Take("parameters", about.parameters);
   model.Take("own_trainer", about.own_trainer);
+  if (model.Has("class_weights")) {
+    std::vector<double> weights;
+    model.Take("class_weights", weights);
+    about.model.class_weights.assign(weights.begin(), weights.end());
+  }
   TakeOptimizer(fields.Object("optimizer"), version, about.optimizer);
   const Fields data = fields.Object("data");
   data.Take("samples", about.samples);
@@ -249,13 +257,17 @@ std::string ToJson(const JobDescription& about) {
   const size_t dropped =
       history.batch_loss.size() - std::min(history.batch_loss.size(), kMostLosses);
   Text text;
-  text.Add("version", kVersion);
+  text.Add("version", about.model.class_weights.empty() ? kVersionOfPlainSamples : kVersion);
   text.Open("model");
   text.Add("name", about.model.name);
   text.Add("features", about.model.features);
   text.Add("classes", about.model.classes);
   text.Add("parameters", about.parameters);
   text.Add("own_trainer", about.own_trainer);
+  if (!about.model.class_weights.empty()) {
+    const std::vector<float>& weights = about.model.class_weights;
+    text.Add("class_weights", std::vector<double>(weights.begin(), weights.end()));
+  }
   text.Close();
   text.Open("optimizer");
   text.Add("name", about.optimizer.name);

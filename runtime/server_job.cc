@@ -161,6 +161,7 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
   accept.classes = shape_.classes;
   accept.sparse = shape_.sparse;
   accept.model = options_.model.name;
+  accept.class_weights = options_.model.class_weights;
   accept.slice_length = options_.slice_length;
   accept.foreign = options_.foreign != nullptr;
   if (accept.foreign) {
@@ -288,9 +289,14 @@ void ServerJob::Execute(const Command& command) {
   std::visit([this](const auto& each) { Do(each); }, command);
 }
 
-// What answers must weigh, unless the caller's trainer says what samples weigh.
+bool ServerJob::CountsAreKnown() const {
+  return options_.foreign == nullptr && options_.model.class_weights.empty();
+}
+
+// What answers must weigh, unless the caller's trainer says what samples weigh, or their classes
+// do.
 KnownCounts ServerJob::CountsOf(StepId step) const {
-  return options_.foreign == nullptr ? schedule_.SharedRanges(step) : nullptr;
+  return CountsAreKnown() ? schedule_.SharedRanges(step) : nullptr;
 }
 
 void ServerJob::Do(const OpenStep& command) {
@@ -367,9 +373,8 @@ void ServerJob::Do(const CommitStep& command) {
     return End(summed.WithContext(fmt::format("step {} could not be decoded", step)));
   }
   const Tally& tally = leased ? leases_.tally() : rows().tally();
-  const Result<double> weight =
-      BatchWeight(tally, schedule_.batch_size(step), options_.foreign == nullptr,
-                  *schedule_.SharedRanges(step), approximate.get());
+  const Result<double> weight = BatchWeight(tally, schedule_.batch_size(step), CountsAreKnown(),
+                                            *schedule_.SharedRanges(step), approximate.get());
   if (!weight.ok()) return End(weight.status().WithContext(fmt::format("step {}", step)));
   const double loss = *weight > 0 ? tally.loss.real() / *weight : 0;
   record_.Decoded(loss, leased ? 1 : rows().amplification(), approximate.get());

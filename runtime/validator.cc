@@ -112,8 +112,8 @@ void Validator::OnEvaluated(uint64_t version, const ParameterCopy& parameters, c
     hooks_.failed(status.WithContext("the evaluation on the validation samples"));
   } else {
     ++evaluations_;
-    const bool best =
-        ending_ ? judge_.Compare(version, found.loss) : judge_.Hear(version, found.loss);
+    const bool best = ending_ ? judge_.Compare(version, found.weighted_loss)
+                              : judge_.Hear(version, found.weighted_loss);
     if (best && stops_) best_ = parameters;
     hooks_.judged({version, training_loss_, found, best});
   }

@@ -85,7 +85,10 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
   MOTLEY_RETURN_IF_ERROR(CheckTrainer(accept, foreign.get()));
   std::unique_ptr<Model> model;
   if (foreign == nullptr) {
-    auto made = Model::Create(ModelSpec{accept.model, accept.features, accept.classes});
+    auto made = Model::Create({.name = accept.model,
+                               .features = accept.features,
+                               .classes = accept.classes,
+                               .class_weights = accept.class_weights});
     if (!made.ok()) {
       return Status::Conflict(
           fmt::format("this release cannot train the job's model: {}", made.status().ToString()));

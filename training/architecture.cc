@@ -202,6 +202,26 @@ Result<Architecture> PlanByName(const ModelSpec& spec) {
                       "factorization:FACTORS"});
 }
 
+Status CheckClassWeights(const ModelSpec& spec) {
+  const std::vector<float>& weights = spec.class_weights;
+  if (weights.empty()) return Status::Ok();
+  if (spec.classes == 0) {
+    return Status::InvalidArgument(fmt::format(
+        "class weights are for classifiers, and {} predicts real numbers here", spec.name));
+  }
+  if (weights.size() != spec.classes) {
+    return Status::InvalidArgument(
+        fmt::format("{} class weights for {} classes", weights.size(), spec.classes));
+  }
+  const auto fits = [](float weight) { return weight >= 0 && std::isfinite(weight); };
+  const auto counts = [](float weight) { return weight > 0; };
+  if (std::all_of(weights.begin(), weights.end(), fits) &&
+      std::any_of(weights.begin(), weights.end(), counts)) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument("class weights are finite, none below 0, and not all 0");
+}
+
 }  // namespace
 
 Result<Architecture> PlanModel(const ModelSpec& spec) {
@@ -210,6 +230,7 @@ Result<Architecture> PlanModel(const ModelSpec& spec) {
   }
   MOTLEY_ASSIGN_OR_RETURN(Architecture plan, PlanByName(spec));
   MOTLEY_RETURN_IF_ERROR(CheckSize(spec, plan));
+  MOTLEY_RETURN_IF_ERROR(CheckClassWeights(spec));
   return plan;
 }
 

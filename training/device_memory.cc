@@ -13,7 +13,8 @@ DeviceBatch DeviceBatch::Rows(size_t begin, size_t count, size_t features) const
   MOTLEY_ASSERT(dense != nullptr && begin <= rows);
   return {.rows = std::min(count, rows - begin),
           .dense = dense + begin * features,
-          .label = label + begin};
+          .label = label + begin,
+          .class_weight = class_weight};
 }
 
 Result<Buffer*> DeviceMemory::Piece(size_t number, size_t size_bytes) {

@@ -20,6 +20,7 @@ struct DeviceBatch {
   motley_csr sparse{};
   size_t entries = 0;  // Of `sparse`.
   const float* label = nullptr;
+  const float* class_weight = nullptr;  // In training, of each class; null: 1.
 
   // Some of its rows, at most `count` of them; only of dense samples.
   DeviceBatch Rows(size_t begin, size_t count, size_t features) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/assert.h"
 #include "training/model_session.h"
@@ -42,8 +43,13 @@ size_t ClassOf(std::span<const float> scores) {
 
 }  // namespace
 
-Evaluator::Evaluator(Loss loss, uint32_t classes)
-    : loss_kind_(loss), classes_(classes), labels_(classes), predicted_(classes), right_(classes) {
+Evaluator::Evaluator(Loss loss, uint32_t classes, std::vector<float> class_weights)
+    : loss_kind_(loss),
+      classes_(classes),
+      class_weights_(std::move(class_weights)),
+      labels_(classes),
+      predicted_(classes),
+      right_(classes) {
   if (classes <= kMostConfused) confusion_.resize(size_t{classes} * classes);
 }
 
@@ -54,8 +60,13 @@ void Evaluator::Add(std::span<const float> scores, float label) {
 }
 
 void Evaluator::AddClass(std::span<const float> scores, float label) {
-  loss_ += LossOf(loss_kind_, scores, label);
+  const double loss = LossOf(loss_kind_, scores, label);
   const auto wanted = static_cast<size_t>(label);
+  loss_ += loss;
+  if (!class_weights_.empty()) {
+    weighted_loss_ += class_weights_[wanted] * loss;
+    weight_ += class_weights_[wanted];
+  }
   ++labels_[wanted];
   if (!AllFinite(scores)) {  // It predicts nothing.
     rankable_ = false;
@@ -121,6 +132,7 @@ Evaluation Evaluator::Finish() const {
   MOTLEY_ASSERT(samples_ > 0);
   const auto count = static_cast<double>(samples_);
   Evaluation found{.samples = samples_, .loss = loss_ / count};
+  found.weighted_loss = weight_ > 0 ? weighted_loss_ / weight_ : found.loss;
   if (classes_ == 0) {
     if (label_squares_ > 0) found.r2 = 1 - error_squares_ / label_squares_;
     found.rmse = std::sqrt(error_squares_ / count);
@@ -145,7 +157,7 @@ Result<Evaluation> Evaluate(const Model& model, Device& device, std::span<const 
   const uint32_t columns = model.outputs();
   std::vector<float> outputs;
   ModelSession session(device, model);
-  Evaluator evaluator(model.loss(), shape.classes);
+  Evaluator evaluator(model.loss(), shape.classes, model.spec().class_weights);
   for (size_t begin = 0; begin < shape.rows; begin += kBlockRows) {
     if (unwanted && unwanted()) return Status::Cancelled("the evaluation was stopped");
     MOTLEY_ASSIGN_OR_RETURN(const Dataset block,

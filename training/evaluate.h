@@ -20,6 +20,8 @@ struct Evaluation {
   // What training minimises, without L2: the negative logarithm of the probability of the right
   // class; the hinge loss; for real numbers half of the squared error.
   double loss = 0;
+  // The same with the model's class weights: what progress is judged by. No score uses them.
+  double weighted_loss = 0;
 
   // Of classifiers.
   std::optional<double> accuracy;
@@ -41,7 +43,8 @@ inline constexpr uint64_t kMostRanked = uint64_t{1} << 24;
 // Collects outputs of a model row by row. Plain bookkeeping.
 class Evaluator {
  public:
-  Evaluator(Loss loss, uint32_t classes);
+  // `class_weights`: as of ModelSpec.
+  Evaluator(Loss loss, uint32_t classes, std::vector<float> class_weights = {});
 
   // What the model makes of one sample: a score for each class, or one value (see Model::Forward).
   void Add(std::span<const float> scores, float label);
@@ -60,8 +63,10 @@ class Evaluator {
 
   Loss loss_kind_;
   uint32_t classes_;  // 0: real numbers.
+  std::vector<float> class_weights_;
   uint64_t samples_ = 0;
   double loss_ = 0;
+  double weighted_loss_ = 0, weight_ = 0;
   uint64_t correct_ = 0;
   std::vector<uint64_t> labels_, predicted_, right_;  // By class.
   std::vector<uint64_t> confusion_;

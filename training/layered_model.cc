@@ -198,10 +198,15 @@ void LossGradient(Loss loss, Device& device, const DeviceBatch& batch, RowWeight
     double* const sum = losses + i;
     switch (loss) {
       case Loss::kSquared: kernels.squared_loss(queue, rows, label, outputs, sum); break;
-      case Loss::kLogistic: kernels.logistic_loss(queue, rows, label, outputs, sum); break;
-      case Loss::kHinge: kernels.hinge_loss(queue, rows, label, outputs, sum); break;
+      case Loss::kLogistic:
+        kernels.logistic_loss(queue, rows, label, batch.class_weight, outputs, sum);
+        break;
+      case Loss::kHinge:
+        kernels.hinge_loss(queue, rows, label, batch.class_weight, outputs, sum);
+        break;
       case Loss::kSoftmax:
-        kernels.softmax_cross_entropy(queue, rows, columns, label, outputs, sum);
+        kernels.softmax_cross_entropy(queue, rows, columns, label, batch.class_weight, outputs,
+                                      sum);
         break;
     }
     label += rows;

@@ -12,7 +12,8 @@ namespace motley {
 std::unique_ptr<Model> MakeLayeredModel(const ModelSpec& spec, const Architecture& plan);
 
 // Adds the losses of `outputs` [batch.rows, columns] to losses[i], those of the rows of weights[i],
-// and leaves their derivatives, which no weight has multiplied yet, in `outputs`.
+// and leaves their derivatives, which of all weights only those of classes have multiplied, in
+// `outputs`.
 void LossGradient(Loss loss, Device& device, const DeviceBatch& batch, RowWeights weights,
                   uint32_t columns, float* outputs, double* losses);
 

@@ -9,6 +9,14 @@
 #include "training/model_session.h"
 
 namespace motley {
+
+double WeightOf(const ModelSpec& spec, std::span<const float> labels) {
+  if (spec.class_weights.empty()) return static_cast<double>(labels.size());
+  double sum = 0;
+  for (const float label : labels) sum += spec.class_weights[static_cast<size_t>(label)];
+  return sum;
+}
+
 Result<std::unique_ptr<Model>> Model::Create(const ModelSpec& spec) {
   MOTLEY_ASSIGN_OR_RETURN(const Architecture plan, PlanModel(spec));
   return plan.layers.empty() ? MakeFactorizationMachine(spec, plan) : MakeLayeredModel(spec, plan);

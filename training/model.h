@@ -26,7 +26,13 @@ struct ModelSpec {
   std::string name;
   uint32_t features = 0;
   uint32_t classes = 0;  // 0: regression (linear, mlp, cnn, factorization).
+  // In training a sample weighs as much as its class: its loss and gradient are multiplied, and an
+  // update divides by the sum of weights. Finite, at least 0; empty: all weigh 1.
+  std::vector<float> class_weights = {};
 };
+
+// What samples with these labels weigh together in training.
+double WeightOf(const ModelSpec& spec, std::span<const float> labels);
 
 enum class Loss { kSquared, kLogistic, kHinge, kSoftmax };
 
@@ -67,7 +73,8 @@ class Model {
   // On the thread of the workspace's device, whose memory all pointers are in; `parameters` and
   // `gradient` have parameter_count() floats, the batch has rows and is of the model's shape. Adds
   // the sum over the samples of weight * loss gradient to `gradient`, in one pass whatever the
-  // weights are, and the sum of losses of the rows of weights[i] to losses[i]. Weights are real
+  // weights are, and the sum of losses of the rows of weights[i] to losses[i]; both are those of
+  // the batch's class weights. `weights` are real
   // unless takes_complex_weights(). `turns` is told of all parameters. kResource: the device has
   // not enough memory.
   virtual Status AddGradient(DeviceMemory& workspace, const float* parameters,

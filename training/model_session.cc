@@ -14,7 +14,8 @@ namespace {
 
 // Losses that stay on the device before they are fetched, so that not every batch waits.
 constexpr size_t kLosses = ModelSession::kMostWeights;
-constexpr size_t kParameters = 0, kGradient = 1, kLoss = 2;  // Pieces of memory.
+// Pieces of memory.
+constexpr size_t kParameters = 0, kGradient = 1, kLoss = 2, kClassWeights = 3;
 
 }  // namespace
 
@@ -82,6 +83,16 @@ Result<DeviceBatch> ModelSession::Place(const Dataset& batch) {
   return batches_[turn_].Place(dense_);
 }
 
+Result<const float*> ModelSession::ClassWeights() {
+  const std::vector<float>& weights = model_.spec().class_weights;
+  if (weights.empty() || class_weights_ != nullptr) return class_weights_;
+  if (device_.host_accessible()) return weights.data();
+  const std::span<const float> values = weights;
+  MOTLEY_ASSIGN_OR_RETURN(Buffer* const piece, memory_.Piece(kClassWeights, values.size_bytes()));
+  MOTLEY_RETURN_IF_ERROR(device_.CopyIn(*piece, 0, std::as_bytes(values)));
+  return class_weights_ = piece->floats();
+}
+
 Status ModelSession::Begin(std::span<const float> parameters, std::optional<uint64_t> version,
                            std::span<float> gradient) {
   MOTLEY_RETURN_IF_ERROR(BeginParameters(parameters, version));
@@ -121,7 +132,8 @@ Status ModelSession::Add(const Dataset& batch, RowWeights weights, const Final& 
     MOTLEY_RETURN_IF_ERROR(CollectLosses());
     MOTLEY_RETURN_IF_ERROR(ClearLosses());
   }
-  MOTLEY_ASSIGN_OR_RETURN(const DeviceBatch placed, Place(batch));
+  MOTLEY_ASSIGN_OR_RETURN(DeviceBatch placed, Place(batch));
+  MOTLEY_ASSIGN_OR_RETURN(placed.class_weight, ClassWeights());
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const losses, memory_.Piece(kLoss, kLosses * sizeof(double)));
   double* const first = static_cast<double*>(losses->data()) + weights_.size();
   for (const RowWeight& run : weights) weights_.push_back(run.weight);

@@ -33,7 +33,8 @@ class ModelSession final : ParameterTurns {
   // nothing is known of them.
   Status Begin(std::span<const float> parameters, std::optional<uint64_t> version,
                std::span<float> gradient);
-  // gradient += weight * (sum over the samples of the loss gradient).
+  // gradient += weight * (sum over the samples of the loss gradient). Losses and gradients are
+  // those of the model's class weights.
   Status Add(const Dataset& batch, double weight);
   // Told that values [begin, end) of the gradient are complete, while others are made, and every
   // sample's weight * its loss. Each range once, from the calls below.
@@ -54,6 +55,8 @@ class ModelSession final : ParameterTurns {
   Status CheckBatch(const Dataset& batch) const;
   // On the device, until the next call; dense where the model takes nothing else.
   Result<DeviceBatch> Place(const Dataset& batch);
+  // The model's, on the device; null: it has none.
+  Result<const float*> ClassWeights();
   // Makes room; BeforeReading copies.
   Status BeginParameters(std::span<const float> parameters, std::optional<uint64_t> version);
   Status BeforeReading(size_t begin, size_t end) override;
@@ -75,6 +78,7 @@ class ModelSession final : ParameterTurns {
   // Of the sum that is being made, in the device's memory.
   const float* parameters_ = nullptr;
   float* gradient_ = nullptr;
+  const float* class_weights_ = nullptr;       // Once they were wanted.
   std::vector<std::complex<double>> weights_;  // One per loss that is still on the device.
   std::complex<double> loss_;                  // Weighted losses that are here.
   const Final* final_ = nullptr;               // Of the last batch, while it is computed.

@@ -187,7 +187,11 @@ Status TermWorker::Flush(const std::atomic<bool>& cancel, const Final& final) {
   if (cancel.load(std::memory_order_relaxed)) {
     return Status::Cancelled("the gradient was no longer wanted");
   }
-  for (const auto& [rows, weight] : weights_) weight_ += static_cast<double>(rows) * weight;
+  std::span<const float> labels = batch_.label;
+  for (const auto& [rows, weight] : weights_) {
+    weight_ += WeightOf(model_.spec(), labels.first(rows)) * weight;
+    labels = labels.subspan(rows);
+  }
   const Status status = session_.Add(batch_, weights_, WithWeight(final));
   samples_failed_ = status.code() == StatusCode::kInvalidArgument;
   Clear(batch_);

@@ -45,7 +45,7 @@ struct Header {
 };
 
 // Both ends must speak the same one; every header says it.
-inline constexpr uint32_t kProtocolVersion = 6;
+inline constexpr uint32_t kProtocolVersion = 7;
 inline constexpr size_t kHeaderSize = 136;
 inline constexpr uint32_t kMaxControlBytes = 1u << 20;
 inline constexpr uint32_t kMaxBulkBytes = 16u << 20;

@@ -244,18 +244,25 @@ void CheckLayerNormBackward(CheckRun& run) {
 }
 
 void CheckHinge(CheckRun& run) {
-  for (const size_t count : run.Counts()) {
+  const std::vector<float> weight = {0.25f, 0.75f};
+  const auto weight_stored = run.Store(weight);
+  const float* const weights_at = weight_stored;
+  for (size_t turn = 0; turn < 2 * run.Counts().size(); ++turn) {
+    const size_t count = run.Counts()[turn / 2];
+    const bool weighted = turn % 2 == 1;
     const auto x = run.Values(count, -3, 3), label = run.Values(count);
     const auto stored = run.Store(x);
     const Operand<double> loss(run.rig, {1.0});
-    run.table().hinge_loss(run.queue(), count, run.Store(label), stored, loss);
+    run.table().hinge_loss(run.queue(), count, run.Store(label), weighted ? weights_at : nullptr,
+                           stored, loss);
     const auto got = stored.Read();
     double want = 1;
     run.meter.At(fmt::format("{} values", count));
     for (size_t i = 0; i < count; ++i) {
       const double y = label[i] > 0.5f ? 1 : -1;
-      want += std::max(0.0, 1 - y * x[i]);
-      run.meter.Add(got[i], 1 - y * x[i] > 0 ? -y : 0, 1);
+      const double times = weighted ? weight[y > 0 ? 1 : 0] : 1;
+      want += times * std::max(0.0, 1 - y * x[i]);
+      run.meter.Add(got[i], 1 - y * x[i] > 0 ? -y * times : 0, 1);
     }
     run.meter.Add(loss.Read()[0], want, want);
   }

@@ -22,14 +22,24 @@ struct Loss {
 // Of what takes long, one range of values suffices.
 bool IsNew(size_t count, double range) { return count < kMoreThanOneLaunch || range < 1e4; }
 
-Loss Softmax(CheckRun& run, size_t rows, size_t columns, double range) {
-  Loss made{.where = fmt::format("{} x {} in [-{}, {}]", rows, columns, range, range)};
+// For each class, above 0 and up to 1, so that what an error is relative to stays right.
+std::vector<float> ClassWeights(CheckRun& run, size_t classes) {
+  return run.Values(classes, 0.25, 1);
+}
+
+Loss Softmax(CheckRun& run, size_t rows, size_t columns, double range, bool weighted) {
+  Loss made{.where = fmt::format("{} x {} in [-{}, {}]{}", rows, columns, range, range,
+                                 weighted ? ", weighted" : "")};
+  const auto weight = ClassWeights(run, columns);
+  const auto weight_stored = run.Store(weight);
+  const float* const weights_at = weight_stored;
   const auto x = run.Values(rows * columns, -range, range);
   std::vector<float> label(rows);
   for (float& l : label) l = static_cast<float>(run.random.Below(columns));
   const auto x_stored = run.Store(x);
   const Operand<double> loss(run.rig, {100.0});  // Losses are added to what is there.
-  run.table().softmax_cross_entropy(run.queue(), rows, columns, run.Store(label), x_stored, loss);
+  run.table().softmax_cross_entropy(run.queue(), rows, columns, run.Store(label),
+                                    weighted ? weights_at : nullptr, x_stored, loss);
   made.gradient = x_stored.Read();
   made.loss = loss.Read()[0];
   made.wanted_loss = 100;
@@ -40,9 +50,10 @@ Loss Softmax(CheckRun& run, size_t rows, size_t columns, double range) {
     double sum = 0;
     for (size_t c = 0; c < columns; ++c) sum += std::exp(row[c] - largest);
     const auto l = static_cast<size_t>(label[r]);
-    made.wanted_loss += std::log(sum) - (row[l] - largest);
+    const double times = weighted ? weight[l] : 1;
+    made.wanted_loss += times * (std::log(sum) - (row[l] - largest));
     for (size_t c = 0; c < columns; ++c) {
-      made.wanted_gradient.push_back(std::exp(row[c] - largest) / sum - (c == l ? 1 : 0));
+      made.wanted_gradient.push_back(times * (std::exp(row[c] - largest) / sum - (c == l ? 1 : 0)));
     }
   }
   return made;
@@ -55,31 +66,39 @@ void ForEachSoftmax(CheckRun& run, Each each) {
   if (run.large) shapes.emplace_back(kMoreThanOneLaunch / 4, 5);
   for (const auto& [rows, columns] : shapes) {
     for (const double range : {1.0, 1e4}) {
-      if (IsNew(rows * columns, range)) each(Softmax(run, rows, columns, range));
+      if (!IsNew(rows * columns, range)) continue;
+      for (const bool weighted : {false, true}) each(Softmax(run, rows, columns, range, weighted));
     }
   }
 }
 
-// Of one output per row: `kernel`, and what it means for an output and a label.
+// Of one output per row: `kernel(label, weight, x, loss)`, and what it means for an output and a
+// label. `classes`: there are two, that may have weights.
 template <typename Kernel, typename Meaning, typename Each>
-void ForEachScalar(CheckRun& run, Kernel kernel, Meaning meaning, Each each) {
-  for (const double range : {5.0, 1e4}) {
+void ForEachScalar(CheckRun& run, bool classes, Kernel kernel, Meaning meaning, Each each) {
+  const auto weight = ClassWeights(run, 2);
+  const auto weight_stored = run.Store(weight);
+  const float* const weights_at = weight_stored;
+  for (const auto& [range, weighted] :
+       {std::pair{5.0, false}, std::pair{1e4, false}, std::pair{5.0, true}}) {
     for (const size_t rows : run.Counts()) {
-      if (!IsNew(rows, range)) continue;
-      Loss made{.where = fmt::format("{} rows in [-{}, {}]", rows, range, range)};
+      if (!IsNew(rows, range) || (weighted && !classes)) continue;
+      Loss made{.where = fmt::format("{} rows in [-{}, {}]{}", rows, range, range,
+                                     weighted ? ", weighted" : "")};
       const auto x = run.Values(rows, -range, range);
       const auto label = run.Values(rows);
       const auto x_stored = run.Store(x);
       const Operand<double> loss(run.rig, {1.0});
-      kernel(run.queue(), rows, run.Store(label), x_stored, loss);
+      kernel(rows, run.Store(label), weighted ? weights_at : nullptr, x_stored, loss);
       made.gradient = x_stored.Read();
       made.loss = loss.Read()[0];
       made.wanted_loss = 1;
       made.wanted_gradient.reserve(rows);
       for (size_t i = 0; i < rows; ++i) {
         const auto [one, slope] = meaning(double{x[i]}, double{label[i]});
-        made.wanted_loss += one;
-        made.wanted_gradient.push_back(slope);
+        const double times = weighted ? weight[label[i] > 0.5f ? 1 : 0] : 1;
+        made.wanted_loss += times * one;
+        made.wanted_gradient.push_back(times * slope);
       }
       each(made);
     }
@@ -95,6 +114,17 @@ std::pair<double, double> Logistic(double x, double label) {
 }
 std::pair<double, double> Squared(double x, double label) {
   return {0.5 * (x - label) * (x - label), x - label};
+}
+
+auto LogisticKernel(CheckRun& run) {
+  return [&run](size_t rows, const float* label, const float* weight, float* x, double* loss) {
+    run.table().logistic_loss(run.queue(), rows, label, weight, x, loss);
+  };
+}
+auto SquaredKernel(CheckRun& run) {
+  return [&run](size_t rows, const float* label, const float*, float* x, double* loss) {
+    run.table().squared_loss(run.queue(), rows, label, x, loss);
+  };
 }
 
 auto ComparesLoss(CheckRun& run) {
@@ -120,16 +150,16 @@ auto ComparesGradient(CheckRun& run, double least) {
 void CheckSoftmaxGradient(CheckRun& run) { ForEachSoftmax(run, ComparesGradient(run, 1)); }
 void CheckSoftmaxLoss(CheckRun& run) { ForEachSoftmax(run, ComparesLoss(run)); }
 void CheckLogisticGradient(CheckRun& run) {
-  ForEachScalar(run, run.table().logistic_loss, Logistic, ComparesGradient(run, 0.1));
+  ForEachScalar(run, true, LogisticKernel(run), Logistic, ComparesGradient(run, 0.1));
 }
 void CheckLogisticLoss(CheckRun& run) {
-  ForEachScalar(run, run.table().logistic_loss, Logistic, ComparesLoss(run));
+  ForEachScalar(run, true, LogisticKernel(run), Logistic, ComparesLoss(run));
 }
 void CheckSquaredGradient(CheckRun& run) {
-  ForEachScalar(run, run.table().squared_loss, Squared, ComparesGradient(run, 0));
+  ForEachScalar(run, false, SquaredKernel(run), Squared, ComparesGradient(run, 0));
 }
 void CheckSquaredLoss(CheckRun& run) {
-  ForEachScalar(run, run.table().squared_loss, Squared, ComparesLoss(run));
+  ForEachScalar(run, false, SquaredKernel(run), Squared, ComparesLoss(run));
 }
 
 }  // namespace motley::check

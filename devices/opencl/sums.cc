@@ -27,12 +27,19 @@ void SumGroups(Queue& queue, KernelName name, size_t groups, bool add, double* o
                queue.Find(out, 1));
 }
 
-void AddScalarLoss(void* queue, KernelName name, size_t rows, const float* label, float* x,
-                   double* loss) {
+// Those of classes; without weights `other` stands in their place, unread.
+Place FindWeights(Queue& queue, const float* weight, size_t classes, const Place& other) {
+  return weight != nullptr ? queue.Find(weight, classes) : other;
+}
+
+void AddScalarLoss(void* queue, KernelName name, size_t rows, const float* label,
+                   const float* weight, float* x, double* loss) {
   Queue& q = QueueOf(queue);
   if (rows == 0) return;
+  const Place labels = q.Find(label, rows);
   SumGroups(q, name, std::min(kMostGroups, Parts(rows, q.group_items())), true, loss,
-            cl_ulong{rows}, q.Find(label, rows), q.Find(x, rows));
+            cl_ulong{rows}, labels, cl_int{weight != nullptr}, FindWeights(q, weight, 2, labels),
+            q.Find(x, rows));
 }
 
 }  // namespace
@@ -81,26 +88,30 @@ void Sketch(void* queue, size_t count, uint64_t seed, const float* x, double* su
   }
 }
 
-void SoftmaxCrossEntropy(void* queue, size_t rows, size_t columns, const float* label, float* x,
-                         double* loss) {
+void SoftmaxCrossEntropy(void* queue, size_t rows, size_t columns, const float* label,
+                         const float* weight, float* x, double* loss) {
   Queue& q = QueueOf(queue);
   if (rows == 0 || columns == 0) return;
   const bool by_items = columns <= kMostColumnsOfItem;
+  const Place labels = q.Find(label, rows);
   SumGroups(q, by_items ? KernelName::kSoftmaxOfItems : KernelName::kSoftmaxOfGroups,
             std::min(kMostGroups, by_items ? Parts(rows, q.group_items()) : rows), true, loss,
-            cl_ulong{rows}, cl_ulong{columns}, q.Find(label, rows), q.Find(x, rows * columns));
+            cl_ulong{rows}, cl_ulong{columns}, labels, cl_int{weight != nullptr},
+            FindWeights(q, weight, columns, labels), q.Find(x, rows * columns));
 }
 
-void LogisticLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
-  AddScalarLoss(queue, KernelName::kLogisticLoss, rows, label, x, loss);
+void LogisticLoss(void* queue, size_t rows, const float* label, const float* weight, float* x,
+                  double* loss) {
+  AddScalarLoss(queue, KernelName::kLogisticLoss, rows, label, weight, x, loss);
 }
 
-void HingeLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
-  AddScalarLoss(queue, KernelName::kHingeLoss, rows, label, x, loss);
+void HingeLoss(void* queue, size_t rows, const float* label, const float* weight, float* x,
+               double* loss) {
+  AddScalarLoss(queue, KernelName::kHingeLoss, rows, label, weight, x, loss);
 }
 
 void SquaredLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
-  AddScalarLoss(queue, KernelName::kSquaredLoss, rows, label, x, loss);
+  AddScalarLoss(queue, KernelName::kSquaredLoss, rows, label, nullptr, x, loss);
 }
 
 }  // namespace motley::opencl

@@ -111,6 +111,8 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
     });
   }
   refused("`storage`", [](auto& o) { o.storage = "int8"; });
+  refused("`class_weights` 'heavy'", [](auto& o) { o.class_weights = "heavy"; });
+  refused("`class_weights` '1=x'", [](auto& o) { o.class_weights = "0=2,1=x"; });
   refused("`audit` 1.5", [](auto& o) { o.audit = 1.5; });
   refused("`audit` nan", [](auto& o) { o.audit = std::numeric_limits<double>::quiet_NaN(); });
   refused("`split`", [](auto& o) { o.split = 1.5; });

@@ -105,6 +105,64 @@ class Learning(ProgramTest):
         xml.dom.minidom.parse(str(curve))
         self.assertIn("validation loss", curve.read_text())
 
+    def test_classes_weigh_what_they_are_given(self):
+        # Of 600 samples, 60 are "yes", among as many that look like them.
+        draw = random.Random(5)
+        data = self.folder / "rare.csv"
+        with open(data, "w") as file:
+            file.write("x,y,answer\n")
+            for row in range(600):
+                yes = row % 10 == 0
+                x, y = draw.gauss(1 if yes else 0, 1), draw.gauss(1 if yes else 0, 1)
+                file.write(f"{x:.4f},{y:.4f},{'yes' if yes else 'no'}\n")
+        how = ("--data", data, "--epochs", 20, "--audit", 1)
+        plain = self.exactly(*how)
+        done = self.run_program("train", *how, "--workers", 3, "--class-weights", "balanced",
+                                "--json")
+        balanced = json.loads(done.stdout)
+        self.assertIn("class weights: no 0.5", done.stderr)
+        self.assertNotIn("class_weights", plain["learning"])
+        weights = balanced["learning"]["class_weights"]
+        self.assertAlmostEqual(1 / weights[0] + 1 / weights[1], 2, 5)  # n / (k m), summed up.
+        self.assertEqual(balanced["audit"]["warnings"], [])
+        self.assertEqual(balanced["audit"]["failures"], 0)
+        found = [sum(report["test"]["confusion"]["matrix"][1][1:]) for report in (plain, balanced)]
+        self.assertGreater(found[1], found[0], "more of the rare class are found")
+        # The same by names and by numbers.
+        said = ",".join(f"{name}={weight!r}" for name, weight in zip(("no", "yes"), weights))
+        for written in (said, f"1={weights[1]!r},0={weights[0]!r}"):
+            named = self.exactly(*how, "--class-weights", written)
+            self.assertEqual(named["learning"]["class_weights"], weights)
+            self.assertAlmostEqual(named["final_loss"], balanced["final_loss"], 4)
+        self.resume_with_weights(data, weights)
+
+    def resume_with_weights(self, data, weights):
+        folder = self.folder / "weighted"
+        how = ("--data", data, "--class-weights", "balanced", "--batch", 50)
+        whole = self.exactly(*how, "--steps", 40)
+        self.exactly(*how, "--steps", 20, "--checkpoint", folder)
+        for again in ((), ("--class-weights", "balanced")):
+            rest = self.exactly("--data", data, "--resume", folder, "--steps", 40, *again)
+            self.assertEqual(rest["learning"]["class_weights"], weights)
+            self.assertEqual(rest["test"], whole["test"])
+        refused = self.run_program("train", "--data", data, "--resume", folder, "--steps", 40,
+                                   "--class-weights", "yes=2", expect=6).stderr
+        self.assertIn("class weights", refused)
+        self.assertIn("start a new job", refused)
+
+    def test_class_weights_that_make_no_sense_are_refused(self):
+        line = self.folder / "line.csv"
+        write_line(line)
+        for data, weights, words in ((self.data, "heavy", "like setosa=2"),
+                                     (self.data, "1=-2", "a number from 0"),
+                                     (self.data, "1=2,1=3", "twice"),
+                                     (self.data, "7=2", "none of the 4 classes, 0, 1, 2, 3"),
+                                     (self.data, "0=0,1=0,2=0,3=0", "nothing would be learned"),
+                                     (line, "balanced", "real numbers")):
+            said = self.run_program("train", "--data", data, "--class-weights", weights, expect=2)
+            self.assertIn("--class-weights", said.stderr)
+            self.assertIn(words, said.stderr)
+
     def test_what_makes_no_sense_is_refused(self):
         for words, arguments in (("Did you mean 'cosine'", ["--schedule", "cosin"]),
                                  ("--evaluate-every", ["--evaluate-every", "often"]),

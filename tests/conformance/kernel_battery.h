@@ -66,8 +66,8 @@ class Battery {
     table_.sum_of_squares(queue_, kCount, x, squares);
     table_.sketch(queue_, kCount, 11, x, sketch);
     const Operand<float> labels(rig_, std::vector<float>(kRows, 3.0f));
-    table_.softmax_cross_entropy(queue_, kRows, kColumns, labels, x, loss);
-    table_.logistic_loss(queue_, kRows, labels, y, loss);
+    table_.softmax_cross_entropy(queue_, kRows, kColumns, labels, nullptr, x, loss);
+    table_.logistic_loss(queue_, kRows, labels, nullptr, y, loss);
     table_.squared_loss(queue_, kRows, labels, y, loss);
     const auto m = Random(kCount), v = Operand<float>(rig_, std::vector<float>(kCount, 0.5f));
     table_.axpy(queue_, kCount, 0.3f, x, y);
@@ -103,7 +103,7 @@ class Battery {
     table_.layer_norm_backward(queue_, kRows, kColumns, gain, inverse, x, out);
     table_.multiply(queue_, kRows * kColumns, x, out, out);
     for (const auto* values : {&x, &out, &sums, &inverse}) Keep(*values);
-    table_.hinge_loss(queue_, kRows * kColumns, x, out, loss);
+    table_.hinge_loss(queue_, kRows * kColumns, x, nullptr, out, loss);
     Keep(out);
     Keep(loss);
   }

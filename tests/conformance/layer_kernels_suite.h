@@ -298,7 +298,7 @@ TEST_P(KernelsSuite, HingeLossMatchesReferenceUpToExtremeOutputs) {
   const std::vector<float> label = {1, 1, 1, 0, 0, 1, 1, 0, 0, -1};
   const auto x_stored = Store(x);
   const Operand<double> loss(*rig_, {1.0});
-  table().hinge_loss(queue_, x.size(), Store(label), x_stored, loss);
+  table().hinge_loss(queue_, x.size(), Store(label), nullptr, x_stored, loss);
   const auto got = x_stored.Read();
   double want_loss = 1;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -314,11 +314,11 @@ TEST_P(KernelsSuite, HingeLossMatchesReferenceUpToExtremeOutputs) {
       want += std::max(0.0, 1 - (labels[i] > 0.5f ? 1.0 : -1.0) * many[i]);
     }
     const Operand<double> sum(*rig_, {0.0});
-    table().hinge_loss(queue_, rows, Store(labels), Store(many), sum);
+    table().hinge_loss(queue_, rows, Store(labels), nullptr, Store(many), sum);
     EXPECT_NEAR(sum.Read()[0], want, 1e-9 * want);
   }
   const auto bad = Store({kNan});
-  table().hinge_loss(queue_, 1, bad, bad, loss);
+  table().hinge_loss(queue_, 1, bad, nullptr, bad, loss);
   EXPECT_TRUE(std::isnan(loss.Read()[0]) && std::isnan(bad.Read()[0]));
 }
 

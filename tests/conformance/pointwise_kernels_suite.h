@@ -88,14 +88,14 @@ TEST_P(KernelsSuite, NanInAnInputReachesTheOutput) {
     const auto x = Store(outputs);
     const auto labels = Store({0.0f, 1.0f});
     const Operand<double> loss(*rig_, {0.0});
-    table().softmax_cross_entropy(queue_, 2, 10, labels, x, loss);
+    table().softmax_cross_entropy(queue_, 2, 10, labels, nullptr, x, loss);
     EXPECT_TRUE(std::isnan(loss.Read()[0]));
     EXPECT_TRUE(std::isnan(x.Read()[17]));
     EXPECT_FALSE(std::isnan(x.Read()[3]));
   }
   const Operand<double> loss(*rig_, {0.0});
   const auto x = Store({kNan});
-  table().logistic_loss(queue_, 1, ones, x, loss);
+  table().logistic_loss(queue_, 1, ones, nullptr, x, loss);
   EXPECT_TRUE(std::isnan(loss.Read()[0]) && std::isnan(x.Read()[0]));
 }
 

@@ -68,7 +68,7 @@ TEST(EmulatedCudaTest, WideRowsOfSoftmaxAreSharedByAWholeBlock) {
   const Operand<float> stored(rig, x);
   const Operand<float> labels(rig, {0, 1, 2999, 3000, 7});
   const Operand<double> loss(rig, {0.0});
-  rig.table().softmax_cross_entropy(rig.queue(), kRows, kColumns, labels, stored, loss);
+  rig.table().softmax_cross_entropy(rig.queue(), kRows, kColumns, labels, nullptr, stored, loss);
   const auto got = stored.Read();
   const size_t label[] = {0, 1, 2999, 3000, 7};
   double want_loss = 0;
@@ -108,7 +108,7 @@ TEST(EmulatedCudaTest, LabelsThatAreNoClassTouchNothingElse) {
   const Operand<float> x(rig, std::vector<float>(4 * 3, 0.0f));
   const Operand<float> labels(rig, {-1.0f, 3.0f, 1e30f, kNan});
   const Operand<double> loss(rig, {0.0});
-  rig.table().softmax_cross_entropy(rig.queue(), 4, 3, labels, x, loss);
+  rig.table().softmax_cross_entropy(rig.queue(), 4, 3, labels, nullptr, x, loss);
   for (const float value : x.Read()) EXPECT_FLOAT_EQ(value, 1.0f / 3);
 }
 

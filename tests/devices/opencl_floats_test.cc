@@ -138,7 +138,7 @@ TEST_F(OpenClFloats, LabelsThatAreNoClassTouchNothingElse) {
     const Operand<float> x(*rig_, std::vector<float>(4 * columns, 0.0f));
     const Operand<float> labels(*rig_, {-1.0f, static_cast<float>(columns), 1e30f, kNan});
     const Operand<double> loss(*rig_, {0.0});
-    rig_->table().softmax_cross_entropy(rig_->queue(), 4, columns, labels, x, loss);
+    rig_->table().softmax_cross_entropy(rig_->queue(), 4, columns, labels, nullptr, x, loss);
     for (const float value : x.Read()) {
       EXPECT_FLOAT_EQ(value, 1.0f / static_cast<float>(columns));
     }

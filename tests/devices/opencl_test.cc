@@ -60,7 +60,7 @@ TEST_P(OpenClDriver, LabelsThatAreNoClassTouchNothingElse) {
     const Operand<float> x(rig, std::vector<float>(4 * columns, 0.0f));
     const Operand<float> labels(rig, {-1.0f, static_cast<float>(columns), 1e30f, kNan});
     const Operand<double> loss(rig, {0.0});
-    rig.table().softmax_cross_entropy(rig.queue(), 4, columns, labels, x, loss);
+    rig.table().softmax_cross_entropy(rig.queue(), 4, columns, labels, nullptr, x, loss);
     for (const float value : x.Read()) {
       EXPECT_FLOAT_EQ(value, 1.0f / static_cast<float>(columns));
     }

@@ -52,13 +52,13 @@ TEST_F(ThreadedCudaTest, Losses) {
     const auto x = Ones(rows * columns);
     const auto label = Operand<float>(rig_, std::vector<float>(rows, 0.0f));
     const Operand<double> loss(rig_, {0.0});
-    table().softmax_cross_entropy(queue_, rows, columns, label, x, loss);
+    table().softmax_cross_entropy(queue_, rows, columns, label, nullptr, x, loss);
     const double want = static_cast<double>(rows) * std::log(static_cast<double>(columns));
     EXPECT_NEAR(loss.Read()[0], want, 1e-6 * want);
   }
   const auto x = Ones(700), label = Ones(700);
   const Operand<double> loss(rig_, {0.0});
-  table().logistic_loss(queue_, 700, label, x, loss);
+  table().logistic_loss(queue_, 700, label, nullptr, x, loss);
   table().squared_loss(queue_, 700, label, label, loss);
   EXPECT_NEAR(loss.Read()[0], 700 * std::log1p(std::exp(-1.0)), 1e-6);
 }

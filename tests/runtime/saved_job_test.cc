@@ -61,6 +61,15 @@ TEST(JobDescription, KnowsTheStorageOfItsSamples) {
   EXPECT_EQ(ParseJobDescription(ToJson(about))->meaning.storage, Storage::kBf16);
 }
 
+TEST(JobDescription, KnowsWhatClassesWeigh) {
+  JobDescription about = Example();
+  EXPECT_EQ(ToJson(about).find("class_weights"), std::string::npos) << "older readers read it";
+  about.model.class_weights = {0.1f, 1, 1.0f / 3, 20};
+  const std::string text = ToJson(about);
+  EXPECT_EQ(ParseJobDescription(text)->model.class_weights, about.model.class_weights);
+  EXPECT_THAT(text, HasSubstr("\"version\":5")) << "older readers would not weigh anything";
+}
+
 TEST(JobDescription, IsReadBackToTheBit) {
   const JobDescription about = Example();
   const auto back = ParseJobDescription(ToJson(about));
@@ -86,7 +95,7 @@ TEST(JobDescription, OfAnotherKindIsRefused) {
   for (const char* text : {"", "{", "[]", "{\"version\":1}", "{\"version\":\"1\"}"}) {
     EXPECT_EQ(ParseJobDescription(text).code(), StatusCode::kDataError) << text;
   }
-  EXPECT_EQ(ParseJobDescription("{\"version\":5}").code(), StatusCode::kConflict);
+  EXPECT_EQ(ParseJobDescription("{\"version\":6}").code(), StatusCode::kConflict);
 }
 
 std::string Replaced(std::string text, const std::string& from, const std::string& to) {
@@ -207,6 +216,10 @@ TEST(SavedJob, OnlyWhatTheBatchesDoNotDependOnMayChange) {
   EXPECT_THAT(CheckSameJob(saved, now, 8).message(), HasSubstr("seed"));
   const std::pair<const char*, std::function<void(JobDescription&)>> changes[] = {
       {"model", [](JobDescription& job) { job.model.name = "mlp:9"; }},
+      {"class weights none",
+       [](JobDescription& job) {
+         job.model.class_weights = {1, 2, 1, 1};
+       }},
       {"features", [](JobDescription& job) { job.model.features = 8; }},
       {"parameters", [](JobDescription& job) { job.parameters = 101; }},
       {"optimizer", [](JobDescription& job) { job.optimizer.name = "sgd"; }},

@@ -2,6 +2,7 @@
 // Jobs in which nobody does anything wrong.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <tuple>
@@ -51,6 +52,37 @@ INSTANTIATE_TEST_SUITE_P(Codes, WholeJob, testing::ValuesIn(CodesAndWorkers()),
                            return TestNameOf(std::get<0>(tested.param)) +
                                   std::to_string(std::get<1>(tested.param));
                          });
+
+// Every step is audited, and the serial loop weighs samples by itself.
+TEST(Job, WeighsClassesAlikeUnderEveryCode) {
+  for (const char* code : {"none", "heterogeneous", "rs", "graph", "multi-message", "short",
+                           "partial-coded", "adaptive", "auto"}) {
+    SCOPED_TRACE(code);
+    JobWorld world(JobWorld::Options(4, code));
+    world.options.model.class_weights = {0.25f, 1, 7, 2};
+    world.StartServer();
+    world.StartWorkers();
+    world.ExpectSerial(4e-5);
+    for (const std::string& notice : world.watcher.notices) {
+      EXPECT_EQ(notice.find("audit"), std::string::npos) << notice;
+    }
+  }
+}
+
+// Class 1 alone counts, and some small batches have none of it.
+TEST(Job, BatchesThatWeighNothingChangeNothing) {
+  JobWorld world(JobWorld::Options(3, "none"));
+  world.options.model.class_weights = {0, 1, 0, 0};
+  world.options.batch = 2;
+  world.options.steps = 30;
+  world.StartServer();
+  world.StartWorkers();
+  const JobResult& result = world.Run();
+  ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_EQ(result.steps, 30u);
+  EXPECT_GT(std::count(result.batch_loss.begin(), result.batch_loss.end(), 0.0), 0);
+  for (const float value : *result.parameters) EXPECT_TRUE(std::isfinite(value));
+}
 
 TEST(Job, IsTheSameTwice) {
   std::vector<std::vector<float>> parameters;

@@ -35,6 +35,20 @@ TEST(Evaluator, ScoresTwoClasses) {
   EXPECT_FALSE(found.rmse.has_value());
 }
 
+TEST(Evaluator, WeighsClassesInTheLossThatIsJudgedAlone) {
+  Evaluator evaluator(Loss::kLogistic, 2, {1, 3}), plain(Loss::kLogistic, 2);
+  for (const auto& [score, label] :
+       std::initializer_list<std::pair<float, float>>{{-2, 0}, {1, 1}}) {
+    evaluator.Add({&score, 1}, label);
+    plain.Add({&score, 1}, label);
+  }
+  const Evaluation found = evaluator.Finish();
+  const double first = std::log1p(std::exp(-2.0)), second = std::log1p(std::exp(-1.0));
+  EXPECT_DOUBLE_EQ(found.weighted_loss, (first + 3 * second) / 4);
+  EXPECT_DOUBLE_EQ(found.loss, (first + second) / 2);
+  EXPECT_EQ(plain.Finish().weighted_loss, plain.Finish().loss);
+}
+
 TEST(Evaluator, CountsTiesOfScoresHalf) {
   EXPECT_DOUBLE_EQ(*OfScores(Loss::kLogistic, {{1, 0}, {1, 1}, {1, 1}, {0, 0}}).auc, 0.75);
 }

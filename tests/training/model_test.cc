@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "tests/conformance/model_suite.h"
 #include "training/evaluate.h"
 
@@ -11,25 +13,32 @@ namespace {
 
 std::vector<ModelCase> Cases() {
   std::vector<ModelCase> cases;
-  for (const ModelSpec& spec : std::initializer_list<ModelSpec>{{"linear", 9, 0},
-                                                                {"logistic", 9, 2},
-                                                                {"softmax", 9, 2},
-                                                                {"softmax", 40, 10},
-                                                                {"mlp:8", 12, 2},
-                                                                {"mlp:16,7,5", 21, 4},
-                                                                {"mlp:1", 1, 2},
-                                                                {"mlp:6,norm,3", 9, 0},
-                                                                {"cnn:3/4", 16, 0},
-                                                                {"hinge", 9, 2},
-                                                                {"mlp:8,norm", 12, 2},
-                                                                {"mlp:16,norm,7,5,norm", 21, 4},
-                                                                {"cnn:3", 16, 2},
-                                                                {"cnn:4,5/7,norm", 36, 3},
-                                                                {"cnn:2,3,4/6", 192, 10},
-                                                                {"cnn@5x7x2:3,4", 70, 3},
-                                                                {"factorization:1", 1, 0},
-                                                                {"factorization:5", 12, 0},
-                                                                {"factorization:3", 9, 2}}) {
+  for (const ModelSpec& spec :
+       std::initializer_list<ModelSpec>{{"linear", 9, 0},
+                                        {"logistic", 9, 2},
+                                        {"softmax", 9, 2},
+                                        {"softmax", 40, 10},
+                                        {"mlp:8", 12, 2},
+                                        {"mlp:16,7,5", 21, 4},
+                                        {"mlp:1", 1, 2},
+                                        {"mlp:6,norm,3", 9, 0},
+                                        {"cnn:3/4", 16, 0},
+                                        {"hinge", 9, 2},
+                                        {"mlp:8,norm", 12, 2},
+                                        {"mlp:16,norm,7,5,norm", 21, 4},
+                                        {"cnn:3", 16, 2},
+                                        {"cnn:4,5/7,norm", 36, 3},
+                                        {"cnn:2,3,4/6", 192, 10},
+                                        {"cnn@5x7x2:3,4", 70, 3},
+                                        {"factorization:1", 1, 0},
+                                        {"factorization:5", 12, 0},
+                                        {"factorization:3", 9, 2},
+                                        {"logistic", 9, 2, {0.25f, 3}},
+                                        {"softmax", 12, 4, {1, 0, 2, 7}},
+                                        {"hinge", 9, 2, {2, 0.5f}},
+                                        {"mlp:8,norm", 12, 2, {3, 1}},
+                                        {"cnn:4,5/7", 36, 3, {1, 2, 5}},
+                                        {"factorization:3", 9, 2, {1, 4}}}) {
     for (const bool sparse : {false, true}) cases.push_back({spec, sparse});
   }
   return cases;
@@ -119,6 +128,42 @@ TEST(Model, ComplexWeightsNeedPairsOfOutputsEverywhere) {
     EXPECT_FALSE(MakeModel({name, 12, 2})->takes_complex_weights()) << name;
   }
   EXPECT_FALSE(MakeModel({"linear", 12, 0})->takes_complex_weights());
+}
+
+// As scikit-learn's class_weight means it.
+TEST(Model, ASampleThatWeighsThreeCountsAsThreeOfThem) {
+  TestRig rig;
+  for (const char* name : {"logistic", "softmax", "hinge", "mlp:6", "factorization:2"}) {
+    const Dataset batch = MakeSamples(9, 2, false, 40, 3);
+    std::vector<uint32_t> repeated;
+    for (uint32_t row = 0; row < batch.rows(); ++row) {
+      repeated.insert(repeated.end(), batch.label[row] == 1 ? 3 : 1, row);
+    }
+    const Dataset copies = Select(batch, repeated);
+    const auto model = MakeModel({name, 9, 2, {1, 3}}), plain = MakeModel({name, 9, 2});
+    Random random(3, Stream::kTest);
+    std::vector<float> parameters(model->parameter_count());
+    for (float& value : parameters) value = static_cast<float>(0.4 * random.Normal());
+    std::vector<float> got(parameters.size()), want(parameters.size());
+    double loss = 0, wanted_loss = 0;
+    ASSERT_TRUE(model->AddGradient(*rig.device, parameters, batch, 1, got, loss).ok());
+    ASSERT_TRUE(plain->AddGradient(*rig.device, parameters, copies, 1, want, wanted_loss).ok());
+    EXPECT_NEAR(loss, wanted_loss, 1e-6 * wanted_loss) << name;
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-5) << name << " " << i;
+    EXPECT_EQ(WeightOf(model->spec(), batch.label), static_cast<double>(copies.rows()));
+    EXPECT_EQ(WeightOf(plain->spec(), batch.label), static_cast<double>(batch.rows()));
+  }
+}
+
+TEST(Model, ClassWeightsThatMakeNoSenseAreRefused) {
+  const float infinite = std::numeric_limits<float>::infinity();
+  for (const ModelSpec& spec : std::initializer_list<ModelSpec>{{"softmax", 9, 3, {1, 2}},
+                                                                {"softmax", 9, 2, {1, -1}},
+                                                                {"softmax", 9, 2, {0, 0}},
+                                                                {"softmax", 9, 2, {1, infinite}},
+                                                                {"linear", 9, 0, {1}}}) {
+    EXPECT_EQ(Model::Create(spec).code(), StatusCode::kInvalidArgument) << spec.name;
+  }
 }
 
 TEST(Model, MoreRowsThanAreDoneAtOnceChangeNothing) {

@@ -45,8 +45,8 @@ double Loss(const ModelSpec& spec, double label, Vector& out) {
   return loss;
 }
 
-double Sample(const ModelSpec& spec, std::span<const double> w, const Vector& x, double label,
-              std::span<double> gradient) {
+double PlainSample(const ModelSpec& spec, std::span<const double> w, const Vector& x, double label,
+                   std::span<double> gradient) {
   if (IsPlainModel(spec)) return PlainLoss(spec, w, x, label, gradient);
   const std::vector<size_t> widths = Widths(spec);
   std::vector<Vector> values = {x};
@@ -85,6 +85,15 @@ double Sample(const ModelSpec& spec, std::span<const double> w, const Vector& x,
   return loss;
 }
 
+double Sample(const ModelSpec& spec, std::span<const double> w, const Vector& x, double label,
+              std::span<double> gradient) {
+  Vector own(gradient.size(), 0.0);
+  const double weight = WeightOfSample(spec, label);
+  const double loss = weight * PlainSample(spec, w, x, label, own);
+  for (size_t i = 0; i < own.size(); ++i) gradient[i] += weight * own[i];
+  return loss;
+}
+
 void Update(const OptimizerOptions& options, double t, const Vector& g, Vector& first,
             Vector& second, Vector& w) {
   for (size_t i = 0; i < w.size(); ++i) {
@@ -104,6 +113,10 @@ void Update(const OptimizerOptions& options, double t, const Vector& g, Vector& 
 }
 
 }  // namespace
+
+double WeightOfSample(const ModelSpec& spec, double label) {
+  return spec.class_weights.empty() ? 1 : spec.class_weights[static_cast<size_t>(label)];
+}
 
 std::vector<size_t> Widths(const ModelSpec& spec) {
   std::vector<size_t> widths = {spec.features};
@@ -136,13 +149,13 @@ std::vector<double> Train(const ModelSpec& spec, const OptimizerOptions& options
   Vector second(parameters.size(), 0.0);
   for (size_t step = 0; step < steps; ++step) {
     Vector gradient(parameters.size(), 0.0);
-    double samples = 0;
+    double weight = 0;
     for (const uint32_t row : schedule.Rows(step)) {
       Sample(spec, parameters, Features(data, row), data.label[row], gradient);
-      ++samples;
+      weight += WeightOfSample(spec, data.label[row]);
     }
     for (size_t i = 0; i < gradient.size(); ++i) {
-      gradient[i] = gradient[i] / samples + options.l2 * parameters[i];
+      gradient[i] = gradient[i] / weight + options.l2 * parameters[i];
     }
     Update(options, static_cast<double>(step + 1), gradient, first, second, parameters);
   }

@@ -16,7 +16,10 @@ namespace motley::reference {
 // Widths from the features to the outputs, for a name like "mlp:7,5".
 std::vector<size_t> Widths(const ModelSpec& spec);
 
-// Sum of the losses over the samples; adds the gradients to `gradient` unless it is empty.
+// What a sample weighs in training.
+double WeightOfSample(const ModelSpec& spec, double label);
+
+// Sum of the weighted losses over the samples; adds the gradients to `gradient` unless it is empty.
 double LossAndGradient(const ModelSpec& spec, std::span<const double> parameters,
                        const Dataset& data, std::span<double> gradient);
 

@@ -75,7 +75,9 @@ inline void ExpectTheSumsOfTheHost(Device& host, Device& device, Random& random)
       SCOPED_TRACE(testing::Message() << name << ", " << kind);
       const bool sparse = std::string_view(kind) == "sparse";
       const Storage storage = std::string_view(kind) == "bf16" ? Storage::kBf16 : Storage::kFloat32;
-      const auto model = MakeModel({name, 12, classes});
+      ModelSpec spec = {name, 12, classes};
+      if (sparse) spec.class_weights.assign(classes, 0.5f), spec.class_weights[1] = 2;
+      const auto model = MakeModel(spec);
       ModelSession here(host, *model);
       ModelSession there(device, *model);
       for (uint64_t version = 1; version <= 2; ++version) {

@@ -47,61 +47,70 @@ double ShiftRow(size_t columns, size_t label, float* x) {
   return below;
 }
 
-// Exponentials to softmax - (1 at label); returns the logarithm of their sum.
-double FinishRow(size_t columns, size_t label, float* x) {
+// Exponentials to weight * (softmax - (1 at label)); returns the logarithm of their sum.
+double FinishRow(size_t columns, size_t label, float weight, float* x) {
   double sum = 0;
   for (size_t i = 0; i < columns; ++i) sum += x[i];
   const auto factor = static_cast<float>(1 / sum);
   for (size_t i = 0; i < columns; ++i) x[i] *= factor;
   x[label] -= 1;
+  for (size_t i = 0; weight != 1 && i < columns; ++i) x[i] *= weight;
   return std::log(sum);
 }
 
-double SoftmaxRows(size_t rows, size_t columns, const float* label, float* x) {
+double SoftmaxRows(size_t rows, size_t columns, const float* label, const float* weight, float* x) {
   double loss = 0;
   for (size_t row = 0; row < rows; ++row) {
-    loss += ShiftRow(columns, static_cast<size_t>(label[row]), x + row * columns);
+    const auto right = static_cast<size_t>(label[row]);
+    const double times = weight != nullptr ? weight[right] : 1;
+    loss += times * ShiftRow(columns, right, x + row * columns);
   }
   for (size_t i = 0; i < rows * columns; ++i) x[i] = ExpOfNegative(x[i]);
   for (size_t row = 0; row < rows; ++row) {
-    loss += FinishRow(columns, static_cast<size_t>(label[row]), x + row * columns);
+    const auto right = static_cast<size_t>(label[row]);
+    const float times = weight != nullptr ? weight[right] : 1;
+    loss += double{times} * FinishRow(columns, right, times, x + row * columns);
   }
   return loss;
 }
 
 }  // namespace
 
-void SoftmaxCrossEntropy(void* queue, size_t rows, size_t columns, const float* label, float* x,
-                         double* loss) {
+void SoftmaxCrossEntropy(void* queue, size_t rows, size_t columns, const float* label,
+                         const float* weight, float* x, double* loss) {
   if (columns == 0) return;
   *loss +=
       SumOverBlocks(queue, rows, WorthwhileGrain(1, 8 * columns), [=](size_t begin, size_t end) {
-        return SoftmaxRows(end - begin, columns, label + begin, x + begin * columns);
+        return SoftmaxRows(end - begin, columns, label + begin, weight, x + begin * columns);
       });
 }
 
-void LogisticLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
+void LogisticLoss(void* queue, size_t rows, const float* label, const float* weight, float* x,
+                  double* loss) {
   *loss += SumOverBlocks(queue, rows, 1024, [=](size_t begin, size_t end) {
     double sum = 0;
     for (size_t row = begin; row < end; ++row) {
       const double y = label[row] > 0.5f ? 1 : -1;
+      const double times = weight != nullptr ? weight[label[row] > 0.5f ? 1 : 0] : 1;
       const double margin = y * x[row];
       const double small = std::exp(-std::abs(margin));
-      sum += std::log1p(small) + (margin < 0 ? -margin : 0);
-      x[row] = static_cast<float>(-y * (margin < 0 ? 1 : small) / (1 + small));
+      sum += times * (std::log1p(small) + (margin < 0 ? -margin : 0));
+      x[row] = static_cast<float>(times * (-y * (margin < 0 ? 1 : small) / (1 + small)));
     }
     return sum;
   });
 }
 
-void HingeLoss(void* queue, size_t rows, const float* label, float* x, double* loss) {
+void HingeLoss(void* queue, size_t rows, const float* label, const float* weight, float* x,
+               double* loss) {
   *loss += SumOverBlocks(queue, rows, kWorthwhile, [=](size_t begin, size_t end) {
     double sum = 0;
     for (size_t row = begin; row < end; ++row) {
       const double y = label[row] > 0.5f ? 1 : -1;
+      const double times = weight != nullptr ? weight[label[row] > 0.5f ? 1 : 0] : 1;
       const double missing = 1 - y * x[row];  // Of the margin; NaN stays.
-      sum += missing <= 0 ? 0 : missing;
-      x[row] = static_cast<float>(missing <= 0 ? 0 : missing == missing ? -y : missing);
+      sum += missing <= 0 ? 0 : times * missing;
+      x[row] = static_cast<float>(missing <= 0 ? 0 : missing == missing ? -y * times : missing);
     }
     return sum;
   });

@@ -83,15 +83,24 @@ wide squared(float label, __global float *output) {
   return plus_product(wide_of(0), 0.5f * difference_of, difference_of);
 }
 
-#define LOSS_KERNEL(loss)                                                                 \
-  KERNEL loss##_loss(ulong rows, INPUT(label), FLOATS(x), WIDES(partial)) {             \
-    __local wide share[GROUP];                                                          \
-    wide sum = wide_of(0);                                                                       \
-    for (ulong row = get_global_id(0); row < rows; row += get_global_size(0)) {           \
-      sum = plus(sum, loss(label[label_at + row], x + x_at + row));                       \
-    }                                                                                     \
-    sum = group_sum(sum, share);                                                          \
-    if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;                \
+/* A loss and derivative `weighted` are multiplied by what their class weighs. */
+#define LOSS_KERNEL(loss)                                                                          \
+  KERNEL loss##_loss(ulong rows, INPUT(label), int weighted, INPUT(weight), FLOATS(x),             \
+                     WIDES(partial)) {                                                             \
+    __local wide share[GROUP];                                                                     \
+    wide sum = wide_of(0);                                                                         \
+    for (ulong row = get_global_id(0); row < rows; row += get_global_size(0)) {                    \
+      const float right = label[label_at + row];                                                   \
+      wide one = loss(right, x + x_at + row);                                                      \
+      if (weighted) {                                                                              \
+        const float by = weight[weight_at + (right > 0.5f ? 1 : 0)];                               \
+        one = times(wide_of(by), one);                                                             \
+        x[x_at + row] *= by;                                                                       \
+      }                                                                                            \
+      sum = plus(sum, one);                                                                        \
+    }                                                                                              \
+    sum = group_sum(sum, share);                                                                   \
+    if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = sum;                         \
   }
 
 LOSS_KERNEL(logistic)
@@ -104,7 +113,8 @@ ulong class_of(float label, ulong columns) {
 }
 
 /* Rows short enough for an item each. */
-KERNEL softmax_of_items(ulong rows, ulong columns, INPUT(label), FLOATS(x), WIDES(partial)) {
+KERNEL softmax_of_items(ulong rows, ulong columns, INPUT(label), int weighted, INPUT(weight),
+                        FLOATS(x), WIDES(partial)) {
   __local wide share[GROUP];
   wide loss = wide_of(0);
   for (ulong row = get_global_id(0); row < rows; row += get_global_size(0)) {
@@ -112,12 +122,17 @@ KERNEL softmax_of_items(ulong rows, ulong columns, INPUT(label), FLOATS(x), WIDE
     const ulong right = class_of(label[label_at + row], columns);
     float largest = values[0];
     for (ulong c = 1; c < columns; ++c) largest = fmax(largest, values[c]);
-    if (right < columns) loss = plus(loss, difference(largest, values[right]));
+    const bool weighs = weighted && right < columns;
+    const float by = weighs ? weight[weight_at + right] : 1;
+    wide own = wide_of(0);
+    if (right < columns) own = difference(largest, values[right]);
     wide sum = wide_of(0);
     for (ulong c = 0; c < columns; ++c) sum = plus(sum, exp_of(difference(values[c], largest)));
-    loss = plus(loss, log_of(sum));
+    own = plus(own, log_of(sum));
+    loss = plus(loss, weighs ? times(wide_of(by), own) : own);
     for (ulong c = 0; c < columns; ++c) {
-      values[c] = share_of(exp_of(difference(values[c], largest)), sum, c == right);
+      const float slope = share_of(exp_of(difference(values[c], largest)), sum, c == right);
+      values[c] = weighs ? by * slope : slope;
     }
   }
   loss = group_sum(loss, share);
@@ -125,7 +140,8 @@ KERNEL softmax_of_items(ulong rows, ulong columns, INPUT(label), FLOATS(x), WIDE
 }
 
 /* A group per row. */
-KERNEL softmax_of_groups(ulong rows, ulong columns, INPUT(label), FLOATS(x), WIDES(partial)) {
+KERNEL softmax_of_groups(ulong rows, ulong columns, INPUT(label), int weighted, INPUT(weight),
+                         FLOATS(x), WIDES(partial)) {
   __local wide share[GROUP];
   __local float share_of_floats[GROUP];
   wide loss = wide_of(0);
@@ -142,10 +158,14 @@ KERNEL softmax_of_groups(ulong rows, ulong columns, INPUT(label), FLOATS(x), WID
     }
     /* Nobody writes before all have read. */
     sum = group_sum(sum, share);
-    if (right < columns) loss = plus(loss, difference(largest, of_right));
-    loss = plus(loss, log_of(sum));
+    const bool weighs = weighted && right < columns;
+    const float by = weighs ? weight[weight_at + right] : 1;
+    wide own = log_of(sum);
+    if (right < columns) own = plus(difference(largest, of_right), own);
+    loss = plus(loss, weighs ? times(wide_of(by), own) : own);
     for (ulong c = get_local_id(0); c < columns; c += GROUP) {
-      values[c] = share_of(exp_of(difference(values[c], largest)), sum, c == right);
+      const float slope = share_of(exp_of(difference(values[c], largest)), sum, c == right);
+      values[c] = weighs ? by * slope : slope;
     }
   }
   if (get_local_id(0) == 0) partial[partial_at + get_group_id(0)] = loss;
