@@ -124,6 +124,15 @@ Result<JudgingPlan> JudgingOfTrainer(const JobRequest& request) {
         "`validation`: a trainer's model can be evaluated by nobody else. Leave it out; `patience` "
         "judges by the loss of the steps");
   }
+  if (request.class_weights.given()) {
+    return Status::InvalidArgument(
+        "`class_weights`: a trainer says itself what samples weigh (motley_work.weight). Leave it "
+        "out");
+  }
+  if (request.dropout > 0) {
+    return Status::InvalidArgument(
+        "`dropout`: a trainer's layers are its own affair. Leave it out");
+  }
   JobRequest fixed = request;
   fixed.open.steps = false;
   return PlanJudging(fixed);

@@ -27,7 +27,8 @@ struct JudgingPlan {
 Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samples,
                                    JobRequest& request, bool raw_target = false);
 // The same for a trainer of the caller's, whose model is not known: nothing is held out, and the
-// optimizer, batch and epochs are those of JobRequest.
+// optimizer, batch and epochs are those of JobRequest. kInvalidArgument also for what only a
+// built-in model does: `validation`, `class_weights`, `dropout`.
 Result<JudgingPlan> JudgingOfTrainer(const JobRequest& request);
 
 // For people: how the job will learn. `every`: steps between two judgements; `held_out`: samples.

@@ -190,6 +190,7 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   MOTLEY_ASSIGN_OR_RETURN(job.workers, WorkerCount(request, plan.speeds.size(), workers_elsewhere));
   MOTLEY_RETURN_IF_ERROR(CheckWorkerCount(job.workers, most_workers));
   job.model.name = request.model.empty() ? "softmax" : request.model;
+  job.model.dropout = request.dropout;
   if (!request.storage.empty()) {
     MOTLEY_ASSIGN_OR_RETURN(job.meaning.storage, ParseStorage(request.storage));
   }

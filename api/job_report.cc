@@ -96,6 +96,7 @@ Json LearningJson(const JobOptions& job) {
                {"steps", job.steps},      {"l2", by.l2}};
   if (by.clip > 0) json["clip"] = by.clip;
   if (by.weight_decay > 0) json["weight_decay"] = by.weight_decay;
+  if (job.model.dropout > 0) json["dropout"] = job.model.dropout;
   if (!job.model.class_weights.empty()) json["class_weights"] = job.model.class_weights;
   return json;
 }

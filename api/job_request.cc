@@ -61,6 +61,10 @@ Status CheckNumbers(const motley_job_options& given) {
     return Status::InvalidArgument(fmt::format(
         "`split` {}: a part of the samples lies between 0 and 1, ends excluded", given.split));
   }
+  if (!(given.dropout >= 0 && given.dropout < 1)) {
+    return Status::InvalidArgument(
+        fmt::format("`dropout` {}: a chance of at least 0 and below 1 is possible", given.dropout));
+  }
   if (!(given.validation < 1)) {
     return Status::InvalidArgument(fmt::format(
         "`validation` {}: a part of the training samples lies between 0 and 1, ends excluded",
@@ -181,6 +185,7 @@ Status TakeLearning(const motley_job_options& given, JobRequest& request) {
   if (given.class_weights != nullptr) {
     MOTLEY_ASSIGN_OR_RETURN(request.class_weights, ParseClassWeights(given.class_weights));
   }
+  request.dropout = given.dropout;
   OptimizerOptions& optimizer = request.optimizer;
   TakeText(given.optimizer, optimizer.name);
   optimizer.learning_rate = DefaultLearningRate(optimizer.name);

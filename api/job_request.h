@@ -35,6 +35,7 @@ struct JobRequest {
 
   std::string model;  // Empty: not given.
   ClassWeightsWish class_weights;
+  double dropout = 0;  // 0: not given.
   OptimizerOptions optimizer;
   std::string evaluate_every;  // "1epoch"; empty: not given.
   double validation = 0;       // 0: not given; below 0: none.

@@ -202,11 +202,6 @@ Status TrainingRun::PlanLearning() {
 Status TrainingRun::WeighClasses() {
   std::vector<float>& weights = plan_.job.model.class_weights;
   const ClassWeightsWish& wish = parts_.request.class_weights;
-  if (wish.given() && model_ == nullptr) {
-    return Status::InvalidArgument(
-        "`class_weights`: a trainer says itself what samples weigh (motley_work.weight). Leave it "
-        "out");
-  }
   if (!wish.given()) {
     if (plan_.job.resume != nullptr) weights = plan_.job.resume->about.model.class_weights;
     return Status::Ok();

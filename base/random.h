@@ -20,6 +20,7 @@ enum class Stream : uint32_t {
   kSimulation = 6,  // Everything that a simulated world decides.
   kTest = 7,
   kIncarnation = 8,
+  kDropout = 9,  // Which units are dropped: the ids are step and layer.
 };
 
 class Random {

@@ -26,6 +26,7 @@ constexpr std::array kWords = {
     FlagWord{"data", "--data"},
     FlagWord{"devices", "--devices"},
     FlagWord{"drop", "--drop"},
+    FlagWord{"dropout", "--dropout"},
     FlagWord{"epochs", "--epochs"},
     FlagWord{"epsilon", "--epsilon"},
     FlagWord{"evaluate_every", "--evaluate-every"},

@@ -38,6 +38,7 @@ motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults) {
   options.clip = flags.clip;
   if (!flags.schedule.empty()) options.schedule = flags.schedule.c_str();
   if (!flags.class_weights.empty()) options.class_weights = flags.class_weights.c_str();
+  options.dropout = flags.dropout;
   options.learning_rate = flags.learning_rate;
   options.l2 = flags.l2;
   options.batch = flags.batch;

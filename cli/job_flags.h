@@ -19,6 +19,7 @@ struct JobFlags {
   double momentum = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0, clip = 0;
   std::string schedule;
   std::string class_weights;
+  double dropout = 0;
   uint32_t workers = 0;      // At most; 0: not given.
   uint32_t min_workers = 0;  // 0: not given.
   std::string speeds;        // "1,1,0.5"; empty: not given.

@@ -68,6 +68,15 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
                    "weigh 1)")
       ->type_name("WEIGHTS")
       ->group(group);
+  train
+      ->add_option(
+          "--dropout", flags.job.dropout,
+          "Chance that a unit of a hidden layer is left out of a sample's step (mlp, cnn); "
+          "default: 0")
+      ->type_name("P")
+      ->check(Fits<double>([](double chance) { return chance >= 0 && chance < 1; },
+                           "a chance: it must be at least 0 and below 1"))
+      ->group(group);
   add("--weight-decay", flags.job.weight_decay, "Of adamw; default: 0.01", 1e30);
   add("--momentum", flags.job.momentum, "Of momentum and nag; default: 0.9", 1);
   add("--beta1", flags.job.beta1, "Of adam and adamw; default: 0.9", 1);

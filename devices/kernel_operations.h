@@ -21,6 +21,7 @@
   DO(scale_rows, ScaleRows) \
   DO(relu, Relu) \
   DO(relu_backward, ReluBackward) \
+  DO(dropout, Dropout) \
   DO(im2col, Im2col) \
   DO(col2im, Col2im) \
   DO(max_pool, MaxPool) \

@@ -78,6 +78,11 @@ typedef struct motley_kernels {
   /* delta = 0 where activation (after relu) <= 0. */
   void (*relu_backward)(void* queue, size_t count, const float* activation, float* delta);
 
+  /* Dropout: x[r,c] = 0 where the word of `key`, sample[r] and unit c (base/unit_masks.h) is below
+   * `dropped`, else scale * x[r,c]. */
+  void (*dropout)(void* queue, size_t rows, size_t columns, const uint32_t* sample, uint64_t key,
+                  uint32_t dropped, float scale, float* x);
+
   /* Convolution is a product of matrices: patches[r, oy, ox, ky, kx, c], that is [rows * out_height
    * * out_width, kernel_height * kernel_width * channels], are what each window sees of
    * images[rows, height, width, channels]; times a weight [kernel_height * kernel_width * channels,

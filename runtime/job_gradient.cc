@@ -18,7 +18,8 @@ namespace {
 
 class ModelGradient final : public JobGradient {
  public:
-  explicit ModelGradient(std::unique_ptr<Model> model) : model_(std::move(model)) {}
+  ModelGradient(std::unique_ptr<Model> model, uint64_t seed)
+      : model_(std::move(model)), seed_(seed) {}
 
   uint64_t parameter_count() const override { return model_->parameter_count(); }
   Status Initialize(uint64_t seed, std::span<float> parameters) const override {
@@ -33,13 +34,15 @@ class ModelGradient final : public JobGradient {
     if (cancelled) return Status::Cancelled("the sum was no longer wanted");
     MOTLEY_ASSIGN_OR_RETURN(const Dataset batch, data.Gather(samples.rows));
     double loss = 0;
-    MOTLEY_RETURN_IF_ERROR(model_->AddGradient(device, parameters, batch, 1.0, gradient, loss));
+    MOTLEY_RETURN_IF_ERROR(model_->AddGradient(device, parameters, batch, 1.0, gradient, loss,
+                                               {seed_, samples.step, samples.rows}));
     tally.Add(1, {loss, WeightOf(model_->spec(), batch.label)});
     return Status::Ok();
   }
 
  private:
   std::unique_ptr<Model> model_;
+  const uint64_t seed_;
 };
 
 class ForeignGradient final : public JobGradient {
@@ -112,7 +115,8 @@ Result<std::unique_ptr<JobGradient>> JobGradient::Create(const JobOptions& optio
                     options.model.features, options.model.classes, shape.features, shape.classes));
   }
   MOTLEY_ASSIGN_OR_RETURN(auto model, Model::Create(options.model));
-  return std::unique_ptr<JobGradient>(std::make_unique<ModelGradient>(std::move(model)));
+  return std::unique_ptr<JobGradient>(
+      std::make_unique<ModelGradient>(std::move(model), options.seed));
 }
 
 }  // namespace motley

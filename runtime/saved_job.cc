@@ -192,6 +192,10 @@ Status CheckSameJob(const SavedJob& saved, const JobDescription& now, uint64_t s
   if (!was.own_trainer && was.model.class_weights != now.model.class_weights) {
     return Differs("class weights", WeightWords(was.model), WeightWords(now.model));
   }
+  if (!was.own_trainer && was.model.dropout != now.model.dropout) {
+    return Differs("dropout", fmt::format("{}", was.model.dropout),
+                   fmt::format("{}", now.model.dropout));
+  }
   const std::pair<const char*, std::pair<uint64_t, uint64_t>> numbers[] = {
       {"seed", {saved.seed, seed}},
       {"batch", {was.batch, now.batch}},

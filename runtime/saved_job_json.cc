@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 // The description's; readers accept this and older ones. The oldest that can say it all is written,
 // so that older releases can go on with the job.
 constexpr uint32_t kVersion = 5;
-constexpr uint32_t kVersionOfPlainSamples = 4;
+constexpr uint32_t kVersionOfPlainModels = 4;
 constexpr int kDepth = 3;  // How deeply it is nested at most.
 // 100 KB of text in each checkpoint. A user has the whole curve from the run's events.
 constexpr size_t kMostLosses = 1 << 12;
@@ -156,6 +156,7 @@ JobDescription TakeAll(const Fields& fields, uint32_t version) {
     model.Take("class_weights", weights);
     about.model.class_weights.assign(weights.begin(), weights.end());
   }
+  if (model.Has("dropout")) model.Take("dropout", about.model.dropout);
   TakeOptimizer(fields.Object("optimizer"), version, about.optimizer);
   const Fields data = fields.Object("data");
   data.Take("samples", about.samples);
@@ -256,8 +257,9 @@ std::string ToJson(const JobDescription& about) {
   const JobHistory& history = about.history;
   const size_t dropped =
       history.batch_loss.size() - std::min(history.batch_loss.size(), kMostLosses);
+  const bool plain = about.model.class_weights.empty() && about.model.dropout == 0;
   Text text;
-  text.Add("version", about.model.class_weights.empty() ? kVersionOfPlainSamples : kVersion);
+  text.Add("version", plain ? kVersionOfPlainModels : kVersion);
   text.Open("model");
   text.Add("name", about.model.name);
   text.Add("features", about.model.features);
@@ -268,6 +270,7 @@ std::string ToJson(const JobDescription& about) {
     const std::vector<float>& weights = about.model.class_weights;
     text.Add("class_weights", std::vector<double>(weights.begin(), weights.end()));
   }
+  if (about.model.dropout > 0) text.Add("dropout", about.model.dropout);
   text.Close();
   text.Open("optimizer");
   text.Add("name", about.optimizer.name);

@@ -162,6 +162,7 @@ wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
   accept.sparse = shape_.sparse;
   accept.model = options_.model.name;
   accept.class_weights = options_.model.class_weights;
+  accept.dropout = options_.model.dropout;
   accept.slice_length = options_.slice_length;
   accept.foreign = options_.foreign != nullptr;
   if (accept.foreign) {

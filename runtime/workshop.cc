@@ -88,7 +88,8 @@ Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
     auto made = Model::Create({.name = accept.model,
                                .features = accept.features,
                                .classes = accept.classes,
-                               .class_weights = accept.class_weights});
+                               .class_weights = accept.class_weights,
+                               .dropout = accept.dropout});
     if (!made.ok()) {
       return Status::Conflict(
           fmt::format("this release cannot train the job's model: {}", made.status().ToString()));

@@ -222,6 +222,17 @@ Status CheckClassWeights(const ModelSpec& spec) {
   return Status::InvalidArgument("class weights are finite, none below 0, and not all 0");
 }
 
+Status CheckDropout(const ModelSpec& spec, const Architecture& plan) {
+  if (spec.dropout == 0) return Status::Ok();
+  if (!(spec.dropout > 0 && spec.dropout < 1)) {
+    return Status::InvalidArgument(
+        fmt::format("dropout {}: a chance is at least 0 and below 1 here", spec.dropout));
+  }
+  if (plan.layers.size() > 1) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("dropout is for hidden layers, as of mlp:64, and {} has none", spec.name));
+}
+
 }  // namespace
 
 Result<Architecture> PlanModel(const ModelSpec& spec) {
@@ -231,6 +242,7 @@ Result<Architecture> PlanModel(const ModelSpec& spec) {
   MOTLEY_ASSIGN_OR_RETURN(Architecture plan, PlanByName(spec));
   MOTLEY_RETURN_IF_ERROR(CheckSize(spec, plan));
   MOTLEY_RETURN_IF_ERROR(CheckClassWeights(spec));
+  MOTLEY_RETURN_IF_ERROR(CheckDropout(spec, plan));
   return plan;
 }
 

@@ -29,6 +29,7 @@ class BatchSchedule {
     return ranges[last - 1].end() - ranges[first].begin;
   }
 
+  uint64_t seed() const { return seed_; }
   uint64_t samples() const { return layout_->first.back(); }  // N
   uint64_t steps_per_epoch() const { return StepBatch::StepsPerEpoch(samples(), batch_); }
   uint64_t epoch(StepId step) const { return step / steps_per_epoch(); }

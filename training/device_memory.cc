@@ -14,7 +14,10 @@ DeviceBatch DeviceBatch::Rows(size_t begin, size_t count, size_t features) const
   return {.rows = std::min(count, rows - begin),
           .dense = dense + begin * features,
           .label = label + begin,
-          .class_weight = class_weight};
+          .class_weight = class_weight,
+          .sample = sample != nullptr ? sample + begin : nullptr,
+          .seed = seed,
+          .step = step};
 }
 
 Result<Buffer*> DeviceMemory::Piece(size_t number, size_t size_bytes) {
@@ -52,6 +55,10 @@ Result<const float*> BatchMemory::Widened(const Dataset& samples) {
   Device& device = memory_.device();
   device.kernels().widen(device.queue(), count, static_cast<int>(samples.storage), narrow, wide);
   return static_cast<const float*>(wide);
+}
+
+Result<const uint32_t*> BatchMemory::PlaceNumbers(const std::vector<uint32_t>& numbers) {
+  return Copy(6, numbers);
 }
 
 Result<DeviceBatch> BatchMemory::Place(const Dataset& samples) {

@@ -21,6 +21,11 @@ struct DeviceBatch {
   size_t entries = 0;  // Of `sparse`.
   const float* label = nullptr;
   const float* class_weight = nullptr;  // In training, of each class; null: 1.
+  // In training with dropout; null: nothing is dropped. Numbers of the rows' samples in the data
+  // set, with what else the masks follow from.
+  const uint32_t* sample = nullptr;
+  uint64_t seed = 0;
+  uint64_t step = 0;
 
   // Some of its rows, at most `count` of them; only of dense samples.
   DeviceBatch Rows(size_t begin, size_t count, size_t features) const;
@@ -51,6 +56,8 @@ class BatchMemory {
  public:
   explicit BatchMemory(Device& device) : memory_(device) {}
   Result<DeviceBatch> Place(const Dataset& samples);
+  // Of the samples in the batch, as long as it is valid.
+  Result<const uint32_t*> PlaceNumbers(const std::vector<uint32_t>& numbers);
   // All kernels that use the batch were called: the next one waits for them alone.
   void Used() { used_ = memory_.device().Mark(); }
 

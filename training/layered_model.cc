@@ -136,10 +136,21 @@ class LayeredModel final : public Model {
       MOTLEY_RETURN_IF_ERROR(
           layers_[i]->Forward(RoomOf(workspace, i), parameters, Input(i, batch, outputs), out));
       if (hidden) device.kernels().relu(device.queue(), count, out);
+      if (hidden && batch.sample != nullptr) Drop(device, i, batch, out);
       outputs.push_back(out);
     }
     return outputs;
   }
+
+  // 0 for units that are dropped, and what the others are multiplied by.
+  void Drop(Device& device, size_t i, const DeviceBatch& batch, float* out) const {
+    constexpr double kWords = 0x1p32;
+    const auto dropped = static_cast<uint32_t>(std::min(spec_.dropout * kWords, kWords - 1));
+    const uint64_t key = Random(batch.seed, Stream::kDropout, batch.step, i).Next64();
+    device.kernels().dropout(device.queue(), batch.rows, layers_[i]->outputs(), batch.sample, key,
+                             dropped, ScaleOfKept(), out);
+  }
+  float ScaleOfKept() const { return static_cast<float>(1 / (1 - spec_.dropout)); }
 
   // Real weights multiply the loss's gradient, from which all else is made; what is left is for
   // each layer to do.
@@ -166,7 +177,11 @@ class LayeredModel final : public Model {
                                                   Input(i, batch, outputs), delta, weight, gradient,
                                                   below));
       if (turns != nullptr) turns->AfterAdding(begins_[i], EndOf(i));
+      // What was dropped is 0, too.
       if (i > 0) device.kernels().relu_backward(device.queue(), count, outputs[i - 1], below);
+      if (i > 0 && batch.sample != nullptr) {
+        device.kernels().scale(device.queue(), count, ScaleOfKept(), below);
+      }
       delta = below;
     }
     return Status::Ok();

@@ -28,10 +28,12 @@ bool Model::takes_complex_weights() const {
 }
 
 Status Model::AddGradient(Device& device, std::span<const float> parameters, const Dataset& batch,
-                          double weight, std::span<float> gradient, double& loss) const {
+                          double weight, std::span<float> gradient, double& loss,
+                          const BatchOrigin& origin) const {
   ModelSession session(device, *this);
   MOTLEY_RETURN_IF_ERROR(session.Begin(parameters, std::nullopt, gradient));
-  MOTLEY_RETURN_IF_ERROR(session.Add(batch, weight));
+  const RowWeight all{.rows = batch.rows(), .weight = weight};
+  MOTLEY_RETURN_IF_ERROR(session.Add(batch, RowWeights(&all, 1), nullptr, origin));
   return session.Finish(loss);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "devices/device.h"
 #include "training/data_source.h"
@@ -29,6 +30,17 @@ struct ModelSpec {
   // In training a sample weighs as much as its class: its loss and gradient are multiplied, and an
   // update divides by the sum of weights. Finite, at least 0; empty: all weigh 1.
   std::vector<float> class_weights = {};
+  // In training each unit of a hidden layer (after its ReLU) is 0 with this chance, in [0, 1), and
+  // else divided by 1 - dropout (Srivastava et al. 2014); mlp and cnn only.
+  double dropout = 0;
+};
+
+// Whose gradient a batch is. What is dropped of a row follows from this, the layer and the unit
+// alone, whoever computes it and beside which other rows.
+struct BatchOrigin {
+  uint64_t seed = 0;
+  StepId step = 0;
+  std::span<const uint32_t> samples = {};  // Numbers in the data set, by row; empty: 0, 1, 2, ...
 };
 
 // What samples with these labels weigh together in training.
@@ -98,7 +110,8 @@ class Model {
   // One sum, one pass of a ModelSession (model_session.h) made for it, from and to the host's
   // memory; adds weight * (sum of losses) to `loss`. Whoever does more of them keeps a session.
   Status AddGradient(Device& device, std::span<const float> parameters, const Dataset& batch,
-                     double weight, std::span<float> gradient, double& loss) const;
+                     double weight, std::span<float> gradient, double& loss,
+                     const BatchOrigin& origin = {}) const;
   Status Forward(Device& device, std::span<const float> parameters, const Dataset& batch,
                  std::vector<float>& outputs) const;
 };

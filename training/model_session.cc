@@ -118,7 +118,23 @@ Status ModelSession::Add(const Dataset& batch, double weight) {
   return Add(batch, RowWeights(&all, 1));
 }
 
-Status ModelSession::Add(const Dataset& batch, RowWeights weights, const Final& final) {
+Status ModelSession::PlaceTraining(const BatchOrigin& origin, DeviceBatch& batch) {
+  MOTLEY_ASSIGN_OR_RETURN(batch.class_weight, ClassWeights());
+  if (model_.spec().dropout == 0) return Status::Ok();
+  MOTLEY_ASSERT(origin.samples.empty() || origin.samples.size() == batch.rows);
+  std::vector<uint32_t>& numbers = numbers_[turn_];
+  numbers.assign(origin.samples.begin(), origin.samples.end());
+  for (size_t row = numbers.size(); row < batch.rows; ++row) {
+    numbers.push_back(static_cast<uint32_t>(row));
+  }
+  batch.seed = origin.seed;
+  batch.step = origin.step;
+  MOTLEY_ASSIGN_OR_RETURN(batch.sample, batches_[turn_].PlaceNumbers(numbers));
+  return Status::Ok();
+}
+
+Status ModelSession::Add(const Dataset& batch, RowWeights weights, const Final& final,
+                         const BatchOrigin& origin) {
   MOTLEY_ASSERT(gradient_ != nullptr || sum_.empty());
   MOTLEY_ASSERT(weights.size() <= kMostWeights);
   MOTLEY_RETURN_IF_ERROR(CheckBatch(batch));
@@ -133,7 +149,7 @@ Status ModelSession::Add(const Dataset& batch, RowWeights weights, const Final& 
     MOTLEY_RETURN_IF_ERROR(ClearLosses());
   }
   MOTLEY_ASSIGN_OR_RETURN(DeviceBatch placed, Place(batch));
-  MOTLEY_ASSIGN_OR_RETURN(placed.class_weight, ClassWeights());
+  MOTLEY_RETURN_IF_ERROR(PlaceTraining(origin, placed));
   MOTLEY_ASSIGN_OR_RETURN(Buffer* const losses, memory_.Piece(kLoss, kLosses * sizeof(double)));
   double* const first = static_cast<double*>(losses->data()) + weights_.size();
   for (const RowWeight& run : weights) weights_.push_back(run.weight);

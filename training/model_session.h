@@ -42,7 +42,8 @@ class ModelSession final : ParameterTurns {
   // The same where rows weigh differently, as Model::AddGradient takes weights; up to kMostWeights.
   // With `final` it is the last batch.
   static constexpr size_t kMostWeights = 64;
-  Status Add(const Dataset& batch, RowWeights weights, const Final& final = nullptr);
+  Status Add(const Dataset& batch, RowWeights weights, const Final& final = nullptr,
+             const BatchOrigin& origin = {});
   // `gradient` is complete; loss += every sample's weight * its loss.
   Status Finish(std::complex<double>& loss, const Final& final = nullptr);
   Status Finish(double& loss);
@@ -55,6 +56,8 @@ class ModelSession final : ParameterTurns {
   Status CheckBatch(const Dataset& batch) const;
   // On the device, until the next call; dense where the model takes nothing else.
   Result<DeviceBatch> Place(const Dataset& batch);
+  // Adds what only training needs: class weights, numbers of samples.
+  Status PlaceTraining(const BatchOrigin& origin, DeviceBatch& batch);
   // The model's, on the device; null: it has none.
   Result<const float*> ClassWeights();
   // Makes room; BeforeReading copies.
@@ -73,7 +76,8 @@ class ModelSession final : ParameterTurns {
   DeviceMemory workspace_;  // The model's.
   BatchMemory batches_[2];  // Take turns: one is filled while kernels use the other.
   size_t turn_ = 0;
-  Dataset dense_;  // A sparse batch, for a model that takes none.
+  Dataset dense_;                     // A sparse batch, for a model that takes none.
+  std::vector<uint32_t> numbers_[2];  // Of the samples in batches_.
 
   // Of the sum that is being made, in the device's memory.
   const float* parameters_ = nullptr;

@@ -117,6 +117,7 @@ Status TermWorker::Begin(const VersionedParameters& parameters, std::span<float>
   weight_ = 0;
   Clear(batch_);
   weights_.clear();
+  numbers_.clear();
   return session_.Begin(parameters.values, parameters.version, sum.first(count_));
 }
 
@@ -146,18 +147,21 @@ Status TermWorker::Finish(Tally& tally, const Final& final) {
 Status TermWorker::Gather(StepId step, const MergedTerm& term, std::complex<double> weight,
                           const std::atomic<bool>& cancel) {
   const StepBatch samples = schedule_.At(step);
+  step_ = step;
   for (const PartitionSlice& slice : term.slices) {
     rows_.clear();
     samples.AppendRows(slice.range.begin, slice.range.count,
                        schedule_.first_sample(slice.partition), rows_);
-    MOTLEY_RETURN_IF_ERROR(GatherSlice(rows_, *slice.block, weight, cancel));
+    MOTLEY_RETURN_IF_ERROR(GatherSlice(rows_, slice, weight, cancel));
   }
   return Status::Ok();
 }
 
-Status TermWorker::GatherSlice(std::span<const uint32_t> rows, const DataSource& block,
+Status TermWorker::GatherSlice(std::span<const uint32_t> rows, const PartitionSlice& slice,
                                std::complex<double> weight, const std::atomic<bool>& cancel) {
+  const DataSource& block = *slice.block;
   const DataShape shape = block.shape();
+  const uint64_t first_sample = schedule_.first_sample(slice.partition);
   MOTLEY_ASSERT(batch_.rows() == 0 || batch_.sparse == shape.sparse);
   const auto alike = [&] { return !weights_.empty() && weights_.back().weight == weight; };
   if (batch_.storage != shape.storage ||
@@ -174,6 +178,9 @@ Status TermWorker::GatherSlice(std::span<const uint32_t> rows, const DataSource&
     const Status read = block.AppendTo(batch_, rows.first(taken));
     samples_failed_ = !read.ok();
     MOTLEY_RETURN_IF_ERROR(read);
+    for (size_t i = 0; model_.spec().dropout > 0 && i < taken; ++i) {
+      numbers_.push_back(static_cast<uint32_t>(first_sample + rows[i]));
+    }
     if (!alike()) weights_.push_back({.weight = weight});
     weights_.back().rows += taken;
     rows = rows.subspan(taken);
@@ -192,10 +199,12 @@ Status TermWorker::Flush(const std::atomic<bool>& cancel, const Final& final) {
     weight_ += WeightOf(model_.spec(), labels.first(rows)) * weight;
     labels = labels.subspan(rows);
   }
-  const Status status = session_.Add(batch_, weights_, WithWeight(final));
+  const BatchOrigin origin{schedule_.seed(), step_, numbers_};
+  const Status status = session_.Add(batch_, weights_, WithWeight(final), origin);
   samples_failed_ = status.code() == StatusCode::kInvalidArgument;
   Clear(batch_);
   weights_.clear();
+  numbers_.clear();
   return status;
 }
 

@@ -99,7 +99,7 @@ class TermWorker {
   // sum, each sample weight times.
   Status Gather(StepId step, const MergedTerm& term, std::complex<double> weight,
                 const std::atomic<bool>& cancel);
-  Status GatherSlice(std::span<const uint32_t> rows, const DataSource& block,
+  Status GatherSlice(std::span<const uint32_t> rows, const PartitionSlice& slice,
                      std::complex<double> weight, const std::atomic<bool>& cancel);
   // Adds what was gathered.
   Status Flush(const std::atomic<bool>& cancel, const Final& final = nullptr);
@@ -113,8 +113,10 @@ class TermWorker {
   BatchSchedule schedule_;
   std::vector<uint32_t> rows_;      // Of a slice, in its partition.
   Dataset batch_;                   // Gathered samples,
-  std::vector<RowWeight> weights_;  // and theirs.
-  std::complex<double> weight_;     // Of all samples since Begin.
+  std::vector<RowWeight> weights_;  // and theirs,
+  std::vector<uint32_t> numbers_;   // and where they are in the data set, if the model asks for it.
+  StepId step_ = 0;
+  std::complex<double> weight_;  // Of all samples since Begin.
   bool samples_failed_ = false;
   std::vector<float> scratch_;  // Of a term that is no weight: its vector before its coefficients.
 };

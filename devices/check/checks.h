@@ -15,6 +15,7 @@ void CheckAddBias(CheckRun& run);
 void CheckAddColumnSums(CheckRun& run);
 void CheckRelu(CheckRun& run);
 void CheckReluBackward(CheckRun& run);
+void CheckDropout(CheckRun& run);
 void CheckAxpy(CheckRun& run);
 void CheckFill(CheckRun& run);
 void CheckScale(CheckRun& run);

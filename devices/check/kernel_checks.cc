@@ -22,6 +22,7 @@ constexpr KernelCheck kChecks[] = {
     {"scale_rows", "", 1.2e-7, CheckScaleRows},
     {"relu", "", 0, CheckRelu},
     {"relu_backward", "", 0, CheckReluBackward},
+    {"dropout", "", 1.2e-7, CheckDropout},
     {"im2col", "", 0, CheckIm2col},
     {"col2im", "", 1e-6, CheckCol2im},
     {"max_pool", "", 0, CheckMaxPool},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/signs.h"
+#include "base/unit_masks.h"
 #include "devices/check/checks.h"
 
 namespace motley::check {
@@ -111,6 +112,26 @@ void CheckReluBackward(CheckRun& run) {
     run.table().relu_backward(run.queue(), count, run.Store(activation), stored);
     Compare(run, stored.Read(), [&](size_t i) -> Wanted {
       return {activation[i] > 0 ? delta[i] : 0.0f, 1};
+    });
+  }
+}
+
+void CheckDropout(CheckRun& run) {
+  constexpr uint32_t kDropped = 1288490189;  // 0.3 of all words.
+  constexpr float kScale = 1 / 0.7f;
+  for (const auto& [rows, columns] : Matrices(run)) {
+    const auto x = run.Values(rows * columns);
+    std::vector<uint32_t> sample(rows);
+    for (uint32_t& number : sample) number = run.random.Next32();
+    const uint64_t key = run.random.Next64();
+    const auto stored = run.Store(x);
+    run.table().dropout(run.queue(), rows, columns, Operand<uint32_t>(run.rig, sample), key,
+                        kDropped, kScale, stored);
+    Compare(run, stored.Read(), [&, columns = columns](size_t i) -> Wanted {
+      const auto unit = static_cast<uint32_t>(i % columns);
+      const MaskWords words = MaskWordsOf(key, sample[i / columns], unit / kMaskUnits);
+      const bool stays = words.word[unit % kMaskUnits] >= kDropped;
+      return {stays ? double{kScale} * x[i] : 0, std::abs(double{x[i]})};
     });
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons are written so that NaN stays NaN.
+#include "base/unit_masks.h"
 #include "devices/cuda/operations.h"
 #include "devices/cuda/pointwise.cuh"
 #include "devices/half.h"
@@ -23,6 +24,23 @@ void ReluBackward(void* queue, size_t count, const float* activation, float* del
       queue, "relu_backward", count,
       [] MOTLEY_DEVICE(size_t, float active, float& value) { value = active <= 0 ? 0.0f : value; },
       activation, delta);
+}
+
+// A thread has the units of one call of the generator.
+void Dropout(void* queue, size_t rows, size_t columns, const uint32_t* sample, uint64_t key,
+             uint32_t dropped, float scale, float* x) {
+  const size_t blocks = Pieces(columns, kMaskUnits);
+  Pointwise(queue, "dropout", rows * blocks, [=] MOTLEY_DEVICE(size_t i) {
+    size_t row = i;
+    const size_t block = TakeLast(row, blocks);
+    const MaskWords words = MaskWordsOf(key, sample[row], static_cast<uint32_t>(block));
+    for (unsigned j = 0; j < kMaskUnits; ++j) {
+      const size_t c = block * kMaskUnits + j;
+      if (c >= columns) continue;
+      float& value = x[row * columns + c];
+      value = words.word[j] < dropped ? 0.0f : scale * value;
+    }
+  });
 }
 
 void Axpy(void* queue, size_t count, float alpha, const float* x, float* y) {

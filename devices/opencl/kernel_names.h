@@ -13,6 +13,7 @@ namespace motley::opencl {
   DO(kScaleRows, scale_rows) \
   DO(kRelu, relu) \
   DO(kReluBackward, relu_backward) \
+  DO(kDropout, dropout) \
   DO(kAxpy, axpy) \
   DO(kMultiply, multiply) \
   DO(kFill, fill) \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "base/unit_masks.h"
 #include "devices/opencl/launch.h"
 #include "devices/opencl/operations.h"
 
@@ -31,6 +32,16 @@ void Relu(void* queue, size_t count, float* x) {
 void ReluBackward(void* queue, size_t count, const float* activation, float* delta) {
   Queue& q = QueueOf(queue);
   LaunchItems(q, KernelName::kReluBackward, count, q.Find(activation, count), q.Find(delta, count));
+}
+
+void Dropout(void* queue, size_t rows, size_t columns, const uint32_t* sample, uint64_t key,
+             uint32_t dropped, float scale, float* x) {
+  Queue& q = QueueOf(queue);
+  const size_t blocks = (columns + kMaskUnits - 1) / kMaskUnits;
+  if (rows * columns == 0) return;
+  LaunchItems(q, KernelName::kDropout, rows * blocks, cl_ulong{columns}, cl_ulong{blocks},
+              q.Find(sample, rows), static_cast<cl_uint>(key), static_cast<cl_uint>(key >> 32),
+              cl_uint{dropped}, scale, q.Find(x, rows * columns));
 }
 
 void Axpy(void* queue, size_t count, float alpha, const float* x, float* y) {

@@ -156,6 +156,8 @@ typedef struct motley_job_options {
   /** What samples of a class weigh in training: "balanced" (n / (k m): n samples of k classes, m of
       this one), or "setosa=2,virginica=0.5", by name or number; others weigh 1. */
   const char* class_weights;
+  /** Chance, below 1, that a unit of a hidden layer is left out of a sample's step (mlp, cnn). */
+  double dropout;
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
@@ -166,7 +168,7 @@ enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
     sizeof(motley_job_options), MOTLEY_ALL_IN_ONE, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, \
         7, 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,  \
         NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL                                          \
+        0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0                                       \
   }
 
 /**

@@ -87,6 +87,20 @@ TEST(ApiOptions, SizesThatAreNoneAreRefused) {
   }
 }
 
+TEST(ApiOptions, WeightsAndChancesThatAreNoneAreNamed) {
+  for (const auto& [weights, why] : {std::pair{"heavy", "`class_weights` 'heavy'"},
+                                     std::pair{"0=2,1=x", "`class_weights` '1=x'"}}) {
+    motley_job_options options = SmallJob();
+    options.class_weights = weights;
+    ExpectRefused(options, why);
+  }
+  for (const double chance : {1.0, -0.5, std::numeric_limits<double>::quiet_NaN()}) {
+    motley_job_options options = SmallJob();
+    options.dropout = chance;
+    ExpectRefused(options, "`dropout`");
+  }
+}
+
 TEST(ApiOptions, EachWrongValueIsNamed) {
   const auto refused = [](const char* why, const std::function<void(motley_job_options&)>& set) {
     motley_job_options options = SmallJob();
@@ -111,8 +125,6 @@ TEST(ApiOptions, EachWrongValueIsNamed) {
     });
   }
   refused("`storage`", [](auto& o) { o.storage = "int8"; });
-  refused("`class_weights` 'heavy'", [](auto& o) { o.class_weights = "heavy"; });
-  refused("`class_weights` '1=x'", [](auto& o) { o.class_weights = "0=2,1=x"; });
   refused("`audit` 1.5", [](auto& o) { o.audit = 1.5; });
   refused("`audit` nan", [](auto& o) { o.audit = std::numeric_limits<double>::quiet_NaN(); });
   refused("`split`", [](auto& o) { o.split = 1.5; });

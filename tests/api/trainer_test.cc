@@ -304,6 +304,9 @@ TEST(ApiTrainerJob, FeaturesAreThoseOfTheFile) {
   options.scale = nullptr;
   options.class_weights = "balanced";
   EXPECT_THAT(refused(options), testing::HasSubstr("motley_work.weight"));
+  options.class_weights = nullptr;
+  options.dropout = 0.5;
+  EXPECT_THAT(refused(options), testing::HasSubstr("`dropout`"));
   std::remove(path.c_str());
 }
 

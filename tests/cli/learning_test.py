@@ -150,6 +150,30 @@ class Learning(ProgramTest):
         self.assertIn("class weights", refused)
         self.assertIn("start a new job", refused)
 
+    def test_dropout_is_the_same_wherever_it_is_computed(self):
+        plainly = ("--data", self.data, "--model", "mlp:24,12", "--batch", 60, "--lr", "0.01")
+        how = (*plainly, "--dropout", "0.3", "--audit", 1)
+        whole = self.exactly(*how, "--steps", 40)
+        self.assertEqual(whole["learning"]["dropout"], 0.3)
+        self.assertGreater(whole["test_accuracy"], 0.8)
+        for code, workers in (("none", 1), ("heterogeneous", 3), ("rs", 4), ("adaptive", 3)):
+            report = self.run_json("train", *how, "--steps", 40, "--workers", workers, "--code",
+                                   code, "-q")
+            self.assertAlmostEqual(report["final_loss"], whole["final_loss"], 4, code)
+            self.assertEqual(report["audit"]["warnings"], [], code)
+        plain = self.exactly(*plainly, "--steps", 40)
+        self.assertNotAlmostEqual(plain["final_loss"], whole["final_loss"], 3)
+        self.assertNotIn("dropout", plain["learning"])
+        none = self.exactly(*plainly, "--dropout", 0, "--steps", 40)
+        self.assertEqual(none["test"], plain["test"])
+        folder = self.folder / "dropped"
+        self.exactly(*how, "--steps", 20, "--checkpoint", folder)
+        rest = self.exactly("--data", self.data, "--resume", folder, "--steps", 40)
+        self.assertEqual((rest["learning"]["dropout"], rest["test"]), (0.3, whole["test"]))
+        refused = self.run_program("train", "--data", self.data, "--resume", folder, "--steps", 40,
+                                   "--dropout", 0.5, expect=6).stderr
+        self.assertIn("--dropout 0.5: the job of the checkpoint has 0.3", refused)
+
     def test_class_weights_that_make_no_sense_are_refused(self):
         line = self.folder / "line.csv"
         write_line(line)
@@ -169,6 +193,8 @@ class Learning(ProgramTest):
                                  ("--validation", ["--validation", "1"]),
                                  ("--weight-decay", ["--weight-decay", "0.1", "--optimizer", "adam"]),
                                  ("--clip", ["--clip", "-1"]),
+                                 ("--dropout", ["--dropout", "1"]),
+                                 ("hidden layers", ["--dropout", "0.5"]),
                                  ("--patience", ["--patience", "x"])):
             said = self.run_program("train", "--data", self.data, *arguments, expect=2).stderr
             self.assertIn(words, said)

@@ -32,6 +32,7 @@ constexpr std::pair<std::string_view, void (*)(motley_kernels&)> kSpoilt[] = {
     SPOILT(scale_rows),
     SPOILT(relu),
     SPOILT(relu_backward),
+    SPOILT(dropout),
     SPOILT(im2col),
     SPOILT(col2im),
     SPOILT(max_pool),

@@ -70,6 +70,14 @@ TEST(JobDescription, KnowsWhatClassesWeigh) {
   EXPECT_THAT(text, HasSubstr("\"version\":5")) << "older readers would not weigh anything";
 }
 
+TEST(JobDescription, KnowsTheDropout) {
+  JobDescription about = Example();
+  EXPECT_EQ(ToJson(about).find("dropout"), std::string::npos) << "older readers read it";
+  about.model.dropout = 0.1;
+  EXPECT_EQ(ParseJobDescription(ToJson(about))->model.dropout, 0.1);
+  EXPECT_THAT(ToJson(about), HasSubstr("\"version\":5"));
+}
+
 TEST(JobDescription, IsReadBackToTheBit) {
   const JobDescription about = Example();
   const auto back = ParseJobDescription(ToJson(about));
@@ -220,6 +228,7 @@ TEST(SavedJob, OnlyWhatTheBatchesDoNotDependOnMayChange) {
        [](JobDescription& job) {
          job.model.class_weights = {1, 2, 1, 1};
        }},
+      {"dropout 0", [](JobDescription& job) { job.model.dropout = 0.5; }},
       {"features", [](JobDescription& job) { job.model.features = 8; }},
       {"parameters", [](JobDescription& job) { job.parameters = 101; }},
       {"optimizer", [](JobDescription& job) { job.optimizer.name = "sgd"; }},

@@ -69,6 +69,29 @@ TEST(Job, WeighsClassesAlikeUnderEveryCode) {
   }
 }
 
+// Of hidden layers, each sample's units by themselves: copies agree, and so does every cut.
+TEST(Job, DropsTheSameUnitsOnAnyWorkers) {
+  std::vector<std::vector<double>> curves;
+  for (const char* code : {"none", "heterogeneous", "rs", "multi-message", "short", "adaptive"}) {
+    for (const uint32_t workers : {1, 2, 5}) {
+      if (workers == 1 && code != std::string("none")) continue;
+      if (workers == 2 && code == std::string("short")) continue;  // It needs three copies.
+      SCOPED_TRACE(testing::Message() << code << " " << workers);
+      JobWorld world(JobWorld::Options(workers, code));
+      world.options.model.name = "mlp:10,6";
+      world.options.model.dropout = 0.3;
+      world.StartServer();
+      world.StartWorkers();
+      world.ExpectSerial(1e-4);
+      curves.push_back(world.result->batch_loss);
+      ASSERT_EQ(curves.back().size(), curves.front().size());
+      for (size_t step = 0; step < curves.front().size(); ++step) {
+        EXPECT_NEAR(curves.back()[step], curves.front()[step], 1e-5) << step;
+      }
+    }
+  }
+}
+
 // Class 1 alone counts, and some small batches have none of it.
 TEST(Job, BatchesThatWeighNothingChangeNothing) {
   JobWorld world(JobWorld::Options(3, "none"));

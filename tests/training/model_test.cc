@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tests/conformance/model_suite.h"
@@ -152,6 +154,130 @@ TEST(Model, ASampleThatWeighsThreeCountsAsThreeOfThem) {
     for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-5) << name << " " << i;
     EXPECT_EQ(WeightOf(model->spec(), batch.label), static_cast<double>(copies.rows()));
     EXPECT_EQ(WeightOf(plain->spec(), batch.label), static_cast<double>(batch.rows()));
+  }
+}
+
+struct Dropped {
+  explicit Dropped(const char* name, uint32_t features, bool sparse = false)
+      : model(MakeModel({name, features, 3, {}, 0.4})),
+        batch(MakeSamples(features, 3, sparse, 50, 3)),
+        parameters(model->parameter_count()) {
+    Random random(3, Stream::kTest);
+    for (float& value : parameters) value = static_cast<float>(0.4 * random.Normal());
+  }
+  // Of these rows of the batch, which are `samples` of the data set.
+  std::vector<float> Gradient(const std::vector<uint32_t>& rows, std::vector<uint32_t> samples,
+                              double& loss, uint64_t step = 5) {
+    std::vector<float> gradient(parameters.size());
+    EXPECT_TRUE(model
+                    ->AddGradient(*rig.device, parameters, Select(batch, rows), 1, gradient, loss,
+                                  {.seed = 9, .step = step, .samples = samples})
+                    .ok());
+    return gradient;
+  }
+
+  TestRig rig;
+  std::unique_ptr<Model> model;
+  Dataset batch;
+  std::vector<float> parameters;
+};
+
+TEST(Dropout, GradientIsTheSlopeOfTheLossWithItsMasks) {
+  Dropped of("mlp:9,6", 7);
+  std::vector<float> gradient(of.parameters.size());
+  double loss = 0;
+  ASSERT_TRUE(
+      of.model->AddGradient(*of.rig.device, of.parameters, of.batch, 1, gradient, loss).ok());
+  std::vector<double> point(of.parameters.begin(), of.parameters.end());
+  std::vector<double> plain(point.size());
+  const double wanted = reference::LossAndGradient(of.model->spec(), point, of.batch, plain);
+  EXPECT_NEAR(loss, wanted, 1e-5 * wanted);
+  constexpr double kStep = 1e-6;
+  for (size_t i = 0; i < point.size(); ++i) {
+    const double middle = point[i];
+    point[i] = middle + kStep;
+    const double above = reference::LossAndGradient(of.model->spec(), point, of.batch, {});
+    point[i] = middle - kStep;
+    const double below = reference::LossAndGradient(of.model->spec(), point, of.batch, {});
+    point[i] = middle;
+    EXPECT_NEAR(gradient[i], (above - below) / (2 * kStep), 1e-3) << i;
+    EXPECT_NEAR(gradient[i], plain[i], 1e-4) << i;
+  }
+}
+
+// Of convolutions there is no other reference than the model itself.
+TEST(Dropout, GradientOfImagesIsTheSlopeOfTheLossWithItsMasks) {
+  Dropped of("cnn:4,5/7,norm", 36);
+  const std::vector<uint32_t> rows = Iota(0, 50);
+  double loss = 0;
+  const std::vector<float> gradient = of.Gradient(rows, rows, loss);
+  double worst = 0;
+  for (size_t i = 0; i < of.parameters.size(); i += 7) {
+    constexpr float kStep = 2e-3f;
+    const float middle = of.parameters[i];
+    double above = 0, below = 0;
+    of.parameters[i] = middle + kStep;
+    of.Gradient(rows, rows, above);
+    of.parameters[i] = middle - kStep;
+    of.Gradient(rows, rows, below);
+    of.parameters[i] = middle;
+    worst = std::max(worst, std::abs(gradient[i] - (above - below) / (2 * kStep)));
+  }
+  EXPECT_LT(worst, 0.25) << "of slopes up to 10 or so, where a unit may turn on in between";
+}
+
+TEST(Dropout, FollowsFromTheSampleAndTheStepWhereverTheRowIs) {
+  for (const auto& [name, features] :
+       {std::pair{"mlp:9,6", 7U}, std::pair{"cnn:4,5/7", 36U}, std::pair{"mlp:8,norm,6", 7U}}) {
+    Dropped of(name, features);
+    const std::vector<uint32_t> all = Iota(0, 50);
+    std::vector<uint32_t> samples;
+    for (const uint32_t row : all) samples.push_back(1000 + 3 * row);
+    double loss = 0;
+    const std::vector<float> whole = of.Gradient(all, samples, loss);
+    // In two batches, backwards.
+    const std::vector<uint32_t> turned(all.rbegin(), all.rend());
+    const std::vector<uint32_t> of_turned(samples.rbegin(), samples.rend());
+    double loss_of_parts = 0;
+    const auto part = [&](size_t begin, size_t end) {
+      return of.Gradient({turned.begin() + begin, turned.begin() + end},
+                         {of_turned.begin() + begin, of_turned.begin() + end}, loss_of_parts);
+    };
+    const std::vector<float> first = part(0, 17), second = part(17, 50);
+    EXPECT_NEAR(loss, loss_of_parts, 1e-5 * loss) << name;
+    double other = 0, none = 0;
+    const std::vector<float> of_step = of.Gradient(all, samples, other, 6);
+    const std::vector<float> of_samples = of.Gradient(all, all, none);
+    double steps = 0, others = 0;
+    for (size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_NEAR(first[i] + second[i], whole[i], 1e-4) << name << " " << i;
+      steps += std::abs(of_step[i] - whole[i]);
+      others += std::abs(of_samples[i] - whole[i]);
+    }
+    EXPECT_GT(steps, 1) << "each step has its masks";
+    EXPECT_GT(others, 1) << "and each sample";
+  }
+}
+
+TEST(Dropout, IsNothingToPredictions) {
+  for (const char* name : {"mlp:9,6", "cnn:4/7"}) {
+    Dropped of(name, 36);
+    const auto plain = MakeModel({name, 36, 3});
+    std::vector<float> with, without;
+    ASSERT_TRUE(of.model->Forward(*of.rig.device, of.parameters, of.batch, with).ok());
+    ASSERT_TRUE(plain->Forward(*of.rig.device, of.parameters, of.batch, without).ok());
+    EXPECT_EQ(with, without) << name;
+  }
+}
+
+TEST(Dropout, OfNoHiddenLayerOrNoChanceIsRefused) {
+  for (const ModelSpec& spec : std::initializer_list<ModelSpec>{{"softmax", 9, 3, {}, 0.5},
+                                                                {"linear", 9, 0, {}, 0.5},
+                                                                {"factorization:3", 9, 2, {}, 0.5},
+                                                                {"mlp:4", 9, 3, {}, 1},
+                                                                {"mlp:4", 9, 3, {}, -0.1},
+                                                                {"mlp:4", 9, 3, {}, NAN}}) {
+    EXPECT_EQ(Model::Create(spec).code(), StatusCode::kInvalidArgument) << spec.name;
   }
 }
 

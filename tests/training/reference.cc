@@ -5,6 +5,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "base/random.h"
+#include "base/unit_masks.h"
 #include "tests/training/plain_models.h"
 
 namespace motley::reference {
@@ -46,10 +48,10 @@ double Loss(const ModelSpec& spec, double label, Vector& out) {
 }
 
 double PlainSample(const ModelSpec& spec, std::span<const double> w, const Vector& x, double label,
-                   std::span<double> gradient) {
+                   std::span<double> gradient, const Origin& origin) {
   if (IsPlainModel(spec)) return PlainLoss(spec, w, x, label, gradient);
   const std::vector<size_t> widths = Widths(spec);
-  std::vector<Vector> values = {x};
+  std::vector<Vector> values = {x}, masks = {Vector(x.size(), 1.0)};
   std::vector<size_t> offsets;
   size_t offset = 0;
   for (size_t layer = 0; layer + 1 < widths.size(); ++layer) {
@@ -61,6 +63,8 @@ double PlainSample(const ModelSpec& spec, std::span<const double> w, const Vecto
       for (size_t i = 0; i < in; ++i) next[o] += values[layer][i] * w[offset + i * out + o];
       if (layer + 2 < widths.size()) next[o] = std::max(next[o], 0.0);
     }
+    masks.push_back(layer + 2 < widths.size() ? MaskOf(spec, origin, layer, out) : Vector());
+    for (size_t o = 0; o < masks.back().size(); ++o) next[o] *= masks.back()[o];
     values.push_back(next);
     offsets.push_back(offset);
     offset += (in + 1) * out;
@@ -77,7 +81,9 @@ double PlainSample(const ModelSpec& spec, std::span<const double> w, const Vecto
       for (size_t i = 0; i < in; ++i) {
         const size_t at = offsets[layer] + i * out + o;
         gradient[at] += values[layer][i] * delta[o];
-        if (layer == 0 || values[layer][i] > 0) below[i] += w[at] * delta[o];
+        if (layer == 0 || values[layer][i] > 0) {
+          below[i] += w[at] * delta[o] * masks[layer][i];
+        }
       }
     }
     delta = below;
@@ -86,10 +92,10 @@ double PlainSample(const ModelSpec& spec, std::span<const double> w, const Vecto
 }
 
 double Sample(const ModelSpec& spec, std::span<const double> w, const Vector& x, double label,
-              std::span<double> gradient) {
+              std::span<double> gradient, const Origin& origin) {
   Vector own(gradient.size(), 0.0);
   const double weight = WeightOfSample(spec, label);
-  const double loss = weight * PlainSample(spec, w, x, label, own);
+  const double loss = weight * PlainSample(spec, w, x, label, own, origin);
   for (size_t i = 0; i < own.size(); ++i) gradient[i] += weight * own[i];
   return loss;
 }
@@ -118,6 +124,18 @@ double WeightOfSample(const ModelSpec& spec, double label) {
   return spec.class_weights.empty() ? 1 : spec.class_weights[static_cast<size_t>(label)];
 }
 
+std::vector<double> MaskOf(const ModelSpec& spec, const Origin& origin, size_t layer,
+                           size_t units) {
+  Vector mask(units, 1.0);
+  if (spec.dropout == 0) return mask;
+  const uint64_t key = Random(origin.seed, Stream::kDropout, origin.step, layer).Next64();
+  for (size_t unit = 0; unit < units; ++unit) {
+    const MaskWords words = MaskWordsOf(key, origin.sample, static_cast<uint32_t>(unit / 4));
+    mask[unit] = words.word[unit % 4] * 0x1p-32 < spec.dropout ? 0 : 1 / (1 - spec.dropout);
+  }
+  return mask;
+}
+
 std::vector<size_t> Widths(const ModelSpec& spec) {
   std::vector<size_t> widths = {spec.features};
   if (spec.name.starts_with("mlp:")) {
@@ -137,7 +155,8 @@ double LossAndGradient(const ModelSpec& spec, std::span<const double> parameters
                        const Dataset& data, std::span<double> gradient) {
   double loss = 0;
   for (size_t row = 0; row < data.rows(); ++row) {
-    loss += Sample(spec, parameters, Features(data, row), data.label[row], gradient);
+    const Origin origin{0, 0, static_cast<uint32_t>(row)};
+    loss += Sample(spec, parameters, Features(data, row), data.label[row], gradient, origin);
   }
   return loss;
 }
@@ -151,7 +170,8 @@ std::vector<double> Train(const ModelSpec& spec, const OptimizerOptions& options
     Vector gradient(parameters.size(), 0.0);
     double weight = 0;
     for (const uint32_t row : schedule.Rows(step)) {
-      Sample(spec, parameters, Features(data, row), data.label[row], gradient);
+      const Origin origin{schedule.seed(), step, row};
+      Sample(spec, parameters, Features(data, row), data.label[row], gradient, origin);
       weight += WeightOfSample(spec, data.label[row]);
     }
     for (size_t i = 0; i < gradient.size(); ++i) {

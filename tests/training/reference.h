@@ -19,7 +19,17 @@ std::vector<size_t> Widths(const ModelSpec& spec);
 // What a sample weighs in training.
 double WeightOfSample(const ModelSpec& spec, double label);
 
-// Sum of the weighted losses over the samples; adds the gradients to `gradient` unless it is empty.
+// Whose gradient a sample's is: what dropout depends on.
+struct Origin {
+  uint64_t seed = 0;
+  uint64_t step = 0;
+  uint32_t sample = 0;  // In the data set.
+};
+// What the units of a hidden layer are multiplied by.
+std::vector<double> MaskOf(const ModelSpec& spec, const Origin& origin, size_t layer, size_t units);
+
+// Sum of the weighted losses over the samples, as of step 0 of seed 0; adds the gradients to
+// `gradient` unless it is empty.
 double LossAndGradient(const ModelSpec& spec, std::span<const double> parameters,
                        const Dataset& data, std::span<double> gradient);
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/signs.h"
+#include "base/unit_masks.h"
 #include "devices/cpu/kernels/operations.h"
 #include "devices/cpu/kernels/ranges.h"
 #include "devices/half.h"
@@ -89,6 +90,23 @@ void Relu(void* queue, size_t count, float* x) {
 void ReluBackward(void* queue, size_t count, const float* activation, float* delta) {
   ForBlocks(queue, count, kWorthwhile, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) delta[i] = activation[i] <= 0 ? 0.0f : delta[i];
+  });
+}
+
+void Dropout(void* queue, size_t rows, size_t columns, const uint32_t* sample, uint64_t key,
+             uint32_t dropped, float scale, float* x) {
+  constexpr size_t kCost = 16;  // Of a value.
+  ForBlocks(queue, rows, WorthwhileGrain(1, kCost * columns), [=](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      float* const values = x + row * columns;
+      for (size_t first = 0; first < columns; first += kMaskUnits) {
+        const auto block = static_cast<uint32_t>(first / kMaskUnits);
+        const MaskWords words = MaskWordsOf(key, sample[row], block);
+        for (size_t c = first; c < std::min<size_t>(first + kMaskUnits, columns); ++c) {
+          values[c] = words.word[c - first] < dropped ? 0.0f : scale * values[c];
+        }
+      }
+    }
   });
 }
 

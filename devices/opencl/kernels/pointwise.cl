@@ -16,6 +16,29 @@ KERNEL relu_backward(ulong count, INPUT(activation), FLOATS(delta)) {
   if (i < count && activation[activation_at + i] <= 0) delta[delta_at + i] = 0;
 }
 
+/* As base/unit_masks.h has it: an item has the units of one call of Philox 4x32-10. */
+KERNEL dropout(ulong count, ulong columns, ulong blocks, __global const uint *sample,
+               ulong sample_at, uint first, uint second, uint dropped, float scale_by, FLOATS(x)) {
+  ulong row = get_global_id(0);
+  if (row >= count) return;
+  const ulong block = take_last(&row, blocks);
+  uint4 counter = (uint4)(sample[sample_at + row], (uint)block, 0, 0);
+  for (int round_of = 0; round_of < 10; ++round_of) {
+    const uint left = 0xd2511f53u, right = 0xcd9e8d57u;
+    counter = (uint4)(mul_hi(right, counter.z) ^ counter.y ^ first, right * counter.z,
+                      mul_hi(left, counter.x) ^ counter.w ^ second, left * counter.x);
+    first += 0x9e3779b9u;
+    second += 0xbb67ae85u;
+  }
+  const uint words[4] = {counter.x, counter.y, counter.z, counter.w};
+  for (ulong j = 0; j < 4; ++j) {
+    const ulong c = 4 * block + j;
+    if (c >= columns) continue;
+    const ulong at = x_at + row * columns + c;
+    x[at] = words[j] < dropped ? 0 : scale_by * x[at];
+  }
+}
+
 KERNEL axpy(ulong count, float alpha, INPUT(x), FLOATS(y)) {
   const ulong i = get_global_id(0);
   if (i < count) y[y_at + i] += alpha * x[x_at + i];

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which units of a layer stay for which sample, the same on every device: words of the
+// counter-based generator Philox 4x32-10 (Salmon et al., SC 2011), named by a key, a sample and a
+// unit. The CPU's and CUDA's kernels use this; kernels/pointwise.cl (OpenCL) has a twin. Tests hold
+// both to Random123. C++17: CUDA's sources include it. Pure.
+#pragma once
+
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define MOTLEY_MASK_CODE __host__ __device__
+#else
+#define MOTLEY_MASK_CODE
+#endif
+
+namespace motley {
+
+inline constexpr uint32_t kMaskUnits = 4;  // That one call has words for.
+
+struct MaskWords {
+  uint32_t word[kMaskUnits];
+};
+
+// Of units kMaskUnits * block and on.
+inline MOTLEY_MASK_CODE MaskWords MaskWordsOf(uint64_t key, uint32_t sample, uint32_t block) {
+  uint32_t counter[4] = {sample, block, 0, 0};
+  uint32_t first = static_cast<uint32_t>(key), second = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t left = uint64_t{0xd2511f53u} * counter[0];
+    const uint64_t right = uint64_t{0xcd9e8d57u} * counter[2];
+    const uint32_t next[4] = {
+        static_cast<uint32_t>(right >> 32) ^ counter[1] ^ first, static_cast<uint32_t>(right),
+        static_cast<uint32_t>(left >> 32) ^ counter[3] ^ second, static_cast<uint32_t>(left)};
+    for (int i = 0; i < 4; ++i) counter[i] = next[i];
+    first += 0x9e3779b9u;
+    second += 0xbb67ae85u;
+  }
+  return {{counter[0], counter[1], counter[2], counter[3]}};
+}
+
+}  // namespace motley
