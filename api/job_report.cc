@@ -150,7 +150,9 @@ Json ApproximateJson(const ApproximateRecord& record) {
 void AddRun(const TrainReport& report, Json& json) {
   const JobResult& job = report.job;
   if (job.steps < report.plan.job.steps) {
-    json["stopped_early"] = job.stopped_early.empty() ? "it was stopped" : job.stopped_early;
+    const bool failed = !job.status.ok() && job.status.code() != StatusCode::kCancelled;
+    const std::string why = failed ? "it ended by an error" : "it was stopped";
+    json["stopped_early"] = job.stopped_early.empty() ? why : job.stopped_early;
     json["steps_wanted"] = report.plan.job.steps;
   }
   if (job.first_step > 0) {

@@ -264,11 +264,12 @@ TEST(ForeignJob, AWorkerWithoutATrainerIsToldAndTheOthersGoOn) {
 TEST(ForeignJob, AStandingWorkerDeclinesAJobThatIsNotForItAndServesTheNext) {
   ForeignWorld world(2);
   world.options.gather_time = Duration::zero();
+  world.options.start_timeout = std::chrono::minutes(10);
   world.StartServer();
   world.brought = nullptr;
   world.worker_forever = true;
   const WorkerBox& standing = world.StartWorker(1);
-  ASSERT_TRUE(world.RunUntil([&] { return world.watcher.lost.contains(0); }));
+  ASSERT_TRUE(world.RunUntil([&] { return !world.watcher.lost.empty(); }));
   world.loop.RunUntilTime(world.loop.Now() + std::chrono::seconds(100));
   EXPECT_FALSE(standing.ended) << standing.ended->ToString();
   ASSERT_THAT(standing.said, testing::SizeIs(1)) << "not anew with each try";

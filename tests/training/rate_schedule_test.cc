@@ -104,16 +104,16 @@ TEST(LossJudge, ComparesTheLastVersionWithoutJudgingByIt) {
 
 TEST(LossJudge, LowersTheRateBeforeItStops) {
   LossJudge judge({.patience = 3}, Parsed("plateau:patience=2,factor=0.1,times=1"));
-  judge.Hear(0, 1);
+  judge.Hear(1, 1);
   EXPECT_FALSE(judge.Conclude());
   for (int i = 0; i < 2; ++i) {
     EXPECT_DOUBLE_EQ(judge.rate_factor(), 1);
-    judge.Hear(i, 1);
+    judge.Hear(2, 1);
     EXPECT_FALSE(judge.Conclude());
   }
   EXPECT_DOUBLE_EQ(judge.rate_factor(), 0.1);
   for (int i = 0; i < 3; ++i) {
-    judge.Hear(i, 1);
+    judge.Hear(2, 1);
     EXPECT_EQ(judge.Conclude(), i == 2);
   }
 }
