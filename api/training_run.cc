@@ -10,6 +10,7 @@
 #include "api/device_call.h"
 #include "api/fresh_ids.h"
 #include "api/job_report.h"
+#include "api/resume.h"
 #include "api/server_run.h"
 #include "api/worker_environment.h"
 #include "base/counted.h"
