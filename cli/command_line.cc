@@ -10,9 +10,11 @@
 
 #include "CLI/CLI.hpp"
 #include "base/suggest.h"
+#include "cli/completion.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/help_topics.h"
+#include "cli/manual.h"
 #include "cli/terminal.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
@@ -112,9 +114,41 @@ int PrintHelp(const CLI::App& app, const CLI::ParseError& asked) {
   return PrintResult(WrapHelp(text.str(), TerminalColumns(STDOUT_FILENO)));
 }
 
+struct HelpFlags {
+  std::string topic;  // Empty: a list of all.
+  bool man = false;
+  std::string shell;  // Of motley completion.
+};
+
+CLI::App* AddHelp(CLI::App& app, HelpFlags& flags) {
+  CLI::App* help = app.add_subcommand("help", "Explain a command or a topic");
+  help->add_option("TOPIC", flags.topic, "A command, or a topic that motley help lists");
+  help->add_flag("--man", flags.man, "The manual page, for man -l");
+  return help;
+}
+
+CLI::App* AddCompletion(CLI::App& app, HelpFlags& flags) {
+  CLI::App* completion =
+      app.add_subcommand("completion", "Print what completes commands and flags in a shell");
+  completion->add_option("SHELL", flags.shell, "bash")->required();
+  completion->footer("Example:\n  source <(motley completion bash)");
+  return completion;
+}
+
+int RunCompletion(const CLI::App& app, const std::string& shell) {
+  if (shell == "bash") return PrintResult(BashCompletion(app, TopicNames()));
+  Warn(
+      fmt::format("no completion for '{}': bash is the only shell that there is one for. In zsh, "
+                  "autoload -U +X bashcompinit && bashcompinit lets that one serve",
+                  shell));
+  return kExitUsage;
+}
+
 // motley help [TOPIC]: a command's --help, or a page of its own.
-int RunHelp(const CLI::App& app, const std::string& topic) {
+int RunHelp(const CLI::App& app, const HelpFlags& flags) {
+  const std::string& topic = flags.topic;
   const size_t columns = TerminalColumns(STDOUT_FILENO);
+  if (flags.man) return PrintResult(ManualPage(app, MOTLEY_VERSION));
   if (topic.empty()) {
     // App::help would give that of the command that was parsed, which is `help`.
     const auto mode = CLI::AppFormatMode::Normal;
@@ -170,9 +204,9 @@ int RunCommandLine(int argc, char** argv) {
   const CLI::App* reproduce = AddReproduce(app, reproduce_flags);
   const CLI::App* worker = AddWorker(app, worker_flags);
   ShowFirst(*train, {"--data", "--model", "--workers", "--epochs", "--out", "--remote"});
-  std::string topic;
-  CLI::App* help = app.add_subcommand("help", "Explain a command or a topic");
-  help->add_option("TOPIC", topic, "A command, or a topic that motley help lists");
+  HelpFlags help_flags;
+  const CLI::App* help = AddHelp(app, help_flags);
+  const CLI::App* completion = AddCompletion(app, help_flags);
   app.footer(
       "motley COMMAND --help tells more, motley help lists topics.\n"
       "Exit codes: 0 all is well, 1 failure, 2 usage, 3 not found, 4 unavailable or too late,\n"
@@ -189,7 +223,8 @@ int RunCommandLine(int argc, char** argv) {
     if (error.get_exit_code() == 0 && !misspelt) return PrintHelp(app, error);
     return UsageError(app, Explain(app, error));
   }
-  if (help->parsed()) return RunHelp(app, topic);
+  if (help->parsed()) return RunHelp(app, help_flags);
+  if (completion->parsed()) return RunCompletion(app, help_flags.shell);
   if (train->parsed()) return RunTrain(train_flags);
   if (simulate->parsed()) return RunSimulate(simulate_flags);
   if (codes->parsed()) return RunCodes(codes_flags);

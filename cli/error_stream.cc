@@ -3,11 +3,13 @@
 
 #include <limits.h>
 #include <poll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -27,6 +29,8 @@ bool HasRoom(int timeout_ms) {
 }  // namespace
 
 void WriteToErrorStream(std::string_view text) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   static bool stuck = false;
   static uint64_t left_out = 0;
   if (!HasRoom(stuck ? 0 : kTimeoutMs)) {
@@ -52,6 +56,16 @@ void WriteToErrorStream(std::string_view text) {
     ++left_out;
     return;
   }
+}
+
+std::string TimeStamp() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  tm local{};
+  localtime_r(&now.tv_sec, &local);
+  return fmt::format("{}-{:02}-{:02} {:02}:{:02}:{:02}.{:03} ", local.tm_year + 1900,
+                     local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
+                     now.tv_nsec / 1'000'000);
 }
 
 }  // namespace motley

@@ -285,6 +285,12 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
                  "takes no noticeable time, else the loss is that of the last epoch's steps")
       ->group("Output");
   AddOutputFlags(train, flags.job);
+  train
+      ->add_flag("-v,--verbose", flags.verbose,
+                 "Messages begin with the time; more of them: who joined, who was late, whose work "
+                 "others took over, each checkpoint")
+      ->excludes(train->get_option("--quiet"))
+      ->group("Output");
   train->footer(std::string("Example: four workers, one of which is killed\n"
                             "  motley train --data digits.csv.gz --worker-speeds 1,1,0.5,0.25 \\\n"
                             "    --code heterogeneous --tolerate 1 --fault kill:2@step=50 --out "

@@ -88,6 +88,21 @@ not fit into memory are kept in a file in TMPDIR (--memory).
 Workers and steps count from 0. The flag may be repeated. An example:
   motley train --data digits.csv.gz --workers 4 --fault pause:1@step=20,2s --fault kill:2@step=50
 )"},
+    {"keys", "What keys do while a job trains in a terminal",
+     R"(Keys: what they do while a job trains in a terminal
+
+  t                     Shows a table of the workers above the bar, and hides it:
+                          share      part of what all have computed in the last two seconds
+                          samples/s  its own
+                          late       steps that ended without an answer it was asked for
+                          state      up, idle (it has computed nothing in these seconds),
+                                     left (it took its leave) or lost
+  Ctrl-C                Stops in good order: the last checkpoint, --out, the table at the end.
+                        A second one ends it at once.
+  Ctrl-Z                Pauses the job; fg goes on.
+
+motley train --verbose says what happens in between, and when.
+)"},
     {"remote", "Training on several machines",
      R"(Remote: training on several machines
 

@@ -103,6 +103,7 @@ CLI::App* AddWorker(CLI::App& app, WorkerFlags& flags) {
                  "Serve one job after the other: wait for the server without end, also when a job "
                  "is done or refuses this worker. Ctrl-C or SIGTERM end it")
       ->excludes(wait);
+  worker->add_flag("-v,--verbose", flags.verbose, "Each message begins with the time");
   worker->footer(
       "The job's token comes in the environment variable MOTLEY_TOKEN. Choose one once, of 16\n"
       "characters or more, and set it for motley train --remote as well: then this command serves\n"

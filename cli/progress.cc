@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +22,9 @@ namespace {
 constexpr double kRedrawSeconds = 0.1;
 constexpr double kLineSeconds = 10;
 constexpr size_t kUnknownColumns = 80;  // A terminal that does not say its width.
+constexpr double kLookSeconds = 0.5;    // From one look at the workers to the next.
+constexpr double kKeySeconds = 3;       // A job that takes longer says which key shows a table.
+constexpr uint64_t kMostDetails = 20;   // In a second.
 constexpr const char* kEraseLine = "\r\x1b[K";
 
 double RealSeconds() {
@@ -45,6 +49,8 @@ std::string Left(const ProgressState& state) {
   const double rate = Rate(state);
   return Clock(rate > 0 ? static_cast<double>(state.steps - state.step) / rate : INFINITY);
 }
+
+const char* AtMost(const ProgressState& state) { return state.most ? "at most " : ""; }
 
 uint64_t Percent(const ProgressState& state) {
   return static_cast<uint64_t>(100.0 * static_cast<double>(state.step) /
@@ -73,8 +79,8 @@ std::string FormatBar(const ProgressState& state, size_t columns) {
   const uint64_t full = std::min<uint64_t>(width, Percent(state) * width / 100);
   std::string bar;
   for (uint64_t i = 0; i < width; ++i) bar += i < full ? "█" : " ";
-  std::string text = fmt::format("{:3} %|{}| {}/{}, {} left", Percent(state), bar, state.step,
-                                 state.steps, Left(state));
+  std::string text = fmt::format("{:3} %|{}| {}/{}, {}{} left", Percent(state), bar, state.step,
+                                 state.steps, AtMost(state), Left(state));
   if (ColumnsOf(text) >= columns) text = fmt::format("{:3} %", Percent(state));
   const std::string more[] = {fmt::format(", loss {:.4g}", state.loss),
                               fmt::format(", {}/{} up", state.workers_up, state.workers),
@@ -91,31 +97,49 @@ std::string FormatBar(const ProgressState& state, size_t columns) {
 
 std::string FormatLine(const ProgressState& state) {
   return fmt::format(
-      "step {}/{} ({} %), epoch {:.1f}, loss {:.4g}, {:.1f} steps/s, {}/{} workers, {} left",
+      "step {}/{} ({} %), epoch {:.1f}, loss {:.4g}, {:.1f} steps/s, {}/{} workers, {}{} left",
       state.step, state.steps, Percent(state), state.epoch, state.loss, Rate(state),
-      state.workers_up, state.workers, Left(state));
+      state.workers_up, state.workers, AtMost(state), Left(state));
 }
+
+struct Progress::Lock {
+  std::mutex mutex;
+};
 
 Progress::Progress(const ProgressOptions& options, Write write, Seconds clock, Columns columns)
     : options_(options),
       write_(write ? std::move(write) : WriteToErrorStream),
       clock_(clock ? std::move(clock) : RealSeconds),
-      columns_(columns ? std::move(columns) : [] { return TerminalColumns(STDERR_FILENO); }) {
+      columns_(columns ? std::move(columns) : [] { return TerminalColumns(STDERR_FILENO); }),
+      lock_(std::make_unique<Lock>()) {
   Expect(options.steps, options.steps_per_epoch, options.workers);
 }
 
+Progress::~Progress() { End(); }
+
 void Progress::Restart(uint64_t steps_before) {
+  const std::lock_guard lock(lock_->mutex);
   steps_before_ = steps_before;
   state_.workers_up = 0;
 }
 
-void Progress::Expect(uint64_t steps, double steps_per_epoch, uint32_t workers) {
+void Progress::Expect(uint64_t steps, double steps_per_epoch, uint32_t workers, bool most) {
+  const std::lock_guard lock(lock_->mutex);
   state_.steps = options_.steps = steps;
   state_.workers = options_.workers = workers;
+  state_.most = most;
   options_.steps_per_epoch = steps_per_epoch;
 }
 
+void Progress::AskOfWorkers(std::function<Workers()> ask) {
+  const std::lock_guard lock(lock_->mutex);
+  ask_ = std::move(ask);
+}
+
 void Progress::OnEvent(const motley_event& event) {
+  const std::lock_guard lock(lock_->mutex);
+  Look();
+  if (options_.verbose && options_.notices) Explain(event);
   switch (event.kind) {
     case MOTLEY_EVENT_WORKER_JOINED: ++state_.workers_up; break;
     case MOTLEY_EVENT_WORKER_LOST:
@@ -130,21 +154,56 @@ void Progress::OnEvent(const motley_event& event) {
     case MOTLEY_EVENT_CHECKPOINT:
       state_.safe = event.step;
       // In a terminal the bar shows it.
-      if (options_.style == ProgressStyle::kLines) {
-        Say(fmt::format("checkpoint: {} steps are safe", event.step));
+      if (options_.style == ProgressStyle::kLines || options_.verbose) {
+        Print(fmt::format("checkpoint: {} steps are safe", event.step));
       }
       break;
     case MOTLEY_EVENT_NOTICE:
-      if (options_.notices && !HeardBefore(event.text)) Say(WithFlags(event.text));
+      if (options_.notices) Print(WithFlags(event.text));
       break;
     default: break;
   }
 }
 
-// Only the first notice that another look chose the same code is news.
-bool Progress::HeardBefore(std::string_view notice) {
-  const bool same = notice.starts_with("code: ") && notice.find(", as before: ") != notice.npos;
-  return same && std::exchange(same_code_told_, true);
+// What an event means, for those who want to know more than the job's notices say.
+void Progress::Explain(const motley_event& event) {
+  switch (event.kind) {
+    case MOTLEY_EVENT_WORKER_JOINED:
+      return PrintDetail(fmt::format("worker {} joined: {}", event.worker, event.text));
+    case MOTLEY_EVENT_STEP_OPENED: return owners_.clear();
+    case MOTLEY_EVENT_ROW_ASSIGNED: {
+      const auto [owner, first] = owners_.try_emplace(event.row, event.worker);
+      const uint32_t before = std::exchange(owner->second, event.worker);
+      if (first || before == event.worker) return;
+      return PrintDetail(fmt::format("step {}: worker {} takes over row {} of worker {}",
+                                     event.step, event.worker, event.row, before));
+    }
+    case MOTLEY_EVENT_ROW_CANCELLED:
+      if (event.row != MOTLEY_ALL_ROWS) return;  // A copy has come.
+      return PrintDetail(fmt::format("step {}: worker {} is late, and its answer is not needed",
+                                     event.step, event.worker));
+    default: return;
+  }
+}
+
+// Where much work moves there may be thousands in a second.
+void Progress::PrintDetail(const std::string& text) {
+  const double now = clock_();
+  if (now - details_since_ >= 1) {
+    const uint64_t before = std::exchange(details_, 0);
+    details_since_ = now;
+    if (before > kMostDetails) Print(fmt::format("({} more like these)", before - kMostDetails));
+  }
+  if (++details_ <= kMostDetails) Print(text);
+}
+
+// A table shows what workers have done in the last seconds, so somebody must have looked before.
+void Progress::Look() {
+  if (!ask_ || started_ < 0) return;
+  const double now = clock_();
+  if (now - looked_at_ < kLookSeconds) return;
+  looked_at_ = now;
+  table_.Look(now, ask_());
 }
 
 void Progress::OnStepApplied(const motley_event& event) {
@@ -155,15 +214,51 @@ void Progress::OnStepApplied(const motley_event& event) {
 }
 
 void Progress::Say(const std::string& text) {
+  const std::lock_guard lock(lock_->mutex);
+  Print(text);
+}
+
+void Progress::Print(const std::string& text) {
   if (options_.style == ProgressStyle::kOff) return;
   const bool terminal = options_.style != ProgressStyle::kLines;
-  write_((bar_on_screen_ ? kEraseLine : "") + WrapText(text, terminal ? columns_() : 0) + "\n");
-  bar_on_screen_ = false;
+  const std::string stamp = options_.verbose ? TimeStamp() : "";
+  const bool drawn = bar_on_screen_;
+  write_(Erased() + WrapText(stamp + text, terminal ? columns_() : 0) + "\n");
+  if (drawn && table_wanted_) DrawScreen();
+}
+
+void Progress::Hide() {
+  const std::lock_guard lock(lock_->mutex);
+  if (const std::string erased = Erased(); !erased.empty()) write_(erased);
+}
+
+void Progress::ToggleTable() {
+  const std::lock_guard lock(lock_->mutex);
+  if (!ask_ || !bar_on_screen_) return;
+  key_told_ = true;
+  const std::string erased = Erased();
+  table_wanted_ = !table_wanted_;
+  write_(erased);
+  DrawScreen();
+}
+
+void Progress::Refresh() {
+  const std::lock_guard lock(lock_->mutex);
+  if (!table_wanted_ || !bar_on_screen_) return;
+  state_.elapsed_seconds = clock_() - started_;
+  DrawScreen();
+}
+
+void Progress::StartAfresh() {
+  const std::lock_guard lock(lock_->mutex);
+  lines_above_.clear();
 }
 
 void Progress::End() {
+  const std::lock_guard lock(lock_->mutex);
   if (bar_on_screen_) write_("\n");
   bar_on_screen_ = false;
+  lines_above_.clear();
   options_.style = ProgressStyle::kOff;
 }
 
@@ -175,8 +270,40 @@ void Progress::Draw(bool last) {
   if (options_.style == ProgressStyle::kLines) return DrawLine(last);
   if (!last && bar_on_screen_ && now - drawn_at_ < kRedrawSeconds) return;
   drawn_at_ = now;
+  if (ask_ && !last && state_.elapsed_seconds > kKeySeconds && !std::exchange(key_told_, true)) {
+    Print("(t shows a table of the workers, and hides it)");
+  }
+  DrawScreen();
+}
+
+// What takes the cursor to the beginning of what was drawn, and empties the screen from there on.
+// Lines may have become more than one when the terminal was made narrower.
+std::string Progress::Erased() {
+  if (!std::exchange(bar_on_screen_, false)) return "";
+  size_t rows = 0;
+  const size_t columns = columns_();
+  for (const size_t width : lines_above_) {
+    rows += columns > 0 ? std::max<size_t>(1, (width + columns - 1) / columns) : 1;
+  }
+  lines_above_.clear();
+  return rows > 0 ? fmt::format("\r\x1b[{}A\x1b[J", rows) : kEraseLine;
+}
+
+void Progress::DrawScreen() {
+  const size_t columns = columns_();
+  std::string text = Erased();
+  if (text.empty()) text = kEraseLine;
+  if (table_wanted_) {
+    const size_t lines = TerminalLines(STDERR_FILENO);
+    const size_t room = lines > 4 ? lines - 2 : 22;
+    for (const std::string& line :
+         FormatWorkers(table_.rows(), columns > 0 ? columns : kUnknownColumns, room)) {
+      text += line + "\n";
+      lines_above_.push_back(ColumnsOf(line));
+    }
+  }
   const bool colour = options_.style == ProgressStyle::kColourBar;
-  write_(kEraseLine + std::string(colour ? "\x1b[36m" : "") + FormatBar(state_, columns_()) +
+  write_(text + (colour ? "\x1b[36m" : "") + FormatBar(state_, columns) +
          (colour ? "\x1b[0m" : ""));
   bar_on_screen_ = true;
 }
@@ -187,7 +314,7 @@ void Progress::DrawLine(bool last) {
   if (!last && tenth <= drawn_tenth_ && now - drawn_at_ < kLineSeconds) return;
   drawn_tenth_ = tenth;
   drawn_at_ = now;
-  write_(FormatLine(state_) + "\n");
+  write_((options_.verbose ? TimeStamp() : "") + FormatLine(state_) + "\n");
 }
 
 }  // namespace motley

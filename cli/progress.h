@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a job is, on stderr: a bar that is drawn over itself in a terminal, otherwise a plain
-// line every tenth of the way or ten seconds.
+// How far a job is, on stderr: a bar that is drawn over itself in a terminal, with a table of its
+// workers if somebody asks for it, otherwise a plain line every tenth of the way or ten seconds.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "cli/live_workers.h"
 #include "motley/motley.h"
 
 namespace motley {
@@ -28,6 +33,7 @@ struct ProgressState {
   uint32_t workers_up = 0;
   uint32_t workers = 0;
   uint64_t safe = 0;  // Steps of the newest checkpoint.
+  bool most = false;  // `steps` are the most: the job may end before.
 };
 
 // One line without its end, shorter than `columns` where these are enough for the numbers of steps:
@@ -42,10 +48,13 @@ struct ProgressOptions {
   uint32_t workers = 0;
   double quiet_seconds = 0;  // Nothing is drawn before; a job that is done by then needs nothing.
   bool notices = true;       // Show what the job has to say.
+  bool verbose = false;      // With details, and when it was said.
 };
 
+// Any thread.
 class Progress {
  public:
+  using Workers = std::vector<std::pair<uint32_t, motley_worker_metrics>>;
   using Write = std::function<void(const std::string&)>;
   using Seconds = std::function<double()>;  // Since any fixed moment.
   using Columns = std::function<size_t()>;  // The terminal's width; it may change.
@@ -53,26 +62,38 @@ class Progress {
   // `write`, `clock` and `columns` default to stderr, the real time, and the width of stderr.
   explicit Progress(const ProgressOptions& options, Write write = nullptr, Seconds clock = nullptr,
                     Columns columns = nullptr);
-  ~Progress() { End(); }
+  ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void OnEvent(const motley_event& event);
   // What was not known when it was made.
-  void Expect(uint64_t steps, double steps_per_epoch, uint32_t workers);
+  void Expect(uint64_t steps, double steps_per_epoch, uint32_t workers, bool most = false);
+  // Asked during OnEvent what the workers have done, for a table that a key shows.
+  void AskOfWorkers(std::function<Workers()> ask);
+  void ToggleTable();  // In a terminal, and where there is somebody to ask.
+  void Refresh();      // Of the table, while nothing happens.
+  void StartAfresh();  // What it drew is no longer where it was.
 
   // The next of several runs begins, after `steps_before` steps of the earlier ones.
   void Restart(uint64_t steps_before);
+  void Hide();  // Until there is something to draw.
   // A line of its own, above the bar.
   void Say(const std::string& text);
   // Leaves the bar where it is; nothing is drawn afterwards.
   void End();
 
  private:
-  bool HeardBefore(std::string_view notice);
+  struct Lock;
+  void Look();
   void OnStepApplied(const motley_event& event);
+  void Print(const std::string& text);
+  void Explain(const motley_event& event);
+  void PrintDetail(const std::string& text);
   void Draw(bool last);
   void DrawLine(bool last);
+  void DrawScreen();
+  std::string Erased();
 
   ProgressOptions options_;
   ProgressState state_;
@@ -84,7 +105,16 @@ class Progress {
   double drawn_at_ = 0;
   uint64_t drawn_tenth_ = 0;
   bool bar_on_screen_ = false;
-  bool same_code_told_ = false;
+  std::function<Workers()> ask_;  // Null: nobody.
+  LiveWorkers table_;
+  double looked_at_ = 0;
+  bool table_wanted_ = false;
+  bool key_told_ = false;
+  std::vector<size_t> lines_above_;      // The table's on the screen, by their widths.
+  std::map<uint32_t, uint32_t> owners_;  // Of the open step's rows, the newest.
+  double details_since_ = 0;             // A second in which
+  uint64_t details_ = 0;                 // there were so many.
+  std::unique_ptr<Lock> lock_;
 };
 
 }  // namespace motley

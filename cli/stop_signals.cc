@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cli/keys.h"
+
 namespace motley {
 namespace {
 
@@ -69,6 +71,7 @@ void OnSignal(int number) {
     if (motley_job* job = stoppable.exchange(nullptr)) motley_job_stop(job);
   } else if (number != none || Milliseconds() - caught_at > kSameSignal) {
     Tell(second_words);
+    Keys::Restore();
     SetHandlers(SIG_DFL);
     raise(number);  // It is held back until this handler returns.
   }

@@ -11,6 +11,8 @@ namespace motley {
 // The width of the terminal that `fd` is. 0 where it is no terminal, or does not say its width.
 size_t TerminalColumns(int fd);
 
+size_t TerminalLines(int fd);  // Its height, as well.
+
 // Columns that UTF-8 text takes when each character takes one.
 size_t ColumnsOf(std::string_view text);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/train_command.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "cli/exit_code.h"
+#include "cli/keys.h"
 #include "cli/learning_log.h"
 #include "cli/library_job.h"
 #include "cli/output_file.h"
@@ -18,6 +20,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/stop_signals.h"
+#include "cli/svg.h"
 #include "cli/trace.h"
 #include "fmt/core.h"
 #include "motley/motley.h"
@@ -51,6 +54,7 @@ Status CheckOutputs(const TrainFlags& flags) {
   MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags.out));
   MOTLEY_RETURN_IF_ERROR(CheckRecording(flags));
   MOTLEY_RETURN_IF_ERROR(CheckWritable("--trace", trace));
+  MOTLEY_RETURN_IF_ERROR(CheckSvgName("--curve", flags.curve));
   const std::pair<const char*, const std::string*> learning[] = {{"--log", &flags.log},
                                                                  {"--curve", &flags.curve}};
   for (const auto& [flag, path] : learning) {
@@ -65,6 +69,7 @@ Status CheckOutputs(const TrainFlags& flags) {
 ProgressOptions ShownBy(const TrainFlags& flags) {
   ProgressOptions shown;
   shown.style = ChooseProgressStyle(flags.job.quiet);
+  shown.verbose = flags.verbose;
   return shown;
 }
 
@@ -126,6 +131,8 @@ class TrainRun {
  private:
   motley_status CreateJob();
   void OnEvent(const motley_event& event);
+  void ExpectJob();
+  Progress::Workers LookAtWorkers() const;
   int Failed(int code, const std::string& why);
   int Ended(motley_status status);
   std::string WhatIsLeft(const motley_metrics& job, motley_status status) const;
@@ -134,7 +141,9 @@ class TrainRun {
 
   const TrainFlags& flags_;
   Progress progress_;
-  bool expected_ = false;  // The progress knows the job's length.
+  std::unique_ptr<Keys> keys_;  // Null: there are none to hear.
+  bool expected_ = false;       // The progress knows the job's length.
+  bool stopping_ = false;       // And that a signal stops it.
   TraceRecorder trace_;
   std::unique_ptr<LearningLog> log_;  // Null: neither a log nor a curve is wanted.
   LibraryJob job_;
@@ -199,14 +208,13 @@ void TrainRun::OnEvent(const motley_event& event) {
                  "ended at once by a second signal: nothing more is saved");
     if (flags_.remote) TellHowToJoin(event);
   }
-  // The job listens before it has read its data, and only then knows how long it will be.
-  if (event.kind == MOTLEY_EVENT_STEP_OPENED && !std::exchange(expected_, true)) {
-    motley_metrics job MOTLEY_METRICS_INIT;
-    motley_job_metrics(job_.get(), &job);
-    progress_.Expect(job.steps_wanted, static_cast<double>(job.steps_per_epoch),
-                     job.workers_wanted);
+  if (event.kind == MOTLEY_EVENT_STEP_OPENED && !std::exchange(expected_, true)) ExpectJob();
+  // The signal's words are where the bar was.
+  if (signals_.caught() != 0 && !std::exchange(stopping_, true)) progress_.StartAfresh();
+  if (event.kind == MOTLEY_EVENT_WARNING) {
+    progress_.Hide();
+    Warn(event.text);
   }
-  if (event.kind == MOTLEY_EVENT_WARNING) Warn(event.text);
   progress_.OnEvent(event);
   if (log_ != nullptr) {
     motley_metrics job MOTLEY_METRICS_INIT;
@@ -214,6 +222,36 @@ void TrainRun::OnEvent(const motley_event& event) {
     log_->OnEvent(event, job);
   }
   if (!flags_.job.trace.empty()) trace_.OnEvent(event);
+}
+
+// The job listens before it has read its data, and only then knows how long it will be.
+void TrainRun::ExpectJob() {
+  motley_metrics job MOTLEY_METRICS_INIT;
+  motley_job_metrics(job_.get(), &job);
+  progress_.Expect(job.steps_wanted, static_cast<double>(job.steps_per_epoch), job.workers_wanted,
+                   job.ends_early != 0);
+  const ProgressStyle style = ChooseProgressStyle(flags_.job.quiet);
+  if (style != ProgressStyle::kBar && style != ProgressStyle::kColourBar) return;
+  keys_ = Keys::Listen({[this](char key) {
+                          if (key == 't') progress_.ToggleTable();
+                        },
+                        [this] { progress_.Refresh(); }, [this] { progress_.StartAfresh(); }});
+  if (keys_ != nullptr) progress_.AskOfWorkers([this] { return LookAtWorkers(); });
+}
+
+// Of a large cluster those that a screen has room for.
+Progress::Workers TrainRun::LookAtWorkers() const {
+  constexpr uint32_t kMost = 100;
+  motley_metrics job MOTLEY_METRICS_INIT;
+  motley_job_metrics(job_.get(), &job);
+  Progress::Workers workers;
+  for (uint32_t worker = 0; worker < std::min(kMost, job.workers_wanted); ++worker) {
+    motley_worker_metrics metrics MOTLEY_WORKER_METRICS_INIT;
+    // Not all need have joined.
+    if (motley_job_worker(job_.get(), worker, &metrics) != MOTLEY_OK) continue;
+    workers.emplace_back(worker, metrics);
+  }
+  return workers;
 }
 
 int TrainRun::Run() {
@@ -230,6 +268,7 @@ int TrainRun::Run() {
     log_ = std::move(log).value();
   }
   const motley_status status = motley_job_run(job_.get());
+  keys_.reset();
   signals_.Disarm();
   progress_.End();
   const int logged = EndLog();

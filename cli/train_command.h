@@ -31,11 +31,12 @@ struct TrainFlags {
   std::string evaluate_every;  // "1epoch"; empty: not given.
   double validation = 0;       // 0: not given; below 0: none.
   int32_t patience = 0;        // 0: not given; below 0: none.
-  std::string log;             // JSON lines; empty: none.
-  std::string curve;           // SVG; empty: none.
-  double audit = -1;           // Share of steps; below 0: not given.
-  std::string init;            // A model file; empty: none.
-  std::string format;          // Of --out: "torch"; empty: not given.
+  bool verbose = false;
+  std::string log;     // JSON lines; empty: none.
+  std::string curve;   // SVG; empty: none.
+  double audit = -1;   // Share of steps; below 0: not given.
+  std::string init;    // A model file; empty: none.
+  std::string format;  // Of --out: "torch"; empty: not given.
   std::string out;
   std::string record_profile;  // TOML file; empty: none.
   std::string checkpoint;      // Folder; empty: none.

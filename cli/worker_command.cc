@@ -4,7 +4,9 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <string>
 
+#include "cli/error_stream.h"
 #include "cli/exit_code.h"
 #include "cli/library_job.h"
 #include "cli/stop_signals.h"
@@ -29,6 +31,7 @@ int RunWorker(const WorkerFlags& flags) {
   options.wait = flags.wait.c_str();
   options.forever = flags.forever ? 1 : 0;
   if (!flags.name.empty()) options.name = flags.name.c_str();
+  bool verbose = flags.verbose;
   LibraryJob job;
   StopSignals signals;  // Before the job goes, it is no longer theirs.
   if (const motley_status made = job.Create(options); made != MOTLEY_OK) {
@@ -40,10 +43,11 @@ int RunWorker(const WorkerFlags& flags) {
     signal(SIGINT, SIG_IGN);
   }
   if (!child) {
-    const auto say = [](void*, const motley_event* event) {
-      if (event->kind == MOTLEY_EVENT_NOTICE) Warn(event->text);
+    const auto say = [](void* context, const motley_event* event) {
+      const std::string stamp = *static_cast<const bool*>(context) ? TimeStamp() : "";
+      if (event->kind == MOTLEY_EVENT_NOTICE) Warn(stamp + event->text);
     };
-    if (const motley_status set = motley_job_set_events(job.get(), say, nullptr);
+    if (const motley_status set = motley_job_set_events(job.get(), say, &verbose);
         set != MOTLEY_OK) {
       return FailOfLibrary(set);
     }

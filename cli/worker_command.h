@@ -15,6 +15,7 @@ struct WorkerFlags {
   std::string devices;   // Empty: the processor.
   std::string wait = "10min";
   bool forever = false;
+  bool verbose = false;
 };
 
 int RunWorker(const WorkerFlags& flags);

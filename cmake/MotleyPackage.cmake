@@ -44,3 +44,16 @@ install(FILES ${CMAKE_BINARY_DIR}/motley.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
 
 # A worker as a service (docs/service.md), where systemd looks for units of packages.
 install(FILES packaging/systemd/motley-worker@.service DESTINATION lib/systemd/system)
+
+# What the documentation names, and what shells and man look for.
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+file(GLOB motley_profiles CONFIGURE_DEPENDS profiles/*.toml)
+install(FILES ${motley_profiles} DESTINATION ${CMAKE_INSTALL_DATADIR}/motley/profiles)
+install(FILES ${CMAKE_BINARY_DIR}/motley.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_BINARY_DIR}/motley.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME motley)
+
+# Removes what the last `cmake --install` of this build put there.
+add_custom_target(uninstall
+  COMMAND ${CMAKE_COMMAND} -DMANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt
+          -P ${CMAKE_SOURCE_DIR}/cmake/uninstall.cmake)

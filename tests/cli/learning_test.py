@@ -85,6 +85,12 @@ class Learning(ProgramTest):
         self.assertEqual(again["steps"], whole["steps"])
         self.assertEqual(again["test"], whole["test"])
 
+    def test_a_curve_that_is_no_svg_is_refused_before_training(self):
+        done = self.run_program("train", "--data", self.data, "--steps", 5, "--curve",
+                                self.folder / "curve.png", expect=2)
+        self.assertIn("written as SVG", done.stderr)
+        self.assertNotIn("step", done.stderr)
+
     def test_the_log_and_the_curve_show_what_happened(self):
         log, curve = self.folder / "run.jsonl", self.folder / "run.svg"
         report = self.exactly("--data", self.data, "--steps", 40, "--evaluate-every", 10, "--batch",

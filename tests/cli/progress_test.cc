@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -110,17 +111,148 @@ TEST(Progress, NoticesGoAboveTheBar) {
   EXPECT_EQ(shown.written.back(), "\r\x1b[Kworker 2 lost\n");
 }
 
-TEST(Progress, ThatTheCodeIsAsBeforeIsToldOnce) {
-  Shown shown(ProgressStyle::kLines, 10);
-  for (const char* notice : {"code: none; 2 ms a step", "code: none, as before: 2 ms a step",
-                             "code: none, as before: 3 ms a step", "code: cyclic; 1 ms a step",
-                             "code: cyclic, as before: 1 ms a step", "worker 1 lost"}) {
-    shown.progress().OnEvent(Event(MOTLEY_EVENT_NOTICE, 0, notice));
+TEST(Progress, DetailsAreForThoseWhoWantThemAndHaveATime) {
+  std::vector<std::string> written;
+  ProgressOptions options;
+  options.style = ProgressStyle::kLines;
+  for (const bool verbose : {false, true}) {
+    options.verbose = verbose;
+    written.clear();
+    double now = 0;
+    Progress progress(
+        options, [&](const std::string& text) { written.push_back(text); }, [&] { return now; });
+    progress.OnEvent(Event(MOTLEY_EVENT_NOTICE, 0, "code: none"));
+    for (int i = 0; i < 25; ++i) progress.OnEvent(Event(MOTLEY_EVENT_WORKER_JOINED, 0, "pc"));
+    now = 2;
+    progress.OnEvent(Event(MOTLEY_EVENT_WORKER_JOINED, 0, "pc"));
+    if (!verbose) {
+      EXPECT_THAT(written, testing::ElementsAre("code: none\n"));
+      continue;
+    }
+    ASSERT_THAT(written, SizeIs(1 + 20 + 2));
+    const char* const stamp =
+        "20[0-9][0-9]-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-6][0-9]"
+        "\\.[0-9][0-9][0-9] ";
+    EXPECT_THAT(written[0], testing::MatchesRegex(std::string(stamp) + "code: none\n"));
+    EXPECT_THAT(written[1], testing::MatchesRegex(std::string(stamp) + "worker 0 joined: pc\n"));
+    EXPECT_THAT(written[21], HasSubstr("(5 more like these)"));
   }
-  EXPECT_THAT(
-      shown.written,
-      testing::ElementsAre("code: none; 2 ms a step\n", "code: none, as before: 2 ms a step\n",
-                           "code: cyclic; 1 ms a step\n", "worker 1 lost\n"));
+}
+
+TEST(Progress, SaysWhoTakesOverFromWhomWhereThatIsWanted) {
+  std::vector<std::string> written;
+  ProgressOptions options;
+  options.style = ProgressStyle::kLines;
+  options.verbose = true;
+  Progress progress(
+      options, [&](const std::string& text) { written.push_back(text.substr(24)); },
+      [] { return 5.0; });
+  const auto assign = [&](uint64_t step, uint32_t row, uint32_t worker) {
+    motley_event event = Event(MOTLEY_EVENT_ROW_ASSIGNED, step);
+    event.row = row;
+    event.worker = worker;
+    progress.OnEvent(event);
+  };
+  progress.OnEvent(Event(MOTLEY_EVENT_STEP_OPENED, 7));
+  assign(7, 0, 0);
+  assign(7, 1, 1);
+  assign(7, 1, 0);
+  motley_event late = Event(MOTLEY_EVENT_ROW_CANCELLED, 7);
+  late.worker = 1;
+  late.row = MOTLEY_ALL_ROWS;
+  progress.OnEvent(late);
+  progress.OnEvent(Event(MOTLEY_EVENT_STEP_OPENED, 8));
+  assign(8, 1, 1);
+  EXPECT_THAT(written,
+              testing::ElementsAre("step 7: worker 0 takes over row 1 of worker 1\n",
+                                   "step 7: worker 1 is late, and its answer is not needed\n"));
+}
+
+TEST(Progress, SaysThatAJobWhichMayEndEarlyTakesAtMostSoLong) {
+  ProgressState state;
+  state.step = 10;
+  state.steps = 100;
+  state.elapsed_seconds = 10;
+  state.most = true;
+  EXPECT_THAT(FormatBar(state), HasSubstr("| 10/100, at most 01:30 left"));
+  EXPECT_THAT(FormatLine(state), HasSubstr(", at most 01:30 left"));
+  state.most = false;
+  EXPECT_THAT(FormatBar(state), HasSubstr("| 10/100, 01:30 left"));
+}
+
+// Two workers, of which one has computed 100 samples a second.
+class ProgressTable : public testing::Test {
+ protected:
+  ProgressTable()
+      : progress_(
+            Options(), [this](const std::string& text) { written_.push_back(text); },
+            [this] { return now_; }, [this] { return columns_; }) {
+    progress_.AskOfWorkers([this] {
+      motley_worker_metrics one MOTLEY_WORKER_METRICS_INIT, other = one;
+      one.state = MOTLEY_WORKER_UP;
+      one.samples = static_cast<uint64_t>(100 * now_);
+      one.name = "old-pc";
+      other.state = MOTLEY_WORKER_LOST;
+      other.late = 3;
+      other.name = "laptop";
+      return Progress::Workers{{0, one}, {2, other}};
+    });
+    progress_.OnEvent(Event(MOTLEY_EVENT_STEP_OPENED));
+    Step();
+    Step();
+  }
+  static ProgressOptions Options() {
+    ProgressOptions options;
+    options.style = ProgressStyle::kBar;
+    options.steps = 1000;
+    return options;
+  }
+  void Step() {
+    now_ += 1;
+    progress_.OnEvent(Event(MOTLEY_EVENT_STEP_APPLIED, step_++));
+  }
+
+  std::vector<std::string> written_;
+  double now_ = 10;
+  size_t columns_ = 80;
+  uint64_t step_ = 0;
+  Progress progress_;
+};
+
+TEST_F(ProgressTable, IsDrawnOverItselfAndHiddenAgain) {
+  progress_.ToggleTable();
+  EXPECT_THAT(written_.back(), HasSubstr("\n0 old-pc "));
+  EXPECT_THAT(written_.back(), HasSubstr("100 %        100      0  up\n"));
+  EXPECT_THAT(written_.back(), HasSubstr(" -          -      3  lost\n"));
+  EXPECT_THAT(written_.back(), HasSubstr("| 2/1000, "));
+  Step();
+  EXPECT_THAT(written_.back(), StartsWith("\r\x1b[3A\x1b[Jworker "));
+  progress_.Say("worker 2 lost");
+  EXPECT_EQ(written_[written_.size() - 2], "\r\x1b[3A\x1b[Jworker 2 lost\n");
+  EXPECT_THAT(written_.back(), HasSubstr("samples/s"));
+  progress_.ToggleTable();
+  EXPECT_EQ(written_[written_.size() - 2], "\r\x1b[3A\x1b[J");
+  EXPECT_THAT(written_.back(), testing::Not(HasSubstr("samples/s")));
+}
+
+// Three lines of 60 columns each are six where there is room for 40.
+TEST_F(ProgressTable, IsErasedWholeAfterTheTerminalBecameNarrow) {
+  progress_.ToggleTable();
+  columns_ = 40;
+  Step();
+  EXPECT_THAT(written_.back(), StartsWith("\r\x1b[6A\x1b[J"));
+  columns_ = 80;
+  progress_.StartAfresh();
+  Step();
+  EXPECT_THAT(written_.back(), StartsWith("\r\x1b[Kworker "));
+}
+
+TEST_F(ProgressTable, SaysOnceWhichKeyShowsIt) {
+  for (int i = 0; i < 10; ++i) Step();
+  const auto told = [](const std::string& text) {
+    return text.find("t shows a table") != std::string::npos;
+  };
+  EXPECT_EQ(std::count_if(written_.begin(), written_.end(), told), 1);
 }
 
 TEST(Progress, QuietShowsNothing) {

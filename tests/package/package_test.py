@@ -110,6 +110,9 @@ class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
+        # A user's own installation from this build stays one that can be taken back.
+        cls.manifest = BUILD / "install_manifest.txt"
+        cls.users = cls.manifest.read_bytes() if cls.manifest.exists() else None
         first = pathlib.Path(cls.folder.name) / "first"
         run("cmake", "--install", BUILD, "--prefix", first)
         cls.prefix = pathlib.Path(cls.folder.name) / "moved"  # What is installed may be moved.
@@ -119,6 +122,10 @@ class Installed(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.folder.cleanup()
+        if cls.users is not None:
+            cls.manifest.write_bytes(cls.users)
+        else:
+            cls.manifest.unlink(missing_ok=True)
 
     def check_consumer(self, program, **options):
         said = run(program, **options)
@@ -158,7 +165,73 @@ class Installed(unittest.TestCase):
     def test_nothing_but_the_package_is_installed(self):
         tops = {path.relative_to(self.prefix).parts[0] for path in self.prefix.rglob("*")
                 if path.is_file()}
-        self.assertEqual(tops, {"bin", "include", pathlib.Path(os.environ["MOTLEY_LIBDIR"]).parts[0]})
+        self.assertEqual(tops, {"bin", "include", "share",
+                                pathlib.Path(os.environ["MOTLEY_LIBDIR"]).parts[0]})
+
+    def test_what_the_documentation_names_is_installed(self):
+        share = self.prefix / "share"
+        self.assertIn("Apache License", (share / "doc/motley/LICENSE").read_text())
+        self.assertIn(".TH MOTLEY 1", (share / "man/man1/motley.1").read_text())
+        self.assertIn("complete -F", (share / "bash-completion/completions/motley").read_text())
+        profiles = sorted(path.name for path in (SOURCE / "profiles").glob("*.toml"))
+        self.assertEqual(sorted(path.name for path in (share / "motley/profiles").iterdir()), profiles)
+        said = run(self.prefix / "bin" / "motley", "plan", "--cluster",
+                   share / "motley/profiles/lab-mixed.toml", "--steps", "10")
+        self.assertIn("ms", said)
+
+    def uninstall(self, manifest, **options):
+        return run("cmake", f"-DMANIFEST={manifest}", "-P", SOURCE / "cmake/uninstall.cmake", **options)
+
+    def test_uninstall_leaves_nothing_of_its_own_and_all_of_others(self):
+        prefix = pathlib.Path(self.folder.name) / "for_a_while"
+        run("cmake", "--install", BUILD, "--prefix", prefix)
+        installed = [path for path in prefix.rglob("*") if not path.is_dir() or path.is_symlink()]
+        manifest = pathlib.Path(self.folder.name) / "manifest.txt"
+        shutil.copy(BUILD / "install_manifest.txt", manifest)
+        other = prefix / "share/motley/profiles/mine.toml"
+        other.write_text("name = 'mine'")
+        (prefix / "bin" / "other").write_text("")
+        said = self.uninstall(manifest)
+        self.assertEqual(said.count("Removed: "), len(installed))
+        left = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
+        self.assertEqual(left, {"bin/other", "share/motley/profiles/mine.toml"})
+        self.assertFalse((prefix / "include/motley").exists())
+        self.assertIn("were gone already", self.uninstall(manifest))
+
+    def test_uninstall_is_a_target_and_says_where_nothing_was_installed(self):
+        self.assertIn("uninstall", run("cmake", "--build", BUILD, "--target", "help"))
+        self.uninstall("/nowhere/install_manifest.txt", fails=True)
+
+
+class DevScript(unittest.TestCase):
+    def refused(self, *arguments):
+        done = subprocess.run(["bash", SOURCE / "dev", *arguments], text=True, capture_output=True,
+                              timeout=60, stdin=subprocess.DEVNULL)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+        return done.stderr
+
+    def test_arguments_that_mean_nothing_are_refused(self):
+        for command in ("build", "demo", "lint", "setup", "clean"):
+            self.assertIn(f"{command} takes no arguments, not 'x'", self.refused(command, "x"))
+        for words in (["-j2"], ["-j", "2"]):
+            self.assertIn("MOTLEY_JOBS=2 ./dev build", self.refused("build", *words))
+        self.assertIn("MOTLEY_JOBS", self.refused("test", "-j2"))
+        self.assertIn("number of seeds", self.refused("sim", "many"))
+        self.assertIn("unknown command 'bnech'", self.refused("bnech"))
+
+    def test_benchmarks_are_listed_without_a_build(self):
+        nowhere = dict(os.environ, MOTLEY_BUILD_DIR="/nowhere/build", PATH="/usr/bin:/bin")
+        listed = run("bash", SOURCE / "dev", "bench", "--list", env=nowhere)
+        names = [line.split()[0] for line in listed.splitlines()]
+        for name in ("cluster", "real", "tables", "sum", "ddp", "coding.encode"):
+            self.assertIn(name, names)
+        program = BUILD / "motley-bench"
+        if not program.exists():
+            self.skipTest("motley-bench is not built")
+        # A build without OpenCL has one less.
+        own = [line for line in run(program, "--list").splitlines()]
+        self.assertEqual([line for line in own if line not in listed.splitlines()], [])
+        self.assertLessEqual(len([name for name in names if "." in name]) - len(own), 1)
 
 
 class Example(unittest.TestCase):

@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What people meet around the commands: completion, the manual page, --verbose, keys in a terminal."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unittest
+
+from program import PATIENCE_S, PROGRAM, ProgramTest
+
+COMMANDS = ["train", "simulate", "codes", "devices", "plan", "predict", "profile", "checkpoint", "checkpoint list",
+            "checkpoint verify", "checkpoint restore", "checkpoint export", "reproduce", "worker", "help", "completion"]
+
+
+def flags_of(command):
+    """All long flags that a command's --help shows."""
+    text = subprocess.run([PROGRAM, *command.split(), "--help"], text=True, check=True, capture_output=True).stdout
+    return sorted(set(re.findall(r"^ +(?:-\w,)?(--[a-z][a-z0-9-]*)", text, flags=re.M)))
+
+
+class Completion(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if shutil.which("bash") is None:
+            raise unittest.SkipTest("there is no bash here")
+        cls.script = cls.folder / "motley.bash"
+        cls.script.write_text(subprocess.run([PROGRAM, "completion", "bash"], text=True, check=True,
+                                             capture_output=True).stdout)
+        (cls.folder / "runs").mkdir()
+        (cls.folder / "digits.csv").write_text("")
+
+    def complete(self, *words):
+        """What bash offers for the last word, as it would after the tab key."""
+        line = f"""source {shlex.quote(str(self.script))}
+COMP_WORDS=({' '.join(map(shlex.quote, ('motley', *words)))})
+COMP_CWORD={len(words)}
+_motley && printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+        done = subprocess.run(["bash", "--norc", "-uc", line], text=True, capture_output=True, cwd=self.folder,
+                              timeout=PATIENCE_S)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+        return sorted(done.stdout.split())
+
+    def test_commands(self):
+        self.assertEqual(self.complete("tr"), ["train"])
+        self.assertEqual(set(self.complete("")), {command for command in COMMANDS if " " not in command})
+        self.assertEqual(self.complete("checkpoint", "e"), ["export"])
+        self.assertEqual(self.complete("help", "env"), ["environment"])
+        self.assertEqual(self.complete("completion", ""), ["bash"])
+
+    def test_every_flag_of_every_command(self):
+        for command in COMMANDS:
+            offered = [word for word in self.complete(*command.split(), "--") if word.startswith("--")]
+            self.assertEqual(offered, flags_of(command), command)
+        self.assertEqual(self.complete("train", "--checkpoint-e"), ["--checkpoint-every"])
+        self.assertEqual(self.complete("train", "--model", "mlp:256", "--ep"), ["--epochs", "--epsilon"])
+
+    def test_values(self):
+        self.assertEqual(self.complete("train", "--code", "ad"), ["adaptive"])
+        self.assertEqual(self.complete("train", "--code", "=", "gr"), ["graph", "group"])
+        self.assertEqual(self.complete("train", "--code", "="), self.complete("train", "--code", ""))
+        self.assertEqual(self.complete("train", "--optimizer", "ad"), ["adam", "adamw"])
+        self.assertEqual(self.complete("train", "--storage", ""), ["bf16", "float32", "fp16"])
+        self.assertIn("mlp:", self.complete("train", "--model", ""))
+        self.assertEqual(self.complete("train", "--lr", ""), [])
+
+    def test_files_and_folders(self):
+        self.assertEqual(self.complete("train", "--data", "dig"), ["digits.csv"])
+        self.assertEqual(self.complete("train", "--resume", ""), ["runs"])
+        self.assertEqual(self.complete("checkpoint", "verify", ""), ["runs"])
+
+    def test_another_shell_is_said_to_have_none(self):
+        done = self.run_program("completion", "tcsh", expect=2)
+        self.assertIn("no completion for 'tcsh'", done.stderr)
+
+
+class Manual(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.page = cls.folder / "motley.1"
+        cls.page.write_text(subprocess.run([PROGRAM, "help", "--man"], text=True, check=True,
+                                           capture_output=True).stdout)
+
+    def test_it_has_every_command_and_flag(self):
+        sections = re.split(r"^\.S[SH] ", self.page.read_text().replace("\\-", "-"), flags=re.M)
+        for command in COMMANDS:
+            found = [text for text in sections if text.startswith(f"motley {command}\n")]
+            self.assertEqual(len(found), 1, command)
+            for flag in flags_of(command):
+                self.assertIn(f"\\fB{flag}\\fR", found[0], command)
+        for topic in ("NAME", "SYNOPSIS", "ENVIRONMENT", "EXIT-CODES", "FAULTS"):
+            self.assertTrue(any(text.startswith(topic) for text in sections), topic)
+
+    def test_roff_warns_of_nothing(self):
+        if shutil.which("groff") is None:
+            self.skipTest("groff is not installed here")
+        done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z", self.page], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_it_reads_as_it_was_written(self):
+        if shutil.which("groff") is None:
+            self.skipTest("groff is not installed here")
+        text = subprocess.run(["groff", "-man", "-Tascii", "-P-cbou", self.page], text=True, check=True,
+                              capture_output=True).stdout
+        self.assertIn("motley - train one model on machines that are not alike", text)
+        self.assertRegex(text, r"--code NAME \(default: auto\)")
+        self.assertIn("--code heterogeneous --tolerate 1 --fault kill:2@step=50", text)
+
+
+class Verbose(ProgramTest):
+    JOB = ["--workers", "2", "--shares", "equal", "--batch", "60", "--steps", "40"]
+    STAMP = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} ")
+
+    def test_it_says_when_and_who(self):
+        done = self.run_program("train", "--data", self.data, *self.JOB, "-v")
+        lines = [line for line in done.stderr.split("\n") if line]
+        for line in lines:
+            self.assertRegex(line, self.STAMP)
+        said = [self.STAMP.sub("", line) for line in lines]
+        for beginning in ("worker 0 joined: ", "worker 1 joined: ", "learns by ", "step 40/40"):
+            self.assertTrue(any(line.startswith(beginning) for line in said), (beginning, said))
+
+    def test_without_it_lines_are_short(self):
+        done = self.run_program("train", "--data", self.data, *self.JOB)
+        self.assertRegex(done.stderr, r"(?m)^learns by ")
+        self.assertNotRegex(done.stderr, r"(?m)^worker \d joined|takes over|^\d{4}-")
+
+    def test_quiet_and_verbose_contradict_each_other(self):
+        done = self.run_program("train", "--data", self.data, "-q", "-v", expect=2)
+        self.assertIn("cannot both be given", done.stderr)
+
+
+def be_a_shell(terminal, *command):
+    """What a shell does for one job: the foreground, Ctrl-Z, fg, bg. It tells each state on its standard output."""
+    os.setsid()
+    tty = os.open(terminal, os.O_RDWR)  # Its first one is the session's.
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    pid = os.fork()
+    if pid == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(tty, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        for fd in range(3):
+            os.dup2(tty, fd)
+        os.execv(command[0], command)
+    print("pid", pid, flush=True)
+    while True:
+        _, status = os.waitpid(pid, os.WUNTRACED)
+        os.tcsetpgrp(tty, os.getpgrp())
+        if not os.WIFSTOPPED(status):
+            print("ended", os.waitstatus_to_exitcode(status), flush=True)
+            sys.stdin.read()
+            return
+        print("stopped", flush=True)
+        if sys.stdin.readline() == "fg\n":
+            os.tcsetpgrp(tty, pid)
+        os.kill(pid, signal.SIGCONT)
+
+
+class Keys(ProgramTest):
+    """A job in a pseudo-terminal of which this test is the user."""
+
+    def start(self, columns, *arguments):
+        self.master, slave = pty.openpty()
+        self.resize(columns)
+        self.written = ""
+        self.shell = subprocess.Popen(
+            [sys.executable, __file__, "--shell", os.ttyname(slave), PROGRAM, *map(str, arguments)], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "TERM": "xterm"})
+        self.addCleanup(self.clear, self.shell, self.master, slave)
+        self.pid = None
+        self.pid = int(self.told("pid"))
+
+    def clear(self, shell, *terminal):
+        if self.pid is not None and shell.poll() is None:
+            try:
+                os.kill(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        shell.kill()
+        shell.communicate()
+        for fd in terminal:
+            os.close(fd)
+
+    def told(self, what):
+        """What the shell tells next; what the program writes is read meanwhile, or it would wait for that."""
+        self.read_until(lambda: select.select([self.shell.stdout], [], [], 0)[0], f"'{what}' from the shell")
+        word, *rest = self.shell.stdout.readline().split()
+        self.assertEqual(word, what)
+        return rest[0] if rest else ""
+
+    def order(self, what):
+        self.shell.stdin.write(what + "\n")
+        self.shell.stdin.flush()
+
+    def train(self, columns=80, steps=10**7, *more):
+        self.start(columns, "train", "--data", self.data, "--worker-speeds", "1,0.5,0.5", "--sample-time", "500us",
+                   "--steps", steps, "--batch", 60, "--code", "none", "--shares", "equal", *more)
+        self.read_until(lambda: " left, loss" in self.written and not self.shown_as_typed(), "a bar, and keys")
+
+    def resize(self, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+
+    def shown_as_typed(self):
+        """Whether the terminal waits for whole lines and shows them, as it does when no program takes its keys."""
+        flags = termios.tcgetattr(self.master)[3]
+        both = bool(flags & termios.ICANON), bool(flags & termios.ECHO)
+        self.assertEqual(both[0], both[1])
+        return both[0]
+
+    def read_until(self, holds, what):
+        end = time.monotonic() + PATIENCE_S
+        while not holds():
+            self.assertLess(time.monotonic(), end, f"no {what} in {self.written[-2000:]!r}")
+            if select.select([self.master], [], [], 0.02)[0]:
+                self.written += os.read(self.master, 65536).decode(errors="replace")
+
+    def press(self, keys):
+        self.written = ""
+        os.write(self.master, keys.encode())
+
+    def drawn(self, mark, times):
+        """The text from the second `mark` on: what was on its way before does not count."""
+        self.written = ""
+        self.read_until(lambda: self.written.count(mark) >= times + 2, f"{times} times {mark!r}")
+        return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", "".join(self.written.split(mark)[2:]))
+
+    def check_width(self, text, columns):
+        self.assertEqual([line for line in re.split(r"[\r\n]+", text) if len(line) >= columns], [])
+
+    def test_t_shows_and_hides_a_table_within_the_width(self):
+        self.train(140)
+        self.press("t")
+        self.read_until(lambda: re.search(r"\n1 worker-1 +\d+ % +[\d.]+k? +\d+  up\s", self.written), "rates")
+        for columns in (140, 80, 60):
+            self.resize(columns)
+            table = self.drawn("worker   ", 3)
+            self.check_width(table, columns)
+            self.assertRegex(table, r"share +samples/s +late +state\s")
+        self.press("t")
+        self.assertNotIn("samples/s", self.drawn(" left, loss", 3))
+
+    def test_a_lost_worker_is_lost_in_the_table(self):
+        self.train(80, 10**7, "--fault", "kill:2@step=5")
+        self.press("t")
+        self.read_until(lambda: re.search(r"2 worker-2 .* lost", self.written), "lost worker in the table")
+
+    def test_settings_come_back_at_the_end(self):
+        self.train(80, 150)
+        self.press("t")
+        self.assertEqual(self.told("ended"), "0")
+        self.assertTrue(self.shown_as_typed())
+
+    def test_settings_come_back_after_ctrl_c_and_at_once_after_a_second_signal(self):
+        self.train()
+        self.press("t\x03")
+        self.assertEqual(self.told("ended"), "130")
+        self.assertTrue(self.shown_as_typed())
+        self.train()
+        os.kill(self.pid, signal.SIGTERM)
+        os.kill(self.pid, signal.SIGINT)
+        self.assertIn(self.told("ended"), ("-2", "143"))
+        self.assertTrue(self.shown_as_typed())
+
+    def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(self):
+        self.train()
+        self.press("t")
+        self.read_until(lambda: "samples/s" in self.written, "table")
+        self.press("\x1a")
+        self.told("stopped")
+        self.assertTrue(self.shown_as_typed())
+        self.order("fg")
+        self.read_until(lambda: not self.shown_as_typed(), "keys")
+        self.drawn("worker   ", 2)
+        self.press("\x1a")
+        self.told("stopped")
+        self.order("bg")  # There it draws as before, and leaves the terminal's keys to others.
+        self.drawn("worker   ", 4)
+        self.assertTrue(self.shown_as_typed())
+
+    def test_keys_are_left_alone_where_only_stderr_is_a_terminal(self):
+        master, slave = pty.openpty()
+        with subprocess.Popen([PROGRAM, "train", "--data", self.data, "--steps", "30"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=slave, env={**os.environ, "TERM": "xterm"}) as process:
+            os.close(slave)
+            try:
+                while os.read(master, 65536):
+                    pass
+            except OSError:
+                pass
+            self.assertEqual(process.wait(PATIENCE_S), 0)
+        os.close(master)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--shell"]:
+        be_a_shell(*sys.argv[2:])
+    else:
+        unittest.main(verbosity=2)
