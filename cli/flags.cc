@@ -225,16 +225,7 @@ CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
   return checkpoint;
 }
 
-CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
-  CLI::App* train = app.add_subcommand("train", "Train a model on local workers of unlike speeds");
-  AddDataFlags(train, flags);
-  AddModelFlags(train, flags.job,
-                {"; default: chosen from model and data, and said",
-                 "Passes over the data: exactly these; default: until nothing is gained any more"});
-  AddLearningFlags(train, flags);
-  AddClusterFlags(train, flags.job, MostWorkers::kRange);
-  AddCheckpointFlags(train, flags);
-  AddPlaceFlags(train, flags);
+void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
   CLI::Option* out = train->add_option("--out", flags.out, "Write the model (safetensors)")
                          ->type_name("FILE")
                          ->group("Output");
@@ -261,6 +252,19 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
           "it what each step took (FILE.trace.csv), for simulate --replay")
       ->type_name("FILE.toml")
       ->group("Output");
+}
+
+CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
+  CLI::App* train = app.add_subcommand("train", "Train a model on local workers of unlike speeds");
+  AddDataFlags(train, flags);
+  AddModelFlags(train, flags.job,
+                {"; default: chosen from model and data, and said",
+                 "Passes over the data: exactly these; default: until nothing is gained any more"});
+  AddLearningFlags(train, flags);
+  AddClusterFlags(train, flags.job, MostWorkers::kRange);
+  AddCheckpointFlags(train, flags);
+  AddPlaceFlags(train, flags);
+  AddTrainFiles(train, flags);
   train
       ->add_option("--step-limit", flags.step_limit,
                    "For jobs that nobody watches: end the job when a step makes no progress for so "

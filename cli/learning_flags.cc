@@ -43,6 +43,40 @@ void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help) {
       ->group(group);
 }
 
+namespace {
+
+void AddJudgingFlags(CLI::App* train, TrainFlags& flags) {
+  const char* group = "Learning";
+  train
+      ->add_option("--evaluate-every", flags.evaluate_every,
+                   "Judge progress after so many steps (200) or epochs (1epoch), by the loss of "
+                   "validation samples; default: each epoch, where judging is needed")
+      ->type_name("N")
+      ->group(group);
+  train
+      ->add_option_function<double>(
+          "--validation", [&flags](const double& part) { flags.validation = part > 0 ? part : -1; },
+          "Part of the training samples that is held out for judging; 0: none, the loss of the "
+          "steps is judged; default: a tenth for networks on 1000 samples or more, else none")
+      ->type_name("PART")
+      ->check(Fits<double>([](double part) { return part >= 0 && part < 1; },
+                           "a part: it must be at least 0 and below 1"))
+      ->group(group);
+  train
+      ->add_option_function<uint32_t>(
+          "--patience",
+          [&flags](const uint32_t& times) {
+            flags.patience = times > 0 ? static_cast<int32_t>(times) : -1;
+          },
+          "End after so many judgements without progress, and leave the best version; 0: never; "
+          "default: 10, and never with --epochs or --steps")
+      ->type_name("N")
+      ->transform(Within(0U, kMostCount))
+      ->group(group);
+}
+
+}  // namespace
+
 void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
   const char* group = "Learning";
   const auto add = [&](const char* name, double& value, const char* help, double most) {
@@ -82,32 +116,7 @@ void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
   add("--beta1", flags.job.beta1, "Of adam and adamw; default: 0.9", 1);
   add("--beta2", flags.job.beta2, "Of adam and adamw; default: 0.999", 1);
   add("--epsilon", flags.job.epsilon, "Of adam and adamw; default: 1e-8", 1e30);
-  train
-      ->add_option("--evaluate-every", flags.evaluate_every,
-                   "Judge progress after so many steps (200) or epochs (1epoch), by the loss of "
-                   "validation samples; default: each epoch, where judging is needed")
-      ->type_name("N")
-      ->group(group);
-  train
-      ->add_option_function<double>(
-          "--validation", [&flags](const double& part) { flags.validation = part > 0 ? part : -1; },
-          "Part of the training samples that is held out for judging; 0: none, the loss of the "
-          "steps is judged; default: a tenth for networks on 1000 samples or more, else none")
-      ->type_name("PART")
-      ->check(Fits<double>([](double part) { return part >= 0 && part < 1; },
-                           "a part: it must be at least 0 and below 1"))
-      ->group(group);
-  train
-      ->add_option_function<uint32_t>(
-          "--patience",
-          [&flags](const uint32_t& times) {
-            flags.patience = times > 0 ? static_cast<int32_t>(times) : -1;
-          },
-          "End after so many judgements without progress, and leave the best version; 0: never; "
-          "default: 10, and never with --epochs or --steps")
-      ->type_name("N")
-      ->transform(Within(0U, kMostCount))
-      ->group(group);
+  AddJudgingFlags(train, flags);
   train
       ->add_option("--init", flags.init,
                    "Begin with the parameters of this model: one of --out, whose scaling and "

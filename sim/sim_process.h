@@ -126,7 +126,7 @@ class ServerProcess {
   NodeLoop loop_;
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<Device> device_;
-  std::unique_ptr<Device> audit_device_;  // Null: audits take no time.
+  std::unique_ptr<Device> audit_device_;       // Null: audits take no time.
   std::unique_ptr<Device> evaluation_device_;  // Null: evaluations take none.
   std::unique_ptr<Disk> disk_;
   std::unique_ptr<ServerNode> node_;
