@@ -179,7 +179,9 @@ double Mean(const std::vector<double>& values) {
 std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job) {
   double fastest = 0;
   for (const WorkerStats& stats : job.scheduler.workers) fastest = std::max(fastest, stats.speed);
-  const double epochs = plan.Epochs(job.steps - job.first_step);
+  // Not steps by epochs: an epoch's last batch has what is left over, which may be little.
+  const uint64_t done =
+      plan.steps_per_epoch > 0 ? plan.SamplesIn(job.steps) - plan.SamplesIn(job.first_step) : 0;
   std::vector<WorkerLine> lines;
   size_t count = job.scheduler.workers.size();
   if (plan.job.gather_time) {
@@ -193,8 +195,8 @@ std::vector<WorkerLine> WorkerLines(const JobPlan& plan, const JobResult& job) {
     if (line.name.empty()) line.name = fmt::format("worker-{}", i);
     line.relative_speed = fastest > 0 ? stats.speed / fastest : 0;
     line.share_at_end = stats.share;
-    line.samples = epochs > 0 ? static_cast<double>(stats.samples) / epochs : 0;
-    line.share = plan.samples > 0 ? line.samples / static_cast<double>(plan.samples) : 0;
+    line.share = done > 0 ? static_cast<double>(stats.samples) / static_cast<double>(done) : 0;
+    line.samples = line.share * static_cast<double>(plan.samples);
     line.steps_in_time = static_cast<double>(stats.steps_in_time);
     line.late = static_cast<double>(stats.late);
     line.rejected = stats.rejected;

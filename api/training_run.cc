@@ -115,6 +115,11 @@ Status TrainingRun::OpenDevice() {
   // One that others serve with has a worker for each, and no more.
   const auto workers = local() ? plan_.job.workers : static_cast<uint32_t>(chosen->size());
   worker_devices_ = DevicesOfWorkers(*chosen, /*named=*/true, workers);
+  // A driver's name stands for all of its devices, so only now it is known how many workers are the
+  // server's own: it needs one more (docs/decisions/0041).
+  if (!local() && spawns() && request.min_workers == 0) {
+    plan_.job.least_workers = std::min(workers + 1, plan_.job.workers);
+  }
   return Status::Ok();
 }
 

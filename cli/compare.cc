@@ -21,7 +21,6 @@ constexpr std::array<double, 30> kStudent = {
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
     2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-constexpr double kStudentOfMany = 1.96;
 
 std::string Ms(double seconds) {
   const double ms = seconds * 1e3;
@@ -89,7 +88,7 @@ std::optional<Interval> MeanInterval(const std::vector<double>& seed_means) {
   const double mean = Mean(seed_means);
   double squares = 0;
   for (const double each : seed_means) squares += (each - mean) * (each - mean);
-  const double t = n - 2 < kStudent.size() ? kStudent[n - 2] : kStudentOfMany;
+  const double t = kStudent[std::min(n - 2, kStudent.size() - 1)];
   const auto count = static_cast<double>(n);
   const double half = t * std::sqrt(squares / (count - 1) / count);
   return Interval{mean - half, mean + half};

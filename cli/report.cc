@@ -66,10 +66,15 @@ std::string Losses(const json& report) {
   return text + fmt::format("test: {}\n", ScoresText(test)) + ConfusionText(test);
 }
 
+bool LeavesBest(const json& report) {
+  const auto judging = report.find("judging");
+  return judging != report.end() && judging->value("kept_best", false);
+}
+
 // Of a job that leaves an earlier version than the last.
 std::string WhichModel(const json& report) {
   const auto judging = report.find("judging");
-  if (judging == report.end() || !judging->value("kept_best", false)) return "";
+  if (!LeavesBest(report)) return "";
   return fmt::format("the model is that of step {}, the best of {} on {}\n",
                      judging->at("best_step").get<uint64_t>(),
                      Counted(judging->at("evaluations").get<uint64_t>(), "evaluation"),
@@ -216,6 +221,8 @@ std::string Said(const char* part, const char* key, const std::string& text) {
 }
 
 }  // namespace
+
+bool KeptBest(const std::string& text) { return LeavesBest(json::parse(text)); }
 
 std::string AuditFailure(const std::string& text) {
   const json report = json::parse(text);

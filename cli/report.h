@@ -14,6 +14,8 @@ std::string ApproximateLine(uint64_t approximate, uint64_t steps, double mean, d
 std::string WorkerTable(const std::vector<WorkerLine>& lines);
 // Drawn from the text of motley_job_report, so that it knows no more than programs do.
 std::string TrainTable(const std::string& report);
+// Whether the model is the version that did best on validation samples.
+bool KeptBest(const std::string& report);
 // What audits found; empty: nothing was wrong.
 std::string AuditFailure(const std::string& report);
 // Why the last checkpoint that was tried could not be written; empty: it was, or there is none.

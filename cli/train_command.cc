@@ -125,7 +125,8 @@ void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
 
 class TrainRun {
  public:
-  explicit TrainRun(const TrainFlags& flags) : flags_(flags), progress_(ShownBy(flags)) {}
+  explicit TrainRun(const TrainFlags& flags)
+      : flags_(flags), out_(flags.out), progress_(ShownBy(flags)) {}
   int Run();
 
  private:
@@ -135,11 +136,13 @@ class TrainRun {
   Progress::Workers LookAtWorkers() const;
   int Failed(int code, const std::string& why);
   int Ended(motley_status status);
+  void SpareAGoodModel();
   std::string WhatIsLeft(const motley_metrics& job, motley_status status) const;
   int ReportAndSave(int code, const std::string& why);
   int EndLog();
 
   const TrainFlags& flags_;
+  std::string out_;  // Where the model goes.
   Progress progress_;
   std::unique_ptr<Keys> keys_;  // Null: there are none to hear.
   bool expected_ = false;       // The progress knows the job's length.
@@ -297,11 +300,11 @@ int TrainRun::Failed(int code, const std::string& why) {
   return printed == kExitOk ? code : printed;
 }
 
-// Of a job that ended before its time: what can be done with it. Other errors than these two tell
-// of checkpoints themselves.
+// Of a job that ended before its time: what can be done with it. One that diverged tells of its
+// checkpoints itself.
 std::string TrainRun::WhatIsLeft(const motley_metrics& job, motley_status status) const {
   std::string left;
-  if (status == MOTLEY_CANCELLED || status == MOTLEY_UNAVAILABLE) {
+  if (status != MOTLEY_DATA_ERROR) {
     if (flags_.checkpoint.empty()) {
       if (flags_.out.empty() || job.steps == 0) {
         return "; nothing was saved: --out and --checkpoint would keep it";
@@ -313,8 +316,17 @@ std::string TrainRun::WhatIsLeft(const motley_metrics& job, motley_status status
                          flags_.checkpoint);
     }
   }
-  if (flags_.out.empty() || job.steps == 0) return left;
-  return left + "; the model so far goes to " + flags_.out;
+  if (out_.empty() || job.steps == 0) return left;
+  return left + "; the model so far goes to " + out_;
+}
+
+// The last parameters of a job that diverged are finite, and seldom of any use: a file that was
+// there before stays, and they go beside it. Not so a version that did best on validation samples.
+void TrainRun::SpareAGoodModel() {
+  const char* report = motley_job_report(job_.get());
+  std::error_code error;
+  if (report == nullptr || KeptBest(report)) return;
+  if (!out_.empty() && std::filesystem::is_regular_file(out_, error)) out_ += ".diverged";
 }
 
 // By a signal or an error. What had been done by then is reported and saved all the same.
@@ -325,6 +337,7 @@ int TrainRun::Ended(motley_status status) {
   const bool signalled = status == MOTLEY_CANCELLED && signals_.caught() != 0;
   const int code = signalled ? 128 + signals_.caught() : ExitCodeOf(status);
   if (signalled) why = fmt::format("signal {}: {}", signals_.caught(), why);
+  if (status == MOTLEY_DATA_ERROR) SpareAGoodModel();
   if (signalled || job.steps > 0) why += WhatIsLeft(job, status);
   return job.steps > 0 ? ReportAndSave(code, why) : Failed(code, why);
 }
@@ -349,7 +362,7 @@ int TrainRun::ReportAndSave(int code, const std::string& why) {
   if (const std::string error = RecordingError(report); !error.empty()) {
     also(NotSaved("profile", error));
   }
-  if (!flags_.out.empty() && motley_job_save(job_.get(), flags_.out.c_str()) != MOTLEY_OK) {
+  if (!out_.empty() && motley_job_save(job_.get(), out_.c_str()) != MOTLEY_OK) {
     also(NotSaved("model", motley_last_error()));
   }
   if (!flags_.job.trace.empty()) {

@@ -49,9 +49,9 @@ install(FILES packaging/systemd/motley-worker@.service DESTINATION lib/systemd/s
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 file(GLOB motley_profiles CONFIGURE_DEPENDS profiles/*.toml)
 install(FILES ${motley_profiles} DESTINATION ${CMAKE_INSTALL_DATADIR}/motley/profiles)
-install(FILES ${CMAKE_BINARY_DIR}/motley.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_BINARY_DIR}/motley.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
 install(FILES ${CMAKE_BINARY_DIR}/motley.bash
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME motley)
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME motley OPTIONAL)
 
 # Removes what the last `cmake --install` of this build put there.
 add_custom_target(uninstall

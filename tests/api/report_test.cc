@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "api/emulation.h"
 #include "api/fault_script.h"
 #include "api/job_report.h"
@@ -202,6 +204,19 @@ TEST(TrainJson, LossIsThatOfTheNewestStepsWhereNothingWasEvaluated) {
   EXPECT_DOUBLE_EQ(json["batch_loss"], 2);
   EXPECT_FALSE(json.contains("final_loss"));
   EXPECT_FALSE(json.contains("test_loss"));
+}
+
+// Batches of 100, 100 and 50 samples.
+TEST(TrainJson, SharesAreOfTheSamplesOfTheRunsSteps) {
+  Example example;
+  for (const auto& [first, last, samples] : {std::tuple{0, 1, 100}, {2, 3, 50}, {4, 6, 150}}) {
+    example.job.first_step = static_cast<uint64_t>(first);
+    example.job.steps = static_cast<uint64_t>(last);
+    example.job.scheduler.workers[0].samples = static_cast<uint64_t>(samples);
+    const auto json = nlohmann::json::parse(TrainJson(example.Report()));
+    EXPECT_DOUBLE_EQ(json["workers"][0]["share"], 1) << first;
+    EXPECT_DOUBLE_EQ(json["workers"][0]["samples"], 250) << first;
+  }
 }
 
 // Batches of 100, 100 and 50 samples; the oldest losses may be gone.

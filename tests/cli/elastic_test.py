@@ -5,6 +5,7 @@
 import gzip
 import json
 import pathlib
+import random
 import re
 import shlex
 import signal
@@ -22,9 +23,16 @@ LONG = 100_000_000  # Steps that no test waits for.
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below those that the system gives to connections: other tests, which run beside this one, and
+    workers that look for a server there would take one of those before the server does."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def set_desk(folder):
@@ -174,6 +182,16 @@ class Elastic(ProgramTest):
         self.assertRegex(done.stderr, rf"training diverged: .*; the model so far goes to {model}")
         self.assertIn("of 100 steps", done.stdout)
         self.assertTrue(model.exists())
+
+    def test_a_job_that_diverged_leaves_a_model_that_was_there_alone(self):
+        model = self.folder / "good"
+        self.run_program("train", "--data", self.data, "--steps", 20, "--out", model)
+        before = model.read_bytes()
+        done = self.run_program("train", "--data", self.data, "--optimizer", "sgd", "--lr", "1e30",
+                                "--l2", 1, "--steps", 100, "--out", model, expect=1)
+        self.assertRegex(done.stderr, rf"the model so far goes to {model}\.diverged")
+        self.assertEqual(model.read_bytes(), before)
+        self.assertTrue(model.with_name("good.diverged").exists())
 
     def test_a_standing_worker_serves_one_job_after_the_other(self):
         address = f"127.0.0.1:{free_port()}"

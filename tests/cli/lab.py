@@ -40,6 +40,8 @@ class Lab:
             ip("addr", "add", f"{self.addresses[i]}/24", "dev", "eth", inside=machine)
             ip("link", "set", "eth", "up", inside=machine)
             ip("link", "set", "lo", "up", inside=machine)
+        # Containers may make namespaces, and still not run anything in them (no mount of /sys).
+        subprocess.run([*self.on(0), "true"], check=True, capture_output=True)
 
     def on(self, machine):
         """The words before a command that runs there."""

@@ -165,7 +165,8 @@ class Installed(unittest.TestCase):
     def test_nothing_but_the_package_is_installed(self):
         tops = {path.relative_to(self.prefix).parts[0] for path in self.prefix.rglob("*")
                 if path.is_file()}
-        self.assertEqual(tops, {"bin", "include", "share",
+        # systemd's folder is lib also where libraries are in lib64.
+        self.assertEqual(tops, {"bin", "include", "share", "lib",
                                 pathlib.Path(os.environ["MOTLEY_LIBDIR"]).parts[0]})
 
     def test_what_the_documentation_names_is_installed(self):
@@ -197,6 +198,18 @@ class Installed(unittest.TestCase):
         self.assertEqual(left, {"bin/other", "share/motley/profiles/mine.toml"})
         self.assertFalse((prefix / "include/motley").exists())
         self.assertIn("were gone already", self.uninstall(manifest))
+
+    def test_uninstall_leaves_what_others_keep_in_a_folder_of_that_name(self):
+        prefix = pathlib.Path(self.folder.name) / "[lab]" / "motley"
+        (prefix / "bin").mkdir(parents=True)
+        (prefix / "bin" / "motley").write_text("")
+        (prefix / "runs").mkdir()
+        (prefix / "runs" / "model").write_text("weeks of training")
+        manifest = pathlib.Path(self.folder.name) / "brackets.txt"
+        manifest.write_text(f"{prefix}/bin/motley\n")
+        self.uninstall(manifest)
+        self.assertTrue((prefix / "runs" / "model").exists())
+        self.assertFalse((prefix / "bin").exists())
 
     def test_uninstall_is_a_target_and_says_where_nothing_was_installed(self):
         self.assertIn("uninstall", run("cmake", "--build", BUILD, "--target", "help"))
