@@ -173,20 +173,18 @@ motley_status motley_checkpoint_export(const char* folder, uint64_t step, const 
 motley_status motley_checkpoint_export_as(const char* folder, uint64_t step, const char* path,
                                           const char* format) {
   const char* name = "motley_checkpoint_export";
-  std::error_code error;
-  if (folder != nullptr && std::filesystem::is_regular_file(folder, error)) {
-    return motley::Enter([&]() -> Status {
-      MOTLEY_RETURN_IF_ERROR(CheckNotNull(name, "path", path));
-      MOTLEY_ASSIGN_OR_RETURN(const auto as,
-                              motley::ParseModelFormat(format != nullptr ? format : ""));
-      return motley::ExportFile(folder, step, path, as);
-    });
-  }
-  return motley::OnFolder(name, folder, nullptr, [&](Store& store) -> Status {
+  return motley::Enter([&]() -> Status {
+    MOTLEY_RETURN_IF_ERROR(CheckNotNull(name, "folder", folder));
     MOTLEY_RETURN_IF_ERROR(CheckNotNull(name, "path", path));
     MOTLEY_ASSIGN_OR_RETURN(const auto as,
                             motley::ParseModelFormat(format != nullptr ? format : ""));
-    return motley::Export(store, step, path, as);
+    std::error_code error;
+    if (std::filesystem::is_regular_file(folder, error)) {
+      return motley::ExportFile(folder, step, path, as);
+    }
+    MOTLEY_ASSIGN_OR_RETURN(const auto store,
+                            motley::OpenFileStore(folder, motley::MissingFolder::kRefuse));
+    return motley::Export(*store, step, path, as);
   });
 }
 

@@ -16,8 +16,8 @@ namespace motley {
 namespace {
 
 constexpr double kMostWeight = 1e6;
-constexpr size_t kShown = 6;  // Classes that a text lists.
-constexpr size_t kBlockRows = 4096;
+constexpr size_t kShown = 6;         // Classes that a text lists.
+constexpr size_t kBlockRows = 1024;  // All features of a block are in memory.
 
 Status NoWeights(std::string_view part) {
   return Status::InvalidArgument(
@@ -59,7 +59,7 @@ Result<std::vector<float>> Balanced(const DataSource& train, size_t classes,
   const auto there = std::count_if(counts.begin(), counts.end(), [](uint64_t m) { return m > 0; });
   std::vector<float> weights(classes, 1.0f);
   for (size_t i = 0; i < classes; ++i) {
-    if (counts[i] == 0) continue;  // No sample has its weight.
+    if (counts[i] == 0) continue;  // No sample is of this class.
     weights[i] = static_cast<float>(static_cast<double>(rows) /
                                     (static_cast<double>(there) * static_cast<double>(counts[i])));
   }

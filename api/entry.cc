@@ -10,7 +10,7 @@
 namespace motley {
 namespace {
 
-// One place for the life of a thread: its caller may have asked for it before the call that fails.
+// One for each thread: a pointer to it that is taken before a call fails is right after it, too.
 constexpr size_t kLongest = 8000;
 thread_local char last_error[kLongest + 1] = "";
 

@@ -40,10 +40,12 @@ Status CheckNumbers(const motley_job_options& given) {
   if (given.reserved_last != 0) {
     return Status::InvalidArgument("`reserved_last` must be 0: begin with MOTLEY_JOB_OPTIONS_INIT");
   }
-  constexpr uint64_t kAllGiven = MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2 | MOTLEY_GIVEN_TOLERATE;
+  constexpr uint64_t kAllGiven =
+      MOTLEY_GIVEN_SEED | MOTLEY_GIVEN_L2 | MOTLEY_GIVEN_TOLERATE | MOTLEY_GIVEN_DROPOUT;
   if ((given.given & ~kAllGiven) != 0) {
     return Status::InvalidArgument(fmt::format(
-        "`given` {:#x}: there are MOTLEY_GIVEN_SEED, MOTLEY_GIVEN_L2 and MOTLEY_GIVEN_TOLERATE",
+        "`given` {:#x}: there are MOTLEY_GIVEN_SEED, MOTLEY_GIVEN_L2, MOTLEY_GIVEN_TOLERATE and "
+        "MOTLEY_GIVEN_DROPOUT",
         given.given));
   }
   const bool resumes = given.resume != nullptr && *given.resume != '\0';
@@ -110,6 +112,7 @@ JobRequest::Open OpenIn(const motley_job_options& given) {
   open.optimizer = given.optimizer == nullptr;
   open.learning_rate = given.learning_rate == 0;
   open.l2 = given.l2 == 0 && (given.given & MOTLEY_GIVEN_L2) == 0;
+  open.dropout = given.dropout == 0 && (given.given & MOTLEY_GIVEN_DROPOUT) == 0;
   open.schedule = given.schedule == nullptr;
   open.momentum = given.momentum == 0;
   open.beta1 = given.beta1 == 0;

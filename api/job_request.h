@@ -72,6 +72,7 @@ struct JobRequest {
     bool optimizer = true;
     bool learning_rate = true;
     bool l2 = true;
+    bool dropout = true;
     bool schedule = true;
     bool momentum = true;
     bool beta1 = true;

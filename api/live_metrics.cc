@@ -84,7 +84,7 @@ void LiveMetrics::OnCommand(const Command& command, Time /*now*/) {
 
 Result<motley_worker_metrics> LiveMetrics::Worker(WorkerId worker) const {
   const auto found = of_worker_.find(worker);
-  if (found != of_worker_.end()) return found->second.values;
+  if (found != of_worker_.end() && found->second.values.state != 0) return found->second.values;
   return Status::NotFound(fmt::format("no worker {} has joined yet", worker));
 }
 

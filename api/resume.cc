@@ -124,7 +124,7 @@ Status TakeUp(const SavedJob& saved, JobRequest& request) {
   }
   MOTLEY_RETURN_IF_ERROR(
       Same("optimizer", open.optimizer, was.optimizer.name, request.optimizer.name));
-  MOTLEY_RETURN_IF_ERROR(Same("dropout", request.dropout == 0, was.model.dropout, request.dropout));
+  MOTLEY_RETURN_IF_ERROR(Same("dropout", open.dropout, was.model.dropout, request.dropout));
   MOTLEY_RETURN_IF_ERROR(Same("batch", open.batch, was.batch, request.batch));
   MOTLEY_RETURN_IF_ERROR(Same("seed", open.seed, saved.seed, request.seed));
   MOTLEY_RETURN_IF_ERROR(TakeUpSplit(was, request.split));

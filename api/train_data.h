@@ -45,8 +45,9 @@ struct DataRequest {
   LabelTask task = LabelTask::kGuess;
   TableOptions table;
   std::shared_ptr<const TableSchema> known;  // Read the table so, and learn nothing; null: learn.
-  KnownFrom known_from = KnownFrom::kCheckpoint;  // This, and the next two.
-  std::optional<float> input_scale;               // Of features, instead of one that is measured.
+  // Where `known`, `input_scale` and `class_labels` come from.
+  KnownFrom known_from = KnownFrom::kCheckpoint;
+  std::optional<float> input_scale;  // Of features, instead of one that is measured.
   std::vector<double> class_labels;  // As ReadOptions::expected_classes, with the next.
   std::vector<std::string> class_names;
   bool only_numbers = false;  // CSV is no table: as older Motleys read it.

@@ -120,6 +120,7 @@ void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
     given.model = app->count("--model") > 0;
     given.seed = app->count("--seed") > 0;
     given.l2 = app->count("--l2") > 0;
+    given.dropout = app->count("--dropout") > 0;
   });
 }
 

@@ -121,6 +121,7 @@ void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
   if (!given.model) options.model = nullptr;
   if (given.seed) options.given |= MOTLEY_GIVEN_SEED;
   if (given.l2) options.given |= MOTLEY_GIVEN_L2;
+  if (given.dropout) options.given |= MOTLEY_GIVEN_DROPOUT;
 }
 
 class TrainRun {

@@ -48,6 +48,7 @@ struct TrainFlags {
     bool model = false;
     bool seed = false;
     bool l2 = false;
+    bool dropout = false;
   } given;
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "coding/combine.h"
@@ -37,7 +38,10 @@ Status Differs(const char* what, const std::string& saved, const std::string& no
 
 std::string WeightWords(const ModelSpec& model) {
   const std::vector<float>& weights = model.class_weights;
-  return weights.empty() ? "none" : fmt::format("{}", fmt::join(weights, ","));
+  constexpr size_t kMost = 6;
+  if (weights.empty()) return "none";
+  const std::span<const float> shown = std::span(weights).first(std::min(weights.size(), kMost));
+  return fmt::format("{}{}", fmt::join(shown, ","), weights.size() > kMost ? ",..." : "");
 }
 
 // Rates may change. Nothing else that the optimizer's state depends on may.

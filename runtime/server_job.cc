@@ -382,7 +382,10 @@ void ServerJob::Do(const CommitStep& command) {
   if (approximate != nullptr) {
     observer_.OnStepApproximated(step, *approximate, env_.loop.Now());
   }
-  if (const auto warning = losses_.Add(step, loss)) observer_.OnNotice(*warning);
+  // A batch that weighs nothing has no loss.
+  if (const auto warning = *weight > 0 ? losses_.Add(step, loss) : std::nullopt) {
+    observer_.OnNotice(*warning);
+  }
   observer_.OnStepDecoded(step, {*gradient_, tally.loss.real(), *weight}, *model_->parameters(),
                           env_.loop.Now());
   auditor_.WhenFree(

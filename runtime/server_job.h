@@ -108,10 +108,10 @@ class ServerJob final : public ServerNode, private Receiver {
   void Do(const ExtendLease& command);
   void Do(const RevokeLease& command);
   void Do(const SendLease& command);
-  // Closes the open step with its sum in gradient_; `approximate` stays null where that is exact.
   // Every sample weighs 1.
   bool CountsAreKnown() const;
   KnownCounts CountsOf(StepId step) const;
+  // Closes the open step with its sum in gradient_; `approximate` stays null where that is exact.
   Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
   void Update(StepId step, double weight, std::shared_ptr<const ApproximateSum> approximate);
   void OnApplied(StepId step, double weight, const Status& status);

@@ -73,6 +73,8 @@ void Validator::OnVersion(uint64_t version, const ParameterCopy& parameters,
                           std::function<void(bool stop)> proceed) {
   if (every_ == 0 || version % every_ != 0) return proceed(false);
   if (work_ == nullptr) {
+    // Samples that weigh nothing have no mean loss; a 0 would be the best there is.
+    if (weight_sum_ == 0) return proceed(false);
     const double loss = TakeTrainingLoss();
     const bool best = judge_.Hear(version, loss);
     hooks_.judged({version, loss, {}, best});

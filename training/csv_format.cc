@@ -187,13 +187,14 @@ class CsvParser {
     std::string_view line;
     while (true) {
       const Result<bool> more =
-          lines_.Next(begun_ ? std::string_view(&delimiter_, 1) : kDelimiters, line);
+          lines_.Next(first_line_.empty() ? kDelimiters : std::string_view(&delimiter_, 1), line);
       if (!more.ok()) return more.status();
       if (!*more) break;
       if (Trim(line).empty()) continue;
       if (!begun_ && first_line_.empty()) {
         first_line_ = line;
         first_number_ = lines_.number();
+        delimiter_ = DetectDelimiter(first_line_);
         continue;
       }
       if (!begun_) MOTLEY_RETURN_IF_ERROR(Begin(line));
@@ -213,7 +214,6 @@ class CsvParser {
   // What the first line is shows in the second, which is empty when there is none.
   Status Begin(std::string_view second_line) {
     begun_ = true;
-    delimiter_ = DetectDelimiter(first_line_);
     CsvFields first_fields, second_fields;
     if (!first_fields.Split(first_line_, delimiter_)) {
       return At(first_number_, Status::DataError("a quote is not closed"));

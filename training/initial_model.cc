@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/counted.h"
@@ -54,7 +56,7 @@ Result<InitialModel> InitialModel::Read(const std::string& path) {
     initial.shape_ = *shape;
     return initial;
   }
-  initial.content_.clear();
+  std::string().swap(initial.content_);  // As large as the model, which is read again.
   MOTLEY_ASSIGN_OR_RETURN(initial.ours_, LoadModel(path));
   const ModelSpec& spec = initial.ours_->spec;
   initial.shape_ = {.name = spec.name, .outputs = spec.classes};
@@ -72,7 +74,12 @@ Result<std::vector<float>> InitialModel::ParametersFor(const SavedModel& wanted)
       ImportParameters(header, std::string_view(content_).substr(header.data_begin), wanted.spec);
   if (!parameters.ok()) return parameters.status().WithContext(path_);
   MOTLEY_RETURN_IF_ERROR(UnfoldScaling(wanted, *parameters).WithContext(path_));
-  return parameters;
+  const auto finite = [](float value) { return std::isfinite(value); };
+  if (std::all_of(parameters->begin(), parameters->end(), finite)) return parameters;
+  return Status::DataError(
+      fmt::format("{}: its parameters are beyond what a float can hold where columns are "
+                  "standardised. Use `scale` none, or bring the columns to like sizes",
+                  path_));
 }
 
 }  // namespace motley

@@ -56,6 +56,14 @@ std::vector<std::pair<uint64_t, std::string>> OrderOf(const std::string& name) {
   return order;
 }
 
+std::vector<uint64_t> NumbersIn(const std::string& name) {
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, text] : OrderOf(name)) {
+    if (text.empty()) numbers.push_back(number);
+  }
+  return numbers;
+}
+
 // In order, convolutions first.
 Result<std::vector<ForeignLayer>> FindLayers(const SafetensorsHeader& header) {
   std::vector<ForeignLayer> layers;
@@ -95,7 +103,12 @@ Status CheckChain(const std::vector<ForeignLayer>& layers) {
     const std::vector<uint64_t>& shape = layer.weight->shape;
     if (dimensions == 1) {
       if (before != nullptr && before->dimensions() == 2 && before->weight->shape[0] == shape[0]) {
-        continue;
+        // Of fc1, fc2 and norm1, the names come in this order, the layers in another.
+        if (NumbersIn(layer.prefix) >= NumbersIn(before->prefix)) continue;
+        return Refuse(fmt::format(
+            "'{}' has a smaller number than '{}', so nobody can tell behind which layer it is. "
+            "Rename the tensors",
+            layer.name(), before->name()));
       }
       return Refuse(
           fmt::format("'{}' is ({}), and no fully connected layer of so many outputs is "

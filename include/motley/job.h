@@ -161,7 +161,12 @@ typedef struct motley_job_options {
 } motley_job_options;
 
 /** What else would mean "as it was" (with `resume`), and of tolerate "whatever" (with auto). */
-enum { MOTLEY_GIVEN_SEED = 1, MOTLEY_GIVEN_L2 = 2, MOTLEY_GIVEN_TOLERATE = 4 };
+enum {
+  MOTLEY_GIVEN_SEED = 1,
+  MOTLEY_GIVEN_L2 = 2,
+  MOTLEY_GIVEN_TOLERATE = 4,
+  MOTLEY_GIVEN_DROPOUT = 8
+};
 
 #define MOTLEY_JOB_OPTIONS_INIT                                                                    \
   {                                                                                                \

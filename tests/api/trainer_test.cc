@@ -292,16 +292,13 @@ TEST(ApiTrainerJob, FeaturesAreThoseOfTheFile) {
   TestJob job(options);
   ASSERT_EQ(job.SetTrainer(trainer), MOTLEY_OK) << motley_last_error();
   job.RunFine();
-  // Whatever would change them, or what they weigh, is the trainer's own affair.
+  // What a sample weighs, and what is left out of a layer, is the trainer's own affair.
   const auto refused = [&](motley_job_options wish) {
     TestJob other(wish);
     EXPECT_EQ(other.SetTrainer(trainer), MOTLEY_OK) << motley_last_error();
     EXPECT_EQ(other.Run(), MOTLEY_INVALID_ARGUMENT);
     return std::string(motley_last_error());
   };
-  options.scale = "standard";
-  EXPECT_THAT(refused(options), testing::HasSubstr("`scale` standard: a trainer gets features"));
-  options.scale = nullptr;
   options.class_weights = "balanced";
   EXPECT_THAT(refused(options), testing::HasSubstr("motley_work.weight"));
   options.class_weights = nullptr;

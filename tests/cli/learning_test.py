@@ -176,9 +176,10 @@ class Learning(ProgramTest):
         self.exactly(*how, "--steps", 20, "--checkpoint", folder)
         rest = self.exactly("--data", self.data, "--resume", folder, "--steps", 40)
         self.assertEqual((rest["learning"]["dropout"], rest["test"]), (0.3, whole["test"]))
-        refused = self.run_program("train", "--data", self.data, "--resume", folder, "--steps", 40,
-                                   "--dropout", 0.5, expect=6).stderr
-        self.assertIn("--dropout 0.5: the job of the checkpoint has 0.3", refused)
+        for other in (0.5, 0):
+            refused = self.run_program("train", "--data", self.data, "--resume", folder, "--steps",
+                                       40, "--dropout", other, expect=6).stderr
+            self.assertIn(f"--dropout {other}: the job of the checkpoint has 0.3", refused)
 
     def test_class_weights_that_make_no_sense_are_refused(self):
         line = self.folder / "line.csv"

@@ -115,6 +115,26 @@ TEST(JudgedJob, TakesTheSameCourseToRoundingWithOtherWorkersAndCodes) {
   EXPECT_NEAR(a.validation.best_loss, b.validation.best_loss, 1e-4);
 }
 
+// Class 1 alone counts, and some small batches have none of it.
+TEST(JudgedJob, DoesNotJudgeStepsThatWeighNothing) {
+  JobOptions options = Judged(2, "none");
+  options.validation.samples = nullptr;
+  options.validation.every = 1;
+  options.validation.patience = 0;
+  options.model.class_weights = {0, 1, 0, 0};
+  options.batch = 2;
+  options.steps = 30;
+  JobWorld world(options);
+  world.StartServer();
+  world.StartWorkers();
+  const JobResult& result = world.Run();
+  ASSERT_TRUE(result.status.ok()) << result.status.ToString();
+  EXPECT_EQ(result.steps, 30u);
+  EXPECT_LT(world.watcher.judged.size(), 30u) << "no batch weighed nothing";
+  EXPECT_GT(world.watcher.judged.size(), 0u);
+  EXPECT_GT(result.validation.best_loss, 0);
+}
+
 TEST(JudgedJob, JudgesByTheStepsWhereNothingIsHeldOut) {
   JobOptions options = Judged(2, "none");
   options.validation.samples = nullptr;

@@ -169,6 +169,15 @@ TEST_F(ModelImport, WhatIsNoPerceptronIsRefusedWithWhatWouldBe) {
                {"g.weight", "F32", "[2,3]", weight.data},
                {"g.bias", "F32", "[2]", bias.data}},
               "takes 3 values but 'fc.weight' before it makes 2");
+  ExpectFails({{"fc1.weight", "F32", "[2,2]", Raw<float>({1, 2, 3, 4})},
+               {"fc1.bias", "F32", "[2]", bias.data},
+               {"fc2.weight", "F32", "[2,2]", Raw<float>({1, 2, 3, 4})},
+               {"fc2.bias", "F32", "[2]", bias.data},
+               {"norm1.weight", "F32", "[2]", bias.data},
+               {"norm1.bias", "F32", "[2]", bias.data},
+               {"out.weight", "F32", "[2,2]", Raw<float>({1, 2, 3, 4})},
+               {"out.bias", "F32", "[2]", bias.data}},
+              "'norm1.weight' has a smaller number than 'fc2.weight'");
   ExpectFails(
       {{"a.weight", "F32", "[1,2]", Raw<float>({1, 2})}, {"a.bias", "F32", "[1]", Raw<float>({1})}},
       "make no classifier");
