@@ -3,6 +3,7 @@
 #ifndef MOTLEY_METRICS_H
 #define MOTLEY_METRICS_H
 
+#include <motley/status.h>
 #include <stddef.h>
 #include <stdint.h>
 
