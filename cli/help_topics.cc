@@ -16,7 +16,7 @@ struct Topic {
 };
 
 constexpr Topic kTopics[] = {
-    {"codes", "Which --code to choose, and what each costs",
+    {"choosing-codes", "Which --code to choose, and what each costs",
      R"(Codes: how a step gets along without its slowest workers
 
 auto chooses while the job runs, from what the workers turn out to be. It is the default. The others

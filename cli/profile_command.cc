@@ -214,14 +214,14 @@ Result<std::optional<ServerLink>> MeasureServer(const ProfileFlags& flags, Worke
 }
 
 Result<int> Serve(const ProfileFlags& flags) {
-  std::string token = TokenFromEnvironment();
-  if (token.empty()) token = FreshToken();
+  const std::string given = TokenFromEnvironment();
+  const std::string token = given.empty() ? FreshToken() : given;
   MOTLEY_RETURN_IF_ERROR(CheckToken(token, flags.serve));
   return ServeProbes(flags.serve, token, [&](const std::string& address) {
     (void)PrintResult(
         fmt::format("listening at {}. On other machines:\n"
                     "MOTLEY_TOKEN={} motley profile --server {}\n",
-                    address, token, ReachableAddress(address)));
+                    address, given.empty() ? token : "...", ReachableAddress(address)));
   });
 }
 

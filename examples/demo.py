@@ -120,7 +120,7 @@ def main():
           f"  whoever computed them, the model is the same. Its test accuracy is "
           f"{result['test_accuracy']:.1%}.\n\n"
           "  Nothing was computed twice. Codes that insure each step against missing workers compute\n"
-          "  everything twice or more: motley help codes.")
+          "  everything twice or more: motley help choosing-codes.")
     if result["test_accuracy"] < TARGET:
         print(f"demo: test accuracy is below {TARGET:.0%}: please report this.", file=sys.stderr)
         return 1
