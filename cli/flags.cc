@@ -256,7 +256,7 @@ void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
 }
 
 CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
-  CLI::App* train = app.add_subcommand("train", "Train a model on local workers of unlike speeds");
+  CLI::App* train = app.add_subcommand("train", "Train a model, on this machine or with others");
   AddDataFlags(train, flags);
   AddModelFlags(train, flags.job,
                 {"; default: chosen from model and data, and said",

@@ -146,9 +146,9 @@ TEST(ResumeOptions, ThatMeanNothingAreRefused) {
   EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT);
   EXPECT_THAT(motley_last_error(), HasSubstr("`resume_step` 6"));
   options = SmallJob();
-  options.given = 8;
+  options.given = 16;
   EXPECT_EQ(motley_job_create(&options, &job), MOTLEY_INVALID_ARGUMENT);
-  EXPECT_THAT(motley_last_error(), HasSubstr("`given` 0x8"));
+  EXPECT_THAT(motley_last_error(), HasSubstr("`given` 0x10"));
   EXPECT_EQ(job, nullptr);
 }
 
