@@ -103,7 +103,9 @@ AutomaticJob AutomaticOf(SimulatedScheme simulated, const Ranking& ranking) {
     cost.expected += part * of.expected;
     cost.one_slow += part * of.one_slow;
     cost.loss += part * of.loss;
-    const Candidate candidate = planned != nullptr ? planned->candidate : kLeases;
+    Candidate candidate = planned != nullptr ? planned->candidate : kLeases;
+    // The planned row is the nearest, and may have other numbers of workers.
+    if (candidate.workers != 0) candidate.workers = simulated.workers[i];
     auto& [times, which] = counts[NameOfRow(candidate)];
     which = candidate;
     if (++times <= automatic.in_so_many) continue;
