@@ -18,7 +18,7 @@ namespace motley {
 namespace {
 
 constexpr size_t kShown = 5;
-constexpr size_t kUsualColumns = 100;  // Of text that goes to a file.
+constexpr size_t kUsualColumns = 100;  // A file has no width.
 constexpr const char* kSlow = "one slow";
 constexpr const char* kLost = "one lost";
 

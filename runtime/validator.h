@@ -53,7 +53,7 @@ class Validator {
   // its evaluation is done.
   void WhenSettled(std::function<void(const ValidationState&)> then);
   // At the end of a job, before its last checkpoint: evaluates `version`, the last, unless that was
-  // done or nothing depends on it. It may turn out to be the best, and counts for no patience: a
+  // done or nothing depends on it. It may be the best. It does not count for patience: a
   // job of more steps that goes on from there judges when this one would have. True once there is
   // nothing to wait for; `idle` tells when to ask again.
   bool Finish(uint64_t version, const ParameterCopy& parameters);
