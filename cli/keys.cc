@@ -20,26 +20,29 @@ namespace motley {
 namespace {
 
 constexpr int kTickMs = 500;
+constexpr int kMostTakingMs = 1000;
 
 termios as_before{};                     // Written before the handler is there.
 std::atomic<bool> changed{false};        // The terminal has other settings than these.
+std::atomic<bool> released{true};        // The thread must not take the keys.
+std::atomic<bool> taking{false};         // The thread is taking them.
 std::atomic<uint32_t> continuations{0};  // How often it went on after Ctrl-Z.
 
 // A program in the background must leave the terminal alone.
 bool InForeground() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
 // On a thread that holds all signals back: the kernel then stops nobody who asks from behind.
+// Restore() looks at both flags in the opposite order, so one of the two sees the other.
 void TakeKeys() {
-  if (changed || !InForeground()) return;
-  termios keys = as_before;
-  keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-  keys.c_cc[VMIN] = 1;
-  keys.c_cc[VTIME] = 0;
-  changed = true;
-  const bool taken = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
-  // It may have been stopped meanwhile.
-  if (taken && !changed) tcsetattr(STDIN_FILENO, TCSANOW, &as_before);
-  if (!taken) changed = false;
+  taking = true;
+  if (!released && !changed && InForeground()) {
+    termios keys = as_before;
+    keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    keys.c_cc[VMIN] = 1;
+    keys.c_cc[VTIME] = 0;
+    changed = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
+  }
+  taking = false;
 }
 
 void OnTerminalStop(int number);
@@ -63,6 +66,7 @@ void OnTerminalStop(int number) {
   pthread_sigmask(SIG_UNBLOCK, &only, &before);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   SetStopHandler(OnTerminalStop);
+  released = false;
   ++continuations;
   errno = error;
 }
@@ -110,6 +114,7 @@ std::unique_ptr<Keys> Keys::Listen(Calls calls) {
   auto watch = std::make_unique<Watch>();
   watch->calls = std::move(calls);
   if (pipe2(watch->end.data(), O_CLOEXEC) != 0) return nullptr;
+  released = false;
   if (!IgnoresStop()) SetStopHandler(OnTerminalStop);
   // The new thread has this one's mask: signals are the main thread's.
   sigset_t all, before;
@@ -133,6 +138,9 @@ Keys::~Keys() {
 }
 
 void Keys::Restore() {
+  released = true;
+  // Else the thread could take the keys after this has given them back.
+  for (int ms = 0; taking && ms < kMostTakingMs; ++ms) poll(nullptr, 0, 1);
   if (changed.exchange(false)) tcsetattr(STDIN_FILENO, TCSANOW, &as_before);
 }
 

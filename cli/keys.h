@@ -23,7 +23,7 @@ class Keys {
   Keys(const Keys&) = delete;
   Keys& operator=(const Keys&) = delete;
 
-  // Brings the terminal's settings back. Also a signal handler may call it that ends the program.
+  // Brings the terminal's settings back, and they stay. A signal handler may call it, too.
   static void Restore();
 
  private:

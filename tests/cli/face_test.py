@@ -152,7 +152,10 @@ def be_a_shell(terminal, *command):
     if pid == 0:
         os.setpgid(0, 0)
         os.tcsetpgrp(tty, os.getpid())
-        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        # Whoever runs the tests may ignore or hold back signals, and programs inherit that.
+        for number in (signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for fd in range(3):
             os.dup2(tty, fd)
         os.execv(command[0], command)
@@ -167,7 +170,7 @@ def be_a_shell(terminal, *command):
         print("stopped", flush=True)
         if sys.stdin.readline() == "fg\n":
             os.tcsetpgrp(tty, pid)
-        os.kill(pid, signal.SIGCONT)
+        os.killpg(pid, signal.SIGCONT)
 
 
 class Keys(ProgramTest):
@@ -291,6 +294,15 @@ class Keys(ProgramTest):
         self.order("bg")  # There it draws as before, and leaves the terminal's keys to others.
         self.drawn("worker   ", 4)
         self.assertTrue(self.shown_as_typed())
+
+    def test_ctrl_z_while_it_draws_gives_the_terminal_back_each_time(self):
+        self.train()
+        for _ in range(10):
+            self.press("t\x1a")
+            self.told("stopped")
+            self.assertTrue(self.shown_as_typed())
+            self.order("fg")
+            self.read_until(lambda: not self.shown_as_typed(), "keys")
 
     def test_keys_are_left_alone_where_only_stderr_is_a_terminal(self):
         master, slave = pty.openpty()
