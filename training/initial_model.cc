@@ -11,6 +11,7 @@
 #include "base/counted.h"
 #include "training/architecture.h"
 #include "training/file_io.h"
+#include "training/model_metadata.h"
 #include "training/raw_columns.h"
 #include "training/safetensors_header.h"
 

@@ -13,6 +13,7 @@
 #include "training/file_io.h"
 #include "training/model_format.h"
 #include "training/model_import.h"
+#include "training/model_metadata.h"
 #include "training/raw_columns.h"
 #include "training/safetensors_header.h"
 #include "training/table_schema.h"

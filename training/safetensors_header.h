@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "training/model.h"
 
 namespace motley {
 
@@ -37,16 +36,5 @@ enum class DataCheck {
 // from its first to its last byte, without overlaps or holes.
 Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view content,
                                                  DataCheck check = DataCheck::kAll);
-
-// The model's name, where SaveModel wrote PyTorch's tensors: "model" would promise our own.
-inline constexpr const char* kTorchModel = "motley_model";
-
-// What SaveModel noted about the model, in either format; kDataError when it is missing or not from
-// motley.
-Result<ModelSpec> SpecFromMetadata(const std::map<std::string, std::string>& metadata);
-// Finite and > 0.
-Result<float> InputScaleFromMetadata(const std::map<std::string, std::string>& metadata);
-Result<std::vector<double>> ClassLabelsFromMetadata(
-    const std::map<std::string, std::string>& metadata);
 
 }  // namespace motley
