@@ -13,12 +13,12 @@
 #include <system_error>
 
 #include "api/entry.h"
-#include "api/saved_vector.h"
-#include "runtime/checkpoint/checkpoint.h"
-#include "runtime/checkpoint/shard_format.h"
-#include "runtime/file_store.h"
-#include "runtime/saved_job.h"
-#include "training/model_format.h"
+#include "api/reports/saved_vector.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/shard_format.h"
+#include "checkpoint/store/file_store.h"
+#include "runtime/coordinator/saved_job.h"
+#include "training/model_files/model_format.h"
 
 namespace motley {
 namespace {

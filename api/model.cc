@@ -11,13 +11,13 @@
 
 #include "api/device_call.h"
 #include "api/entry.h"
-#include "api/evaluation_json.h"
-#include "api/predictions.h"
-#include "api/train_data.h"
+#include "api/reports/evaluation_json.h"
+#include "api/reports/predictions.h"
+#include "api/request/train_data.h"
 #include "api/versioned.h"
 #include "devices/cpu/cpu_device.h"
-#include "training/evaluate.h"
-#include "training/safetensors.h"
+#include "training/model_files/safetensors.h"
+#include "training/models/evaluate.h"
 
 namespace motley {
 namespace {

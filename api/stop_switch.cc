@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/loop_guard.h"
+#include "base/loop/loop_guard.h"
 
 namespace motley {
 

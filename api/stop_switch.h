@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "base/loop.h"
+#include "base/loop/loop.h"
 #include "base/status.h"
 #include "runtime/uv_loop.h"
 

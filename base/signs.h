@@ -3,8 +3,8 @@
 // else, so that any part of them can be had alone. They come in blocks of 32 rows of 16; a block is
 // 16 words, one for each column, whose topmost bit is the first row's: so one hash gives 32 signs,
 // and a vector of any processor loads, shifts and applies them. After 2^37 signs they repeat.
-// kernels/losses.cl (OpenCL) and coding/sketch_block-inl.h have twins of SignWord, which tests hold
-// to this one. C++17: CUDA's sources include it. Pure.
+// kernels/losses.cl (OpenCL) and coding/kernels/sketch_block-inl.h have twins of SignWord, which
+// tests hold to this one. C++17: CUDA's sources include it. Pure.
 #pragma once
 
 #include <cstddef>

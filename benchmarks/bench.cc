@@ -5,15 +5,15 @@
 #include <chrono>
 #include <ctime>
 
-#include "benchmarks/coding_bench.h"
-#include "benchmarks/erasure_bench.h"
-#include "benchmarks/kernels_bench.h"
-#include "benchmarks/opencl_bench.h"
-#include "benchmarks/overlap_bench.h"
-#include "benchmarks/planner_bench.h"
-#include "benchmarks/rows_bench.h"
-#include "benchmarks/sim_bench.h"
-#include "benchmarks/transport_bench.h"
+#include "benchmarks/cases/coding_bench.h"
+#include "benchmarks/cases/erasure_bench.h"
+#include "benchmarks/cases/kernels_bench.h"
+#include "benchmarks/cases/opencl_bench.h"
+#include "benchmarks/cases/overlap_bench.h"
+#include "benchmarks/cases/planner_bench.h"
+#include "benchmarks/cases/rows_bench.h"
+#include "benchmarks/cases/sim_bench.h"
+#include "benchmarks/cases/transport_bench.h"
 
 namespace motley {
 

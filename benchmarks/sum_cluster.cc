@@ -17,16 +17,16 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "coding/combine.h"
 #include "coding/gradient_code.h"
-#include "coding/sketch.h"
+#include "coding/kernels/combine.h"
+#include "coding/kernels/sketch.h"
 #include "devices/cpu/cpu_device.h"
 #include "fmt/core.h"
-#include "runtime/publisher.h"
-#include "runtime/row_collector.h"
-#include "runtime/slicing.h"
+#include "runtime/links/slicing.h"
+#include "runtime/shard/publisher.h"
+#include "runtime/shard/row_collector.h"
 #include "runtime/uv_loop.h"
-#include "transport/tcp_transport.h"
+#include "transport/tcp/tcp_transport.h"
 
 namespace motley {
 namespace {

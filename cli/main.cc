@@ -9,10 +9,10 @@
 #include <exception>
 #include <new>
 
-#include "cli/command_line.h"
-#include "cli/exit_code.h"
-#include "devices/driver_aborts.h"
-#include "devices/stuck_devices.h"
+#include "cli/flags/command_line.h"
+#include "cli/terminal/exit_code.h"
+#include "devices/drivers/driver_aborts.h"
+#include "devices/drivers/stuck_devices.h"
 
 namespace {
 

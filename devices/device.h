@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/function.h"
-#include "base/loop.h"
+#include "base/loop/loop.h"
 #include "base/parallel.h"
 #include "base/status.h"
 #include "devices/kernels.h"

@@ -13,12 +13,12 @@
 #include <system_error>
 
 #include "base/host_memory.h"
-#include "devices/accelerators.h"
 #include "devices/cpu/cpu_device.h"
-#include "devices/driver_aborts.h"
-#include "devices/driver_modules.h"
+#include "devices/drivers/accelerators.h"
+#include "devices/drivers/driver_aborts.h"
+#include "devices/drivers/driver_modules.h"
+#include "devices/drivers/modules.h"
 #include "devices/host_device.h"
-#include "devices/modules.h"
 
 namespace motley {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/loop.h"
+#include "base/loop/loop.h"
 #include "base/status.h"
 #include "devices/device.h"
 

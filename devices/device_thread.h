@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/loop.h"
+#include "base/loop/loop.h"
 #include "devices/device.h"
 
 namespace motley {

@@ -4,9 +4,9 @@
  * are in the device's memory (a motley_csr itself is the host's) and need no alignment beyond their
  * type's; operations on one `queue` run in order. Sizes may be 0. Nothing keeps pointers. On the
  * host nothing allocates from the heap or fails; elsewhere the queue tells of failures
- * (devices/driver.h). Products accumulate in float32: up to 65,536 terms the error stays below 1e-5
- * of the sum of magnitudes; column and row sums, sums of squares, means and losses in float64.
- * `queue` is the device's own. On the CPU it is NULL (serial) or a motley_cpu_queue
+ * (devices/drivers/driver.h). Products accumulate in float32: up to 65,536 terms the error stays
+ * below 1e-5 of the sum of magnitudes; column and row sums, sums of squares, means and losses in
+ * float64. `queue` is the device's own. On the CPU it is NULL (serial) or a motley_cpu_queue
  * (devices/cpu/cpu_queue.h) that lends threads; one module gives the same bits on every machine,
  * for any number of threads, wherever in memory the operands lie. NaN in an input reaches the
  * output. */

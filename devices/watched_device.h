@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "base/loop.h"
+#include "base/loop/loop.h"
 #include "devices/forwarding_device.h"
 
 namespace motley {

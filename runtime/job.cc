@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "data/dataset.h"
+#include "data/index_source.h"
 #include "scheduler/step/pieces.h"
-#include "training/dataset.h"
-#include "training/index_source.h"
-#include "transport/tcp_address.h"
+#include "transport/tcp/tcp_address.h"
 
 namespace motley {
 namespace {

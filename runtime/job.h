@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "base/status.h"
-#include "coding/decoder.h"
-#include "runtime/checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint.h"
+#include "coding/decode/decoder.h"
+#include "data/data_source.h"
 #include "runtime/judging.h"
 #include "scheduler/scheduler.h"
-#include "training/data_source.h"
-#include "training/model.h"
-#include "training/optimizer.h"
+#include "training/models/model.h"
+#include "training/optimizers/optimizer.h"
 
 namespace motley {
 
@@ -53,7 +53,8 @@ Status CheckToken(const std::string& token, const std::string& listen);
 struct JobOptions {
   ModelSpec model;
   OptimizerOptions optimizer;
-  // The caller's own gradient in the place of `model` (training/callback_trainer.h); null: none.
+  // The caller's own gradient in the place of `model` (training/trainers/callback_trainer.h); null:
+  // none.
   std::shared_ptr<const struct ForeignTrainer> foreign;
   uint32_t workers = 1;
   uint32_t batch = 256;

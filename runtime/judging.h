@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "training/data_source.h"
-#include "training/evaluate.h"
-#include "training/loss_judge.h"
+#include "data/data_source.h"
+#include "training/models/evaluate.h"
+#include "training/optimizers/loss_judge.h"
 
 namespace motley {
 

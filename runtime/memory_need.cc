@@ -7,8 +7,8 @@
 #include <limits>
 #include <string>
 
-#include "training/optimizer.h"
-#include "training/term_work.h"
+#include "training/optimizers/optimizer.h"
+#include "training/trainers/term_work.h"
 
 namespace motley {
 namespace {

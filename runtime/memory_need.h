@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "devices/device.h"
 #include "runtime/job.h"
-#include "training/model.h"
+#include "training/models/model.h"
 
 namespace motley {
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <utility>
 
-#include "training/byte_stream.h"
-#include "training/text_scan.h"
+#include "data/files/byte_stream.h"
+#include "data/files/text_scan.h"
 
 namespace motley {
 namespace {

@@ -51,7 +51,7 @@ struct RunTrace {
   // `step` counts from the recording's first one.
   const Cell& At(uint64_t step, WorkerId worker) const { return cells[step * workers + worker]; }
 };
-// kNotFound, kPermission and so on as of training/byte_stream.h; kDataError with the line.
+// kNotFound, kPermission and so on as of data/files/byte_stream.h; kDataError with the line.
 Result<RunTrace> ReadRunTrace(const std::string& path);
 
 }  // namespace motley

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/loop_guard.h"
+#include "base/loop/loop_guard.h"
 
 namespace motley {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/loop.h"
+#include "base/loop/loop.h"
 #include "base/status.h"
 
 struct uv_loop_s;

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/data_watch.h"
-#include "scheduler/deadline.h"
-#include "scheduler/lease_watch.h"
+#include "scheduler/learned/data_watch.h"
+#include "scheduler/learned/deadline.h"
+#include "scheduler/learned/lease_watch.h"
+#include "scheduler/learned/vector_watch.h"
 #include "scheduler/long_wait.h"
 #include "scheduler/membership.h"
 #include "scheduler/scheduler.h"
-#include "scheduler/vector_watch.h"
 
 namespace motley {
 

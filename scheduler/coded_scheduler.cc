@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "coding/gradient_code.h"
-#include "scheduler/relabel.h"
-#include "scheduler/row_speeds.h"
+#include "scheduler/placement/relabel.h"
+#include "scheduler/placement/row_speeds.h"
 
 namespace motley {
 namespace {

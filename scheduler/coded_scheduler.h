@@ -17,14 +17,14 @@
 #include <optional>
 #include <vector>
 
-#include "coding/partial_rows.h"
+#include "coding/codes/partial_rows.h"
 #include "scheduler/bulk_synchronous.h"
-#include "scheduler/deadline.h"
 #include "scheduler/early_end.h"
+#include "scheduler/learned/deadline.h"
+#include "scheduler/learned/steady_speeds.h"
 #include "scheduler/open_step.h"
-#include "scheduler/plan.h"
-#include "scheduler/plan_pace.h"
-#include "scheduler/steady_speeds.h"
+#include "scheduler/placement/plan.h"
+#include "scheduler/placement/plan_pace.h"
 
 namespace motley {
 

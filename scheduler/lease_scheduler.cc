@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "scheduler/plan.h"
+#include "scheduler/placement/plan.h"
 
 namespace motley {
 

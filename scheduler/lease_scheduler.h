@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "scheduler/bulk_synchronous.h"
-#include "scheduler/deadline.h"
-#include "scheduler/lease_plan.h"
-#include "scheduler/lease_watch.h"
-#include "scheduler/plan_pace.h"
-#include "scheduler/steady_speeds.h"
+#include "scheduler/learned/deadline.h"
+#include "scheduler/learned/lease_watch.h"
+#include "scheduler/learned/steady_speeds.h"
+#include "scheduler/placement/lease_plan.h"
+#include "scheduler/placement/plan_pace.h"
 #include "scheduler/step/adaptive_step.h"
 
 namespace motley {

@@ -3,7 +3,7 @@
 
 #include <variant>
 
-#include "sim/sim_process.h"
+#include "sim/world/sim_process.h"
 
 namespace motley {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "coding/codes/multi_message_code.h"
 #include "coding/gradient_code.h"
-#include "coding/multi_message_code.h"
-#include "sim/recorded_times.h"
-#include "sim/sim_process.h"
+#include "sim/faults/recorded_times.h"
+#include "sim/world/sim_process.h"
 
 namespace motley {
 namespace {

@@ -10,14 +10,14 @@
 
 #include "base/random.h"
 #include "coding/gradient_code.h"
-#include "runtime/heartbeat.h"
+#include "runtime/links/heartbeat.h"
 #include "sim/calm_run.h"
-#include "sim/come_and_go.h"
-#include "sim/liars.h"
+#include "sim/faults/come_and_go.h"
+#include "sim/faults/liars.h"
+#include "sim/faults/recorded_times.h"
 #include "sim/liveness_limit.h"
-#include "sim/long_data.h"
-#include "sim/recorded_times.h"
-#include "sim/sim_process.h"
+#include "sim/problems/long_data.h"
+#include "sim/world/sim_process.h"
 
 namespace motley {
 namespace {

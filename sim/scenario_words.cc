@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "coding/gradient_code.h"
-#include "sim/recorded_times.h"
+#include "sim/faults/recorded_times.h"
 #include "sim/scenario.h"
 
 namespace motley {

@@ -9,9 +9,10 @@
 #include <numeric>
 #include <utility>
 
+#include "data/index_source.h"
 #include "profiles/ideal_step.h"
+#include "runtime/coordinator/saved_job.h"
 #include "runtime/observer_fan.h"
-#include "runtime/saved_job.h"
 #include "sim/checkers/audit_checker.h"
 #include "sim/checkers/coverage_checker.h"
 #include "sim/checkers/data_wait_checker.h"
@@ -23,15 +24,14 @@
 #include "sim/checkers/tiling_checker.h"
 #include "sim/data_arrivals.h"
 #include "sim/digest_observer.h"
-#include "sim/fault_driver.h"
+#include "sim/faults/fault_driver.h"
+#include "sim/faults/recorded_times.h"
+#include "sim/faults/sim_lives.h"
 #include "sim/liveness_limit.h"
-#include "sim/quadratic.h"
+#include "sim/problems/quadratic.h"
+#include "sim/problems/squares_trainer.h"
 #include "sim/reached_states.h"
-#include "sim/recorded_times.h"
-#include "sim/sim_lives.h"
-#include "sim/sim_process.h"
-#include "sim/squares_trainer.h"
-#include "training/index_source.h"
+#include "sim/world/sim_process.h"
 
 namespace motley {
 namespace {

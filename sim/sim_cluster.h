@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/status.h"
+#include "data/dataset.h"
 #include "profiles/profile.h"
 #include "runtime/fault_plan.h"
 #include "runtime/job.h"
-#include "sim/modelled_vectors.h"
-#include "training/dataset.h"
+#include "sim/world/modelled_vectors.h"
 
 namespace motley {
 

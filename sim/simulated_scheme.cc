@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "planner/policies.h"
 #include "runtime/job.h"
-#include "scheduler/policies.h"
 
 namespace motley {
 namespace {
@@ -22,7 +22,7 @@ SimulatedJobCode SimulatedCodeOf(const Candidate& candidate) {
     code.tolerate = scheme->Tolerates(candidate.copies);
     code.parts = scheme->Parts(candidate.copies);
   }
-  if (candidate.scheme == "partial-coded") {  // As scheduler/step_schemes.cc cuts them.
+  if (candidate.scheme == "partial-coded") {  // As planner/step_schemes.cc cuts them.
     code.tolerate = 1;
     code.parts = candidate.copies - 1;
   }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "scheduler/planner.h"
+#include "planner/planner.h"
 #include "scheduler/scheduler_stats.h"
 
 namespace motley {

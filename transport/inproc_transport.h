@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/loop.h"
+#include "base/loop/loop.h"
 #include "transport/transport.h"
 
 namespace motley {

@@ -6,7 +6,7 @@
 #include <deque>
 #include <utility>
 
-#include "base/loop.h"
+#include "base/loop/loop.h"
 
 namespace motley {
 

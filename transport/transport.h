@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/function.h"
 #include "base/status.h"
-#include "transport/header.h"
+#include "transport/wire/header.h"
 
 namespace motley {
 

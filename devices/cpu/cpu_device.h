@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/loop.h"
+#include "base/loop/loop.h"
 #include "base/status.h"
 #include "devices/cpu/cpu_queue.h"
 #include "devices/device.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "devices/modules.h"
+#include "devices/drivers/modules.h"
 
 namespace motley {
 namespace {

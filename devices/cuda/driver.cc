@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one symbol of the plug-in: the table of devices/driver.h.
-#include "devices/driver.h"
+// The one symbol of the plug-in: the table of devices/drivers/driver.h.
+#include "devices/drivers/driver.h"
 
 #include <cstdint>
 #include <cstdio>

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "devices/driver.h"
+#include "devices/drivers/driver.h"
 
 namespace motley::cuda {
 

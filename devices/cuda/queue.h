@@ -14,7 +14,7 @@
 
 namespace motley::cuda {
 
-// Threads as devices/driver.h says.
+// Threads as devices/drivers/driver.h says.
 class Queue final : public motley_driver_queue {
  public:
   explicit Queue(int device_number) { device = device_number; }

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "devices/cuda/failure.h"
-#include "devices/driver.h"
+#include "devices/drivers/driver.h"
 
 namespace motley::cuda {
 

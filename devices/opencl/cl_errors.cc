@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "devices/driver.h"
+#include "devices/drivers/driver.h"
 
 namespace motley::opencl {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one symbol of the driver, and its table (devices/driver.h says what each entry does).
-#include "devices/driver.h"
+// The one symbol of the driver, and its table (devices/drivers/driver.h says what each entry does).
+#include "devices/drivers/driver.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "devices/opencl/operations.h"
-#include "devices/opencl/products.h"
+#include "devices/opencl/operations/operations.h"
+#include "devices/opencl/operations/products.h"
 #include "devices/opencl/queue.h"
 
 namespace motley::opencl {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "devices/driver.h"
+#include "devices/drivers/driver.h"
 #include "devices/opencl/cl_errors.h"
 
 namespace motley::opencl {

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "devices/driver.h"
+#include "devices/drivers/driver.h"
 #include "devices/opencl/kernel_names.h"
 #include "devices/opencl/memory.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "coding/approximate.h"
+#include "coding/decode/approximate.h"
 
 namespace motley {
 

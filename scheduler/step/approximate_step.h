@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a code, and an end that does not wait for all that exactness needs: after so many rows,
 // or at a deadline with what there is (but never without any). What decodes exactly ends it too.
-// The error that is left is that of coding/approximate.h's optimal decoder.
+// The error that is left is that of coding/decode/approximate.h's optimal decoder.
 #pragma once
 
 #include <limits>

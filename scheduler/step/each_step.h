@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "coding/chunk_order.h"
+#include "coding/placement/chunk_order.h"
 #include "scheduler/step/step_policy.h"
 
 namespace motley {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient coding that counts what partial stragglers did (Ramamoorthy, Meng, Girimaji, NeurIPS
-// 2024; coding/partial_code.h): workers go through what they hold, keep every partition's gradient
-// and report. As soon as l = `parts` live holders have finished each partition, and their rows of R
-// solve for it within the limits of precision, the server cuts: every worker sends one vector, 1/l
-// of a gradient long, with weights that follow from who finished what. l = 1 is deduplication
-// without any code.
+// 2024; coding/decode/partial_code.h): workers go through what they hold, keep every partition's
+// gradient and report. As soon as l = `parts` live holders have finished each partition, and their
+// rows of R solve for it within the limits of precision, the server cuts: every worker sends one
+// vector, 1/l of a gradient long, with weights that follow from who finished what. l = 1 is
+// deduplication without any code.
 //
 // A worker that is lost after the cut takes its vector along: as soon as the others finished enough
 // there is another cut. Where the live holders of a partition are fewer than l or too alike, l
@@ -15,8 +15,8 @@
 #include <memory>
 #include <vector>
 
-#include "coding/chunk_order.h"
-#include "coding/partial_code.h"
+#include "coding/decode/partial_code.h"
+#include "coding/placement/chunk_order.h"
 #include "scheduler/step/step_policy.h"
 
 namespace motley {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "coding/c_shape.h"
-#include "coding/decoder.h"
+#include "coding/decode/c_shape.h"
+#include "coding/decode/decoder.h"
 
 namespace motley {
 namespace {

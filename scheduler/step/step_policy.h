@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How one step is worked off: who computes which partitions in which order, who sends its vector
 // when, and when the step has enough. A policy decides and nothing else: no I/O, clock, threads or
-// hidden randomness, so the cost-only step model (scheduler/step_model.h) runs the very code that
+// hidden randomness, so the cost-only step model (planner/step_model.h) runs the very code that
 // serves a job.
 //
 // Every worker has a list of partitions and computes them in order into one running sum. What it

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "coding/approximate.h"
+#include "coding/decode/approximate.h"
 
 namespace motley {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <variant>
 
-#include "transport/header.h"
+#include "transport/wire/header.h"
 
 namespace motley {
 namespace {

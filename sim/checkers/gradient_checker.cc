@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "devices/paced_device.h"
-#include "runtime/saved_job.h"
+#include "runtime/coordinator/saved_job.h"
 
 namespace motley {
 namespace {

@@ -10,16 +10,16 @@
 #include <optional>
 #include <vector>
 
-#include "base/virtual_loop.h"
+#include "base/loop/virtual_loop.h"
+#include "data/data_source.h"
 #include "devices/device.h"
 #include "runtime/job.h"
-#include "runtime/job_gradient.h"
+#include "runtime/shard/job_gradient.h"
 #include "sim/checkers/violations.h"
-#include "sim/quadratic.h"
-#include "training/batch_schedule.h"
-#include "training/data_source.h"
-#include "training/optimizer.h"
-#include "training/trainer.h"
+#include "sim/problems/quadratic.h"
+#include "training/optimizers/optimizer.h"
+#include "training/trainers/batch_schedule.h"
+#include "training/trainers/trainer.h"
 
 namespace motley {
 

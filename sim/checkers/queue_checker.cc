@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "runtime/partition_feed.h"
+#include "runtime/links/partition_feed.h"
 
 namespace motley {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <string>
 
+#include "data/dataset.h"
 #include "runtime/job.h"
 #include "sim/checkers/violations.h"
-#include "training/dataset.h"
 
 namespace motley {
 

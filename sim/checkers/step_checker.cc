@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "coding/approximate.h"
-#include "coding/decoder.h"
+#include "coding/decode/approximate.h"
+#include "coding/decode/decoder.h"
 
 namespace motley {
 namespace {

@@ -11,7 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/api/api_world.h"
 #include "tests/api/point_trainer.h"
-#include "training/safetensors.h"
+#include "training/model_files/safetensors.h"
 
 namespace motley {
 namespace {

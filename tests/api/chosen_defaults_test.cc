@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/chosen_defaults.h"
+#include "api/request/chosen_defaults.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "api/train_data.h"
+#include "api/request/train_data.h"
 #include "tests/training/test_data.h"
 
 namespace motley {

@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "api/local_workers.h"
+#include "api/workers/local_workers.h"
 #include "test_paths.h"
 #include "tests/api/api_world.h"
 #include "tests/api/point_trainer.h"

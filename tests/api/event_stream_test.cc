@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/event_stream.h"
+#include "api/reports/event_stream.h"
 
 #include <gtest/gtest.h>
 

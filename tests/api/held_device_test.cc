@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/held_device.h"
+#include "api/workers/held_device.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "api/local_workers.h"
+#include "api/workers/local_workers.h"
 #include "base/host_memory.h"
 #include "runtime/memory_need.h"
 #include "tests/api/api_world.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/job_plan.h"
+#include "api/request/job_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

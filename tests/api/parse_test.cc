@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/parse.h"
+#include "api/request/parse.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,9 +4,9 @@
 
 #include <tuple>
 
-#include "api/emulation.h"
-#include "api/fault_script.h"
-#include "api/job_report.h"
+#include "api/reports/job_report.h"
+#include "api/request/fault_script.h"
+#include "api/workers/emulation.h"
 #include "nlohmann/json.hpp"
 
 namespace motley {

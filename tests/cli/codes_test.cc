@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "cli/codes_command.h"
-#include "cli/matrix_text.h"
+#include "cli/commands/codes_command.h"
+#include "cli/report/matrix_text.h"
 
 namespace motley {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/compare.h"
+#include "cli/report/compare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/svg.h"
+#include "cli/report/svg.h"
 #include "nlohmann/json.hpp"
 
 namespace motley {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/flag_words.h"
+#include "cli/terminal/flag_words.h"
 
 #include <gtest/gtest.h>
 

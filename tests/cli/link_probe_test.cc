@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/link_probe.h"
+#include "cli/machine/link_probe.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

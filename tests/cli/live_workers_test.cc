@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/live_workers.h"
+#include "cli/terminal/live_workers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 
 namespace motley {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/output_file.h"
+#include "cli/terminal/output_file.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/exit_code.h"
+#include "cli/terminal/exit_code.h"
 
 namespace motley {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/own_address.h"
+#include "cli/machine/own_address.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

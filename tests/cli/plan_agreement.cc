@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "api/job_report.h"
+#include "api/reports/job_report.h"
 #include "base/random.h"
-#include "cli/compare.h"
-#include "cli/plan_report.h"
-#include "cli/simulation.h"
+#include "cli/commands/plan_report.h"
+#include "cli/commands/simulation.h"
+#include "cli/report/compare.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "fmt/ranges.h"
-#include "scheduler/planner.h"
+#include "planner/planner.h"
 #include "test_paths.h"
 
 namespace motley {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/profile_report.h"
+#include "cli/report/profile_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

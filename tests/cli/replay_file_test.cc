@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/replay_file.h"
+#include "cli/machine/replay_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

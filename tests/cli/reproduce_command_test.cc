@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/reproduce_command.h"
+#include "cli/commands/reproduce_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

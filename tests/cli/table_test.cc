@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/table.h"
+#include "cli/report/table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/report.h"
+#include "cli/report/report.h"
 #include "nlohmann/json.hpp"
 
 namespace motley {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/terminal.h"
+#include "cli/terminal/terminal.h"
 
 #include <gtest/gtest.h>
 

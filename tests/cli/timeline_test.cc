@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/timeline.h"
+#include "cli/report/timeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

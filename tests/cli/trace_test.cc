@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/trace.h"
+#include "cli/report/trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,10 +7,10 @@
 
 #include "base/random.h"
 #include "coding/code_form.h"
-#include "coding/combine.h"
-#include "coding/decoder.h"
+#include "coding/decode/decoder.h"
+#include "coding/decode/part_sums.h"
 #include "coding/gradient_code.h"
-#include "coding/part_sums.h"
+#include "coding/kernels/combine.h"
 
 namespace motley {
 

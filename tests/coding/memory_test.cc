@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "coding/decode/stream_decoder.h"
 #include "coding/gradient_code.h"
-#include "coding/stream_decoder.h"
 #include "tests/conformance/counted_memory.h"
 
 namespace motley {

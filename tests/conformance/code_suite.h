@@ -15,8 +15,8 @@
 #include <limits>
 #include <numeric>
 
-#include "coding/straggler_sets.h"
-#include "coding/stream_decoder.h"
+#include "coding/decode/stream_decoder.h"
+#include "coding/placement/straggler_sets.h"
 #include "tests/coding/coded_job.h"
 
 namespace motley {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "devices/driver.h"
+#include "devices/drivers/driver.h"
 #include "test_paths.h"
 #include "tests/conformance/kernels_suite.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every driver that is loaded at run time must do besides its kernels (devices/driver.h). A
-// test program includes this once and instantiates DriverSuite with DriverCases of its driver.
+// What every driver that is loaded at run time must do besides its kernels
+// (devices/drivers/driver.h). A test program includes this once and instantiates DriverSuite with
+// DriverCases of its driver.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -8,11 +8,11 @@
 #include <cmath>
 #include <ostream>
 
-#include "coding/combine.h"
+#include "coding/kernels/combine.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
-#include "training/model_session.h"
-#include "training/trainer.h"
+#include "training/models/model_session.h"
+#include "training/trainers/trainer.h"
 
 namespace motley {
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "devices/accelerators.h"
+#include "devices/drivers/accelerators.h"
 #include "tests/devices/thread_loop.h"
 
 namespace motley {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "devices/cpu/cpu_device.h"
-#include "devices/driver_modules.h"
+#include "devices/drivers/driver_modules.h"
 #include "devices/paced_device.h"
 #include "tests/conformance/device_suite.h"
 #include "tests/devices/mock_driver.h"

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "devices/driver_modules.h"
-#include "devices/stuck_devices.h"
+#include "devices/drivers/driver_modules.h"
+#include "devices/drivers/stuck_devices.h"
 #include "devices/watched_device.h"
 #include "test_paths.h"
 #include "tests/devices/mock_driver.h"

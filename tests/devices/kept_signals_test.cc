@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "devices/kept_signals.h"
+#include "devices/drivers/kept_signals.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 
 #include "devices/check/device_check.h"
 #include "devices/cpu/cpu_device.h"
-#include "devices/driver_modules.h"
+#include "devices/drivers/driver_modules.h"
 #include "tests/conformance/kernel_rig.h"
 #include "tests/devices/mock_driver.h"
 #include "tests/devices/thread_loop.h"

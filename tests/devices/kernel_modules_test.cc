@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "devices/driver.h"
-#include "devices/modules.h"
+#include "devices/drivers/driver.h"
+#include "devices/drivers/modules.h"
 #include "test_paths.h"
 
 namespace motley {

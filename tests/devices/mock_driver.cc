@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "devices/cpu/cpu_device.h"
-#include "devices/driver_modules.h"
+#include "devices/drivers/driver_modules.h"
 
 // The CPU's kernels find what they expect of a queue at its beginning.
 struct motley_driver_queue {

@@ -10,10 +10,10 @@
 #include <mutex>
 #include <string>
 
-#include "base/loop.h"
+#include "base/loop/loop.h"
 #include "base/status.h"
 #include "devices/device.h"
-#include "devices/driver.h"
+#include "devices/drivers/driver.h"
 
 namespace motley {
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "base/virtual_loop.h"
+#include "base/loop/virtual_loop.h"
 
 namespace motley {
 namespace {

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/virtual_loop.h"
+#include "base/loop/virtual_loop.h"
 
 namespace motley {
 

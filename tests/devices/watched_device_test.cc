@@ -6,7 +6,7 @@
 
 #include <deque>
 
-#include "base/virtual_loop.h"
+#include "base/loop/virtual_loop.h"
 #include "devices/paced_device.h"
 
 namespace motley {

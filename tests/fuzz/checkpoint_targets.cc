@@ -4,10 +4,10 @@
 #include <string>
 
 #include "base/assert.h"
-#include "runtime/checkpoint/checkpoint.h"
-#include "runtime/checkpoint/shard_format.h"
-#include "runtime/saved_job.h"
-#include "sim/sim_store.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/shard_format.h"
+#include "runtime/coordinator/saved_job.h"
+#include "sim/world/sim_store.h"
 #include "tests/fuzz/target.h"
 
 namespace motley::fuzz {

@@ -2,13 +2,13 @@
 #include <cmath>
 
 #include "base/assert.h"
+#include "data/formats/safetensors_header.h"
+#include "data/readers.h"
+#include "data/tables/table_view.h"
 #include "tests/fuzz/holds_together.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/target.h"
-#include "training/readers.h"
-#include "training/safetensors.h"
-#include "training/safetensors_header.h"
-#include "training/table_view.h"
+#include "training/model_files/safetensors.h"
 
 namespace motley::fuzz {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/assert.h"
+#include "checkpoint/shard_format.h"
 #include "profiles/profile.h"
-#include "runtime/checkpoint/shard_format.h"
 #include "runtime/fault_plan.h"
 #include "tests/fuzz/target.h"
 

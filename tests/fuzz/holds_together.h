@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "training/dataset.h"
+#include "data/dataset.h"
 
 namespace motley::fuzz {
 

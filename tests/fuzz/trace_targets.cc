@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "base/assert.h"
+#include "reproduce/worker_trace.h"
 #include "runtime/run_trace.h"
-#include "sim/reproduce/worker_trace.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/target.h"
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "runtime/messages.h"
+#include "runtime/links/messages.h"
 #include "tests/fuzz/holds_together.h"
 #include "tests/fuzz/target.h"
-#include "transport/control.h"
-#include "transport/frame_reader.h"
+#include "transport/wire/control.h"
+#include "transport/wire/frame_reader.h"
 
 namespace motley::fuzz {
 namespace {

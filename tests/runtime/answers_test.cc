@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "runtime/messages.h"
+#include "runtime/links/messages.h"
 #include "tests/runtime/job_world.h"
 
 namespace motley {

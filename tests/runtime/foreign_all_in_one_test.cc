@@ -10,14 +10,14 @@
 #include <thread>
 #include <vector>
 
+#include "data/index_source.h"
 #include "devices/cpu/cpu_device.h"
-#include "runtime/row_task.h"
-#include "runtime/server_node.h"
+#include "runtime/coordinator/server_node.h"
 #include "runtime/uv_loop.h"
-#include "runtime/worker_node.h"
+#include "runtime/worker/row_task.h"
+#include "runtime/worker/worker_node.h"
 #include "tests/devices/thread_loop.h"
-#include "training/callback_trainer.h"
-#include "training/index_source.h"
+#include "training/trainers/callback_trainer.h"
 #include "transport/inproc_transport.h"
 
 namespace motley {

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "coding/gradient_code.h"
-#include "runtime/audit.h"
+#include "data/index_source.h"
+#include "runtime/shard/audit.h"
 #include "tests/runtime/job_world.h"
-#include "training/callback_trainer.h"
-#include "training/index_source.h"
+#include "training/trainers/callback_trainer.h"
 
 namespace motley {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "coding/sketch.h"
-#include "runtime/slicing.h"
+#include "coding/kernels/sketch.h"
+#include "runtime/links/slicing.h"
 #include "tests/runtime/cut_transport.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"

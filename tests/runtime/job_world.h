@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "base/virtual_loop.h"
+#include "base/loop/virtual_loop.h"
+#include "data/dataset.h"
 #include "devices/paced_device.h"
-#include "runtime/server_node.h"
-#include "runtime/worker_node.h"
-#include "training/dataset.h"
-#include "transport/control.h"
+#include "runtime/coordinator/server_node.h"
+#include "runtime/worker/worker_node.h"
 #include "transport/inproc_transport.h"
+#include "transport/wire/control.h"
 
 namespace motley {
 

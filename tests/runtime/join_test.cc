@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/messages.h"
+#include "runtime/links/messages.h"
 #include "tests/runtime/held_transport.h"
 #include "tests/runtime/job_world.h"
 

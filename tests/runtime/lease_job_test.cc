@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/coordinator/server_job.h"
 #include "runtime/observer_fan.h"
-#include "runtime/server_job.h"
 #include "sim/checkers/placement_checker.h"
 #include "sim/checkers/step_checker.h"
 #include "sim/checkers/tiling_checker.h"

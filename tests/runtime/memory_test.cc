@@ -9,10 +9,10 @@
 
 #include "devices/joined_device.h"
 #include "runtime/memory_need.h"
-#include "runtime/workshop.h"
+#include "runtime/worker/workshop.h"
 #include "tests/runtime/job_world.h"
 #include "tests/runtime/odd_device.h"
-#include "training/term_work.h"
+#include "training/trainers/term_work.h"
 
 namespace motley {
 namespace {

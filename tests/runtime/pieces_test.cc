@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/audit.h"
-#include "runtime/event_pump.h"
-#include "runtime/job_record.h"
-#include "runtime/messages.h"
-#include "runtime/worker_inbox.h"
+#include "runtime/coordinator/event_pump.h"
+#include "runtime/coordinator/job_record.h"
+#include "runtime/links/messages.h"
+#include "runtime/shard/audit.h"
+#include "runtime/worker/worker_inbox.h"
 #include "tests/training/test_data.h"
 
 namespace motley {

@@ -8,10 +8,10 @@
 
 #include "devices/forwarding_device.h"
 #include "devices/joined_device.h"
-#include "runtime/heartbeat.h"
-#include "runtime/messages.h"
-#include "sim/sim_disk.h"
-#include "sim/sim_store.h"
+#include "runtime/links/heartbeat.h"
+#include "runtime/links/messages.h"
+#include "sim/world/sim_disk.h"
+#include "sim/world/sim_store.h"
 #include "tests/runtime/held_transport.h"
 #include "tests/runtime/job_world.h"
 

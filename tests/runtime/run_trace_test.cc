@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "runtime/run_recorder.h"
-#include "tests/training/gzip.h"
+#include "tests/data/gzip.h"
 
 namespace motley {
 namespace {

@@ -13,15 +13,15 @@
 #include <vector>
 
 #include "devices/cpu/cpu_device.h"
-#include "runtime/link_prober.h"
-#include "runtime/server_node.h"
+#include "runtime/coordinator/server_node.h"
+#include "runtime/links/link_prober.h"
 #include "runtime/uv_loop.h"
-#include "runtime/worker_node.h"
+#include "runtime/worker/worker_node.h"
 #include "tests/runtime/forwarding_transport.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
-#include "transport/tcp_address.h"
-#include "transport/tcp_transport.h"
+#include "transport/tcp/tcp_address.h"
+#include "transport/tcp/tcp_transport.h"
 
 namespace motley {
 namespace {

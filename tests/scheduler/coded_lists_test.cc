@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "planner/policies.h"
 #include "scheduler/bulk_synchronous.h"
-#include "scheduler/policies.h"
 #include "tests/scheduler/script.h"
 
 namespace motley {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/lease_watch.h"
+#include "scheduler/learned/lease_watch.h"
 #include "tests/scheduler/script.h"
 
 namespace motley {

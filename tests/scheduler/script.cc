@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "scheduler/policies.h"
+#include "planner/policies.h"
 
 namespace motley {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "coding/combine.h"
-#include "coding/part_sums.h"
+#include "coding/decode/part_sums.h"
+#include "coding/kernels/combine.h"
 
 namespace motley {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/parallel.h"
 #include "coding/code_form.h"
-#include "coding/stream_decoder.h"
+#include "coding/decode/stream_decoder.h"
 
 namespace motley {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "scheduler/policies.h"
+#include "planner/policies.h"
 
 namespace motley {
 namespace {

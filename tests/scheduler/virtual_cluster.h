@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/loop/virtual_loop.h"
 #include "base/random.h"
-#include "base/virtual_loop.h"
 #include "scheduler/scheduler.h"
 #include "tests/scheduler/tiny_decoder.h"
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "planner/auto/choose.h"
 #include "profiles/profile.h"
-#include "scheduler/choose.h"
 #include "sim/sim_cluster.h"
 #include "test_paths.h"
 

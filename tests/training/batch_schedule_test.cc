@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/batch_schedule.h"
+#include "training/trainers/batch_schedule.h"
 
 #include <gmock/gmock.h>
 

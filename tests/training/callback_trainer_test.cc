@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/callback_trainer.h"
+#include "training/trainers/callback_trainer.h"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores against values worked out by hand.
-#include "training/evaluate.h"
+#include "training/models/evaluate.h"
 
 #include <gmock/gmock.h>
 

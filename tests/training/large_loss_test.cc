@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "coding/codes/partial_rows.h"
+#include "coding/decode/part_sums.h"
+#include "coding/decode/stream_decoder.h"
 #include "coding/gradient_code.h"
-#include "coding/part_sums.h"
-#include "coding/partial_rows.h"
-#include "coding/stream_decoder.h"
 #include "tests/training/test_data.h"
-#include "training/callback_trainer.h"
+#include "training/trainers/callback_trainer.h"
 
 namespace motley {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/model_data.h"
+#include "training/models/model_data.h"
 
 #include <gtest/gtest.h>
 

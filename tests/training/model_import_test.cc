@@ -5,13 +5,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "tests/training/arrays.h"
+#include "data/tables/table_schema.h"
+#include "tests/data/arrays.h"
 #include "tests/training/test_data.h"
-#include "training/model_format.h"
-#include "training/raw_columns.h"
-#include "training/safetensors.h"
-#include "training/table_schema.h"
-#include "training/torch_tensors.h"
+#include "training/model_files/model_format.h"
+#include "training/model_files/raw_columns.h"
+#include "training/model_files/safetensors.h"
+#include "training/model_files/torch_tensors.h"
 
 namespace motley {
 namespace {

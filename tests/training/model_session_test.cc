@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models in memory that is not the host's.
-#include "training/model_session.h"
+#include "training/models/model_session.h"
 
 #include <gtest/gtest.h>
 
-#include "devices/driver_modules.h"
+#include "devices/drivers/driver_modules.h"
 #include "devices/forwarding_device.h"
 #include "tests/devices/mock_driver.h"
 #include "tests/training/session_checks.h"

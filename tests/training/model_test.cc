@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/model.h"
+#include "training/models/model.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "tests/conformance/model_suite.h"
-#include "training/evaluate.h"
+#include "training/models/evaluate.h"
 
 namespace motley {
 namespace {

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <optional>
 
-#include "coding/part_sums.h"
+#include "coding/decode/part_sums.h"
 #include "devices/cpu/cpu_device.h"
 #include "devices/forwarding_device.h"
 #include "tests/devices/thread_loop.h"
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
-#include "training/trainer.h"
+#include "training/trainers/trainer.h"
 
 namespace motley {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizer.h"
+#include "training/optimizers/optimizer.h"
 
 #include <gmock/gmock.h>
 
@@ -8,8 +8,8 @@
 
 #include "tests/training/reference.h"
 #include "tests/training/test_data.h"
-#include "training/default_rate.h"
-#include "training/evaluate.h"
+#include "training/models/evaluate.h"
+#include "training/optimizers/default_rate.h"
 
 namespace motley {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "training/model.h"
+#include "training/models/model.h"
 
 namespace motley::reference {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/rate_schedule.h"
+#include "training/optimizers/rate_schedule.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <string>
 
-#include "training/loss_judge.h"
+#include "training/optimizers/loss_judge.h"
 
 namespace motley {
 namespace {

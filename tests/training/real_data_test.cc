@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "data/readers.h"
 #include "test_paths.h"
 #include "tests/training/test_data.h"
-#include "training/batch_schedule.h"
-#include "training/evaluate.h"
-#include "training/optimizer.h"
-#include "training/readers.h"
+#include "training/models/evaluate.h"
+#include "training/optimizers/optimizer.h"
+#include "training/trainers/batch_schedule.h"
 
 namespace motley {
 namespace {

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "training/batch_schedule.h"
-#include "training/dataset.h"
-#include "training/model.h"
-#include "training/optimizer.h"
+#include "data/dataset.h"
+#include "training/models/model.h"
+#include "training/optimizers/optimizer.h"
+#include "training/trainers/batch_schedule.h"
 
 namespace motley::reference {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/safetensors.h"
+#include "training/model_files/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
+#include "data/readers.h"
 #include "tests/training/test_data.h"
-#include "training/readers.h"
 
 namespace motley {
 namespace {

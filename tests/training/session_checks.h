@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/training/test_data.h"
-#include "training/model_session.h"
+#include "training/models/model_session.h"
 
 namespace motley {
 

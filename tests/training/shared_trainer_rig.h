@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "coding/part_sums.h"
+#include "coding/decode/part_sums.h"
 #include "devices/joined_device.h"
 #include "devices/paced_device.h"
 #include "tests/training/test_data.h"
-#include "training/shared_trainer.h"
+#include "training/trainers/shared_trainer.h"
 
 namespace motley {
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/shared_trainer.h"
+#include "training/trainers/shared_trainer.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <optional>
 
-#include "coding/part_sums.h"
+#include "coding/decode/part_sums.h"
 #include "devices/cpu/cpu_device.h"
-#include "devices/driver_modules.h"
+#include "devices/drivers/driver_modules.h"
 #include "devices/joined_device.h"
 #include "tests/devices/mock_driver.h"
 #include "tests/devices/thread_loop.h"
 #include "tests/training/shared_trainer_rig.h"
 #include "tests/training/test_data.h"
-#include "training/term_work.h"
+#include "training/trainers/term_work.h"
 
 namespace motley {
 namespace {

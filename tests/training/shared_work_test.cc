@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/shared_work.h"
+#include "training/trainers/shared_work.h"
 
 #include <gtest/gtest.h>
 

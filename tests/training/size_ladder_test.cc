@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/size_ladder.h"
+#include "training/models/size_ladder.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <memory>
 #include <optional>
 
-#include "base/virtual_loop.h"
+#include "base/loop/virtual_loop.h"
 #include "devices/paced_device.h"
-#include "training/calibration.h"
+#include "training/trainers/calibration.h"
 
 namespace motley {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/step_batch.h"
+#include "training/trainers/step_batch.h"
 
 #include <gmock/gmock.h>
 

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "base/loop/virtual_loop.h"
 #include "base/random.h"
-#include "base/virtual_loop.h"
+#include "data/dataset.h"
 #include "devices/paced_device.h"
-#include "training/dataset.h"
-#include "training/model.h"
+#include "training/models/model.h"
 
 namespace motley {
 

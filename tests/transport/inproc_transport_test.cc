@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/inproc_transport.h"
 
-#include "base/virtual_loop.h"
+#include "base/loop/virtual_loop.h"
 #include "tests/conformance/transport_suite.h"
 
 namespace motley {

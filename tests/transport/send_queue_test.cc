@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "transport/checksum.h"
 #include "transport/task_queue.h"
+#include "transport/wire/checksum.h"
 
 namespace motley {
 namespace {

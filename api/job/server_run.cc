@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/job/server_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "runtime/memory_need.h"
+
+namespace motley {
+namespace {
+
+constexpr Duration kGrace = std::chrono::seconds(2);
+
+}  // namespace
+
+void ServerRun::Watch::Note(const Status& why) {
+  if (why.code() == StatusCode::kCallback && callback.ok()) callback = why;
+}
+
+ServerRun::ServerRun(UvLoop& loop, Env env, std::vector<Fault> faults, JobObserver& observer,
+                     StopSwitch& stop)
+    : loop_(loop),
+      env_(env),
+      stop_(stop),
+      faults_(std::move(faults), [this](const Fault& fault) { Strike(fault); }) {
+  observers_.Tell(&watch_, &observer, &faults_);
+}
+
+ServerRun::~ServerRun() {
+  loop_.SetOutOfMemory(nullptr);
+  stop_.Listen(nullptr);
+  workers_.reset();
+  server_.reset();
+}
+
+Status ServerRun::Open(const JobOptions& job, const DataSource& data, const std::string& address) {
+  MOTLEY_ASSIGN_OR_RETURN(server_, ServerNode::Create(env_, job, data, &observers_));
+  address_ = address;
+  return Status::Ok();
+}
+
+// What was under way when memory ran out is lost, but not what was trained: the job ends in good
+// order, with its last checkpoint. If memory runs out in that as well, there is no more to be done.
+void ServerRun::OnOutOfMemory() {
+  if (std::exchange(out_of_memory_, true) || finished_) {
+    // Moved, because a copy takes memory.
+    if (!finished_ && result_.status.ok()) result_.status = std::move(no_order_);
+    return loop_.Stop();
+  }
+  server_->Fail(NoMemory("what the server was doing"));
+}
+
+Result<JobResult> ServerRun::Run(const StartWorkers& start, bool others_come) {
+  others_come_ = others_come;
+  loop_.SetOutOfMemory([this] { OnOutOfMemory(); });
+  stop_.Listen([this] { OnStop(); });
+  if (start) {
+    MOTLEY_ASSIGN_OR_RETURN(workers_, start(address_, [this](WorkerId worker, const Status& how) {
+                              OnExited(worker, how);
+                            }));
+  }
+  server_->Start([this](JobResult result) { OnFinished(std::move(result)); });
+  if (stop_.thrown() > 0) OnStop();
+  loop_.Run();
+  return std::move(result_);
+}
+
+void ServerRun::Strike(const Fault& fault) {
+  observers_.OnNotice(fmt::format("fault: {}", FormatFault(fault)));
+  if (workers_ != nullptr) workers_->Strike(fault);
+}
+
+void ServerRun::OnExited(WorkerId worker, const Status& how) {
+  watch_.Note(how);
+  // Once training began the server itself misses them; before, it would wait for others to come.
+  // After a stop they leave because it said goodbye.
+  if (finished_ || stop_.thrown() > 0) return;
+  if (others_come_) {
+    // Among the others it has whatever number was free; the server misses it by that.
+    if (!watch_.started) observers_.OnNotice("the worker of this machine: " + how.ToString());
+    return;
+  }
+  if (watch_.started) return server_->DoNotExpect(worker);
+  if (workers_->running() == 0) {
+    observers_.OnNotice(how.ToString() + " before training began");
+    const auto said = watch_.lost.find(worker);
+    failure_ = Status::Unavailable(
+        fmt::format("no worker is left to start with: {}",
+                    said == watch_.lost.end() ? how.ToString() : said->second.ToString()));
+    return server_->Stop(failure_.message());
+  }
+  observers_.OnNotice(fmt::format("{}, before {}; starting without it", how.ToString(),
+                                  watch_.joined.contains(worker) ? "training began" : "it joined"));
+  server_->DoNotExpect(worker);
+}
+
+void ServerRun::OnFinished(JobResult result) {
+  finished_ = true;
+  result_ = std::move(result);
+  if (!failure_.ok()) result_.status = failure_;
+  // That no worker is left follows from what befell the last ones.
+  if (result_.status.code() == StatusCode::kUnavailable && !watch_.callback.ok()) {
+    result_.status = watch_.callback;
+  }
+  if (workers_ == nullptr) return loop_.Stop();
+  workers_->Shutdown(stop_.thrown() > 1 ? Duration::zero() : kGrace, [this] { loop_.Stop(); });
+}
+
+void ServerRun::OnStop() {
+  // However often it is asked for: the job's own end takes seconds at most, and its results stay.
+  if (!finished_) return server_->Stop("stopped");
+  // Only the workers' farewell is left.
+  if (workers_ == nullptr) return loop_.Stop();
+  workers_->Shutdown(Duration::zero(), [this] { loop_.Stop(); });
+}
+
+}  // namespace motley

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// An all-in-one or server job from its data to its report.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/reports/event_stream.h"
+#include "api/reports/live_metrics.h"
+#include "api/reports/run_recording.h"
+#include "api/request/chosen_defaults.h"
+#include "api/request/job_plan.h"
+#include "api/request/train_data.h"
+#include "api/stop_switch.h"
+#include "api/workers/emulation.h"
+#include "api/workers/local_workers.h"
+#include "base/status.h"
+#include "training/model_files/initial_model.h"
+#include "training/models/evaluate.h"
+#include "training/models/model.h"
+#include "training/trainers/callback_trainer.h"
+#include "transport/inproc_transport.h"
+#include "transport/transport.h"
+
+namespace motley {
+
+// What is left of a job after its run.
+struct TrainingOutcome {
+  bool ended = false;  // The server ran: what follows means something.
+  JobResult job;
+  ModelSpec model;  // Without a trainer.
+  std::vector<double> class_labels;
+  float input_scale = 1;
+  std::string table;   // ToJson(TableSchema); empty: the data were no table.
+  std::string report;  // JSON.
+};
+
+class TrainingRun {
+ public:
+  // All references are borrowed; `foreign` may be null: a built-in model.
+  struct Parts {
+    const JobRequest& request;
+    JobPlan plan;
+    std::shared_ptr<const ForeignTrainer> foreign;
+    UvLoop& loop;
+    StopSwitch& stop;
+    EventStream& events;
+    LiveMetrics& metrics;
+    std::optional<InitialModel> initial;  // What it begins with; none: as the seed says.
+  };
+  explicit TrainingRun(Parts parts)
+      : parts_(std::move(parts)), plan_(parts_.plan), chosen_(parts_.request) {}
+
+  // Once. kCancelled when the switch was thrown; otherwise why the job ended.
+  Status Run(TrainingOutcome& outcome);
+
+ private:
+  Status Listen();
+  Status OpenData();
+  std::string ModelName(uint32_t classes) const;
+  SavedModel About() const;
+  Status BeginWith(const InitialModel& initial);
+  Status PlanLearning();
+  Status WeighClasses();
+  Status OpenDevice();
+  Status Emulate();
+  void Introduce() const;
+  void TellDevices() const;
+  Result<JobResult> Train();
+  Status Record();
+  void EndRecording();
+  JobResult AllDone() const;
+  LocalWorkersOptions WorkersOptions(const std::string& address) const;
+  Status EvaluateAll(const JobResult& job);
+  bool WantsTrainingLoss() const;
+  uint64_t ParameterCount() const;
+  bool local() const { return parts_.request.role == MOTLEY_ALL_IN_ONE; }
+  bool threads() const { return local() && parts_.request.worker_command.empty(); }
+  // Processes of this machine take part.
+  bool spawns() const { return !parts_.request.worker_command.empty(); }
+  bool stopped() const { return parts_.stop.thrown() > 0; }
+
+  Parts parts_;
+  JobPlan& plan_;
+  JobRequest chosen_;  // What was asked for, and what was chosen where nothing was.
+  JudgingPlan judging_;
+  PreparedData data_;
+  std::string table_;                          // ToJson(TableSchema); empty: no table.
+  std::shared_ptr<const DataSource> samples_;  // That train.
+  std::unique_ptr<Model> model_;               // Null with a trainer.
+  std::optional<Emulation> emulation_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> audit_device_;       // Null: nothing is audited.
+  std::unique_ptr<Device> evaluation_device_;  // Null: nothing is evaluated while it trains.
+  std::optional<InprocNetwork> network_;       // Of workers that are threads.
+  std::unique_ptr<Transport> transport_;       // Null again after training.
+  std::string address_;
+  std::vector<DeviceGroup> worker_devices_;
+  Patience patience_;
+  std::unique_ptr<RunRecording> recording_;  // Null: none is wanted.
+  Status recorded_;
+  std::optional<Evaluation> train_;
+  std::optional<Evaluation> test_;
+};
+
+}  // namespace motley

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/request/chosen_defaults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include "base/counted.h"
+#include "training/models/architecture.h"
+#include "training/optimizers/default_rate.h"
+
+namespace motley {
+namespace {
+
+// A job of open length does at most so many updates of samples, between the two numbers of epochs,
+// and it ends long before on most data.
+constexpr double kMostSamples = 2e7;
+constexpr double kLeastEpochs = 20, kMostEpochs = 300;
+constexpr uint64_t kLeastSteps = 2000;
+constexpr uint32_t kPatience = 10;
+constexpr uint32_t kLeastBatch = 16, kMostBatch = 256;
+constexpr uint64_t kBatches = 32;  // Of an epoch, at least, where batches can be small enough.
+// A network may learn its training samples by heart, so its progress is judged on others, where
+// there are enough of them to tell.
+constexpr uint64_t kLeastToHoldOut = 1000;
+constexpr double kHeldOut = 0.1;
+constexpr double kMostHeldOut = 10'000;  // Samples: more tell nothing more.
+
+bool IsNetwork(std::string_view model) {
+  const std::string_view word = WordOf(model);
+  return word == "mlp" || word == "cnn" || word == "factorization";
+}
+
+uint32_t BatchFor(uint64_t rows) {
+  const uint64_t wanted = std::bit_floor(std::max<uint64_t>(rows / kBatches, 1));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(wanted, kLeastBatch, kMostBatch));
+}
+
+uint32_t EpochsFor(uint64_t rows, uint32_t batch) {
+  const auto samples = static_cast<double>(std::max<uint64_t>(rows, 1));
+  const double epochs = std::clamp(kMostSamples / samples, kLeastEpochs, kMostEpochs);
+  const uint64_t steps_per_epoch = std::max<uint64_t>(1, rows / batch);
+  return static_cast<uint32_t>(
+      std::max<uint64_t>(static_cast<uint64_t>(epochs), kLeastSteps / steps_per_epoch));
+}
+
+// What one-layer models and the few factors of a sample bear, layers of a network do not.
+double RateFor(std::string_view optimizer, std::string_view model) {
+  if (optimizer != "adam" && optimizer != "adamw") return DefaultLearningRate(optimizer);
+  if (WordOf(model) == "factorization") return 0.01;
+  return IsNetwork(model) ? DefaultLearningRate(optimizer) : 0.02;
+}
+
+double HeldOutOf(uint64_t rows) {
+  return std::min(kHeldOut, kMostHeldOut / static_cast<double>(std::max<uint64_t>(rows, 1)));
+}
+
+// What was asked for, and what a job of open length needs.
+Result<JudgingPlan> PlanJudging(const JobRequest& request) {
+  JudgingPlan plan;
+  if (request.patience > 0) plan.patience = static_cast<uint32_t>(request.patience);
+  if (request.open.steps && request.patience == 0) plan.patience = kPatience;
+  if (!request.evaluate_every.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(const Interval every, ParseInterval(request.evaluate_every));
+    plan.every = every.steps;
+    plan.every_epochs = every.epochs;
+  } else if (plan.patience > 0 || request.validation > 0 ||
+             request.optimizer.schedule.starts_with("plateau")) {
+    plan.every_epochs = 1;
+  }
+  return plan;
+}
+
+bool Judges(const JudgingPlan& plan) { return plan.every > 0 || plan.every_epochs > 0; }
+
+}  // namespace
+
+Result<Interval> ParseInterval(std::string_view text) {
+  Interval interval;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, interval.steps);
+  const std::string_view unit(stop, static_cast<size_t>(end - stop));
+  const bool epochs = unit == "epoch" || unit == "epochs";
+  constexpr uint64_t kMost = uint64_t{1} << 30;
+  if (error != std::errc() || interval.steps == 0 || interval.steps > kMost ||
+      (!unit.empty() && !epochs)) {
+    return Status::InvalidArgument(fmt::format(
+        "`evaluate_every` '{}': write a number of steps, like 200, or of epochs, like 1epoch",
+        text));
+  }
+  if (epochs) interval.epochs = static_cast<uint32_t>(std::exchange(interval.steps, 0));
+  return interval;
+}
+
+Result<JudgingPlan> ChooseDefaults(std::string_view model, const DataShape& samples,
+                                   JobRequest& request, bool raw_target) {
+  const bool network = IsNetwork(model);
+  OptimizerOptions& optimizer = request.optimizer;
+  const bool follows_size = raw_target && WordOf(model) == "linear";
+  if (request.open.optimizer) optimizer.name = follows_size ? "sgd" : "adam";
+  if (request.open.learning_rate) optimizer.learning_rate = RateFor(optimizer.name, model);
+  if (request.open.schedule && request.open.steps) {
+    optimizer.schedule = "plateau:patience=3,factor=0.2,times=3";
+  }
+  MOTLEY_ASSIGN_OR_RETURN(JudgingPlan plan, PlanJudging(request));
+  const bool asked = request.validation > 0 || !request.evaluate_every.empty();
+  if (request.validation > 0) {
+    plan.validation = request.validation;
+  } else if (request.validation == 0 && Judges(plan) && (network || asked)) {
+    if (asked || samples.rows >= kLeastToHoldOut) plan.validation = HeldOutOf(samples.rows);
+  }
+  const uint64_t rows =
+      samples.rows - static_cast<uint64_t>(plan.validation * static_cast<double>(samples.rows));
+  if (request.open.batch) request.batch = BatchFor(rows);
+  if (request.open.steps) request.epochs = EpochsFor(rows, request.batch);
+  return plan;
+}
+
+Result<JudgingPlan> JudgingOfTrainer(const JobRequest& request) {
+  if (request.validation > 0) {
+    return Status::InvalidArgument(
+        "`validation`: a trainer's model can be evaluated by nobody else. Leave it out; `patience` "
+        "judges by the loss of the steps");
+  }
+  if (request.class_weights.given()) {
+    return Status::InvalidArgument(
+        "`class_weights`: a trainer says itself what samples weigh (motley_work.weight). Leave it "
+        "out");
+  }
+  if (request.dropout > 0) {
+    return Status::InvalidArgument(
+        "`dropout`: a trainer's layers are its own affair. Leave it out");
+  }
+  JobRequest fixed = request;
+  fixed.open.steps = false;
+  return PlanJudging(fixed);
+}
+
+std::string DescribeLearning(const JobRequest& request, const JudgingPlan& plan,
+                             uint64_t held_out) {
+  const OptimizerOptions& by = request.optimizer;
+  std::string text = fmt::format("learns by {} at rate {:g}", by.name, by.learning_rate);
+  if (by.schedule != "constant") text += fmt::format(" ({})", by.schedule);
+  text += fmt::format(
+      ", batches of {}, {}", request.batch,
+      request.steps > 0 ? Counted(request.steps, "step") : Counted(request.epochs, "epoch"));
+  if (plan.patience > 0) {
+    const std::string by_what =
+        held_out > 0 ? fmt::format("on {} held-out samples", held_out) : "in the training loss";
+    text += fmt::format(" at most; stops after {} without progress {}",
+                        plan.every > 0
+                            ? fmt::format("{} times {}", plan.patience, Counted(plan.every, "step"))
+                            : Counted(plan.patience * plan.every_epochs, "epoch"),
+                        by_what);
+  }
+  return text;
+}
+
+}  // namespace motley

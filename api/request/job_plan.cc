@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/request/job_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/request/parse.h"
+#include "base/suggest.h"
+#include "checkpoint/erasure/erasure_code.h"
+#include "coding/gradient_code.h"
+#include "fmt/core.h"
+#include "planner/policies.h"
+#include "training/models/architecture.h"
+
+namespace motley {
+namespace {
+
+Result<uint32_t> WorkerCount(const JobRequest& request, size_t speeds, uint32_t elsewhere) {
+  if (elsewhere > 0) {
+    if (request.workers > 0 && request.workers != elsewhere) {
+      return Status::InvalidArgument(
+          fmt::format("`workers` {}: the cluster file has {} workers. Leave `workers` out",
+                      request.workers, elsewhere));
+    }
+    return elsewhere;
+  }
+  if (speeds == 0 && request.workers > 0) return request.workers;
+  if (speeds == 0) {
+    const bool serves = request.role == MOTLEY_SERVER;
+    return serves ? std::max(kUsualServedWorkers, request.min_workers) : kUsualWorkers;
+  }
+  if (request.workers > 0 && request.workers != speeds) {
+    return Status::InvalidArgument(fmt::format(
+        "`workers` {} does not fit `worker_speeds` {}: that has {} speed{}. Give one speed per "
+        "worker, or leave `workers` out",
+        request.workers, request.speeds, speeds, speeds == 1 ? "" : "s"));
+  }
+  return static_cast<uint32_t>(speeds);
+}
+
+Status CheckWorkerCount(uint32_t workers, uint32_t most) {
+  if (workers <= most) return Status::Ok();
+  if (most == kMostWorkers) {
+    return Status::InvalidArgument(
+        fmt::format("`workers` {}: a job has at most {} workers", workers, kMostWorkers));
+  }
+  return Status::InvalidArgument(
+      fmt::format("`workers` {}: at most {} workers are started on one machine; a server "
+                  "(motley train --remote) takes up to {} that are started elsewhere",
+                  workers, most, kMostWorkers));
+}
+
+Status CheckNames(const JobRequest& request) {
+  std::vector<std::string> codes;
+  for (const JobCode& code : JobCodes()) codes.push_back(code.name);
+  MOTLEY_RETURN_IF_ERROR(CheckChoice("`code`", request.code, codes));
+  MOTLEY_RETURN_IF_ERROR(CheckChoice("`shares`", request.shares, {"proportional", "equal"}));
+  if (!request.model.empty()) {
+    MOTLEY_RETURN_IF_ERROR(CheckChoice("`model`", WordOf(request.model), ModelWords()));
+  }
+  if (!request.storage.empty()) {
+    MOTLEY_RETURN_IF_ERROR(CheckChoice("`storage`", request.storage, {"float32", "fp16", "bf16"}));
+  }
+  return CheckChoice("`optimizer`", request.optimizer.name, OptimizerNames());
+}
+
+// Whether the code can serve at all the limited number of workers, before anything is read or
+// started.
+Status CheckCode(const JobPlan& plan) {
+  const uint32_t workers = plan.job.workers;
+  if (plan.job.tolerate >= workers) {
+    return Status::InvalidArgument(fmt::format(
+        "`tolerate` {}: with {} worker{} at most {} can be missing. Use `tolerate` {}, or more "
+        "workers",
+        plan.job.tolerate, workers, workers == 1 ? "" : "s", workers - 1, workers - 1));
+  }
+  for (const JobCode& code : JobCodes()) {
+    if (code.name == plan.job.code && !code.coded) return Status::Ok();
+  }
+  CodeRequest request;
+  request.speeds = plan.speeds;
+  if (plan.speeds.empty() || plan.job.shares == Shares::kEqual) request.speeds.assign(workers, 1);
+  request.stragglers = plan.job.tolerate;
+  request.partitions = 16 * workers;
+  request.seed = plan.job.seed;
+  request.parts = plan.job.parts;
+  const auto form = BuildCode(plan.job.code, request);
+  if (form.ok()) return Status::Ok();
+  const std::string parts =
+      HasParts(plan.job.code) ? fmt::format(" `parts` {}", plan.job.parts) : "";
+  return form.status().WithContext(
+      fmt::format("`code` {} `tolerate` {}{}", plan.job.code, plan.job.tolerate, parts));
+}
+
+// When its steps may end before they are exact.
+Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
+  if (request.code != "approximate") {
+    if (request.quorum == 0 && request.step_deadline.empty()) return Status::Ok();
+    return Status::InvalidArgument(fmt::format(
+        "`{}`: with `code` {} every step is exact and takes as long as that does. Use `code` "
+        "approximate, or leave it out",
+        request.quorum > 0 ? "quorum" : "step_deadline", request.code));
+  }
+  if (request.quorum > job.workers) {
+    return Status::InvalidArgument(
+        fmt::format("`quorum` {}: with {} worker{} at most {} can answer", request.quorum,
+                    job.workers, job.workers == 1 ? "" : "s", job.workers));
+  }
+  job.quorum = request.quorum;
+  if (request.step_deadline.empty()) return Status::Ok();
+  MOTLEY_ASSIGN_OR_RETURN(job.step_deadline,
+                          ParseDuration("`step_deadline`", request.step_deadline));
+  return Status::Ok();
+}
+
+// Workers that come from elsewhere are not for this job to start or to disturb.
+Status CheckServesOthers(const JobRequest& request) {
+  const std::pair<const char*, bool> set[] = {{"worker_speeds", !request.speeds.empty()},
+                                              {"sample_time", !request.sample_time.empty()},
+                                              {"faults", !request.faults.empty()}};
+  for (const auto& [option, given] : set) {
+    if (given) {
+      return Status::InvalidArgument(
+          fmt::format("`{}`: only an all-in-one job starts workers itself. Leave it out", option));
+    }
+  }
+  return Status::Ok();
+}
+
+// Workers that a server starts on its own machine: one for each of `devices`.
+uint32_t WorkersBeside(const JobRequest& request) {
+  if (request.worker_command.empty()) return 0;
+  const auto commas = std::count(request.devices.begin(), request.devices.end(), ',');
+  return static_cast<uint32_t>(commas) + 1;
+}
+
+// With whom a server begins, and for how long it waits for more. Whoever asks for nothing wants the
+// others' help: one of them, at least. Whoever says a number only wants them all, if they come.
+Status PlanArrivals(const JobRequest& request, JobOptions& job) {
+  if (request.min_workers > job.workers) {
+    return Status::InvalidArgument(fmt::format(
+        "`min_workers` {}: the job has at most {} worker{}. Ask for fewer, or for more `workers`",
+        request.min_workers, job.workers, job.workers == 1 ? "" : "s"));
+  }
+  job.least_workers = std::min(WorkersBeside(request) + 1, job.workers);
+  if (request.min_workers > 0) job.least_workers = request.min_workers;
+  const bool all_wanted = request.workers > 0 && request.min_workers == 0;
+  job.gather_time = request.wait;
+  if (request.open.wait) job.gather_time = all_wanted ? kGatherTime : Duration::zero();
+  job.start_timeout = std::max(kPeoplesTime, *job.gather_time);
+  job.name_arrivals = true;
+  return Status::Ok();
+}
+
+// The folder, the run and what is resumed are the caller's.
+Status PlanCheckpoints(const JobRequest& request, CheckpointOptions& out) {
+  if (request.checkpoint.empty()) return Status::Ok();
+  out.every = request.checkpoint_every;
+  auto code = ParseCheckpointCode(request.checkpoint_code);
+  if (!code.ok()) return code.status().WithContext("`checkpoint_code`");
+  out.code = *code;
+  // Jerasure makes its tables at the first use and ends the process where it finds no memory for
+  // them. So they are made before the job uses memory, and not with its first checkpoint.
+  const Result<ErasureCode> tried = ErasureCode::Create(code->data, code->parity, code->technique);
+  return tried.ok() ? Status::Ok() : tried.status().WithContext("`checkpoint_code`");
+}
+
+uint64_t CeilDivide(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+}  // namespace
+
+uint64_t JobPlan::SamplesIn(uint64_t steps) const {
+  const uint64_t rest = std::min(steps % steps_per_epoch * job.batch, samples);
+  return steps / steps_per_epoch * samples + rest;
+}
+
+Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
+                        uint32_t most_workers) {
+  MOTLEY_RETURN_IF_ERROR(CheckNames(request));
+  JobPlan plan;
+  if (!request.speeds.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(plan.speeds, ParseSpeeds("`worker_speeds`", request.speeds));
+  }
+  if (!request.sample_time.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(const Duration time,
+                            ParseDuration("`sample_time`", request.sample_time));
+    plan.sample_time = time;
+  }
+  JobOptions& job = plan.job;
+  MOTLEY_ASSIGN_OR_RETURN(job.workers, WorkerCount(request, plan.speeds.size(), workers_elsewhere));
+  MOTLEY_RETURN_IF_ERROR(CheckWorkerCount(job.workers, most_workers));
+  job.model.name = request.model.empty() ? "softmax" : request.model;
+  job.model.dropout = request.dropout;
+  if (!request.storage.empty()) {
+    MOTLEY_ASSIGN_OR_RETURN(job.meaning.storage, ParseStorage(request.storage));
+  }
+  job.optimizer = request.optimizer;
+  job.batch = request.batch;
+  job.code = request.code;
+  // Of auto it is a least: the default asks for nothing.
+  const bool unasked = request.code == "auto" && request.open.tolerate;
+  job.tolerate = request.code == "none" || unasked ? 0 : request.tolerate;
+  if (request.parts > 0 && !HasParts(request.code)) {
+    return Status::InvalidArgument(
+        fmt::format("`parts` {}: the answers of `code` {} are as long as gradients. Leave `parts` "
+                    "out, or use `code` short or partial-coded",
+                    request.parts, request.code));
+  }
+  if (request.parts > 0) job.parts = request.parts;
+  job.shares = request.shares == "equal" ? Shares::kEqual : Shares::kProportional;
+  job.seed = request.seed;
+  for (const std::string& text : request.faults) {
+    MOTLEY_ASSIGN_OR_RETURN(Fault fault, ParseFault(text));
+    plan.faults.push_back(fault);
+  }
+  MOTLEY_RETURN_IF_ERROR(PlanEarlyEnd(request, job));
+  MOTLEY_RETURN_IF_ERROR(CheckCode(plan));
+  return plan;
+}
+
+Result<JobPlan> PlanRealJob(const JobRequest& request) {
+  const bool here = request.role == MOTLEY_ALL_IN_ONE;
+  MOTLEY_RETURN_IF_ERROR(here ? Status::Ok() : CheckServesOthers(request));
+  MOTLEY_ASSIGN_OR_RETURN(JobPlan plan,
+                          PlanJob(request, 0, here ? kMostLocalWorkers : kMostWorkers));
+  if (here && request.min_workers > 0) {
+    return Status::InvalidArgument(
+        fmt::format("`min_workers` {}: the workers of one machine are all started at once. It is "
+                    "for a server (motley train --remote), which takes in who comes",
+                    request.min_workers));
+  }
+  if (!here) MOTLEY_RETURN_IF_ERROR(PlanArrivals(request, plan.job));
+  plan.job.return_timeout = request.wait;
+  const auto slows = [](const Fault& fault) { return fault.kind == Fault::Kind::kSlow; };
+  if (plan.speeds.empty() && std::any_of(plan.faults.begin(), plan.faults.end(), slows)) {
+    return Status::InvalidArgument(
+        "`faults` slow: only emulated workers can be slowed. Add `worker_speeds`, like 1,1");
+  }
+  if (plan.speeds.empty() && plan.sample_time) {
+    return Status::InvalidArgument(
+        "`sample_time` needs emulated speeds. Add `worker_speeds`, like 1,1");
+  }
+  plan.job.step_limit = FromSeconds(request.step_limit);
+  if (request.audit != 0) {
+    plan.job.audit_fraction = std::max(request.audit, 0.0);
+    plan.job.audit_time = 0;  // As it was asked for, whatever it takes.
+  }
+  constexpr std::string_view kTcpOnly = "tcp://";
+  const size_t scheme = request.listen.starts_with(kTcpOnly) ? kTcpOnly.size() : 0;
+  MOTLEY_RETURN_IF_ERROR(CheckToken(request.token, request.listen.substr(scheme)));
+  if (request.data.empty() == (request.sample_count == 0)) {
+    return Status::InvalidArgument(
+        "a job trains on samples: give either `data`, or, with a trainer that knows them, "
+        "`sample_count`");
+  }
+  MOTLEY_RETURN_IF_ERROR(PlanCheckpoints(request, plan.job.checkpoint));
+  return plan;
+}
+
+Status FitToData(const JobRequest& request, uint64_t samples, JobPlan& plan) {
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionCount(samples, plan.job.workers));
+  static_cast<void>(partitions);
+  plan.samples = samples;
+  plan.steps_per_epoch = CeilDivide(samples, plan.job.batch);
+  plan.job.steps = request.steps;
+  if (request.steps == 0) {
+    if (request.epochs > kMostSteps / plan.steps_per_epoch) {
+      return Status::InvalidArgument(
+          fmt::format("`epochs` {} of {} steps each: at most {} steps are possible", request.epochs,
+                      plan.steps_per_epoch, kMostSteps));
+    }
+    plan.job.steps = request.epochs * plan.steps_per_epoch;
+  }
+  return CheckFaults(plan.faults, plan.job.workers, plan.job.steps);
+}
+
+}  // namespace motley

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// motley_job_options as a value of this library: texts are copied, defaults filled in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "api/request/class_weights.h"
+#include "base/status.h"
+#include "data/tables/table_reading.h"
+#include "motley/job.h"
+#include "training/model_files/model_format.h"
+#include "training/models/model_data.h"
+#include "training/optimizers/optimizer.h"
+
+namespace motley {
+
+inline constexpr uint64_t kMostSteps = uint64_t{1} << 40;  // Of a job.
+
+struct JobRequest {
+  int32_t role = MOTLEY_ALL_IN_ONE;
+
+  std::string data;  // "PATH" or "PATH:test=FILE"; empty: none.
+  std::string label;
+  double split = 0;     // 0: not given.
+  std::string storage;  // "bf16"; empty: not given.
+  LabelTask task = LabelTask::kGuess;
+  TableOptions table;
+  bool missing_given = false;
+  std::string init;  // A model file; empty: none.
+  ModelFormat format = ModelFormat::kMotley;
+  uint64_t sample_count = 0;
+  uint64_t memory_bytes = 0;
+
+  std::string model;  // Empty: not given.
+  ClassWeightsWish class_weights;
+  double dropout = 0;  // 0: not given.
+  OptimizerOptions optimizer;
+  std::string evaluate_every;  // "1epoch"; empty: not given.
+  double validation = 0;       // 0: not given; below 0: none.
+  int32_t patience = 0;        // 0: not given; below 0: none.
+  uint32_t batch = 256;
+  uint32_t epochs = 5;
+  uint64_t steps = 0;  // 0: as many as `epochs` has.
+  uint64_t seed = 7;
+
+  uint32_t workers = 0;      // At most; 0: not given.
+  uint32_t min_workers = 0;  // 0: not given.
+  uint32_t tolerate = 1;
+  uint32_t parts = 0;  // 0: not given.
+  std::string code = "auto";
+  uint32_t quorum = 0;        // 0: not given.
+  std::string step_deadline;  // "50ms"; empty: not given.
+  std::string shares = "proportional";
+  std::string speeds;       // "1,1,0.5"; empty: not given.
+  std::string sample_time;  // "2ms"; empty: not given.
+  std::vector<std::string> faults;
+  std::vector<std::string> worker_command;  // Empty: workers are threads.
+
+  std::string listen = "127.0.0.1:0";
+  std::string server;
+  Duration wait = std::chrono::minutes(10);
+  bool forever = false;
+  std::string token;
+  std::string name;
+  uint32_t threads = 0;  // 0: chosen.
+  std::string devices;   // "cpu,opencl:0+opencl:1"; empty: cards first, one each.
+
+  // What was left to its default.
+  struct Open {
+    bool optimizer = true;
+    bool learning_rate = true;
+    bool l2 = true;
+    bool dropout = true;
+    bool schedule = true;
+    bool momentum = true;
+    bool beta1 = true;
+    bool beta2 = true;
+    bool epsilon = true;
+    bool weight_decay = true;
+    bool clip = true;
+    bool batch = true;
+    bool steps = true;  // And epochs.
+    bool seed = true;
+    bool tolerate = true;
+    bool wait = true;
+  } open;
+
+  std::string checkpoint;
+  uint64_t checkpoint_every = 100;
+  std::string checkpoint_code = "4+2";
+  std::string resume;
+  uint64_t resume_step = 0;        // 0: the newest.
+  std::string record_profile;      // Empty: none.
+  double step_limit = 0;           // Seconds; 0: none.
+  bool evaluate_training = false;  // However large the training set is.
+  double audit = 0;  // Share of steps; 0: as much as costs next to nothing; < 0: none.
+};
+
+// kInvalidArgument: a struct_size that is none, a role that is none, numbers out of their range.
+// Errors of this folder have the names of options in `backquotes`: the program's flags are put in
+// their place there.
+Result<JobRequest> ReadJobOptions(const motley_job_options& options);
+
+}  // namespace motley

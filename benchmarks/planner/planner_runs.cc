@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/planner/planner_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/random.h"
+#include "fmt/core.h"
+#include "sim/sim_cluster.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kFeatures = 2;  // Of samples, whose data travel as they are.
+// Vectors are cut as jobs do, but into no more slices than say how they share the server's link.
+constexpr double kSliceBytes = 1 << 20, kLeastSlices = 4, kMostSlices = 32;
+constexpr double kSocketBytes = 4 << 20;
+constexpr double kLong = 1e7;  // Virtual seconds.
+
+ClusterProfile ProfileOf(const PlannerCase& made) {
+  ClusterProfile cluster;
+  cluster.name = "grid";
+  cluster.gradient_bytes = static_cast<uint64_t>(made.gradient_bytes);
+  for (const PlannedWorker& planned : made.truth.workers) {
+    WorkerProfile worker;
+    worker.device.samples_per_second = 1 / planned.curve.seconds_per_sample;
+    worker.device.overhead_seconds = planned.curve.overhead_seconds;
+    worker.device.knee_samples = planned.curve.knee_samples;
+    worker.device.jitter = planned.jitter;
+    worker.link.latency_seconds = planned.latency_seconds;
+    worker.link.bytes_per_second =
+        made.gradient_bytes / (planned.message_seconds + planned.send_seconds);
+    cluster.workers.push_back(worker);
+  }
+  return cluster;
+}
+
+// Who is slow, or dies, in which step. A slow one is as it was from the next step on; a dead one
+// comes back within a second.
+std::vector<Fault> FaultsOf(const PlannerCase& made, uint64_t steps, uint64_t seed) {
+  if (made.whole_job) return made.faults;
+  std::vector<Fault> faults;
+  Random random(seed, Stream::kSimulation, 1);
+  std::vector<double> slowed(made.truth.workers.size(), 1);
+  for (StepId step = 1; step < steps; ++step) {
+    for (WorkerId w = 0; w < slowed.size(); ++w) {
+      const PlannedWorker& worker = made.truth.workers[w];
+      const bool slow = random.Chance(worker.slow_probability);
+      const bool dies = random.Chance(worker.loss_probability);
+      const double before = std::exchange(slowed[w], slow && !dies ? worker.slow_factor : 1);
+      if (before != slowed[w]) {
+        faults.push_back(
+            {.kind = Fault::Kind::kSlow, .worker = w, .step = step, .factor = slowed[w] / before});
+      }
+      if (dies) faults.push_back({.kind = Fault::Kind::kKill, .worker = w, .step = step});
+    }
+  }
+  return faults;
+}
+
+SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint64_t seed) {
+  SimOptions options;
+  options.trainer = SimTrainer::kCostOnly;
+  options.cluster = ProfileOf(made);
+  options.seed = seed;
+  // Buffers let long links be full, as those with which a profile's bandwidth was measured.
+  const LinkProfile& link = options.cluster.workers.front().link;
+  options.socket_buffer_bytes =
+      static_cast<size_t>(std::max(kSocketBytes, 2 * link.latency_seconds * link.bytes_per_second));
+  options.server_bytes_per_second = made.gradient_bytes / made.message_seconds;
+  options.max_virtual_seconds = kLong;
+  options.random_faults.restart = 1;
+  options.random_faults.until_seconds = kLong;
+  options.job.workers = static_cast<uint32_t>(made.truth.workers.size());
+  options.job.batch = static_cast<uint32_t>(made.truth.samples);
+  options.job.steps = made.truth.remaining_steps;
+  options.stop_after_steps = steps.skipped + steps.counted;
+  options.data_bytes = made.truth.data_seconds * options.server_bytes_per_second;
+  options.job.audit_fraction = 0;
+  const double slices = std::clamp(made.gradient_bytes / kSliceBytes, kLeastSlices, kMostSlices);
+  const auto pairs = static_cast<uint32_t>(made.gradient_bytes / slices / (2 * sizeof(float)));
+  options.job.slice_length = 2 * pairs + 2;
+  options.faults = FaultsOf(made, options.stop_after_steps, seed);
+  return options;
+}
+
+constexpr const char* kLeases = "adaptive";
+
+// Which code every step had, and whether data were sent for it.
+class StepWatch final : public JobObserver {
+ public:
+  explicit StepWatch(uint32_t partitions) : partitions_(partitions) {}
+
+  void OnStepOpened(StepId step, const CodeForm& form, Time) override {
+    codes_.resize(step + 1);
+    codes_[step] = form.rows.empty() ? kLeases : form.name;
+    sent_.resize(step + 1, 0);
+  }
+  void OnNotice(const std::string& text) override {
+    if (text.starts_with("code: ")) told_ = codes_.size();
+  }
+  void OnCommand(const Command& command, Time) override {
+    const auto* place = std::get_if<PlacePartitions>(&command);
+    if (place != nullptr && !sent_.empty()) sent_.back() += place->partitions.size();
+  }
+  // The code changed since it was told last: it is one of those that take turns.
+  bool InTrial() const {
+    size_t changed = codes_.size() - 1;
+    while (changed > 0 && codes_[changed] == codes_[changed - 1]) --changed;
+    return changed > told_;
+  }
+  // Leases send copies a few at a time, and once; rows of late workers are sent again and again.
+  bool Undisturbed(StepId step, const std::string& code) const {
+    const double most = code == kLeases ? 0 : kMuchSent * partitions_;
+    return codes_[step] == code && static_cast<double>(sent_[step]) <= most;
+  }
+
+ private:
+  static constexpr double kMuchSent = 0.05;  // Of all.
+
+  const uint32_t partitions_;
+  std::vector<std::string> codes_;
+  std::vector<size_t> sent_;
+  size_t told_ = 0;  // What was chosen runs from this step on.
+};
+
+// Trials become rarer as a job goes on.
+void SettledSteps(const std::vector<double>& seconds, const StepWatch& watch, uint32_t skipped,
+                  const std::string& last, SimulatedJob& job) {
+  double sum = 0;
+  for (StepId step = skipped; step < seconds.size(); ++step) {
+    if (!watch.Undisturbed(step, last)) continue;
+    sum += seconds[step];
+    ++job.settled_steps;
+  }
+  job.settled = job.settled_steps > 0 ? sum / job.settled_steps : job.step;
+  for (StepId step = seconds.size() / 2; step < seconds.size(); ++step) {
+    if (!watch.Undisturbed(step, last)) job.trying += seconds[step] - job.settled;
+  }
+}
+
+}  // namespace
+
+Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const SimulatedJobCode& what,
+                                const SimulatedSteps& steps, uint64_t seed) {
+  SimOptions options = OptionsOf(made, steps, seed);
+  options.job.code = what.code;
+  options.job.tolerate = what.tolerate;
+  options.job.parts = what.parts;
+  options.job.most_workers = what.workers;
+  const Dataset data = MakeSyntheticDataset(options.job.batch, kFeatures, 0, 1);
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions,
+                          PartitionCount(options.job.batch, options.job.workers));
+  StepWatch watch(partitions);
+  MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, &watch));
+  if (!result.violations.empty()) return Status::Internal(result.violations.front());
+  std::vector<double>& seconds = result.job.step_seconds;
+  if (seconds.size() < options.stop_after_steps) return result.job.status;
+  seconds.resize(options.stop_after_steps);
+  const auto first = seconds.begin() + steps.skipped;
+  SimulatedJob job;
+  job.first = seconds.front();
+  job.learning = std::accumulate(seconds.begin(), first, 0.0);
+  job.step = std::accumulate(first, seconds.end(), 0.0) / steps.counted;
+  job.choices = std::move(result.job.scheduler.choices);
+  const std::string chosen = job.choices.empty() ? kLeases : job.choices.back().code;
+  SettledSteps(seconds, watch, steps.skipped, what.code == "auto" ? chosen : what.code, job);
+  job.undecided = what.code == "auto" && watch.InTrial();
+  return job;
+}
+
+}  // namespace motley

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/job_flags.h"
+
+#include "fmt/core.h"
+
+namespace motley {
+
+std::string JobFlags::JoinedFaults() const {
+  std::string all;
+  for (const std::string& fault : faults) all += fault + " ";
+  return all;
+}
+
+std::string JobFlags::WithoutEffect() const {
+  if (!tolerate_given) return "";
+  if (code == "none" && tolerate > 0) {
+    return fmt::format(
+        "--tolerate {} has no effect with --code none, which keeps no copies; other codes do",
+        tolerate);
+  }
+  const bool without_copies_too = code == "none" || code == "auto" || code == "approximate";
+  if (tolerate == 0 && !without_copies_too) {
+    return fmt::format(
+        "--code {} with --tolerate 0 keeps no copies: it waits for all, as none does", code);
+  }
+  return "";
+}
+
+motley_job_options OptionsOf(const JobFlags& flags, const std::string& faults) {
+  motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
+  options.model = flags.model.c_str();
+  if (!flags.optimizer.empty()) options.optimizer = flags.optimizer.c_str();
+  options.momentum = flags.momentum;
+  options.beta1 = flags.beta1;
+  options.beta2 = flags.beta2;
+  options.epsilon = flags.epsilon;
+  options.weight_decay = flags.weight_decay;
+  options.clip = flags.clip;
+  if (!flags.schedule.empty()) options.schedule = flags.schedule.c_str();
+  if (!flags.class_weights.empty()) options.class_weights = flags.class_weights.c_str();
+  options.dropout = flags.dropout;
+  options.learning_rate = flags.learning_rate;
+  options.l2 = flags.l2;
+  options.batch = flags.batch;
+  options.epochs = flags.epochs;
+  options.steps = flags.steps;
+  options.seed = flags.seed;
+  options.workers = flags.workers;
+  options.min_workers = flags.min_workers;
+  options.tolerate = flags.tolerate;
+  options.parts = flags.parts;
+  if (flags.tolerate_given) options.given |= MOTLEY_GIVEN_TOLERATE;
+  options.code = flags.code.c_str();
+  options.quorum = flags.quorum;
+  options.step_deadline = flags.step_deadline.c_str();
+  options.shares = flags.shares.c_str();
+  options.worker_speeds = flags.speeds.c_str();
+  options.sample_time = flags.sample_time.c_str();
+  options.faults = faults.c_str();
+  return options;
+}
+
+}  // namespace motley

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/plan_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "api/reports/job_report.h"
+#include "cli/commands/simulation.h"
+#include "coding/gradient_code.h"
+#include "fmt/core.h"
+#include "planner/policies.h"
+#include "profiles/ideal_step.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kMostSimulatedFor = 128;  // Workers; with more it takes minutes.
+constexpr double kLongestJob = 1e8;        // Seconds of virtual time; others are not simulated.
+// A row must be better by this part of a step than auto, which needs no knowledge of the cluster.
+constexpr double kWorthTyping = 0.05;
+
+// What is to be simulated, and what came of it.
+struct Row {
+  SimulatedJobCode code;
+  size_t scheme = 0;  // Of the ranking; of auto: behind the last.
+  Result<SimulatedScheme> simulated = Status::Internal("not simulated");
+};
+
+// Empty: it can be simulated, and ends soon.
+std::string WhyNot(const PlannedScheme& planned, const ClusterProfile& profile) {
+  if (profile.workers.size() > kMostSimulatedFor) {
+    return fmt::format("clusters of more than {} workers take too long to simulate",
+                       kMostSimulatedFor);
+  }
+  const double seconds = planned.cost.step * (kLearningSteps + kCountedSteps);
+  if (seconds < kLongestJob) return "";
+  return fmt::format("steps of {:.3g} s are too long to simulate", planned.cost.step);
+}
+
+void SimulateAll(const PlanFlags& flags, const ClusterProfile& profile, std::vector<Row>& rows,
+                 ParallelFor& parallel, const PlanProgress& progress) {
+  std::mutex mutex;
+  size_t done = 0;
+  const auto tell = [&](size_t more) {
+    const std::lock_guard lock(mutex);
+    done += more;
+    if (progress) progress(done, rows.size());
+  };
+  tell(0);
+  parallel.For(rows.size(), 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      rows[i].simulated = SimulateCode(profile, flags.batch, rows[i].code);
+      tell(1);
+    }
+  });
+}
+
+void Take(const PlannedCluster& cluster, Row& row, SimulatedPlan& plan) {
+  PlannedScheme& scheme = plan.ranking.schemes[row.scheme];
+  const Status& status = row.simulated.status();
+  if (status.code() == StatusCode::kInvalidArgument) {  // No job takes it.
+    scheme.refused = status.message();
+  } else if (!status.ok()) {
+    plan.unseen.emplace_back(scheme.candidate, status.message());
+  } else {
+    CorrectTo(row.simulated->step_seconds, cluster, scheme);
+    scheme.cost.work = row.simulated->work;
+    scheme.cost.workers = row.simulated->Workers();
+    plan.seen.emplace_back(scheme.candidate, *std::move(row.simulated));
+  }
+}
+
+// What auto came to in a seed, in which so many workers compute; null: it is not planned, so nobody
+// knows what a loss costs it.
+const PlannedScheme* ComesTo(const CodeChoice& choice, uint32_t workers, const Ranking& ranking) {
+  const Candidate candidate = CandidateOf(choice);
+  const PlannedScheme* best = nullptr;
+  const auto apart = [workers](const PlannedScheme& planned) {
+    return std::abs(static_cast<double>(planned.cost.workers) - workers);
+  };
+  for (const PlannedScheme& planned : ranking.schemes) {
+    const bool same = planned.candidate.scheme == candidate.scheme &&
+                      planned.candidate.copies == candidate.copies && planned.refused.empty();
+    if (same && (best == nullptr || apart(planned) < apart(*best))) best = &planned;
+  }
+  return best != nullptr ? best : Foreseen(kPlain, ranking);
+}
+
+AutomaticJob AutomaticOf(SimulatedScheme simulated, const Ranking& ranking) {
+  AutomaticJob automatic;
+  SchemeCost& cost = automatic.cost;
+  std::map<std::string, std::pair<uint32_t, Candidate>> counts;
+  const size_t seeds = simulated.seed_means.size();
+  for (size_t i = 0; i < seeds; ++i) {
+    const PlannedScheme* planned = ComesTo(simulated.chosen[i], simulated.workers[i], ranking);
+    const SchemeCost of = planned != nullptr ? planned->cost : ranking.schemes.front().cost;
+    const double part = simulated.seed_means[i] / of.step / static_cast<double>(seeds);
+    cost.step += part * of.step;
+    cost.expected += part * of.expected;
+    cost.one_slow += part * of.one_slow;
+    cost.loss += part * of.loss;
+    Candidate candidate = planned != nullptr ? planned->candidate : kLeases;
+    // The planned row is the nearest, and may have other numbers of workers.
+    if (candidate.workers != 0) candidate.workers = simulated.workers[i];
+    auto& [times, which] = counts[NameOfRow(candidate)];
+    which = candidate;
+    if (++times <= automatic.in_so_many) continue;
+    automatic.in_so_many = times;
+    automatic.comes_to = candidate;
+  }
+  cost.work = simulated.work;
+  cost.workers = simulated.Workers();
+  automatic.simulated = std::move(simulated);
+  return automatic;
+}
+
+}  // namespace
+
+Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, uint32_t batch,
+                                     const SimulatedJobCode& code) {
+  SimulateFlags flags;
+  flags.job.batch = batch;
+  flags.job.code = code.code;
+  flags.job.tolerate = code.tolerate;
+  flags.job.tolerate_given = code.code != "auto";
+  flags.job.parts = HasParts(code.code) ? code.parts : 0;
+  flags.job.steps = kLearningSteps + kCountedSteps;
+  flags.job.quiet = true;
+  flags.seeds = kComparedSeeds;
+  MOTLEY_ASSIGN_OR_RETURN(Simulation sim, PrepareSimulation(flags, cluster));
+  sim.options.job.most_workers = code.workers;
+  MOTLEY_ASSIGN_OR_RETURN(SimSummary summary, RunSeeds(flags, sim, nullptr));
+  SimulatedScheme simulated;
+  simulated.step_seconds = Mean(summary.settled_seconds);
+  simulated.p99_seconds = Quantile(std::move(summary.settled_seconds), 0.99);
+  simulated.seed_means = std::move(summary.seed_means);
+  simulated.workers = std::move(summary.computing);
+  simulated.work = summary.batches;
+  simulated.chosen = std::move(summary.chosen);
+  return simulated;
+}
+
+uint32_t SimulatedScheme::Workers() const {
+  if (workers.empty()) return 0;
+  const double sum = std::accumulate(workers.begin(), workers.end(), 0.0);
+  return static_cast<uint32_t>(std::lround(sum / static_cast<double>(workers.size())));
+}
+
+const SimulatedScheme* SimulatedPlan::Seen(const Candidate& candidate) const {
+  for (const auto& [of, simulated] : seen) {
+    if (of == candidate) return &simulated;
+  }
+  return nullptr;
+}
+
+bool PlanReport::RecommendsAuto() const {
+  const PlannedScheme* chosen = Foreseen(choice.candidate, plan.ranking);
+  if (!automatic) return choice.candidate.workers > 0;
+  return choice.candidate.workers > 0 ||
+         automatic->cost.expected <= (1 + kWorthTyping) * chosen->cost.expected;
+}
+
+double PlanReport::RecommendedSeconds() const {
+  if (automatic && RecommendsAuto()) return automatic->cost.expected;
+  return Foreseen(choice.candidate, plan.ranking)->cost.expected;
+}
+
+Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& profile,
+                                  ParallelFor& parallel, const PlanProgress& progress) {
+  PlannedJob job;
+  job.samples = flags.batch;
+  job.remaining_steps = flags.steps;
+  job.loss_probability = flags.loss_rate;
+  job.data_bytes = flags.data_bytes;
+  PlanOptions options;
+  options.most_copies = flags.copies;
+  const PlannedCluster cluster = ClusterOf(profile, job);
+  PlanReport report;
+  SimulatedPlan& plan = report.plan;
+  MOTLEY_ASSIGN_OR_RETURN(plan.ranking, RankSchemes(cluster, options));
+  std::vector<Row> rows;
+  for (size_t i = 0; i < plan.ranking.schemes.size(); ++i) {
+    const PlannedScheme& scheme = plan.ranking.schemes[i];
+    if (!scheme.refused.empty()) continue;
+    if (std::string why = WhyNot(scheme, profile); !why.empty()) {
+      plan.unseen.emplace_back(scheme.candidate, std::move(why));
+    } else {
+      rows.push_back({SimulatedCodeOf(scheme.candidate), i});
+    }
+  }
+  report.no_automatic = WhyNot(plan.ranking.schemes.front(), profile);
+  const bool with_auto = report.no_automatic.empty();
+  if (with_auto) rows.push_back({{.code = "auto"}, plan.ranking.schemes.size()});
+  SimulateAll(flags, profile, rows, parallel, progress);
+  for (Row& row : rows) {
+    if (row.scheme < plan.ranking.schemes.size()) Take(cluster, row, plan);
+  }
+  const uint32_t partitions = plan.ranking.partitions;
+  MOTLEY_ASSIGN_OR_RETURN(plan.ranking, RankTried(std::move(plan.ranking.schemes), partitions));
+  MOTLEY_ASSIGN_OR_RETURN(report.choice, ChoiceOfJob(plan.ranking, cluster));
+  if (with_auto && rows.back().simulated.ok()) {
+    report.automatic = AutomaticOf(*std::move(rows.back().simulated), plan.ranking);
+  } else if (with_auto) {
+    report.no_automatic = rows.back().simulated.status().message();
+  }
+  for (const PlannedWorker& worker : cluster.workers) {
+    report.stragglers = report.stragglers || worker.slow_probability > 0;
+    report.losses = report.losses || worker.loss_probability > 0;
+  }
+  report.cluster = profile.name.empty() ? flags.cluster : profile.name;
+  report.ideal_seconds = IdealStepSeconds(profile.workers, ServerRatesOf(profile),
+                                          cluster.gradient_bytes, cluster.samples);
+  return report;
+}
+
+}  // namespace motley

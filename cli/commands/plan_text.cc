@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands/plan_report.h"
+#include "cli/report/compare.h"
+#include "cli/report/table.h"
+#include "cli/terminal/terminal.h"
+#include "coding/gradient_code.h"
+#include "fmt/core.h"
+#include "nlohmann/json.hpp"
+#include "planner/policies.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kShown = 5;
+constexpr size_t kUsualColumns = 100;  // A file has no width.
+constexpr const char* kSlow = "one slow";
+constexpr const char* kLost = "one lost";
+
+std::string Figure(double seconds) {
+  const double ms = seconds * 1e3;
+  return fmt::format("{:.{}f}", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3);
+}
+
+// Half of the interval in which the mean lies, of a figure that is `scale` times the simulated one.
+std::string HalfOf(const SimulatedScheme* seen, double scale) {
+  const auto interval = seen != nullptr ? MeanInterval(seen->seed_means) : std::nullopt;
+  return interval ? Figure(scale * (interval->high - interval->low) / 2) : "-";
+}
+
+class PlanTable {
+ public:
+  explicit PlanTable(const PlanReport& plan) : plan_(plan), table_(Header(plan)) {}
+
+  // False: it has the figures of the row above, whose name Above() is.
+  bool Add(const std::string& name, double seconds, const SchemeCost& cost,
+           const SimulatedScheme* seen, bool even_if_alike) {
+    std::vector<std::string> row = {Figure(seconds), HalfOf(seen, cost.expected / cost.step),
+                                    seen == nullptr ? "-" : Figure(seen->p99_seconds)};
+    if (plan_.stragglers) row.push_back(Figure(cost.one_slow));
+    if (plan_.losses) row.push_back(Figure(cost.loss));
+    row.push_back(fmt::format("{}", cost.workers));
+    row.push_back(fmt::format("{:.2f}", cost.work));
+    if (row == above_ && !even_if_alike) return false;
+    above_ = row;
+    first_ = name;
+    row.insert(row.begin(), name);
+    table_.Add(std::move(row));
+    return true;
+  }
+  const std::string& Above() const { return first_; }
+  std::string Format(size_t columns) {
+    std::vector<std::string> dispensable = {"batches", "p99 ms", "workers"};
+    if (plan_.stragglers) dispensable.emplace_back(kSlow);
+    table_.Fit(columns, dispensable);
+    return table_.Format();
+  }
+
+ private:
+  static std::vector<std::string> Header(const PlanReport& plan) {
+    std::vector<std::string> header = {"scheme", "step ms", "+- ms", "p99 ms"};
+    if (plan.stragglers) header.emplace_back(kSlow);
+    if (plan.losses) header.emplace_back(kLost);
+    header.emplace_back("workers");
+    header.emplace_back("batches");
+    return header;
+  }
+
+  const PlanReport& plan_;
+  Table table_;
+  std::vector<std::string> above_;
+  std::string first_;
+};
+
+std::string Legend(const PlanReport& plan) {
+  std::string text = "step ms: mean of a step, as motley simulate --compare finds it, too";
+  if (plan.losses) text += ", and with losses as rare as was said";
+  text += fmt::format(
+      "\n+- ms: it lies so near in 19 of 20 cases, by how {} seeds differ. Where links are "
+      "crowded, "
+      "chance decides who answers first, and seeds differ much\n",
+      kComparedSeeds);
+  if (plan.stragglers) text += "one slow: a step in which a worker is slow\n";
+  if (plan.losses) text += "one lost: a step in which a worker is lost\n";
+  return text +
+         "workers: those that compute something; batches: what they compute in a step, all "
+         "together "
+         "(1.00: each sample once; copies of the data need not be computed)\n";
+}
+
+// Why figures stand that were not simulated; each reason once.
+std::string UnseenText(const PlanReport& plan) {
+  std::vector<std::pair<std::string, std::string>> reasons;  // And whose they are.
+  for (const auto& [candidate, why] : plan.plan.unseen) {
+    const std::string name = NameOfRow(candidate);
+    const auto at = std::find_if(reasons.begin(), reasons.end(),
+                                 [&why = why](const auto& one) { return one.first == why; });
+    if (at == reasons.end()) {
+      reasons.emplace_back(why, name);
+    } else {
+      at->second += "; " + name;
+    }
+  }
+  std::string text;
+  if (reasons.size() == 1 && plan.plan.seen.empty()) reasons.front().second = "all schemes";
+  for (const auto& [why, names] : reasons) {
+    text += fmt::format("* by the step model alone: {}: {}\n", names, why);
+  }
+  if (!plan.automatic && !plan.no_automatic.empty() && !plan.plan.seen.empty()) {
+    text += fmt::format("auto was not simulated: {}\n", plan.no_automatic);
+  }
+  return text;
+}
+
+std::string Headline(const PlanReport& plan) {
+  const PlannedScheme* chosen = Foreseen(plan.choice.candidate, plan.plan.ranking);
+  const bool automatic = plan.RecommendsAuto();
+  std::string text = fmt::format("{}: {}, {} ms per step", plan.cluster,
+                                 automatic ? "--code auto" : FlagsOf(plan.choice.candidate),
+                                 Figure(plan.RecommendedSeconds()));
+  if (plan.ideal_seconds > 0) text += fmt::format(" (ideal {} ms)", Figure(plan.ideal_seconds));
+  text += fmt::format(", {} partitions\n", plan.plan.ranking.partitions);
+  const std::string name = NameOfRow(plan.choice.candidate);
+  if (automatic && plan.automatic) {
+    text += fmt::format(
+        "auto, the default, learns the cluster while it runs. In {} of {} simulated jobs it came "
+        "to "
+        "{}\nwith this file's knowledge: {}, {} ms: {}\n",
+        plan.automatic->in_so_many, plan.automatic->simulated.seed_means.size(),
+        NameOfRow(plan.automatic->comes_to), name, Figure(chosen->cost.expected), plan.choice.why);
+  } else if (automatic) {
+    text += fmt::format("auto, the default, is to come to {}: {}\n", name, plan.choice.why);
+  } else {
+    text += plan.choice.why + "\n";
+    if (plan.automatic) {
+      text += fmt::format("--code auto, which learns all while it runs, takes {} ms\n",
+                          Figure(plan.automatic->cost.expected));
+    }
+  }
+  return text;
+}
+
+nlohmann::ordered_json IntervalJson(const SimulatedScheme& seen, double scale) {
+  const auto interval = MeanInterval(seen.seed_means);
+  if (!interval) return nullptr;
+  return {{"low", scale * interval->low}, {"high", scale * interval->high}};
+}
+
+// What is known of one that was simulated.
+void AddSimulated(const SimulatedScheme& seen, const SchemeCost& cost,
+                  nlohmann::ordered_json& json) {
+  json["p99_seconds"] = seen.p99_seconds;
+  json["interval"] = IntervalJson(seen, cost.expected / cost.step);
+  json["seed_means"] = seen.seed_means;
+}
+
+}  // namespace
+
+std::string NameOfRow(const Candidate& candidate) {
+  std::string name = SimulatedCodeOf(candidate).code;
+  if (candidate.copies > 1) name += fmt::format(", {} copies", candidate.copies);
+  if (candidate.workers > 0) {
+    name += fmt::format(", {} worker{}", candidate.workers, candidate.workers == 1 ? "" : "s");
+  }
+  return name;
+}
+
+std::string FlagsOf(const Candidate& candidate) {
+  const SimulatedJobCode code = SimulatedCodeOf(candidate);
+  std::string flags = "--code " + code.code;
+  if (code.code != "none") flags += fmt::format(" --tolerate {}", code.tolerate);
+  if (HasParts(code.code)) flags += fmt::format(" --parts {}", code.parts);
+  return flags;
+}
+
+Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& cluster) {
+  const std::optional<Candidate> chosen = Choose({}, ranking, cluster);
+  if (!chosen) return Status::InvalidArgument("no job can run on this cluster");
+  JobChoice choice = {*chosen, WhyChosen(*chosen, ranking, cluster)};
+  const PlannedScheme& best = ranking.schemes.front();
+  if (best.candidate != *chosen) {
+    const bool runs = JobSchemeOf(best.candidate.scheme) != nullptr;
+    choice.why += fmt::format("; {} ({} ms) {}", NameOfRow(best.candidate), Figure(best.Total()),
+                              runs ? "gains too little to be worth its risk or its data"
+                                   : "is no scheme that jobs choose by themselves");
+  }
+  return choice;
+}
+
+std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
+  const Ranking& ranking = plan.plan.ranking;
+  PlanTable table(plan);
+  std::string reasons, alike;
+  size_t shown = 0;
+  bool auto_shown = !plan.automatic;
+  const double auto_seconds = plan.automatic ? plan.automatic->cost.expected : 0;
+  const auto show_auto = [&] {
+    if (std::exchange(auto_shown, true)) return;
+    const AutomaticJob& job = *plan.automatic;
+    table.Add("auto", job.cost.expected, job.cost, &job.simulated, true);
+  };
+  for (const PlannedScheme& planned : ranking.schemes) {
+    if (!explain && (shown == kShown || !planned.exact)) break;
+    std::string name = NameOfRow(planned.candidate);
+    reasons += fmt::format("{}: {}\n", name, planned.why);
+    if (!planned.refused.empty()) continue;
+    if (!planned.exact || planned.Total() >= auto_seconds) show_auto();
+    const SimulatedScheme* seen = plan.plan.Seen(planned.candidate);
+    const std::string marks =
+        std::string(planned.exact ? "" : " (not exact)") + (seen == nullptr ? " *" : "");
+    if (!table.Add(name + marks, planned.Total(), planned.cost, seen, explain)) {
+      alike += fmt::format("{} comes to the same as {}\n", name, table.Above());
+      continue;
+    }
+    ++shown;
+  }
+  show_auto();
+  std::string below = alike + "\n" + Legend(plan);
+  if (explain) below += "not exact: steps end before their gradient is the whole one\n";
+  below += UnseenText(plan);
+  if (explain) below += "\n" + reasons;
+  const size_t width = columns > 0 ? columns : kUsualColumns;
+  return WrapText(Headline(plan), width) + "\n" + table.Format(columns) + WrapText(below, width);
+}
+
+std::string PlanJson(const PlanReport& plan) {
+  const Ranking& ranking = plan.plan.ranking;
+  const JobChoice& choice = plan.choice;
+  auto schemes = nlohmann::ordered_json::array();
+  for (const PlannedScheme& planned : ranking.schemes) {
+    const SimulatedJobCode code = SimulatedCodeOf(planned.candidate);
+    nlohmann::ordered_json json = {{"scheme", planned.candidate.scheme},
+                                   {"copies", planned.candidate.copies},
+                                   {"workers", planned.candidate.workers},
+                                   {"code", code.code},
+                                   {"tolerate", code.tolerate},
+                                   {"exact", planned.exact}};
+    if (HasParts(code.code)) json["parts"] = code.parts;
+    if (planned.refused.empty()) {
+      json.update({{"step_seconds", planned.Total()},
+                   {"undisturbed_seconds", planned.cost.undisturbed},
+                   {"one_slow_seconds", planned.cost.one_slow},
+                   {"one_lost_seconds", planned.cost.loss},
+                   {"placing_seconds", planned.placing_seconds},
+                   {"premium", planned.premium},
+                   {"work", planned.cost.work},
+                   {"computing_workers", planned.cost.workers},
+                   {"link", planned.cost.link}});
+      const SimulatedScheme* seen = plan.plan.Seen(planned.candidate);
+      json["simulated"] = seen != nullptr;
+      if (seen != nullptr) AddSimulated(*seen, planned.cost, json);
+      for (const auto& [candidate, why] : plan.plan.unseen) {
+        if (candidate == planned.candidate) json["not_simulated"] = why;
+      }
+    } else {
+      json["refused"] = planned.refused;
+    }
+    json["why"] = planned.why;
+    schemes.push_back(std::move(json));
+  }
+  const nlohmann::ordered_json chosen = {{"scheme", choice.candidate.scheme},
+                                         {"copies", choice.candidate.copies},
+                                         {"workers", choice.candidate.workers},
+                                         {"why", choice.why}};
+  const nlohmann::ordered_json recommended = {
+      {"flags", plan.RecommendsAuto() ? "--code auto" : FlagsOf(choice.candidate)},
+      {"step_seconds", plan.RecommendedSeconds()}};
+  nlohmann::ordered_json json = {{"cluster", plan.cluster},
+                                 {"recommended", recommended},
+                                 {"choice", chosen},
+                                 {"ideal_seconds", plan.ideal_seconds},
+                                 {"partitions", ranking.partitions},
+                                 {"events", ranking.events},
+                                 {"schemes", schemes}};
+  if (plan.automatic) {
+    const AutomaticJob& job = *plan.automatic;
+    json["auto"] = {
+        {"step_seconds", job.cost.expected},     {"one_slow_seconds", job.cost.one_slow},
+        {"one_lost_seconds", job.cost.loss},     {"work", job.cost.work},
+        {"computing_workers", job.cost.workers}, {"comes_to", NameOfRow(job.comes_to)}};
+    AddSimulated(job.simulated, job.cost, json["auto"]);
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace motley

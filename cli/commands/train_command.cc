@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/train_command.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "cli/commands/library_job.h"
+#include "cli/machine/own_address.h"
+#include "cli/report/learning_log.h"
+#include "cli/report/report.h"
+#include "cli/report/svg.h"
+#include "cli/report/trace.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/keys.h"
+#include "cli/terminal/output_file.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/stop_signals.h"
+#include "fmt/core.h"
+#include "motley/motley.h"
+
+namespace motley {
+namespace {
+
+// Of the two files that a run is recorded in, neither may be one of the others.
+Status CheckRecording(const TrainFlags& flags) {
+  if (flags.record_profile.empty()) return Status::Ok();
+  const char* flag = "--record-profile";
+  MOTLEY_RETURN_IF_ERROR(CheckReplaced(flag, flags.record_profile));
+  for (const std::string& path : {flags.record_profile, RecordedStepsFile(flags.record_profile)}) {
+    MOTLEY_RETURN_IF_ERROR(CheckApartFromData(flag, path, flags.data));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--out", flags.out));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--trace", flags.job.trace));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--checkpoint", flags.checkpoint));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--log", flags.log));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, path, "--curve", flags.curve));
+  }
+  return Status::Ok();
+}
+
+Status CheckOutputs(const TrainFlags& flags) {
+  const std::string& trace = flags.job.trace;
+  MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--out", flags.out, flags.data));
+  MOTLEY_RETURN_IF_ERROR(CheckApartFromData("--trace", trace, flags.data));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--out", flags.out, "--trace", trace));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--out", flags.out, "--checkpoint", flags.checkpoint));
+  MOTLEY_RETURN_IF_ERROR(CheckApart("--trace", trace, "--checkpoint", flags.checkpoint));
+  MOTLEY_RETURN_IF_ERROR(CheckReplaced("--out", flags.out));
+  MOTLEY_RETURN_IF_ERROR(CheckRecording(flags));
+  MOTLEY_RETURN_IF_ERROR(CheckWritable("--trace", trace));
+  MOTLEY_RETURN_IF_ERROR(CheckSvgName("--curve", flags.curve));
+  const std::pair<const char*, const std::string*> learning[] = {{"--log", &flags.log},
+                                                                 {"--curve", &flags.curve}};
+  for (const auto& [flag, path] : learning) {
+    MOTLEY_RETURN_IF_ERROR(CheckApartFromData(flag, *path, flags.data));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, *path, "--out", flags.out));
+    MOTLEY_RETURN_IF_ERROR(CheckApart(flag, *path, "--trace", trace));
+    MOTLEY_RETURN_IF_ERROR(CheckWritable(flag, *path));
+  }
+  return CheckApart("--log", flags.log, "--curve", flags.curve);
+}
+
+ProgressOptions ShownBy(const TrainFlags& flags) {
+  ProgressOptions shown;
+  shown.style = ChooseProgressStyle(flags.job.quiet);
+  shown.verbose = flags.verbose;
+  return shown;
+}
+
+int NotSaved(const char* what, std::string_view why) {
+  Warn(fmt::format("the {} was not saved: {}", what, why));
+  return kExitFailure;
+}
+
+// This very program, also where another one has taken its place on disk meanwhile (its path then
+// names no file). Inside a tool that runs programs, as valgrind, the link leads to the tool.
+std::string ThisProgram() {
+  const char* const running = "/proc/self/exe";
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink(running, error);
+  if (error || !std::filesystem::exists(path, error)) return running;
+  return std::filesystem::equivalent(path, running, error) ? running : path.string();
+}
+
+constexpr const char* kServesAt = "0.0.0.0:7000";  // Unless told otherwise.
+constexpr const char* kLocal = "127.0.0.1:0";
+
+// What else whoever reads the command on another machine must know.
+std::string AboutAddress(const std::string& address, const std::string& shown) {
+  if (!IsLoopback(shown)) {
+    return shown == address ? "" : "\nor with another address or name of this machine";
+  }
+  if (shown != address) return "\nhere alone: this machine has no address that others reach";
+  return fmt::format("\nhere alone: no other machine reaches {}; --listen {} would let them", shown,
+                     kServesAt);
+}
+
+// To whoever starts the workers, also with --quiet: without it nobody could.
+void TellHowToJoin(const motley_event& event) {
+  const std::string_view text = event.text;
+  const size_t blank = text.find(' ');
+  const std::string address(text.substr(0, blank));
+  const bool chosen = blank == std::string_view::npos;
+  const std::string shown = ReachableAddress(address);
+  Warn(fmt::format(
+      "workers join at any time; each is started with\n  MOTLEY_TOKEN={} motley worker --server "
+      "{}{}{}",
+      chosen ? "..." : text.substr(blank + 1), shown, AboutAddress(address, shown),
+      chosen ? ""
+             : "\nThe token is new in each run. Set MOTLEY_TOKEN to one of your own, here too, and "
+               "the line\nstays the same; with --forever it is typed once"));
+}
+
+void LeaveOpen(const TrainFlags::Given& given, motley_job_options& options) {
+  if (!given.model) options.model = nullptr;
+  if (given.seed) options.given |= MOTLEY_GIVEN_SEED;
+  if (given.l2) options.given |= MOTLEY_GIVEN_L2;
+  if (given.dropout) options.given |= MOTLEY_GIVEN_DROPOUT;
+}
+
+class TrainRun {
+ public:
+  explicit TrainRun(const TrainFlags& flags)
+      : flags_(flags), out_(flags.out), progress_(ShownBy(flags)) {}
+  int Run();
+
+ private:
+  motley_status CreateJob();
+  void OnEvent(const motley_event& event);
+  void ExpectJob();
+  Progress::Workers LookAtWorkers() const;
+  int Failed(int code, const std::string& why);
+  int Ended(motley_status status);
+  void SpareAGoodModel();
+  std::string WhatIsLeft(const motley_metrics& job, motley_status status) const;
+  int ReportAndSave(int code, const std::string& why);
+  int EndLog();
+
+  const TrainFlags& flags_;
+  std::string out_;  // Where the model goes.
+  Progress progress_;
+  std::unique_ptr<Keys> keys_;  // Null: there are none to hear.
+  bool expected_ = false;       // The progress knows the job's length.
+  bool stopping_ = false;       // And that a signal stops it.
+  TraceRecorder trace_;
+  std::unique_ptr<LearningLog> log_;  // Null: neither a log nor a curve is wanted.
+  LibraryJob job_;
+  StopSignals signals_;  // Before the job goes, it is no longer theirs.
+};
+
+motley_status TrainRun::CreateJob() {
+  const std::string faults = flags_.job.JoinedFaults();
+  const std::string program = ThisProgram();
+  const std::array<const char*, 3> worker = {program.c_str(), "worker", nullptr};
+  motley_job_options options = OptionsOf(flags_.job, faults);
+  options.data = flags_.data.c_str();
+  options.label = flags_.label.c_str();
+  options.split = flags_.split;
+  if (!flags_.storage.empty()) options.storage = flags_.storage.c_str();
+  options.memory_bytes = flags_.memory_bytes;
+  options.task = flags_.task.c_str();
+  options.missing = flags_.missing.c_str();
+  options.scale = flags_.scale.c_str();
+  options.drop = flags_.drop.c_str();
+  options.init = flags_.init.c_str();
+  options.format = flags_.format.c_str();
+  if (!flags_.given.model) options.model = nullptr;
+  options.threads = flags_.threads;
+  options.step_limit = flags_.step_limit;
+  if (!flags_.evaluate_every.empty()) options.evaluate_every = flags_.evaluate_every.c_str();
+  options.validation = flags_.validation;
+  options.patience = flags_.patience;
+  options.evaluate_training = flags_.evaluate_training ? 1 : 0;
+  if (flags_.audit >= 0) options.audit = flags_.audit > 0 ? flags_.audit : -1;  // 0: none.
+  options.listen = flags_.remote ? kServesAt : kLocal;
+  if (!flags_.listen.empty()) options.listen = flags_.listen.c_str();
+  if (!flags_.wait.empty()) options.wait = flags_.wait.c_str();
+  if (flags_.remote) {
+    options.role = MOTLEY_SERVER;
+    options.token = std::getenv("MOTLEY_TOKEN");
+  }
+  if (!flags_.alone) options.worker_command = worker.data();
+  if (!flags_.devices.empty()) options.devices = flags_.devices.c_str();
+  if (!flags_.checkpoint.empty()) options.checkpoint = flags_.checkpoint.c_str();
+  options.checkpoint_every = flags_.checkpoint_every;
+  options.checkpoint_code = flags_.checkpoint_code.c_str();
+  options.resume_step = flags_.resume_step;
+  if (!flags_.record_profile.empty()) options.record_profile = flags_.record_profile.c_str();
+  if (!flags_.resume.empty()) {
+    options.resume = flags_.resume.c_str();
+    LeaveOpen(flags_.given, options);
+  }
+  const motley_status made = job_.Create(options);
+  if (made != MOTLEY_OK) return made;
+  const auto pass_on = [](void* self, const motley_event* event) {
+    static_cast<TrainRun*>(self)->OnEvent(*event);
+  };
+  return motley_job_set_events(job_.get(), pass_on, this);
+}
+
+void TrainRun::OnEvent(const motley_event& event) {
+  if (event.kind == MOTLEY_EVENT_LISTENING) {
+    // Now there is something to put in order.
+    signals_.Arm(job_.get(),
+                 "stopping in good order; a second signal ends it at once, and saves nothing",
+                 "ended at once by a second signal: nothing more is saved");
+    if (flags_.remote) TellHowToJoin(event);
+  }
+  if (event.kind == MOTLEY_EVENT_STEP_OPENED && !std::exchange(expected_, true)) ExpectJob();
+  // The signal's words are where the bar was.
+  if (signals_.caught() != 0 && !std::exchange(stopping_, true)) progress_.StartAfresh();
+  if (event.kind == MOTLEY_EVENT_WARNING) {
+    progress_.Hide();
+    Warn(event.text);
+  }
+  progress_.OnEvent(event);
+  if (log_ != nullptr) {
+    motley_metrics job MOTLEY_METRICS_INIT;
+    motley_job_metrics(job_.get(), &job);
+    log_->OnEvent(event, job);
+  }
+  if (!flags_.job.trace.empty()) trace_.OnEvent(event);
+}
+
+// The job listens before it has read its data, and only then knows how long it will be.
+void TrainRun::ExpectJob() {
+  motley_metrics job MOTLEY_METRICS_INIT;
+  motley_job_metrics(job_.get(), &job);
+  progress_.Expect(job.steps_wanted, static_cast<double>(job.steps_per_epoch), job.workers_wanted,
+                   job.ends_early != 0);
+  const ProgressStyle style = ChooseProgressStyle(flags_.job.quiet);
+  if (style != ProgressStyle::kBar && style != ProgressStyle::kColourBar) return;
+  keys_ = Keys::Listen({[this](char key) {
+                          if (key == 't') progress_.ToggleTable();
+                        },
+                        [this] { progress_.Refresh(); }, [this] { progress_.StartAfresh(); }});
+  if (keys_ != nullptr) progress_.AskOfWorkers([this] { return LookAtWorkers(); });
+}
+
+// Of a large cluster those that a screen has room for.
+Progress::Workers TrainRun::LookAtWorkers() const {
+  constexpr uint32_t kMost = 100;
+  motley_metrics job MOTLEY_METRICS_INIT;
+  motley_job_metrics(job_.get(), &job);
+  Progress::Workers workers;
+  for (uint32_t worker = 0; worker < std::min(kMost, job.workers_wanted); ++worker) {
+    motley_worker_metrics metrics MOTLEY_WORKER_METRICS_INIT;
+    // Not all need have joined.
+    if (motley_job_worker(job_.get(), worker, &metrics) != MOTLEY_OK) continue;
+    workers.emplace_back(worker, metrics);
+  }
+  return workers;
+}
+
+int TrainRun::Run() {
+  if (const motley_status made = CreateJob(); made != MOTLEY_OK) {
+    return Failed(ExitCodeOf(made), motley_last_error());
+  }
+  if (const std::string idle = flags_.job.WithoutEffect(); !idle.empty()) Warn(idle);
+  if (const Status outputs = CheckOutputs(flags_); !outputs.ok()) {
+    return Failed(ExitCodeOf(static_cast<motley_status>(outputs.code())), outputs.ToString());
+  }
+  if (!flags_.log.empty() || !flags_.curve.empty()) {
+    auto log = LearningLog::Open(flags_.log);
+    if (!log.ok()) return Failed(ExitCodeOf(MOTLEY_RESOURCE), log.status().ToString());
+    log_ = std::move(log).value();
+  }
+  const motley_status status = motley_job_run(job_.get());
+  keys_.reset();
+  signals_.Disarm();
+  progress_.End();
+  const int logged = EndLog();
+  const int code = status == MOTLEY_OK ? ReportAndSave(kExitOk, "") : Ended(status);
+  return code == kExitOk ? logged : code;
+}
+
+// What was learned is shown, however the job ended.
+int TrainRun::EndLog() {
+  if (log_ == nullptr) return kExitOk;
+  int code = kExitOk;
+  if (const Status closed = log_->Close(); !closed.ok()) {
+    code = NotSaved("log", closed.ToString());
+  }
+  if (flags_.curve.empty()) return code;
+  const Status drawn = WriteFile(flags_.curve, CurveSvg(log_->points()));
+  return drawn.ok() ? code : NotSaved("curve", drawn.ToString());
+}
+
+// With --json there is an object also then: what went wrong, and what had been done by then.
+int TrainRun::Failed(int code, const std::string& why) {
+  Warn(why);
+  if (!flags_.job.json) return code;
+  const char* report = job_.get() != nullptr ? motley_job_report(job_.get()) : nullptr;
+  const int printed = PrintResult(FailureJson(report != nullptr ? report : "{}", code, why));
+  return printed == kExitOk ? code : printed;
+}
+
+// Of a job that ended before its time: what can be done with it. One that diverged tells of its
+// checkpoints itself.
+std::string TrainRun::WhatIsLeft(const motley_metrics& job, motley_status status) const {
+  std::string left;
+  if (status != MOTLEY_DATA_ERROR) {
+    if (flags_.checkpoint.empty()) {
+      if (flags_.out.empty() || job.steps == 0) {
+        return "; nothing was saved: --out and --checkpoint would keep it";
+      }
+    } else if (job.checkpoint_step == 0) {
+      left = "; no checkpoint was written before";
+    } else {
+      left = fmt::format("; {} steps are safe: --resume {} goes on from there", job.checkpoint_step,
+                         flags_.checkpoint);
+    }
+  }
+  if (out_.empty() || job.steps == 0) return left;
+  return left + "; the model so far goes to " + out_;
+}
+
+// The last parameters of a job that diverged are finite, and seldom of any use: a file that was
+// there before stays, and they go beside it. Not so a version that did best on validation samples.
+void TrainRun::SpareAGoodModel() {
+  const char* report = motley_job_report(job_.get());
+  std::error_code error;
+  if (report == nullptr || KeptBest(report)) return;
+  if (!out_.empty() && std::filesystem::is_regular_file(out_, error)) out_ += ".diverged";
+}
+
+// By a signal or an error. What had been done by then is reported and saved all the same.
+int TrainRun::Ended(motley_status status) {
+  motley_metrics job MOTLEY_METRICS_INIT;
+  std::string why = motley_last_error();
+  motley_job_metrics(job_.get(), &job);
+  const bool signalled = status == MOTLEY_CANCELLED && signals_.caught() != 0;
+  const int code = signalled ? 128 + signals_.caught() : ExitCodeOf(status);
+  if (signalled) why = fmt::format("signal {}: {}", signals_.caught(), why);
+  if (status == MOTLEY_DATA_ERROR) SpareAGoodModel();
+  if (signalled || job.steps > 0) why += WhatIsLeft(job, status);
+  return job.steps > 0 ? ReportAndSave(code, why) : Failed(code, why);
+}
+
+// What was done: all of it or, with `why`, what there was when the job ended before its time.
+int TrainRun::ReportAndSave(int code, const std::string& why) {
+  const char* report = motley_job_report(job_.get());
+  if (report == nullptr && !why.empty()) return Failed(code, why);
+  if (report == nullptr) return Failed(ExitCodeOf(MOTLEY_INTERNAL), motley_last_error());
+  if (!why.empty()) Warn(why);
+  const auto also = [&code](int other) { code = code == kExitOk ? other : code; };
+  const std::string json = why.empty() ? report : FailureJson(report, code, why);
+  also(PrintResult(flags_.job.json ? json : TrainTable(report)));
+  if (const std::string error = CheckpointError(report); !error.empty()) {
+    also(NotSaved("checkpoint", error));
+  }
+  if (const std::string wrong = AuditFailure(report); !wrong.empty()) {
+    Warn(wrong);
+    also(kExitFailure);
+  }
+  if (const std::string weak = CheckpointWeakness(report); !weak.empty()) Warn(weak);
+  if (const std::string error = RecordingError(report); !error.empty()) {
+    also(NotSaved("profile", error));
+  }
+  if (!out_.empty() && motley_job_save(job_.get(), out_.c_str()) != MOTLEY_OK) {
+    also(NotSaved("model", motley_last_error()));
+  }
+  if (!flags_.job.trace.empty()) {
+    const Status saved = WriteFile(flags_.job.trace, trace_.Json());
+    if (!saved.ok()) also(NotSaved("trace", saved.ToString()));
+  }
+  return code;
+}
+
+}  // namespace
+
+int RunTrain(const TrainFlags& flags) { return TrainRun(flags).Run(); }
+
+}  // namespace motley

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// `motley train`: trains a model on local workers, one process each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/commands/job_flags.h"
+
+namespace motley {
+
+struct TrainFlags {
+  JobFlags job;
+  std::string data;           // "PATH" or "PATH:test=FILE".
+  std::string label;          // Column of a CSV file; empty: the last.
+  double split = 0;           // Part that trains; 0: not given.
+  std::string storage;        // "bf16"; empty: not given.
+  uint64_t memory_bytes = 0;  // Of samples, per process; 0: chosen.
+  std::string task;           // "classify"; this and the next three empty: not given.
+  std::string missing;        // "median"
+  std::string scale;          // "standard"
+  std::string drop;           // Columns, "name,date".
+  std::string listen;         // Empty: 127.0.0.1:0, and 0.0.0.0:7000 of a server.
+  std::string wait;           // Empty: the library's.
+  bool remote = false;        // Workers are started by hand, elsewhere.
+  bool alone = false;         // And none here.
+  std::string devices;        // "cpu,opencl:0"; empty: the processor.
+  uint32_t threads = 0;       // Of each worker; 0: its part of the cores.
+  double step_limit = 0;      // Seconds; 0: none.
+  bool evaluate_training = false;
+  std::string evaluate_every;  // "1epoch"; empty: not given.
+  double validation = 0;       // 0: not given; below 0: none.
+  int32_t patience = 0;        // 0: not given; below 0: none.
+  bool verbose = false;
+  std::string log;     // JSON lines; empty: none.
+  std::string curve;   // SVG; empty: none.
+  double audit = -1;   // Share of steps; below 0: not given.
+  std::string init;    // A model file; empty: none.
+  std::string format;  // Of --out: "torch"; empty: not given.
+  std::string out;
+  std::string record_profile;  // TOML file; empty: none.
+  std::string checkpoint;      // Folder; empty: none.
+  uint64_t checkpoint_every = 100;
+  std::string checkpoint_code = "4+2";
+  std::string resume;        // Folder; empty: a new job.
+  uint64_t resume_step = 0;  // 0: the newest.
+  struct Given {             // With --resume, what is not is the checkpoint's.
+    bool model = false;
+    bool seed = false;
+    bool l2 = false;
+    bool dropout = false;
+  } given;
+};
+
+// The exit code.
+int RunTrain(const TrainFlags& flags);
+
+}  // namespace motley

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/worker_command.h"
+
+#include <signal.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "cli/commands/library_job.h"
+#include "cli/terminal/error_stream.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/stop_signals.h"
+#include "motley/motley.h"
+
+namespace motley {
+
+int RunWorker(const WorkerFlags& flags) {
+  const bool child = flags.server.empty();
+  if (const char* token = std::getenv("MOTLEY_TOKEN"); !child && (!token || !*token)) {
+    Warn(
+        "a worker needs the token of its job, which its server tells: set the environment variable "
+        "MOTLEY_TOKEN to it (the command line is no place for secrets). A token of your own, set "
+        "there and here, stays the same for every job");
+    return kExitUsage;
+  }
+  motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
+  options.role = MOTLEY_WORKER;
+  options.threads = flags.threads;
+  if (!flags.devices.empty()) options.devices = flags.devices.c_str();
+  if (!flags.server.empty()) options.server = flags.server.c_str();
+  options.wait = flags.wait.c_str();
+  options.forever = flags.forever ? 1 : 0;
+  if (!flags.name.empty()) options.name = flags.name.c_str();
+  bool verbose = flags.verbose;
+  LibraryJob job;
+  StopSignals signals;  // Before the job goes, it is no longer theirs.
+  if (const motley_status made = job.Create(options); made != MOTLEY_OK) {
+    return FailOfLibrary(made);
+  }
+  // Ctrl-C and the end of the terminal reach the whole group; the parent decides what they mean.
+  if (child) {
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+  }
+  if (!child) {
+    const auto say = [](void* context, const motley_event* event) {
+      const std::string stamp = *static_cast<const bool*>(context) ? TimeStamp() : "";
+      if (event->kind == MOTLEY_EVENT_NOTICE) Warn(stamp + event->text);
+    };
+    if (const motley_status set = motley_job_set_events(job.get(), say, &verbose);
+        set != MOTLEY_OK) {
+      return FailOfLibrary(set);
+    }
+    signals.Arm(job.get(),
+                "leaving: the work goes back to the server; a second signal ends it at once",
+                "ended at once by a second signal");
+  }
+  const motley_status status = motley_job_run(job.get());
+  signals.Disarm();
+  if (status == MOTLEY_CANCELLED && signals.caught() != 0) return kExitOk;
+  // The server says to people why a worker of its own went; this end only gives the exit code.
+  if (status == MOTLEY_OK || (child && status != MOTLEY_RESOURCE)) return ExitCodeOf(status);
+  return FailOfLibrary(status);
+}
+
+}  // namespace motley

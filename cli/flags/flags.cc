@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/flags/flags.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "cli/flags/data_flags.h"
+#include "cli/flags/flag_values.h"
+#include "cli/flags/learning_flags.h"
+#include "cli/flags/worker_flags.h"
+#include "coding/code_form.h"
+#include "fmt/core.h"
+#include "planner/policies.h"
+#include "runtime/links/probe_desk.h"
+
+namespace motley {
+namespace {
+
+std::string CodeList(bool coded_only) {
+  std::string text = "Gradient code:";
+  for (const JobCode& code : JobCodes()) {
+    if (code.coded || !coded_only) text += fmt::format("\n{:>12}: {}", code.name, code.summary);
+  }
+  text +=
+      "\nA code that tolerates s stragglers computes every sample s + 1 times, short s + m times, "
+      "partial-coded m to s + m times. With none, work of lost workers is given to the others all "
+      "the same, only later. multi-message stops computing copies as soon as one has come.";
+  return coded_only ? text : text + " adaptive computes each once, and keeps its data s + 1 times.";
+}
+
+CLI::Option* AddParts(CLI::App* app, uint32_t& parts) {
+  return app
+      ->add_option(
+          "--parts", parts,
+          "With --code short or partial-coded: answers are 1/M as long as a gradient; default: 2")
+      ->type_name("M")
+      ->transform(Within(1U, kMaxParts));
+}
+
+void AddClusterFlags(CLI::App* app, JobFlags& flags, MostWorkers most) {
+  const char* group = "Workers";
+  AddWorkers(app, flags, most);
+  app->add_option("--worker-speeds", flags.speeds, "Emulated relative speeds, like 1,1,0.5,0.25")
+      ->type_name("LIST")
+      ->group(group);
+  app->add_option("--sample-time", flags.sample_time,
+                  "Modelled time of one sample at speed 1, like 2ms; default: chosen")
+      ->type_name("TIME")
+      ->group(group);
+  AddValue(app, "--shares", flags.shares, "HOW",
+           "proportional (to the speeds, as learned) or equal")
+      ->group(group);
+  AddValue(app, "--code", flags.code, "NAME", CodeList(false))->group(group);
+  AddValue(app, "--tolerate", flags.tolerate, "S",
+           "Workers that may be missing without delay (not with --code none); of auto at least "
+           "so many, if given")
+      ->transform(Within(0U, kMostCount))
+      ->each([&flags](const std::string&) { flags.tolerate_given = true; })
+      ->group(group);
+  AddParts(app, flags.parts)->group(group);
+  app->add_option("--quorum", flags.quorum,
+                  "With --code approximate: a step ends with N answers, exact or not; default: all "
+                  "but S")
+      ->type_name("N")
+      ->transform(Within(1U, kMostCount))
+      ->group(group);
+  app->add_option(
+         "--step-deadline", flags.step_deadline,
+         "With --code approximate: or after this time, like 50ms, with at least one answer; "
+         "default: when those that are missing are overdue")
+      ->type_name("TIME")
+      ->group(group);
+  app->add_option("--fault", flags.faults,
+                  "May be repeated: kill:2@step=50, pause:1@step=20,2s, slow:0@step=100,5x, "
+                  "nan:1@step=5 or lie:1@step=5,-0.5x; workers count from 0")
+      ->type_name("WHAT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
+}
+
+void AddOutputFlags(CLI::App* app, JobFlags& flags) {
+  const char* group = "Output";
+  app->add_flag("--json", flags.json, "The result as one JSON object on standard output")
+      ->group(group);
+  app->add_option("--trace", flags.trace, "Write Chrome trace events (see ui.perfetto.dev)")
+      ->type_name("FILE")
+      ->group(group);
+  app->add_flag("-q,--quiet", flags.quiet, "No progress, no notices")->group(group);
+}
+
+void AddCheckpointFlags(CLI::App* app, TrainFlags& flags) {
+  const char* group = "Checkpoints";
+  CLI::Option* folder =
+      app->add_option("--checkpoint", flags.checkpoint, "Save the job's state in this folder")
+          ->type_name("DIR")
+          ->group(group);
+  AddValue(app, "--checkpoint-every", flags.checkpoint_every, "N", "Steps from one to the next")
+      ->needs(folder)
+      ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
+      ->group(group);
+  AddValue(app, "--checkpoint-code", flags.checkpoint_code, "[NAME:]K+M",
+           "K shards of data and M of parity, of which any M may be lost; each in a folder of its "
+           "own. NAME: vandermonde or cauchy")
+      ->needs(folder)
+      ->group(group);
+  app->add_option("--resume", flags.resume,
+                  "Go on from the newest checkpoint in this folder; what is not given is as it was")
+      ->type_name("DIR")
+      ->group(group);
+  app->add_option("--resume-step", flags.resume_step,
+                  "Go on from the checkpoint of so many steps there; default: the newest")
+      ->type_name("N")
+      ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
+      ->group(group);
+  app->final_callback([app, &given = flags.given] {
+    given.model = app->count("--model") > 0;
+    given.seed = app->count("--seed") > 0;
+    given.l2 = app->count("--l2") > 0;
+    given.dropout = app->count("--dropout") > 0;
+  });
+}
+
+// The arguments that all actions on a folder of checkpoints have.
+CLI::App* AddAction(CLI::App* checkpoint, CheckpointFlags& flags, const char* name,
+                    const char* help, CheckpointFlags::Action action) {
+  CLI::App* sub = checkpoint->add_subcommand(name, help);
+  const bool exports = action == CheckpointFlags::Action::kExport;
+  sub->add_option("DIR", flags.folder,
+                  exports ? "As given to motley train --checkpoint, or a model's file"
+                          : "As given to motley train --checkpoint")
+      ->required();
+  if (action != CheckpointFlags::Action::kList) {
+    sub->add_option("--step", flags.step, "Which one; default: the newest")
+        ->type_name("N")
+        ->transform(Within(uint64_t{0}, uint64_t{1} << 40));
+  }
+  if (exports) {
+    sub->add_option("--out", flags.out, "The model's file (safetensors)")
+        ->type_name("FILE")
+        ->required();
+    sub->add_option("--format", flags.format, "As of motley train: motley (default) or torch")
+        ->type_name("NAME");
+  } else {
+    sub->add_flag("--json", flags.json, "The result as JSON");
+  }
+  sub->callback([&flags, action] { flags.action = action; });
+  return sub;
+}
+
+// Where workers are and what they compute with.
+void AddPlaceFlags(CLI::App* train, TrainFlags& flags) {
+  CLI::Option* devices =
+      train
+          ->add_option("--devices", flags.devices,
+                       "What the workers compute with, in turn, as motley devices lists it: "
+                       "cpu,opencl,cuda:0; cuda:0+cuda:1 is one worker on both. Default: one on "
+                       "each graphics card, the others on the processor")
+          ->type_name("LIST")
+          ->group("Workers");
+  CLI::Option* threads =
+      train
+          ->add_option("--threads", flags.threads,
+                       "Threads of each worker on the processor; default: its part of the cores")
+          ->type_name("N")
+          ->transform(Within(1U, 256U))
+          ->group("Workers");
+  CLI::Option* remote =
+      train
+          ->add_flag("--remote", flags.remote,
+                     "Take in workers from other machines: motley worker --server joins them at "
+                     "any time, up to --workers. It says how. One works here, too")
+          ->group("Workers");
+  train->add_flag("--no-local-worker", flags.alone, "With --remote: none works here")
+      ->needs(remote)
+      ->excludes(devices)
+      ->excludes(threads)
+      ->group("Workers");
+  train
+      ->add_option("--listen", flags.listen,
+                   "Where workers connect; port 0: any. With tcp:// not through shared memory. "
+                   "Default: with --remote 0.0.0.0:7000, which other machines reach")
+      ->type_name("[tcp://]HOST:PORT")
+      ->group("Workers");
+  train
+      ->add_option(
+          "--wait", flags.wait,
+          "How long a job that has lost its last worker waits for one to come back "
+          "(default: 10min). With --remote also how long the start waits for more workers "
+          "once --min-workers are there (default: 0s; 30s where --workers 8 says no least)")
+      ->type_name("TIME")
+      ->group("Workers");
+}
+
+// Of WorkerTable (report.h).
+constexpr const char* kTableHelp =
+    "The table at the end has of each worker\n"
+    "  speed          as learned, beside the fastest one's, which is 1\n"
+    "  share %        part of all samples of the run's steps that it computed, used or not;\n"
+    "                 with a code they add up to more than 100\n"
+    "  samples/epoch  that it computed, used or not\n"
+    "  in time        answers that came while their step was open\n"
+    "  late           that did not: the step ended without them\n"
+    "  lost           whether it was gone at the end, or never came; left: it took its leave\n"
+    "  held MB        data that it kept in memory";
+
+}  // namespace
+
+CLI::App* AddCheckpoint(CLI::App& app, CheckpointFlags& flags) {
+  using Action = CheckpointFlags::Action;
+  CLI::App* checkpoint =
+      app.add_subcommand("checkpoint", "Look at saved states of jobs, mend them");
+  checkpoint->require_subcommand(1);
+  AddAction(checkpoint, flags, "list", "What is there", Action::kList);
+  AddAction(checkpoint, flags, "verify", "Read every block of the newest; of others with --step",
+            Action::kVerify);
+  AddAction(checkpoint, flags, "restore",
+            "Write lost and damaged shards of the newest again; of others with --step",
+            Action::kRestore);
+  AddAction(checkpoint, flags, "export",
+            "Write the model of the newest as a file; of others with --step", Action::kExport);
+  checkpoint->footer("Example:\n  motley checkpoint verify runs/digits");
+  return checkpoint;
+}
+
+void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
+  CLI::Option* out = train->add_option("--out", flags.out, "Write the model (safetensors)")
+                         ->type_name("FILE")
+                         ->group("Output");
+  train
+      ->add_option("--format", flags.format,
+                   "Of --out: motley, or torch: PyTorch's names, shapes and order, with the "
+                   "scaling of the data folded into the layers; docs/pytorch.md. Default: motley")
+      ->type_name("NAME")
+      ->needs(out)
+      ->group("Output");
+  train
+      ->add_option("--log", flags.log,
+                   "Write how it learns, a JSON object a line: step, epoch, loss, rate, workers, "
+                   "seconds, and each judgement with its validation scores")
+      ->type_name("FILE.jsonl")
+      ->group("Output");
+  train->add_option("--curve", flags.curve, "Draw the loss over the epochs (SVG)")
+      ->type_name("FILE.svg")
+      ->group("Output");
+  train
+      ->add_option(
+          "--record-profile", flags.record_profile,
+          "Write the cluster as the run found it, for motley plan and simulate, and beside "
+          "it what each step took (FILE.trace.csv), for simulate --replay")
+      ->type_name("FILE.toml")
+      ->group("Output");
+}
+
+CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
+  CLI::App* train = app.add_subcommand("train", "Train a model, on this machine or with others");
+  AddDataFlags(train, flags);
+  AddModelFlags(train, flags.job,
+                {"; default: chosen from model and data, and said",
+                 "Passes over the data: exactly these; default: until nothing is gained any more"});
+  AddLearningFlags(train, flags);
+  AddClusterFlags(train, flags.job, MostWorkers::kRange);
+  AddCheckpointFlags(train, flags);
+  AddPlaceFlags(train, flags);
+  AddTrainFiles(train, flags);
+  train
+      ->add_option("--step-limit", flags.step_limit,
+                   "For jobs that nobody watches: end the job when a step makes no progress for so "
+                   "many seconds; default: wait")
+      ->type_name("SECONDS")
+      ->transform(Fits<double>([](double limit) { return limit >= 0.1 && limit <= 1e6; },
+                               "a number of seconds from 0.1 to 1000000"))
+      ->group("Workers");
+  train
+      ->add_option("--audit", flags.audit,
+                   "Check the answers of so many steps (0 to 1), at least one of 1/RATE in a row, "
+                   "against sums that the server forms itself, whatever that takes; 0: none; "
+                   "default: 0.02, within 1 % of the time. A worker whose answer is wrong is named "
+                   "and sent away, and the exit code is 1")
+      ->type_name("RATE")
+      ->transform(Fits<double>([](double rate) { return rate >= 0 && rate <= 1; },
+                               "a share of the steps from 0 to 1"))
+      ->group("Workers");
+  train
+      ->add_flag("--evaluate-training", flags.evaluate_training,
+                 "Evaluate the trained model on all training samples; without it only where that "
+                 "takes no noticeable time, else the loss is that of the last epoch's steps")
+      ->group("Output");
+  AddOutputFlags(train, flags.job);
+  train
+      ->add_flag("-v,--verbose", flags.verbose,
+                 "Messages begin with the time; more of them: who joined, who was late, whose work "
+                 "others took over, each checkpoint")
+      ->excludes(train->get_option("--quiet"))
+      ->group("Output");
+  train->footer(std::string("Example: four workers, one of which is killed\n"
+                            "  motley train --data digits.csv.gz --worker-speeds 1,1,0.5,0.25 \\\n"
+                            "    --code heterogeneous --tolerate 1 --fault kill:2@step=50 --out "
+                            "model.safetensors\n\n") +
+                kTableHelp);
+  return train;
+}
+
+CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
+  CLI::App* simulate =
+      app.add_subcommand("simulate", "Run a job on virtual time: how fast would it be?");
+  AddModelFlags(simulate, flags.job, {"", "Passes over the data; default: 5", false});
+  AddClusterFlags(simulate, flags.job, MostWorkers::kNumber);
+  simulate
+      ->add_option("--cluster", flags.cluster,
+                   "The cluster as a file, instead of --worker-speeds; docs/cluster-file.md tells "
+                   "its keys")
+      ->type_name("FILE")
+      ->group("Workers");
+  simulate
+      ->add_option(
+          "--replay", flags.replay,
+          "Recorded times of workers (CSV, also gzipped): those of a run, from motley train "
+          "--record-profile, with its --cluster; or load,round,worker,seconds, instead of "
+          "--cluster")
+      ->type_name("FILE")
+      ->group("Workers");
+  AddValue(simulate, "--seeds", flags.seeds, "N", "Runs, each with its own seed")
+      ->transform(Within(1U, 1000000U))
+      ->group("Workers");
+  AddOutputFlags(simulate, flags.job);
+  CLI::Option* compare =
+      simulate
+          ->add_option("--compare", flags.compare,
+                       "Run these codes instead of one, and print one table: mean, 95 % interval "
+                       "over 5 seeds (or --seeds), p99, ratio to the first. CODE:S is a code that "
+                       "tolerates S: none,repetition:2,adaptive")
+          ->type_name("CODES")
+          ->excludes(simulate->get_option("--code"))
+          ->excludes(simulate->get_option("--trace"))
+          ->group("Workers");
+  simulate
+      ->add_option("--plot", flags.plot,
+                   "Draw the mean step of each code, and how its steps are distributed (SVG)")
+      ->type_name("FILE")
+      ->group("Output");
+  CLI::Option* timeline =
+      simulate->add_option("--timeline", flags.timeline, "Draw one step of the first run (SVG)")
+          ->type_name("FILE")
+          ->excludes(compare)
+          ->group("Output");
+  simulate
+      ->add_option("--timeline-step", flags.timeline_step,
+                   "Which, from 0; default: the one that took longest")
+      ->type_name("N")
+      ->transform(Within(uint64_t{0}, uint64_t{1} << 40))
+      ->needs(timeline)
+      ->group("Output");
+  simulate->final_callback([simulate, &given = flags.given] {
+    given.batch = simulate->count("--batch") > 0;
+    given.seeds = simulate->count("--seeds") > 0;
+    given.steps = simulate->count("--steps") + simulate->count("--epochs") > 0;
+  });
+  simulate->footer(
+      "Examples: which code suits a cluster, and what one buys when a worker pauses\n"
+      "  motley simulate --cluster profiles/lab-mixed.toml --compare none,repetition,adaptive \\\n"
+      "    --plot codes.svg\n"
+      "  motley simulate --worker-speeds 1,1,0.5,0.25 --code repetition --tolerate 1 \\\n"
+      "    --steps 100 --fault pause:0@step=20,2s");
+  return simulate;
+}
+
+CLI::App* AddCodes(CLI::App& app, CodesFlags& flags) {
+  CLI::App* codes =
+      app.add_subcommand("codes", "Show a gradient code: matrix, loads, conditioning");
+  codes->add_option("--speeds", flags.speeds, "Relative speeds of the workers, like 2,2,4,8")
+      ->type_name("LIST");
+  codes->add_option("--workers", flags.workers, "That many workers of equal speed")
+      ->type_name("N")
+      ->transform(Within(1U, kMostCount));
+  AddValue(codes, "--code", flags.code, "NAME", CodeList(true));
+  AddValue(codes, "--tolerate", flags.tolerate, "S", "Workers that may be missing")
+      ->transform(Within(0U, kMostCount));
+  AddParts(codes, flags.parts);
+  codes->add_option("--partitions", flags.partitions, "Parts of the data; default: chosen")
+      ->type_name("K")
+      ->transform(Within(1U, 1U << 20));
+  AddValue(codes, "--seed", flags.seed, "N", "For codes with random coefficients")
+      ->transform(Seed());
+  codes->add_flag("--json", flags.json, "The result as one JSON object");
+  codes->footer(
+      "Example:\n  motley codes --speeds 2,2,4,4,8,8,8,12 --code heterogeneous "
+      "--tolerate 1");
+  return codes;
+}
+
+CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
+  CLI::App* plan =
+      app.add_subcommand("plan", "Choose how a cluster should share a step, and say why");
+  plan->add_option("--cluster", flags.cluster,
+                   "The cluster as a file (TOML); docs/cluster-file.md tells its keys")
+      ->type_name("FILE")
+      ->required();
+  AddValue(plan, "--batch", flags.batch, "N", "Samples per step")
+      ->transform(Within(1U, kMostCount));
+  AddValue(plan, "--steps", flags.steps, "N", "Of the job; copies have to pay off within them")
+      ->transform(Within(uint64_t{1}, uint64_t{1} << 40));
+  AddValue(plan, "--loss-rate", flags.loss_rate, "P", "Of each worker, in a step")
+      ->check(Fits<double>([](double value) { return value >= 0 && value < 1; },
+                           "a probability from 0 up to 1"));
+  AddValue(plan, "--data-bytes", flags.data_bytes, "N", "Of all samples, for what copies cost")
+      ->check(Fits<double>([](double value) { return value >= 0 && value < 1e18; },
+                           "a number of bytes"));
+  AddValue(plan, "--copies", flags.copies, "R", "Of each partition, at most")
+      ->transform(Within(1U, 16U));
+  plan->add_flag("--explain", flags.explain, "Everything that was tried, each with its reason");
+  plan->add_flag("--json", flags.json, "Everything that was tried as one JSON object");
+  plan->add_flag("-q,--quiet", flags.quiet, "No progress");
+  plan->footer("Example:\n  motley plan --cluster profiles/lab-mixed.toml --explain");
+  return plan;
+}
+
+CLI::App* AddPredict(CLI::App& app, PredictFlags& flags) {
+  CLI::App* predict =
+      app.add_subcommand("predict", "Predict with a saved model, or test it on labels");
+  predict->add_option("--model", flags.model, "From motley train --out")
+      ->type_name("FILE")
+      ->required();
+  predict->add_option("--data", flags.data, "As for motley train")->type_name("PATH")->required();
+  predict
+      ->add_option("--label", flags.label,
+                   "CSV: the label's column; default: the one named label, "
+                   "target, class or y, else the last")
+      ->type_name("COLUMN");
+  CLI::Option* out =
+      predict
+          ->add_option("--out", flags.out,
+                       "Write what the model says of each sample, a class or a number: NPY if the "
+                       "name ends in .npy, else CSV; - is the standard output. Samples need no "
+                       "labels then")
+          ->type_name("FILE");
+  predict
+      ->add_flag("--probabilities", flags.probabilities,
+                 "With --out: also those of all classes (NPY: only these, a row per sample)")
+      ->needs(out);
+  predict->add_flag("--json", flags.json, "The result as one JSON object");
+  predict->footer(
+      "Columns of a table are found by name. Without --out it tests the model on the labels of\n"
+      "the samples. Examples:\n"
+      "  motley predict --model model.safetensors --data new.csv --out predictions.csv\n"
+      "  motley predict --model model.safetensors --data digits.csv.gz");
+  return predict;
+}
+
+CLI::App* AddReproduce(CLI::App& app, ReproduceFlags& flags) {
+  std::string names = "Which; default: all:";
+  for (const Experiment& experiment : Experiments()) {
+    names += fmt::format("\n{:>12}: {}", experiment.name, experiment.shows);
+  }
+  CLI::App* reproduce = app.add_subcommand("reproduce", "Run experiments on gradient coding again");
+  reproduce->add_option("NAME", flags.names, names);
+  reproduce
+      ->add_option("--data", flags.data,
+                   "Folder with traces/lambda256.csv.gz; default: shared/data beside the checkout")
+      ->type_name("DIR");
+  AddValue(reproduce, "--seed", flags.seed, "N", "Everything random follows from it")
+      ->transform(Seed());
+  reproduce->add_option("--threads", flags.threads, "Default: one per processor")
+      ->type_name("N")
+      ->transform(Within(1U, 256U));
+  reproduce->add_flag("--json", flags.json, "The figures as one JSON array");
+  reproduce->add_flag("-q,--quiet", flags.quiet, "No progress");
+  reproduce->footer(
+      "Exit code 1 when a figure is outside of its tolerance. Example:\n  motley reproduce A1 A3");
+  return reproduce;
+}
+
+}  // namespace motley

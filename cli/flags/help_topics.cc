@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/flags/help_topics.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+struct Topic {
+  const char* name;
+  const char* line;
+  const char* page;
+};
+
+constexpr Topic kTopics[] = {
+    {"choosing-codes", "Which --code to choose, and what each costs",
+     R"(Codes: how a step gets along without its slowest workers
+
+auto chooses while the job runs, from what the workers turn out to be. It is the default. The others
+are for those who want to compare, or who know their cluster.
+
+What an answer that is missing costs with each:
+  none            The step waits, or others compute the missing part. No work is done twice.
+  adaptive        Work moves within a step from a late worker to whoever has a copy of its data.
+                  No work is done twice; data are sent and kept S + 1 times.
+  repetition, multi-message
+                  Copies are computed S + 1 times, and the first one counts. Sums are exact.
+  cyclic, heterogeneous, group, rs, graph
+                  Coded copies: any S workers may be missing. Work is S + 1 times the batch.
+  short, partial-coded
+                  Answers are 1/M as long as the gradient, for S + M copies: for thin links.
+  approximate     A step ends without all that it needs, and says how far off its gradient is.
+
+S is --tolerate, M is --parts. On your own cluster:
+  motley plan --cluster FILE.toml
+  motley simulate --cluster FILE.toml --compare none,repetition,adaptive
+  motley codes --code NAME           shows a code's matrix and its loads
+)"},
+    {"data", "Files that --data takes",
+     R"(Data: files that --data takes
+
+  CSV             Tables, with text, classes by name and missing values; --label names the label's
+                  column. Columns are standardised (--scale), and found by name when predicting.
+  NPY, NPZ        NumPy's arrays: X.npy:labels=Y.npy, or one NPZ with both.
+  safetensors     One array of features and one of labels.
+  IDX             MNIST's files, or the folder that has them under their usual names.
+  LIBSVM          Sparse rows: label index:value index:value ...
+
+All may be compressed with gzip; - is the standard input. --data train.csv:test=test.csv names a
+test file; without one a fifth of the samples is kept apart for testing (--split). Samples that do
+not fit into memory are kept in a file in TMPDIR (--memory).
+)"},
+    {"environment", "Variables that commands read",
+     R"(Environment: variables that commands read
+
+  MOTLEY_TOKEN           What a worker shows to be let in. motley train --remote makes one up and
+                         prints it; set it on the server to keep commands the same between jobs.
+  MOTLEY_MODULE_DIR      The folder of the kernel modules, if it is not beside the program.
+  MOTLEY_DEVICE_TIMEOUT  Seconds after which a device that does not answer counts as hung.
+  TMPDIR                 Where samples go that do not fit into memory.
+  NO_COLOR               The progress bar is drawn without colour.
+  TERM=dumb              Progress comes in plain lines, as it does where there is no terminal.
+)"},
+    {"exit-codes", "What the program's exit code says",
+     R"(Exit codes
+
+    0       All is well.
+    1       The job or the command failed. An audit that found a wrong answer counts as failure.
+    2       The command line is wrong.
+    3       A file, a checkpoint or a device was not found.
+    4       The server or all workers are unavailable, or a limit of time has passed.
+    5       No permission: a file, or a token that is not the job's.
+    6       Conflict: another job uses the folder, or the releases do not match.
+  128 + N   Signal N stopped it: 130 for Ctrl-C.
+)"},
+    {"faults", "Faults to see for yourself: --fault",
+     R"(Faults: what --fault does to a job of local or simulated workers
+
+  kill:2@step=50        Worker 2 dies when step 50 opens.
+  pause:1@step=20,2s    Worker 1 stands still for 2 s.
+  slow:0@step=100,5x    Worker 0 takes five times as long from then on.
+  nan:1@step=5          Worker 1 sends an answer that is no number.
+  lie:1@step=5,-0.5x    Worker 1 sends -0.5 times its answers from then on.
+
+Workers and steps count from 0. The flag may be repeated. An example:
+  motley train --data digits.csv.gz --workers 4 --fault pause:1@step=20,2s --fault kill:2@step=50
+)"},
+    {"keys", "What keys do while a job trains in a terminal",
+     R"(Keys: what they do while a job trains in a terminal
+
+  t                     Shows a table of the workers above the bar, and hides it:
+                          share      part of what all have computed in the last two seconds
+                          samples/s  its own
+                          late       steps that ended without an answer it was asked for
+                          state      up, idle (it has computed nothing in these seconds),
+                                     left (it took its leave) or lost
+  Ctrl-C                Stops in good order: the last checkpoint, --out, the table at the end.
+                        A second one ends it at once.
+  Ctrl-Z                Pauses the job; fg goes on.
+
+motley train --verbose says what happens in between, and when.
+)"},
+    {"remote", "Training on several machines",
+     R"(Remote: training on several machines
+
+Choose a token of 16 characters or more, and set it on every machine:
+  export MOTLEY_TOKEN=...
+On the machine that has the data:
+  motley train --data FILE --remote --workers 2..8
+It prints the line that starts a worker, and works, too. On each of the others:
+  motley worker --server HOST:7000 --forever
+
+Workers need nothing but the program: data and model come from the server. They may come and leave
+at any time (Ctrl-C hands their work back). A worker that dies, is switched off or loses its network
+is done without. With --forever a worker serves the next job, too. The token keeps strangers out.
+Nothing is encrypted: use a tunnel on networks that you do not trust.
+)"},
+};
+
+}  // namespace
+
+std::vector<std::string> TopicNames() {
+  std::vector<std::string> names;
+  std::transform(std::begin(kTopics), std::end(kTopics), std::back_inserter(names),
+                 [](const Topic& topic) { return topic.name; });
+  return names;
+}
+
+std::string ListOfTopics() {
+  std::string text = "Topics (motley help TOPIC):\n";
+  for (const Topic& topic : kTopics) text += fmt::format("  {:<28}{}\n", topic.name, topic.line);
+  return text;
+}
+
+const char* TopicPage(std::string_view topic) {
+  const auto found = std::find_if(std::begin(kTopics), std::end(kTopics),
+                                  [&](const Topic& each) { return topic == each.name; });
+  return found == std::end(kTopics) ? nullptr : found->page;
+}
+
+}  // namespace motley

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/flags/learning_flags.h"
+
+#include <cstdint>
+
+#include "cli/flags/flag_values.h"
+#include "fmt/core.h"
+
+namespace motley {
+
+void AddModelFlags(CLI::App* app, JobFlags& flags, const LearningHelp& help) {
+  const char* group = "Model";
+  const std::string& chosen = help.chosen;
+  const std::string& epochs_help = help.epochs;
+  AddValue(app, "--model", flags.model, "NAME", kModelHelp)->group(group);
+  if (help.learns) {
+    app->add_option("--optimizer", flags.optimizer, "sgd, momentum, nag, adam or adamw" + chosen)
+        ->type_name("NAME")
+        ->group(group);
+    app->add_option("--lr", flags.learning_rate, "Learning rate" + chosen)
+        ->type_name("RATE")
+        ->check(Fits<double>([](double rate) { return rate != 0; }, "a learning rate above 0"))
+        ->group(group);
+    AddValue(app, "--l2", flags.l2, "WEIGHT", "L2 regularisation")
+        ->check(Fits<double>([](double) { return true; }, "a weight of at least 0"))
+        ->group(group);
+  }
+  app->add_option("--batch", flags.batch, "Samples per step" + chosen)
+      ->type_name("N")
+      ->transform(Within(1U, kMostCount))
+      ->group(group);
+  CLI::Option* epochs = app->add_option("--epochs", flags.epochs, epochs_help)
+                            ->type_name("N")
+                            ->transform(Within(1U, kMostCount))
+                            ->group(group);
+  app->add_option("--steps", flags.steps, "Steps, instead of --epochs")
+      ->type_name("N")
+      ->transform(Within(uint64_t{1}, uint64_t{1} << 40))
+      ->excludes(epochs)
+      ->group(group);
+  AddValue(app, "--seed", flags.seed, "N", "Everything random follows from it")
+      ->transform(Seed())
+      ->group(group);
+}
+
+namespace {
+
+void AddJudgingFlags(CLI::App* train, TrainFlags& flags) {
+  const char* group = "Learning";
+  train
+      ->add_option("--evaluate-every", flags.evaluate_every,
+                   "Judge progress after so many steps (200) or epochs (1epoch), by the loss of "
+                   "validation samples; default: each epoch, where judging is needed")
+      ->type_name("N")
+      ->group(group);
+  train
+      ->add_option_function<double>(
+          "--validation", [&flags](const double& part) { flags.validation = part > 0 ? part : -1; },
+          "Part of the training samples that is held out for judging; 0: none, the loss of the "
+          "steps is judged; default: a tenth for networks on 1000 samples or more, else none")
+      ->type_name("PART")
+      ->check(Fits<double>([](double part) { return part >= 0 && part < 1; },
+                           "a part: it must be at least 0 and below 1"))
+      ->group(group);
+  train
+      ->add_option_function<uint32_t>(
+          "--patience",
+          [&flags](const uint32_t& times) {
+            flags.patience = times > 0 ? static_cast<int32_t>(times) : -1;
+          },
+          "End after so many judgements without progress, and leave the best version; 0: never; "
+          "default: 10, and never with --epochs or --steps")
+      ->type_name("N")
+      ->transform(Within(0U, kMostCount))
+      ->group(group);
+}
+
+}  // namespace
+
+void AddLearningFlags(CLI::App* train, TrainFlags& flags) {
+  const char* group = "Learning";
+  const auto add = [&](const char* name, double& value, const char* help, double most) {
+    train->add_option(name, value, help)
+        ->type_name("X")
+        ->check(Fits<double>([most](double given) { return given > 0 && given < most; },
+                             fmt::format("a number above 0 and below {:g}", most)))
+        ->group(group);
+  };
+  train
+      ->add_option(
+          "--schedule", flags.job.schedule,
+          "The rate from step to step: constant, cosine, cosine:warmup=100, "
+          "step:every=1000,factor=0.1 (in steps), or plateau:patience=3,factor=0.1,times=3 "
+          "(lowered where the loss no longer falls); default: constant, and plateau "
+          "where the job ends by itself")
+      ->type_name("HOW")
+      ->group(group);
+  add("--clip", flags.job.clip, "Scale gradients down to this norm; default: leave them", 1e30);
+  train
+      ->add_option("--class-weights", flags.job.class_weights,
+                   "What samples of a class weigh in training: balanced, or NAME=W,NAME=W (others "
+                   "weigh 1)")
+      ->type_name("WEIGHTS")
+      ->group(group);
+  train
+      ->add_option(
+          "--dropout", flags.job.dropout,
+          "Chance that a unit of a hidden layer is left out of a sample's step (mlp, cnn); "
+          "default: 0")
+      ->type_name("P")
+      ->check(Fits<double>([](double chance) { return chance >= 0 && chance < 1; },
+                           "a chance: it must be at least 0 and below 1"))
+      ->group(group);
+  add("--weight-decay", flags.job.weight_decay, "Of adamw; default: 0.01", 1e30);
+  add("--momentum", flags.job.momentum, "Of momentum and nag; default: 0.9", 1);
+  add("--beta1", flags.job.beta1, "Of adam and adamw; default: 0.9", 1);
+  add("--beta2", flags.job.beta2, "Of adam and adamw; default: 0.999", 1);
+  add("--epsilon", flags.job.epsilon, "Of adam and adamw; default: 1e-8", 1e30);
+  AddJudgingFlags(train, flags);
+  train
+      ->add_option("--init", flags.init,
+                   "Begin with the parameters of this model: one of --out, whose scaling and "
+                   "classes are kept, or PyTorch's tensors (safetensors); docs/pytorch.md")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+}  // namespace motley

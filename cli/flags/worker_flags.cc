@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/flags/worker_flags.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/flags/flag_values.h"
+#include "fmt/core.h"
+
+namespace motley {
+namespace {
+
+// 0: it is no number of workers.
+uint32_t WorkersIn(std::string_view text) {
+  uint32_t workers = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), workers);
+  const bool whole = error == std::errc() && stop == text.data() + text.size();
+  return whole && workers <= kMostCount ? workers : 0;
+}
+
+// What is wrong with it; empty: nothing. A least that stands in --workers as well is the same.
+std::string TakeLeast(uint32_t least, JobFlags& flags) {
+  const uint32_t other = std::exchange(flags.min_workers, least);
+  if (other == 0 || other == least) return "";
+  return fmt::format("the least number of workers is {} here and {} in the other flag. Say it once",
+                     least, other);
+}
+
+// "8", or a least and a most: "2..8".
+std::string TakeWorkers(std::string_view text, JobFlags& flags) {
+  const size_t dots = text.find("..");
+  const bool range = dots != text.npos;
+  const uint32_t least = WorkersIn(text.substr(0, dots));
+  const uint32_t most = range ? WorkersIn(text.substr(dots + 2)) : least;
+  if (least == 0 || most == 0) {
+    return fmt::format(
+        "{} is not a whole number from 1 to {}, or a least and a most of them, like 2..8",
+        text.empty() ? "''" : text, kMostCount);
+  }
+  if (least > most) return fmt::format("{} has a least above its most", text);
+  flags.workers = most;
+  return range ? TakeLeast(least, flags) : "";
+}
+
+}  // namespace
+
+void AddWorkers(CLI::App* app, JobFlags& flags, MostWorkers most) {
+  if (most == MostWorkers::kNumber) {
+    app->add_option("--workers", flags.workers,
+                    "Number of workers; default: as many as speeds, or 2. At most 1024")
+        ->type_name("N")
+        ->transform(Within(1U, kMostCount))
+        ->group("Workers");
+    return;
+  }
+  app->add_option(
+         "--workers",
+         "Number of workers; default: as many as speeds, or 2. At most 256 on one machine. "
+         "With --remote at most so many, of 1024 (default: 8), and like 2..8 from a least "
+         "to a most")
+      ->type_name("N|N..M")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+      ->check(CLI::Validator([&flags](std::string& text) { return TakeWorkers(text, flags); }, ""))
+      ->group("Workers");
+  app->add_option(
+         "--min-workers",
+         "With --remote: begin with no fewer workers than these, one of them here, and wait "
+         "for no more; default: 2, or 1 with --no-local-worker")
+      ->type_name("N")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+      ->check(Within(1U, kMostCount))
+      ->check(CLI::Validator(
+          [&flags](std::string& text) { return TakeLeast(WorkersIn(text), flags); }, ""))
+      ->group("Workers");
+}
+
+}  // namespace motley

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// motley devices --check: every kernel of a device against float64.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/terminal/phases.h"
+#include "devices/check/kernel_checks.h"
+#include "devices/device_list.h"
+
+namespace motley {
+
+struct CheckedDevice {
+  std::string label;  // "opencl:0"
+  std::string name;
+  std::vector<check::CheckedKernel> kernels;
+  Status status;  // Not fine when it failed, then without the kernels after that.
+  bool ok() const;
+};
+
+// On all cores, and on the thread of each device. Each is a phase of its own.
+std::vector<CheckedDevice> CheckDevices(const std::vector<ListedDevice>& devices, Phases& phases);
+
+std::string ChecksText(const std::vector<CheckedDevice>& devices);
+std::string ChecksJson(const std::vector<CheckedDevice>& devices);
+
+}  // namespace motley

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal/keys.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace motley {
+namespace {
+
+constexpr int kTickMs = 500;
+constexpr int kMostTakingMs = 1000;
+
+termios as_before{};                     // Written before the handler is there.
+std::atomic<bool> changed{false};        // The terminal has other settings than these.
+std::atomic<bool> released{true};        // The thread must not take the keys.
+std::atomic<bool> taking{false};         // The thread is taking them.
+std::atomic<uint32_t> continuations{0};  // How often it went on after Ctrl-Z.
+
+// A program in the background must leave the terminal alone.
+bool InForeground() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
+// On a thread that holds all signals back: the kernel then stops nobody who asks from behind.
+// Restore() looks at both flags in the opposite order, so one of the two sees the other.
+void TakeKeys() {
+  taking = true;
+  if (!released && !changed && InForeground()) {
+    termios keys = as_before;
+    keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    keys.c_cc[VMIN] = 1;
+    keys.c_cc[VTIME] = 0;
+    changed = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
+  }
+  taking = false;
+}
+
+void OnTerminalStop(int number);
+
+void SetStopHandler(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGTSTP, &action, nullptr);
+}
+
+void OnTerminalStop(int number) {
+  const int error = errno;
+  Keys::Restore();
+  SetStopHandler(SIG_DFL);
+  raise(number);  // It is held back while this runs, so here it stops:
+  sigset_t only, before;
+  sigemptyset(&only);
+  sigaddset(&only, number);
+  pthread_sigmask(SIG_UNBLOCK, &only, &before);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  SetStopHandler(OnTerminalStop);
+  released = false;
+  ++continuations;
+  errno = error;
+}
+
+bool IgnoresStop() {
+  struct sigaction now {};
+  sigaction(SIGTSTP, nullptr, &now);
+  return now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+struct Keys::Watch {
+  Calls calls;
+  std::array<int, 2> end{-1, -1};  // A pipe; when it closes, the thread ends.
+  std::thread thread;
+
+  void Run() {
+    uint32_t continued = continuations;
+    for (bool open = true;;) {
+      TakeKeys();
+      std::array<pollfd, 2> waits = {pollfd{end[0], POLLIN, 0}, pollfd{STDIN_FILENO, POLLIN, 0}};
+      // Without keys to wait for, of a terminal that is gone or another's, only ticks remain.
+      const nfds_t count = open && changed ? 2 : 1;
+      const int ready = poll(waits.data(), count, kTickMs);
+      if (waits[0].revents != 0) return;
+      if (const uint32_t now = continuations; std::exchange(continued, now) != now) {
+        calls.continued();
+      }
+      if (ready == 0) calls.tick();
+      if (count < 2 || waits[1].revents == 0 || !InForeground()) continue;
+      char key = 0;
+      const ssize_t got = read(STDIN_FILENO, &key, 1);
+      if (got == 1) calls.pressed(key);
+      open = got == 1 || (got < 0 && (errno == EINTR || errno == EAGAIN));
+    }
+  }
+};
+
+Keys::Keys(std::unique_ptr<Watch> watch) : watch_(std::move(watch)) {}
+
+std::unique_ptr<Keys> Keys::Listen(Calls calls) {
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return nullptr;
+  if (tcgetattr(STDIN_FILENO, &as_before) != 0) return nullptr;
+  auto watch = std::make_unique<Watch>();
+  watch->calls = std::move(calls);
+  if (pipe2(watch->end.data(), O_CLOEXEC) != 0) return nullptr;
+  released = false;
+  if (!IgnoresStop()) SetStopHandler(OnTerminalStop);
+  // The new thread has this one's mask: signals are the main thread's.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    watch->thread = std::thread([watch = watch.get()] { watch->Run(); });
+  } catch (const std::system_error&) {
+    // Keys are a comfort: a job goes on without them.
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return std::unique_ptr<Keys>(new Keys(std::move(watch)));
+}
+
+Keys::~Keys() {
+  close(watch_->end[1]);
+  if (watch_->thread.joinable()) watch_->thread.join();
+  close(watch_->end[0]);
+  if (!IgnoresStop()) SetStopHandler(SIG_DFL);
+  Restore();
+}
+
+void Keys::Restore() {
+  released = true;
+  // Else the thread could take the keys after this has given them back.
+  for (int ms = 0; taking && ms < kMostTakingMs; ++ms) poll(nullptr, 0, 1);
+  if (changed.exchange(false)) tcsetattr(STDIN_FILENO, TCSANOW, &as_before);
+}
+
+}  // namespace motley

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coding/decode/part_sums.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/assert.h"
+#include "coding/kernels/combine.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kGrain = size_t{1} << 14;  // Even.
+constexpr size_t kBlock = size_t{1} << 12;  // Of an answer, that stays in cache. Even.
+
+}  // namespace
+
+size_t PartLength(Field field, size_t length, uint32_t parts) {
+  const size_t part = (length + parts - 1) / parts;
+  return field == Field::kComplexPacked ? part + part % 2 : part;
+}
+
+FloatRange InPart(size_t begin, size_t end, size_t part_length, uint32_t part, size_t length) {
+  const size_t from = std::min(part * part_length + begin, length);
+  const size_t to = std::min(part * part_length + end, length);
+  return {from, to - from};
+}
+
+void AddParts(Field field, std::span<const Complex> weights, std::span<const float> values,
+              std::span<float> answer, ParallelFor& parallel) {
+  const auto parts = static_cast<uint32_t>(weights.size());
+  MOTLEY_ASSERT(answer.size() == PartLength(field, values.size(), parts));
+  const auto add = [&](size_t begin, size_t end) {
+    for (size_t at = begin; at < end; at += kBlock) {
+      for (uint32_t part = 0; part < parts; ++part) {
+        const FloatRange range =
+            InPart(at, std::min(at + kBlock, end), answer.size(), part, values.size());
+        if (weights[part] == Complex(0) || range.size == 0) continue;
+        AddWeighted(field, weights[part], values.subspan(range.begin, range.size),
+                    answer.subspan(at, range.size));
+      }
+    }
+  };
+  if (answer.size() <= kGrain) return add(0, answer.size());
+  parallel.For(answer.size(), kGrain, add);
+}
+
+void WriteParts(Field field, std::span<const Complex> weights, uint32_t parts,
+                std::span<const std::span<const float>> answers, std::span<float> out,
+                ParallelFor& parallel) {
+  MOTLEY_ASSERT(weights.size() == answers.size() * parts);
+  const size_t part_length = PartLength(field, out.size(), parts);
+  for (const auto& answer : answers) {
+    MOTLEY_ASSERT(answer.empty() || answer.size() == part_length);
+  }
+  parallel.For(part_length, kGrain, [&](size_t begin, size_t end) {
+    std::vector<Complex> used;
+    std::vector<const float*> terms;
+    for (uint32_t part = 0; part < parts; ++part) {
+      const FloatRange range = InPart(begin, end, part_length, part, out.size());
+      if (range.size == 0) continue;
+      used.clear();
+      terms.clear();
+      for (size_t j = 0; j < answers.size(); ++j) {
+        const Complex weight = weights[j * parts + part];
+        if (answers[j].empty() || weight == Complex(0)) continue;
+        used.push_back(weight);
+        terms.push_back(answers[j].data() + begin);
+      }
+      const std::span<float> sum = out.subspan(range.begin, range.size);
+      std::fill(sum.begin(), sum.end(), 0.0F);
+      if (!terms.empty()) WeightedSum(field, used, terms, sum);
+    }
+  });
+}
+
+}  // namespace motley

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/formats/csv_format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/suggest.h"
+#include "data/files/text_scan.h"
+#include "data/formats/csv_line.h"
+#include "data/tables/table_reading.h"
+
+namespace motley {
+namespace {
+
+using Fields = std::vector<std::string_view>;
+constexpr std::string_view kDelimiters = ",;\t";
+
+char DetectDelimiter(std::string_view first_line) {
+  char best = ',';
+  size_t most = 0;
+  CsvFields fields;
+  for (const char delimiter : kDelimiters) {
+    fields.Split(first_line, delimiter);
+    if (fields.all().size() > most) {
+      most = fields.all().size();
+      best = delimiter;
+    }
+  }
+  return best;
+}
+
+// A line of names has a field that starts like a name; "nan" and "inf" are bad numbers instead.
+bool IsHeader(const Fields& fields) {
+  return std::any_of(fields.begin(), fields.end(), [](std::string_view field) {
+    if (MeansMissing(field)) return false;
+    const auto first = static_cast<unsigned char>(field.front());
+    double number = 0;
+    const auto parsed = std::from_chars(field.data(), field.data() + field.size(), number);
+    const bool is_number = parsed.ptr == field.data() + field.size();
+    return (std::isalpha(first) != 0 || first == '_' || first >= 128) && !is_number;
+  });
+}
+
+// 0,1,2,...: what pandas writes as names of columns that have none.
+bool CountsColumns(const Fields& fields) {
+  for (size_t column = 0; column < fields.size(); ++column) {
+    if (fields[column] != std::to_string(column)) return false;
+  }
+  return true;
+}
+
+// Hardly any data have the sample 0,1,2,3, in this order, on the first line.
+constexpr size_t kSurelyNames = 4;
+
+bool HasFraction(const Fields& fields) {
+  return std::any_of(fields.begin(), fields.end(), [](std::string_view field) {
+    return field.find_first_of(".eE") != std::string_view::npos;
+  });
+}
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower) {
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return lower;
+}
+
+// The columns that are called what labels are usually called. Of three columns or more, `y` beside
+// `x` is a coordinate.
+std::vector<size_t> UsualLabels(const Fields& fields) {
+  std::vector<std::string> names;
+  for (const std::string_view field : fields) names.push_back(LowerCase(field));
+  const bool coordinates =
+      names.size() > 2 && std::find(names.begin(), names.end(), "x") != names.end();
+  std::vector<size_t> found;
+  for (size_t column = 0; column < names.size(); ++column) {
+    const std::string& name = names[column];
+    const bool usual = name == "label" || name == "target" || name == "class";
+    if (usual || (name == "y" && !coordinates)) found.push_back(column);
+  }
+  return found;
+}
+
+// The label's column: a name of the header, or else a number from 0. When not given, the only one
+// with a usual name, else the last.
+Result<size_t> LabelColumn(const std::string& label, const Fields& first, bool header) {
+  if (first.size() < 2) {
+    return Status::DataError(
+        "only one column; a sample needs features and a label, separated by ',', ';' or tabs");
+  }
+  if (label.empty()) {
+    const std::vector<size_t> usual = header ? UsualLabels(first) : std::vector<size_t>();
+    return usual.size() == 1 ? usual.front() : first.size() - 1;
+  }
+  const auto named = std::find(first.begin(), first.end(), label);
+  if (header && named != first.end()) return static_cast<size_t>(named - first.begin());
+  size_t index = 0;
+  const char* end = label.data() + label.size();
+  const auto [stop, error] = std::from_chars(label.data(), end, index);
+  if (error == std::errc() && stop == end && index < first.size()) return index;
+  const std::string numbers = fmt::format("a number from 0 to {}", first.size() - 1);
+  if (!header) {
+    return Status::NotFound(
+        fmt::format("no label column {}; the file has no line of column names, "
+                    "so give {}",
+                    Quoted(label), numbers));
+  }
+  return Status::NotFound(fmt::format("no label column {}; give {} or a name{}", Quoted(label),
+                                      numbers, DidYouMean(label, first)));
+}
+
+bool IsNumber(std::string_view field) { return ParseNumber(field).ok(); }
+
+// 2019,2020,2021: whole numbers in equal steps, as names of years or wavelengths are.
+bool CountsUp(const Fields& fields) {
+  double last = 0, step = 0;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const Result<double> number = ParseNumber(fields[i]);
+    if (!number.ok() || *number != std::floor(*number)) return false;
+    if (i > 0 && (*number <= last || (i > 1 && *number - last != step))) return false;
+    step = *number - last;
+    last = *number;
+  }
+  return fields.size() >= kSurelyNames;
+}
+
+bool MostlyFractions(const Fields& fields) {
+  const auto count = std::count_if(fields.begin(), fields.end(), [](std::string_view field) {
+    return field.find('.') != std::string_view::npos;
+  });
+  return 2 * static_cast<size_t>(count) > fields.size();
+}
+
+bool AnyTwice(const Fields& fields) {
+  std::set<std::string_view> seen;
+  return std::any_of(fields.begin(), fields.end(), [&](std::string_view field) {
+    return !field.empty() && !seen.insert(field).second;
+  });
+}
+
+bool NameAboveNumber(const Fields& first, const Fields& second) {
+  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
+    if (!IsNumber(first[i]) && !MeansMissing(first[i]) && IsNumber(second[i])) return true;
+  }
+  return false;
+}
+
+// In a table a sample may have text, too. A line of names has no name twice, and a name above a
+// number, or names alone that the next line does not repeat.
+bool NamesATable(const Fields& first, const Fields& second) {
+  if (AnyTwice(first)) return false;
+  if (second.empty()) return true;
+  size_t numbers = 0;
+  bool repeated = false, years = true;
+  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
+    const bool number = IsNumber(first[i]);
+    if (!number && !MeansMissing(first[i]) && IsNumber(second[i])) return true;
+    numbers += number ? 1 : 0;
+    repeated = repeated || (!number && !first[i].empty() && first[i] == second[i]);
+    years = years && (!number || (first[i].find('.') == std::string_view::npos &&
+                                  second[i].find('.') != std::string_view::npos));
+  }
+  // One whole number above a fraction is a value as often as a name.
+  return numbers > 0 ? years && numbers > 1 : !repeated;
+}
+
+class CsvParser {
+ public:
+  CsvParser(const InputFile& file, StreamReader& stream, const ReadOptions& options)
+      : reader_(stream, file.path),
+        lines_(reader_, file.path),
+        options_(options),
+        table_(options.table.get()) {
+    samples_.path = file.path;
+  }
+
+  Status Run(SampleSink& sink) {
+    std::string_view line;
+    while (true) {
+      const Result<bool> more =
+          lines_.Next(first_line_.empty() ? kDelimiters : std::string_view(&delimiter_, 1), line);
+      if (!more.ok()) return more.status();
+      if (!*more) break;
+      if (Trim(line).empty()) continue;
+      if (!begun_ && first_line_.empty()) {
+        first_line_ = line;
+        first_number_ = lines_.number();
+        delimiter_ = DetectDelimiter(first_line_);
+        continue;
+      }
+      if (!begun_) MOTLEY_RETURN_IF_ERROR(Begin(line));
+      MOTLEY_RETURN_IF_ERROR(AddLine(line, lines_.number()));
+      MOTLEY_RETURN_IF_ERROR(TakeIfFull(samples_, sink));
+    }
+    if (!begun_ && !first_line_.empty()) MOTLEY_RETURN_IF_ERROR(Begin({}));
+    return sink.Take(samples_);
+  }
+
+ private:
+  Status At(uint32_t line, const Status& status) const {
+    if (status.ok()) return status;  // Without the cost of words that nobody reads.
+    return status.WithContext(fmt::format("{}:{}", samples_.path, line));
+  }
+
+  // What the first line is shows in the second, which is empty when there is none.
+  Status Begin(std::string_view second_line) {
+    begun_ = true;
+    CsvFields first_fields, second_fields;
+    if (!first_fields.Split(first_line_, delimiter_)) {
+      return At(first_number_, Status::DataError("a quote is not closed"));
+    }
+    if (!second_line.empty()) second_fields.Split(second_line, delimiter_);
+    const Fields& first = first_fields.all();
+    const Fields& second = second_fields.all();
+    const bool surely = CountsColumns(first) && first.size() >= kSurelyNames;
+    const bool numbered = surely || (CountsColumns(first) && HasFraction(second)) ||
+                          (CountsUp(first) && MostlyFractions(second));
+    const bool header = numbered || IsHeaderOf(first, second);
+    columns_ = first.size();
+    MOTLEY_RETURN_IF_ERROR(At(first_number_, Arrange(first, header)));
+    if (numbered) {
+      samples_.notes.push_back(
+          fmt::format("the first line of {}, {} to {}, is taken for the names of the columns",
+                      samples_.path, first.front(), first.back()));
+    }
+    if (header && !numbered) TellLabel(first);
+    return header ? Status::Ok() : AddLine(first_line_, first_number_);
+  }
+
+  bool IsHeaderOf(const Fields& first, const Fields& second) const {
+    if (table_ == nullptr) return IsHeader(first);
+    const bool asked = !options_.label.empty() && !IsNumber(options_.label);
+    if (asked && std::find(first.begin(), first.end(), options_.label) != first.end()) return true;
+    const bool known = std::any_of(first.begin(), first.end(), [&](std::string_view field) {
+      return !IsNumber(field) && table_->KnowsName(field);
+    });
+    if (known) return true;
+    if (table_->begun() && second.empty()) return false;  // Names alone would be of no use.
+    if (table_->begun() && !table_->named())
+      return IsHeader(first) && NameAboveNumber(first, second);
+    return IsHeader(first) && NamesATable(first, second);
+  }
+
+  // Finds out where each column goes.
+  Status Arrange(const Fields& first, bool header) {
+    if (columns_ > size_t{kMaxFeatures} + 1) {
+      return Status::DataError(fmt::format("more than {} columns", kMaxFeatures));
+    }
+    const std::vector<std::string> fields(first.begin(), first.end());
+    if (header) names_ = fields;
+    const bool known = table_ != nullptr && table_->begun();
+    const bool unlabelled =
+        !known && options_.label.empty() && columns_ == options_.unlabelled_features;
+    std::optional<size_t> label;
+    if (!unlabelled && (!known || SaysLabel(header))) {
+      MOTLEY_ASSIGN_OR_RETURN(label, LabelColumn(options_.label, first, header));
+      label_column_ = *label;
+    }
+    if (table_ != nullptr) {
+      MOTLEY_ASSIGN_OR_RETURN(places_, table_->Begin(samples_.path, fields, header, label));
+      for (const auto& column : table_->columns()) samples_.names.push_back(column.name);
+      if (!table_->named()) samples_.names.clear();
+      samples_.features = static_cast<uint32_t>(table_->columns().size());
+      return Status::Ok();
+    }
+    int64_t next = 0;
+    for (size_t i = 0; i < columns_; ++i) {
+      places_.push_back(label == i ? TableReading::kLabel : next++);
+      if (header && label != i) samples_.names.push_back(names_[i]);
+    }
+    samples_.features = static_cast<uint32_t>(next);
+    return Status::Ok();
+  }
+
+  // Whether `label` says more than a table that is known. A name is of no use in a file without
+  // any.
+  bool SaysLabel(bool header) const {
+    const std::string& label = options_.label;
+    return !label.empty() && (header || !table_->named() || label != table_->label());
+  }
+
+  // Where nobody said which column it is, and the last is not or may not be meant.
+  void TellLabel(const Fields& first) {
+    if (!options_.label.empty() || !label_column_) return;
+    if (*label_column_ + 1 != columns_) {
+      samples_.notes.push_back(
+          fmt::format("column {} of {} is taken for the label, because of its name; `label` says "
+                      "otherwise",
+                      Quoted(names_[*label_column_]), samples_.path));
+    } else if (const auto usual = UsualLabels(first);
+               usual.size() > 1 && usual.back() + 1 != columns_) {
+      samples_.notes.push_back(
+          fmt::format("{} has {} columns with names of a label; the last column, {}, is taken; "
+                      "`label` says otherwise",
+                      samples_.path, usual.size(), Quoted(names_.back())));
+    }
+  }
+
+  Status AddLine(std::string_view line, uint32_t number) {
+    if (!split_.Split(line, delimiter_)) {
+      return At(number, Status::DataError("a quote is not closed"));
+    }
+    return At(number, AddSample(number));
+  }
+
+  Status AddSample(uint32_t line) {
+    if (split_.all().size() != columns_) {
+      return Status::DataError(
+          fmt::format("{} columns where the first line has {}", split_.all().size(), columns_));
+    }
+    if (LacksLabel()) {
+      table_->CountUnlabelled();
+      return Status::Ok();
+    }
+    const size_t begin = samples_.dense.size();
+    samples_.dense.resize(begin + samples_.features);
+    bool labelled = false;
+    for (size_t column = 0; column < columns_; ++column) {
+      if (places_[column] == TableReading::kNowhere) continue;
+      const bool label = places_[column] == TableReading::kLabel;
+      labelled = labelled || label;
+      const Status added =
+          label ? AddLabel(split_.all()[column])
+                : SetCell(split_.all()[column], places_[column], line,
+                          samples_.dense[begin + static_cast<size_t>(places_[column])]);
+      if (!added.ok()) return added.WithContext(Name(column));
+    }
+    if (!labelled) samples_.label.push_back(std::numeric_limits<double>::quiet_NaN());
+    samples_.line.push_back(line);
+    return Status::Ok();
+  }
+
+  // A row that cannot train.
+  bool LacksLabel() const {
+    if (table_ == nullptr || table_->labels_optional()) return false;
+    for (size_t column = 0; column < columns_; ++column) {
+      if (places_[column] == TableReading::kLabel) return MeansMissing(split_.all()[column]);
+    }
+    return false;
+  }
+
+  Status SetCell(std::string_view field, int64_t place, uint32_t line, float& cell) {
+    if (table_ != nullptr) {
+      MOTLEY_ASSIGN_OR_RETURN(cell, table_->Cell(static_cast<size_t>(place), field, line));
+      return Status::Ok();
+    }
+    MOTLEY_ASSIGN_OR_RETURN(const double number, ParseNumber(field));
+    cell = static_cast<float>(number);
+    return Status::Ok();
+  }
+
+  Status AddLabel(std::string_view field) {
+    const bool missing = table_ != nullptr && MeansMissing(field);
+    const Result<double> number = ParseNumber(field);
+    const bool text = !missing && !number.ok();
+    if (text && table_ == nullptr) return number.status();
+    samples_.label.push_back(number.ok() && !missing ? *number
+                                                     : std::numeric_limits<double>::quiet_NaN());
+    if (!text) return Status::Ok();
+    samples_.label_text.resize(samples_.label.size());
+    samples_.label_text.back() = AsUtf8(field);
+    return Status::Ok();
+  }
+
+  std::string Name(size_t column) const {
+    if (names_.empty()) return fmt::format("column {} (the first is 0)", column);
+    return fmt::format("column {} ({})", column, names_[column]);
+  }
+
+  LineReader reader_;
+  CsvLines lines_;
+  const ReadOptions& options_;
+  TableReading* table_;  // Null: all fields are numbers.
+  RawSamples samples_;
+  CsvFields split_;
+  std::string first_line_;  // Until it is known what it is.
+  uint32_t first_number_ = 0;
+  bool begun_ = false;
+  char delimiter_ = ',';
+  size_t columns_ = 0;
+  std::vector<std::string> names_;  // Of all columns, if the first line has them.
+  std::optional<size_t> label_column_;
+  std::vector<int64_t> places_;  // Of each column: a feature's number, or as of TableReading.
+};
+
+Status ReadCsv(const InputFile& file, StreamReader& stream, const ReadOptions& options,
+               SampleSink& sink) {
+  return CsvParser(file, stream, options).Run(sink);
+}
+
+}  // namespace
+
+// Any text that nothing else claims.
+const FileFormat kCsvFormat = {
+    "CSV", [](std::string_view head) { return head.find('\0') == std::string_view::npos; },
+    ReadCsv};
+
+}  // namespace motley

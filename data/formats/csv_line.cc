@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/formats/csv_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace motley {
+namespace {
+
+constexpr char kQuote = '"';
+// A text may be long. Beyond this, somebody forgot to close a quote.
+constexpr size_t kLongestText = size_t{1} << 20;
+
+bool HasQuote(std::string_view line) {
+  return !line.empty() && std::memchr(line.data(), kQuote, line.size()) != nullptr;
+}
+
+// Follows a line, and the ones after it, from character to character.
+class QuoteWatch {
+ public:
+  explicit QuoteWatch(std::string_view delimiters) : delimiters_(delimiters) {}
+
+  void Follow(std::string_view text) {
+    for (const char c : text) {
+      if (state_ == State::kQuoted) {
+        if (c == kQuote) state_ = State::kClosed;
+      } else if (delimiters_.find(c) != std::string_view::npos) {
+        state_ = State::kStart;
+      } else if (c == kQuote && (state_ == State::kStart || state_ == State::kClosed)) {
+        state_ = State::kQuoted;
+      } else if (state_ == State::kClosed || state_ == State::kBehind) {
+        state_ = State::kBehind;
+        odd_ = odd_ || (c != ' ' && c != '\t');
+      } else if (state_ == State::kStart && c != ' ' && c != '\t') {
+        state_ = State::kPlain;
+      }
+    }
+  }
+  bool open() const { return state_ == State::kQuoted; }
+  // Text was behind a quote that closes.
+  bool odd() const { return odd_; }
+
+ private:
+  enum class State {
+    kStart,   // Of a field, but for blanks.
+    kQuoted,  // Within quotes.
+    kClosed,  // Just behind the quote that closes, unless another one follows.
+    kBehind,
+    kPlain  // A field without quotes.
+  };
+  std::string_view delimiters_;
+  State state_ = State::kStart;
+  bool odd_ = false;
+};
+
+// Where the field that begins at `begin` ends: at a delimiter, or at the line's end. npos: within
+// quotes.
+size_t EndOfField(std::string_view line, size_t begin, char delimiter) {
+  size_t at = line.find_first_not_of(delimiter == '\t' ? " " : " \t", begin);
+  if (at == std::string_view::npos || line[at] != kQuote) at = begin;
+  if (at < line.size() && line[at] == kQuote) {
+    for (++at;; at += 2) {
+      at = line.find(kQuote, at);
+      if (at == std::string_view::npos) return at;
+      if (at + 1 == line.size() || line[at + 1] != kQuote) break;
+    }
+  }
+  return std::min(line.find(delimiter, at), line.size());
+}
+
+}  // namespace
+
+bool CsvFields::Split(std::string_view line, char delimiter) {
+  fields_.clear();
+  if (HasQuote(line)) return SplitQuoted(line, delimiter);
+  for (size_t begin = 0;;) {
+    const size_t end = line.find(delimiter, begin);
+    fields_.push_back(Trim(line.substr(begin, end - begin)));
+    if (end == std::string_view::npos) return true;
+    begin = end + 1;
+  }
+}
+
+bool CsvFields::SplitQuoted(std::string_view line, char delimiter) {
+  room_.clear();
+  room_.reserve(line.size());  // Fields point into it.
+  for (size_t begin = 0;;) {
+    const size_t end = EndOfField(line, begin, delimiter);
+    if (end == std::string_view::npos) return false;
+    fields_.push_back(Unquoted(Trim(line.substr(begin, end - begin))));
+    if (end == line.size()) return true;
+    begin = end + 1;
+  }
+}
+
+// Text behind a quote that closes is no reason to give the line up: the field stays as it is.
+std::string_view CsvFields::Unquoted(std::string_view field) {
+  if (field.size() < 2 || field.front() != kQuote || field.back() != kQuote) return field;
+  field = field.substr(1, field.size() - 2);
+  if (!HasQuote(field)) return Trim(field);
+  const size_t begin = room_.size();
+  for (size_t at = 0; at < field.size(); ++at) {
+    room_ += field[at];
+    if (field[at] == kQuote && at + 1 < field.size() && field[at + 1] == kQuote) ++at;
+  }
+  return Trim(std::string_view(room_).substr(begin));
+}
+
+Result<bool> CsvLines::Next(std::string_view delimiters, std::string_view& line) {
+  MOTLEY_ASSIGN_OR_RETURN(const bool more, lines_.Next(line));
+  number_ = lines_.number();
+  if (!more || !HasQuote(line)) return more;
+  QuoteWatch watch(delimiters);
+  watch.Follow(line);
+  if (!watch.open()) return true;
+  joined_ = line;
+  while (watch.open()) {
+    MOTLEY_ASSIGN_OR_RETURN(const bool next, lines_.Next(line));
+    if (!next || joined_.size() + line.size() > kLongestText) return NotClosed();
+    watch.Follow("\n");
+    watch.Follow(line);
+    (joined_ += '\n') += line;
+  }
+  if (watch.odd()) return NotClosed();
+  line = joined_;
+  return true;
+}
+
+Status CsvLines::NotClosed() const {
+  return Status::DataError(fmt::format("{}:{}: a quote is not closed", path_, number_));
+}
+
+}  // namespace motley

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/tables/labels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "data/files/text_scan.h"
+#include "data/tables/table_reading.h"
+
+namespace motley {
+namespace {
+
+constexpr const char* kRegressionHint = "if the labels are quantities, use `model` linear";
+
+std::string LabelText(double label) { return fmt::format("{}", label); }
+
+}  // namespace
+
+std::string Place(const RawSamples& samples, size_t row) {
+  if (row < samples.line.size()) return fmt::format("{}:{}", samples.path, samples.line[row]);
+  return fmt::format("{}: sample {}", samples.path, samples.first + row);
+}
+
+Result<float> LabelCoder::KnownCode(double label) const {
+  if (!names_.empty()) return KnownCode(LabelText(label));
+  const auto found = std::lower_bound(classes_.begin(), classes_.end(), label);
+  if (found != classes_.end() && *found == label) {
+    return static_cast<float>(found - classes_.begin());
+  }
+  return Status::DataError(
+      fmt::format("the label {} is not one of the model's {} classes", label, classes_.size()));
+}
+
+Result<float> LabelCoder::KnownCode(const std::string& label) const {
+  const auto found = std::lower_bound(names_.begin(), names_.end(), label);
+  if (found != names_.end() && *found == label) return static_cast<float>(found - names_.begin());
+  return Status::DataError(fmt::format("the label {} is not one of the model's {} classes",
+                                       Quoted(label), classes_.size()));
+}
+
+Result<float> LabelCoder::CodeOfNumber(double label) {
+  if (kind_ == Kind::kRegression) return static_cast<float>(label);
+  if (kind_ == Kind::kKnown) return KnownCode(label);
+  const auto found = numbers_.find(label);
+  if (found != numbers_.end()) return TextCell(found->second);
+  const bool whole = label == std::floor(label);
+  if (kind_ == Kind::kDiscover && !whole && texts_.empty()) {
+    return Status::DataError(
+        fmt::format("the label {} is not a whole number; {}", label, kRegressionHint));
+  }
+  fractions_ = fractions_ || !whole;
+  too_many_ = too_many_ || NextCode() == kMaxClasses;
+  if (too_many_ && kind_ == Kind::kDiscover) {
+    return Status::DataError(
+        fmt::format("more than {} different labels; {}", kMaxClasses, kRegressionHint));
+  }
+  if (too_many_) return static_cast<float>(label);
+  const uint32_t code = NextCode();
+  numbers_[label] = code;
+  return TextCell(code);
+}
+
+Result<float> LabelCoder::CodeOfText(const std::string& label) {
+  if (kind_ == Kind::kKnown && !names_.empty()) return KnownCode(label);
+  if (kind_ == Kind::kRegression || kind_ == Kind::kKnown) {
+    return Status::DataError(fmt::format("the label {} is not a number", Quoted(label)));
+  }
+  const auto found = texts_.find(label);
+  if (found != texts_.end()) return TextCell(found->second);
+  if (NextCode() == kMaxClasses) {
+    return Status::DataError(
+        fmt::format("more than {} different labels; `label` names another column", kMaxClasses));
+  }
+  const uint32_t code = NextCode();
+  texts_[label] = code;
+  return TextCell(code);
+}
+
+Result<float> LabelCoder::CodeOf(const RawSamples& block, size_t row) {
+  if (row < block.label_text.size() && !block.label_text[row].empty()) {
+    return CodeOfText(block.label_text[row]);
+  }
+  if (std::isnan(block.label[row])) return MissingCell();
+  return CodeOfNumber(block.label[row]);
+}
+
+Result<std::vector<float>> LabelCoder::Code(const RawSamples& block) {
+  std::vector<float> codes;
+  codes.reserve(block.rows());
+  for (size_t row = 0; row < block.rows(); ++row) {
+    const Result<float> code = CodeOf(block, row);
+    if (!code.ok()) {
+      return Status(code.code(), fmt::format("{}: {}", Place(block, row), code.status().message()));
+    }
+    codes.push_back(*code);
+  }
+  samples_ += codes.size();
+  return codes;
+}
+
+// Ages and prices are whole numbers, too: classes are few, or are counted from 0 or 1 and have ten
+// samples each.
+bool LabelCoder::LooksReal(LabelRule rule) const {
+  constexpr size_t kFew = 20;
+  constexpr uint64_t kSamplesEach = 10;
+  if (!texts_.empty()) return false;
+  if (rule == LabelRule::kTwoAreClasses && numbers_.size() != 2) return true;
+  if (fractions_ || too_many_) return true;
+  if (rule != LabelRule::kFewAreClasses || numbers_.size() <= kFew) return false;
+  const double first = numbers_.begin()->first;
+  const double last = numbers_.rbegin()->first;
+  const bool counted =
+      (first == 0 || first == 1) && last - first + 1 == static_cast<double>(numbers_.size());
+  return !counted || samples_ < kSamplesEach * numbers_.size();
+}
+
+LabelMeaning LabelCoder::NameClasses(std::vector<float>& index) const {
+  LabelMeaning meaning;
+  std::map<std::string, std::vector<uint32_t>> codes;
+  for (const auto& [text, code] : texts_) codes[text].push_back(code);
+  for (const auto& [number, code] : numbers_) codes[LabelText(number)].push_back(code);
+  for (const auto& [name, same] : codes) {
+    const auto number = static_cast<double>(meaning.names.size());
+    for (const uint32_t code : same) index[code] = static_cast<float>(number);
+    meaning.names.push_back(name);
+    meaning.classes.push_back(number);
+  }
+  return meaning;
+}
+
+Result<LabelMeaning> LabelCoder::Finish(const std::string& path, LabelRule rule,
+                                        std::vector<float>& index) {
+  index.clear();
+  if (kind_ == Kind::kRegression) return LabelMeaning{.regression = true};
+  if (kind_ == Kind::kKnown) return LabelMeaning{.classes = classes_, .names = names_};
+  index.resize(NextCode());
+  if (kind_ == Kind::kGuess && LooksReal(rule)) {
+    for (const auto& [label, code] : numbers_) index[code] = static_cast<float>(label);
+    return LabelMeaning{.regression = true};
+  }
+  if (too_many_) {
+    return Status::DataError(
+        fmt::format("{}: more than {} different labels, some of them text", path, kMaxClasses));
+  }
+  if (NextCode() == 1 && expected_.classes.empty()) {
+    const std::string only =
+        texts_.empty() ? LabelText(numbers_.begin()->first) : Quoted(texts_.begin()->first);
+    return Status::DataError(
+        fmt::format("{}: every label is {}; a classifier needs at least two classes", path, only));
+  }
+  const bool named = !texts_.empty() || !expected_.names.empty();
+  LabelMeaning meaning = named ? NameClasses(index) : NumberClasses(index);
+  if (!expected_.classes.empty()) TakeExpected(meaning, index);
+  return meaning;
+}
+
+LabelMeaning LabelCoder::NumberClasses(std::vector<float>& index) const {
+  LabelMeaning meaning;
+  for (const auto& [label, code] : numbers_) {
+    index[code] = static_cast<float>(meaning.classes.size());
+    meaning.classes.push_back(label);
+  }
+  return meaning;
+}
+
+void LabelCoder::TakeExpected(LabelMeaning& meaning, std::vector<float>& index) const {
+  const bool named = !meaning.names.empty();
+  if (named && expected_.names.empty()) return;
+  std::vector<float> number;  // Of each class among those expected.
+  const auto find = [&number](const auto& all, const auto& one) {
+    const auto found = std::lower_bound(all.begin(), all.end(), one);
+    if (found == all.end() || *found != one) return false;
+    number.push_back(static_cast<float>(found - all.begin()));
+    return true;
+  };
+  for (size_t i = 0; i < meaning.classes.size(); ++i) {
+    const bool known = named ? find(expected_.names, meaning.names[i])
+                             : find(expected_.classes, meaning.classes[i]);
+    if (!known) return;
+  }
+  for (float& each : index) each = number[static_cast<size_t>(each)];
+  meaning = expected_;
+}
+
+}  // namespace motley

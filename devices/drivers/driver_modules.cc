@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/drivers/driver_modules.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <mutex>
+#include <string_view>
+
+#include "devices/drivers/driver_aborts.h"
+#include "devices/drivers/kept_signals.h"
+#include "devices/drivers/modules.h"
+
+namespace motley {
+
+namespace {
+
+// What its libraries do while it lives is done by one thread at a time, and leaves signals alone:
+// they need not expect several there, and several could not tell whose signals are whose.
+class DriversTurn {
+ private:
+  static std::mutex& Mutex() {
+    static std::mutex mutex;
+    return mutex;
+  }
+  const std::lock_guard<std::mutex> lock_{Mutex()};
+  const KeptSignals kept_;
+};
+
+}  // namespace
+
+std::span<const std::string_view> DriverNames() {
+  static constexpr std::string_view kDrivers[] = {"cuda", "opencl"};
+  return kDrivers;
+}
+
+DriverModule LoadDriverModule(std::string_view name, const std::vector<std::string>& folders) {
+  DriverModule loaded{.name = std::string(name)};
+  const DriversTurn turn;
+  const Module module = LoadModule(fmt::format("motley-{}.so", name), folders);
+  if (module.library == nullptr) {
+    loaded.reason =
+        module.path.empty() ? "this build has no such driver: " + module.reason : module.reason;
+    return loaded;
+  }
+  const auto entry =
+      reinterpret_cast<motley_driver_entry>(dlsym(module.library, MOTLEY_DRIVER_SYMBOL));
+  const motley_driver* driver = entry == nullptr ? nullptr : entry(MOTLEY_DRIVER_VERSION);
+  if (driver == nullptr || driver->version != MOTLEY_DRIVER_VERSION ||
+      driver->struct_size < sizeof(motley_driver)) {
+    loaded.reason = fmt::format(
+        "cannot use {}: it is no driver of version {} for kernels of version {}: rebuild it "
+        "together with the program",
+        module.path, MOTLEY_DRIVER_VERSION / 1000, MOTLEY_KERNELS_VERSION);
+    dlclose(module.library);
+    return loaded;
+  }
+  loaded.driver = driver;
+  return loaded;
+}
+
+std::vector<motley_driver_device> FindDriverDevices(const motley_driver& driver,
+                                                    std::string& reason) {
+  const DriversTurn turn;
+  const StartsDriverThreads looking(driver.name);
+  std::array<char, 512> why{};
+  std::vector<motley_driver_device> devices(driver.find(why.data(), why.size()));
+  if (devices.empty()) reason = why.data();
+  for (size_t index = 0; index < devices.size(); ++index) driver.describe(index, &devices[index]);
+  return devices;
+}
+
+}  // namespace motley

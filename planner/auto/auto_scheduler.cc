@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/auto/auto_scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/random.h"
+#include "planner/policies.h"
+
+namespace motley {
+namespace {
+
+// At the latest after so many steps there is a decision, whoever was not measured by then.
+constexpr uint64_t kFirstDecision = 16;
+constexpr uint64_t kFewSteps = 10;  // Are left: nothing is worth planning for.
+// Steps between rounds while nothing changes, twice as many each time; the first time after a
+// choice, and after somebody came, went or changed speed for good.
+constexpr uint64_t kFirstLook = 8, kLastLook = 2048, kLookAfterChange = 4;
+constexpr Duration kFirstTry = std::chrono::milliseconds(1);  // Commands go out first.
+constexpr double kTryPart = 0.25, kRoundPart = 0.02;  // Of the time, within a round and between.
+// When more of the data than this is sent within a step, the step takes longer for it.
+constexpr double kMuchSent = 0.05;
+constexpr double kDataLate = 2;  // Times as long as they take: then they are not waited for.
+// So many times longer than steps took before: a choice is looked at after so many steps.
+constexpr double kFarLonger = 2;
+constexpr size_t kSoon = 2;
+constexpr uint32_t kInsuredCopies = 3;
+constexpr double kMoreWork = 1.1;     // Batches that a step computes: parts of it twice.
+constexpr uint64_t kForgotten = 500;  // Steps after which a scheme may be better than it was.
+// Of the campaign's draws.
+constexpr uint64_t kDraws = 77;
+
+// What a job does before it knows anything.
+Candidate FirstOf(const SchedulerOptions& options) {
+  const uint32_t copies = options.tolerate + 1;
+  const bool room = options.most_sums == 0 || options.workers <= options.most_sums;
+  // Equal shares are asked for where speeds are not to count, and sums are to be the same.
+  const bool rows = options.workers == 1 || !room || options.shares == Shares::kEqual;
+  if (rows) return {copies == 1 ? kPlain.scheme : "repetition", copies};
+  return {kLeases.scheme, copies};
+}
+
+Result<std::unique_ptr<BulkSynchronous>> MakePolicy(const Candidate& candidate,
+                                                    SchedulerOptions options,
+                                                    const RowsToReplace& rows_to_replace) {
+  const JobScheme* scheme = JobSchemeOf(candidate.scheme);
+  if (scheme == nullptr) return Status::NotFound("no job can run " + candidate.scheme);
+  options.code = scheme->code;
+  options.tolerate = scheme->Tolerates(candidate.copies);
+  options.most_workers = candidate.workers;
+  if (scheme->parts) options.parts = scheme->Parts(candidate.copies);
+  return MakeBulkSynchronous(options, rows_to_replace);
+}
+
+}  // namespace
+
+AutoScheduler::AutoScheduler(SchedulerOptions options, RowsToReplace rows_to_replace,
+                             Candidate current, std::unique_ptr<BulkSynchronous> first)
+    : options_(std::move(options)),
+      rows_to_replace_(std::move(rows_to_replace)),
+      observed_(options_),
+      policy_(std::move(first)),
+      current_(std::move(current)),
+      looked_(options_.first_step) {}
+
+void AutoScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
+  observed_.See(event, now, *policy_);
+  const auto* applied = std::get_if<StepApplied>(&event);
+  // Without a worker there is nothing to choose for.
+  const bool between = applied != nullptr && policy_->BetweenSteps() &&
+                       applied->step == policy_->step() && policy_->members().ReadyCount() > 0;
+  if (between) BetweenSteps(now, out);
+  const bool own_tick = std::holds_alternative<Tick>(event) && now >= try_due_;
+  if (own_tick) Try(now);
+  if (own_tick && now < policy_->Deadline()) return;
+  const size_t before = out.size();
+  policy_->OnEvent(event, now, out);
+  for (size_t i = before; i < out.size(); ++i) observed_.See(out[i], now, *policy_);
+}
+
+Time AutoScheduler::Deadline() const { return std::min(policy_->Deadline(), try_due_); }
+
+SchedulerStats AutoScheduler::Stats() const {
+  SchedulerStats stats = policy_->Stats();
+  stats.code = policy_->options().code;
+  stats.choices = choices_;
+  return stats;
+}
+
+// --- Between steps ---
+
+void AutoScheduler::BetweenSteps(Time now, std::vector<Command>& out) {
+  Measure(now);
+  NoticeGivenUp();
+  if (options_.draw_codes_every > 0) return Draw(out);
+  if (!decided_ && !insured_) InsureAtOnce();
+  if (round_ && round_->done()) return Decide(now, out);
+  if (round_ || !WorthALook(now)) return;
+  if (TooShortForCopies()) return StayWithout(out);
+  Begin(now);
+}
+
+void AutoScheduler::Measure(Time now) {
+  const bool first = !applied_;
+  step_seconds_ = first ? 0 : ToSeconds(now - *applied_);
+  applied_ = now;
+  // A row that is sent to another since its worker is slow is no such thing, but what that costs.
+  const double sent = observed_.sent();
+  if (sent > kMuchSent) data_due_ = now + FromSeconds(kDataLate * sent * observed_.DataSeconds());
+  data_arrives_ = sent > kMuchSent || (data_arrives_ && policy_->DataInTheWay() && now < data_due_);
+  if (first || round_ || data_arrives_ || policy_->WaitsForCopies()) return;
+  recent_.Add(step_seconds_);
+  observed_.Took(step_seconds_);
+}
+
+// Leases run already, so more copies cost only the sending of their data. The first step showed how
+// long that takes.
+void AutoScheduler::InsureAtOnce() {
+  const auto copies = std::min<uint32_t>(kInsuredCopies, policy_->members().ReadyCount());
+  if (step_seconds_ == 0 || current_.scheme != kLeases.scheme) return;
+  insured_ = true;
+  if (options_.shares == Shares::kEqual || copies <= current_.copies) return;
+  if (StepsLeft() < kFewSteps) return;
+  const double moving = (copies - current_.copies) * observed_.DataSeconds();
+  if (InsuranceIsCheap(step_seconds_, moving, StepsLeft())) ChangeTo({kLeases.scheme, copies});
+}
+
+uint64_t AutoScheduler::StepsLeft() const {
+  const StepId next = policy_->step() + 1;
+  return options_.steps - std::min(options_.steps, next);
+}
+
+bool AutoScheduler::WorthALook(Time now) const {
+  const StepId next = policy_->step() + 1;
+  if (options_.shares == Shares::kEqual || StepsLeft() < kFewSteps) return false;
+  if (!decided_) {
+    const bool seen = recent_.count() >= kFewTimes || current_.copies > options_.tolerate + 1;
+    return (seen && observed_.Known(*policy_)) || next >= options_.first_step + kFirstDecision;
+  }
+  if (IsFarWorse()) return confirmed_ ? now >= rest_until_ : true;
+  if (!confirmed_) return recent_.count() >= kFirstLook || next >= looked_ + 4 * kFirstLook;
+  const bool changed = observed_.changes() != changes_seen_;
+  const uint64_t after = changed ? std::min(kLookAfterChange, look_after_) : look_after_;
+  return now >= rest_until_ && next >= looked_ + after;
+}
+
+// Steps are so short that no scheme with copies could gain enough to be taken.
+bool AutoScheduler::TooShortForCopies() const {
+  return options_.tolerate == 0 && current_.copies == 1 && recent_.count() >= kFewTimes &&
+         recent_.Mean() < kLeastGainSeconds;
+}
+
+void AutoScheduler::StayWithout(std::vector<Command>& out) {
+  changes_seen_ = observed_.changes();
+  LookLater();
+  confirmed_ = true;
+  if (std::exchange(decided_, true) && told_ == current_) return;
+  const std::string took = Milliseconds(recent_.Mean());
+  if (current_ != kPlain && !ChangeTo(kPlain)) return;
+  Tell(fmt::format("{} a step, too short for copies to gain", took), out);
+}
+
+void AutoScheduler::Begin(Time now) {
+  RoundRequest request;
+  request.workers = policy_->members().Candidates();
+  if (request.workers.empty()) return;
+  request.cluster = observed_.Cluster(*policy_);
+  request.partitions = options_.partitions;
+  request.tolerate = std::min(options_.tolerate, static_cast<uint32_t>(request.workers.size()) - 1);
+  request.most_sums = options_.most_sums;
+  request.without = without_;
+  request.running = current_;
+  changes_seen_ = observed_.changes();
+  round_.emplace(std::move(request));
+  round_seconds_ = 0;
+  try_due_ = now + kFirstTry;
+}
+
+void AutoScheduler::Try(Time now) {
+  try_due_ = kNever;
+  if (!round_ || round_->done()) return;
+  const double seconds = round_->TryNext();
+  round_seconds_ += seconds;
+  if (!round_->done()) try_due_ = now + FromSeconds(seconds / kTryPart);
+}
+
+void AutoScheduler::Decide(Time now, std::vector<Command>& out) {
+  const PlanRound round = std::move(*round_);
+  round_.reset();
+  rest_until_ = now + FromSeconds(round_seconds_ / kRoundPart);
+  const bool changed = observed_.changes() != changes_seen_;
+  LookLater();
+  confirmed_ = true;
+  if (changed && round.request().workers != policy_->members().Candidates()) {
+    look_after_ = kLookAfterChange;  // It was about others.
+    return;
+  }
+  const Result<Ranking> ranking = round.Rank();
+  if (!ranking.ok()) return;
+  if (BrokeItsPromise(*ranking)) return Take(left_->candidate, round, *ranking, out);
+  const auto factor = FactorOf(current_, *ranking, round.request().cluster);
+  if (factor && decided_) Learn(current_.scheme, *factor);
+  const ChoiceRequest request = {current_, !decided_, experience_};
+  if (const auto chosen = Choose(request, *ranking, round.request().cluster)) {
+    Take(*chosen, round, *ranking, out);
+  }
+}
+
+void AutoScheduler::Take(Candidate chosen, const PlanRound& round, const Ranking& ranking,
+                         std::vector<Command>& out) {
+  std::string took;
+  usual_ = recent_.Mean();
+  if (chosen != current_) {
+    const PlannedScheme *to = Foreseen(chosen, ranking), *from = Foreseen(current_, ranking);
+    left_.reset();
+    if (to != nullptr && from != nullptr && to->cost.work > kMoreWork * from->cost.work) {
+      const double before = recent_.count() > 0 ? recent_.Median() : step_seconds_;
+      left_ = Left{current_, before, to->cost.expected};
+    }
+    if (usual_ > 0) {
+      took = fmt::format("{} took {} a step; ", NameOfChoice(current_), Milliseconds(usual_));
+    }
+    if (!ChangeTo(chosen)) {
+      look_after_ = kLookAfterChange;
+      return;
+    }
+    confirmed_ = false;
+    look_after_ = kFirstLook;
+  }
+  if (std::exchange(decided_, true) && told_ == current_) return;
+  const RoundRequest& request = round.request();
+  Tell(took + WhyChosen(current_, ranking, request.cluster, request.workers), out);
+}
+
+// Asked once. Then it, and others that compute as much, are held to take as many times what is
+// foreseen.
+bool AutoScheduler::BrokeItsPromise(const Ranking& ranking) {
+  if (!left_ || recent_.count() < kFirstLook) return false;
+  const double took = recent_.Median(), promised = std::exchange(left_->promised, 0);
+  if (promised == 0 || took <= left_->seconds) return false;
+  for (const PlannedScheme& planned : ranking.schemes) {
+    const bool more = planned.refused.empty() && planned.cost.work > kMoreWork;
+    if (more) Learn(planned.candidate.scheme, took / promised);
+  }
+  return true;
+}
+
+void AutoScheduler::Learn(const std::string& scheme, double factor) {
+  const StepId next = policy_->step() + 1;
+  std::erase_if(experience_, [&](const Experience& one) {
+    return one.scheme == scheme || next > one.step + kForgotten;
+  });
+  experience_.push_back({scheme, factor, next});
+}
+
+bool AutoScheduler::IsFarWorse() const {
+  return usual_ > 0 && recent_.count() >= kSoon && recent_.Mean() > kFarLonger * usual_;
+}
+
+void AutoScheduler::LookLater() {
+  looked_ = policy_->step() + 1;
+  look_after_ = std::clamp(2 * look_after_, kFirstLook, kLastLook);
+}
+
+// For the simulator's campaign: any other, whatever the planner thinks of it.
+void AutoScheduler::Draw(std::vector<Command>& out) {
+  const StepId next = policy_->step() + 1;
+  if (next % options_.draw_codes_every != 0 || next >= options_.steps) return;
+  Random random(options_.seed, Stream::kSimulation, kDraws, next);
+  const auto present = static_cast<uint32_t>(policy_->members().Candidates().size());
+  const std::vector<Candidate> all = CandidatesFor(std::max(1U, present), 3);
+  const Candidate& drawn = all[random.Below(all.size())];
+  if (JobSchemeOf(drawn.scheme) == nullptr || !ChangeTo(drawn)) return;
+  Tell("drawn", out);
+}
+
+// False: it cannot serve, and is not tried again.
+bool AutoScheduler::ChangeTo(const Candidate& candidate) {
+  auto made = MakePolicy(candidate, options_, rows_to_replace_);
+  if (!made.ok()) {
+    without_.push_back(candidate);
+    return false;
+  }
+  (*made)->GoOnFrom(*policy_);
+  policy_ = std::move(made).value();
+  current_ = candidate;
+  recent_ = StepTimes(kRecent);
+  observed_.Change();
+  return true;
+}
+
+void AutoScheduler::Tell(const std::string& why, std::vector<Command>& out) {
+  told_ = current_;
+  choices_.push_back(
+      {policy_->step() + 1, policy_->options().code, policy_->options().tolerate, why});
+  out.emplace_back(Notify{fmt::format("code: {}; {}", NameOfChoice(current_), why)});
+}
+
+// Its answers did not decode, so it went on without a code.
+void AutoScheduler::NoticeGivenUp() {
+  const JobScheme* scheme = JobSchemeOf(current_.scheme);
+  if (scheme == nullptr || policy_->options().code == scheme->code) return;
+  without_.push_back(current_);
+  current_ = kPlain;
+}
+
+Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options,
+                                                     RowsToReplace rows_to_replace) {
+  MOTLEY_RETURN_IF_ERROR(CheckBulkOptions(options));
+  const Candidate first = FirstOf(options);
+  MOTLEY_ASSIGN_OR_RETURN(auto policy, MakePolicy(first, options, rows_to_replace));
+  return std::unique_ptr<Scheduler>(std::make_unique<AutoScheduler>(
+      options, std::move(rows_to_replace), first, std::move(policy)));
+}
+
+}  // namespace motley

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/auto/observed_cluster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <variant>
+
+#include "base/assert.h"
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kEnough = 3;  // Measurements of a worker,
+constexpr double kMost = 0.5;    // and so many of the workers: the slowest answer last.
+constexpr double kSlow = 2;      // Times as long as expected: it is slow in this step.
+constexpr double kSlowest = 20;  // A step shows no more.
+constexpr double kMemory = 500;  // Steps of a worker that count.
+
+// Beliefs, and how many steps of a worker they are worth.
+constexpr double kSlowBelief = 0.003, kSlowBeliefSteps = 100;
+constexpr double kWorkerSteps = 50;  // What all workers together say of one.
+constexpr double kFactorBelief = 3, kFactorBeliefSteps = 1;
+constexpr double kLossBelief = 1e-5, kLossBeliefSteps = 1e4;
+constexpr double kOffBelief = 0.05, kOffBeliefSteps = 4;
+constexpr double kWorkerMeasurements = 10;  // What all workers together say of one.
+constexpr double kMeanAbsolute = 0.8;       // Of a normal error.
+constexpr double kLeastDoubt = 0.03;        // No plan follows speeds more closely.
+constexpr double kNoticeSeconds = 0.05;     // A loss is seldom noticed sooner.
+constexpr double kMuchData = 0.5;           // Of all partitions, sent in one step: shows the link.
+
+double Median(std::vector<double> values, double otherwise) {
+  if (values.empty()) return otherwise;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+ObservedCluster::ObservedCluster(const SchedulerOptions& options)
+    : samples_(options.batch),
+      partitions_(options.partitions),
+      steps_(options.steps),
+      rounds_(1.0 * options.batch / options.partitions) {}
+
+void ObservedCluster::See(const Event& event, Time now, const BulkSynchronous& policy) {
+  rounds_.See(event);
+  now_ = std::max(now_, now);
+  policy_ = &policy;
+  std::visit(
+      [this](const auto& e) {
+        if constexpr (requires { On(e); }) On(e);
+      },
+      event);
+}
+
+void ObservedCluster::See(const Command& command, Time now, const BulkSynchronous& policy) {
+  rounds_.See(command, now);
+  now_ = std::max(now_, now);
+  policy_ = &policy;
+  std::visit(
+      [this](const auto& c) {
+        if constexpr (requires { On(c); }) On(c);
+      },
+      command);
+}
+
+ObservedCluster::Seen& ObservedCluster::Of(WorkerId worker) {
+  if (worker >= seen_.size()) seen_.resize(worker + 1);
+  return seen_[worker];
+}
+
+// --- Who is there ---
+
+void ObservedCluster::On(const WorkerJoined& event) {
+  if (event.worker >= seen_.size()) return;
+  seen_[event.worker].rows = 0;
+  seen_[event.worker].leased = false;
+}
+
+void ObservedCluster::On(const WorkerLost& event) {
+  if (!policy_->members().Live(event.worker)) return;
+  if (event.why.code() != StatusCode::kCancelled) losses_ += 1;  // Else it took its leave.
+  Gone(event.worker);
+}
+
+void ObservedCluster::On(const DropWorker& command) {
+  losses_ += 1;
+  Gone(command.worker);
+}
+
+void ObservedCluster::Gone(WorkerId worker) {
+  ++changes_;
+  Of(worker).rows = 0;
+  Of(worker).leased = false;
+}
+
+// --- Steps ---
+
+void ObservedCluster::Opened() {
+  committed_ = false;
+  placed_ = 0;
+  const Membership& members = policy_->members();
+  for (WorkerId id = 0; id < members.size(); ++id) {
+    Seen& seen = Of(id);
+    seen.speed = members[id].speed();
+    seen.placed = seen.leased = false;
+    FollowChange(id);
+  }
+}
+
+void ObservedCluster::On(const OpenStep& command) {
+  code_ = command.code;
+  leasing_ = false;
+  Opened();
+}
+
+void ObservedCluster::On(const OpenLeases&) {
+  code_ = nullptr;
+  leasing_ = true;
+  Opened();
+}
+
+void ObservedCluster::On(const PlacePartitions& command) {
+  if (placed_ == 0) placing_ = now_;
+  placed_ += static_cast<double>(command.partitions.size());
+  Of(command.worker).placed = true;
+}
+
+void ObservedCluster::On(const CommitStep&) {
+  committed_ = true;
+  const Membership& members = policy_->members();
+  worker_steps_ += members.LiveCount();
+  for (WorkerId id = 0; leasing_ && id < seen_.size(); ++id) {
+    Seen& seen = seen_[id];
+    if (!seen.leased || seen.samples == 0 || seen.speed == 0) continue;
+    Count(id, ToSeconds(seen.compute) * seen.speed / seen.samples);
+    seen.leased = false;
+  }
+}
+
+// A plan with kEnough measurements of each worker saw most of what sending data takes.
+void ObservedCluster::SawData(const Seen& seen) {
+  if (placed_ < kMuchData * partitions_) return;
+  const double seconds = ToSeconds(now_ - placing_) - seen.expected;
+  data_seconds_ = std::max(data_seconds_, seconds * partitions_ / placed_);
+}
+
+// --- Rows ---
+
+void ObservedCluster::On(const AssignRow& command) {
+  Seen& seen = Of(command.worker);
+  if (seen.rows++ == 0) {  // Else it is the next one of a list.
+    seen.since = now_;
+    seen.late = seen.expected = 0;
+  }
+  const double part = static_cast<double>(code_->rows[command.row].size()) / partitions_;
+  if (seen.speed > 0) seen.expected += part * samples_ / seen.speed;
+}
+
+void ObservedCluster::On(const RowArrived& event) {
+  if (!policy_->members().Live(event.worker)) return;
+  Seen& seen = Of(event.worker);
+  if (seen.rows == 0 || seen.expected == 0) return;
+  if (seen.placed) return SawData(seen);
+  if (seen.rows > 1) return;  // It did something else meanwhile.
+  if (policy_->WaitsForData(event.worker)) return;
+  const double elapsed = ToSeconds(now_ - seen.since);
+  const auto& habits = policy_->habits();
+  const double wait = event.worker < habits.size() ? habits[event.worker].Wait() : elapsed;
+  seen.late = std::max(0.0, elapsed - wait) / seen.expected;
+}
+
+void ObservedCluster::On(const WorkerFree& event) {
+  if (!policy_->members().Live(event.worker)) return;
+  Seen& seen = Of(event.worker);
+  if (!policy_->members()[event.worker].ready) ++changes_;
+  if (seen.rows == 0) return;
+  --seen.rows;
+  const double elapsed = ToSeconds(now_ - seen.since);
+  if (event.samples > 0 && event.compute > Duration::zero() && seen.speed > 0) {
+    const double took = ToSeconds(event.compute) * seen.speed / static_cast<double>(event.samples);
+    Count(event.worker, std::max(took, seen.late));
+  } else if (!policy_->WaitsForData(event.worker) && seen.expected > 0 &&
+             elapsed > kSlow * seen.expected) {
+    Count(event.worker, elapsed / seen.expected);  // It was stopped before it had done anything.
+  }
+}
+
+// --- Leases ---
+
+void ObservedCluster::On(const ExtendLease& command) {
+  Seen& seen = Of(command.worker);
+  if (seen.leased) return;
+  seen.leased = true;
+  seen.since = now_;
+  seen.samples = 0;
+  seen.expected = 0;
+}
+
+void ObservedCluster::On(const LeaseProgress& event) {
+  if (!policy_->members().Live(event.worker) || event.step != policy_->step() || committed_) return;
+  Seen& seen = Of(event.worker);
+  if (!seen.leased || event.done == 0) return;
+  if (seen.samples == 0 && seen.placed) {
+    seen.expected = ToSeconds(event.compute);
+    SawData(seen);
+  }
+  seen.samples = event.done * samples_ / partitions_;
+  seen.compute = event.compute;
+}
+
+// Within a step: it was silent for longer than the step could wait.
+void ObservedCluster::On(const CancelWork& command) {
+  Seen& seen = Of(command.worker);
+  if (!leasing_ || committed_ || !seen.leased || seen.speed == 0) return;
+  seen.leased = false;
+  if (seen.placed || policy_->WaitsForData(command.worker)) return;
+  const double usual = (seen.samples + samples_ / partitions_) / seen.speed;
+  Count(command.worker, std::max(kSlow, ToSeconds(now_ - seen.since) / usual));
+}
+
+// --- How often who is slow ---
+
+void ObservedCluster::Count(WorkerId worker, double factor) {
+  Seen& seen = seen_[worker];
+  for (double* sum : {&seen.steps, &seen.slow, &seen.factors}) *sum *= 1 - 1 / kMemory;
+  seen.steps += 1;
+  if (factor < kSlow) {
+    if (policy_->members()[worker].estimator.settled()) {  // Else it is the speed that is off.
+      for (double* sum : {&seen.measured, &seen.off}) *sum *= 1 - 1 / kMemory;
+      seen.measured += 1;
+      seen.off += std::abs(factor - 1) / kMeanAbsolute;
+    }
+    seen.streak = seen.streak_factors = 0;
+    return;
+  }
+  factor = std::min(factor, kSlowest);
+  seen.slow += 1;
+  seen.factors += factor;
+  seen.streak += 1;
+  seen.streak_factors += factor;
+}
+
+// What looked like a run of slow steps is its new speed.
+void ObservedCluster::FollowChange(WorkerId worker) {
+  Seen& seen = seen_[worker];
+  const uint64_t restarts = policy_->members()[worker].estimator.restarts();
+  if (restarts == seen.restarts) return;
+  seen.restarts = restarts;
+  seen.slow = std::max(0.0, seen.slow - seen.streak);
+  seen.factors = std::max(0.0, seen.factors - seen.streak_factors);
+  seen.streak = seen.streak_factors = 0;
+  ++changes_;
+}
+
+// What all workers show together, drawn towards a belief that is worth so many of their counts.
+double ObservedCluster::Pooled(double belief, double worth, double Seen::*sum,
+                               double Seen::*count) const {
+  double sums = belief * worth, counts = worth;
+  for (const Seen& seen : seen_) {
+    sums += seen.*sum;
+    counts += seen.*count;
+  }
+  return sums / counts;
+}
+
+double ObservedCluster::PooledSlow() const {
+  return Pooled(kSlowBelief, kSlowBeliefSteps, &Seen::slow, &Seen::steps);
+}
+
+double ObservedCluster::PooledFactor() const {
+  return Pooled(kFactorBelief, kFactorBeliefSteps, &Seen::factors, &Seen::slow);
+}
+
+double ObservedCluster::PooledOff() const {
+  return Pooled(kOffBelief, kOffBeliefSteps, &Seen::off, &Seen::measured);
+}
+
+double ObservedCluster::SlowPart(WorkerId worker) const {
+  const Seen none;
+  const Seen& seen = worker < seen_.size() ? seen_[worker] : none;
+  return (seen.slow + kWorkerSteps * PooledSlow()) / (seen.steps + kWorkerSteps);
+}
+
+// --- The cluster ---
+
+bool ObservedCluster::Known(const BulkSynchronous& policy) const {
+  const Membership& members = policy.members();
+  const std::vector<WorkerId> ids = members.Candidates();
+  const auto known = std::count_if(ids.begin(), ids.end(), [&](WorkerId id) {
+    return members[id].estimator.measurements() >= kEnough;
+  });
+  return static_cast<double>(known) >= kMost * static_cast<double>(ids.size());
+}
+
+PlannedCluster ObservedCluster::Cluster(const BulkSynchronous& policy) const {
+  const Membership& members = policy.members();
+  const std::vector<WorkerId> ids = members.Candidates();
+  const std::vector<double> speeds = members.SpeedsOf(ids);
+  const std::vector<LeaseHabits>& habits = policy.habits();
+  std::vector<double> latencies, starts;
+  for (const LeaseHabits& each : habits) {
+    if (each.round_trips > 0) latencies.push_back(each.latency);
+    if (each.overheads > 0) starts.push_back(each.overhead);
+  }
+  PlannedCluster cluster;
+  cluster.samples = samples_;
+  cluster.data_seconds = data_seconds_;
+  cluster.seen_together = true;
+  cluster.remaining_steps = std::max<uint64_t>(1, steps_ - std::min(steps_, policy.step()));
+  const double loss =
+      (losses_ + kLossBelief * kLossBeliefSteps) / (worker_steps_ + kLossBeliefSteps);
+  const Seen none;
+  const double off = PooledOff();
+  double rate = 0;
+  uint64_t least_measured = UINT64_MAX;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const WorkerId id = ids[i];
+    const bool known = id < habits.size();
+    PlannedWorker worker;
+    worker.curve.seconds_per_sample = 1 / speeds[i];
+    const Seen& seen = id < seen_.size() ? seen_[id] : none;
+    worker.jitter = (seen.off + kWorkerMeasurements * off) / (seen.measured + kWorkerMeasurements);
+    worker.slow_probability = SlowPart(id);
+    worker.slow_factor = PooledFactor();
+    worker.loss_probability = loss;
+    worker.latency_seconds = known && habits[id].round_trips > 0
+                                 ? habits[id].latency
+                                 : Median(latencies, LeaseHabits().latency);
+    worker.receive_seconds =
+        known && habits[id].overheads > 0 ? habits[id].overhead : Median(starts, 0);
+    worker.message_seconds = policy.link().message_seconds();
+    worker.send_seconds = policy.link().SendSeconds(id);
+    worker.link_measured = policy.link().KnowsLinks();
+    cluster.workers.push_back(worker);
+    rate += speeds[i];
+    least_measured = std::min<uint64_t>(least_measured, members[id].estimator.measurements());
+  }
+  cluster.rounds = rounds_.Of(ids);
+  cluster.notice_seconds = std::max(kNoticeSeconds, samples_ / rate);
+  cluster.doubt =
+      std::max(kLeastDoubt, off / std::sqrt(std::max(1.0, static_cast<double>(least_measured))));
+  return cluster;
+}
+
+}  // namespace motley

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/job_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "coding/gradient_code.h"
+#include "scheduler/placement/row_speeds.h"
+#include "scheduler/step/each_step.h"
+#include "scheduler/step/row_step.h"
+
+namespace motley {
+namespace {
+
+// Row i of `members`' code is that of worker members[i] of all.
+RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers) {
+  if (members.size() == workers) return code;
+  RowCode all = code;
+  all.rows.assign(workers, {});
+  if (!code.class_of.empty()) all.class_of.assign(workers, kNoClass);
+  for (size_t i = 0; i < members.size(); ++i) {
+    all.rows[members[i]] = std::move(code.rows[i]);
+    if (!code.class_of.empty()) all.class_of[members[i]] = code.class_of[i];
+  }
+  if (!code.decodes) return all;
+  all.decodes = [decodes = std::move(code.decodes), members](const std::vector<bool>& present) {
+    std::vector<bool> rows;
+    rows.reserve(members.size());
+    for (const WorkerId member : members) rows.push_back(present[member]);
+    return decodes(rows);
+  };
+  return all;
+}
+
+StepScheme OneRowEach(const Plan& plan, const SchemeRequest& request) {
+  RowCode rows = OverAll(RowCodeOf(plan.code), plan.members, request.workers.size());
+  StepScheme scheme;
+  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(rows)});
+  scheme.policy = [setting = scheme.setting,
+                   code = std::make_shared<const RowCode>(std::move(rows))] {
+    return std::make_unique<RowStep>(setting, code);
+  };
+  return scheme;
+}
+
+StepScheme RowsInLists(const Plan& plan, const SchemeRequest& request) {
+  const uint32_t rows = plan.code->workers;
+  EachLists each{rows, 1, WorkLists(request.workers.size()), true};
+  StepSetting setting{request.workers, {}};
+  setting.holders.resize(rows);
+  const double size = 1.0 * request.partitions / rows;
+  for (StepWorker& worker : setting.workers) {
+    worker.seconds_per_partition *= size;
+    worker.piece_knee /= size;
+    worker.least_piece /= size;
+  }
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    for (const RowId row : plan.rows[i]) setting.holders[row].push_back(plan.members[i]);
+    each.chunks[plan.members[i]] = plan.rows[i];
+  }
+  StepScheme scheme;
+  scheme.setting = std::make_shared<StepSetting>(std::move(setting));
+  scheme.policy = [setting = scheme.setting,
+                   lists = std::make_shared<const EachLists>(std::move(each))] {
+    return std::make_unique<EachStep>(setting, lists);
+  };
+  return scheme;
+}
+
+}  // namespace
+
+SchedulerOptions JobOptionsFor(std::string_view scheme, const SchemeRequest& request) {
+  SchedulerOptions options;
+  options.code = scheme == "proportional" ? "none" : scheme;
+  options.workers = static_cast<uint32_t>(request.workers.size());
+  options.partitions = request.partitions;
+  options.batch = static_cast<uint32_t>(std::lround(request.samples));
+  options.seed = request.seed;
+  options.tolerate = request.copies - 1;
+  if (scheme == "short") {
+    options.tolerate = request.copies > 2 ? 1 : 0;
+    options.parts = request.copies - options.tolerate;
+  }
+  return options;
+}
+
+std::vector<WorkerId> LiveOnes(const SchemeRequest& request) {
+  std::vector<WorkerId> live;
+  for (WorkerId w = 0; w < request.workers.size(); ++w) {
+    if (request.workers[w].live) live.push_back(w);
+  }
+  return live;
+}
+
+std::vector<double> JobSpeeds(std::string_view scheme, const SchemeRequest& request) {
+  const SchedulerOptions options = JobOptionsFor(scheme, request);
+  const double samples = request.samples / request.partitions;
+  std::vector<double> speeds, waits;
+  for (const WorkerId w : LiveOnes(request)) {
+    speeds.push_back(samples / request.workers[w].seconds_per_partition);
+    waits.push_back(request.waits.empty() ? 0 : request.waits[w]);
+  }
+  return SpeedsWithWaits(speeds, waits,
+                         request.samples * CopiesOf(options.code, options.tolerate, options.parts),
+                         request.samples);
+}
+
+Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request) {
+  const SchedulerOptions options = JobOptionsFor(scheme, request);
+  const std::vector<WorkerId> members = LiveOnes(request);
+  const std::vector<double> speeds = JobSpeeds(scheme, request);
+  PlanAttempt attempt = {options.code, options.tolerate, false, request.draft};
+  Result<Plan> plan = MakePlanOf(attempt, options, members, speeds);
+  if (plan.ok() || options.code == "none") return plan;
+  attempt.equal = true;
+  Result<Plan> equal = MakePlanOf(attempt, options, members, speeds);
+  return equal.ok() ? std::move(equal) : std::move(plan);
+}
+
+StepScheme SchemeOfPlan(const Plan& plan, const SchemeRequest& request) {
+  return plan.SeveralRows() ? RowsInLists(plan, request) : OneRowEach(plan, request);
+}
+
+}  // namespace motley

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "planner/learned_shares.h"
+#include "planner/plan_reason.h"
+#include "scheduler/step/pieces.h"
+
+namespace motley {
+namespace {
+
+constexpr double kFewerPart = 0.8;  // Of a step with all workers: then fewer may be worth it.
+// With more workers, only constructions that cost little.
+constexpr size_t kMany = 512;
+constexpr size_t kCyclicMost = 96;  // Beyond, it refuses.
+// Codes may group partitions: of many, planning them takes so many per worker.
+constexpr uint32_t kCodedPieces = 4;
+constexpr uint32_t kFewPartitions = 4096;
+
+bool Balances(std::string_view scheme) { return scheme == "proportional" || scheme == "adaptive"; }
+
+const StepSchemeKind& KindOf(std::string_view name) {
+  for (const StepSchemeKind& kind : StepSchemes()) {
+    if (name == kind.name) return kind;
+  }
+  MOTLEY_ASSERT(false);
+  return StepSchemes().front();
+}
+
+bool ForMany(std::string_view scheme) {
+  return scheme != "cyclic" && scheme != "rs" && scheme != "group" && scheme != "approximate";
+}
+
+// Where only sums over all workers matter, a sample says as much.
+bool CanBeSampled(std::string_view scheme) {
+  return scheme == "adaptive" || scheme == "partial-coded";
+}
+
+// Many workers average by themselves what few need several steps for.
+CostRuns RunsOfMany(const CostRuns& runs) {
+  CostRuns fewer;
+  fewer.undisturbed = std::min(runs.undisturbed, 1U);
+  fewer.one_slow = std::min(runs.one_slow, 1U);
+  fewer.several_slow = std::min(runs.several_slow, 1U);
+  fewer.loss = std::min(runs.loss, 1U);
+  fewer.seed = runs.seed;
+  return fewer;
+}
+
+// Whether every piece of work fits into its worker's memory, in words if not.
+std::string NoRoom(const StepScheme& scheme, const PlannedCluster& cluster,
+                   const Candidate& candidate, bool leases) {
+  const double samples = cluster.samples / static_cast<double>(scheme.setting->holders.size());
+  std::vector<double> held(cluster.workers.size(), 0);
+  for (const auto& holders : scheme.setting->holders) {
+    for (const WorkerId w : holders) held[w] += samples;
+  }
+  for (size_t w = 0; w < held.size(); ++w) {
+    const auto total = static_cast<uint64_t>(leases ? held[w] / candidate.copies : held[w]);
+    const uint64_t piece =
+        std::min(total, leases ? LeasePieceSamples(total) : RowPieceSamples(total));
+    const double most = cluster.workers[w].curve.most_samples;
+    if (static_cast<double>(piece) <= most) continue;
+    return fmt::format(
+        "worker {} would compute {} samples at a time and has memory for {:.0f}: use a smaller "
+        "batch, or fewer copies",
+        w, piece, most);
+  }
+  return "";
+}
+
+// Of the speed of all workers.
+double PartOfFastest(const PlannedCluster& cluster, uint32_t workers) {
+  const std::vector<bool> among = FastestWorkers(cluster, workers);
+  double part = 0, all = 0;
+  for (size_t w = 0; w < among.size(); ++w) {
+    const double speed = 1 / cluster.workers[w].curve.seconds_per_sample;
+    all += speed;
+    part += among[w] ? speed : 0;
+  }
+  return part / all;
+}
+
+// Rows of jobs follow what they learn of waits; of many workers that takes too long to foresee.
+Result<StepScheme> SchemeAsJob(const StepSchemeKind& kind, const SchemeRequest& request,
+                               const PlannedCluster& cluster, uint64_t seed, uint64_t& events) {
+  if (kind.leases || !kind.exact || request.workers.size() > kMany) {
+    return MakeStepScheme(kind.name, request);
+  }
+  MOTLEY_RETURN_IF_ERROR(CheckStepRequest(kind, request));
+  MOTLEY_ASSIGN_OR_RETURN(LearnedScheme learned, LearnShares(kind.name, request, cluster, seed));
+  events = learned.events;
+  return std::move(learned.scheme);
+}
+
+int Rank(const PlannedScheme& planned) {
+  if (!planned.refused.empty()) return 2;
+  return planned.exact ? 0 : 1;
+}
+
+}  // namespace
+
+std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies) {
+  std::vector<Candidate> candidates;
+  for (const StepSchemeKind& kind : StepSchemes()) {
+    if (workers > kMany && !ForMany(kind.name)) continue;
+    if (workers > kCyclicMost && kind.name == std::string_view("cyclic")) continue;
+    const uint32_t most = kind.name == std::string_view("proportional") ? 1 : most_copies;
+    for (uint32_t copies = kind.least_copies; copies <= std::min<size_t>(most, workers); ++copies) {
+      candidates.push_back({kind.name, copies});
+    }
+  }
+  return candidates;
+}
+
+std::vector<Candidate> FewerWorkers(const PlannedCluster& cluster) {
+  const auto n = static_cast<uint32_t>(cluster.workers.size());
+  const PlannedCluster free = WithFewer(cluster, n);
+  std::vector<const PlannedWorker*> order;
+  for (const PlannedWorker& worker : free.workers) order.push_back(&worker);
+  std::stable_sort(order.begin(), order.end(), [](const PlannedWorker* a, const PlannedWorker* b) {
+    return a->curve.seconds_per_sample < b->curve.seconds_per_sample;
+  });
+  std::vector<double> seconds;  // Of a step of so many and one.
+  double rate = 0, link = 0, own = 0;
+  for (const PlannedWorker* worker : order) {
+    rate += 1 / worker->curve.seconds_per_sample;
+    link += worker->message_seconds;
+    own = std::max(own, worker->message_seconds + worker->send_seconds);
+    seconds.push_back(2 * std::max(own, link) + free.samples / rate);
+  }
+  const auto least = std::min_element(seconds.begin(), seconds.end());
+  if (n == 0 || *least > kFewerPart * seconds.back()) return {};
+  const auto few = static_cast<uint32_t>(least - seconds.begin()) + 1;
+  std::vector<Candidate> candidates = {{"proportional", 1, few}};
+  if (2 * few < n) candidates.push_back({"repetition", 2, 2 * few});
+  return candidates;
+}
+
+std::string ShortNameOf(const Candidate& candidate) {
+  const std::string name = fmt::format("{} {}", candidate.scheme, candidate.copies);
+  return candidate.workers == 0 ? name : fmt::format("{}, {} workers", name, candidate.workers);
+}
+
+PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& present,
+                        const PlanOptions& options) {
+  const PlannedCluster whole = WithFewer(present, candidate.workers);
+  PlannedScheme planned;
+  planned.candidate = candidate;
+  const StepSchemeKind& kind = KindOf(candidate.scheme);
+  planned.exact = kind.exact;
+  const bool sampled = whole.workers.size() > options.most_whole && CanBeSampled(kind.name);
+  const PlannedCluster sample = sampled ? SampleOf(whole, options.most_whole) : PlannedCluster();
+  const PlannedCluster& cluster = sampled ? sample : whole;
+  SchemeRequest request;
+  request.copies = candidate.copies;
+  request.partitions = options.partitions;
+  if (!kind.leases) {
+    const auto enough = kCodedPieces * static_cast<uint32_t>(whole.workers.size());
+    request.partitions = std::min(request.partitions, std::max(enough, kFewPartitions));
+  }
+  if (sampled) {
+    request.partitions = static_cast<uint32_t>(
+        std::ceil(1.0 * options.partitions * options.most_whole / whole.workers.size()));
+  }
+  request.workers = StepWorkersOf(cluster, request.partitions);
+  const std::vector<bool> among = FastestWorkers(cluster, candidate.workers);
+  for (size_t w = 0; w < among.size(); ++w) request.workers[w].live = among[w];
+  request.by_speed = true;
+  request.samples = cluster.samples;
+  request.draft = request.workers.size() > kMany;
+  uint64_t events = 0;
+  const Result<StepScheme> scheme = SchemeAsJob(kind, request, cluster, options.runs.seed, events);
+  if (!scheme.ok()) {
+    planned.refused = scheme.status().message();
+    return planned;
+  }
+  planned.refused = NoRoom(*scheme, cluster, candidate, kind.leases);
+  if (!planned.refused.empty()) return planned;
+  const bool many = whole.workers.size() > options.most_whole;
+  planned.cost = CostOf(*scheme, cluster, many ? RunsOfMany(options.runs) : options.runs);
+  planned.cost.events += events;
+  if (!std::isfinite(planned.cost.expected)) planned.refused = "steps would not end";
+  const double others = 1 - PartOfFastest(whole, candidate.workers);
+  planned.placing_seconds = whole.data_seconds * (candidate.copies - 1 + others) /
+                            static_cast<double>(std::max<uint64_t>(whole.remaining_steps, 1));
+  return planned;
+}
+
+Result<Ranking> RankSchemes(const PlannedCluster& cluster, const PlanOptions& options) {
+  if (cluster.workers.empty()) return Status::InvalidArgument("a plan needs at least one worker");
+  PlanOptions chosen = options;
+  if (chosen.partitions == 0) chosen.partitions = PartitionsFor(cluster);
+  std::vector<PlannedScheme> tried;
+  for (const Candidate& candidate : CandidatesFor(cluster.workers.size(), options.most_copies)) {
+    tried.push_back(TryScheme(candidate, cluster, chosen));
+  }
+  for (const Candidate& candidate : FewerWorkers(cluster)) {
+    tried.push_back(TryScheme(candidate, cluster, chosen));
+  }
+  return RankTried(std::move(tried), chosen.partitions);
+}
+
+Result<Ranking> RankTried(std::vector<PlannedScheme> tried, uint32_t partitions) {
+  MOTLEY_ASSERT(!tried.empty());
+  Ranking ranking;
+  ranking.partitions = partitions;
+  ranking.schemes = std::move(tried);
+  for (const PlannedScheme& planned : ranking.schemes) ranking.events += planned.cost.events;
+  std::stable_sort(ranking.schemes.begin(), ranking.schemes.end(),
+                   [](const PlannedScheme& a, const PlannedScheme& b) {
+                     if (Rank(a) != Rank(b)) return Rank(a) < Rank(b);
+                     return Rank(a) < 2 && a.Total() < b.Total();
+                   });
+  if (Rank(ranking.schemes.front()) != 0) {
+    return Status::InvalidArgument(
+        fmt::format("no exact scheme serves this cluster: {}", ranking.schemes.front().refused));
+  }
+  double least = ranking.schemes.front().cost.undisturbed;
+  for (const PlannedScheme& planned : ranking.schemes) {
+    if (Rank(planned) == 0) least = std::min(least, planned.cost.undisturbed);
+  }
+  for (PlannedScheme& planned : ranking.schemes) {
+    if (planned.refused.empty()) planned.premium = planned.cost.undisturbed / least - 1;
+  }
+  for (PlannedScheme& planned : ranking.schemes) planned.why = ReasonFor(planned, ranking);
+  return ranking;
+}
+
+void CorrectTo(double step_seconds, const PlannedCluster& cluster, PlannedScheme& planned) {
+  SchemeCost& cost = planned.cost;
+  double none_lost = 1;
+  for (const PlannedWorker& worker : cluster.workers) none_lost *= 1 - worker.loss_probability;
+  const double factor = step_seconds / cost.step;
+  cost.loss = std::max(cost.loss + step_seconds - cost.step, step_seconds);
+  cost.expected = none_lost * step_seconds + (1 - none_lost) * cost.loss;
+  cost.undisturbed *= factor;
+  cost.one_slow *= factor;
+  cost.step = step_seconds;
+}
+
+double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCluster& cluster) {
+  if (from == to) return 0;
+  const bool nested = Balances(from.scheme) && Balances(to.scheme);
+  double kept = nested ? std::min(from.copies, to.copies) : 0;
+  // Fewer hold, or give up, what the others had.
+  if (from.workers != to.workers) {
+    const double a = PartOfFastest(cluster, from.workers), b = PartOfFastest(cluster, to.workers);
+    kept *= std::min(a, b) / std::max(a, b);
+  }
+  return cluster.data_seconds * (to.copies - kept);
+}
+
+}  // namespace motley

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/step_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "base/assert.h"
+#include "base/loop/time_queue.h"
+#include "base/random.h"
+#include "scheduler/step/pieces.h"
+
+namespace motley {
+namespace {
+
+constexpr double kNoTime = std::numeric_limits<double>::infinity();
+
+// What happens next. `note` names what a message carries, or the life of a timer.
+struct Due {
+  enum class Kind : uint8_t {
+    kToWorker,
+    kToServer,
+    kReady,
+    kPartitionDone,
+    kAtLink,
+    kThroughLink,
+    kDeath,
+    kTick
+  };
+  double time;
+  uint64_t order;  // Of equal times, the one that was set first.
+  Kind kind;
+  WorkerId worker;
+  uint32_t note;
+
+  bool operator>(const Due& other) const {
+    return time != other.time ? time > other.time : order > other.order;
+  }
+};
+
+struct WorkerState {
+  std::vector<PartitionId> list;
+  uint32_t size = 0;  // Of the list, which is left out where it is worked off in blocks.
+  uint32_t done = 0;
+  uint32_t sent = 0;
+  bool busy = false;
+  bool send_at_end = false;
+  bool dead = false;
+  double died = 0;
+  bool awaited = false;    // What it computes began after it was told.
+  double began = 0;        // Of what it computes:
+  uint32_t block = 0;      // so many partitions,
+  double ends = 0;         // by then.
+  double ready = kNoTime;  // It has the parameters.
+  double link_free = 0;
+  double computed = 0;  // Seconds.
+  uint32_t vectors = 0;
+  bool arrived = false;  // Some vector of it.
+  StepAnswer answer;
+};
+
+// A vector on its way through the server's link.
+struct Passing {
+  double end;  // On the clock of the link, which runs slower the more share it.
+  uint64_t order;
+  WorkerId worker;
+  uint32_t entries;
+  double began, own_end;
+
+  bool operator>(const Passing& other) const {
+    return end != other.end ? end > other.end : order > other.order;
+  }
+};
+
+class StepRun {
+ public:
+  StepRun(const StepSetting& setting, StepPolicy& policy, const StepModelOptions& options)
+      : setting_(setting),
+        policy_(policy),
+        options_(options),
+        random_(options.seed, Stream::kSimulation),
+        workers_(setting.workers.size()),
+        in_blocks_(!policy.wants_progress() && policy.sends_every() == 0 && !options.record) {}
+
+  StepOutcome Run();
+
+ private:
+  ModelWorker Truth(WorkerId w) const {
+    return options_.truth.empty() ? ModelWorker{} : options_.truth[w];
+  }
+  void Push(double time, Due::Kind kind, WorkerId worker, uint32_t note);
+  void Handle(const Due& due);
+  void Die(WorkerId w);
+  void Tell(const StepEvent& event);
+  void CarryOut();
+  void ToServer(WorkerId worker, StepEvent event);
+  void AtWorker(WorkerId w, StepCommand& command);
+  // Who is given something for the first time now.
+  double FirstReady(const StepWorker& known) const {
+    return std::max(now_, known.data_seconds) + known.start_seconds;
+  }
+  void BeginBlock(WorkerId w, uint32_t count);
+  void EndBlock(WorkerId w);
+  void Revoke(WorkerId w, const std::vector<PartitionId>& asked);
+  void Compute(WorkerId w);
+  double SecondsOf(WorkerId w, uint32_t count);
+  uint32_t BlockOf(WorkerId w) const;
+  void EndBlocks();
+  void PartitionDone(WorkerId w);
+  void Send(WorkerId w, double when);
+  void Begin();
+  void AtLink(const Due& due);
+  void TurnLinkClock();
+  void AwaitLink();
+  void ThroughLink();
+
+  const StepSetting& setting_;
+  StepPolicy& policy_;
+  const StepModelOptions& options_;
+  Random random_;
+  std::vector<WorkerState> workers_;
+  bool in_blocks_;
+  TimeQueue<Due> due_;
+  std::vector<StepCommand> commands_, sent_commands_;
+  std::vector<StepEvent> events_;
+  double now_ = 0;
+  // The server's link.
+  std::vector<Passing> passing_;  // A heap, the next one in front.
+  double link_clock_ = 0, link_turned_ = 0;
+  uint32_t link_awaited_ = 0;  // The last kThroughLink that counts.
+  double tick_ = kNoTime;      // The one that is set.
+  uint64_t order_ = 0;
+  bool enough_ = false;
+  StepOutcome outcome_;
+};
+
+void StepRun::Push(double time, Due::Kind kind, WorkerId worker, uint32_t note) {
+  due_.Push({time, order_++, kind, worker, note});
+}
+
+StepOutcome StepRun::Run() {
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    if (!setting_.workers[w].live) workers_[w].dead = true;
+    const double dies_at = Truth(w).dies_at;
+    if (workers_[w].dead) continue;
+    if (dies_at <= 0) {
+      Die(w);
+    } else if (dies_at < kNoTime) {
+      Push(dies_at, Due::Kind::kDeath, w, 0);
+    }
+  }
+  Begin();
+  while (!enough_ && !due_.empty()) {
+    const Due due = due_.Pop();
+    now_ = due.time;
+    ++outcome_.events;
+    Handle(due);
+  }
+  if (enough_) outcome_.seconds = now_;
+  TurnLinkClock();
+  if (in_blocks_) EndBlocks();
+  for (const WorkerState& worker : workers_) {
+    outcome_.most_vectors = std::max(outcome_.most_vectors, worker.vectors);
+    outcome_.workers += worker.size > 0 ? 1 : 0;
+    outcome_.answers.push_back(worker.answer);
+    outcome_.late.push_back(worker.size > 0 && !worker.arrived);
+  }
+  return std::move(outcome_);
+}
+
+void StepRun::Handle(const Due& due) {
+  switch (due.kind) {
+    case Due::Kind::kToWorker:
+      if (!workers_[due.worker].dead) AtWorker(due.worker, sent_commands_[due.note]);
+      break;
+    case Due::Kind::kToServer: Tell(events_[due.note]); break;
+    case Due::Kind::kPartitionDone:
+      if (!workers_[due.worker].dead) PartitionDone(due.worker);
+      break;
+    case Due::Kind::kReady:
+      if (!workers_[due.worker].dead) Compute(due.worker);
+      break;
+    case Due::Kind::kAtLink: AtLink(due); break;
+    case Due::Kind::kThroughLink:
+      if (due.note == link_awaited_) ThroughLink();
+      break;
+    case Due::Kind::kDeath: Die(due.worker); break;
+    case Due::Kind::kTick:
+      if (due.time != tick_) break;  // Superseded.
+      tick_ = kNoTime;
+      Tell(StepTick{});
+  }
+}
+
+void StepRun::Die(WorkerId w) {
+  workers_[w].dead = true;
+  workers_[w].died = now_;
+  events_.emplace_back(StepWorkerLost{w});
+  Push(now_ + options_.notice_seconds, Due::Kind::kToServer, w,
+       static_cast<uint32_t>(events_.size() - 1));
+}
+
+void StepRun::Tell(const StepEvent& event) {
+  if (const auto* vector = std::get_if<VectorArrived>(&event)) {
+    StepAnswer& answer = workers_[vector->worker].answer;
+    if (answer.waited < 0) answer.waited = std::max(0.0, now_ - answer.computed);
+  }
+  policy_.OnEvent(event, now_, commands_);
+  CarryOut();
+}
+
+void StepRun::CarryOut() {
+  for (StepCommand& command : commands_) {
+    if (std::holds_alternative<StepEnough>(command)) {
+      enough_ = true;
+      continue;
+    }
+    const WorkerId to = std::visit(
+        [](const auto& c) -> WorkerId {
+          if constexpr (requires { c.worker; }) return c.worker;
+          return 0;
+        },
+        command);
+    ++outcome_.controls;
+    // What begins a step travels with its parameters, which no scheme can do without.
+    if (now_ == 0) {
+      if (!workers_[to].dead) AtWorker(to, command);
+      continue;
+    }
+    sent_commands_.push_back(std::move(command));
+    Push(now_ + setting_.workers[to].latency_seconds, Due::Kind::kToWorker, to,
+         static_cast<uint32_t>(sent_commands_.size() - 1));
+  }
+  commands_.clear();
+  const double tick = policy_.NextTick();
+  if (tick < kNoTime && tick != tick_) {
+    tick_ = std::max(tick, now_);
+    Push(tick_, Due::Kind::kTick, 0, 0);
+  }
+}
+
+void StepRun::ToServer(WorkerId worker, StepEvent event) {
+  ++outcome_.controls;
+  events_.push_back(std::move(event));
+  Push(now_ + setting_.workers[worker].latency_seconds, Due::Kind::kToServer, worker,
+       static_cast<uint32_t>(events_.size() - 1));
+}
+
+void StepRun::AtWorker(WorkerId w, StepCommand& command) {
+  WorkerState& worker = workers_[w];
+  if (auto* extend = std::get_if<ExtendList>(&command)) {
+    if (in_blocks_) return BeginBlock(w, static_cast<uint32_t>(extend->all().size()));
+    if (worker.list.empty() && extend->of_row.empty()) {
+      worker.list = std::move(extend->partitions);
+    } else {
+      const auto more = extend->all();
+      worker.list.insert(worker.list.end(), more.begin(), more.end());
+    }
+    worker.size = static_cast<uint32_t>(worker.list.size());
+    worker.send_at_end = false;
+    Compute(w);
+  } else if (auto* revoke = std::get_if<RevokeList>(&command)) {
+    Revoke(w, revoke->partitions);
+  } else if (auto* send = std::get_if<SendVector>(&command)) {
+    worker.send_at_end = true;
+    if (in_blocks_) {
+      Send(w, worker.ends);
+    } else if (send->now || !worker.busy) {
+      Send(w, now_);
+    }
+  }
+}
+
+// All at once, for nobody sees any of it before its vector is at the link.
+void StepRun::BeginBlock(WorkerId w, uint32_t count) {
+  WorkerState& worker = workers_[w];
+  MOTLEY_ASSERT(worker.done == worker.size);
+  if (worker.ready == kNoTime) worker.ready = FirstReady(setting_.workers[w]);
+  worker.began = std::max(now_, worker.ready);
+  worker.awaited = worker.began > now_;
+  worker.ends = worker.began + SecondsOf(w, count);
+  worker.size += count;
+}
+
+void StepRun::Revoke(WorkerId w, const std::vector<PartitionId>& asked) {
+  WorkerState& worker = workers_[w];
+  const auto first = worker.list.begin() + worker.done + (worker.busy ? worker.block : 0);
+  ListReleased released{w, {}};
+  const auto keeps = [&](PartitionId p) {
+    if (std::find(asked.begin(), asked.end(), p) == asked.end()) return true;
+    released.partitions.push_back(p);
+    return false;
+  };
+  worker.list.erase(std::stable_partition(first, worker.list.end(), keeps), worker.list.end());
+  worker.size = static_cast<uint32_t>(worker.list.size());
+  ToServer(w, std::move(released));
+}
+
+// A block's partitions vary each by itself.
+double StepRun::SecondsOf(WorkerId w, uint32_t count) {
+  const StepWorker& known = setting_.workers[w];
+  double pieces = 1;
+  if (known.least_piece > 0 && !policy_.wants_progress()) {
+    pieces = std::clamp(std::floor(count / known.least_piece), 1.0, 1.0 * kPiecesOfRow);
+  }
+  double seconds = known.seconds_per_partition * std::max<double>(count, pieces * known.piece_knee);
+  seconds += known.piece_overhead_seconds * pieces;
+  if (options_.jitter > 0) {
+    seconds *= std::max(0.1, 1 + options_.jitter * random_.Normal() / std::sqrt(count));
+  }
+  if (workers_[w].done == 0) seconds += known.overhead_seconds;
+  return seconds * Truth(w).slowdown;
+}
+
+// Partitions that are done at once, as far as anybody can see.
+uint32_t StepRun::BlockOf(WorkerId w) const {
+  const uint32_t left = workers_[w].size - workers_[w].done;
+  const double least = setting_.workers[w].least_piece;
+  if (least <= 0) return 1;
+  if (policy_.sends_every() > 0) return std::min(left, policy_.sends_every());
+  return std::min(left,
+                  static_cast<uint32_t>(std::ceil(std::max(least, 1.0 * left / kPartsOfTheRest))));
+}
+
+void StepRun::Compute(WorkerId w) {
+  WorkerState& worker = workers_[w];
+  if (worker.busy || worker.done == worker.size) return;
+  if (worker.ready == kNoTime) worker.ready = FirstReady(setting_.workers[w]);
+  if (now_ < worker.ready) return Push(worker.ready, Due::Kind::kReady, w, 0);
+  worker.busy = true;
+  worker.began = now_;
+  worker.block = BlockOf(w);
+  worker.ends = now_ + SecondsOf(w, worker.block);
+  Push(worker.ends, Due::Kind::kPartitionDone, w, 0);
+}
+
+// Of a worker whose vector is sent.
+void StepRun::EndBlock(WorkerId w) {
+  WorkerState& worker = workers_[w];
+  outcome_.events += worker.awaited ? 2 : 1;
+  outcome_.partitions += worker.size - worker.done;
+  if (worker.vectors++ == 0) worker.answer.computed = worker.ends - worker.began;
+  worker.done = worker.size;
+}
+
+// Those that were under way at the end.
+void StepRun::EndBlocks() {
+  for (WorkerId w = 0; w < workers_.size(); ++w) {
+    const WorkerState& worker = workers_[w];
+    if (worker.done == worker.size) continue;
+    if (worker.ends <= (worker.dead ? worker.died : now_)) {
+      EndBlock(w);
+      continue;
+    }
+    const bool began = !worker.dead || worker.died > worker.began || !worker.awaited;
+    outcome_.events += began && worker.ends <= now_ ? 1 : 0;
+    if (worker.began > now_) continue;
+    outcome_.events += worker.awaited ? 1 : 0;
+    if (!worker.dead) {
+      const double part = (now_ - worker.began) / (worker.ends - worker.began);
+      outcome_.partitions += static_cast<uint64_t>(part * (worker.size - worker.done));
+    }
+  }
+}
+
+void StepRun::PartitionDone(WorkerId w) {
+  WorkerState& worker = workers_[w];
+  worker.busy = false;
+  outcome_.partitions += worker.block;
+  const double overhead = setting_.workers[w].overhead_seconds * Truth(w).slowdown;
+  worker.computed += now_ - worker.began - (worker.done == 0 ? overhead : 0);
+  if (worker.sent == 0) worker.answer.computed += now_ - worker.began;
+  if (options_.record) {
+    outcome_.spans.push_back(
+        {w, StepSpan::Kind::kCompute, worker.began, now_, worker.list[worker.done]});
+  }
+  worker.done += worker.block;
+  if (policy_.wants_progress()) ToServer(w, ListProgress{w, worker.done, worker.computed});
+  const uint32_t every = policy_.sends_every();
+  const bool at_end = worker.done == worker.size && worker.send_at_end;
+  if (at_end || (every > 0 && worker.done - worker.sent >= every)) Send(w, now_);
+  Compute(w);
+}
+
+void StepRun::Send(WorkerId w, double when) {
+  WorkerState& worker = workers_[w];
+  if (policy_.resends()) worker.sent = 0;
+  const uint32_t done = in_blocks_ ? worker.size : worker.done;
+  if (done == worker.sent) return;
+  const StepWorker& known = setting_.workers[w];
+  const double own = (known.send_seconds + known.message_seconds) * policy_.vector_fraction();
+  const double begins = std::max(when, worker.link_free);
+  worker.link_free = begins + own;
+  Push(begins + known.latency_seconds, Due::Kind::kAtLink, w, done - worker.sent);
+  worker.sent = done;
+  if (!in_blocks_) ++worker.vectors;
+}
+
+// Who is told something at the beginning, is told with the parameters, which no scheme can do
+// without.
+void StepRun::Begin() {
+  policy_.Begin(commands_);
+  double link = 0, late_link = 0;
+  const auto late = [this](WorkerId w) { return !options_.late.empty() && options_.late[w]; };
+  for (const StepCommand& command : commands_) {
+    if (const auto* extend = std::get_if<ExtendList>(&command)) {
+      const double own = setting_.workers[extend->worker].start_link_seconds;
+      (late(extend->worker) ? late_link : link) += own;
+    }
+  }
+  for (const StepCommand& command : commands_) {
+    const auto* extend = std::get_if<ExtendList>(&command);
+    if (extend == nullptr) continue;
+    const StepWorker& known = setting_.workers[extend->worker];
+    double& ready = workers_[extend->worker].ready;
+    ready = known.data_seconds + ReadySeconds(known, link + options_.late_shares * late_link);
+    if (late(extend->worker)) {
+      ready =
+          known.data_seconds + ReadySeconds(known, link + late_link) + 2 * known.latency_seconds;
+    }
+  }
+  CarryOut();
+}
+
+void StepRun::AtLink(const Due& due) {
+  const WorkerState& from = workers_[due.worker];
+  if (in_blocks_) {
+    if (from.dead && from.died <= from.ends) {
+      --outcome_.events;
+      return;
+    }
+    EndBlock(due.worker);
+  }
+  const StepWorker& known = setting_.workers[due.worker];
+  const double fraction = policy_.vector_fraction();
+  if (known.message_seconds <= 0 && known.send_seconds <= 0) {
+    ++outcome_.vectors;
+    workers_[due.worker].arrived = true;
+    return Tell(VectorArrived{due.worker, due.note});
+  }
+  TurnLinkClock();
+  Passing passing{link_clock_ + known.message_seconds * fraction,
+                  order_++,
+                  due.worker,
+                  due.note,
+                  now_,
+                  now_ + (known.send_seconds + known.message_seconds) * fraction};
+  // It had not left the worker's link.
+  if (from.dead && from.died < passing.own_end - known.latency_seconds) return;
+  passing_.push_back(passing);
+  std::push_heap(passing_.begin(), passing_.end(), std::greater<>());
+  AwaitLink();
+}
+
+// Up to now.
+void StepRun::TurnLinkClock() {
+  if (!passing_.empty()) {
+    const double past = now_ - link_turned_;
+    outcome_.link_seconds += past;
+    link_clock_ += past / static_cast<double>(passing_.size());
+  }
+  link_turned_ = now_;
+}
+
+void StepRun::AwaitLink() {
+  ++link_awaited_;
+  if (passing_.empty()) return;
+  const double left = passing_.front().end - link_clock_;
+  Push(now_ + std::max(0.0, left) * static_cast<double>(passing_.size()), Due::Kind::kThroughLink,
+       0, link_awaited_);
+}
+
+void StepRun::ThroughLink() {
+  TurnLinkClock();
+  std::pop_heap(passing_.begin(), passing_.end(), std::greater<>());
+  const Passing through = passing_.back();
+  passing_.pop_back();
+  ++outcome_.vectors;
+  const double arrives = std::max(now_, through.own_end);
+  if (options_.record) {
+    outcome_.spans.push_back({through.worker, StepSpan::Kind::kSend, through.began, arrives, 0});
+  }
+  workers_[through.worker].arrived = true;
+  events_.emplace_back(VectorArrived{through.worker, through.entries});
+  Push(arrives, Due::Kind::kToServer, through.worker, static_cast<uint32_t>(events_.size() - 1));
+  AwaitLink();
+}
+
+}  // namespace
+
+StepOutcome RunStepModel(const StepSetting& setting, StepPolicy& policy,
+                         const StepModelOptions& options) {
+  MOTLEY_ASSERT(options.truth.empty() || options.truth.size() == setting.workers.size());
+  return StepRun(setting, policy, options).Run();
+}
+
+}  // namespace motley

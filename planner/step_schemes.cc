@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/step_schemes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "coding/gradient_code.h"
+#include "coding/placement/cyclic_walk.h"
+#include "planner/fair_loads.h"
+#include "planner/job_rows.h"
+#include "scheduler/step/adaptive_step.h"
+#include "scheduler/step/approximate_step.h"
+#include "scheduler/step/each_step.h"
+#include "scheduler/step/partial_step.h"
+#include "scheduler/step/pieces.h"
+#include "scheduler/step/row_step.h"
+
+namespace motley {
+namespace {
+
+// For whom a code's least speed stands that is to get nothing.
+constexpr double kNothing = 1e-6;
+// Approximate steps go on without so many of the workers, or without one more than exactly.
+constexpr double kGoesWithout = 0.1;
+// Messages of a multi-message step occupy at most this part of it on the server's link, unless two
+// per worker are more already.
+constexpr double kMessagesPart = 0.5;
+constexpr uint32_t kLeastMessages = 2;
+
+std::vector<double> AsSpeeds(const std::vector<uint32_t>& loads) {
+  std::vector<double> speeds;
+  speeds.reserve(loads.size());
+  for (const uint32_t load : loads) speeds.push_back(std::max<double>(load, kNothing));
+  return speeds;
+}
+
+// A code's speeds are the loads that suit the workers' links and overheads, too.
+Result<CodeRequest> CodeRequestOf(const SchemeRequest& request, double fraction) {
+  MOTLEY_ASSIGN_OR_RETURN(const FairLoads fair, ShareFairly(request, request.copies, fraction));
+  CodeRequest code;
+  code.speeds = AsSpeeds(fair.loads);
+  code.stragglers = request.copies - 1;
+  code.partitions = request.partitions;
+  code.seed = request.seed;
+  return code;
+}
+
+StepScheme RowScheme(const SchemeRequest& request, RowCode rows) {
+  StepScheme scheme;
+  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(rows)});
+  scheme.policy = [setting = scheme.setting,
+                   code = std::make_shared<const RowCode>(std::move(rows))] {
+    return std::make_unique<RowStep>(setting, code);
+  };
+  return scheme;
+}
+
+Result<StepScheme> AsJob(const char* scheme, const SchemeRequest& request) {
+  MOTLEY_ASSIGN_OR_RETURN(const Plan plan, PlanOfJob(scheme, request));
+  return SchemeOfPlan(plan, request);
+}
+
+Result<StepScheme> Coded(const char* name, const SchemeRequest& request) {
+  if (request.by_speed) return AsJob(name, request);
+  MOTLEY_ASSIGN_OR_RETURN(const CodeRequest code, CodeRequestOf(request, 1));
+  MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode(name, code));
+  return RowScheme(request, RowCodeOf(std::make_shared<const CodeForm>(std::move(form))));
+}
+
+Result<StepScheme> Proportional(const SchemeRequest& request) {
+  if (request.copies != 1) {
+    return Status::InvalidArgument(fmt::format(
+        "proportional shares have one copy of each partition, not {}: ask for copies 1, or for "
+        "adaptive",
+        request.copies));
+  }
+  return Coded("none", request);
+}
+
+Result<StepScheme> Repetition(const SchemeRequest& request) { return Coded("repetition", request); }
+Result<StepScheme> Cyclic(const SchemeRequest& request) { return Coded("cyclic", request); }
+Result<StepScheme> Heterogeneous(const SchemeRequest& request) {
+  return Coded("heterogeneous", request);
+}
+Result<StepScheme> ReedSolomon(const SchemeRequest& request) { return Coded("rs", request); }
+Result<StepScheme> Group(const SchemeRequest& request) { return Coded("group", request); }
+
+// What a job's leases know of these workers after some steps: what they see of each, with everybody
+// on the server's link at once.
+StepSetting AsLearned(StepSetting setting) {
+  double start_link = 0, link = 0;
+  for (const StepWorker& worker : setting.workers) {
+    start_link += worker.start_link_seconds;
+    link += worker.message_seconds;
+  }
+  const double share = static_cast<double>(setting.holders.size()) / setting.workers.size();
+  for (StepWorker& worker : setting.workers) {
+    const double piece = std::max({1.0, worker.least_piece, share / kPartsOfTheRest});
+    worker.seconds_per_partition *= std::max(1.0, worker.piece_knee / piece);
+    worker.seconds_per_partition += worker.piece_overhead_seconds / piece;
+    worker.report_every = static_cast<uint32_t>(std::lround(piece));
+    worker.overhead_seconds += ReadySeconds(worker, start_link);
+    worker.send_seconds = std::max(worker.send_seconds + worker.message_seconds, link);
+    worker.start_seconds = worker.start_link_seconds = worker.message_seconds = 0;
+  }
+  setting.least_pace_seconds = kLeastPaceSeconds;
+  return setting;
+}
+
+Result<StepScheme> Adaptive(const SchemeRequest& request) {
+  MOTLEY_ASSIGN_OR_RETURN(FairLoads fair, ShareFairly(request, 1, 1));
+  BalancedShares shares;
+  shares.partitions = std::move(fair.loads);
+  MOTLEY_ASSIGN_OR_RETURN(Placement placement, PlaceCopies(fair.request, shares));
+  StepScheme scheme;
+  StepSetting setting{request.workers, std::move(placement.holders)};
+  if (request.by_speed) setting = AsLearned(std::move(setting));
+  scheme.setting = std::make_shared<StepSetting>(std::move(setting));
+  scheme.policy = [setting = scheme.setting] { return std::make_unique<AdaptiveStep>(*setting); };
+  return scheme;
+}
+
+// Loads laid out in one cyclic walk over the chunks, in the order of the workers. Of equally
+// covered chunks each starts with the last of its stretch.
+Result<WorkLists> OrderedLists(const SchemeRequest& request, double fraction) {
+  MOTLEY_ASSIGN_OR_RETURN(const FairLoads fair, ShareFairly(request, request.copies, fraction));
+  WorkLists lists;
+  uint64_t next = 0;
+  std::vector<double> speeds;
+  for (WorkerId w = 0; w < request.workers.size(); ++w) {
+    auto& list = lists.emplace_back();
+    for (uint64_t i = fair.loads[w]; i-- > 0;) {
+      list.push_back(static_cast<PartitionId>((next + i) % request.partitions));
+    }
+    next += fair.loads[w];
+    speeds.push_back(1 / request.workers[w].seconds_per_partition);
+  }
+  return LeastCoveredFirst(std::move(lists), speeds);
+}
+
+std::vector<std::vector<WorkerId>> HoldersOf(const WorkLists& lists, uint32_t partitions,
+                                             uint32_t size) {
+  std::vector<std::vector<WorkerId>> holders(partitions);
+  for (WorkerId w = 0; w < lists.size(); ++w) {
+    for (const PartitionId chunk : lists[w]) {
+      const uint32_t end = std::min((chunk + 1) * size, partitions);
+      for (PartitionId p = chunk * size; p < end; ++p) holders[p].push_back(w);
+    }
+  }
+  return holders;
+}
+
+// Partitions per message: as few as the server's link bears.
+uint32_t MessageSize(const SchemeRequest& request) {
+  double rate = 0, message = 0;
+  uint32_t live = 0;
+  for (const StepWorker& worker : request.workers) {
+    if (!worker.live) continue;
+    ++live;
+    rate += 1 / worker.seconds_per_partition;
+    message += worker.message_seconds;
+  }
+  if (live == 0 || !(message > 0)) return 1;
+  const double mean = message / live * request.copies;
+  const double most =
+      std::max<double>(kLeastMessages * live, kMessagesPart * request.partitions / rate / mean);
+  return static_cast<uint32_t>(
+      std::ceil(request.partitions / std::min<double>(most, request.partitions)));
+}
+
+Result<StepScheme> MultiMessage(const SchemeRequest& request) {
+  if (request.by_speed) return AsJob("multi-message", request);
+  const uint32_t size = MessageSize(request);
+  SchemeRequest chunks = request;
+  chunks.partitions = (request.partitions + size - 1) / size;
+  for (StepWorker& worker : chunks.workers) worker.seconds_per_partition *= size;
+  MOTLEY_ASSIGN_OR_RETURN(WorkLists lists, OrderedLists(chunks, 1));
+  StepScheme scheme;
+  scheme.setting = std::make_shared<StepSetting>(
+      StepSetting{request.workers, HoldersOf(lists, request.partitions, size)});
+  EachLists each{request.partitions, size, std::move(lists)};
+  scheme.policy = [setting = scheme.setting,
+                   lists = std::make_shared<const EachLists>(std::move(each))] {
+    return std::make_unique<EachStep>(setting, lists);
+  };
+  return scheme;
+}
+
+Result<StepScheme> PartialCoded(const SchemeRequest& request) {
+  const uint32_t parts = std::max(request.copies, 2U) - 1;
+  MOTLEY_ASSIGN_OR_RETURN(WorkLists lists, OrderedLists(request, 1.0 / parts));
+  StepScheme scheme;
+  scheme.setting = std::make_shared<StepSetting>(
+      StepSetting{request.workers, HoldersOf(lists, request.partitions, 1)});
+  scheme.policy = [setting = scheme.setting,
+                   lists = std::make_shared<const WorkLists>(std::move(lists)),
+                   parts] { return std::make_unique<PartialStep>(setting, lists, parts); };
+  return scheme;
+}
+
+Result<StepScheme> Approximate(const SchemeRequest& request) {
+  MOTLEY_ASSIGN_OR_RETURN(const CodeRequest code, CodeRequestOf(request, 1));
+  MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode("repetition", code));
+  const auto busy = static_cast<uint32_t>(std::count_if(
+      form.rows.begin(), form.rows.end(), [](const auto& row) { return !row.empty(); }));
+  const auto share = static_cast<uint32_t>(kGoesWithout * busy);
+  ApproximateLimits limits;
+  limits.quorum = busy - std::min(busy - 1, std::max(request.copies, share));
+  const auto shared = std::make_shared<const CodeForm>(std::move(form));
+  const auto rows = std::make_shared<const RowCode>(RowCodeOf(shared));
+  StepScheme scheme;
+  scheme.setting = std::make_shared<StepSetting>(StepSetting{request.workers, HoldersOf(*rows)});
+  scheme.policy = [setting = scheme.setting, shared, rows, limits] {
+    return std::make_unique<ApproximateStep>(setting, shared, rows, limits);
+  };
+  return scheme;
+}
+
+Result<StepScheme> Short(const SchemeRequest& request) {
+  if (request.by_speed) return AsJob("short", request);
+  const uint32_t stragglers = request.copies > 2 ? 1 : 0;
+  const uint32_t parts = request.copies - stragglers;
+  MOTLEY_ASSIGN_OR_RETURN(CodeRequest wanted, CodeRequestOf(request, 1.0 / parts));
+  wanted.stragglers = stragglers;
+  wanted.parts = parts;
+  MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode("short", wanted));
+  return RowScheme(request, RowCodeOf(std::make_shared<const CodeForm>(std::move(form))));
+}
+
+}  // namespace
+
+const std::vector<StepSchemeKind>& StepSchemes() {
+  static const std::vector<StepSchemeKind> kinds = {
+      {"proportional", "no copies: shares follow the speeds, and every answer is needed", 1,
+       &Proportional, false, true},
+      {"repetition", "copies with plain sums: the first of each group, or of the classes", 2,
+       &Repetition, false, true},
+      {"cyclic", "Tandon's random cyclic code: equal shares", 2, &Cyclic, false, true},
+      {"heterogeneous", "coded shares that follow the speeds (Wang et al.)", 2, &Heterogeneous,
+       false, true},
+      {"rs", "Reed-Solomon on the unit circle: equal shares", 2, &ReedSolomon, false, true},
+      {"group", "plain sums in groups that tile the data, coded outside them", 2, &Group, false,
+       true},
+      {"adaptive", "exclusive leases that follow who is late; what a straggler finished counts", 1,
+       &Adaptive, true, true},
+      {"multi-message", "a vector for every few partitions, the first of each counts", 2,
+       &MultiMessage, true, true},
+      {"partial-coded", "everything finished by enough holders counts (Ramamoorthy et al.)", 2,
+       &PartialCoded, true, true},
+      {"approximate", "goes on without the last workers: an error is left, and reported", 1,
+       &Approximate, false, false},
+      {"short", "vectors of a part of the gradient's length (Ye and Abbe)", 2, &Short, false, true},
+  };
+  return kinds;
+}
+
+Status CheckStepRequest(const StepSchemeKind& kind, const SchemeRequest& request) {
+  const auto live = std::count_if(request.workers.begin(), request.workers.end(),
+                                  [](const StepWorker& worker) { return worker.live; });
+  if (request.copies < kind.least_copies) {
+    return Status::InvalidArgument(fmt::format("{} needs {} copies of each partition, not {}",
+                                               kind.name, kind.least_copies, request.copies));
+  }
+  if (live < request.copies) {
+    return Status::InvalidArgument(
+        fmt::format("{} copies of each partition need as many workers, and {} are there",
+                    request.copies, live));
+  }
+  if (request.partitions >= request.workers.size()) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("{} partitions are too few for {} workers: at least one each", request.partitions,
+                  request.workers.size()));
+}
+
+Result<StepScheme> MakeStepScheme(std::string_view name, const SchemeRequest& request) {
+  std::string names;
+  for (const StepSchemeKind& kind : StepSchemes()) {
+    if (name == kind.name) {
+      MOTLEY_RETURN_IF_ERROR(CheckStepRequest(kind, request));
+      return kind.make(request);
+    }
+    names += names.empty() ? kind.name : fmt::format(", {}", kind.name);
+  }
+  return Status::NotFound(fmt::format("there is no scheme \"{}\"; there are: {}", name, names));
+}
+
+}  // namespace motley

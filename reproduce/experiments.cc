@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reproduce/experiments.h"
+
+#include <array>
+#include <cctype>
+#include <string>
+
+namespace motley {
+namespace {
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return lower;
+}
+
+}  // namespace
+
+std::span<const Experiment> Experiments() {
+  static const std::array kAll = {
+      Experiment{"A1", "each gradient sent when it is done, against codes: general gradients",
+                 "Ozfatura, Ulukus, Gunduz: Coded Distributed Computing with Partial Recovery",
+                 false, &RunGeneralGradients},
+      Experiment{"A2", "the same for products with a matrix",
+                 "Ozfatura, Ulukus, Gunduz: Coded Distributed Computing with Partial Recovery",
+                 false, &RunMatrixProducts},
+      Experiment{"A3", "what it gains to count the work of partial stragglers",
+                 "Ramamoorthy, Meng, Girimaji: Leveraging partial stragglers within gradient "
+                 "coding, NeurIPS 2024",
+                 false, &RunPartialStragglers},
+      Experiment{"A4", "what loads that follow the speeds gain over equal ones",
+                 "Wang, Guo, Tang, Li, Li: Heterogeneity-aware Gradient Coding for Straggler "
+                 "Tolerance, ICDCS 2019",
+                 false, &RunHeterogeneousGain},
+      Experiment{"A5", "gradient codes over several rounds, on recorded times",
+                 "Krishnan, Ebrahimi, Khisti: Sequential Gradient Coding for Straggler "
+                 "Mitigation, ICLR 2023",
+                 true, &RunSequentialCodes},
+      Experiment{"A6", "which part of the gradients liars can corrupt",
+                 "Konstantinidis, Ramamoorthy: ByzShield, MLSys 2021", false,
+                 &RunCorruptedFractions},
+      Experiment{"A7", "what is left of the error when more are missing than a code bears",
+                 "Wang, Charles, Papailiopoulos: ErasureHead, 2019 (repetition: the law of lost "
+                 "groups); Glasgow, Wootters: Approximate gradient coding with optimal decoding, "
+                 "JSAIT 2021 (graphs); Kadhe, Koyluoglu, Ramchandran, 2019 (planes)",
+                 false, &RunApproximateDecoders},
+      Experiment{"A8", "decoding vectors of 256 workers",
+                 "Codes: Halbawi et al. 2018. Times of decoding: Krishnan, Ebrahimi, Khisti, "
+                 "ICLR 2023",
+                 false, &RunDecodingTimes},
+      Experiment{"S3.8", "all schemes on eight unlike workers: undisturbed, one slow, one dead",
+                 "Times of a step over that of all work on the whole cluster. Schemes of Tandon et "
+                 "al. 2017, Ozfatura et al. 2019, Wang et al. 2019 and Chen et al. 2020; adaptive "
+                 "is ours, and nobody published figures for this cluster",
+                 false, &RunClusterTable},
+      Experiment{"S3.9", "the same cluster closer: worst places, late deaths, a busy link",
+                 "What divisible work would take, and how near adaptive, ours, comes to it", false,
+                 &RunClusterExtremes},
+      Experiment{"lambda", "what schemes gain over waiting for everybody, on recorded times",
+                 "Krishnan, Ebrahimi, Khisti, ICLR 2023 (gradient coding); the rest is ours", true,
+                 &RunRecordedGain},
+  };
+  return kAll;
+}
+
+const Experiment* FindExperiment(std::string_view name) {
+  for (const Experiment& experiment : Experiments()) {
+    if (Lower(experiment.name) == Lower(name)) return &experiment;
+  }
+  return nullptr;
+}
+
+}  // namespace motley

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reproduce/rows.h"
+
+#include <cmath>
+#include <optional>
+
+namespace motley {
+
+bool IsPublished(ReferenceKind kind) {
+  return kind == ReferenceKind::kPaper || kind == ReferenceKind::kArtefact;
+}
+
+const char* KindName(ReferenceKind kind) {
+  switch (kind) {
+    case ReferenceKind::kPaper: return "paper";
+    case ReferenceKind::kArtefact: return "artefact";
+    case ReferenceKind::kAuthorsCode: return "authors' code";
+    case ReferenceKind::kFormula: return "formula";
+    case ReferenceKind::kOurSimulation: return "our simulation";
+  }
+  return "";
+}
+
+void RowList::Compare(std::string scheme, std::string setting, Reference reference, double measured,
+                      double tolerance) {
+  // Written so that a figure that is no number does not pass.
+  const bool pass = std::abs(measured - reference.value) <= tolerance * std::abs(reference.value);
+  result_.rows.push_back({experiment_, std::move(scheme), std::move(setting), std::move(reference),
+                          measured, tolerance, pass});
+}
+
+void RowList::AtMost(std::string scheme, std::string setting, double measured, double most) {
+  result_.rows.push_back({experiment_, std::move(scheme), std::move(setting), std::nullopt,
+                          measured, most, measured <= most});
+}
+
+void RowList::AtLeast(std::string scheme, std::string setting, double measured, double least) {
+  result_.rows.push_back({experiment_, std::move(scheme), std::move(setting), std::nullopt,
+                          measured, least, measured >= least});
+}
+
+void RowList::Show(std::string scheme, std::string setting, double measured) {
+  result_.rows.push_back({experiment_, std::move(scheme), std::move(setting), std::nullopt,
+                          measured, std::nullopt, std::isfinite(measured)});
+}
+
+}  // namespace motley

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/coordinator/event_pump.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace motley {
+
+EventPump::EventPump(Loop& loop, std::unique_ptr<Scheduler> scheduler, Execute execute)
+    : loop_(loop), scheduler_(std::move(scheduler)), execute_(std::move(execute)) {}
+
+EventPump::~EventPump() { Stop(); }
+
+void EventPump::Raise(Event event) {
+  if (stopped_) return;
+  if (pumping_) return events_.push_back(std::move(event));
+  pumping_ = true;
+  Handle(event);
+  while (!events_.empty() && !stopped_) Handle(events_.pop_front());
+  pumping_ = false;
+  if (!stopped_) SetTimer();
+}
+
+void EventPump::Handle(const Event& event) {
+  commands_.clear();
+  scheduler_->OnEvent(event, loop_.Now(), commands_);
+  for (const Command& command : commands_) {
+    if (!stopped_) execute_(command);
+  }
+}
+
+void EventPump::SetTimer() {
+  // One that comes too early is set again when it does: mostly the deadline only moves on.
+  const Time due = scheduler_->Deadline();
+  if (due >= timer_due_) return;
+  if (timer_due_ != kNever) loop_.Cancel(timer_);
+  timer_due_ = due;
+  timer_ = loop_.After(std::max(due - loop_.Now(), Duration::zero()), [this] {
+    timer_due_ = kNever;
+    if (scheduler_->Deadline() > loop_.Now()) return SetTimer();
+    Raise(Tick{});
+  });
+}
+
+void EventPump::Stop() {
+  if (std::exchange(stopped_, true)) return;
+  if (timer_due_ != kNever) loop_.Cancel(timer_);
+  timer_due_ = kNever;
+}
+
+}  // namespace motley

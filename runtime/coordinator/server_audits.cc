@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows from audits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/coordinator/server_job.h"
+#include "runtime/links/messages.h"
+
+namespace motley {
+
+// Who is wrong is sent away if the server can be believed: another worker came to the same. Where
+// trainers are the caller's, they may compute otherwise on one device than on another.
+void ServerJob::OnAudit(const Auditor::Finding& finding) {
+  if (finding.wrong.empty() || !finding.confirmed) {
+    AuditWarning warning{.step = finding.step, .difference = finding.decode_error};
+    const std::string what =
+        finding.wrong.empty()
+            ? fmt::format(
+                  "what was decoded differs by about {:.3g} % from the server's own sum, "
+                  "although all answers are right: please report this",
+                  100 * finding.decode_error)
+            : fmt::format(
+                  "the {} that {}{} sent differs by about {:.3g} % from the server's own, and no "
+                  "other answer is there to say who is right: that worker, this server, or neither "
+                  "if the trainer does not compute the same twice",
+                  finding.wrong.front().verdict.off, Describe(finding.wrong.front().worker),
+                  finding.wrong.size() > 1
+                      ? fmt::format(" (and {} others)", finding.wrong.size() - 1)
+                      : "",
+                  100 * finding.wrong.front().verdict.difference);
+    warning.text = fmt::format("audit of step {}: {}", finding.step, what);
+    audits_.failures += std::max<size_t>(finding.wrong.size(), 1);
+    return Warn(std::move(warning));
+  }
+  // Each wrong answer counts once.
+  if (!finding.told) audits_.failures += finding.wrong.size();
+  for (const Auditor::Finding::Worker& wrong : finding.wrong) {
+    const bool still_here = auditor_.log().LifeOf(wrong.worker) == wrong.life;
+    const bool ban =
+        still_here && options_.foreign == nullptr && !ended_ && peers_.Connected(wrong.worker);
+    AuditWarning warning{.step = finding.step,
+                         .worker = wrong.worker,
+                         .name = peers_.NameOf(wrong.worker),
+                         .difference = wrong.verdict.difference,
+                         .sent_away = ban,
+                         .text = {}};
+    warning.text = fmt::format(
+        "audit of step {}: the {} that {} sent differs by about {:.3g} % from the server's own{}",
+        finding.step, wrong.verdict.off, Describe(wrong.worker), 100 * warning.difference,
+        ban ? ", and others agree with that: it is sent away. Updates since it joined may be wrong"
+            : ", and others agree with that. Updates since it joined may be wrong");
+    Warn(std::move(warning));
+    if (!ban) continue;
+    peers_.Ban(wrong.worker, Status::DataError(fmt::format("its answer to step {} was wrong, which "
+                                                           "an audit found",
+                                                           finding.step)));
+  }
+}
+
+// A copy that an audit needs is not cancelled. What its worker is told later would cancel it, too.
+bool ServerJob::Hold(const WorkersCancel& cancel) const {
+  const auto same = [&](const WorkersCancel& held) { return held.worker == cancel.worker; };
+  const bool also = !cancel.row && std::any_of(held_.begin(), held_.end(), same);
+  return also || auditor_.NeedsCopies(cancel.step);
+}
+
+void ServerJob::TellOfCancel(const WorkersCancel& cancel) {
+  if (Hold(cancel)) return held_.push_back(cancel);
+  const PeerId peer = peers_.PeerOf(cancel.worker);
+  const Header header = peers_.HeaderTo(cancel.worker, FrameKind::kControl);
+  if (cancel.row) {
+    wire::CancelRowT row;
+    row.step = cancel.step;
+    row.row = *cancel.row;
+    return SendControl(env_.transport, peer, header, std::move(row));
+  }
+  wire::CancelT all;
+  all.step = cancel.step;
+  SendControl(env_.transport, peer, header, std::move(all));
+}
+
+void ServerJob::TellOfHeldCancels() {
+  if (held_.empty() || auditor_.NeedsCopies(held_.front().step)) return;
+  for (const WorkersCancel& held : std::exchange(held_, {})) TellOfCancel(held);
+}
+
+void ServerJob::Warn(AuditWarning warning) {
+  constexpr size_t kMost = 100;
+  constexpr size_t kToldOfNobody = 3;  // Others would say the same.
+  if (warning.worker || audits_.warnings.size() < kToldOfNobody) observer_.OnAuditWarning(warning);
+  if (audits_.warnings.size() < kMost) audits_.warnings.push_back(std::move(warning));
+}
+
+}  // namespace motley

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// What peers send to the server, checked before any of it counts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/coordinator/server_job.h"
+#include "runtime/links/messages.h"
+#include "runtime/links/worker_claims.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kMaxJoinBytes = 4096;  // All that is read from a stranger.
+// Of one connection; each is answered with words, which would pile up here if nobody read them.
+constexpr uint32_t kMaxComplaints = 32;
+
+}  // namespace
+
+void ServerJob::OnConnected(PeerId peer) { peers_.OnConnected(peer); }
+
+void ServerJob::OnLost(PeerId peer, const Status& why) { peers_.OnLost(peer, why); }
+
+std::span<std::byte> ServerJob::OnPayload(PeerId peer, const Header& header) {
+  if (header.kind == FrameKind::kControl) return BeginControl(peer, header);
+  const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
+  if (worker && header.kind == FrameKind::kGradient) return BeginSlice(peer, *worker, header);
+  if (worker && header.kind == FrameKind::kProbe) return BeginProbe(peer, *worker, header);
+  if (peers_.Probing(peer)) return probes_.Room(peer, header);
+  peers_.SendAway(peer, Status::DataError(worker ? "only a server sends such frames"
+                                                 : "a join is due before anything else"));
+  return {};
+}
+
+ServerJob::Incoming& ServerJob::From(PeerId peer) {
+  if (last_incoming_ == nullptr || last_peer_ != peer) {
+    last_incoming_ = &incoming_[peer];
+    last_peer_ = peer;
+  }
+  return *last_incoming_;
+}
+
+std::span<std::byte> ServerJob::BeginControl(PeerId peer, const Header& header) {
+  if (peers_.Greeting(peer) && header.length > kMaxJoinBytes) {
+    peers_.SendAway(peer,
+                    Status::DataError(fmt::format("a join of {} bytes, of which {} are allowed",
+                                                  header.length, kMaxJoinBytes)));
+  }
+  if (!peers_.Greeting(peer) && !peers_.WorkerOf(peer) && !peers_.Probing(peer)) return {};
+  Bytes& bytes = From(peer).control;
+  bytes.resize(header.length);
+  return bytes;
+}
+
+std::span<std::byte> ServerJob::BeginSlice(PeerId peer, WorkerId worker, const Header& header) {
+  vector_probe_.Disturb();
+  const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
+  if (header.row_id >= kFirstList && leases_.used()) {
+    return BeginLeaseSlice(peer, worker, header, fenced);
+  }
+  AlignedVector& values = From(peer).slice;
+  const Result<bool> wanted = rows().Begin(worker, header, fenced, values);
+  if (!wanted.ok()) Complain(peer, wanted.status(), header.step);
+  if (!wanted.ok() || !*wanted) return {};
+  watch_.Progress();
+  transfers_.Began(worker, header, env_.loop.Now());
+  return std::as_writable_bytes(std::span<float>(values));
+}
+
+std::span<std::byte> ServerJob::BeginProbe(PeerId peer, WorkerId worker, const Header& header) {
+  const bool fenced = header.job != job_ || header.incarnation != peers_.IncarnationOf(worker);
+  if (fenced) return {};
+  const Result<std::span<std::byte>> room = vector_probe_.Begin(worker, header);
+  if (room.ok()) return *room;
+  peers_.SendAway(peer, room.status());
+  return {};
+}
+
+void ServerJob::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
+  if (header.kind == FrameKind::kControl) {
+    if (discarded) return;
+    // OnPayload was not asked for room, which still has the message before.
+    if (header.length == 0) From(peer).control.clear();
+    return OnControl(peer, From(peer).control);
+  }
+  if (header.length == 0) {  // OnPayload was not asked; it refuses every empty slice.
+    OnPayload(peer, header);
+    return;
+  }
+  // Late ones were on the links as well, and may have begun before a measurement did.
+  if (header.kind == FrameKind::kGradient) vector_probe_.Disturb();
+  const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
+  if (!discarded && peers_.Probing(peer)) return probes_.OnSlice(peer, header);
+  if (discarded || !worker) return;
+  if (header.kind == FrameKind::kProbe) return vector_probe_.Finish(*worker);
+  transfers_.Came(*worker, env_.loop.Now());
+  if (options_.measure_links) TimeSlice(peer, *worker, header);
+  if (From(peer).lease_slice.vector != nullptr) {
+    return FinishLeaseSlice(peer, *worker, header.step);
+  }
+  Status fine = rows().Finish(*worker, From(peer).slice);
+  if (fine.code() == StatusCode::kResource) {
+    return End(fine.WithContext(fmt::format("the sums of step {} do not fit", header.step)));
+  }
+  if (!fine.ok()) Complain(peer, fine, header.step);
+}
+
+// From the end of the first slice on: when the first one left the worker nobody here knows.
+void ServerJob::TimeSlice(PeerId peer, WorkerId worker, const Header& header) {
+  Timed& vector = From(peer).timed;
+  const Time now = env_.loop.Now();
+  const uint64_t floats = header.length / sizeof(float);
+  const bool first = vector.left == 0 || vector.step != header.step || vector.row != header.row_id;
+  if (first) {
+    vector = {.step = header.step, .row = header.row_id, .left = header.total, .began = now};
+  } else if (header.paused) {
+    vector.began += now - vector.last;  // It came later than it could have.
+  } else {
+    vector.bytes += kHeaderSize + header.length;
+  }
+  vector.last = now;
+  vector.left -= std::min(vector.left, floats);
+  if (vector.left > 0 || vector.bytes == 0) return;
+  observer_.OnVectorReceived(header.step, worker, vector.bytes, now - vector.began, now);
+}
+
+void ServerJob::Complain(PeerId peer, const Status& why, StepId step) {
+  const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
+  if (!worker) return;  // Sent away meanwhile.
+  if (++From(peer).complaints > kMaxComplaints) {
+    return peers_.Ban(*worker, why.WithContext("too many bad messages"));
+  }
+  SendControl(env_.transport, peer, peers_.HeaderTo(*worker, FrameKind::kControl),
+              ErrorMessage(why.WithContext("refused from " + Describe(*worker)), step));
+}
+
+void ServerJob::OnControl(PeerId peer, BytesView bytes) {
+  const Result<const wire::Control*> verified = VerifyControl(bytes);
+  const std::optional<WorkerId> worker = peers_.WorkerOf(peer);
+  if (worker && verified.ok() && OnFrequent(peer, *worker, **verified)) return;
+  Result<wire::ControlT> control =
+      verified.ok() ? UnpackControl(**verified) : Result<wire::ControlT>(verified.status());
+  if (peers_.Probing(peer)) {
+    OnProbeControl(peer, control);
+  } else if (!control.ok()) {
+    peers_.SendAway(peer, control.status());
+  } else if (worker) {
+    OnWorkerControl(peer, *worker, *control);
+  } else if (peers_.Greeting(peer)) {
+    OnGreeting(peer, *control);
+  }
+}
+
+void ServerJob::OnGreeting(PeerId peer, const wire::ControlT& control) {
+  const wire::ProbeJoinT* probe = control.body.AsProbeJoin();
+  if (probe != nullptr) {
+    if (!peers_.Probe(peer, *probe)) return;
+    if (Status fine = probes_.Begin(peer); !fine.ok()) peers_.SendAway(peer, fine);
+    return;
+  }
+  const wire::JoinT* join = control.body.AsJoin();
+  if (join != nullptr) return peers_.Join(peer, *join);
+  peers_.SendAway(peer, Status::DataError("a join is due before anything else"));
+}
+
+void ServerJob::OnProbeControl(PeerId peer, const Result<wire::ControlT>& control) {
+  const Status fine = control.ok() ? probes_.OnControl(peer, *control) : control.status();
+  if (!fine.ok()) peers_.SendAway(peer, fine);
+}
+
+// Those that come several times in each step, without memory of their own.
+bool ServerJob::OnFrequent(PeerId peer, WorkerId worker, const wire::Control& control) {
+  if (const wire::Pull* pull = control.body_as_Pull()) {
+    wire::PullT values;
+    pull->UnPackTo(&values);
+    OnPull(peer, worker, values);
+    return true;
+  }
+  if (const wire::Progress* progress = control.body_as_Progress()) {
+    if (Status fine = CheckClaims(*progress, options_.batch); !fine.ok()) {
+      peers_.SendAway(peer, fine);
+      return true;
+    }
+    watch_.Computed(worker, progress->samples());
+    pump_.Raise(WorkerProgress{worker, progress->samples(), Duration(progress->compute_ns())});
+    return true;
+  }
+  return false;
+}
+
+void ServerJob::OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control) {
+  if (const wire::ErrorT* error = control.body.AsError()) {
+    if (ended_) return;
+    const auto words = reports_.Pass(
+        worker, Describe(worker) + " reports: " + StatusOf(*error).ToString(), env_.loop.Now());
+    if (words) observer_.OnNotice(*words);
+  } else if (const wire::LeaveT* leave = control.body.AsLeave()) {
+    const std::string why = ReasonOf(*leave);
+    peers_.Disconnect(
+        peer, why.empty() ? Status::Cancelled("it left") : Status::Unavailable("it left: " + why));
+  } else if (const wire::ProbeT* probe = control.body.AsProbe()) {
+    links_.OnAnswer(worker, *probe);
+  } else if (!OnLeaseControl(peer, worker, control) && control.body.type != wire::Body::NONE) {
+    peers_.SendAway(peer, Status::DataError(fmt::format("a worker does not send {}",
+                                                        wire::EnumNameBody(control.body.type))));
+  }
+}
+
+void ServerJob::OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull) {
+  if (Status fine = CheckClaims(pull, options_.batch); !fine.ok()) {
+    return peers_.SendAway(peer, fine);
+  }
+  record_.Holds(worker, pull.held_bytes);
+  if (!introduced_[worker]) {
+    introduced_[worker] = true;
+    peers_.GotReady(worker);
+    pump_.Raise(WorkerFree{worker, 0, Duration::zero(), pull.samples_per_second});
+    return;
+  }
+  if (!rows().End(worker, pull)) {
+    peers_.SendAway(
+        peer, Status::DataError(fmt::format("the end of row {} of step {}, which was not assigned",
+                                            pull.row, pull.step)));
+    return;
+  }
+  const Duration compute(pull.compute_ns);
+  observer_.OnComputed(pull.step, worker, pull.samples, compute, /*so_far=*/false, env_.loop.Now());
+  pump_.Raise(WorkerFree{worker, pull.samples, compute, 0});
+}
+
+}  // namespace motley

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/coordinator/server_job.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "runtime/coordinator/saved_job.h"
+#include "runtime/links/messages.h"
+#include "runtime/memory_need.h"
+#include "runtime/worker_names.h"
+
+namespace motley {
+namespace {
+
+// The mean square of what rounding leaves of the coverage where least squares find an exact sum.
+constexpr double kExact = 1e-18;
+
+uint64_t FirstStep(const JobOptions& options) {
+  return options.resume != nullptr ? options.resume->step : 0;
+}
+
+JobHistory HistoryBefore(const JobOptions& options) {
+  return options.resume != nullptr ? options.resume->about.history : JobHistory();
+}
+
+}  // namespace
+
+ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
+                     JobObserver* observer, Parts parts)
+    : env_(env),
+      options_(options),
+      schedule_(std::move(parts.schedule)),
+      shape_(data.shape()),
+      observer_(observer != nullptr ? *observer : no_observer_),
+      job_(options.job_id),
+      model_(std::move(parts.model)),
+      validator_(std::move(parts.validator)),
+      auditor_(env.loop, env.audit_device != nullptr ? *env.audit_device : env.device, options,
+               model_->gradient(), data, schedule_,
+               {[this](const Auditor::Finding& finding) { OnAudit(finding); },
+                [this](const Status& why) { observer_.OnNotice(why.ToString()); },
+                [this] {
+                  watch_.Progress();  // An update may have waited.
+                  TellOfHeldCancels();
+                  FinishWhenQuiet();
+                }}),
+      rows_(std::move(parts.rows)),
+      leases_(options.workers, static_cast<uint32_t>(schedule_.partition_sizes().size()),
+              VectorLength(model_->parameter_count()), options.slice_length, env.device.parallel(),
+              {[this](Event event) { OnAnswer(std::move(event)); },
+               [this](WorkerId worker, std::span<const PartitionId> covered) {
+                 observer_.OnVectorArrived(leases_.step(), worker, covered, env_.loop.Now());
+               }}),
+      transfers_(options.workers),
+      publisher_(env.transport, options.workers, options.slice_length,
+                 [this](uint64_t version) {
+                   return version == record_.steps() ? model_->parameters() : nullptr;
+                 }),
+      feed_(env.transport, data, schedule_.partition_sizes(), options.workers,
+            [this](const Status& why) { End(why); }),
+      record_(options.workers, FirstStep(options), HistoryBefore(options)),
+      reports_(options.workers),
+      checkpointer_(MakeCheckpointer(std::move(parts.about))),
+      links_(env.loop, env.transport, options.workers,
+             [this](WorkerId worker, uint64_t bytes, Duration time) {
+               observer_.OnRoundTrip(worker, bytes, time, env_.loop.Now());
+             }),
+      probes_(env.loop, env.transport),
+      vector_probe_(env.loop, env.transport, options.workers,
+                    Slicing{VectorLength(model_->parameter_count()), options.slice_length},
+                    [this](WorkerId worker, Duration vector) { OnLinkMeasured(worker, vector); }),
+      peers_(env.loop, env.transport, options.workers, options.token, job_,
+             {[this](WorkerId worker) { return Welcome(worker); },
+              [this](WorkerId worker) { OnJoined(worker); },
+              [this](WorkerId worker, const Status& why) { OnWorkerLost(worker, why); },
+              [this](PeerId peer) {
+                incoming_.erase(peer);
+                last_incoming_ = nullptr;
+                probes_.Forget(peer);
+              },
+              [this](WorkerId worker) {
+                if (!began_) pump_.Raise(WorkerNotComing{worker});  // Later nobody is waited for.
+              },
+              [this](const std::string& text) { observer_.OnNotice(text); }}),
+      pump_(env.loop, std::move(parts.scheduler),
+            [this](const Command& command) { Execute(command); }),
+      watch_(
+          env.loop, options.step_limit, options.workers,
+          [this] {
+            // Workers are not what it waits for.
+            if (auditor_.holding() || validator_->holding()) watch_.Progress();
+            return QueuedBytes();
+          },
+          [this] { OnStuck(); }),
+      introduced_(options.workers, false) {
+  if (options_.resume != nullptr) {
+    audits_.failures = options_.resume->about.history.audit_failures;
+  }
+  options_.resume = nullptr;  // As large as the model, as the next.
+  options_.first_parameters = nullptr;
+  const size_t length = VectorLength(model_->parameter_count());
+  gradient_ = std::make_shared<AlignedVector>(length);
+  *rows_ = std::make_unique<RowCollector>(
+      options.workers, length, options.slice_length, env.device.parallel(),
+      [this](Event event) { OnAnswer(std::move(event)); },
+      /*keep_rows=*/options.code == "approximate");
+  (*rows_)->SetHome(*gradient_);
+  (*rows_)->SetLog(&auditor_.log());
+  leases_.SetLog(&auditor_.log());
+}
+
+std::unique_ptr<Checkpointer> ServerJob::MakeCheckpointer(JobDescription about) {
+  if (options_.checkpoint.every == 0) return nullptr;
+  return std::make_unique<Checkpointer>(
+      env_.loop, *env_.disk, options_, std::move(about),
+      Checkpointer::Hooks{[this](ServerModel::SnapshotDone done) { TakeSnapshot(std::move(done)); },
+                          [this] { return History(); },
+                          [this](uint64_t steps) { observer_.OnCheckpoint(steps); },
+                          [this](const std::string& text) { observer_.OnNotice(text); },
+                          [this] { FinishWhenQuiet(); }});
+}
+
+JobHistory ServerJob::History() const {
+  JobHistory history = record_.History();
+  history.max_decode_error = auditor_.max_decode_error();
+  history.audited_steps = auditor_.audited_steps();
+  history.audit_failures = audits_.failures;
+  return history;
+}
+
+ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
+
+void ServerJob::Start(Finished finished) {
+  finished_ = std::move(finished);
+  model_->SetIdle([this] { FinishWhenQuiet(); });
+  validator_->SetHooks({[this](const JudgedVersion& judged) { OnJudged(judged); },
+                        [this](const Status& why) { End(why); }, [this] { FinishWhenQuiet(); }});
+  model_->SetCrowded([this] { return FreeVersion(); });
+  env_.transport.SetReceiver(this);
+  // The last run may have died between its last checkpoint and its goodbyes.
+  if (record_.steps() >= options_.steps) End(Status::Ok());
+  pump_.Raise(Tick{});  // Starts the scheduler's clock.
+  FinishWhenQuiet();    // Stop may have come first.
+}
+
+void ServerJob::DoNotExpect(WorkerId worker) { pump_.Raise(WorkerNotComing{worker}); }
+
+void ServerJob::Stop(const std::string& reason) { End(Status::Cancelled(reason)); }
+
+wire::AcceptT ServerJob::Welcome(WorkerId worker) const {
+  wire::AcceptT accept;
+  accept.worker = worker;
+  accept.job = job_;
+  accept.seed = options_.seed;
+  accept.batch = options_.batch;
+  accept.partition_sizes = schedule_.partition_sizes();
+  accept.features = shape_.features;
+  accept.classes = shape_.classes;
+  accept.sparse = shape_.sparse;
+  accept.model = options_.model.name;
+  accept.class_weights = options_.model.class_weights;
+  accept.dropout = options_.model.dropout;
+  accept.slice_length = options_.slice_length;
+  accept.foreign = options_.foreign != nullptr;
+  if (accept.foreign) {
+    accept.model.clear();
+    accept.parameter_count = model_->parameter_count();
+  }
+  accept.step = record_.steps();
+  accept.steps = options_.steps;
+  accept.beats = true;
+  return accept;
+}
+
+void ServerJob::OnJoined(WorkerId worker) {
+  introduced_[worker] = false;
+  if (ended_) return;  // It only hears the goodbye.
+  record_.Joined(worker, peers_.NameOf(worker));
+  observer_.OnWorkerJoined(worker, peers_.NameOf(worker));
+  if (options_.name_arrivals) {
+    observer_.OnNotice(fmt::format("{} joined from {}", Describe(worker), peers_.OriginOf(worker)));
+  }
+  pump_.Raise(WorkerJoined{worker, peers_.IncarnationOf(worker)});
+}
+
+void ServerJob::OnWorkerLost(WorkerId worker, const Status& why) {
+  rows().Forget(worker);
+  leases_.Forget(worker);
+  auditor_.log().Forget(worker);
+  std::erase_if(held_, [worker](const WorkersCancel& held) { return held.worker == worker; });
+  publisher_.Forget(worker);
+  links_.Forget(worker);
+  vector_probe_.Forget(worker);
+  transfers_.Forget(worker);
+  feed_.Forget(worker);
+  if (ended_) return;
+  last_to_leave_ = fmt::format("{}: {}", Describe(worker), why.ToString());
+  observer_.OnWorkerLost(worker, why);
+  pump_.Raise(WorkerLost{worker, why});
+}
+
+// The parameters, if they are news to it.
+void ServerJob::Publish(WorkerId worker, StepId step) {
+  const PeerId peer = peers_.PeerOf(worker);
+  const Header header = peers_.HeaderTo(worker, FrameKind::kControl);
+  const bool sent = publisher_.Publish(worker, peer, header, step, model_->parameters());
+  if (options_.code == "auto" && options_.workers > 1) vector_probe_.Ask(worker, peer, header);
+  if (!options_.measure_links) return;
+  links_.Ask(worker, peer, header, sent ? model_->parameter_count() * sizeof(float) : 0);
+}
+
+// Memory for one more version is not to be had: whoever holds the oldest up gives it back, and with
+// it the connection, because what is under way cannot be taken back otherwise.
+bool ServerJob::FreeVersion() {
+  const std::optional<PeerId> peer = publisher_.OldestReader(record_.steps());
+  if (!peer) return false;
+  peers_.Disconnect(*peer, Status::Unavailable(
+                               "it has not read an old version of the parameters for so long that "
+                               "no memory is left for a new one: it may join again"));
+  return true;
+}
+
+uint64_t ServerJob::QueuedBytes() const {
+  uint64_t bytes = 0;
+  for (WorkerId worker = 0; worker < options_.workers; ++worker) {
+    if (peers_.Connected(worker)) bytes += env_.transport.QueuedBytes(peers_.PeerOf(worker));
+  }
+  return bytes;
+}
+
+void ServerJob::OnStuck() {
+  uint32_t connected = 0;
+  for (WorkerId worker = 0; worker < options_.workers; ++worker) {
+    connected += peers_.Connected(worker) ? 1 : 0;
+  }
+  const std::string last =
+      last_to_leave_.empty() ? "" : "; the last to leave was " + last_to_leave_;
+  End(Status::Unavailable(fmt::format(
+      "step {} has made no progress for {} s, the limit that `step_limit` sets; {} of {} "
+      "workers are connected{}",
+      record_.steps(), ToSeconds(options_.step_limit), connected, options_.workers, last)));
+}
+
+void ServerJob::OnAnswer(Event event) {
+  if (auto* arrived = std::get_if<RowArrived>(&event)) {
+    watch_.Progress();
+    arrived->transfer = transfers_.Ended(arrived->worker, env_.loop.Now());
+    observer_.OnRowArrived(arrived->step, arrived->row, arrived->worker, env_.loop.Now());
+  } else if (const auto* got_on = std::get_if<LeaseProgress>(&event)) {
+    const double partitions = static_cast<double>(schedule_.partition_sizes().size());
+    const double samples = got_on->done * (schedule_.batch_size(got_on->step) / partitions);
+    watch_.Computed(got_on->worker, static_cast<uint64_t>(got_on->done));
+    observer_.OnComputed(got_on->step, got_on->worker, static_cast<uint64_t>(std::llround(samples)),
+                         got_on->compute, /*so_far=*/true, env_.loop.Now());
+  } else if (auto* vector = std::get_if<LeaseVector>(&event)) {
+    watch_.Progress();
+    vector->transfer = transfers_.Ended(vector->worker, env_.loop.Now());
+  } else if (const auto* back = std::get_if<LeaseReleased>(&event)) {
+    observer_.OnLeaseReleased(back->step, back->worker, back->partitions, env_.loop.Now());
+  } else if (const auto* bad = std::get_if<RowRejected>(&event); bad && leases_.open()) {
+    observer_.OnVectorRefused(bad->step, bad->worker, env_.loop.Now());
+  }
+  TellOfHeldCancels();
+  pump_.Raise(std::move(event));
+}
+
+void ServerJob::OnLinkMeasured(WorkerId worker, Duration vector) {
+  const uint64_t bytes = VectorLength(model_->parameter_count()) * sizeof(float);
+  observer_.OnLinkMeasured(worker, bytes, vector, env_.loop.Now());
+  pump_.Raise(LinkMeasured{worker, vector});
+}
+
+std::string ServerJob::Describe(WorkerId worker) const {
+  return fmt::format("worker {} ({})", worker, peers_.NameOf(worker));
+}
+
+// What the scheduler says, with the names that users know the workers by.
+std::string ServerJob::Named(const std::string& text) const {
+  return WithWorkerNames(text, [this](WorkerId worker) -> std::string {
+    if (worker >= options_.workers || !WorthSaying(peers_.NameOf(worker))) return "";
+    return peers_.NameOf(worker);
+  });
+}
+
+void ServerJob::Execute(const Command& command) {
+  observer_.OnCommand(command, env_.loop.Now());
+  std::visit([this](const auto& each) { Do(each); }, command);
+}
+
+bool ServerJob::CountsAreKnown() const {
+  return options_.foreign == nullptr && options_.model.class_weights.empty();
+}
+
+// What answers must weigh, unless the caller's trainer says what samples weigh, or their classes
+// do.
+KnownCounts ServerJob::CountsOf(StepId step) const {
+  return CountsAreKnown() ? schedule_.SharedRanges(step) : nullptr;
+}
+
+void ServerJob::Do(const OpenStep& command) {
+  const Time now = env_.loop.Now();
+  began_ = true;
+  record_.Opened(command.step, now);
+  watch_.Opened(command.step);
+  leases_.Abandon();
+  transfers_.Opened();
+  rows().Open(command.step, command.code, CountsOf(command.step));
+  TellOfHeldCancels();  // Before work under the same names is given anew.
+  observer_.OnStepOpened(command.step, *command.code, now);
+}
+
+void ServerJob::Do(const PlacePartitions& command) {
+  if (!peers_.Connected(command.worker)) return;  // Its loss is on its way to the scheduler.
+  feed_.Place(command.worker, peers_.PeerOf(command.worker),
+              peers_.HeaderTo(command.worker, FrameKind::kPartition), command.partitions);
+}
+
+void ServerJob::Do(const AssignRow& command) {
+  if (!peers_.Connected(command.worker)) return;
+  const PeerId peer = peers_.PeerOf(command.worker);
+  Header header = peers_.HeaderTo(command.worker, FrameKind::kControl);
+  if (Status fits = CheckSendable(FrameKind::kControl, rows().MessageOf(command.row).size());
+      !fits.ok()) {
+    return End(fits.WithContext(fmt::format(
+        "row {} of step {} lists so many partitions that it cannot be sent: use fewer `parts` or "
+        "workers, or another `code`",
+        command.row, command.step)));
+  }
+  rows().Assign(command.worker, command.step, command.row);
+  watch_.Assigned(command.worker);
+  Publish(command.worker, command.step);
+  header.step = command.step;
+  SendBytes(env_.transport, peer, header, rows().MessageOf(command.row), Priority::kControl,
+            nullptr);
+  observer_.OnRowAssigned(command.step, command.row, command.worker, env_.loop.Now());
+}
+
+void ServerJob::Do(const CancelWork& command) {
+  if (!peers_.Connected(command.worker)) return;
+  rows().Cancel(command.worker, command.step);
+  leases_.Cancel(command.worker, command.step);
+  TellOfCancel({command.worker, command.step, {}});
+}
+
+void ServerJob::Do(const CancelRow& command) {
+  if (!peers_.Connected(command.worker)) return;
+  rows().CancelRow(command.worker, command.step, command.row);
+  TellOfCancel({command.worker, command.step, command.row});
+}
+
+Status ServerJob::SumUp(const CommitStep& command,
+                        std::shared_ptr<const ApproximateSum>& approximate) {
+  if (leases_.open()) return leases_.Close();
+  // It may have become decodable with the very row that was enough.
+  if (!command.approximately || rows().decodable()) return rows().Close(*gradient_);
+  MOTLEY_ASSIGN_OR_RETURN(const ApproximateDecoding best, rows().CloseApproximately(*gradient_));
+  if (best.error <= kExact) return Status::Ok();
+  const auto sum = std::make_shared<ApproximateSum>();
+  for (const Complex& a : best.a) sum->weights.push_back(a.real());
+  for (const Complex& alpha : best.coverage) sum->coverage.push_back(alpha.real());
+  sum->error = best.error;
+  approximate = sum;
+  return Status::Ok();
+}
+
+void ServerJob::Do(const CommitStep& command) {
+  const StepId step = command.step;
+  const bool leased = leases_.open();
+  std::shared_ptr<const ApproximateSum> approximate;
+  if (Status summed = SumUp(command, approximate); !summed.ok()) {
+    return End(summed.WithContext(fmt::format("step {} could not be decoded", step)));
+  }
+  const Tally& tally = leased ? leases_.tally() : rows().tally();
+  const Result<double> weight = BatchWeight(tally, schedule_.batch_size(step), CountsAreKnown(),
+                                            *schedule_.SharedRanges(step), approximate.get());
+  if (!weight.ok()) return End(weight.status().WithContext(fmt::format("step {}", step)));
+  const double loss = *weight > 0 ? tally.loss.real() / *weight : 0;
+  record_.Decoded(loss, leased ? 1 : rows().amplification(), approximate.get());
+  if (approximate != nullptr) {
+    observer_.OnStepApproximated(step, *approximate, env_.loop.Now());
+  }
+  // A batch that weighs nothing has no loss.
+  if (const auto warning = *weight > 0 ? losses_.Add(step, loss) : std::nullopt) {
+    observer_.OnNotice(*warning);
+  }
+  observer_.OnStepDecoded(step, {*gradient_, tally.loss.real(), *weight}, *model_->parameters(),
+                          env_.loop.Now());
+  auditor_.WhenFree(
+      [this, step, weight = *weight, approximate] { Update(step, weight, approximate); });
+  TellOfHeldCancels();
+}
+
+void ServerJob::Do(const DropWorker& command) {
+  if (!peers_.Connected(command.worker)) return;
+  peers_.Ban(command.worker, command.why);
+}
+
+// The user of a job that never began has to know who left last.
+void ServerJob::Do(const EndJob& command) {
+  Status status = command.status;
+  if (!status.ok()) status = Status(status.code(), Named(status.ToString()));
+  if (status.code() != StatusCode::kUnavailable || began_ || last_to_leave_.empty()) {
+    return End(status);
+  }
+  End(Status::Unavailable(
+      fmt::format("{}; the last to leave was {}", status.ToString(), last_to_leave_)));
+}
+
+void ServerJob::Do(const Notify& command) { observer_.OnNotice(Named(command.text)); }
+
+void ServerJob::End(Status status) {
+  if (std::exchange(ended_, true)) return;
+  end_ = std::move(status);
+  auditor_.End(/*hurry=*/!end_.ok());
+  pump_.Stop();
+  watch_.Stop();
+  // Posted: an update that could not begin ends the job from inside the model.
+  env_.loop.Post(alive_.Guard([this] { FinishWhenQuiet(); }));
+}
+
+// Only once the last checkpoint is safe: until then this process may die, and the one that resumes
+// the job needs workers. Who waits hears heartbeats, and who connects again is let in.
+void ServerJob::SayGoodbye() {
+  if (std::exchange(said_goodbye_, true)) return;
+  peers_.SendAllAway(Farewell(), [this] {
+    gone_ = true;
+    FinishWhenQuiet();
+  });
+}
+
+// What workers tell those who started them.
+std::string ServerJob::Farewell() const {
+  const std::string after = fmt::format("after {} of {} steps", record_.steps(), options_.steps);
+  if (end_.ok()) return "the job is done, " + after;
+  if (end_.code() == StatusCode::kCancelled) return "the job was stopped " + after;
+  return fmt::format("the job failed {}: {}", after, end_.ToString());
+}
+
+// Whether the last checkpoint is safe, as far as there is to be one.
+bool ServerJob::Saved() {
+  if (model_->spoiled()) return checkpointer_->Settle();
+  return checkpointer_->SaveLast(record_.steps());
+}
+
+// Whoever reads that a job diverged has to know what is left of it.
+Status ServerJob::Outcome() const {
+  if (!model_->spoiled() || checkpointer_ == nullptr) return end_;
+  const uint64_t step = checkpointer_->safe_step();
+  const std::string left =
+      step == 0 ? "no checkpoint was written before"
+                : fmt::format(
+                      "the checkpoint of step {} is safe: `resume` goes on from there, "
+                      "with `resume_step` from an older one",
+                      step);
+  return Status(end_.code(), fmt::format("{}; {}", end_.ToString(), left));
+}
+
+void ServerJob::FinishWhenQuiet() {
+  if (!ended_ || model_->busy() || auditor_.busy() || validator_->busy() || !finished_) return;
+  // Before the checkpoint, which keeps the version that the job leaves.
+  if (end_.ok() && !validator_->Finish(record_.steps(), model_->parameters())) return;
+  if (checkpointer_ != nullptr && !Saved()) return;
+  SayGoodbye();
+  if (!gone_) return;
+  const auto result = std::make_shared<JobResult>(record_.Take());
+  result->status = Outcome();
+  result->parameters = validator_->best() ? validator_->best() : model_->parameters();
+  result->validation = validator_->Summary();
+  result->stopped_early = why_stopped_;
+  result->max_decode_error = auditor_.max_decode_error();
+  result->audited_steps = auditor_.audited_steps();
+  result->audit = audits_;
+  result->audit.max_difference = auditor_.max_difference();
+  result->scheduler = pump_.Stats();
+  if (checkpointer_ != nullptr) {
+    result->checkpoint_step = checkpointer_->safe_step();
+    result->checkpoints = checkpointer_->written();
+    result->checkpoint_failures = checkpointer_->failures();
+    result->checkpoint_status = checkpointer_->last_failure();
+    result->checkpoint_weakness = checkpointer_->weakness();
+  }
+  // Posted, so that the caller may destroy this node from inside its callback.
+  env_.loop.Post(alive_.Guard(
+      [finished = std::exchange(finished_, nullptr), result] { finished(std::move(*result)); }));
+}
+
+}  // namespace motley

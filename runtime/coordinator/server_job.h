@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ServerNode: carries the scheduler's commands out with the parts around it, and tells the
+// scheduler what happens. Loop thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/aligned_memory.h"
+#include "runtime/alive.h"
+#include "runtime/coordinator/auditor.h"
+#include "runtime/coordinator/checkpointer.h"
+#include "runtime/coordinator/event_pump.h"
+#include "runtime/coordinator/job_record.h"
+#include "runtime/coordinator/loss_watch.h"
+#include "runtime/coordinator/server_model.h"
+#include "runtime/coordinator/server_node.h"
+#include "runtime/coordinator/server_peers.h"
+#include "runtime/coordinator/step_watch.h"
+#include "runtime/coordinator/validator.h"
+#include "runtime/links/link_watch.h"
+#include "runtime/links/partition_feed.h"
+#include "runtime/links/probe_desk.h"
+#include "runtime/links/transfer_clock.h"
+#include "runtime/links/vector_probe.h"
+#include "runtime/notice_limit.h"
+#include "runtime/shard/lease_collector.h"
+#include "runtime/shard/publisher.h"
+#include "runtime/shard/row_collector.h"
+
+namespace motley {
+
+class ServerJob final : public ServerNode, private Receiver {
+ public:
+  // What can fail to be made. `rows` is filled here; the scheduler asks through it.
+  struct Parts {
+    BatchSchedule schedule;
+    std::unique_ptr<ServerModel> model;
+    std::unique_ptr<Validator> validator;
+    std::unique_ptr<Scheduler> scheduler;
+    std::shared_ptr<std::unique_ptr<RowCollector>> rows;
+    JobDescription about;  // For checkpoints; empty without.
+  };
+
+  ServerJob(Env env, const JobOptions& options, const DataSource& data, JobObserver* observer,
+            Parts parts);
+  ~ServerJob() override;
+
+  void Start(Finished finished) override;
+  void DoNotExpect(WorkerId worker) override;
+  void Stop(const std::string& reason) override;
+  void Fail(const Status& why) override { End(why); }
+
+ private:
+  // What arrives (server_inbox.cc).
+  void OnConnected(PeerId peer) override;
+  std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
+  void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
+  void OnLost(PeerId peer, const Status& why) override;
+  void OnShortage(const Status& why) override { observer_.OnNotice(why.ToString()); }
+  std::span<std::byte> BeginControl(PeerId peer, const Header& header);
+  std::span<std::byte> BeginSlice(PeerId peer, WorkerId worker, const Header& header);
+  std::span<std::byte> BeginProbe(PeerId peer, WorkerId worker, const Header& header);
+  void OnControl(PeerId peer, BytesView bytes);
+  void OnGreeting(PeerId peer, const wire::ControlT& control);
+  void OnProbeControl(PeerId peer, const Result<wire::ControlT>& control);
+  bool OnFrequent(PeerId peer, WorkerId worker, const wire::Control& control);
+  void OnWorkerControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
+  void OnPull(PeerId peer, WorkerId worker, const wire::PullT& pull);
+  void TimeSlice(PeerId peer, WorkerId worker, const Header& header);
+  void Publish(WorkerId worker, StepId step);
+  bool FreeVersion();
+  void OnAnswer(Event event);  // What a collector made of it.
+  void OnLinkMeasured(WorkerId worker, Duration vector);
+  void Complain(PeerId peer, const Status& why, StepId step);
+
+  // Leases (server_leases.cc).
+  std::span<std::byte> BeginLeaseSlice(PeerId peer, WorkerId worker, const Header& header,
+                                       bool fenced);
+  void FinishLeaseSlice(PeerId peer, WorkerId worker, StepId step);
+  bool OnLeaseControl(PeerId peer, WorkerId worker, const wire::ControlT& control);
+  void OnLeaseFault(PeerId peer, const Status& fault, StepId step);
+  template <typename Message>
+  void TellLease(WorkerId worker, StepId step, const Message& message);
+
+  // Membership.
+  wire::AcceptT Welcome(WorkerId worker) const;
+  void OnJoined(WorkerId worker);
+  void OnWorkerLost(WorkerId worker, const Status& why);
+  std::string Describe(WorkerId worker) const;  // "worker 2 (name)"
+  std::string Named(const std::string& text) const;
+
+  // The scheduler's commands.
+  void Execute(const Command& command);
+  void Do(const OpenStep& command);
+  void Do(const PlacePartitions& command);
+  void Do(const AssignRow& command);
+  void Do(const CancelWork& command);
+  void Do(const CancelRow& command);
+  void Do(const CommitStep& command);
+  void Do(const DropWorker& command);
+  void Do(const EndJob& command);
+  void Do(const Notify& command);
+  void Do(const OpenLeases& command);
+  void Do(const ExtendLease& command);
+  void Do(const RevokeLease& command);
+  void Do(const SendLease& command);
+  // Every sample weighs 1.
+  bool CountsAreKnown() const;
+  KnownCounts CountsOf(StepId step) const;
+  // Closes the open step with its sum in gradient_; `approximate` stays null where that is exact.
+  Status SumUp(const CommitStep& command, std::shared_ptr<const ApproximateSum>& approximate);
+  void Update(StepId step, double weight, std::shared_ptr<const ApproximateSum> approximate);
+  void OnApplied(StepId step, double weight, const Status& status);
+  void Proceed(StepId step, bool stop);
+  void OnAudit(const Auditor::Finding& finding);
+  void Warn(AuditWarning warning);
+  uint64_t QueuedBytes() const;
+  void OnStuck();
+
+  // Judging (server_validation.cc).
+  void OnJudged(const JudgedVersion& judged);
+  void TakeSnapshot(ServerModel::SnapshotDone done);
+
+  std::unique_ptr<Checkpointer> MakeCheckpointer(JobDescription about);
+  JobHistory History() const;
+
+  // The end.
+  void End(Status status);
+  std::string Farewell() const;
+  // Saves the last checkpoint, then sends the workers away, then reports: whatever is next.
+  void FinishWhenQuiet();
+  void SayGoodbye();
+  bool Saved();
+  Status Outcome() const;
+
+  RowCollector& rows() { return **rows_; }
+
+  Env env_;
+  JobOptions options_;
+  BatchSchedule schedule_;
+  DataShape shape_;
+  JobObserver no_observer_;
+  JobObserver& observer_;
+  uint32_t job_;  // Told to workers, on every frame.
+  std::unique_ptr<ServerModel> model_;
+  std::unique_ptr<Validator> validator_;
+  std::string why_stopped_;  // Before all steps were done; empty: it was not.
+  Auditor auditor_;
+  AuditRecord audits_;
+  struct WorkersCancel {  // That a worker is to be told of.
+    WorkerId worker;
+    StepId step;
+    std::optional<RowId> row;  // None: all work.
+  };
+  bool Hold(const WorkersCancel& cancel) const;
+  void TellOfCancel(const WorkersCancel& cancel);
+  void TellOfHeldCancels();
+  std::vector<WorkersCancel> held_;  // Until an audit has the copies that it needs.
+  std::shared_ptr<std::unique_ptr<RowCollector>> rows_;
+  LeaseCollector leases_;
+  TransferClock transfers_;
+  Publisher publisher_;
+  PartitionFeed feed_;
+  JobRecord record_;
+  LossWatch losses_{options_.loss_unit};
+  NoticeLimit reports_;                         // What workers report.
+  std::unique_ptr<Checkpointer> checkpointer_;  // Null: none are wanted.
+  LinkWatch links_;
+  ProbeDesk probes_;
+  VectorProbe vector_probe_;
+  ServerPeers peers_;
+  EventPump pump_;
+  StepWatch watch_;
+  struct Timed {  // A vector, with measure_links.
+    StepId step = 0;
+    uint32_t row = 0;
+    uint64_t left = 0;   // Floats that have not come.
+    Time began{};        // When its first slice was there,
+    Time last{};         // and the last one.
+    uint64_t bytes = 0;  // That came since it began.
+  };
+  struct Incoming {  // From a peer: the message that is arriving, be it a slice of either kind.
+    Bytes control;
+    AlignedVector slice;
+    LeaseCollector::Slice lease_slice;
+    Timed timed;
+    uint32_t complaints = 0;  // Made so far.
+  };
+  Incoming& From(PeerId peer);
+  std::unordered_map<PeerId, Incoming> incoming_;  // Only looked up.
+  Incoming* last_incoming_ = nullptr;  // Found last, of last_peer_: a message's beginning and end
+  PeerId last_peer_ = 0;               // ask several times for one peer's.
+  std::vector<bool> introduced_;       // Sent the first Pull of its life.
+  std::shared_ptr<AlignedVector> gradient_;
+  std::string last_to_leave_;  // Who, and why; empty: nobody.
+  Finished finished_;
+  Status end_;
+  bool began_ = false;  // A step was opened.
+  bool ended_ = false;
+  bool said_goodbye_ = false;
+  bool gone_ = false;  // All peers are.
+  Alive alive_;
+};
+
+}  // namespace motley

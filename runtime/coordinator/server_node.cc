@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/coordinator/server_node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/random.h"
+#include "planner/policies.h"
+#include "runtime/coordinator/saved_job.h"
+#include "runtime/coordinator/server_job.h"
+#include "runtime/links/partition_feed.h"
+#include "runtime/memory_need.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kMaxWorkers = 1024;
+
+std::string_view Plural(uint64_t count) { return count == 1 ? "" : "s"; }
+
+Status CheckOptions(const JobOptions& options, uint64_t rows, bool has_disk) {
+  if (options.workers == 0 || options.workers > kMaxWorkers) {
+    return Status::InvalidArgument(fmt::format("{} worker{}: a job takes 1 to {}", options.workers,
+                                               Plural(options.workers), kMaxWorkers));
+  }
+  if (rows == 0) return Status::InvalidArgument("there are no training samples");
+  if (options.token.empty()) {
+    return Status::InvalidArgument("a job without a token would take in any worker: give it one");
+  }
+  if (options.job_id == 0) return Status::InvalidArgument("a job needs an id that is not 0");
+  if (options.batch == 0) return Status::InvalidArgument("a batch needs at least one sample");
+  if (options.steps == 0) return Status::InvalidArgument("a job needs at least one step");
+  if (options.checkpoint.every > 0 && (!has_disk || options.checkpoint.run == 0)) {
+    return Status::InvalidArgument(
+        "checkpoints need a folder, and a name of the run that is not 0");
+  }
+  if (options.slice_length < 2 || options.slice_length % 2 != 0 ||
+      options.slice_length > kMaxBulkBytes / sizeof(float)) {
+    return Status::InvalidArgument(
+        fmt::format("slices of {} floats: an even number from 2 to {} is possible",
+                    options.slice_length, kMaxBulkBytes / sizeof(float)));
+  }
+  if (!(options.audit_fraction >= 0 && options.audit_fraction <= 1)) {
+    return Status::InvalidArgument(
+        fmt::format("an audit fraction of {} is not within 0 and 1", options.audit_fraction));
+  }
+  if (!(options.audit_time >= 0 && options.audit_time <= 1)) {
+    return Status::InvalidArgument(
+        fmt::format("audits that take {} of the time are not within 0 and 1", options.audit_time));
+  }
+  return Status::Ok();
+}
+
+SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& schedule,
+                              uint32_t most_sums) {
+  SchedulerOptions out;
+  out.workers = options.workers;
+  out.partitions = static_cast<uint32_t>(schedule.partition_sizes().size());
+  out.code = options.code;
+  out.tolerate = options.code == "none" ? 0 : options.tolerate;
+  out.quorum = options.quorum;
+  out.step_deadline = options.step_deadline;
+  out.parts = options.parts;
+  out.shares = options.shares;
+  out.batch = schedule.batch_size(0);
+  out.steps = options.steps;
+  out.first_step = options.resume != nullptr ? options.resume->step : 0;
+  out.seed = options.seed;
+  out.start_timeout = options.start_timeout;
+  out.least_workers = options.least_workers;
+  out.gather_time = options.gather_time;
+  out.return_timeout = options.return_timeout;
+  out.most_sums = most_sums;
+  out.draw_codes_every = options.draw_codes_every;
+  out.most_workers = options.most_workers;
+  return out;
+}
+
+Result<uint32_t> PartitionsOf(const JobOptions& options, const DataShape& data) {
+  if (options.partitions == 0) return PartitionCount(data, options.workers);
+  if (options.partitions <= data.rows) return options.partitions;
+  return Status::InvalidArgument(
+      fmt::format("{} samples cannot be cut into {} partitions", data.rows, options.partitions));
+}
+
+Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, const DataSource& data,
+                                         JobObserver* observer) {
+  const uint64_t samples = data.shape().rows;
+  MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions, PartitionsOf(options, data.shape()));
+  MOTLEY_RETURN_IF_ERROR(CheckBlockBytes(LargestPartitionBytes(data.shape(), partitions)));
+  const BatchSchedule schedule(options.seed, PartitionSizes(samples, partitions), options.batch);
+  const bool own_trainer = options.foreign != nullptr;
+  if (options.resume != nullptr && options.resume->about.own_trainer == own_trainer) {
+    MOTLEY_RETURN_IF_ERROR(CheckSameShape(*options.resume, options.model, data.shape().sparse));
+  }
+  MOTLEY_ASSIGN_OR_RETURN(auto model, ServerModel::Create(env.device, options, data));
+  Device& evaluates = env.evaluation_device != nullptr ? *env.evaluation_device : env.device;
+  MOTLEY_ASSIGN_OR_RETURN(auto validator, Validator::Create(env.loop, evaluates, options));
+  JobDescription about;
+  if (options.resume != nullptr || options.checkpoint.every > 0) {
+    MOTLEY_ASSIGN_OR_RETURN(about, Describe(options, data, model->parameter_count()));
+  }
+  if (options.resume != nullptr) {
+    MOTLEY_RETURN_IF_ERROR(CheckSameJob(*options.resume, about, options.seed));
+  }
+  const auto rows = std::make_shared<std::unique_ptr<RowCollector>>();
+  const uint32_t most_sums =
+      MostSums(options, model->parameter_count(), env.device.info().memory_bytes);
+  MOTLEY_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(ForScheduler(options, schedule, most_sums),
+                                                        [rows](const std::vector<bool>& absent) {
+                                                          return (*rows)->RowsToReplace(absent);
+                                                        }));
+  return std::unique_ptr<ServerNode>(
+      new ServerJob(env, options, data, observer,
+                    ServerJob::Parts{schedule, std::move(model), std::move(validator),
+                                     std::move(scheduler), rows, std::move(about)}));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServerNode>> ServerNode::Create(Env env, const JobOptions& options,
+                                                       const DataSource& data,
+                                                       JobObserver* observer) {
+  MOTLEY_RETURN_IF_ERROR(CheckOptions(options, data.shape().rows, env.disk != nullptr));
+  return OrNoMemory("the server's copies of the model",
+                    [&] { return Make(env, options, data, observer); });
+}
+
+}  // namespace motley

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/coordinator/server_peers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "runtime/links/messages.h"
+#include "runtime/links/probe_desk.h"
+#include "runtime/worker_names.h"
+
+namespace motley {
+namespace {
+
+constexpr Duration kJoinLimit = std::chrono::seconds(10);
+constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
+// After the goodbye has left, the peer closes first: closing over its unread bytes would reset the
+// connection and could take the goodbye with it.
+constexpr Duration kCloseGrace = std::chrono::milliseconds(500);
+constexpr Duration kReadyLimit = std::chrono::minutes(1);
+constexpr Duration kProbeLimit = std::chrono::minutes(2);  // A link is not measured for longer.
+constexpr size_t kMaxStrangers = 64;  // Connections that have not joined, or are sent away.
+constexpr size_t kMaxNameBytes = 64;
+constexpr Duration kTellRefusedEvery = std::chrono::seconds(10);
+
+}  // namespace
+
+ServerPeers::ServerPeers(Loop& loop, Transport& transport, uint32_t workers, std::string token,
+                         uint32_t job, Hooks hooks)
+    : loop_(loop),
+      transport_(transport),
+      token_(std::move(token)),
+      job_(job),
+      hooks_(std::move(hooks)),
+      seats_(workers),
+      heartbeat_(
+          loop, transport,
+          {[this](PeerId peer) { OnSilent(peer); },
+           [this](PeerId peer, Duration silence) {
+             const std::optional<WorkerId> worker = WorkerOf(peer);
+             if (!worker) return;
+             hooks_.notice(
+                 fmt::format("{} is back after {:.0f} s", Describe(*worker), ToSeconds(silence)));
+           },
+           [this](PeerId peer) {
+             Disconnect(peer, Status::Unavailable(fmt::format("it has said nothing for {:.0f} s",
+                                                              ToSeconds(kLostAfter))));
+           }}) {}
+
+ServerPeers::~ServerPeers() {
+  loop_.Cancel(goodbye_timer_);
+  for (const auto& [peer, state] : peers_) {
+    loop_.Cancel(state.timer);
+    transport_.Disconnect(peer);
+  }
+}
+
+void ServerPeers::OnConnected(PeerId peer) {
+  if (closing_) return transport_.Disconnect(peer);
+  MakeRoom();
+  // Nothing is said: a worker whose Join could not be read in time tries again.
+  peers_[peer].timer = loop_.After(kJoinLimit, alive_.Guard([this, peer] {
+    transport_.Disconnect(peer);
+    Remove(peer);
+  }));
+}
+
+// First goes who was sent away and does not close, then who waits longest: a worker says its Join
+// at once, so such a peer is no worker, and must not keep one out.
+void ServerPeers::MakeRoom() {
+  const auto in = [](State state) {
+    return [state](const auto& entry) { return entry.second.state == state; };
+  };
+  const auto strangers = std::count_if(peers_.begin(), peers_.end(), in(State::kGreeting)) +
+                         std::count_if(peers_.begin(), peers_.end(), in(State::kLeaving));
+  if (static_cast<size_t>(strangers) < kMaxStrangers) return;
+  auto oldest = std::find_if(peers_.begin(), peers_.end(), in(State::kLeaving));
+  if (oldest == peers_.end()) {
+    oldest = std::find_if(peers_.begin(), peers_.end(), in(State::kGreeting));
+  }
+  const PeerId peer = oldest->first;
+  transport_.Disconnect(peer);
+  Remove(peer);
+}
+
+void ServerPeers::OnLost(PeerId peer, const Status& why) {
+  const auto it = peers_.find(peer);
+  if (it == peers_.end()) return;
+  const Peer state = it->second;
+  // Its bytes are of another release: no Join can be read from them.
+  if (state.state == State::kGreeting && why.code() == StatusCode::kConflict) {
+    TellRefused("a peer", why);
+  }
+  Remove(peer);
+  if (state.state == State::kJoined) {
+    seats_[state.worker].peer = 0;
+    hooks_.lost(state.worker, why);
+  }
+}
+
+void ServerPeers::Disconnect(PeerId peer, const Status& why) {
+  transport_.Disconnect(peer);
+  OnLost(peer, why);
+}
+
+bool ServerPeers::Probe(PeerId peer, const wire::ProbeJoinT& join) {
+  MOTLEY_ASSERT(Greeting(peer));
+  if (Status fine = ProbeDesk::Check(join, token_); !fine.ok()) {
+    Refuse(peer, "a link measurement", fine);
+    return false;
+  }
+  Peer& state = peers_[peer];
+  loop_.Cancel(state.timer);
+  state = Peer{State::kProbing, 0, 0};
+  state.timer = loop_.After(kProbeLimit, alive_.Guard([this, peer] {
+    SendAway(peer, Status::Unavailable("the link was measured for long enough"));
+  }));
+  return true;
+}
+
+Status ServerPeers::CheckJoin(const wire::JoinT& join, const Node& node) const {
+  if (join.protocol != kProtocolVersion) {
+    return Status::Conflict(fmt::format(
+        "the server speaks protocol version {}, the worker {}: install the same release on both",
+        kProtocolVersion, join.protocol));
+  }
+  if (!SameToken(join.token, token_)) {
+    return Status::Permission("the token is not this job's: start the worker with the server's");
+  }
+  if (banned_.contains(node)) {
+    return Status::Permission(
+        "this worker was sent away for its bad answers and is not let in again: look at its "
+        "machine, or start it under another `name`");
+  }
+  if (join.incarnation == 0) return Status::InvalidArgument("a join without an incarnation");
+  for (const Seat& seat : seats_) {
+    if (seat.incarnation == join.incarnation) {
+      return Status::Conflict("this incarnation was here already: start the worker again");
+    }
+  }
+  return Status::Ok();
+}
+
+bool ServerPeers::MayBeTaken(const Seat& seat) const {
+  return seat.peer == 0 || seat.overdue || heartbeat_.Silent(seat.peer);
+}
+
+std::optional<WorkerId> ServerPeers::FreeSeat(const wire::JoinT& join) const {
+  for (size_t i = 0; i < seats_.size(); ++i) {
+    if (join.node != 0 && seats_[i].process == join.node) return static_cast<WorkerId>(i);
+  }
+  const int32_t hint = join.index_hint;
+  if (hint >= 0 && static_cast<size_t>(hint) < seats_.size() && seats_[hint].peer == 0) {
+    return static_cast<WorkerId>(hint);
+  }
+  // Seats that nobody ever had come first: a lost worker may come back to its own.
+  for (const bool fresh : {true, false}) {
+    for (size_t i = 0; i < seats_.size(); ++i) {
+      if (seats_[i].peer == 0 && (seats_[i].incarnation == 0) == fresh) {
+        return static_cast<WorkerId>(i);
+      }
+    }
+  }
+  const auto taken = std::find_if(seats_.begin(), seats_.end(),
+                                  [this](const Seat& seat) { return MayBeTaken(seat); });
+  if (taken == seats_.end()) return std::nullopt;
+  return static_cast<WorkerId>(taken - seats_.begin());
+}
+
+// Its connection is cut without a goodbye: a worker that wakes up finds it so, and joins again.
+void ServerPeers::MakeFree(WorkerId worker, const wire::JoinT& join) {
+  const Seat& seat = seats_[worker];
+  if (seat.peer == 0) return;
+  const bool returns = join.node != 0 && seat.process == join.node;
+  Disconnect(seat.peer, Status::Unavailable(returns ? "it connected again"
+                                                    : "silent, and another took its place"));
+}
+
+void ServerPeers::Join(PeerId peer, const wire::JoinT& join) {
+  MOTLEY_ASSERT(Greeting(peer));
+  const std::string name = CleanText(join.name, kMaxNameBytes);
+  const Node node{name, join.device, transport_.HostOf(peer)};
+  if (Status fine = CheckJoin(join, node); !fine.ok()) return Refuse(peer, name, fine);
+  const std::optional<WorkerId> worker = FreeSeat(join);
+  if (!worker) {
+    return Refuse(
+        peer, name,
+        Status::Unavailable(fmt::format("the job has all of its {} workers", seats_.size())));
+  }
+  MakeFree(*worker, join);
+  Peer& state = peers_[peer];
+  loop_.Cancel(state.timer);
+  state = Peer{State::kJoined, *worker, 0};
+  state.timer =
+      loop_.After(kReadyLimit, alive_.Guard([this, seated = *worker] { OnOverdue(seated); }));
+  seats_[*worker] = Seat{peer, join.incarnation, NumberedName(name, *worker), node, join.node};
+  if (join.beats) heartbeat_.Watch(peer, HeaderTo(*worker, FrameKind::kControl));
+  SendControl(transport_, peer, HeaderTo(*worker, FrameKind::kControl), hooks_.welcome(*worker));
+  hooks_.joined(*worker);
+}
+
+void ServerPeers::GotReady(WorkerId worker) {
+  Seat& seat = seats_[worker];
+  seat.ready = true;
+  seat.overdue = false;
+  loop_.Cancel(std::exchange(peers_.at(seat.peer).timer, 0));
+}
+
+void ServerPeers::OnOverdue(WorkerId worker) {
+  Seat& seat = seats_[worker];
+  peers_.at(seat.peer).timer = 0;
+  seat.overdue = true;
+  hooks_.notice(fmt::format("{} joined {:.0f} s ago and is not ready for work; not waiting for it",
+                            Describe(worker), ToSeconds(kReadyLimit)));
+  hooks_.overdue(worker);
+}
+
+void ServerPeers::OnSilent(PeerId peer) {
+  const std::optional<WorkerId> worker = WorkerOf(peer);
+  if (!worker) return;
+  hooks_.notice(fmt::format(
+      "{} has said nothing for {:.0f} s: the process, its machine or the network stands still",
+      Describe(*worker), ToSeconds(kSilentAfter)));
+  if (!seats_[*worker].ready) hooks_.overdue(*worker);
+}
+
+std::string ServerPeers::Describe(WorkerId worker) const {
+  return fmt::format("worker {} ({})", worker, NameOf(worker));
+}
+
+std::string ServerPeers::OriginOf(WorkerId worker) const {
+  const auto& [name, device, host] = seats_[worker].node;
+  return fmt::format("{} with {}", host, CleanText(device, kMaxNameBytes));
+}
+
+const ServerPeers::Peer* ServerPeers::Find(PeerId peer) const {
+  if (last_.second != nullptr && last_.first == peer) return last_.second;
+  const auto it = peers_.find(peer);
+  if (it == peers_.end()) return nullptr;
+  last_ = {peer, &it->second};
+  return last_.second;
+}
+
+std::optional<WorkerId> ServerPeers::WorkerOf(PeerId peer) const {
+  const Peer* found = Find(peer);
+  if (found == nullptr || found->state != State::kJoined) return std::nullopt;
+  return found->worker;
+}
+
+bool ServerPeers::Probing(PeerId peer) const {
+  const Peer* found = Find(peer);
+  return found != nullptr && found->state == State::kProbing;
+}
+
+bool ServerPeers::Greeting(PeerId peer) const {
+  const Peer* found = Find(peer);
+  return found != nullptr && found->state == State::kGreeting;
+}
+
+Header ServerPeers::HeaderTo(WorkerId worker, FrameKind kind) const {
+  Header header;
+  header.kind = kind;
+  header.job = job_;
+  header.incarnation = seats_[worker].incarnation;
+  return header;
+}
+
+void ServerPeers::SendAway(PeerId peer, const Status& why) { Dismiss(peer, why, ""); }
+
+void ServerPeers::Dismiss(PeerId peer, const Status& why, const std::string& farewell) {
+  const auto it = peers_.find(peer);
+  if (it == peers_.end() || it->second.state == State::kLeaving) return;
+  const Peer state = std::exchange(it->second, Peer{State::kLeaving, 0, 0});
+  loop_.Cancel(state.timer);
+  heartbeat_.Forget(peer);
+  Header header;
+  header.job = job_;
+  wire::LeaveT leave;
+  leave.farewell = farewell;
+  if (!why.ok()) {
+    leave.reason = why.ToString();
+    SendControl(transport_, peer, header, ErrorMessage(why, 0));
+  }
+  CloseAfter(peer, kGoodbyeLimit);
+  SendControl(transport_, peer, header, std::move(leave), Priority::kControl,
+              alive_.Guard([this, peer](const Status&) {
+                loop_.Post(alive_.Guard([this, peer] { CloseAfter(peer, kCloseGrace); }));
+              }));
+  if (state.state != State::kJoined) return;
+  seats_[state.worker].peer = 0;
+  hooks_.lost(state.worker, why);
+}
+
+void ServerPeers::Refuse(PeerId peer, const std::string& name, const Status& why) {
+  const std::string host = transport_.HostOf(peer);
+  TellRefused(fmt::format("{} at {}", name.empty() ? "a worker" : name, host), why);
+  SendAway(peer, why);
+}
+
+// One who tries again and again must not fill the log.
+void ServerPeers::TellRefused(const std::string& who, const Status& why) {
+  const Time now = loop_.Now();
+  if (told_refused_ && now - *told_refused_ < kTellRefusedEvery) {
+    ++refused_untold_;
+    return;
+  }
+  const std::string more =
+      refused_untold_ == 0 ? "" : fmt::format(" ({} more before it)", refused_untold_);
+  told_refused_ = now;
+  refused_untold_ = 0;
+  hooks_.notice(fmt::format("refused {}: {}{}", who, why.ToString(), more));
+}
+
+void ServerPeers::Ban(WorkerId worker, const Status& why) {
+  const Seat& seat = seats_[worker];
+  if (seat.peer == 0) return;
+  banned_.insert(seat.node);
+  SendAway(seat.peer, why);
+}
+
+void ServerPeers::SendAllAway(const std::string& farewell, std::function<void()> gone) {
+  closing_ = true;
+  gone_ = std::move(gone);
+  transport_.StopListening();
+  goodbye_timer_ = loop_.After(kGoodbyeLimit + kCloseGrace, alive_.Guard([this] {
+    goodbye_timer_ = 0;
+    while (!peers_.empty()) {
+      const PeerId peer = peers_.begin()->first;
+      transport_.Disconnect(peer);
+      Remove(peer);
+    }
+  }));
+  std::vector<PeerId> all;
+  for (const auto& [peer, state] : peers_) all.push_back(peer);
+  for (const PeerId peer : all) Dismiss(peer, Status::Ok(), farewell);
+  loop_.Post(alive_.Guard([this] {
+    if (peers_.empty()) AllGone();
+  }));
+}
+
+void ServerPeers::CloseAfter(PeerId peer, Duration limit) {
+  const auto it = peers_.find(peer);
+  if (it == peers_.end()) return;
+  it->second.state = State::kLeaving;
+  loop_.Cancel(it->second.timer);
+  it->second.timer = loop_.After(limit, alive_.Guard([this, peer] {
+    if (peers_.count(peer) == 0) return;
+    transport_.Disconnect(peer);
+    Remove(peer);
+  }));
+}
+
+void ServerPeers::Remove(PeerId peer) {
+  const auto it = peers_.find(peer);
+  loop_.Cancel(it->second.timer);
+  heartbeat_.Forget(peer);
+  last_ = {};
+  peers_.erase(it);
+  hooks_.closed(peer);
+  if (closing_ && peers_.empty()) AllGone();
+}
+
+void ServerPeers::AllGone() {
+  loop_.Cancel(std::exchange(goodbye_timer_, 0));
+  if (gone_) std::exchange(gone_, nullptr)();
+}
+
+}  // namespace motley

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates, and what is judged between them.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/counted.h"
+#include "runtime/coordinator/server_job.h"
+
+namespace motley {
+
+void ServerJob::Update(StepId step, double weight,
+                       std::shared_ptr<const ApproximateSum> approximate) {
+  auto copy = auditor_.Prepare(model_->parameters(), std::move(approximate));
+  const double factor = validator_->RateFactor(step);
+  observer_.OnRate(step, factor * options_.optimizer.learning_rate);
+  model_->SetRateFactor(factor);
+  model_->Commit(step, gradient_, weight, std::move(copy),
+                 [this, step, weight](const Status& status) { OnApplied(step, weight, status); });
+}
+
+void ServerJob::OnApplied(StepId step, double weight, const Status& status) {
+  if (!status.ok()) return End(status);
+  auditor_.Begin();
+  const Time now = env_.loop.Now();
+  record_.Applied(now);
+  // Not when it was decoded: a checkpoint that is being taken, or a step that is never applied,
+  // would leave it to be counted twice.
+  validator_->OnLoss(record_.last_batch_loss(), weight);
+  watch_.Progress();
+  observer_.OnStepApplied(step, *model_->parameters(), record_.last_batch_loss(), now);
+  validator_->OnVersion(step + 1, model_->parameters(),
+                        [this, step](bool stop) { Proceed(step, stop); });
+}
+
+void ServerJob::Proceed(StepId step, bool stop) {
+  watch_.Progress();  // An evaluation may have been waited for.
+  const bool last = stop || step + 1 >= options_.steps;
+  // The last is saved at the end, with what its evaluation finds.
+  if (checkpointer_ != nullptr && !last) checkpointer_->OnVersion(step + 1);
+  if (stop && step + 1 < options_.steps && !ended_) {
+    const ValidationSummary found = validator_->Summary();
+    why_stopped_ =
+        fmt::format("{} in a row brought no progress; the best loss is that of step {}",
+                    Counted(options_.validation.patience, "judgement"), found.best_version);
+    return End(Status::Ok());
+  }
+  pump_.Raise(StepApplied{step});
+}
+
+void ServerJob::OnJudged(const JudgedVersion& judged) { observer_.OnJudged(judged); }
+
+void ServerJob::TakeSnapshot(ServerModel::SnapshotDone done) {
+  // No newer version is there before the snapshot is taken, so what the validator has judged by
+  // then, or judges now, is of this version at most.
+  model_->TakeSnapshot([this, done = std::move(done)](Result<ModelSnapshot> snapshot) mutable {
+    if (!snapshot.ok()) return done(std::move(snapshot));
+    validator_->WhenSettled([done = std::move(done),
+                             snapshot = std::move(snapshot)](const ValidationState& state) mutable {
+      snapshot->validation = state;
+      done(std::move(snapshot));
+    });
+  });
+}
+
+}  // namespace motley

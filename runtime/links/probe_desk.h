@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server's side of measuring a link: for peers that joined with the token to do nothing else,
+// sends their probes back, counts the bytes that they stream, and streams to them while they ask
+// for it. Loop thread only.
+//
+// What is measured is what training does to a link: slices of a vector both ways at once, as many
+// under way as a node has, with control messages between them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/loop/loop.h"
+#include "base/status.h"
+#include "transport/transport.h"
+#include "transport/wire/control.h"
+
+namespace motley {
+
+inline constexpr size_t kProbeSliceBytes = size_t{1} << 20;  // As those of answers and parameters.
+inline constexpr int kProbeSlicesUnderWay = 2;
+inline constexpr size_t kMostProbes = 16;  // Connections at a time.
+
+// Keeps some slices under way on one connection, until it is told to stop.
+class ProbeStream {
+ public:
+  // Borrowed, but for what is under way when this goes.
+  ProbeStream(Transport& transport, PeerId peer, std::shared_ptr<const Bytes> slice);
+  ~ProbeStream();
+
+  void Set(bool on);
+
+ private:
+  struct State;
+  static void Fill(const std::shared_ptr<State>& state);
+  std::shared_ptr<State> state_;
+};
+
+class ProbeDesk {
+ public:
+  ProbeDesk(Loop& loop, Transport& transport) : loop_(loop), transport_(transport) {}
+
+  // Whether a peer may measure: protocol and token are right. kConflict, kPermission.
+  static Status Check(const wire::ProbeJoinT& join, const std::string& token);
+  bool Has(PeerId peer) const { return peers_.contains(peer); }
+  // Greets a peer whose token was right. kUnavailable: there are kMostProbes already.
+  Status Begin(PeerId peer);
+  // What a peer that Begin took sends. kDataError: something else than probes.
+  Status OnControl(PeerId peer, const wire::ControlT& control);
+  // Where a slice goes; empty: no probe's frame, or too long.
+  std::span<std::byte> Room(PeerId peer, const Header& header);
+  void OnSlice(PeerId peer, const Header& header);
+  void Forget(PeerId peer);
+
+ private:
+  struct Peer {
+    std::unique_ptr<ProbeStream> stream;
+    Bytes sink;
+    uint64_t received = 0;
+    Time received_at{};
+  };
+  Loop& loop_;
+  Transport& transport_;
+  std::shared_ptr<const Bytes> slice_;
+  std::map<PeerId, Peer> peers_;
+};
+
+// An end that serves nothing but probes, on a transport that listens. Loop thread only.
+class ProbeHost final : private Receiver {
+ public:
+  // Borrowed. `joined` (may be null) runs when a peer's token was right.
+  ProbeHost(Loop& loop, Transport& transport, std::string token, std::function<void()> joined);
+  ~ProbeHost() override;
+
+ private:
+  void OnConnected(PeerId peer) override;
+  std::span<std::byte> OnPayload(PeerId peer, const Header& header) override;
+  void OnPayloadDone(PeerId peer, const Header& header, bool discarded) override;
+  void OnLost(PeerId peer, const Status& why) override;
+  Status OnControl(PeerId peer, const wire::ControlT& control);
+  void Cut(PeerId peer);
+
+  Loop& loop_;
+  Transport& transport_;
+  const std::string token_;
+  const std::function<void()> joined_;
+  ProbeDesk desk_;
+  std::map<PeerId, Bytes> control_;  // Of each, what arrives.
+  // Those that have shown no token yet, the oldest first, with the end of their time.
+  std::map<PeerId, TimerId> greeting_;
+};
+
+}  // namespace motley

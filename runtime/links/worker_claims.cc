@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/links/worker_claims.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace motley {
+namespace {
+
+// Samples per second. A calibration on virtual time that takes no time says the greatest of them,
+// and a sample in thirty years is the least.
+constexpr double kLeastSpeed = 1e-9, kMostSpeed = 1e12;
+constexpr uint64_t kMostComputeNs = 1'000'000'000'000'000;  // Eleven days for one assignment.
+constexpr uint64_t kMostHeldBytes = uint64_t{1} << 50;      // A pebibyte.
+
+Status CheckSpeed(double speed) {
+  if (speed == 0) return Status::Ok();  // It is not known.
+  if (speed >= kLeastSpeed && speed <= kMostSpeed) return Status::Ok();
+  return Status::DataError(
+      fmt::format("it claims a speed of {} samples per second: from {} to {} "
+                  "are possible, or 0 if it is not known",
+                  speed, kLeastSpeed, kMostSpeed));
+}
+
+Status CheckCompute(uint64_t compute_ns) {
+  if (compute_ns <= kMostComputeNs) return Status::Ok();
+  return Status::DataError(fmt::format("it claims to have computed for {} ns: at most {} count",
+                                       compute_ns, kMostComputeNs));
+}
+
+Status CheckSamples(uint64_t samples, uint64_t batch) {
+  if (samples <= batch) return Status::Ok();
+  return Status::DataError(
+      fmt::format("it claims to have computed {} samples in a step of {}", samples, batch));
+}
+
+Status CheckHeld(uint64_t held_bytes) {
+  if (held_bytes <= kMostHeldBytes) return Status::Ok();
+  return Status::DataError(fmt::format("it claims to hold {} bytes of data: at most {} count",
+                                       held_bytes, kMostHeldBytes));
+}
+
+}  // namespace
+
+Status CheckClaims(const wire::PullT& pull, uint64_t batch) {
+  MOTLEY_RETURN_IF_ERROR(CheckSpeed(pull.samples_per_second));
+  MOTLEY_RETURN_IF_ERROR(CheckSamples(pull.samples, batch));
+  MOTLEY_RETURN_IF_ERROR(CheckCompute(pull.compute_ns));
+  return CheckHeld(pull.held_bytes);
+}
+
+Status CheckClaims(const wire::Progress& progress, uint64_t batch) {
+  MOTLEY_RETURN_IF_ERROR(CheckSamples(progress.samples(), batch));
+  return CheckCompute(progress.compute_ns());
+}
+
+Status CheckClaims(const wire::LeaseProgressT& progress) {
+  return CheckCompute(progress.compute_ns);
+}
+
+Status CheckClaims(const wire::VectorEndT& end) { return CheckHeld(end.held_bytes); }
+
+}  // namespace motley

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds on what a worker says about itself. The scheduler computes with these figures, so a figure
+// that cannot be true stops at the server's door, and the worker is sent away alone.
+#pragma once
+
+#include "base/status.h"
+#include "transport/wire/control.h"
+
+namespace motley {
+
+// `batch`: samples of a step. kDataError says which figure is wrong and what the limit is.
+Status CheckClaims(const wire::PullT& pull, uint64_t batch);
+Status CheckClaims(const wire::Progress& progress, uint64_t batch);
+Status CheckClaims(const wire::LeaseProgressT& progress);
+Status CheckClaims(const wire::VectorEndT& end);
+
+}  // namespace motley

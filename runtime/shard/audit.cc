@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/shard/audit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/signs.h"
+#include "coding/decode/part_sums.h"
+#include "coding/kernels/combine.h"
+#include "coding/kernels/sketch.h"
+#include "training/trainers/trainer.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kCoarse = 256;  // Samples that are summed at a time, so that memory is bounded;
+constexpr size_t kFine = 8;      // and when an answer is looked at again.
+constexpr double kMove = 0x1p-18;
+constexpr double kKinkMove = 0x1p-14;
+constexpr uint64_t kKinkDraws = 2;   // A draw may leave a unit where it was.
+constexpr uint64_t kMostDraws = 64;  // Versions of moved parameters of a step.
+constexpr double kExcused = 4;       // Times what moved parameters change: a sketch may show more.
+constexpr double kDecodeTolerance = 1e-2;  // Of what was decoded: codes amplify rounding.
+// A sum of logarithms near 0 has few digits. Nothing is trained by it.
+constexpr double kLossTolerance = 1e-2;
+constexpr double kSampleLoss = 1e-3;  // And so much for each sample.
+constexpr double kMost = 1e6;         // A relative difference that can be shown.
+constexpr uint64_t kMovedVersions = uint64_t{1} << 63;
+
+// Partitions that every answer weighs alike.
+struct Group {
+  struct Run {
+    PartitionId begin;
+    PartitionId end;
+  };
+  std::vector<Run> runs;
+  std::vector<std::pair<size_t, size_t>> entries;  // Rows with it, and the place in each.
+  double coverage = 1;                             // In the decoded sum.
+};
+
+// What a weighted sum of groups comes to. Rows have one each, and the decoded sum.
+struct Expected {
+  std::vector<double> sketches;  // By slice.
+  std::vector<double> declared;  // On the signs that everybody knows.
+  double norms = 0;              // Of the groups, weighted.
+  double scale = 0;              // The same, or of the pieces where it was looked at again.
+  double excused = 0;
+  Tally tally;
+  double loss_scale = 0;
+  double weight_scale = 0;
+};
+
+class Comparison {
+ public:
+  Comparison(Device& device, JobGradient& gradient, const DataSource& data,
+             const BatchSchedule& schedule, AuditRequest request,
+             const std::atomic<bool>& cancelled)
+      : device_(device),
+        gradient_(gradient),
+        data_(data),
+        request_(std::move(request)),
+        answers_(request_.answers),
+        form_(*answers_.form),
+        cancelled_(cancelled),
+        batch_(schedule.At(answers_.step)),
+        ranges_(schedule.Ranges(answers_.step)),
+        rows_(form_.rows.size()),
+        piece_(VectorLength(request_.parameters->size())) {}
+
+  Result<AuditResult> Run() {
+    FormGroups();
+    const double decoded_norm = std::sqrt(SumOfSquares(request_.decoded));
+    MOTLEY_RETURN_IF_ERROR(Coarse());
+    AuditResult result;
+    for (Expected& row : rows_) result.rows.push_back({std::move(row.declared), row.norms});
+    const double residual = std::sqrt(SumOfSquares(request_.decoded));
+    result.decode_error = residual > 0 ? residual / std::max(residual, decoded_norm) : 0;
+    Judge(result);
+    bool all_right = std::none_of(result.verdicts.begin(), result.verdicts.end(),
+                                  [](const auto& verdict) { return verdict.off != nullptr; });
+    const auto misdecoded = [&] { return residual > kDecodeTolerance * sum_.scale + sum_.excused; };
+    if (all_right && !misdecoded()) return result;
+    MOTLEY_RETURN_IF_ERROR(Fine());
+    Judge(result);
+    all_right = std::none_of(result.verdicts.begin(), result.verdicts.end(),
+                             [](const auto& verdict) { return verdict.off != nullptr; });
+    result.misdecoded = all_right && misdecoded();
+    return result;
+  }
+
+ private:
+  // By what the rows and the decoded sum weigh a partition with. Also those that were not answered:
+  // they may be yet, too late.
+  void FormGroups() {
+    std::vector<std::vector<std::pair<size_t, size_t>>> entries(form_.partitions);
+    for (size_t row = 0; row < form_.rows.size(); ++row) {
+      for (size_t e = 0; e < form_.rows[row].size(); ++e) {
+        entries[form_.rows[row][e].partition].emplace_back(row, e);
+      }
+    }
+    std::map<std::vector<double>, size_t> known;
+    for (PartitionId p = 0; p < form_.partitions; ++p) {
+      if (ranges_[p].count == 0) continue;
+      const double coverage =
+          request_.approximate == nullptr ? 1 : request_.approximate->coverage[p];
+      std::vector<double> key = {coverage};
+      for (const auto& [row, e] : entries[p]) {
+        key.push_back(static_cast<double>(row));
+        for (uint32_t part = 0; part < form_.parts; ++part) {
+          const Complex b = form_.B(static_cast<RowId>(row), e, part);
+          key.push_back(b.real());
+          key.push_back(b.imag());
+        }
+      }
+      if (coverage == 0 && entries[p].empty()) continue;
+      const auto [at, fresh] = known.emplace(std::move(key), groups_.size());
+      if (fresh) groups_.push_back({{}, std::move(entries[p]), coverage});
+      std::vector<Group::Run>& runs = groups_[at->second].runs;
+      if (!runs.empty() && runs.back().end == p) {
+        runs.back().end = p + 1;
+      } else {
+        runs.push_back({p, p + 1});
+      }
+    }
+    for (Expected& row : rows_) {
+      row.sketches.assign(answers_.cut.count(), 0);
+      row.declared.assign(answers_.cut.count(), 0);
+    }
+  }
+
+  // Calls `take(samples)`, which returns a Status, for the group's samples, `most` at a time where
+  // the gradient can be divided. Else `fine` means by partitions.
+  template <typename Take>
+  Status ForEachPiece(const Group& group, bool fine, Take take) {
+    const size_t most = fine ? kFine : kCoarse;
+    std::vector<uint32_t> rows;
+    PartitionId begin = 0;
+    PartitionId end = 0;
+    const auto flush = [&](size_t count) -> Status {
+      const std::span<const uint32_t> piece(rows.data(), count);
+      MOTLEY_RETURN_IF_ERROR(
+          take(JobGradient::Samples{answers_.step, answers_.step, begin, end, piece}));
+      rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count));
+      return Status::Ok();
+    };
+    for (const Group::Run& run : group.runs) {
+      for (PartitionId p = run.begin; p < run.end; ++p) {
+        if (ranges_[p].count == 0) continue;
+        if (rows.empty()) begin = p;
+        end = p + 1;
+        batch_.AppendRows(ranges_[p].begin, ranges_[p].count, 0, rows);
+        if (gradient_.divisible()) {
+          while (rows.size() >= most) MOTLEY_RETURN_IF_ERROR(flush(most));
+        } else if (fine) {
+          MOTLEY_RETURN_IF_ERROR(flush(rows.size()));
+        }
+      }
+      if (!gradient_.divisible() && !rows.empty()) MOTLEY_RETURN_IF_ERROR(flush(rows.size()));
+    }
+    return rows.empty() ? Status::Ok() : flush(rows.size());
+  }
+
+  Status Sum(const JobGradient::Samples& samples, std::span<const float> parameters,
+             std::span<float> into, Tally& tally) {
+    return gradient_.Sum(device_, samples, parameters, data_, cancelled_,
+                         into.first(parameters.size()), tally);
+  }
+
+  // Every group once: what the answers should be; and subtracts them from what was decoded.
+  Status Coarse() {
+    for (const Group& group : groups_) {
+      std::fill(piece_.begin(), piece_.end(), 0.0F);
+      Tally tally;
+      double loss_scale = 0;
+      MOTLEY_RETURN_IF_ERROR(ForEachPiece(group, false, [&](const JobGradient::Samples& samples) {
+        Tally part;
+        const Status summed = Sum(samples, *request_.parameters, piece_, part);
+        tally.Add(1, part);
+        loss_scale += std::abs(part.loss);
+        return summed;
+      }));
+      const std::span<const float> values = piece_;
+      AddWeighted(Field::kReal, -group.coverage, values.first(request_.decoded.size()),
+                  request_.decoded);
+      const double norm = std::sqrt(SumOfSquares(piece_));
+      // Nothing is larger than infinity, so every answer would pass.
+      if (!std::isfinite(norm + loss_scale)) {
+        return Status::DataError("the server's own sum is not finite, unlike the answers");
+      }
+      sum_.scale += std::abs(group.coverage) * norm;
+      AddSketches(group);
+      for (const auto& [row, entry] : group.entries) {
+        const double largest = Largest(row, entry);
+        const Complex first = form_.B(static_cast<RowId>(row), entry, 0);
+        rows_[row].norms += largest * norm;
+        rows_[row].scale += largest * norm;
+        rows_[row].tally.Add(first, tally);
+        rows_[row].loss_scale += std::abs(first) * loss_scale;
+        rows_[row].weight_scale += std::abs(first) * std::abs(tally.weight);
+      }
+    }
+    return Status::Ok();
+  }
+
+  double Largest(size_t row, size_t entry) const {
+    double largest = 0;
+    for (uint32_t part = 0; part < form_.parts; ++part) {
+      largest = std::max(largest, std::abs(form_.B(static_cast<RowId>(row), entry, part)));
+    }
+    return largest;
+  }
+
+  // The group's sum is in piece_.
+  void AddSketches(const Group& group) {
+    const Slicing& cut = answers_.cut;
+    const bool packed = form_.field == Field::kComplexPacked;
+    for (size_t slice = 0; slice < cut.count(); ++slice) {
+      const size_t begin = cut.begin(slice);
+      const SignKey signs = SignsAt(answers_.signs, answers_.step, begin);
+      const SignKey open = SignsAt(answers_.declared, answers_.step, begin);
+      for (uint32_t part = 0; part < form_.parts; ++part) {
+        const FloatRange range =
+            InPart(begin, begin + cut.size(slice), cut.total, part, piece_.size());
+        if (range.size == 0) continue;
+        const std::span<float> values = std::span(piece_).subspan(range.begin, range.size);
+        const double plain = SketchOf(values, signs).projection;
+        const double open_plain = SketchOf(values, open).projection;
+        double turned = 0;  // Of i times the values, which are pairs.
+        double open_turned = 0;
+        if (packed) {
+          for (size_t t = 0; t + 1 < values.size(); t += 2) {
+            const float re = values[t];
+            values[t] = -values[t + 1];
+            values[t + 1] = re;
+          }
+          turned = SketchOf(values, signs).projection;
+          open_turned = SketchOf(values, open).projection;
+        }
+        for (const auto& [row, entry] : group.entries) {
+          const Complex b = form_.B(static_cast<RowId>(row), entry, part);
+          rows_[row].sketches[slice] += b.real() * plain + b.imag() * turned;
+          rows_[row].declared[slice] += b.real() * open_plain + b.imag() * open_turned;
+        }
+      }
+    }
+  }
+
+  void Judge(AuditResult& result) {
+    result.verdicts.clear();
+    for (const LoggedAnswer& answer : answers_.answers) {
+      const Expected& expected = rows_[answer.row];
+      double squares = 0;
+      double of_zeros = 0;  // The same, had they been sent.
+      for (size_t slice = 0; slice < answer.sketches.size(); ++slice) {
+        if (std::isnan(answer.sketches[slice])) continue;
+        const double gap = answer.sketches[slice] - expected.sketches[slice];
+        squares += gap * gap;
+        of_zeros += expected.sketches[slice] * expected.sketches[slice];
+      }
+      AuditResult::Verdict verdict = VerdictOf(std::sqrt(squares), answer.tally, expected);
+      verdict.confirms = verdict.off == nullptr && std::sqrt(of_zeros) > Allowed(expected);
+      result.verdicts.push_back(verdict);
+    }
+  }
+
+  static double Allowed(const Expected& expected) {
+    return kAuditTolerance * expected.scale + expected.excused;
+  }
+
+  static AuditResult::Verdict VerdictOf(double gap, const Tally& tally, const Expected& expected) {
+    AuditResult::Verdict verdict;
+    verdict.difference = gap > 0 ? gap / std::max(expected.norms, gap / kMost) : 0;
+    const double loss = std::abs(tally.loss - expected.tally.loss);
+    const double weight = std::abs(tally.weight - expected.tally.weight);
+    if (gap > Allowed(expected)) {
+      verdict.off = "gradient";
+    } else if (weight > kAuditTolerance * expected.weight_scale) {
+      verdict.off = "weight";
+      verdict.difference = weight / std::max(expected.weight_scale, weight);
+    } else if (loss > kLossTolerance * expected.loss_scale + kSampleLoss * expected.weight_scale) {
+      verdict.off = "loss";
+      verdict.difference = loss / std::max(expected.loss_scale, loss);
+    }
+    return verdict;
+  }
+
+  // Parameters that are moved by a little more than rounding, each up or down as `draw` says.
+  void Move(std::vector<float>& moved, float by, uint64_t draw) const {
+    const std::vector<float>& from = *request_.parameters;
+    const SignKey signs = SignsAt(answers_.signs, answers_.step, draw);
+    for (size_t i = 0; i < from.size(); ++i) {
+      moved[i] = from[i] * (SignOf(signs, i) != 0 ? 1 - by : 1 + by);
+    }
+  }
+
+  // What moved parameters change in the sum over a few samples, which is in piece_. The first
+  // difference shows what rounding does where it is all that is left of a gradient. The second one
+  // leaves out what is smooth: so units are seen that are on at one side and off at the other, also
+  // those that are a little further from that, and nothing else.
+  Result<double> Change(JobGradient::Samples samples, std::vector<float>& moved) {
+    std::vector<float>& other = request_.decoded;  // Its norm is known.
+    double change = 0;
+    uint64_t draw = 1;  // No slice begins at an odd place.
+    const auto add = [&](double by) {
+      Tally ignored;
+      Move(moved, static_cast<float>(by), draw);
+      samples.version = kMovedVersions + samples.step * kMostDraws + 2 * draw + (by > 0 ? 1 : 0);
+      return Sum(samples, moved, other, ignored);
+    };
+    const auto left = [&](float times) {
+      for (size_t i = 0; i < other.size(); ++i) other[i] -= times * piece_[i];
+      const double norm = std::sqrt(SumOfSquares(other));
+      std::fill(other.begin(), other.end(), 0.0F);
+      return norm;
+    };
+    std::fill(other.begin(), other.end(), 0.0F);
+    for (const double by : {kMove, -kMove}) {
+      MOTLEY_RETURN_IF_ERROR(add(by));
+      change += left(1);
+    }
+    for (draw = 3; draw < 3 + 2 * kKinkDraws; draw += 2) {
+      for (const double by : {kKinkMove, -kKinkMove}) MOTLEY_RETURN_IF_ERROR(add(by));
+      change += left(2);
+    }
+    return change;
+  }
+
+  // Every group again, a few samples at a time: the norms of these, and what changes when the
+  // parameters move.
+  Status Fine() {
+    std::vector<float> moved(request_.parameters->size());
+    for (Expected& row : rows_) row.scale = 0;
+    sum_.scale = 0;
+    for (const Group& group : groups_) {
+      double norm = 0;
+      double change = 0;
+      const Status summed =
+          ForEachPiece(group, true, [&](const JobGradient::Samples& samples) -> Status {
+            Tally ignored;
+            std::fill(piece_.begin(), piece_.end(), 0.0F);
+            MOTLEY_RETURN_IF_ERROR(Sum(samples, *request_.parameters, piece_, ignored));
+            norm += std::sqrt(SumOfSquares(piece_));
+            MOTLEY_ASSIGN_OR_RETURN(const double more, Change(samples, moved));
+            change += more;
+            return Status::Ok();
+          });
+      MOTLEY_RETURN_IF_ERROR(summed);
+      sum_.scale += std::abs(group.coverage) * norm;
+      sum_.excused += std::abs(group.coverage) * kExcused * change;
+      for (const auto& [row, entry] : group.entries) {
+        rows_[row].scale += Largest(row, entry) * norm;
+        rows_[row].excused += Largest(row, entry) * kExcused * change;
+      }
+    }
+    return Status::Ok();
+  }
+
+  Device& device_;
+  JobGradient& gradient_;
+  const DataSource& data_;
+  AuditRequest request_;
+  const StepAnswers& answers_;
+  const CodeForm& form_;
+  const std::atomic<bool>& cancelled_;
+  const StepBatch batch_;
+  const std::vector<BatchSchedule::Range> ranges_;
+  std::vector<Group> groups_;
+  std::vector<Expected> rows_;  // By row of the form.
+  Expected sum_;                // Of what was decoded: scale and what is excused.
+  std::vector<float> piece_;
+};
+
+}  // namespace
+
+bool AuditResult::Agrees(const LateSlice& late) const {
+  if (late.row >= rows.size() || late.slice >= rows[late.row].declared.size()) return false;
+  const double expected = rows[late.row].declared[late.slice];
+  const double allowed = kAuditTolerance * rows[late.row].norms;
+  return std::abs(expected) > allowed && std::abs(expected - late.declared) <= allowed;
+}
+
+Result<AuditResult> Audit(Device& device, JobGradient& gradient, const DataSource& data,
+                          const BatchSchedule& schedule, AuditRequest request,
+                          const std::atomic<bool>& cancelled) {
+  return Comparison(device, gradient, data, schedule, std::move(request), cancelled).Run();
+}
+
+}  // namespace motley

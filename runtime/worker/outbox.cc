@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker/outbox.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/assert.h"
+#include "coding/kernels/sketch.h"
+#include "runtime/memory_need.h"
+
+namespace motley {
+
+Outbox::Outbox(Transport& transport, PeerId peer, size_t length, uint32_t slice_length,
+               std::function<void()> freed)
+    : transport_(transport), peer_(peer), slice_length_(slice_length), freed_(std::move(freed)) {
+  for (Vector& vector : vectors_) vector.sum = std::make_shared<std::vector<float>>(length);
+}
+
+Outbox::Vector* Outbox::Free() {
+  for (Vector& vector : vectors_) {
+    if (vector.unsent == 0 && !vector.computing) return &vector;
+  }
+  return nullptr;
+}
+
+Status Outbox::Fit(Vector& vector, size_t length) {
+  if (vector.sum->size() == length) return Status::Ok();
+  vector.sum = std::make_shared<std::vector<float>>();  // First, so that both need not fit.
+  return OrNoMemory("the worker's answer", [&] {
+    vector.sum->resize(length);
+    return Status::Ok();
+  });
+}
+
+void Outbox::Describe(Vector& vector, const Header& header) {
+  vector.header = header;
+  vector.header.kind = FrameKind::kGradient;
+  vector.header.step = vector.step;
+  vector.header.total = vector.sum->size();
+  vector.final.assign(CutOf(vector).count(), 0);
+  vector.sends.clear();
+}
+
+void Outbox::Final(Vector& vector, size_t begin, size_t end) {
+  MOTLEY_ASSERT(begin < end && end <= vector.sum->size());
+  if (filter_) return;  // It changes whole vectors.
+  const Slicing cut = CutOf(vector);
+  for (size_t slice = begin / cut.length; slice < cut.count() && cut.begin(slice) < end; ++slice) {
+    const size_t first = std::max(begin, cut.begin(slice));
+    const size_t last = std::min(end, cut.begin(slice) + cut.size(slice));
+    MOTLEY_ASSERT(vector.final[slice] <= cut.size(slice) - (last - first));  // Nor was it sent.
+    vector.final[slice] += last - first;
+    if (vector.final[slice] == cut.size(slice)) SendSlice(vector, slice);
+  }
+}
+
+void Outbox::Send(Vector& vector) {
+  if (filter_ && vector.sends.empty()) filter_(vector.step, *vector.sum);
+  vector.computing = true;  // A closed transport calls back at once: nobody takes it meanwhile.
+  for (size_t slice = 0; slice < vector.final.size(); ++slice) {
+    if (vector.final[slice] != kSent) SendSlice(vector, slice);
+  }
+  vector.computing = false;
+  if (vector.unsent == 0) freed_();
+}
+
+void Outbox::SendSlice(Vector& vector, size_t slice) {
+  const Slicing cut = CutOf(vector);
+  const std::span<const float> values =
+      std::span(*vector.sum).subspan(cut.begin(slice), cut.size(slice));
+  Header header = vector.header;
+  header.offset = cut.begin(slice);
+  const Sketch sketch = SketchOf(values, SignsOf(header));
+  header.norm = std::sqrt(sketch.squares);
+  header.sketch = sketch.projection;
+  header.tally = vector.tally;
+  header.paused = vector.unsent == 0 && !vector.sends.empty();
+  vector.final[slice] = kSent;
+  ++vector.unsent;
+  auto sent = alive_.Guard([this, &vector](const Status&) {
+    if (--vector.unsent == 0 && !vector.computing) freed_();
+  });
+  const BytesView piece = AsBytes(values);
+  // The vector stays with its sends, also when this object goes first.
+  vector.sends.push_back(transport_.Send(
+      peer_, header, std::span<const BytesView>(&piece, 1), Priority::kBulk,
+      [sent = std::move(sent), keep = vector.sum](const Status& status) { sent(status); }));
+}
+
+void Outbox::Cancel(StepId step) {
+  for (Vector& vector : vectors_) {
+    if (vector.unsent == 0 || vector.step > step) continue;
+    for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
+  }
+}
+
+void Outbox::CancelRow(StepId step, RowId row) {
+  for (Vector& vector : vectors_) {
+    if (vector.unsent == 0 || vector.step != step || vector.row != row) continue;
+    for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
+  }
+}
+
+void Outbox::TakeBack() {
+  for (Vector& vector : vectors_) {
+    for (const SendId id : std::exchange(vector.sends, {})) transport_.Cancel(id);
+  }
+}
+
+}  // namespace motley

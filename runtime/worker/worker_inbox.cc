@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker/worker_inbox.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "data/tables/stored_source.h"
+#include "runtime/links/partition_feed.h"
+#include "runtime/memory_need.h"
+
+namespace motley {
+
+ParameterInbox::ParameterInbox(size_t parameter_count, uint32_t slice_length)
+    : cut_{parameter_count, slice_length} {}
+
+Result<std::shared_ptr<std::vector<float>>> ParameterInbox::Spare() {
+  for (const auto& copy : copies_) {
+    if (copy.use_count() == 1) return copy;
+  }
+  return OrNoMemory("the parameters", [this]() -> Result<std::shared_ptr<std::vector<float>>> {
+    copies_.push_back(std::make_shared<std::vector<float>>(cut_.total));
+    return copies_.back();
+  });
+}
+
+Result<std::span<std::byte>> ParameterInbox::Begin(const Header& header) {
+  const bool old = (whole_.values && header.version <= whole_.number) ||
+                   (coming_.values && header.version < coming_.number);
+  if (old) return std::span<std::byte>();
+  MOTLEY_ASSIGN_OR_RETURN(slice_, SliceOf(cut_, header));
+  if (!coming_.values || header.version != coming_.number) {
+    coming_.values = nullptr;
+    coming_.number = header.version;
+    MOTLEY_ASSIGN_OR_RETURN(coming_.values, Spare());
+    coming_.seen.assign(cut_.count(), false);
+    coming_.seen_count = 0;
+  }
+  const std::span<float> values(*coming_.values);
+  return std::as_writable_bytes(values.subspan(cut_.begin(slice_), cut_.size(slice_)));
+}
+
+void ParameterInbox::Finish() {
+  if (coming_.seen[slice_]) return;
+  coming_.seen[slice_] = true;
+  if (++coming_.seen_count < cut_.count()) return;
+  std::swap(whole_, coming_);
+  coming_.values = nullptr;
+}
+
+ParameterCopy ParameterInbox::Get(uint64_t version) const {
+  return whole_.values && whole_.number == version ? whole_.values : nullptr;
+}
+
+PartitionInbox::PartitionInbox(std::shared_ptr<Workshop> shop, Shape shape,
+                               std::function<void(const Status&)> failed, uint64_t memory_bytes)
+    : shop_(std::move(shop)),
+      shape_(shape),
+      failed_(std::move(failed)),
+      memory_bytes_(memory_bytes) {}
+
+Status PartitionInbox::CheckPartition(uint64_t partition) const {
+  const size_t count = shop_->schedule.partition_sizes().size();
+  if (partition < count) return Status::Ok();
+  return Status::DataError(
+      fmt::format("a block of partition {}, of which there are {}", partition, count));
+}
+
+Status PartitionInbox::Announce(const std::vector<PartitionId>& partitions) {
+  if (shape_.features > 0) return Status::Ok();  // They come as blocks.
+  for (const PartitionId partition : partitions) {
+    MOTLEY_RETURN_IF_ERROR(CheckPartition(partition));
+    MOTLEY_RETURN_IF_ERROR(Store(partition, Dataset()));
+  }
+  return Status::Ok();
+}
+
+Result<std::span<std::byte>> PartitionInbox::Begin(const Header& header) {
+  MOTLEY_RETURN_IF_ERROR(CheckPartition(header.row_id));
+  if (header.total > kMaxBlockBytes || header.offset > header.total ||
+      header.length > header.total - header.offset) {
+    return Status::DataError(fmt::format("{} bytes at {} of a block of {} bytes", header.length,
+                                         header.offset, header.total));
+  }
+  if (header.offset == 0) {
+    partition_ = header.row_id;
+    MOTLEY_RETURN_IF_ERROR(OrNoMemory("a partition's data", [&] {
+      block_.assign(header.total, std::byte{});
+      return Status::Ok();
+    }));
+    filled_ = 0;
+  } else if (header.row_id != partition_ || header.offset != filled_ ||
+             header.total != block_.size()) {
+    return Status::DataError(
+        fmt::format("a piece at {} of partition {} out of order", header.offset, header.row_id));
+  }
+  piece_ = header.length;
+  return std::span<std::byte>(block_).subspan(filled_, piece_);
+}
+
+Status PartitionInbox::Finish() {
+  filled_ += piece_;
+  if (filled_ < block_.size()) return Status::Ok();
+  const Status kept = OrNoMemory("a partition's data", [this] { return Keep(); });
+  if (kept.code() == StatusCode::kResource) return kept;
+  return kept.WithContext(fmt::format("the data of partition {} is damaged", partition_));
+}
+
+Status PartitionInbox::Keep() {
+  const Bytes block = std::exchange(block_, Bytes());
+  MOTLEY_ASSIGN_OR_RETURN(Dataset data,
+                          DecodeBlock(block, shape_.features, shape_.classes, shape_.sparse));
+  const uint32_t size = shop_->schedule.partition_sizes()[partition_];
+  if (data.rows() != size) {
+    return Status::DataError(fmt::format("{} samples where {} belong", data.rows(), size));
+  }
+  return Store(partition_, std::move(data));
+}
+
+Status PartitionInbox::Store(PartitionId partition, Dataset data) {
+  // What spilled partitions keep in memory may take more than is left of it; a partition that comes
+  // again still has the room that it had.
+  const uint64_t room = std::max(memory_bytes_, held_bytes_);
+  Drop(partition);
+  const bool fits = data.size_bytes() <= room - held_bytes_;
+  std::shared_ptr<const DataSource> kept;
+  if (fits || shape_.features == 0) {
+    kept = std::make_shared<const MemorySource>(std::move(data));
+  } else {
+    MOTLEY_ASSIGN_OR_RETURN(kept, Spill(std::move(data)));
+  }
+  if (shape_.features > 0) held_bytes_ += kept->memory_bytes();
+  shop_->store[partition] = std::move(kept);
+  shop_->trainer->Hold(partition, [keep = shop_, failed = failed_](const Status& why) {
+    if (failed) failed(why);
+  });
+  return Status::Ok();
+}
+
+void PartitionInbox::Drop(PartitionId partition) {
+  const auto held = shop_->store.find(partition);
+  if (held == shop_->store.end()) return;
+  if (shape_.features > 0) held_bytes_ -= held->second->memory_bytes();
+  shop_->store.erase(held);
+}
+
+}  // namespace motley

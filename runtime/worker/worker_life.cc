@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker/worker_life.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "runtime/links/messages.h"
+#include "runtime/memory_need.h"
+#include "runtime/worker_names.h"
+
+namespace motley {
+namespace {
+
+constexpr Duration kConnectLimit = std::chrono::seconds(10);
+constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
+constexpr Duration kLongestRetry = std::chrono::seconds(2);
+constexpr Duration kRefusedRetry = std::chrono::seconds(20);  // With `forever`.
+constexpr Duration kQuietConnect = std::chrono::seconds(1);   // Then the user is told.
+// A server that drops its worker before it had work in so many steps would probably do so again.
+constexpr uint32_t kSteadySteps = 8;
+constexpr Duration kAnswerLimit = std::chrono::seconds(5);  // Then the user is told.
+constexpr Duration kGoodbyeLimit = std::chrono::seconds(2);
+// A job waits no longer for a speed, since answers will show it. A worker that is not done with one
+// sample by then counts as very slow (samples per second).
+constexpr Duration kMeasuringLimit = std::chrono::seconds(10);
+constexpr double kVerySlow = 0.05;
+constexpr size_t kMaxNameBytes = 64;  // What is shown of a model's name.
+
+int64_t Seconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+}
+
+// What the user is told about a device that the job goes on without.
+Status GivenUp(const DeviceInfo& device, const char* what, const Status& why) {
+  if (device.kind == DeviceKind::kCpu) return why.WithContext(what);
+  const char* advice = "see what its driver and the system's log say of it";
+  if (why.code() == StatusCode::kResource) {
+    advice = "close what else uses its memory, take a smaller model or batch";
+  }
+  const bool named = why.ToString().find(device.name) != std::string::npos;
+  const std::string with = named ? std::string() : " with " + device.name;
+  return Status(why.code(),
+                fmt::format("{}{}: {} (the device is given up: {}, or leave it out of `devices`)",
+                            what, with, why.ToString(), advice));
+}
+
+// "joined the job at host:7000 as worker 1 (alice): mlp:256, 12 of 400 steps are done"
+std::string JoinedWords(const wire::AcceptT& accept, const WorkerOptions& options) {
+  const std::string name = WorthSaying(options.name) ? fmt::format(" ({})", options.name) : "";
+  const std::string model = accept.foreign ? "a trainer" : CleanText(accept.model, kMaxNameBytes);
+  const std::string steps =
+      accept.steps == 0 ? "" : fmt::format(", {} of {} steps are done", accept.step, accept.steps);
+  return fmt::format("joined the job at {} as worker {}{}: {}{}", options.server, accept.worker,
+                     name, model, steps);
+}
+
+}  // namespace
+
+std::unique_ptr<WorkerNode> WorkerNode::Create(Env env, const WorkerOptions& options) {
+  return std::make_unique<WorkerLife>(env, options);
+}
+
+WorkerLife::WorkerLife(Env env, const WorkerOptions& options)
+    : env_(env),
+      options_(options),
+      incarnation_(options.incarnation),
+      random_(options.incarnation, Stream::kIncarnation),
+      retry_delay_(kFirstRetry),
+      heartbeat_(env.loop, env.transport,
+                 {[this](PeerId) {
+                    Tell(
+                        fmt::format("the server at {} has said nothing for {} s: it, its machine "
+                                    "or the network stands still; waiting",
+                                    options_.server, Seconds(kSilentAfter)));
+                  },
+                  [this](PeerId, Duration silence) {
+                    Tell(fmt::format("the server at {} is back after {:.0f} s", options_.server,
+                                     ToSeconds(silence)));
+                  },
+                  [this](PeerId peer) {
+                    env_.transport.Disconnect(peer);
+                    OnLost(peer, Status::Unavailable(fmt::format("it has said nothing for {} s",
+                                                                 Seconds(kLostAfter))));
+                  }}) {}
+
+WorkerLife::~WorkerLife() {
+  env_.transport.SetReceiver(nullptr);
+  if (measured_ != nullptr) *measured_ = true;
+  desk_ = nullptr;
+  if (timer_ != 0) env_.loop.Cancel(timer_);
+  if (peer_ != 0) env_.transport.Disconnect(peer_);
+}
+
+void WorkerLife::Start(Finished finished) {
+  finished_ = std::move(finished);
+  since_ = env_.loop.Now();
+  env_.transport.SetReceiver(this);
+  Connect();
+}
+
+void WorkerLife::SetAnswerFilter(AnswerFilter filter) {
+  filter_ = std::move(filter);
+  if (desk_) desk_->SetAnswerFilter(filter_);
+}
+
+void WorkerLife::SetTimer(Duration delay, Task task) {
+  if (timer_ != 0) env_.loop.Cancel(timer_);
+  timer_ = env_.loop.After(delay, [this, task = std::move(task)] {
+    timer_ = 0;
+    task();
+  });
+}
+
+void WorkerLife::Connect() {
+  DropWork();
+  state_ = State::kConnecting;
+  last_error_ = Status::Ok();
+  peer_ = env_.transport.Connect(options_.server);
+  // Where packets are dropped on the way, TCP alone would try for minutes.
+  const auto limit = std::clamp<Duration>(Deadline() - env_.loop.Now(), kFirstRetry, kConnectLimit);
+  const auto give_up = [this, limit] {
+    env_.transport.Disconnect(std::exchange(peer_, 0));
+    RetryOrGiveUp(
+        Status::Unavailable(fmt::format("no connection within {:.2g} s", ToSeconds(limit))));
+  };
+  if (!told_.empty() || limit <= kQuietConnect) return SetTimer(limit, give_up);
+  SetTimer(kQuietConnect, [this, limit, give_up] {
+    TellWaiting(Status::Unavailable("no answer so far"));
+    SetTimer(limit - kQuietConnect, give_up);
+  });
+}
+
+Header WorkerLife::OwnHeader() const {
+  Header header;
+  header.job = job_;
+  header.incarnation = incarnation_;
+  return header;
+}
+
+void WorkerLife::OnConnected(PeerId peer) {
+  if (peer != peer_ || state_ != State::kConnecting) return;
+  state_ = State::kJoining;
+  wire::JoinT join;
+  join.protocol = kProtocolVersion;
+  join.token = options_.token;
+  join.name = options_.name;
+  join.index_hint = options_.index_hint;
+  join.incarnation = incarnation_;
+  join.device = env_.device.info().name;
+  join.node = options_.incarnation;
+  join.beats = options_.heartbeat;
+  SendControl(env_.transport, peer_, OwnHeader(), std::move(join));
+  SetTimer(kAnswerLimit, [this] {
+    Tell(fmt::format("the server at {} has not answered yet: it may still be reading its data",
+                     options_.server));
+    AwaitAccept();
+  });
+}
+
+// A server listens before it is ready. TCP finds out whether its machine is still there.
+void WorkerLife::AwaitAccept() {
+  if (options_.forever) return;
+  SetTimer(std::max<Duration>(Deadline() - env_.loop.Now(), kAnswerLimit), [this] {
+    Finish(Status::Unavailable(fmt::format("the server at {} does not answer", options_.server)));
+  });
+}
+
+void WorkerLife::OnLost(PeerId peer, const Status& why) {
+  if (peer != peer_) return;
+  heartbeat_.Forget(peer);
+  peer_ = 0;
+  switch (state_) {
+    case State::kConnecting:
+    case State::kJoining: return RetryOrGiveUp(why);
+    case State::kWorking: return OnWorkLost(why);
+    case State::kLeaving: return HasLeft();
+    case State::kFinished: return;
+  }
+}
+
+void WorkerLife::OnWorkLost(const Status& why) {
+  state_ = State::kConnecting;
+  desk_->Stop();
+  since_ = env_.loop.Now();
+  Tell(fmt::format("lost the server at {}: {}; connecting again{}", options_.server, why.ToString(),
+                   HowLong()));
+  told_ = why.ToString();
+  // Bytes that were damaged on the way end a connection, and no more.
+  const bool other_release = why.code() == StatusCode::kConflict;
+  RetryOrGiveUp(other_release ? why : Status::Unavailable("lost it: " + why.ToString()));
+}
+
+// The server may not listen yet, or again; many workers must not come back at the same instant.
+void WorkerLife::RetryOrGiveUp(const Status& why) {
+  const bool hopeless = why.code() != StatusCode::kUnavailable && !options_.forever;
+  const Duration delay = FromSeconds(ToSeconds(retry_delay_) * (0.5 + 0.5 * random_.NextDouble()));
+  if (hopeless || env_.loop.Now() + delay > Deadline()) {
+    const std::string what =
+        worked_ ? fmt::format("lost the server at {}, and cannot join it again", options_.server)
+                : fmt::format("cannot join the server at {} (does it run, and at this address?)",
+                              options_.server);
+    return Finish(why.WithContext(what));
+  }
+  TellWaiting(why);
+  // The server may have accepted, and only its answer was lost: this incarnation is used up.
+  incarnation_ = random_.Next64() | 1;
+  SetTimer(delay, [this] { Connect(); });
+  retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+}
+
+std::string WorkerLife::HowLong() const {
+  return options_.forever ? "" : fmt::format(" for at most {:.0f} s", ToSeconds(options_.wait));
+}
+
+void WorkerLife::TellWaiting(const Status& why) {
+  if (!told_.empty()) return;  // The user knows; how each attempt ends is no news.
+  told_ = why.ToString();
+  Tell(fmt::format("waiting for a server at {} ({}); trying{}", options_.server, told_, HowLong()));
+}
+
+// It may be another job that comes next, to which this worker is welcome.
+void WorkerLife::NextServer(const Status& why) {
+  const PeerId server = std::exchange(peer_, 0);
+  heartbeat_.Forget(server);
+  if (desk_) desk_->Stop();
+  state_ = State::kConnecting;
+  const bool refused = !why.ok();
+  if (!refused || told_ != why.ToString()) {
+    Tell(refused ? fmt::format("{}; trying again", why.ToString())
+                 : fmt::format("waiting for the next job at {}", options_.server));
+  }
+  told_ = refused ? why.ToString() : "the job ended";
+  // Posted: this is inside of a call from what is closed and dropped here.
+  env_.loop.Post(alive_.Guard([this, server, refused] {
+    if (server != 0) env_.transport.Disconnect(server);
+    DropWork();
+    if (state_ != State::kConnecting || peer_ != 0) return;
+    incarnation_ = random_.Next64() | 1;
+    retry_delay_ = kFirstRetry;
+    SetTimer(refused ? kRefusedRetry : kFirstRetry, [this] { Connect(); });
+  }));
+}
+
+// The server that accepts it again sends what it needs: a restarted server knows of nothing here.
+void WorkerLife::DropWork() {
+  if (measured_ != nullptr) *measured_ = true;
+  desk_ = nullptr;
+  partitions_ = nullptr;
+  parameters_ = nullptr;
+  shop_ = nullptr;
+}
+
+void WorkerLife::Tell(const std::string& text) const {
+  if (options_.tell) options_.tell(text);
+}
+
+void WorkerLife::OnAccept(const wire::AcceptT& accept) {
+  if (state_ != State::kJoining) return;
+  job_ = accept.job;
+  Status fine = OrNoMemory("the worker's copies of the model", [&] { return SetUp(accept); });
+  if (!fine.ok()) {
+    declines_ = options_.forever;
+    return Fail(std::move(fine));
+  }
+  env_.loop.Cancel(std::exchange(timer_, 0));
+  state_ = State::kWorking;
+  steps_ = 0;
+  told_.clear();
+  worked_ = true;
+  if (accept.beats && options_.heartbeat) heartbeat_.Watch(peer_, OwnHeader());
+  Tell(JoinedWords(accept, options_));
+  Measure();
+}
+
+void WorkerLife::Measure() {
+  measured_ = std::make_shared<std::atomic<bool>>(false);
+  // The callback keeps what the device works with, and may run after a later life has begun.
+  const auto then = alive_.Guard([this](const Workshop* shop, const Result<double>& speed) {
+    if (shop == shop_.get()) OnCalibrated(speed);
+  });
+  shop_->trainer->Calibrate(
+      measured_, [keep = shop_, then](const Result<double>& speed) { then(keep.get(), speed); });
+  SetTimer(kMeasuringLimit, [this] { OnCalibrated(kVerySlow); });
+}
+
+Status WorkerLife::SetUp(const wire::AcceptT& accept) {
+  MOTLEY_ASSIGN_OR_RETURN(
+      shop_, MakeWorkshop(env_.loop, env_.device, accept, options_.foreign,
+                          alive_.Guard([this](const Device& device, const Status& why) {
+                            OnDeviceLost(device, why);
+                          })));
+  parameters_ =
+      std::make_unique<ParameterInbox>(shop_->trainer->parameter_count(), accept.slice_length);
+  partitions_ = std::make_unique<PartitionInbox>(
+      shop_, PartitionInbox::Shape{accept.features, accept.classes, accept.sparse},
+      alive_.Guard([this](const Status& why) { Fail(why.WithContext("cannot hold data")); }),
+      options_.memory_bytes);
+  desk_ = std::make_unique<WorkDesk>(
+      env_,
+      WorkDesk::Parts{shop_, *parameters_, *partitions_, peer_, OwnHeader(), accept.slice_length},
+      [this](const Status& status) {
+        Fail(GivenUp(env_.device.info(), "cannot compute", status));
+      });
+  desk_->SetAnswerFilter(filter_);
+  return Status::Ok();
+}
+
+void WorkerLife::OnCalibrated(const Result<double>& samples_per_second) {
+  if (state_ != State::kWorking) return;
+  const bool before = measured_->exchange(true);
+  if (!samples_per_second.ok()) {
+    return Fail(
+        GivenUp(env_.device.info(), "cannot measure the speed", samples_per_second.status()));
+  }
+  if (before) return;
+  if (timer_ != 0) env_.loop.Cancel(std::exchange(timer_, 0));
+  desk_->Introduce(*samples_per_second);
+}
+
+// The server tells the user. It learns from the answers that this worker is slower.
+void WorkerLife::OnDeviceLost(const Device& device, const Status& why) {
+  if (state_ != State::kWorking) return;  // Nothing may come before the Join.
+  const Status said = GivenUp(device.info(), "goes on without one of its devices", why);
+  SendControl(env_.transport, peer_, OwnHeader(), ErrorMessage(said, 0));
+}
+
+std::span<std::byte> WorkerLife::OnPayload(PeerId peer, const Header& header) {
+  if (peer != peer_ || state_ == State::kLeaving || state_ == State::kFinished) return {};
+  if (header.kind == FrameKind::kControl) {
+    control_.resize(header.length);
+    return control_;
+  }
+  const bool ours = header.job == job_ && header.incarnation == incarnation_;
+  if (state_ != State::kWorking || !ours) return {};
+  auto room = BeginBulk(header);
+  if (room.ok()) return *room;
+  Fail(room.status().WithContext("cannot take what the server sent"));
+  return {};
+}
+
+Result<std::span<std::byte>> WorkerLife::BeginBulk(const Header& header) {
+  if (header.kind == FrameKind::kParameters) return parameters_->Begin(header);
+  if (header.kind == FrameKind::kPartition) return partitions_->Begin(header);
+  return Status::DataError("a gradient, which only workers send");
+}
+
+Status WorkerLife::FinishBulk(const Header& header) {
+  if (header.kind == FrameKind::kPartition) return partitions_->Finish();
+  parameters_->Finish();
+  return Status::Ok();
+}
+
+void WorkerLife::OnPayloadDone(PeerId peer, const Header& header, bool discarded) {
+  if (discarded || header.length == 0 || peer != peer_) return;
+  if (state_ == State::kLeaving || state_ == State::kFinished) return;
+  if (header.kind == FrameKind::kControl) {
+    return OnControl();
+  }
+  if (Status fine = FinishBulk(header); !fine.ok()) return Fail(std::move(fine));
+  desk_->Advance();
+}
+
+void WorkerLife::OnControl() {
+  const auto verified = VerifyControl(control_);
+  if (!verified.ok()) return Fail(verified.status());
+  if (const wire::Assign* assign = (*verified)->body_as_Assign()) {
+    if (state_ != State::kWorking) return;
+    assign_.terms.clear();  // One comes in each step: its memory stays.
+    assign_.other_parts.clear();
+    assign->UnPackTo(&assign_);
+    return OnAssign(assign_);
+  }
+  const auto control = UnpackControl(**verified);
+  if (!control.ok()) return Fail(control.status());
+  OnOther(*control);
+}
+
+void WorkerLife::OnOther(const wire::ControlT& control) {
+  if (const wire::AcceptT* accept = control.body.AsAccept()) return OnAccept(*accept);
+  if (const wire::LeaveT* leave = control.body.AsLeave()) return OnLeave(*leave);
+  if (const wire::ErrorT* error = control.body.AsError()) {
+    last_error_ = StatusOf(*error);
+    return;
+  }
+  if (state_ != State::kWorking) return;
+  if (const wire::ProbeT* probe = control.body.AsProbe()) return Answer(*probe);
+  if (const wire::CancelT* cancel = control.body.AsCancel()) return desk_->Cancel(cancel->step);
+  if (const wire::CancelRowT* row = control.body.AsCancelRow()) {
+    return desk_->CancelRow(row->step, row->row);
+  }
+  if (const wire::PlaceT* place = control.body.AsPlace()) return OnPlace(*place);
+  if (const wire::SendVectorT* send = control.body.AsSendVector()) desk_->leases().Send(*send);
+  Status fine;
+  if (const wire::ExtendT* extend = control.body.AsExtend()) {
+    CountStep(extend->step);
+    fine = desk_->leases().Extend(*extend);
+  }
+  if (const wire::RevokeT* revoke = control.body.AsRevoke()) fine = desk_->leases().Revoke(*revoke);
+  if (!fine.ok()) Fail(std::move(fine));
+}
+
+void WorkerLife::Answer(const wire::ProbeT& probe) {
+  if (probe.answer) return;
+  if (probe.slices > 0) return desk_->SendProbe(probe.slices);
+  wire::ProbeT answer;
+  answer.id = probe.id;
+  answer.answer = true;
+  SendControl(env_.transport, peer_, OwnHeader(), answer);
+}
+
+void WorkerLife::OnPlace(const wire::PlaceT& place) {
+  if (Status fine = partitions_->Announce(place.partitions); !fine.ok()) {
+    return Fail(std::move(fine));
+  }
+  desk_->Advance();
+}
+
+void WorkerLife::CountStep(StepId step) {
+  if (steps_ > 0 && step == step_) return;
+  step_ = step;
+  if (++steps_ == kSteadySteps) retry_delay_ = kFirstRetry;
+}
+
+void WorkerLife::OnAssign(const wire::AssignT& assign) {
+  CountStep(assign.step);
+  const auto partitions = static_cast<uint32_t>(shop_->schedule.partition_sizes().size());
+  auto terms = TermsOf(assign, partitions);
+  if (!terms.ok()) return Fail(terms.status());
+  Status fine = desk_->Assign({assign.step, assign.version, assign.row, std::move(terms).value(),
+                               assign.parts, assign.keep});
+  if (!fine.ok()) Fail(std::move(fine));
+}
+
+void WorkerLife::OnLeave(const wire::LeaveT& leave) {
+  if (leave.reason.empty()) {
+    Tell(fmt::format("sent home by the server at {}: {}", options_.server, FarewellOf(leave)));
+    return options_.forever ? NextServer(Status::Ok()) : Finish(Status::Ok());
+  }
+  const Status reason = last_error_.ok() ? Status::Unavailable(ReasonOf(leave)) : last_error_;
+  const Status why =
+      reason.WithContext(fmt::format("sent away by the server at {}", options_.server));
+  last_error_ = Status::Ok();
+  options_.forever ? NextServer(why) : Finish(why);
+}
+
+// A job that is not for this worker, because it has no trainer or too little memory for it, may be
+// followed by one that is.
+void WorkerLife::HasLeft() {
+  const Status why = last_error_;
+  std::exchange(declines_, false) ? NextServer(why) : Finish(why);
+}
+
+void WorkerLife::Leave() {
+  if (std::exchange(declines_, false)) last_error_ = Status::Cancelled("the worker was stopped");
+  if (state_ == State::kLeaving || state_ == State::kFinished || finished_ == nullptr) return;
+  const Status why = Status::Cancelled("the worker was stopped");
+  if (state_ != State::kWorking) return Finish(why);
+  SayLeave(why, "");
+}
+
+void WorkerLife::Fail(Status status) {
+  if (state_ == State::kLeaving || state_ == State::kFinished) return;
+  SayLeave(status, status.ToString());
+}
+
+// `reason`: the server shows users only this; empty: nothing is wrong.
+void WorkerLife::SayLeave(const Status& status, const std::string& reason) {
+  state_ = State::kLeaving;
+  heartbeat_.Forget(peer_);
+  last_error_ = status;
+  if (desk_) desk_->Stop();
+  wire::LeaveT leave;
+  leave.reason = reason;
+  SendControl(env_.transport, peer_, OwnHeader(), std::move(leave));
+  // The server closes first: closing over its unread bytes could take the goodbye with it.
+  SetTimer(kGoodbyeLimit, [this] { HasLeft(); });
+}
+
+void WorkerLife::Finish(Status status) {
+  if (state_ == State::kFinished) return;
+  state_ = State::kFinished;
+  if (timer_ != 0) env_.loop.Cancel(std::exchange(timer_, 0));
+  heartbeat_.Forget(peer_);
+  // Posted, so that the caller may destroy this node, and so that no part of it is torn down from
+  // inside its own callback.
+  env_.loop.Post(alive_.Guard([this, status = std::move(status)] {
+    desk_ = nullptr;
+    if (peer_ != 0) env_.transport.Disconnect(std::exchange(peer_, 0));
+    const Finished finished = std::exchange(finished_, nullptr);
+    if (finished) finished(status);
+  }));
+}
+
+}  // namespace motley

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker/workshop.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "base/text.h"
+#include "data/raw_samples.h"
+#include "devices/host_device.h"
+#include "runtime/memory_need.h"
+#include "training/trainers/shared_trainer.h"
+#include "transport/wire/header.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kMaxModelName = 256;
+
+Status CheckWelcome(const wire::AcceptT& accept) {
+  const auto& sizes = accept.partition_sizes;
+  const uint64_t samples = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
+  const uint32_t slice = accept.slice_length;
+  // It is repeated in errors and notices, and no stranger may steer a terminal.
+  if (CleanText(accept.model, kMaxModelName) != accept.model) {
+    return Status::DataError(
+        "the server's welcome names a model with signs that no model's name has");
+  }
+  const bool has_samples =
+      samples > 0 && samples <= kMaxRows && (accept.features > 0 || accept.foreign);
+  if (has_samples && accept.batch > 0 && slice >= 2 && slice % 2 == 0 &&
+      slice <= kMaxBulkBytes / sizeof(float)) {
+    return Status::Ok();
+  }
+  return Status::DataError(fmt::format(
+      "the server's welcome makes no sense: {} samples, batches of {}, {} features, slices of {}",
+      samples, accept.batch, accept.features, slice));
+}
+
+// Both sides must mean the same gradient.
+Status CheckTrainer(const wire::AcceptT& accept, const ForeignTrainer* foreign) {
+  if (accept.foreign && foreign == nullptr) {
+    return Status::Conflict(
+        fmt::format("the job has a trainer of its own, with {} parameters, and this worker has "
+                    "none: start the program that brings it",
+                    accept.parameter_count));
+  }
+  if (!accept.foreign && foreign != nullptr) {
+    return Status::Conflict(
+        fmt::format("the job trains the built-in model {}, and this worker has a trainer of its "
+                    "own: start it without one, or give the server the same",
+                    accept.model));
+  }
+  if (foreign != nullptr && foreign->parameter_count != accept.parameter_count) {
+    return Status::Conflict(
+        fmt::format("the job's trainer has {} parameters and this worker's {}: start the same "
+                    "program on both",
+                    accept.parameter_count, foreign->parameter_count));
+  }
+  return Status::Ok();
+}
+
+std::unique_ptr<Trainer> MakeTrainer(Loop& loop, Device& device, const wire::AcceptT& accept,
+                                     const Workshop& shop,
+                                     std::shared_ptr<const ForeignTrainer> foreign,
+                                     DeviceLost lost) {
+  if (foreign == nullptr && (!device.parts().empty() || !device.host_accessible())) {
+    return MakeSharedTrainer(loop, device, *shop.model, shop.store, shop.schedule, std::move(lost));
+  }
+  if (foreign == nullptr) {
+    return MakeModelTrainer(loop, device, *shop.model, shop.store, shop.schedule);
+  }
+  if (foreign->make) return foreign->make(loop, device, shop.store, shop.schedule);
+  return MakeCallbackTrainer(loop, device, std::move(foreign), {accept.features, accept.classes},
+                             shop.store, shop.schedule);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Workshop>> MakeWorkshop(Loop& loop, Device& device,
+                                               const wire::AcceptT& accept,
+                                               std::shared_ptr<const ForeignTrainer> foreign,
+                                               DeviceLost lost) {
+  MOTLEY_RETURN_IF_ERROR(CheckWelcome(accept));
+  MOTLEY_RETURN_IF_ERROR(CheckTrainer(accept, foreign.get()));
+  std::unique_ptr<Model> model;
+  if (foreign == nullptr) {
+    auto made = Model::Create({.name = accept.model,
+                               .features = accept.features,
+                               .classes = accept.classes,
+                               .class_weights = accept.class_weights,
+                               .dropout = accept.dropout});
+    if (!made.ok()) {
+      return Status::Conflict(
+          fmt::format("this release cannot train the job's model: {}", made.status().ToString()));
+    }
+    model = std::move(made).value();
+  }
+  MOTLEY_RETURN_IF_ERROR(
+      CheckMemory("the worker", foreign ? foreign->parameter_count : model->parameter_count(),
+                  WorkerVectors() + device.parts().size(), HostMemoryOf(device)));
+  if (model != nullptr) {
+    MOTLEY_RETURN_IF_ERROR(CheckDevice(device, *model));
+    for (const Device* part : device.parts()) {
+      MOTLEY_RETURN_IF_ERROR(CheckDevice(*part, *model));
+    }
+  }
+  auto shop = std::shared_ptr<Workshop>(
+      new Workshop{std::move(model),
+                   {},
+                   BatchSchedule(accept.seed, accept.partition_sizes, accept.batch),
+                   nullptr});
+  shop->trainer = MakeTrainer(loop, device, accept, *shop, std::move(foreign), std::move(lost));
+  return shop;
+}
+
+}  // namespace motley

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/faults/come_and_go.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "sim/faults/liars.h"
+
+namespace motley {
+
+void LetComeAndGo(SimOptions& options, double job_seconds) {
+  constexpr uint64_t kComeDraws = 62;  // Its own stream of the simulation's draws.
+  Random random(options.seed, Stream::kSimulation, kComeDraws);
+  const uint32_t workers = options.job.workers;
+  const bool wanted = random.Chance(0.17) && options.data_bytes == 0 && !SomebodyLies(options);
+  if (!wanted || workers < 2) return;
+  RandomFaults& faults = options.random_faults;
+  const double latest = std::min(faults.until_seconds, job_seconds);
+  const auto early = static_cast<uint32_t>(1 + random.Below(workers - 1));
+  options.start_seconds.assign(workers, 0);
+  for (uint32_t w = early; w < workers; ++w) {
+    options.start_seconds[w] = latest * random.NextDouble();
+  }
+  const double gather = 0.1 * job_seconds * random.NextDouble();
+  options.job.gather_time = FromSeconds(random.Chance(0.5) ? gather : 0);
+  if (random.Chance(0.5)) faults.leave_every = job_seconds * (0.1 + random.NextDouble());
+  // The start does not ask for workers that may be gone for good by then.
+  const bool all_stay = faults.kill_every == 0 && faults.break_every == 0 &&
+                        faults.leave_every == 0 && faults.cut_every == 0 &&
+                        faults.blackout_every == 0 && options.faults.empty();
+  if (all_stay) options.job.least_workers = early;
+}
+
+}  // namespace motley

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets faults happen to worker processes: those of a script when their step opens, and random ones
+// drawn from the seed until a moment.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/loop/virtual_loop.h"
+#include "base/random.h"
+#include "runtime/job.h"
+#include "sim/faults/stranger.h"
+#include "sim/world/sim_process.h"
+
+namespace motley {
+
+class FaultDriver final : public JobObserver {
+ public:
+  using Workers = std::vector<std::unique_ptr<WorkerProcess>>;
+
+  // Everything is borrowed.
+  FaultDriver(VirtualLoop& world, SimNetwork& network, const SimOptions& options, Workers& workers);
+  ~FaultDriver() override { Stop(); }
+
+  void Start();
+  // No further faults; what is paused or slow ends when it would have.
+  void Stop();
+
+  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
+  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
+  void OnWorkerLost(WorkerId worker, const Status& why) override;
+  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
+  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
+                       Time now) override;
+
+  Time quiet_from() const { return quiet_from_; }  // All faults so far are over by then.
+  // That joined, were not killed, and that the server has not given up.
+  uint32_t LiveWorkers() const;
+  uint64_t back_from_pause() const { return back_; }
+  uint64_t restarts() const { return restarts_; }
+  uint64_t broken_devices() const { return broken_; }
+  // Gradients that a worker finished while one of its devices had a piece of an earlier one still.
+  uint64_t done_without() const { return done_without_; }
+  uint64_t garbled() const;  // Slices.
+  uint64_t cuts() const { return cuts_; }
+  uint64_t leaves() const { return leaves_; }
+  uint64_t visits() const { return stranger_ ? stranger_->visits() : 0; }
+  uint64_t LastDraw() { return random_.Next64(); }
+
+ private:
+  // A kind of random fault.
+  struct Source {
+    double every;  // Mean seconds.
+    void (FaultDriver::*strike)();
+    TimerId timer = 0;
+  };
+
+  void Arm(Source& source);
+  void OnAnswer(WorkerId worker, Time now);
+  void OnAnswerOf(StepId step, WorkerId worker);
+  std::vector<WorkerId> Targets() const;
+  WorkerProcess* Pick();
+  // A length between the two, on a logarithmic scale, that is over when faults stop.
+  Duration DrawDuration(double shortest_seconds, double longest_seconds);
+  void Strike(const Fault& fault);
+  void StrikeKill();
+  void StrikePause();
+  void StrikeSlow();
+  void StrikePartition();
+  void StrikeNan();
+  void StrikeGarble();
+  std::optional<StepId> StepToSpoil();
+  void StrikeBreak();
+  void StrikeStall();
+  void StrikeCut();
+  void StrikeBlackout();
+  void StrikeLeave();
+  void Kill(WorkerId worker);
+  void Restart(WorkerId worker);
+  void Pause(WorkerId worker, Duration duration);
+
+  VirtualLoop& world_;
+  SimNetwork& network_;
+  const SimOptions& options_;
+  Workers& workers_;
+  Workers dead_;  // Earlier lives.
+  Random random_;
+  bool stopped_ = false;
+  std::vector<Source> sources_;
+  std::vector<bool> struck_;  // Faults of the script, by index.
+  std::vector<bool> joined_;
+  std::vector<bool> lost_;   // Workers the server gave up.
+  std::vector<int> spoilt_;  // Answers per worker that cannot be used.
+  std::set<StepId> spoilt_steps_;
+  StepId open_step_ = 0;
+  // The newest of a worker: what its device had then (0: nothing), and the step that was open.
+  struct Stall {
+    Time until{};
+    size_t device = 0;
+    uint64_t piece = 0;
+    StepId step = 0;
+  };
+  std::vector<Stall> stalls_;
+  std::vector<bool> was_paused_;
+  std::vector<Time> paused_until_;
+  WorkerId picked_ = 0;
+  Time quiet_from_{};
+  uint64_t back_ = 0;
+  uint64_t restarts_ = 0;
+  uint64_t broken_ = 0;
+  uint64_t done_without_ = 0;
+  uint64_t cuts_ = 0;
+  uint64_t leaves_ = 0;
+  std::unique_ptr<Stranger> stranger_;  // Null: none comes.
+};
+
+}  // namespace motley

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/faults/recorded_times.h"
+
+#include <algorithm>
+
+namespace motley {
+namespace {
+
+constexpr int kHalvings = 24;  // Of the samples of a step: to one in 16 million.
+constexpr double kPrecision = 1e-3;
+constexpr double kLeastSeconds = 1e-9, kMostSeconds = 1e9;
+constexpr double kShortest =
+    0.1;  // As SimDevice: no piece of work is shorter, whatever the jitter.
+constexpr double kDeviations = 6;  // Noise is never that far off.
+
+// Rounded up.
+double MostSamples(const StepSpeed& worker, double seconds, double most) {
+  seconds *= worker.hastened;
+  if (!worker.compute) return worker.samples_per_second * seconds;
+  if (worker.compute(most) <= seconds) return most;
+  double low = 0, high = most;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (worker.compute(middle) <= seconds ? low : high) = middle;
+  }
+  return low > 0 ? high : 0;
+}
+
+}  // namespace
+
+std::function<double(double)> RunTimes::Compute(uint64_t step, WorkerId worker) const {
+  const double seconds = trace_.At(step, worker).seconds_per_sample;
+  if (!(seconds > 0)) return nullptr;
+  return [seconds](double samples) { return samples * seconds; };
+}
+
+double RunTimes::BytesPerSecond(uint64_t step, WorkerId worker) const {
+  return trace_.At(step, worker).bytes_per_second;
+}
+
+double RunTimes::LongestSeconds(double samples) const {
+  double longest = 0;
+  for (const RunTrace::Cell& cell : trace_.cells) {
+    longest = std::max(longest, cell.seconds_per_sample);
+  }
+  return samples * longest;
+}
+
+double IdealSeconds(const std::vector<StepSpeed>& workers, double samples, double guess) {
+  const auto done = [&](double seconds) {
+    double sum = 0;
+    for (const StepSpeed& worker : workers) {
+      sum += worker.devices * MostSamples(worker, seconds, samples);
+      if (sum >= samples) return true;
+    }
+    return false;
+  };
+  double low = guess, high = guess;
+  while (low > kLeastSeconds && done(low)) low /= 2;
+  while (high < kMostSeconds && !done(high)) high *= 2;
+  while (high - low > kPrecision * low) {
+    const double middle = (low + high) / 2;
+    (done(middle) ? high : low) = middle;
+  }
+  return low;
+}
+
+ReplayDriver::ReplayDriver(const SimOptions& options, const FaultDriver::Workers& workers,
+                           std::function<double(StepId)> samples)
+    : options_(options), workers_(workers), samples_(std::move(samples)) {
+  for (WorkerId w = 0; w < options.cluster.workers.size(); ++w) {
+    const DeviceProfile& device = options.cluster.workers[w].device;
+    StepSpeed speed;
+    speed.samples_per_second =
+        device.samples_per_second / std::max(kShortest, 1 - kDeviations * device.jitter);
+    if (w < options.second_devices.size() && options.second_devices[w] > 0) speed.devices = 2;
+    for (const Fault& fault : options.faults) {
+      const bool own = fault.kind == Fault::Kind::kSlow && fault.worker == w;
+      if (own && fault.factor < 1) speed.hastened /= fault.factor;
+    }
+    speeds_.push_back(std::move(speed));
+  }
+}
+
+void ReplayDriver::OnStepOpened(StepId step, const CodeForm& /*code*/, Time /*now*/) {
+  const RecordedTimes& times = *options_.replay;
+  const uint64_t recorded = (options_.replay_from + step) % times.steps();
+  const size_t count = std::min<size_t>(workers_.size(), times.workers());
+  for (WorkerId w = 0; w < count; ++w) {
+    auto compute = times.Compute(recorded, w);
+    if (compute) speeds_[w].compute = compute;  // Otherwise it keeps the one that it has.
+    workers_[w]->Replay(std::move(compute), times.BytesPerSecond(recorded, w));
+  }
+  if (open_ == step) return;  // It is opened once more.
+  open_ = step;
+  const double guess = ideal_.empty() ? 1 : ideal_.back();
+  ideal_.push_back(IdealSeconds(speeds_, samples_(step), guess));
+}
+
+}  // namespace motley

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/faults/sim_lives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/random.h"
+#include "checkpoint/checkpoint.h"
+#include "runtime/coordinator/saved_job.h"
+#include "runtime/observer_fan.h"
+#include "sim/checkers/violations.h"
+#include "sim/digest.h"
+
+namespace motley {
+namespace {
+
+constexpr uint64_t kPowerDraws = 21;  // Its own stream of the simulation's draws.
+constexpr uint64_t kBrokenDraws = 22;
+constexpr uint64_t kBeyondDraws = 23;
+constexpr uint64_t kAloneDraws = 24;
+constexpr uint64_t kRun = 0x6d6f746c6579;
+constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
+constexpr uint64_t kMostOperations = 120;  // A small checkpoint takes fewer.
+constexpr double kInsidePatience = 10;
+
+// What the job was told to be safe, and which parameters it had at which step.
+class Witness final : public JobObserver {
+ public:
+  void OnStepApplied(StepId step, std::span<const float> parameters, double, Time) override {
+    seen_[step + 1].insert(Of(parameters));
+  }
+  void OnCheckpoint(uint64_t steps) override {
+    acknowledged_ = std::max(acknowledged_, steps);
+    ++checkpoints_;
+  }
+  void OnNotice(const std::string& text) override {
+    if (text.find(" was not written: ") != std::string::npos) ++failures_;
+    if (text.find(" is degraded, ") != std::string::npos) ++degraded_;
+  }
+
+  bool Had(uint64_t step, std::span<const float> parameters) const {
+    const auto found = seen_.find(step);
+    return found != seen_.end() && found->second.contains(Of(parameters));
+  }
+  uint64_t acknowledged() const { return acknowledged_; }
+  // It was lost, and its owner goes on from before it.
+  void GoBackTo(uint64_t steps) { acknowledged_ = steps; }
+  uint64_t checkpoints() const { return checkpoints_; }
+  uint64_t failures() const { return failures_; }
+  uint64_t degraded() const { return degraded_; }
+
+ private:
+  static uint64_t Of(std::span<const float> parameters) {
+    Digest digest;
+    digest.Mix(parameters);
+    return digest.value();
+  }
+
+  std::map<uint64_t, std::set<uint64_t>> seen_;
+  uint64_t acknowledged_ = 0;
+  uint64_t checkpoints_ = 0;
+  uint64_t failures_ = 0;
+  uint64_t degraded_ = 0;
+};
+
+class Lives {
+ public:
+  Lives(const SimOptions& options, const Dataset& data, JobObserver* observer)
+      : options_(options),
+        data_(data),
+        random_(options.seed, Stream::kSimulation, kPowerDraws),
+        broken_(options.seed, Stream::kSimulation, kBrokenDraws),
+        beyond_(options.seed, Stream::kSimulation, kBeyondDraws),
+        alone_(options.seed, Stream::kSimulation, kAloneDraws),
+        store_(options.seed) {
+    options_.job.checkpoint.run = kRun;
+    fan_.Tell(&witness_, observer);
+    for (uint32_t i = 0; i < options.power_cuts.damaged_nodes; ++i) {
+      bad_nodes_.insert(
+          random_.Below(options.job.checkpoint.code.data + options.job.checkpoint.code.parity));
+    }
+  }
+
+  Result<SimResult> Run() {
+    for (uint32_t cuts = 0;; ++cuts) {
+      Life life{&store_, 0};
+      if (cuts < options_.power_cuts.most) DrawEnd(life);
+      options_.seed += kSeedStride;  // Other faults in each life.
+      MOTLEY_ASSIGN_OR_RETURN(SimResult one, SimulateLife(options_, data_, &fan_, life));
+      const bool over = !one.power_cut;
+      Add(std::move(one));
+      if (over) return Total();
+      Count("power cut");
+      if (!store_.powered()) Count("power cut inside a checkpoint");
+      store_.PowerOn();
+      store_.SetCapacity({});
+      store_.FailWritesOf("");
+      Resume();
+    }
+  }
+
+ private:
+  void DrawEnd(Life& life) {
+    const PowerCuts& cuts = options_.power_cuts;
+    if (cuts.server_alone > 0 && alone_.Chance(cuts.server_alone)) {
+      life.power_off_seconds = alone_.Exponential(cuts.mean_seconds) + 1e-3;
+      life.revive = [this] {
+        Count("server died alone");
+        GoOn();
+        return options_.job.resume;
+      };
+      return;
+    }
+    const double seconds = random_.Exponential(cuts.mean_seconds);
+    const uint64_t operation = random_.Below(kMostOperations);
+    const bool inside = random_.Chance(cuts.inside_write);
+    // Late enough for a write to come before.
+    life.power_off_seconds = (inside ? kInsidePatience : 1) * seconds + 1e-3;
+    if (inside) store_.CutPowerAfter(operation);
+    if (random_.Chance(cuts.full_disk)) store_.SetCapacity(store_.stored_bytes());
+    if (broken_.Chance(cuts.broken_node)) {
+      const CheckpointCode& code = options_.job.checkpoint.code;
+      store_.FailWritesOf(fmt::format("node-{:02}", broken_.Below(code.data + code.parity)));
+    }
+  }
+
+  // What its owner would have it go on from: as a rule without being asked.
+  Result<SavedJob> Load(std::vector<std::string>& notes) {
+    auto saved = LoadSavedJob(store_, {}, &notes);
+    if (saved.ok() || witness_.acknowledged() == 0) return saved;
+    // Told that a newer one, of which nobody had been told, is lost.
+    saved = LoadSavedJob(store_, witness_.acknowledged(), &notes);
+    if (saved.ok()) Count("older checkpoint asked for");
+    if (saved.ok() || !is_beyond_) return saved;
+    // Told that the acknowledged one is lost, not given another in its place.
+    Count("acknowledged checkpoint lost, and said");
+    const auto list = ListCheckpoints(store_);
+    for (const CheckpointInfo& info : list.ok() ? *list : std::vector<CheckpointInfo>()) {
+      if (info.step >= witness_.acknowledged()) continue;
+      saved = LoadSavedJob(store_, info.step, &notes);
+      if (saved.ok()) break;
+    }
+    witness_.GoBackTo(saved.ok() ? saved->step : 0);
+    return saved;
+  }
+
+  void Resume() {
+    DamageNodes();
+    GoOn();
+  }
+
+  void GoOn() {
+    std::vector<std::string> notes;
+    auto saved = Load(notes);
+    if (!saved.ok()) {
+      options_.job.resume = nullptr;
+      if (witness_.acknowledged() == 0) return;  // It begins anew.
+      return Violate(
+          fmt::format("I5: the checkpoint of step {} was acknowledged and cannot be read: {}",
+                      witness_.acknowledged(), saved.status().ToString()));
+    }
+    const auto passed = [](const std::string& note) {
+      return note.find("passed over") != std::string::npos;
+    };
+    if (std::any_of(notes.begin(), notes.end(), passed)) Count("checkpoint passed over");
+    Count("resumed from a checkpoint");
+    if (!bad_nodes_.empty()) Count("resumed with shards lost");
+    if (saved->step < witness_.acknowledged()) {
+      Violate(fmt::format("I5: resumed from step {}, though {} was acknowledged", saved->step,
+                          witness_.acknowledged()));
+    }
+    if (!witness_.Had(saved->step, *saved->parameters)) {
+      Violate(fmt::format("I5: the parameters resumed from are none that step {} ever had",
+                          saved->step));
+    }
+    options_.job.resume = std::make_shared<const SavedJob>(std::move(saved).value());
+  }
+
+  // The same nodes each time: others would make it more than the code was asked to stand. Of a
+  // checkpoint that was written without all of its shards as many fewer, or not: then it may be
+  // lost, and that must be said. (With k <= m nobody who took it might be left to say so.)
+  std::set<uint64_t> NodesToDamage() {
+    const auto list = ListCheckpoints(store_);
+    const auto infos = list.ok() ? *list : std::vector<CheckpointInfo>();
+    for (const CheckpointInfo& info : infos) {
+      harmed_[info.step].insert(info.missing_shards.begin(), info.missing_shards.end());
+    }
+    const CheckpointCode& code = options_.job.checkpoint.code;
+    std::set<uint64_t> lost = harmed_[witness_.acknowledged()];
+    std::set<uint64_t> all = lost;
+    all.insert(bad_nodes_.begin(), bad_nodes_.end());
+    const bool may_go_beyond = code.data > code.parity;
+    is_beyond_ = lost.size() > code.parity ||
+                 (may_go_beyond && all.size() > code.parity && beyond_.Chance(0.5));
+    std::set<uint64_t> chosen;
+    for (const uint64_t node : bad_nodes_) {
+      lost.insert(node);
+      if (lost.size() > code.parity && !(is_beyond_ && may_go_beyond)) break;
+      chosen.insert(node);
+    }
+    for (const CheckpointInfo& info : infos) {
+      harmed_[info.step].insert(chosen.begin(), chosen.end());
+    }
+    return chosen;
+  }
+
+  void DamageNodes() {
+    for (const uint64_t node : NodesToDamage()) {
+      const std::string folder = fmt::format("node-{:02}", node);
+      if (random_.Chance(0.5)) {
+        store_.RemoveFolder(folder);
+        continue;
+      }
+      for (const std::string& path : store_.Files()) {
+        if (!path.starts_with(folder + "/")) continue;
+        const auto size = store_.Size(path);
+        if (!size.ok() || *size == 0) continue;
+        const uint64_t bit = random_.Below(*size * 8);
+        if (const Status flipped = store_.FlipBit(path, bit); !flipped.ok()) {
+          Violate(flipped.ToString());
+        }
+      }
+    }
+  }
+
+  void Violate(std::string what) {
+    if (total_.violations.size() < Violations::kMostKept)
+      total_.violations.push_back(std::move(what));
+  }
+  void Count(const std::string& state) { ++total_.reached[state]; }
+
+  void Add(SimResult one) {
+    digest_.Mix(one.digest);
+    one.tasks_run += total_.tasks_run;
+    one.virtual_seconds += total_.virtual_seconds;
+    for (const auto& [state, times] : one.reached) total_.reached[state] += times;
+    for (std::string& what : one.violations) Violate(std::move(what));
+    one.violations = std::move(total_.violations);
+    one.reached = std::move(total_.reached);
+    total_ = std::move(one);
+  }
+
+  SimResult Total() {
+    if (witness_.failures() > 0 && total_.job.status.ok()) {
+      Count("checkpoint not written, training went on");
+    }
+    if (witness_.degraded() > 0) Count("checkpoint without all of its shards");
+    if (total_.job.status.ok() && total_.job.checkpoint_step != total_.job.steps &&
+        total_.job.checkpoint_failures == 0) {
+      Violate(fmt::format("I5: the job ended at step {}, its newest safe checkpoint has {}",
+                          total_.job.steps, total_.job.checkpoint_step));
+    }
+    digest_.Mix(store_.operations());
+    digest_.Mix(witness_.checkpoints());
+    digest_.Mix(random_.Next64());
+    total_.digest = digest_.value();
+    return std::move(total_);
+  }
+
+  SimOptions options_;
+  const Dataset& data_;
+  Random random_;
+  Random broken_;
+  Random beyond_;
+  Random alone_;
+  SimStore store_;
+  Witness witness_;
+  ObserverFan<Witness, JobObserver> fan_;
+  std::set<uint64_t> bad_nodes_;
+  // By a checkpoint's step, which of its nodes lost or damaged something in any life.
+  std::map<uint64_t, std::set<uint64_t>> harmed_;
+  bool is_beyond_ = false;  // More is damaged now than the acknowledged checkpoint survives.
+  Digest digest_;
+  SimResult total_;
+};
+
+}  // namespace
+
+Result<SimResult> SimulateLives(const SimOptions& options, const Dataset& data,
+                                JobObserver* observer) {
+  const CheckpointOptions& checkpoint = options.job.checkpoint;
+  if (checkpoint.every == 0 || options.power_cuts.damaged_nodes > checkpoint.code.parity) {
+    return Status::InvalidArgument(
+        "power cuts need checkpoints, and can damage as many nodes as the code has parity blocks");
+  }
+  return Lives(options, data, observer).Run();
+}
+
+}  // namespace motley

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/world/modelled_vectors.h"
+
+#include <algorithm>
+
+#include "coding/decode/part_sums.h"
+#include "training/trainers/trainer.h"
+
+namespace motley {
+namespace {
+
+constexpr size_t kSliceFloats = 4;  // Of what is really there: enough for sums to be checked.
+
+}  // namespace
+
+ModelledVectors::ModelledVectors(uint64_t gradient_bytes, uint32_t slice_length, uint32_t parts)
+    : modelled_slice_(slice_length),
+      modelled_parameters_((gradient_bytes + sizeof(float) - 1) / sizeof(float)),
+      parts_(parts) {
+  modelled_vector_ = VectorLength(modelled_parameters_);
+  const Slicing modelled{modelled_vector_, modelled_slice_};
+  const size_t before_last = modelled.count() - 1;
+  const size_t last = std::min(kSliceFloats, modelled.size(before_last));
+  cut_.length = std::min<size_t>(kSliceFloats, modelled_slice_);
+  cut_.total = before_last * cut_.length + std::min(last, cut_.length);
+  parameters_ = cut_.total - (modelled_vector_ - modelled_parameters_);
+}
+
+size_t ModelledVectors::SliceBytes(const Header& header) const {
+  const bool answer = header.kind != FrameKind::kParameters;
+  const uint32_t parts = answer ? PartsOf(header.total) : 1;
+  const size_t total =
+      answer ? PartLength(Field::kComplexPacked, modelled_vector_, parts) : modelled_parameters_;
+  const size_t before = std::min(header.offset / cut_.length * modelled_slice_, total);
+  // Rounding to even parts of so few floats may make a slice more or less of them.
+  const bool last = header.offset + cut_.length >= header.total;
+  if (last) return (total - before) * sizeof(float);
+  return before < total ? std::min(modelled_slice_, total - before) * sizeof(float) : header.length;
+}
+
+uint32_t ModelledVectors::PartsOf(size_t answer_length) const {
+  for (uint32_t parts = parts_; parts > 1; --parts) {
+    if (PartLength(Field::kComplexPacked, cut_.total, parts) == answer_length) return parts;
+  }
+  return 1;
+}
+
+}  // namespace motley

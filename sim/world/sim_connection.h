@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection of the simulated network: two ends, and two lanes of frames under way. Belongs to
+// sim_network, which keeps it as long as itself; not for others.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/fifo.h"
+#include "sim/world/sim_network.h"
+
+namespace motley {
+
+class SimConnection {
+ public:
+  // `port`: of the end that accepts, or null.
+  SimConnection(std::shared_ptr<SimLink> link, std::shared_ptr<SimPort> port)
+      : link_(std::move(link)), port_(std::move(port)) {}
+
+  // Side 0 connects, side 1 accepts.
+  void SetEnd(int side, SimTransport* owner, PeerId id);
+  // The handshake's first half leaves side 0.
+  void Open() { PushSignal(0, Frame::Kind::kHello); }
+
+  void Send(int side, SendId id, const Header& header, std::span<const BytesView> pieces,
+            Priority priority, Transport::Done&& done);
+  // Takes back message `id`; false when it is not there or some of it is in the socket buffer.
+  bool Cancel(int side, SendId id);
+  size_t queued_bytes(int side) const { return ends_[side].queued_bytes; }
+  Traffic traffic(int side) const;
+  // Breaks: what is on its way either way is lost. The end that connected hears of it, the other
+  // one only if it is told (else it has a connection that is half open).
+  void Break(bool tell_listener);
+  // This end hears no more; the other loses it after what is under way. Pending Done run through
+  // the owner, or never if the process `died`.
+  void CloseEnd(int side, bool died, bool lose_in_flight);
+
+ private:
+  // A message that waits to enter the socket buffer.
+  struct Outgoing {
+    SendId id = 0;
+    Header header;
+    BytesView piece;  // The first one; mostly there is no other.
+    std::vector<BytesView> more;
+    Transport::Done done;
+  };
+  struct Frame {
+    enum class Kind { kHello, kMessage, kFin };
+    Kind kind = Kind::kMessage;
+    Header header;
+    Bytes payload;
+    size_t wire_bytes = 0;
+    Time head{};  // When the first and the last byte arrive.
+    Time tail{};
+    bool begun = false;  // OnPayload was asked.
+    std::span<std::byte> into;
+  };
+  struct End {
+    SimTransport* owner = nullptr;  // Null once closed.
+    NodeLoop* loop = nullptr;
+    PeerId id = 0;
+    bool up = false;  // The handshake is done.
+    std::array<Fifo<Outgoing>, 2> waiting;
+    size_t queued_bytes = 0;
+    Traffic traffic;
+    TimerId pump = 0;  // On its own loop.
+  };
+  // Frames from end `i` to the other one.
+  struct Lane {
+    Fifo<Frame> frames;
+    size_t buffered = 0;  // In the socket buffer: left the sender, not taken by the receiver.
+    Time wire_free{};
+    Time last_tail{};
+    TimerId timer = 0;  // On the receiving end's loop.
+  };
+
+  size_t WireBytes(const Header& header) const {
+    return kHeaderSize + link_->options.vectors.PayloadBytes(header);
+  }
+  void PushSignal(int side, Frame::Kind kind);
+  // `port`: it passes it on its way.
+  Frame* Push(int side, Frame::Kind kind, size_t size, bool port = false);
+  void Schedule(int side);
+  void SchedulePump(int side);
+  void Pump(int side);
+  void EnterFront(int side, Fifo<Outgoing>& queue);
+  void Replay(int side, const Header& header);
+  void Deliver(int side);
+  Time DueAt(const Frame& frame) const;
+  void TakeSignal(int side);
+  void BeginMessage(int side, Frame& frame);
+  void EndMessage(int side);
+  void OnHello(int side);
+  void Lose(int side);
+  static void FailPending(End& end, SimTransport& owner, bool at_once);
+  void StopTimers(int side);
+
+  bool PassesPort(const Header& header) const {
+    return port_ != nullptr && header.kind != FrameKind::kControl;
+  }
+
+  std::shared_ptr<SimLink> link_;
+  std::shared_ptr<SimPort> port_;
+  std::array<End, 2> ends_;
+  std::array<Lane, 2> lanes_;
+};
+
+}  // namespace motley

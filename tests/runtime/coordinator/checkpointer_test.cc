@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a job's state is saved, what is said about it, and how its end waits: with a disk that does
+// nothing by itself.
+#include "runtime/coordinator/checkpointer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/loop/virtual_loop.h"
+#include "sim/world/sim_store.h"
+
+namespace motley {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class HandDisk final : public Disk {
+ public:
+  void Submit(Work work, Done done) override {
+    waiting.emplace_back(std::move(work), std::move(done));
+  }
+  // The oldest work, on "the disk's thread"; its done is left.
+  void Work1() {
+    status = waiting.front().first(store);
+    waiting.front().first = nullptr;
+  }
+  void Finish() {
+    const Done done = std::move(waiting.front().second);
+    waiting.pop_front();
+    done(status);
+  }
+  void Write() {
+    Work1();
+    Finish();
+  }
+
+  SimStore store{1};
+  std::deque<std::pair<Work, Done>> waiting;
+  Status status;
+};
+
+JobOptions Options() {
+  JobOptions options;
+  options.checkpoint.every = 10;
+  options.checkpoint.code = {2, 1, ErasureTechnique::kVandermonde};
+  options.checkpoint.run = 77;
+  return options;
+}
+
+JobDescription About() {
+  JobDescription about;
+  about.model = {"linear", 2, 0};
+  about.parameters = 3;
+  about.samples = 4;
+  about.batch = 2;
+  return about;
+}
+
+struct Rig {
+  Rig()
+      : saver(loop, disk, Options(), About(),
+              {[this](const ServerModel::SnapshotDone& done) { done(Snapshot()); },
+               [this] {
+                 JobHistory history;
+                 history.batch_loss.resize(version + not_applied, 0.5);
+                 return history;
+               },
+               [this](uint64_t steps) { safe.push_back(steps); },
+               [this](const std::string& text) { notices.push_back(text); }, [this] { ++idle; }}) {}
+
+  Result<ModelSnapshot> Snapshot() {
+    if (!refused.ok()) return refused;
+    return ModelSnapshot{parameters, version, state};
+  }
+  void Reach(uint64_t reached) {
+    version = reached;
+    saver.OnVersion(reached);
+  }
+  void Pass(Duration time) { loop.RunUntilTime(loop.Now() + time); }
+
+  VirtualLoop loop;
+  HandDisk disk;
+  std::shared_ptr<std::vector<float>> parameters = std::make_shared<std::vector<float>>(3, 1.0F);
+  std::shared_ptr<std::vector<float>> state = std::make_shared<std::vector<float>>(3, 2.0F);
+  uint64_t version = 0;
+  uint64_t not_applied = 0;  // Steps that were decoded and could not be applied.
+  Status refused;
+  std::vector<uint64_t> safe;
+  std::vector<std::string> notices;
+  int idle = 0;
+  Checkpointer saver;  // After what its hooks use.
+};
+
+TEST(Checkpointer, SavesAsManyLossesAsSteps) {
+  for (const uint64_t not_applied : {0, 1}) {
+    Rig rig;
+    rig.not_applied = not_applied;
+    rig.Reach(10);
+    rig.disk.Write();
+    const auto read = LoadSavedJob(rig.disk.store);
+    ASSERT_TRUE(read.ok()) << read.status().ToString();
+    EXPECT_EQ(read->step, 10U);
+    EXPECT_EQ(read->about.history.batch_loss.size(), 10U) << not_applied;
+  }
+}
+
+TEST(Checkpointer, SavesWhatIsDueOneAfterTheOther) {
+  Rig rig;
+  for (uint64_t version = 1; version <= 9; ++version) rig.Reach(version);
+  EXPECT_THAT(rig.disk.waiting, IsEmpty());
+  rig.Reach(10);
+  rig.Reach(20);  // The disk is still at the one before.
+  rig.Reach(30);
+  EXPECT_THAT(rig.disk.waiting, SizeIs(1));
+  EXPECT_THAT(rig.notices, ElementsAre(HasSubstr("step 20 is left out")));
+  rig.disk.Write();
+  EXPECT_THAT(rig.safe, ElementsAre(10));
+  rig.Reach(40);
+  rig.disk.Write();
+  EXPECT_THAT(rig.safe, ElementsAre(10, 40));
+  EXPECT_EQ(rig.saver.written(), 2U);
+  const auto read = LoadSavedJob(rig.disk.store);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->step, 40U);
+  EXPECT_EQ(read->optimizer_steps, 40U);
+  EXPECT_EQ(*read->optimizer_state, *rig.state);
+}
+
+// What the disk's thread has let go may still be in its memory order: only the loop frees it.
+TEST(Checkpointer, LetsTheSnapshotGoOnTheLoopAlone) {
+  Rig rig;
+  rig.Reach(10);
+  EXPECT_GT(rig.state.use_count(), 1);
+  rig.disk.Work1();
+  EXPECT_EQ(rig.parameters.use_count(), 2) << "the disk has let go, the loop must not have";
+  EXPECT_EQ(rig.state.use_count(), 2);
+  rig.disk.Finish();
+  EXPECT_EQ(rig.parameters.use_count(), 1);
+  EXPECT_EQ(rig.state.use_count(), 1);
+}
+
+TEST(Checkpointer, TellsAFailureOnceAndTriesAgain) {
+  Rig rig;
+  rig.disk.store.SetCapacity(100);
+  for (const uint64_t version : {10, 20}) {
+    rig.Reach(version);
+    rig.disk.Write();
+  }
+  EXPECT_EQ(rig.saver.failures(), 2U);
+  EXPECT_THAT(rig.notices, ElementsAre(testing::AllOf(HasSubstr("step 10 was not written"),
+                                                      HasSubstr("Training goes on"),
+                                                      HasSubstr("no checkpoint is safe"))));
+  rig.disk.store.SetCapacity({});
+  rig.Reach(30);
+  rig.disk.Write();
+  EXPECT_THAT(rig.notices, ElementsAre(testing::_, HasSubstr("can be written again")));
+  EXPECT_THAT(rig.safe, ElementsAre(30));
+}
+
+TEST(Checkpointer, TellsOnceWhatIsLeftOutAndWhenItIsWholeAgain) {
+  Rig rig;
+  rig.disk.store.FailWritesOf("node-01");
+  for (const uint64_t version : {10, 20}) {
+    rig.Reach(version);
+    rig.disk.Write();
+  }
+  EXPECT_THAT(rig.safe, ElementsAre(10, 20));
+  EXPECT_EQ(rig.saver.failures(), 0U);
+  EXPECT_THAT(rig.notices,
+              ElementsAre(testing::AllOf(
+                  HasSubstr("the checkpoint of step 10 is degraded, it survives no more losses"),
+                  HasSubstr("disk:/node-01 (cannot"), HasSubstr("simulated input/output error"))));
+  EXPECT_THAT(rig.saver.weakness(), HasSubstr("step 20 is degraded"));
+  rig.disk.store.FailWritesOf("");
+  rig.Reach(30);
+  rig.disk.Write();
+  EXPECT_THAT(rig.notices, ElementsAre(testing::_, HasSubstr("whole again: that of step 30")));
+  EXPECT_EQ(rig.saver.weakness(), "");
+}
+
+TEST(Checkpointer, TellsOnceThatItsFolderCannotBeLocked) {
+  Rig rig;
+  rig.disk.store.LockNothing();
+  for (const uint64_t version : {10, 20}) {
+    rig.Reach(version);
+    rig.disk.Write();
+    EXPECT_THAT(rig.notices, ElementsAre(HasSubstr("disk:/ locks no folders"))) << version;
+  }
+  EXPECT_THAT(rig.safe, ElementsAre(10, 20));
+}
+
+TEST(Checkpointer, TheEndWaitsAsLongAsTheDiskTakesAndSaysSo) {
+  Rig rig;
+  rig.Reach(10);
+  rig.disk.Write();
+  rig.version = 15;
+  EXPECT_FALSE(rig.saver.SaveLast(15));
+  rig.Pass(std::chrono::seconds(29));
+  EXPECT_THAT(rig.notices, IsEmpty());
+  rig.Pass(std::chrono::seconds(62));
+  EXPECT_THAT(rig.notices, SizeIs(3)) << "at 30, 60 and 90 s";
+  EXPECT_THAT(rig.notices[2], HasSubstr("step 15 is still being written, 90 s"));
+  EXPECT_THAT(rig.notices[2], HasSubstr("newest safe checkpoint has 10 steps"));
+  EXPECT_FALSE(rig.saver.SaveLast(15));
+  rig.disk.Write();
+  EXPECT_TRUE(rig.saver.SaveLast(15));
+  EXPECT_THAT(rig.safe, ElementsAre(10, 15));
+  EXPECT_EQ(rig.saver.safe_step(), 15U);
+  EXPECT_EQ(rig.saver.failures(), 0U);
+  rig.Pass(std::chrono::minutes(5));
+  EXPECT_THAT(rig.notices, SizeIs(3)) << "nothing is waited for any more";
+}
+
+TEST(Checkpointer, TheLastOneThatFailsSaysThatTheJobEndsWithoutIt) {
+  Rig rig;
+  rig.disk.store.SetCapacity(100);
+  rig.Reach(10);
+  EXPECT_FALSE(rig.saver.SaveLast(15)) << "the one of step 10 is being written";
+  rig.disk.Write();
+  EXPECT_THAT(rig.notices, ElementsAre(HasSubstr("The last is tried next")));
+  rig.version = 15;
+  EXPECT_FALSE(rig.saver.SaveLast(15));
+  rig.disk.Write();
+  EXPECT_TRUE(rig.saver.SaveLast(15));
+  ASSERT_THAT(rig.notices, SizeIs(2)) << "told again: nothing follows";
+  EXPECT_THAT(rig.notices[1], HasSubstr("The job ends without it"));
+  EXPECT_THAT(rig.notices[1], Not(HasSubstr("Training goes on")));
+  EXPECT_THAT(rig.safe, IsEmpty());
+}
+
+TEST(Checkpointer, WhoseSnapshotIsRefusedAtTheEndIsIdleAtOnce) {
+  Rig rig;
+  rig.refused = Status::Resource("no memory");
+  rig.version = 5;
+  EXPECT_FALSE(rig.saver.SaveLast(5));
+  EXPECT_EQ(rig.idle, 1);
+  EXPECT_TRUE(rig.saver.SaveLast(5));
+  EXPECT_EQ(rig.saver.failures(), 1U);
+}
+
+TEST(Checkpointer, SettlesWithoutSavingAnything) {
+  Rig rig;
+  EXPECT_TRUE(rig.saver.Settle());
+  rig.Reach(10);
+  EXPECT_FALSE(rig.saver.Settle());
+  rig.disk.Write();
+  EXPECT_TRUE(rig.saver.Settle());
+  EXPECT_THAT(rig.safe, ElementsAre(10));
+  EXPECT_THAT(rig.disk.waiting, IsEmpty());
+}
+
+// Adam's second moment may overflow long before a parameter does.
+TEST(Checkpointer, StateThatIsNotFiniteIsNeverCalledSafe) {
+  Rig rig;
+  rig.Reach(10);
+  rig.disk.Write();
+  (*rig.state)[1] = std::numeric_limits<float>::infinity();
+  rig.Reach(20);
+  rig.disk.Write();
+  EXPECT_THAT(rig.safe, ElementsAre(10));
+  EXPECT_THAT(rig.notices, ElementsAre(HasSubstr("no longer finite")));
+  EXPECT_EQ(LoadSavedJob(rig.disk.store)->step, 10U);
+}
+
+TEST(Checkpointer, MayGoWhileTheDiskIsAtWork) {
+  auto rig = std::make_unique<Rig>();
+  rig->Reach(10);
+  auto [work, done] = std::move(rig->disk.waiting.front());
+  SimStore store(2);
+  rig.reset();
+  const Status written = work(store);
+  EXPECT_TRUE(written.ok()) << written.ToString();
+  done(written);
+  EXPECT_EQ(LoadSavedJob(store)->step, 10U);
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a job that nobody watches is ended, and what of a worker's words is repeated.
+#include "runtime/coordinator/step_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "runtime/notice_limit.h"
+#include "tests/runtime/job_world.h"
+
+namespace motley {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class Watch : public testing::Test {
+ protected:
+  // Lets virtual time pass.
+  void Pass(Duration time) {
+    const Time end = loop.Now() + time;
+    loop.After(time, [] {});
+    loop.RunUntil([&] { return loop.Now() >= end; });
+  }
+
+  VirtualLoop loop;
+  uint64_t queued = 0;
+  int stuck = 0;
+  StepWatch watch{loop, seconds(4), 2, [this] { return queued; }, [this] { ++stuck; }};
+};
+
+TEST_F(Watch, EndsAfterTheLimitAndAQuarterAtMost) {
+  Pass(seconds(100));
+  EXPECT_EQ(stuck, 0) << "no step was opened yet";
+  watch.Opened(0);
+  Pass(milliseconds(3990));
+  EXPECT_EQ(stuck, 0);
+  Pass(milliseconds(1020));
+  EXPECT_EQ(stuck, 1);
+  Pass(seconds(100));
+  EXPECT_EQ(stuck, 1) << "it is said once";
+}
+
+TEST_F(Watch, ProgressOfAnyKindPutsTheEndOff) {
+  watch.Opened(0);
+  for (uint64_t i = 1; i <= 20; ++i) {
+    Pass(seconds(3));
+    switch (i % 4) {
+      case 0: watch.Progress(); break;
+      case 1: watch.Computed(1, i); break;
+      case 2:
+        queued = 1000;
+        Pass(seconds(1));
+        queued = 500;
+        break;
+      case 3: watch.Opened(i); break;
+    }
+  }
+  EXPECT_EQ(stuck, 0);
+}
+
+TEST_F(Watch, WhatIsRepeatedIsNoProgress) {
+  watch.Opened(3);
+  watch.Computed(0, 10);
+  for (int i = 0; i < 6; ++i) {
+    Pass(seconds(1));
+    watch.Computed(0, 10);
+    watch.Opened(3);
+    queued = 1000;
+  }
+  EXPECT_EQ(stuck, 1);
+}
+
+class StepLimit : public testing::TestWithParam<const char*> {};
+
+TEST_P(StepLimit, EndsAJobWhoseWorkersAreThereAndSayNothing) {
+  JobOptions options = JobWorld::Options(2, GetParam());
+  options.step_limit = seconds(20);
+  JobWorld world(options);
+  world.StartServer();
+  world.StartWorkers();
+  Time silent{};
+  world.watcher.on_step = [&](StepId step) {
+    if (step != 3 || silent != Time{}) return;
+    silent = world.loop.Now();
+    for (const auto& worker : world.workers) worker->device->SetSpeed(1e-9);
+  };
+  const JobResult& result = world.Run();
+  EXPECT_EQ(result.status.code(), StatusCode::kUnavailable);
+  EXPECT_NE(result.status.message().find("step 3 has made no progress for 20 s"), std::string::npos)
+      << result.status.ToString();
+  EXPECT_EQ(result.steps, 3u);
+  EXPECT_GE(world.loop.Now() - silent, seconds(20));
+}
+
+INSTANTIATE_TEST_SUITE_P(OfRowsAndOfLeases, StepLimit, testing::Values("none", "adaptive"));
+
+TEST(NoticeLimit, LetsEightPassAndThenOneInTenSeconds) {
+  NoticeLimit limit(2);
+  Time now{};
+  int passed = 0;
+  for (int i = 0; i < 30000; ++i) {
+    now += std::chrono::microseconds(233);  // 7 s in all.
+    passed += limit.Pass(0, "broken", now) ? 1 : 0;
+  }
+  EXPECT_EQ(passed, 8);
+  EXPECT_EQ(limit.Pass(1, "another worker's", now), "another worker's");
+  now += seconds(10);
+  EXPECT_EQ(limit.Pass(0, "broken", now), "broken (29992 more before it were left out)");
+  EXPECT_EQ(limit.Pass(0, "broken", now), std::nullopt);
+}
+
+}  // namespace
+}  // namespace motley

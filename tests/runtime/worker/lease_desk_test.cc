@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/worker/lease_desk.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "tests/runtime/worker/desk_rig.h"
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kPartitions = 20;  // Of 20 samples each; ten of each are in a batch.
+constexpr uint32_t kFirst = kFirstList + 1;
+
+class LeaseDeskTest : public DeskRig {
+ protected:
+  explicit LeaseDeskTest(bool is_far = false) : DeskRig(kPartitions, is_far) {}
+
+  void GiveAll() {
+    for (PartitionId p = 0; p < kPartitions; ++p) GivePartition(p);
+    GiveParameters(0);
+  }
+  Status Extend(std::vector<uint32_t> some, StepId step = 0, uint32_t list = kFirst) {
+    wire::ExtendT extend;
+    extend.step = extend.version = step;
+    extend.list = list;
+    extend.partitions = std::move(some);
+    return desk->leases().Extend(extend);
+  }
+  Status Revoke(std::vector<uint32_t> some, uint32_t list = kFirst) {
+    wire::RevokeT revoke;
+    revoke.list = list;
+    revoke.partitions = std::move(some);
+    return desk->leases().Revoke(revoke);
+  }
+  void Send(uint32_t list = kFirst) {
+    wire::SendVectorT send;
+    send.list = list;
+    desk->leases().Send(send);
+  }
+  void RunFor(Duration duration) { loop.RunUntilTime(loop.Now() + duration); }
+  // The vectors that lie in the transport, put together.
+  std::vector<std::vector<float>> Vectors() const {
+    std::vector<std::vector<float>> vectors;
+    for (const auto& [id, message] : transport.held) {
+      if (message.header.kind != FrameKind::kGradient) continue;
+      if (message.header.offset == 0) vectors.emplace_back();
+      const size_t count = message.bytes.size() / sizeof(float);
+      std::vector<float> values(count);
+      std::memcpy(values.data(), message.bytes.data(), message.bytes.size());
+      vectors.back().insert(vectors.back().end(), values.begin(), values.end());
+    }
+    return vectors;
+  }
+  // What the slices of each say of loss and weight.
+  std::vector<Tally> Tallies() const {
+    std::vector<Tally> tallies;
+    for (const auto& [id, message] : transport.held) {
+      if (message.header.kind != FrameKind::kGradient) continue;
+      if (message.header.offset == 0) tallies.push_back(message.header.tally);
+      EXPECT_EQ(message.header.tally, tallies.back());
+    }
+    return tallies;
+  }
+  // Their sum, computed by the trainer in one go.
+  std::vector<float> Direct(const std::vector<PartitionTerm>& terms) {
+    const std::vector<float> zeros(shop->model->parameter_count());
+    std::vector<float> sum(VectorLength(zeros.size()));
+    GradientWork work;
+    work.parameters = zeros;
+    work.terms = terms;
+    work.sum = sum;
+    bool done = false;
+    shop->trainer->Accumulate(
+        std::move(work), nullptr,
+        [&](const Result<Trainer::Outcome>& outcome) { done = outcome.ok(); });
+    Run();
+    EXPECT_TRUE(done);
+    return sum;
+  }
+  static void ExpectNear(const std::vector<float>& a, const std::vector<float>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4) << i;
+  }
+};
+
+TEST_F(LeaseDeskTest, SendsNothingUntilItIsToldTo) {
+  GiveAll();
+  ASSERT_TRUE(Extend({4, 5, 9, 0}).ok());
+  Run();
+  EXPECT_TRUE(Vectors().empty());
+  Send();
+  ASSERT_EQ(Vectors().size(), 1u);
+  ASSERT_EQ(Said<wire::VectorEndT>().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
+  EXPECT_EQ(transport.held.rbegin()->second.header.kind, FrameKind::kControl)
+      << "behind its slices";
+  EXPECT_EQ(transport.held.rbegin()->second.header.row_id, 0u);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{0, 1, 1.0}, {4, 6, 1.0}, {9, 10, 1.0}}));
+}
+
+TEST_F(LeaseDeskTest, WaitsForParametersAndForThePartitionsOfTheNextChunk) {
+  ASSERT_TRUE(Extend({3, 4}).ok());
+  GivePartition(3);
+  Run();
+  EXPECT_TRUE(Said<wire::LeaseProgressT>().empty());
+  GiveParameters(0);
+  Run();
+  ASSERT_EQ(Said<wire::LeaseProgressT>().size(), 1u);
+  EXPECT_EQ(Said<wire::LeaseProgressT>()[0].done, 1u);
+  Send();
+  EXPECT_TRUE(Vectors().empty());
+  GivePartition(4);
+  Run();
+  EXPECT_EQ(Vectors().size(), 1u);
+}
+
+TEST_F(LeaseDeskTest, GivesBackWhatItHasNotStarted) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).ok());
+  RunFor(kSampleTime * 50);  // The first chunk has four, so the second is on the device.
+  ASSERT_TRUE(Revoke({0, 5, 9, 8, 15}).ok());
+  ASSERT_EQ(Said<wire::ReleasedT>().size(), 1u);
+  EXPECT_EQ(Said<wire::ReleasedT>()[0].partitions, (std::vector<uint32_t>{8, 9}));
+  ASSERT_TRUE(Revoke({}).ok());
+  EXPECT_EQ(Said<wire::ReleasedT>().size(), 2u) << "an empty one is answered, too";
+  Send();
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 8u);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{0, 8, 1.0}}));
+}
+
+TEST_F(LeaseDeskTest, AnOrderToSendIsVoidWhenTheListGrowsBefore) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3}).ok());
+  Send();
+  ASSERT_TRUE(Extend({4}).ok());
+  Run();
+  EXPECT_TRUE(Vectors().empty());
+  Send();
+  EXPECT_EQ(Vectors().size(), 1u);
+}
+
+TEST_F(LeaseDeskTest, TheLastOfTheListGivenBackEndsIt) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4}).ok());
+  RunFor(kSampleTime * 20);
+  Send();
+  ASSERT_TRUE(Revoke({4}).ok());
+  Run();
+  ASSERT_EQ(Said<wire::VectorEndT>().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
+}
+
+TEST_F(LeaseDeskTest, WhatComesAfterAVectorIsTheNextOnes) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3}).ok());
+  Send();
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 4u);
+  ASSERT_TRUE(Extend({4, 5, 6, 7, 8, 9}).ok());
+  Send();
+  EXPECT_EQ(Vectors().size(), 1u) << "a chunk is on the device";
+  Run();
+  ASSERT_EQ(Vectors().size(), 2u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[1].entries, 6u);
+  const auto sent = Vectors();
+  ExpectNear(sent[0], Direct({{0, 4, 1.0}}));
+  ExpectNear(sent[1], Direct({{4, 10, 1.0}}));
+  EXPECT_EQ(Tallies()[0].weight, 40.0) << "ten samples of each partition";
+  EXPECT_EQ(Tallies()[1].weight, 60.0);
+  EXPECT_NEAR(Tallies()[0].loss.real() / 40, Tallies()[1].loss.real() / 60, 1)
+      << "of these samples alone";
+  Send();
+  EXPECT_EQ(Vectors().size(), 2u) << "nothing is left";
+}
+
+TEST_F(LeaseDeskTest, TellsHowFarItIsAndWhatItTook) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}).ok());
+  Run();
+  const auto told = Said<wire::LeaseProgressT>();
+  ASSERT_FALSE(told.empty());
+  uint32_t before = 0;
+  for (const wire::LeaseProgressT& progress : told) {
+    EXPECT_GE(progress.done, before);
+    before = progress.done;
+    EXPECT_NEAR(progress.compute_ns * 1e-9, progress.done * 0.01, 1e-3);
+  }
+  EXPECT_EQ(before, 10u);
+}
+
+TEST_F(LeaseDeskTest, CancelStopsComputingTakesSlicesBackAndIsAnswered) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3}).ok());
+  Send();
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  ASSERT_TRUE(Extend({4, 5, 6, 7}).ok());
+  RunFor(kSampleTime * 5);
+  const Time before = loop.Now();
+  desk->Cancel(0);
+  EXPECT_TRUE(Vectors().empty());
+  EXPECT_EQ(Said<wire::ProgressT>().size(), 1u);
+  Run();
+  EXPECT_LT(loop.Now() - before, kSampleTime * 40);
+  EXPECT_EQ(Said<wire::LeaseProgressT>().back().done, 4u);
+  Send();
+  EXPECT_TRUE(Vectors().empty());
+}
+
+TEST_F(LeaseDeskTest, ANewListSupersedesTheOldOneAlsoOfTheSameStep) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7}).ok());
+  RunFor(kSampleTime * 10);
+  ASSERT_TRUE(Extend({1}, 0, kFirst + 1).ok());
+  Send();  // About the old one.
+  ASSERT_TRUE(Revoke({2, 1}).ok());
+  Run();
+  EXPECT_TRUE(Vectors().empty());
+  EXPECT_TRUE(Said<wire::ReleasedT>().empty());
+  Send(kFirst + 1);
+  ASSERT_EQ(Vectors().size(), 1u);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{1, 2, 1.0}}));
+}
+
+TEST_F(LeaseDeskTest, HoldsTwoVectorsAndWaitsForOneToLeave) {
+  GiveAll();
+  for (uint32_t p = 0; p < 3; ++p) {
+    ASSERT_TRUE(Extend({p}).ok());
+    Send();
+    Run();
+  }
+  EXPECT_EQ(Vectors().size(), 2u);
+  for (int slice = 0; slice < 3; ++slice) transport.LetGo(FrameKind::kGradient);
+  Run();
+  EXPECT_EQ(Said<wire::VectorEndT>().size(), 3u);
+}
+
+TEST_F(LeaseDeskTest, RefusesPartitionsThatCannotBe) {
+  EXPECT_EQ(Extend({0, kPartitions}).code(), StatusCode::kDataError);
+  EXPECT_EQ(Extend({1, 1}).code(), StatusCode::kDataError);
+  std::vector<uint32_t> all;
+  for (uint32_t p = 0; p < kPartitions; ++p) all.push_back(p);
+  EXPECT_TRUE(Extend(all).ok());
+  EXPECT_EQ(Extend({0}).code(), StatusCode::kDataError) << "more than there are";
+  EXPECT_EQ(Revoke({kPartitions}).code(), StatusCode::kDataError);
+}
+
+TEST_F(LeaseDeskTest, OnceStoppedItSaysNothing) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
+  RunFor(kSampleTime * 10);
+  desk->Stop();
+  const size_t sent = transport.sent.size();
+  Send();
+  EXPECT_TRUE(Revoke({5}).ok());
+  EXPECT_TRUE(Extend({7}).ok());
+  Run();
+  EXPECT_EQ(transport.sent.size(), sent);
+  EXPECT_FALSE(failed);
+}
+
+class FarLeaseDesk : public LeaseDeskTest {
+ protected:
+  FarLeaseDesk() : LeaseDeskTest(/*is_far=*/true) {}
+
+  // Losses come out in any case, sums do when they must.
+  size_t SumsOut() { return std::exchange(far.copied_out, 0) / gradient_bytes(); }
+  size_t gradient_bytes() const { return shop->model->parameter_count() * sizeof(float); }
+};
+
+TEST_F(FarLeaseDesk, TheSumStaysOnTheDeviceUntilItsVectorLeaves) {
+  GiveAll();
+  std::vector<uint32_t> all(kPartitions);
+  std::iota(all.begin(), all.end(), 0);
+  ASSERT_TRUE(Extend(all).ok());
+  Run();
+  EXPECT_GT(Said<wire::LeaseProgressT>().size(), 2u) << "chunks";
+  EXPECT_EQ(SumsOut(), 0u);
+  Send();
+  EXPECT_TRUE(Vectors().empty()) << "it is fetched first";
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Tallies()[0].weight, 200.0);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{0, kPartitions, 1.0}}));
+}
+
+TEST_F(FarLeaseDesk, WhatIsAddedAfterASumWasFetchedCountsOnce) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
+  Run();
+  Send();
+  ASSERT_TRUE(Extend({6}).ok());  // The order is void, though the sum comes.
+  Run();
+  EXPECT_TRUE(Vectors().empty());
+  ASSERT_TRUE(Extend({7, 8}).ok());
+  Send();
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 9u);
+  EXPECT_EQ(Tallies()[0].weight, 90.0);
+  ASSERT_TRUE(Extend({9, 10}).ok());
+  Send();
+  Run();
+  const auto sent = Vectors();
+  ASSERT_EQ(sent.size(), 2u);
+  ExpectNear(sent[0], Direct({{0, 9, 1.0}}));
+  ExpectNear(sent[1], Direct({{9, 11, 1.0}}));
+}
+
+// Partition 7 has not come, so no chunk takes it before it is given back.
+TEST_F(FarLeaseDesk, ASumThatWasFetchedLeavesWhenTheRestIsGivenBack) {
+  for (PartitionId p = 0; p < 7; ++p) GivePartition(p);
+  GiveParameters(0);
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5}).ok());
+  Run();
+  Send();
+  ASSERT_TRUE(Extend({6, 7}).ok());  // The order is void, though the sum comes.
+  Run();
+  Send();
+  Run();
+  EXPECT_TRUE(Vectors().empty());
+  ASSERT_TRUE(Revoke({7}).ok());
+  Run();
+  ASSERT_EQ(Said<wire::ReleasedT>().size(), 1u);
+  EXPECT_EQ(Said<wire::ReleasedT>()[0].partitions, std::vector<uint32_t>{7});
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Said<wire::VectorEndT>()[0].entries, 7u);
+  EXPECT_EQ(Tallies()[0].weight, 70.0);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{0, 7, 1.0}}));
+}
+
+TEST_F(FarLeaseDesk, ASumThatIsNotNeededLeavesNothingBehind) {
+  GiveAll();
+  ASSERT_TRUE(Extend({0, 1, 2, 3, 4, 5, 6, 7}).ok());
+  RunFor(kSampleTime * 50);
+  ASSERT_TRUE(Extend({1, 2}, 0, kFirst + 1).ok());
+  Send(kFirst + 1);
+  Run();
+  ASSERT_EQ(Vectors().size(), 1u);
+  EXPECT_EQ(Tallies()[0].weight, 20.0);
+  const std::vector<float> sent = Vectors()[0];
+  ExpectNear(sent, Direct({{1, 3, 1.0}}));
+  EXPECT_FALSE(failed);
+}
+
+}  // namespace
+}  // namespace motley

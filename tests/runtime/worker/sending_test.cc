@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server sends, and how much of it at a time, over a transport that does nothing by
+// itself.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/job.h"
+#include "runtime/links/partition_feed.h"
+#include "runtime/shard/publisher.h"
+#include "scheduler/scheduler.h"
+#include "tests/runtime/held_transport.h"
+#include "tests/training/test_data.h"
+#include "transport/wire/control.h"
+
+namespace motley {
+namespace {
+
+ParameterCopy Values(float value, size_t count = 10) {
+  return std::make_shared<const std::vector<float>>(count, value);
+}
+
+ParameterCopy NoneWaits(uint64_t version) {
+  ADD_FAILURE() << "version " << version << " was held back";
+  return nullptr;
+}
+
+// A message that is too long is dropped without a word, and its worker would wait in vain.
+TEST(Messages, ListsOfAllPartitionsCanBeSent) {
+  const std::vector<uint32_t> all(kMaxPartitions, 1);
+  const auto fits = [](const Bytes& message) {
+    return CheckSendable(FrameKind::kControl, message.size()).ok();
+  };
+  wire::AcceptT accept;
+  accept.partition_sizes = all;
+  accept.model = std::string(4096, 'm');
+  EXPECT_TRUE(fits(EncodeControl(accept)));
+  wire::PlaceT place;
+  place.partitions = all;
+  EXPECT_TRUE(fits(EncodeControl(place)));
+  wire::ExtendT extend;
+  extend.partitions = all;
+  EXPECT_TRUE(fits(EncodeControl(extend)));
+  wire::ReleasedT released;
+  released.partitions = all;
+  EXPECT_TRUE(fits(EncodeControl(released)));
+}
+
+TEST(Messages, NoJobHasMorePartitionsThanCanBeSent) {
+  DataShape data;
+  data.rows = uint64_t{1} << 40;
+  data.features = 1000;
+  EXPECT_EQ(PartitionCount(data, 4).value(), kMaxPartitions);
+}
+
+TEST(Publisher, SendsAVersionOncePerWorkerInSlices) {
+  HeldTransport transport;
+  Publisher publisher(transport, 2, 4, NoneWaits);
+  publisher.Publish(0, 1, Header(), 3, Values(1));
+  publisher.Publish(0, 1, Header(), 3, Values(1));
+  ASSERT_EQ(transport.sent.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(transport.sent[i].kind, FrameKind::kParameters);
+    EXPECT_EQ(transport.sent[i].version, 3u);
+    EXPECT_EQ(transport.sent[i].offset, 4 * i);
+    EXPECT_EQ(transport.sent[i].total, 10u);
+  }
+  publisher.Publish(1, 2, Header(), 3, Values(1));
+  EXPECT_EQ(transport.sent.size(), 6u);
+}
+
+TEST(Publisher, ANewerVersionTakesBackWhatHasNotLeft) {
+  HeldTransport transport;
+  Publisher publisher(transport, 1, 4, NoneWaits);
+  const ParameterCopy old = Values(1);
+  publisher.Publish(0, 1, Header(), 3, old);
+  transport.LetGo();
+  EXPECT_EQ(old.use_count(), 2) << "ours, and one for all slices that have not left";
+  publisher.Publish(0, 1, Header(), 4, Values(2));
+  EXPECT_EQ(old.use_count(), 1);
+  EXPECT_EQ(transport.held.size(), 3u);
+  for (const auto& [id, message] : transport.held) EXPECT_EQ(message.header.version, 4u);
+}
+
+TEST(Publisher, TakesBackOnlyWhatHasNotLeft) {
+  HeldTransport transport;
+  Publisher publisher(transport, 1, 4, NoneWaits);
+  publisher.Publish(0, 1, Header(), 3, Values(1));
+  const size_t slices = transport.held.size();
+  ASSERT_GT(slices, 1u);
+  transport.LetGo();
+  publisher.Publish(0, 1, Header(), 4, Values(2));
+  EXPECT_EQ(transport.cancelled.size(), slices - 1);
+  while (!transport.held.empty()) transport.LetGo();
+  publisher.Publish(0, 1, Header(), 5, Values(3));
+  EXPECT_EQ(transport.cancelled.size(), slices - 1);
+}
+
+// A worker that is stopped in the middle of a slice never lets it go.
+class SlowReader : public testing::Test {
+ protected:
+  // Version 1 is on its way to a worker, whose first slice cannot be taken back any more.
+  SlowReader() {
+    publisher.Publish(0, 7, Header(), 1, versions[1]);
+    transport.under_way.insert(1);
+  }
+  void PublishNext() {
+    const uint64_t version = ++newest;
+    publisher.Publish(0, 7, Header(), version, versions[version]);
+  }
+
+  HeldTransport transport;
+  uint64_t newest = 1;
+  const std::vector<ParameterCopy> versions = {Values(0), Values(1), Values(2), Values(3),
+                                               Values(4)};
+  Publisher publisher{transport, 1, 4, [this](uint64_t version) {
+                        return version == newest ? versions[version] : nullptr;
+                      }};
+};
+
+TEST_F(SlowReader, PinsOneVersionHoweverManyFollow) {
+  while (newest < 4) PublishNext();
+  EXPECT_EQ(versions[1].use_count(), 2);
+  for (uint64_t version : {2, 3, 4}) EXPECT_EQ(versions[version].use_count(), 1) << version;
+  EXPECT_EQ(transport.held.size(), 1u);
+}
+
+TEST_F(SlowReader, GetsTheNewestVersionAsSoonAsTheOldOneHasLeft) {
+  while (newest < 4) PublishNext();
+  transport.LetGo();
+  ASSERT_EQ(transport.held.size(), 3u);
+  for (const auto& [id, message] : transport.held) {
+    EXPECT_EQ(message.header.version, 4u);
+    EXPECT_EQ(message.peer, 7u);
+  }
+  publisher.Publish(0, 7, Header(), 4, versions[4]);
+  EXPECT_EQ(transport.held.size(), 3u) << "once is enough";
+  EXPECT_EQ(versions[1].use_count(), 1);
+}
+
+TEST_F(SlowReader, IsNotSentAVersionThatIsOldByThen) {
+  PublishNext();
+  ++newest;  // Which this worker has no part in.
+  transport.LetGo();
+  EXPECT_TRUE(transport.held.empty());
+  EXPECT_TRUE(publisher.Publish(0, 7, Header(), 3, versions[3]));
+}
+
+TEST_F(SlowReader, IsNamedWhenItsVersionIsOld) {
+  EXPECT_EQ(publisher.OldestReader(1), std::nullopt) << "nothing is older";
+  EXPECT_EQ(publisher.OldestReader(2), 7u);
+  PublishNext();
+  publisher.Forget(0);
+  EXPECT_EQ(publisher.OldestReader(2), 7u) << "its connection is still there";
+  EXPECT_EQ(versions[1].use_count(), 2);
+  transport.Disconnect(7);
+  EXPECT_EQ(publisher.OldestReader(2), std::nullopt);
+  EXPECT_EQ(versions[1].use_count(), 1);
+}
+
+TEST_F(SlowReader, ThatIsLostWhileAVersionWaitsLeavesNothingBehind) {
+  PublishNext();
+  transport.Disconnect(7);
+  publisher.Forget(0);
+  transport.Disconnect(7);
+  for (const ParameterCopy& version : versions) EXPECT_EQ(version.use_count(), 1);
+}
+
+TEST(Publisher, AnotherLifeOfAWorkerGetsTheVersionAgain) {
+  HeldTransport transport;
+  Publisher publisher(transport, 1, 16, NoneWaits);
+  publisher.Publish(0, 1, Header(), 3, Values(1));
+  publisher.Forget(0);
+  publisher.Publish(0, 2, Header(), 3, Values(1));
+  EXPECT_EQ(transport.sent.size(), 2u);
+}
+
+void NeverFails(const Status& why) { ADD_FAILURE() << why.ToString(); }
+
+// Has all samples but those of one partition.
+class TornSource final : public DataSource {
+ public:
+  explicit TornSource(const Dataset& data) : inner_(data) {}
+  DataShape shape() const override { return inner_.shape(); }
+  Result<Dataset> Range(size_t begin, size_t end) const override {
+    if (begin == 2) return Status::Resource("the disk is gone");
+    return inner_.Range(begin, end);
+  }
+  Result<Dataset> Gather(std::span<const uint32_t> rows) const override {
+    return inner_.Gather(rows);
+  }
+
+ private:
+  MemorySource inner_;
+};
+
+class Feed : public testing::Test {
+ protected:
+  // Two partitions of 10 samples, or several that fill the window.
+  static Dataset Samples(size_t rows, uint32_t features) {
+    Dataset data;
+    data.features = features;
+    data.dense.resize(rows * features, 0.5f);
+    data.label.resize(rows, 1);
+    return data;
+  }
+  HeldTransport transport;
+};
+
+TEST_F(Feed, SendsBlocksInPiecesThatPutTogetherAreThePartition) {
+  const Dataset data = Samples(300, 2000);
+  const MemorySource source(data);
+  PartitionFeed feed(transport, source, {100, 200}, 1, NeverFails);
+  Header header;
+  header.job = 9;
+  feed.Place(0, 1, header, {1});
+  const auto announced = transport.LetGo();
+  const auto control = DecodeControl(announced.bytes).value();
+  ASSERT_NE(control.body.AsPlace(), nullptr);
+  EXPECT_EQ(control.body.AsPlace()->partitions, std::vector<uint32_t>{1});
+  Bytes block;
+  while (!transport.held.empty()) {
+    const auto piece = transport.LetGo();
+    EXPECT_EQ(piece.header.kind, FrameKind::kPartition);
+    EXPECT_EQ(piece.header.job, 9u);
+    EXPECT_EQ(piece.header.row_id, 1u);
+    EXPECT_EQ(piece.header.offset, block.size());
+    EXPECT_LE(piece.bytes.size(), kBlockPieceBytes);
+    block.insert(block.end(), piece.bytes.begin(), piece.bytes.end());
+    EXPECT_GE(piece.header.total, block.size());
+  }
+  EXPECT_EQ(block, EncodeBlock(data, 100, 300));
+}
+
+TEST_F(Feed, HoldsBackWhatIsBeyondTheWindow) {
+  const size_t features = 4u << 18;  // 4 MiB per sample.
+  const Dataset data = Samples(12, features);
+  const MemorySource source(data);
+  PartitionFeed feed(transport, source, std::vector<uint32_t>(12, 1), 1, NeverFails);
+  feed.Place(0, 1, Header(), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  const auto queued = [&] {
+    size_t bytes = 0;
+    for (const auto& [id, message] : transport.held) bytes += message.bytes.size();
+    return bytes;
+  };
+  size_t most = queued();
+  EXPECT_GE(most, kFeedWindow);
+  while (!transport.held.empty()) {
+    transport.LetGo();
+    most = std::max(most, queued());
+  }
+  EXPECT_LE(most, kFeedWindow + (5u << 20));
+  EXPECT_EQ(transport.sent.back().row_id, 11u);
+}
+
+TEST_F(Feed, StopsWithItsWorkerAndStartsAfreshWithTheNext) {
+  const Dataset data = Samples(12, 4u << 18);
+  const MemorySource source(data);
+  PartitionFeed feed(transport, source, std::vector<uint32_t>(12, 1), 1, NeverFails);
+  feed.Place(0, 1, Header(), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  feed.Forget(0);
+  const size_t before = transport.sent.size();
+  transport.Disconnect(1);
+  EXPECT_EQ(transport.sent.size(), before);
+  feed.Place(0, 2, Header(), {11});
+  EXPECT_GT(transport.sent.size(), before + 1);
+  EXPECT_EQ(transport.held.rbegin()->second.peer, 2u);
+}
+
+TEST_F(Feed, SaysOnceWhichSamplesCannotBeHad) {
+  const Dataset data = Samples(6, 3);
+  const TornSource source(data);
+  std::vector<Status> failures;
+  PartitionFeed feed(transport, source, {2, 2, 2}, 1,
+                     [&](const Status& why) { failures.push_back(why); });
+  feed.Place(0, 1, Header(), {0, 1, 2});
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0].code(), StatusCode::kResource);
+  EXPECT_EQ(failures[0].ToString(), "partition 1: the disk is gone");
+  EXPECT_EQ(transport.sent.size(), 2u);  // The announcement and the partition before it.
+}
+
+}  // namespace
+}  // namespace motley

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transports over real sockets of this machine, on one libuv loop.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tests/conformance/transport_suite.h"
+#include "transport/tcp/tcp_address.h"
+#include "transport/tcp/tcp_transport.h"
+
+namespace motley {
+
+// A blocking socket of the test itself, with no transport around it.
+class RawSocket {
+ public:
+  RawSocket() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) { EXPECT_GE(fd_, 0); }
+  ~RawSocket() { Close(); }
+  RawSocket(const RawSocket&) = delete;
+  RawSocket& operator=(const RawSocket&) = delete;
+
+  void Connect(const std::string& to) {
+    const auto where = NumericAddress(ParseHostPort(to).value());
+    ASSERT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&*where), sizeof(sockaddr_in)), 0);
+  }
+  // Before Connect: the kernel keeps as little as it can of what nobody reads here.
+  void KeepLittle() {
+    const int bytes = 4096;
+    ASSERT_EQ(setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+  }
+  // Takes a free port of 127.0.0.1 and does not listen at it: connecting is refused.
+  void Bind() {
+    sockaddr_in any{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    ASSERT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&any), sizeof(any)), 0);
+  }
+  std::string address() const {
+    sockaddr_storage own{};
+    socklen_t length = sizeof(own);
+    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&own), &length), 0);
+    return FormatAddress(own);
+  }
+  void Write(BytesView bytes) {
+    ASSERT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  // Up to `room.size()` bytes, 0 when none are there.
+  size_t Read(std::span<std::byte> room) {
+    const ssize_t count = recv(fd_, room.data(), room.size(), MSG_DONTWAIT);
+    return count > 0 ? static_cast<size_t>(count) : 0;
+  }
+  void ShutdownWrites() { ASSERT_EQ(shutdown(fd_, SHUT_WR), 0); }
+  void Reset() {
+    const linger now{.l_onoff = 1, .l_linger = 0};
+    ASSERT_EQ(setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+    Close();
+  }
+  void Close() {
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_;
+};
+
+class TcpWorld final : public TransportWorld {
+ public:
+  explicit TcpWorld(Nearby nearby = Nearby::kTcp) : nearby_(nearby) {
+    signal(SIGPIPE, SIG_IGN);  // As every program with such a transport must.
+    EXPECT_EQ(uv_loop_init(&loop_), 0);
+    EXPECT_EQ(uv_timer_init(&loop_, &limit_), 0);
+    limit_.data = &out_of_time_;
+    dead_.Bind();
+  }
+  ~TcpWorld() override {
+    uv_close(reinterpret_cast<uv_handle_t*>(&limit_), nullptr);
+    uv_run(&loop_, UV_RUN_DEFAULT);
+    EXPECT_EQ(uv_loop_close(&loop_), 0) << "a handle was left open";
+  }
+
+  std::unique_ptr<Transport> MakeTransport() override { return MakeTcpTransport(&loop_, nearby_); }
+  std::string ListenAddress() override { return "127.0.0.1:0"; }
+  std::string DeadAddress() override { return dead_.address(); }
+  bool RunUntil(const std::function<bool()>& done) override {
+    constexpr uint64_t kLimitMs = 30'000;  // Only a test that fails anyway gets there.
+    out_of_time_ = false;
+    uv_update_time(&loop_);
+    uv_timer_start(
+        &limit_, [](uv_timer_t* timer) { *static_cast<bool*>(timer->data) = true; }, kLimitMs, 0);
+    while (!done() && !out_of_time_) uv_run(&loop_, UV_RUN_ONCE);
+    uv_timer_stop(&limit_);
+    return done();
+  }
+  // One turn of the loop that waits for nothing.
+  void Turn() { uv_run(&loop_, UV_RUN_NOWAIT); }
+
+ private:
+  Nearby nearby_;
+  uv_loop_t loop_{};
+  uv_timer_t limit_{};
+  bool out_of_time_ = false;
+  RawSocket dead_;
+};
+
+}  // namespace motley

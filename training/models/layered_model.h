@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers with a ReLU between each two, and a loss.
+#pragma once
+
+#include <memory>
+
+#include "training/models/architecture.h"
+#include "training/models/model.h"
+
+namespace motley {
+
+std::unique_ptr<Model> MakeLayeredModel(const ModelSpec& spec, const Architecture& plan);
+
+// Adds the losses of `outputs` [batch.rows, columns] to losses[i], those of the rows of weights[i],
+// and leaves their derivatives, which of all weights only those of classes have multiplied, in
+// `outputs`.
+void LossGradient(Loss loss, Device& device, const DeviceBatch& batch, RowWeights weights,
+                  uint32_t columns, float* outputs, double* losses);
+
+}  // namespace motley

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the partitions of a data set, contiguous and in order, share the batch of each step.
+// training/trainers/step_batch.h says which samples the batch has; the partitions never change
+// that.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "training/trainers/step_batch.h"
+
+namespace motley {
+
+class BatchSchedule {
+ public:
+  // Partition sizes may be 0; their sum N is from 1 to 2^32, and `batch` > 0.
+  BatchSchedule(uint64_t seed, std::vector<uint32_t> partition_sizes, uint32_t batch);
+
+  // Samples of one partition in a batch, by their ranks in it.
+  struct Range {
+    uint32_t begin = 0;
+    uint32_t count = 0;
+    uint32_t end() const { return begin + count; }
+  };
+  // Samples of the batch in partitions [first, last), at least one partition.
+  static uint32_t Count(std::span<const Range> ranges, PartitionId first, PartitionId last) {
+    return ranges[last - 1].end() - ranges[first].begin;
+  }
+
+  uint64_t seed() const { return seed_; }
+  uint64_t samples() const { return layout_->first.back(); }  // N
+  uint64_t steps_per_epoch() const { return StepBatch::StepsPerEpoch(samples(), batch_); }
+  uint64_t epoch(StepId step) const { return step / steps_per_epoch(); }
+  uint32_t batch_size(StepId step) const;  // Samples in this step's batch.
+  const std::vector<uint32_t>& partition_sizes() const { return layout_->sizes; }
+  // Position in the data set of the partition's first sample.
+  uint64_t first_sample(PartitionId partition) const { return layout_->first[partition]; }
+
+  // What each partition contributes to the batch of `step`; one range per partition. O(k).
+  std::vector<Range> Ranges(StepId step) const { return *SharedRanges(step); }
+  // The same. All who ask on a thread for the last step's ranges of equal schedules share them, and
+  // let them go on that thread: memory that nobody has any more is used again.
+  std::shared_ptr<const std::vector<Range>> SharedRanges(StepId step) const;
+
+  // The batch itself: a range's samples, as positions in the data set, are those of its ranks.
+  StepBatch At(StepId step) const { return {seed_, samples(), batch_, step}; }
+  // All of its samples, in the order of their ranks.
+  std::vector<uint32_t> Rows(StepId step) const;
+
+ private:
+  struct Layout {
+    std::vector<uint32_t> sizes;
+    std::vector<uint64_t> first;  // One more: the end.
+  };
+  struct Recent;
+  static Recent& recent();
+  uint64_t seed_;
+  std::shared_ptr<const Layout> layout_;  // Of equal sizes, the same where it can be.
+  uint32_t batch_;
+};
+
+// Cuts N samples into k contiguous partitions whose sizes differ by at most one.
+std::vector<uint32_t> PartitionSizes(uint64_t samples, uint32_t partitions);
+
+}  // namespace motley

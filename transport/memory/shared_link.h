@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one connection between processes of one machine keeps of payloads in shared memory: those it
+// sent and the peer has not read yet, and those it read and has not told. Loop thread only.
+//
+// Back-pressure: once kWindowBytes of payloads wait for the peer, nothing follows; the rest stays
+// in the send queue, where control can overtake it and Cancel can reach it. When the arena is full,
+// because many peers do not read, payloads go through the socket, whose own window they then need.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "transport/memory/shared_memory.h"
+#include "transport/send_queue.h"
+
+namespace motley {
+
+class SharedLink {
+ public:
+  // Smaller ones cost less through the socket.
+  static constexpr size_t kLeastBytes = size_t{16} << 10;
+  static constexpr size_t kWindowBytes = size_t{4} << 20;
+  // After so many bytes read the peer is told at once, else with the next message: less than the
+  // window, so that nobody waits for what is not told.
+  static constexpr size_t kTellBytes = size_t{2} << 20;
+
+  // `arena` may be null: then everything is sent through the socket.
+  explicit SharedLink(SharedArena* arena) : arena_(arena) {}
+  ~SharedLink();
+  SharedLink(const SharedLink&) = delete;
+  SharedLink& operator=(const SharedLink&) = delete;
+
+  // Sending. A message that is Wanted goes through Announce, perhaps Put, and Retire.
+  bool Wants(const Outgoing& message) const {
+    return arena_ != nullptr && message.header.length >= kLeastBytes;
+  }
+  bool WindowOpen() const { return sent_bytes_ < kWindowBytes; }
+  void Announce(Outgoing& message);
+  void Retire(Outgoing& message);
+  std::optional<SharedPlace> Put(const Outgoing& message);
+  // True once: the peer needs the arena's descriptor.
+  bool TakeIntroduction() { return !std::exchange(introduced_, true); }
+  // The peer has read `count` payloads in all. False: it cannot have.
+  bool OnRelease(uint64_t count);
+
+  // Receiving.
+  bool NeedsView() const { return view_ == nullptr; }
+  void SetView(std::unique_ptr<SharedView> view) { view_ = std::move(view); }
+  Result<BytesView> At(const SharedPlace& place, size_t length);
+  bool OnRead(const SharedPlace& place, size_t length);
+  bool MustTell() const { return untold_bytes_ >= kTellBytes; }
+  // How many were read in all, if the peer does not know yet; it is told now.
+  std::optional<uint64_t> TakeNews();
+
+ private:
+  SharedArena* const arena_;
+  std::deque<std::pair<uint32_t, size_t>> sent_;  // Page and bytes, in order.
+  size_t sent_bytes_ = 0;
+  uint64_t released_ = 0;
+  bool introduced_ = false;
+  std::unique_ptr<SharedView> view_;
+  uint64_t read_ = 0;
+  uint64_t told_ = 0;
+  size_t untold_bytes_ = 0;
+};
+
+}  // namespace motley

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/wire/control.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+#include "base/assert.h"
+#include "transport/wire/header.h"
+
+namespace motley {
+namespace {
+
+// A control message is a table, its body and vectors of scalars, structs or one string: two tables
+// deep, whatever the verifier's defaults (64 deep, a million tables) would let through.
+constexpr flatbuffers::uoffset_t kMaxDepth = 4;
+constexpr flatbuffers::uoffset_t kMaxTables = 16;
+
+// The verifier checks the alignment of a vector's length but not that of its elements.
+bool Misaligned(const wire::Control& control) {
+  const wire::Assign* assign = control.body_as_Assign();
+  if (assign == nullptr || assign->terms() == nullptr) return false;
+  return reinterpret_cast<uintptr_t>(assign->terms()->Data()) % alignof(wire::Term) != 0;
+}
+
+bool Aligned(BytesView bytes) {
+  return reinterpret_cast<uintptr_t>(bytes.data()) % alignof(std::max_align_t) == 0;
+}
+
+}  // namespace
+
+bool SetStep(Bytes& assign, StepId step) {
+  void* body = wire::GetMutableControl(assign.data())->mutable_body();
+  auto* message = static_cast<wire::Assign*>(body);
+  return message->mutate_step(step) && message->mutate_version(step);
+}
+
+Result<const wire::Control*> VerifyControl(BytesView bytes) {
+  if (bytes.size() > kMaxControlBytes) {
+    return Status::DataError(fmt::format("a control message of {} bytes, of which {} are allowed",
+                                         bytes.size(), kMaxControlBytes));
+  }
+  MOTLEY_ASSERT(Aligned(bytes));
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(),
+                                 kMaxDepth, kMaxTables);
+  if (!wire::VerifyControlBuffer(verifier) || Misaligned(*wire::GetControl(bytes.data()))) {
+    return Status::DataError(
+        fmt::format("{} bytes that should be a control message are not one", bytes.size()));
+  }
+  return wire::GetControl(bytes.data());
+}
+
+Result<wire::ControlT> UnpackControl(const wire::Control& verified) {
+  wire::ControlT control;
+  verified.UnPackTo(&control);
+  if (control.body.value == nullptr) {
+    if (control.body.type > wire::Body::NONE && control.body.type <= wire::Body::MAX) {
+      return Status::DataError(fmt::format("a control message of type {} has no body",
+                                           wire::EnumNameBody(control.body.type)));
+    }
+    control.body.type = wire::Body::NONE;  // A member that only newer peers know.
+  }
+  return control;
+}
+
+Result<wire::ControlT> DecodeControl(BytesView bytes) {
+  // FlatBuffers reads scalars in place.
+  const bool copied = !Aligned(bytes) && bytes.size() <= kMaxControlBytes;
+  const Bytes aligned = copied ? Bytes(bytes.begin(), bytes.end()) : Bytes();
+  MOTLEY_ASSIGN_OR_RETURN(const wire::Control* verified, VerifyControl(copied ? aligned : bytes));
+  return UnpackControl(*verified);
+}
+
+}  // namespace motley

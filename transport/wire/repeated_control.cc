@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/wire/repeated_control.h"
+
+namespace motley {
+namespace {
+
+flatbuffers::Table& BodyOf(Bytes& bytes) {
+  return *static_cast<flatbuffers::Table*>(wire::GetMutableControl(bytes.data())->mutable_body());
+}
+
+// Another value in place; false where the encoder would leave out one of the two.
+template <typename T>
+bool Put(flatbuffers::Table& table, flatbuffers::voffset_t field, T value) {
+  return table.CheckField(field) ? value != T{} && table.SetField<T>(field, value, T{})
+                                 : value == T{};
+}
+
+bool PutAll(flatbuffers::Table& body, const wire::PullT& message) {
+  using Pull = wire::Pull;
+  return Put(body, Pull::VT_STEP, message.step) && Put(body, Pull::VT_ROW, message.row) &&
+         Put(body, Pull::VT_SAMPLES, message.samples) &&
+         Put(body, Pull::VT_COMPUTE_NS, message.compute_ns) &&
+         Put<uint8_t>(body, Pull::VT_FINISHED, message.finished) &&
+         Put(body, Pull::VT_SAMPLES_PER_SECOND, message.samples_per_second) &&
+         Put(body, Pull::VT_HELD_BYTES, message.held_bytes);
+}
+
+bool PutAll(flatbuffers::Table& body, const wire::ProgressT& message) {
+  using Progress = wire::Progress;
+  return Put(body, Progress::VT_STEP, message.step) && Put(body, Progress::VT_ROW, message.row) &&
+         Put(body, Progress::VT_SAMPLES, message.samples) &&
+         Put(body, Progress::VT_COMPUTE_NS, message.compute_ns);
+}
+
+}  // namespace
+
+void EncodeAgain(const wire::PullT& message, Bytes& bytes) {
+  if (bytes.empty() || !PutAll(BodyOf(bytes), message)) bytes = EncodeControl(message);
+}
+
+void EncodeAgain(const wire::ProgressT& message, Bytes& bytes) {
+  if (bytes.empty() || !PutAll(BodyOf(bytes), message)) bytes = EncodeControl(message);
+}
+
+}  // namespace motley
