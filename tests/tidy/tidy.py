@@ -85,7 +85,85 @@ BANNED = [
 ]
 
 MAX_FILE, MAX_HEADER, MAX_FUNCTION, MAX_LINE = 500, 250, 70, 100
-MEDIAN_FILE, P90_FILE = 120, 350
+MAX_FOLDER = 30
+# One page for each decision, by number: nobody looks for them among others.
+LARGE_FOLDERS = r"docs/decisions|tests/fuzz/corpus/.*"
+CLASS_LIMITS = {"methods": 30, "data members": 12, "virtual functions": 10}
+# What is larger today. The figures only go down.
+LARGE_CLASSES = {
+    ("api/job/server_run.h", "ServerRun", "data members"): 15,
+    ("api/job/training_run.h", "TrainingRun", "data members"): 21,
+    ("checkpoint/stripe_reader.h", "StripeReader", "data members"): 13,
+    ("cli/terminal/progress.h", "Progress", "data members"): 20,
+    ("data/tables/table_reading.h", "TableReading", "data members"): 13,
+    ("devices/device.h", "Device", "virtual functions"): 14,
+    ("devices/opencl/queue.h", "Queue", "data members"): 14,
+    ("devices/watched_device.h", "WatchedDevice", "data members"): 14,
+    ("planner/auto/auto_scheduler.h", "AutoScheduler", "data members"): 26,
+    ("planner/auto/observed_cluster.h", "ObservedCluster", "data members"): 15,
+    ("planner/auto/observed_cluster.h", "ObservedCluster", "methods"): 34,
+    ("runtime/coordinator/auditor.h", "Auditor", "data members"): 30,
+    ("runtime/coordinator/checkpointer.h", "Checkpointer", "data members"): 22,
+    ("runtime/coordinator/server_job.h", "ServerJob", "data members"): 41,
+    ("runtime/coordinator/server_job.h", "ServerJob", "methods"): 74,
+    ("runtime/coordinator/server_model.h", "ServerModel", "data members"): 14,
+    ("runtime/coordinator/server_peers.h", "ServerPeers", "data members"): 16,
+    ("runtime/coordinator/server_peers.h", "ServerPeers", "methods"): 35,
+    ("runtime/coordinator/validator.h", "Validator", "data members"): 21,
+    ("runtime/job.h", "JobObserver", "virtual functions"): 21,
+    ("runtime/shard/answer_log.h", "AnswerLog", "data members"): 15,
+    ("runtime/shard/lease_collector.h", "LeaseCollector", "data members"): 15,
+    ("runtime/shard/row_collector.h", "RowCollector", "data members"): 20,
+    ("runtime/shard/row_collector.h", "RowCollector", "methods"): 32,
+    ("runtime/worker/lease_task.h", "LeaseTask", "data members"): 13,
+    ("runtime/worker/row_task.h", "RowTask", "data members"): 15,
+    ("runtime/worker/work_desk.h", "WorkDesk", "data members"): 17,
+    ("runtime/worker/worker_life.h", "WorkerLife", "data members"): 27,
+    ("runtime/worker/worker_life.h", "WorkerLife", "methods"): 39,
+    ("scheduler/bulk_synchronous.h", "BulkSynchronous", "data members"): 30,
+    ("scheduler/bulk_synchronous.h", "BulkSynchronous", "methods"): 68,
+    ("scheduler/bulk_synchronous.h", "BulkSynchronous", "virtual functions"): 16,
+    ("scheduler/coded_scheduler.h", "CodedScheduler", "data members"): 19,
+    ("scheduler/coded_scheduler.h", "CodedScheduler", "methods"): 60,
+    ("scheduler/lease_scheduler.h", "LeaseScheduler", "data members"): 16,
+    ("scheduler/lease_scheduler.h", "LeaseScheduler", "methods"): 77,
+    ("scheduler/step/adaptive_step.h", "AdaptiveStep", "data members"): 20,
+    ("scheduler/step/adaptive_step.h", "AdaptiveStep", "methods"): 36,
+    ("scheduler/step/partial_step.h", "PartialStep", "data members"): 16,
+    ("sim/checkers/gradient_checker.h", "GradientChecker", "data members"): 20,
+    ("sim/faults/fault_driver.h", "FaultDriver", "data members"): 26,
+    ("sim/faults/fault_driver.h", "FaultDriver", "methods"): 42,
+    ("sim/reached_states.h", "ReachedStates", "data members"): 15,
+    ("sim/world/sim_device.h", "SimDevice", "data members"): 21,
+    ("sim/world/sim_network.h", "SimTransport", "data members"): 16,
+    ("sim/world/sim_process.h", "WorkerProcess", "data members"): 15,
+    ("sim/world/sim_process.h", "WorkerProcess", "methods"): 37,
+    ("sim/world/sim_store.h", "SimStore", "data members"): 14,
+    ("sim/world/sim_store.h", "SimStore", "methods"): 37,
+    ("training/models/evaluate.h", "Evaluator", "data members"): 13,
+    ("training/models/model_session.h", "ModelSession", "data members"): 21,
+    ("training/trainers/shared_sum.h", "SharedSum", "data members"): 19,
+    ("training/trainers/term_work.h", "TermWorker", "data members"): 14,
+    ("transport/transport.h", "Transport", "virtual functions"): 11,
+}
+# The order of a room's subfolders: each may include those before it. Files directly in a room are not
+# held to it.
+SUBFOLDERS = {
+    "base": ["loop"],
+    "coding": ["kernels", "placement", "decode", "codes"],
+    "transport": ["memory", "wire", "tcp"],
+    "devices": ["drivers", "cpu", "opencl", "cuda", "check"],
+    "data": ["files", "tables", "formats"],
+    "training": ["optimizers", "models", "model_files", "trainers"],
+    "scheduler": ["step", "placement", "learned"],
+    "planner": ["auto"],
+    "checkpoint": ["store", "erasure"],
+    "runtime": ["links", "shard", "coordinator", "worker"],
+    "sim": ["problems", "checkers", "world", "faults"],
+    "api": ["request", "workers", "reports", "job"],
+    "cli": ["terminal", "report", "machine", "commands", "flags"],
+    "benchmarks": ["peers", "cases", "planner"],
+}
 # Hand-written lists: every file of the pattern must be named (by its stem) in the list.
 LISTS = [
     ("coding/codes", r"(.*)_code\.cc", "coding/codes/codes.cc"),
@@ -210,14 +288,78 @@ def check_registered(root, names, report):
                 report(name, 1, f"not registered in {listing}")
 
 
-def check_distribution(sizes, report):
-    ordered = sorted(sizes.values())
-    if len(ordered) < 20:
+def statements(lines, start, indent):
+    """Joins the lines of a class body into its own declarations; bodies of functions are left out."""
+    pad, text = " " * indent, ""
+    for line in lines[start:]:
+        if line.startswith(pad + "}"):
+            return
+        own = line.startswith(pad + "  ") and not line.startswith(pad + "   ")
+        if not line.strip() or re.match(r"\s*(public|private|protected):$", line):
+            continue
+        if text == "" and not own:
+            continue
+        text += " " + line.strip()
+        if text.endswith((";", "{", "}", "};")):
+            yield text.strip()
+            text = ""
+
+
+def class_counts(lines):
+    """Yields (line, name, methods, members, virtuals) of each class or struct, as clang-format leaves them."""
+    code = strip_comments(lines)
+    for start, line in enumerate(code):
+        match = re.match(r"(\s*)(class|struct) (\w+)( final)?( : .*)?\s*\{$", line)
+        if not match:
+            continue
+        methods = members = virtuals = 0
+        for text in statements(code, start + 1, len(match.group(1))):
+            if re.match(r"(using|friend|static_assert|enum|struct|class|template <|static constexpr|[})])", text):
+                continue
+            if re.search(r"= (default|delete);$", text):
+                continue
+            if re.search(r"\boperator\b|^[^={]*[\w~]+\(", re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", text))):
+                methods += 1
+                virtuals += text.startswith("virtual ")
+            elif match.group(2) == "class":
+                members += 1
+        yield start + 1, match.group(3), methods, members, virtuals
+
+
+def check_classes(name, lines, report):
+    if not re.search(r"\.h$", name) or name.split("/")[0] not in ORDER:
         return
-    for share, limit in ((0.5, MEDIAN_FILE), (0.9, P90_FILE)):
-        value = ordered[int(share * (len(ordered) - 1))]
-        if value > limit:
-            report(".", 0, f"{share:.0%} of the files should be under {limit} lines, but {value}")
+    for line, cls, *counts in class_counts(lines):
+        for what, count, limit in zip(CLASS_LIMITS, counts, CLASS_LIMITS.values()):
+            allowed = LARGE_CLASSES.get((name, cls, what), limit)
+            if count > allowed:
+                report(name, line, f"{cls} has {count} {what}; the limit is {allowed}")
+            elif allowed > limit and count < allowed:
+                report(name, line, f"{cls} has only {count} {what} now: say so in LARGE_CLASSES")
+
+
+def check_folders(names, report):
+    folders = {}
+    for name in names:
+        folders.setdefault(str(pathlib.PurePath(name).parent), []).append(name)
+    for folder, files in sorted(folders.items()):
+        if len(files) > MAX_FOLDER and not re.fullmatch(LARGE_FOLDERS, folder):
+            report(folder, 0, f"{len(files)} files; the limit is {MAX_FOLDER}")
+
+
+def check_subfolders(name, lines, report):
+    """Within a room, a subfolder includes only those before it in SUBFOLDERS and the room's own files."""
+    room, *rest = name.split("/")
+    if room not in SUBFOLDERS or len(rest) < 2:
+        return
+    order = SUBFOLDERS[room]
+    if rest[0] not in order:
+        report(name, 1, f"{room}/{rest[0]}/ has no place in SUBFOLDERS")
+        return
+    for number, line in enumerate(lines, 1):
+        match = re.match(rf'\s*#\s*include "{room}/(\w+)/', line)
+        if match and match.group(1) in order and order.index(match.group(1)) > order.index(rest[0]):
+            report(name, number, f"{room}/{rest[0]}/ may not include {room}/{match.group(1)}/")
 
 
 def run(root):
@@ -227,19 +369,19 @@ def run(root):
         findings.append(f"{name}:{line}: {what}")
 
     names = sources(root)
-    sizes = {}
     for name in names:
         lines = (root / name).read_text(errors="replace").split("\n")
         if lines and lines[-1] == "":
             lines.pop()
         if re.search(r"\.(h|cc|c|cu|cuh|inc)$", name):
-            sizes[name] = len(lines)
             check_includes(name, lines, report)
+            check_subfolders(name, lines, report)
+            check_classes(name, lines, report)
             check_banned(name, lines, report)
         check_sizes(name, lines, report)
         check_marks(name, lines, report)
     check_registered(root, names, report)
-    check_distribution(sizes, report)
+    check_folders(names, report)
     return findings
 
 

@@ -103,9 +103,36 @@ class TidyTest(unittest.TestCase):
         self.check("tests/a.cc", "GTEST_SK" + "IP();\n", "needs its reason")
         self.check("base/string_utils.cc", "int x;\n", "no file is called utils")
 
-    def test_too_many_large_files_are_found(self):
-        files = {f"base/f{i}.h": LICENCE + "int x;\n" * 200 for i in range(30)}
-        self.assertTrue(any("50% of the files" in f for f in self.findings(files)))
+    def test_full_folder_is_found(self):
+        files = {f"base/f{i}.h": LICENCE for i in range(31)}
+        self.assertEqual(self.findings(files), ["base:0: 31 files; the limit is 30"])
+        self.assertEqual(self.findings({f"docs/decisions/f{i}.h": LICENCE for i in range(31)}), [])
+
+    def test_large_class_is_found(self):
+        functions = "".join(f"  void F{i}(int a, int b);\n" for i in range(30))
+        virtuals = "".join(f"  virtual int G{i}() const = 0;\n" for i in range(10))
+        members = "".join(f"  std::map<int, int> m{i}_ = {{}};\n" for i in range(12))
+        self.check("base/a.h", f"class A {{\n public:\n{functions}\n private:\n{members}}};\n", None)
+        self.check("base/a.h", f"class A {{\n public:\n{functions}  ~A() {{ F1(1, 2); }}\n}};\n", "31 methods")
+        self.check("base/a.h", f"class A : public B {{\n{members}  int more_ = 0;\n}};\n", "13 data members")
+        self.check("base/a.h", f"class A {{\n{virtuals}  virtual void H();\n}};\n", "11 virtual functions")
+        self.check("base/a.h", f"struct Options {{\n{members}  int more_ = 0;\n}};\n", None)
+
+    def test_bodies_and_classes_within_are_not_counted(self):
+        body = "".join("    int value = F(1);\n" for _ in range(40))
+        self.check("base/a.h", f"class A {{\n  void F() {{\n{body}  }}\n  struct In {{\n{body}  }};\n}};\n", None)
+
+    def test_exceptions_are_of_today(self):
+        root = pathlib.Path(tidy.__file__).resolve().parents[2]
+        for name, cls, what in tidy.LARGE_CLASSES:
+            counts = {found[1]: found[2:] for found in tidy.class_counts((root / name).read_text().split("\n"))}
+            self.assertGreater(counts[cls][list(tidy.CLASS_LIMITS).index(what)], tidy.CLASS_LIMITS[what], name)
+
+    def test_subfolder_out_of_order_is_found(self):
+        self.check("coding/kernels/a.h", '#include "coding/codes/b.h"\n', "may not include coding/codes/")
+        self.check("coding/codes/a.h", '#include "coding/kernels/b.h"\n', None)
+        self.check("coding/codes/a.h", '#include "coding/code_form.h"\n', None)
+        self.check("coding/new_one/a.h", "int x;\n", "has no place in SUBFOLDERS")
 
 
 if __name__ == "__main__":
