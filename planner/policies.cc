@@ -61,22 +61,19 @@ std::vector<JobCode> JobCodes() {
   return codes;
 }
 
-Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options,
-                                                 RowsToReplace rows_to_replace) {
-  if (options.code == "auto") return MakeAutoScheduler(options, std::move(rows_to_replace));
-  MOTLEY_ASSIGN_OR_RETURN(auto made, MakeBulkSynchronous(options, std::move(rows_to_replace)));
+Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options) {
+  if (options.code == "auto") return MakeAutoScheduler(options);
+  MOTLEY_ASSIGN_OR_RETURN(auto made, MakeBulkSynchronous(options));
   return std::unique_ptr<Scheduler>(std::move(made));
 }
 
-Result<std::unique_ptr<BulkSynchronous>> MakeBulkSynchronous(const SchedulerOptions& options,
-                                                             RowsToReplace rows_to_replace) {
+Result<std::unique_ptr<BulkSynchronous>> MakeBulkSynchronous(const SchedulerOptions& options) {
   if (options.code == "adaptive") {
     MOTLEY_RETURN_IF_ERROR(CheckBulkOptions(options));
     return std::unique_ptr<BulkSynchronous>(std::make_unique<LeaseScheduler>(options));
   }
-  MOTLEY_RETURN_IF_ERROR(CheckCodedOptions(options, rows_to_replace));
-  return std::unique_ptr<BulkSynchronous>(
-      std::make_unique<CodedScheduler>(options, std::move(rows_to_replace)));
+  MOTLEY_RETURN_IF_ERROR(CheckCodedOptions(options));
+  return std::unique_ptr<BulkSynchronous>(std::make_unique<CodedScheduler>(options));
 }
 
 }  // namespace motley

@@ -18,8 +18,7 @@ class BulkSynchronous;
 struct SchedulingPolicy {
   const char* name;
   const char* summary;  // One line for --help.
-  Result<std::unique_ptr<Scheduler>> (*make)(const SchedulerOptions& options,
-                                             RowsToReplace rows_to_replace);
+  Result<std::unique_ptr<Scheduler>> (*make)(const SchedulerOptions& options);
 };
 
 // Every policy, in the order of --help.
@@ -51,11 +50,9 @@ std::vector<JobCode> JobCodes();
 
 // The one that serves `options.code`: leases for "adaptive", one that chooses for "auto", the coded
 // one for gradient codes.
-Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options,
-                                                 RowsToReplace rows_to_replace);
+Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options);
 
 // One that others can go on from; not for "auto".
-Result<std::unique_ptr<BulkSynchronous>> MakeBulkSynchronous(const SchedulerOptions& options,
-                                                             RowsToReplace rows_to_replace);
+Result<std::unique_ptr<BulkSynchronous>> MakeBulkSynchronous(const SchedulerOptions& options);
 
 }  // namespace motley

@@ -89,8 +89,7 @@ void CodedScheduler::AskForAnswers() {
   for (size_t i = 0; i < awake.size(); ++i) {
     if (awake[i]) AssignOwn(plan_.members[i]);
   }
-  const std::vector<bool> absent = open_.Absent();
-  recheck_ = starved_ = std::find(absent.begin(), absent.end(), true) != absent.end();
+  ReplaceAbsent();
 }
 
 void CodedScheduler::AnswerCame(const Assignment& done) {

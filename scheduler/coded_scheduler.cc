@@ -18,11 +18,8 @@ constexpr double kMuchFaster = 1.5;  // Than one that takes part: it is worth se
 
 }  // namespace
 
-CodedScheduler::CodedScheduler(SchedulerOptions options, RowsToReplace rows_to_replace)
-    : BulkSynchronous(std::move(options)),
-      rows_to_replace_(std::move(rows_to_replace)),
-      early_(options_),
-      answer_seconds_(kAnswersRemembered) {}
+CodedScheduler::CodedScheduler(SchedulerOptions options)
+    : BulkSynchronous(std::move(options)), early_(options_), answer_seconds_(kAnswersRemembered) {}
 
 void CodedScheduler::OnOther(const Event& event) {
   std::visit(
@@ -143,11 +140,8 @@ void CodedScheduler::Adopt(Plan plan) {
   pace_.Adopted(step_);
 }
 
-Status CheckCodedOptions(const SchedulerOptions& options, const RowsToReplace& rows_to_replace) {
+Status CheckCodedOptions(const SchedulerOptions& options) {
   MOTLEY_RETURN_IF_ERROR(CheckBulkOptions(options));
-  if (rows_to_replace == nullptr) {
-    return Status::InvalidArgument("the scheduler must be told how to judge absent rows");
-  }
   CodeRequest request;
   request.speeds.assign(options.workers, 1.0);
   request.stragglers = options.code == "none" ? 0 : options.tolerate;
@@ -158,11 +152,9 @@ Status CheckCodedOptions(const SchedulerOptions& options, const RowsToReplace& r
   return BuildCode(options.code, request).status();
 }
 
-Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& options,
-                                                      RowsToReplace rows_to_replace) {
-  MOTLEY_RETURN_IF_ERROR(CheckCodedOptions(options, rows_to_replace));
-  return std::unique_ptr<Scheduler>(
-      std::make_unique<CodedScheduler>(options, std::move(rows_to_replace)));
+Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& options) {
+  MOTLEY_RETURN_IF_ERROR(CheckCodedOptions(options));
+  return std::unique_ptr<Scheduler>(std::make_unique<CodedScheduler>(options));
 }
 
 }  // namespace motley

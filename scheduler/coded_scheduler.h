@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "coding/codes/partial_rows.h"
+#include "coding/decode/replacement.h"
 #include "scheduler/bulk_synchronous.h"
 #include "scheduler/early_end.h"
 #include "scheduler/learned/deadline.h"
@@ -29,11 +30,11 @@
 namespace motley {
 
 // kInvalidArgument when such a policy cannot serve the options.
-Status CheckCodedOptions(const SchedulerOptions& options, const RowsToReplace& rows_to_replace);
+Status CheckCodedOptions(const SchedulerOptions& options);
 
 class CodedScheduler final : public BulkSynchronous {
  public:
-  CodedScheduler(SchedulerOptions options, RowsToReplace rows_to_replace);
+  explicit CodedScheduler(SchedulerOptions options);
 
   SchedulerStats Stats() const override;
 
@@ -79,6 +80,7 @@ class CodedScheduler final : public BulkSynchronous {
   }
   std::vector<RowId> OwnToDo(WorkerId worker) const;
   void ReplaceAbsent() override;
+  std::vector<RowId> RowsToReplace(const std::vector<bool>& absent);
   std::optional<WorkerId> PickHelper(RowId row) const;
   Time WorthSendingFrom(WorkerId helper, RowId row) const;
   void CancelAll() override;
@@ -109,7 +111,7 @@ class CodedScheduler final : public BulkSynchronous {
   void AnswerCame(const Assignment& done);
   uint32_t MissingPartitions(WorkerId worker, RowId row, const Plan& plan) const;
 
-  RowsToReplace rows_to_replace_;
+  std::optional<Replacement> replacement_;  // Of the code that was last asked about.
   OpenStepState open_;
   EarlyEnd early_;
 
@@ -126,8 +128,7 @@ class CodedScheduler final : public BulkSynchronous {
   Plan plan_;
   SteadySpeeds steady_;
   PlanPace pace_;
-  bool recheck_ = false;  // Rows are absent since the step opened; judge them at the next tick.
-  bool starved_ = false;  // A row must be replaced and nobody was free.
+  bool starved_ = false;       // A row must be replaced and nobody was free.
   Time replace_due_ = kNever;  // Of a row whose data would have to be sent: see WorthSendingFrom.
   Time verdict_due_ = kNever;  // Everything arrived; by then it should have decoded.
 

@@ -40,18 +40,16 @@ void CodedScheduler::OpenStepNow() {
   }
   Probe();
   open_.MarkOverdue(now_);
-  // The decoder can judge absent rows only once it has carried out OpenStep: at the next tick.
-  const std::vector<bool> absent = open_.Absent();
-  recheck_ = starved_ = std::find(absent.begin(), absent.end(), true) != absent.end();
+  ReplaceAbsent();
 }
 
 Time CodedScheduler::StepDue() const {
-  return recheck_ ? now_ : std::min({open_.NextDue(), verdict_due_, replace_due_, early_.Due()});
+  return std::min({open_.NextDue(), verdict_due_, replace_due_, early_.Due()});
 }
 
 void CodedScheduler::TickInStep() {
   if (now_ >= verdict_due_) return GiveUpOnCode();
-  if (open_.MarkOverdue(now_) || recheck_ || now_ >= replace_due_) ReplaceAbsent();
+  if (open_.MarkOverdue(now_) || now_ >= replace_due_) ReplaceAbsent();
   if (phase_ == Phase::kRunning) GoOnWithout();
 }
 
@@ -221,7 +219,6 @@ void CodedScheduler::Spoke(WorkerId id) {
 
 void CodedScheduler::ReplaceAbsent() {
   starved_ = false;
-  recheck_ = false;
   replace_due_ = kNever;
   if (Keeping()) {
     HandOutKept();
@@ -231,7 +228,7 @@ void CodedScheduler::ReplaceAbsent() {
   if (GoOnWithout() || (early_.wanted() && (early_.any() || !open_.NothingInHand()))) return;
   const std::vector<bool> absent = open_.Absent();
   if (std::find(absent.begin(), absent.end(), true) == absent.end()) return;
-  std::vector<RowId> rows = rows_to_replace_(absent);
+  std::vector<RowId> rows = RowsToReplace(absent);
   if (rows.empty() && open_.NothingInHand()) {
     // All that will come is there and does not decode: no answer may be missing then.
     for (RowId row = 0; row < absent.size(); ++row) {
@@ -254,6 +251,11 @@ void CodedScheduler::ReplaceAbsent() {
     if (open_.Attempts(row) > 0 || !owner) ++totals_.rows_reassigned;
     Assign(*helper, row);
   }
+}
+
+std::vector<RowId> CodedScheduler::RowsToReplace(const std::vector<bool>& absent) {
+  if (!replacement_ || replacement_->form() != Work().code) replacement_.emplace(Work().code);
+  return replacement_->RowsFor(absent);
 }
 
 // Of those that are free: who holds most of the row, then who is fastest, then the first. One

@@ -130,8 +130,7 @@ void LeaseScheduler::Adopt(LeasePlan plan) {
   pace_.Adopted(step_);
 }
 
-Result<std::unique_ptr<Scheduler>> MakeLeaseScheduler(const SchedulerOptions& options,
-                                                      RowsToReplace /*there are no rows*/) {
+Result<std::unique_ptr<Scheduler>> MakeLeaseScheduler(const SchedulerOptions& options) {
   MOTLEY_RETURN_IF_ERROR(CheckBulkOptions(options));
   return std::unique_ptr<Scheduler>(std::make_unique<LeaseScheduler>(options));
 }

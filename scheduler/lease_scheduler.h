@@ -137,7 +137,6 @@ class LeaseScheduler final : public BulkSynchronous {
 };
 
 // kInvalidArgument when leases cannot serve the options.
-Result<std::unique_ptr<Scheduler>> MakeLeaseScheduler(const SchedulerOptions& options,
-                                                      RowsToReplace rows_to_replace);
+Result<std::unique_ptr<Scheduler>> MakeLeaseScheduler(const SchedulerOptions& options);
 
 }  // namespace motley

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -237,14 +236,8 @@ class Scheduler {
   virtual SchedulerStats Stats() const = 0;
 };
 
-// What the policy must be told to judge rows: which of the absent rows of the open step somebody
-// else has to answer (StreamDecoder::RowsToReplace). Asked inside OnEvent, never before the caller
-// had the chance to carry out the OpenStep of that step.
-using RowsToReplace = std::function<std::vector<RowId>(const std::vector<bool>& absent)>;
-
 // Bulk-synchronous with coding: every step waits for a decodable set. kInvalidArgument when the
 // code cannot serve the options.
-Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& options,
-                                                      RowsToReplace rows_to_replace);
+Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& options);
 
 }  // namespace motley

@@ -91,11 +91,6 @@ class StreamDecoder {
   // All slices arrived, or were not needed (which with keep_rows they are until the end).
   bool RowComplete(RowId row) const;
   bool Decodable() const;  // Every slice decodes.
-  // Which of the `absent` rows (one flag per row) somebody else must answer so that the step can
-  // finish once all rows that are not absent have arrived: empty when they are not needed at all.
-  // The choice is the smallest that decodes, lowest rows first. An absent row counts as there only
-  // where every slice that does not decode yet has it.
-  std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
 
   // Writes the sum (length() floats). kNotDecodable before Decodable(), which never comes where the
   // norm guard refuses even all rows: the step then needs another code.

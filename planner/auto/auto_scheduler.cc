@@ -43,23 +43,21 @@ Candidate FirstOf(const SchedulerOptions& options) {
 }
 
 Result<std::unique_ptr<BulkSynchronous>> MakePolicy(const Candidate& candidate,
-                                                    SchedulerOptions options,
-                                                    const RowsToReplace& rows_to_replace) {
+                                                    SchedulerOptions options) {
   const JobScheme* scheme = JobSchemeOf(candidate.scheme);
   if (scheme == nullptr) return Status::NotFound("no job can run " + candidate.scheme);
   options.code = scheme->code;
   options.tolerate = scheme->Tolerates(candidate.copies);
   options.most_workers = candidate.workers;
   if (scheme->parts) options.parts = scheme->Parts(candidate.copies);
-  return MakeBulkSynchronous(options, rows_to_replace);
+  return MakeBulkSynchronous(options);
 }
 
 }  // namespace
 
-AutoScheduler::AutoScheduler(SchedulerOptions options, RowsToReplace rows_to_replace,
-                             Candidate current, std::unique_ptr<BulkSynchronous> first)
+AutoScheduler::AutoScheduler(SchedulerOptions options, Candidate current,
+                             std::unique_ptr<BulkSynchronous> first)
     : options_(std::move(options)),
-      rows_to_replace_(std::move(rows_to_replace)),
       observed_(options_),
       policy_(std::move(first)),
       current_(std::move(current)),
@@ -278,7 +276,7 @@ void AutoScheduler::Draw(std::vector<Command>& out) {
 
 // False: it cannot serve, and is not tried again.
 bool AutoScheduler::ChangeTo(const Candidate& candidate) {
-  auto made = MakePolicy(candidate, options_, rows_to_replace_);
+  auto made = MakePolicy(candidate, options_);
   if (!made.ok()) {
     without_.push_back(candidate);
     return false;
@@ -306,13 +304,12 @@ void AutoScheduler::NoticeGivenUp() {
   current_ = kPlain;
 }
 
-Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options,
-                                                     RowsToReplace rows_to_replace) {
+Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options) {
   MOTLEY_RETURN_IF_ERROR(CheckBulkOptions(options));
   const Candidate first = FirstOf(options);
-  MOTLEY_ASSIGN_OR_RETURN(auto policy, MakePolicy(first, options, rows_to_replace));
-  return std::unique_ptr<Scheduler>(std::make_unique<AutoScheduler>(
-      options, std::move(rows_to_replace), first, std::move(policy)));
+  MOTLEY_ASSIGN_OR_RETURN(auto policy, MakePolicy(first, options));
+  return std::unique_ptr<Scheduler>(
+      std::make_unique<AutoScheduler>(options, first, std::move(policy)));
 }
 
 }  // namespace motley

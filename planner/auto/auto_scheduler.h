@@ -27,7 +27,7 @@ namespace motley {
 class AutoScheduler final : public Scheduler {
  public:
   // `first`: serves the options with code `current`.
-  AutoScheduler(SchedulerOptions options, RowsToReplace rows_to_replace, Candidate current,
+  AutoScheduler(SchedulerOptions options, Candidate current,
                 std::unique_ptr<BulkSynchronous> first);
 
   void OnEvent(const Event& event, Time now, std::vector<Command>& out) override;
@@ -60,7 +60,6 @@ class AutoScheduler final : public Scheduler {
   void NoticeGivenUp();
 
   const SchedulerOptions options_;
-  const RowsToReplace rows_to_replace_;
   ObservedCluster observed_;
   std::unique_ptr<BulkSynchronous> policy_;
   Candidate current_;               // Of policy_.
@@ -97,7 +96,6 @@ class AutoScheduler final : public Scheduler {
 };
 
 // kInvalidArgument when no policy can serve the options.
-Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options,
-                                                     RowsToReplace rows_to_replace);
+Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options);
 
 }  // namespace motley

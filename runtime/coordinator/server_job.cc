@@ -47,7 +47,6 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                   TellOfHeldCancels();
                   FinishWhenQuiet();
                 }}),
-      rows_(std::move(parts.rows)),
       leases_(options.workers, static_cast<uint32_t>(schedule_.partition_sizes().size()),
               VectorLength(model_->parameter_count()), options.slice_length, env.device.parallel(),
               {[this](Event event) { OnAnswer(std::move(event)); },
@@ -103,12 +102,12 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   options_.first_parameters = nullptr;
   const size_t length = VectorLength(model_->parameter_count());
   gradient_ = std::make_shared<AlignedVector>(length);
-  *rows_ = std::make_unique<RowCollector>(
+  rows_ = std::make_unique<RowCollector>(
       options.workers, length, options.slice_length, env.device.parallel(),
       [this](Event event) { OnAnswer(std::move(event)); },
       /*keep_rows=*/options.code == "approximate");
-  (*rows_)->SetHome(*gradient_);
-  (*rows_)->SetLog(&auditor_.log());
+  rows_->SetHome(*gradient_);
+  rows_->SetLog(&auditor_.log());
   leases_.SetLog(&auditor_.log());
 }
 

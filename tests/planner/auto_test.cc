@@ -114,8 +114,7 @@ TEST(Auto, ATrialThatLosesAWorkerDoesNotGoOnForLong) {
 TEST(ObservedCluster, WhoIsSentAwayIsAChange) {
   SchedulerOptions options = AutoOptions(4, 100);
   options.code = "none";
-  const auto policy =
-      MakeBulkSynchronous(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
+  const auto policy = MakeBulkSynchronous(options);
   ASSERT_TRUE(policy.ok()) << policy.status().ToString();
   ObservedCluster observed(options);
   const uint64_t before = observed.changes();
@@ -126,8 +125,7 @@ TEST(ObservedCluster, WhoIsSentAwayIsAChange) {
 TEST(ObservedCluster, WhoLeavesIsNoLoss) {
   SchedulerOptions options = AutoOptions(3, 100);
   options.code = "none";
-  const auto policy =
-      MakeBulkSynchronous(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
+  const auto policy = MakeBulkSynchronous(options);
   ASSERT_TRUE(policy.ok()) << policy.status().ToString();
   std::vector<Command> commands;
   for (WorkerId worker = 0; worker < 3; ++worker) {

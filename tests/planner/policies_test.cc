@@ -30,8 +30,7 @@ TEST(Policies, EveryPolicyMakesASchedulerThatAsksForItsFirstTick) {
     SchedulerOptions options;
     options.workers = 2;
     options.partitions = 4;
-    const auto made =
-        policy.make(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
+    const auto made = policy.make(options);
     ASSERT_TRUE(made.ok()) << policy.name;
     EXPECT_NE(made.value()->Deadline(), kNever);
     EXPECT_EQ(made.value()->Stats().workers.size(), 2u);

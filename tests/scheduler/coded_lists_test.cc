@@ -196,8 +196,7 @@ TEST(CodedLists, ARestartedStepBeginsWhenTheOldRowsHaveEnded) {
 
 // Its first answer shows what parameters and a vector take; before the others it computed more.
 TEST(CodedLists, WhatAnswersTakeBesidesComputingIsLearnedFromTheFirst) {
-  auto made = MakeBulkSynchronous(Options(2),
-                                  [](const std::vector<bool>&) { return std::vector<RowId>(); });
+  auto made = MakeBulkSynchronous(Options(2));
   ASSERT_TRUE(made.ok()) << made.status().ToString();
   Time now(std::chrono::hours(1));
   const auto send = [&](const Event& event) {
