@@ -1,45 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds gradient codes by name. Pure arithmetic; any thread. To add one: a file pair with a Build
-// function like the ones below, and one line in the list in codes.cc.
+// Builds gradient codes by name, and judges them. Pure arithmetic; any thread.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/status.h"
 #include "coding/code_form.h"
+#include "coding/schemes.h"
 
 namespace motley {
-
-struct CodeRequest {
-  std::vector<double> speeds;  // One per worker, > 0; only their ratios count. All 1: equal shares.
-  uint32_t stragglers = 0;     // s
-  uint32_t partitions = 0;     // k, fixed by the job; at least one per worker.
-  uint64_t seed = 0;           // For the codes that draw coefficients.
-  uint32_t messages = 0;       // Per worker and step, of codes that send several; 0: their choice.
-  uint32_t parts = 2;          // m of codes with parts: answers are 1/m as long as a gradient.
-  bool draft = false;          // CodeForm::draft, of codes whose numbers take long to find.
-};
-
-struct GradientCode {
-  const char* name;
-  const char* summary;  // One line for --help.
-  // kInvalidArgument, with what to change, when the code cannot serve n, s, k or the speeds.
-  Result<CodeForm> (*build)(const CodeRequest& request);
-  bool follows_speeds;  // False: loads are equal whatever the speeds.
-};
-
-// Every code, in the order of --help.
-const std::vector<GradientCode>& GradientCodes();
-
-// Whether answers of the code are parts of gradients, so that CodeRequest::parts counts.
-bool HasParts(std::string_view code);
-
-// How often each partition is computed when nothing is wrong: 1 without a code, s + m for codes
-// with parts, s + 1 for the others. With lists of rows that is the most.
-uint32_t CopiesOf(std::string_view code, uint32_t stragglers, uint32_t parts);
 
 // Checks the request (speeds, 0 <= s < n, k >= n, k copies <= 2^28) and builds. kNotFound for an
 // unknown name, with the names there are.

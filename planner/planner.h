@@ -50,7 +50,7 @@ struct Ranking {
   uint64_t events = 0;  // Of the step model, all schemes together.
 };
 
-// What is tried for so many workers, in the order of StepSchemes(). Above 512 workers codes with
+// What is tried for so many workers, in the order of Schemes(). Above 512 workers codes with
 // equal shares, or whose construction searches, are left out.
 std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies);
 
@@ -58,7 +58,7 @@ std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies);
 // do: each that takes part occupies the link for its parameters and its vector.
 std::vector<Candidate> FewerWorkers(const PlannedCluster& cluster);
 
-// "adaptive 2", "proportional 1, 4 workers"
+// "adaptive 2", "none 1, 4 workers"
 std::string ShortNameOf(const Candidate& candidate);
 
 // kInvalidArgument without workers, or when nothing exact can be.
@@ -75,7 +75,7 @@ Result<Ranking> RankTried(std::vector<PlannedScheme> tried, uint32_t partitions)
 void CorrectTo(double step_seconds, const PlannedCluster& cluster, PlannedScheme& planned);
 
 // For sending what `to` needs beyond what `from` has placed. Copies of schemes that balance
-// (proportional, adaptive) are nested: with r of each partition all those with r - 1 are where they
+// (none, adaptive) are nested: with r of each partition all those with r - 1 are where they
 // were. Codes have placements of their own.
 double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCluster& cluster);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of step schemes: how many copies of what are where, and which policy works a step off.
-// To add one: a policy in scheduler/step/, and one line in step_schemes.cc.
+// Schemes on the step model: how many copies of what are where, and which policy works a step off.
+// Which schemes there are says coding/schemes.h.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "coding/schemes.h"
 #include "scheduler/step/step_policy.h"
 
 namespace motley {
@@ -34,21 +35,9 @@ struct StepScheme {
   std::function<std::unique_ptr<StepPolicy>()> policy;
 };
 
-struct StepSchemeKind {
-  const char* name;
-  const char* summary;  // One line for --help.
-  uint32_t least_copies;
-  // kInvalidArgument, with what to change, when the scheme cannot serve the request.
-  Result<StepScheme> (*make)(const SchemeRequest& request);
-  bool leases;  // Work is given out partition by partition; otherwise all of a worker's at once.
-  bool exact;   // Never leaves an error.
-};
-
-// Every scheme, in the order of --help.
-const std::vector<StepSchemeKind>& StepSchemes();
-// kNotFound for an unknown name, with the names there are.
 // kInvalidArgument, with what to change, for a request that the scheme cannot serve.
-Status CheckStepRequest(const StepSchemeKind& kind, const SchemeRequest& request);
+Status CheckStepRequest(const Scheme& scheme, const SchemeRequest& request);
+// kNotFound for a name that the planner does not try, with the names there are.
 Result<StepScheme> MakeStepScheme(std::string_view name, const SchemeRequest& request);
 
 }  // namespace motley

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coding/schemes.h"
+
 namespace motley {
 namespace {
 
@@ -37,12 +39,12 @@ Status CheckBulkOptions(const SchedulerOptions& options) {
     return Status::InvalidArgument(
         fmt::format("{} partitions: at most {} are possible", options.partitions, kMaxPartitions));
   }
-  if (options.code != "none" && options.tolerate >= options.workers) {
+  if (SchemeNamed(options.code).keeps_copies && options.tolerate >= options.workers) {
     return Status::InvalidArgument(
         fmt::format("cannot tolerate {} missing of {} workers: tolerate at most {}, or add workers",
                     options.tolerate, options.workers, options.workers - 1));
   }
-  if (options.code != "approximate" &&
+  if (SchemeNamed(options.code).exact &&
       (options.quorum > 0 || options.step_deadline != Duration())) {
     return Status::InvalidArgument(
         fmt::format("steps of code {} are exact and wait for what that takes: `quorum` and "

@@ -80,7 +80,7 @@ std::vector<double> CodedScheduler::Speeds(const std::vector<WorkerId>& ids, dou
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < habits_.size()) waits[i] = habits_[ids[i]].SureWait();
   }
-  const uint32_t copies = CopiesOf(options_.code, options_.tolerate, options_.parts);
+  const uint32_t copies = SchemeNamed(options_.code).Computed(options_.tolerate, options_.parts);
   return SpeedsWithWaits(speeds, waits, static_cast<double>(options_.batch) * copies,
                          options_.batch);
 }
@@ -144,7 +144,7 @@ Status CheckCodedOptions(const SchedulerOptions& options) {
   MOTLEY_RETURN_IF_ERROR(CheckBulkOptions(options));
   CodeRequest request;
   request.speeds.assign(options.workers, 1.0);
-  request.stragglers = options.code == "none" ? 0 : options.tolerate;
+  request.stragglers = SchemeNamed(options.code).keeps_copies ? options.tolerate : 0;
   request.partitions = options.partitions;
   request.seed = options.seed;
   request.parts = options.parts;

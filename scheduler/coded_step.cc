@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "coding/schemes.h"
 #include "scheduler/coded_scheduler.h"
 
 namespace motley {
@@ -452,7 +453,7 @@ void CodedScheduler::CancelThose(const std::vector<Assignment>& assignments) {
 // Everything arrived and does not decode, or only with errors beyond the limits: go on without a
 // code rather than not at all.
 void CodedScheduler::GiveUpOnCode() {
-  if (options_.code == "none") {
+  if (!SchemeNamed(options_.code).keeps_copies) {
     return End(
         Status::Internal(fmt::format("step {}: all answers arrived and do not add up to the "
                                      "gradient; please report this",

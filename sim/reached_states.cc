@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coding/schemes.h"
+
 namespace motley {
 namespace {
 
@@ -108,8 +110,9 @@ void ReachedStates::OnStepOpened(StepId step, const CodeForm& form, Time) {
     Count(form.rows.empty() ? "leases after rows" : "rows after leases");
   }
   if (form.rows.empty()) return;  // Leases.
-  const bool meant = form.name == code_ && (code_ == "none" || form.stragglers == tolerate_);
-  if (code_ != "auto" && !meant && !answers) {
+  const bool meant =
+      form.name == code_ && (!SchemeNamed(code_).keeps_copies || form.stragglers == tolerate_);
+  if (!SchemeNamed(code_).chosen_later() && !meant && !answers) {
     Count("code compromised");
   }
   if (form.owners() == 1 && step > 0) Count("one worker left");

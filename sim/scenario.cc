@@ -30,9 +30,21 @@ constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
 
-// Drawn alike; what else there is takes the place of one of these.
-constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
-                                  "group", "rs",         "graph"};
+// Codes with one row each whose answers are as long as gradients. They are drawn alike; the other
+// schemes take the place of one of these.
+std::vector<std::string> PlainCodes() {
+  std::vector<std::string> names;
+  for (const Scheme& code : CodedSchemes()) {
+    if (!code.lists() && !code.has_parts && code.exact) names.emplace_back(code.name);
+  }
+  return names;
+}
+
+// Something has taken the place of the code that was drawn first.
+bool Taken(const JobOptions& job) {
+  const Scheme& scheme = SchemeNamed(job.code);
+  return scheme.leases() || scheme.lists() || scheme.has_parts || !scheme.exact;
+}
 
 class Generator {
  public:
@@ -230,7 +242,8 @@ class Generator {
 
   void MakeJob() {
     JobOptions& job = scenario_.options.job;
-    job.code = kCodes[random_.Below(std::size(kCodes))];
+    const std::vector<std::string> codes = PlainCodes();
+    job.code = codes[random_.Below(codes.size())];
     // Mostly what can be served; now and then too much, which must be refused.
     const uint64_t most = random_.Chance(0.1) ? 3 : std::min(3u, job.workers - 1);
     job.tolerate = static_cast<uint32_t>(Between(0, most));
@@ -256,14 +269,14 @@ class Generator {
   void SendSeveralInstead() {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, kMessageDraws);
-    if (job.code != "adaptive" && random.Chance(0.125)) job.code = "multi-message";
+    if (!Taken(job) && random.Chance(0.125)) job.code = "multi-message";
   }
 
   // In an eighth of the scenarios. Steps of few samples vary much.
   void ApproximateInstead() {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, kApproximateDraws);
-    if (!random.Chance(0.16) || job.code == "adaptive" || job.code == "multi-message") return;
+    if (!random.Chance(0.16) || Taken(job)) return;
     job.code = "approximate";
     job.optimizer.learning_rate /= 10;
     const double step = JobSeconds() / static_cast<double>(job.steps);
@@ -277,9 +290,7 @@ class Generator {
   void ShortenInstead() {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, kShortDraws);
-    const bool taken =
-        job.code == "adaptive" || job.code == "multi-message" || job.code == "approximate";
-    if (taken || !random.Chance(0.125)) return;
+    if (Taken(job) || !random.Chance(0.125)) return;
     job.code = "short";
     job.parts = static_cast<uint32_t>(1 + random.Below(3));
   }
@@ -288,9 +299,7 @@ class Generator {
   void KeepInstead() {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, kKeptDraws);
-    const bool taken = job.code == "adaptive" || job.code == "multi-message" ||
-                       job.code == "approximate" || job.code == "short";
-    if (taken || !random.Chance(0.125)) return;
+    if (Taken(job) || !random.Chance(0.125)) return;
     job.code = "partial-coded";
     job.parts = static_cast<uint32_t>(1 + random.Below(3));
   }
@@ -300,7 +309,7 @@ class Generator {
   void ChooseInstead() {
     Random random(scenario_.options.seed, Stream::kSimulation, kAutoDraws);
     JobOptions& job = scenario_.options.job;
-    const bool taken = job.code == "approximate" || HasParts(job.code);
+    const bool taken = !SchemeNamed(job.code).exact || SchemeNamed(job.code).has_parts;
     if (!random.Chance(0.2) || taken) return;
     job.code = "auto";
     if (random.Chance(0.5)) job.tolerate = 0;
@@ -327,7 +336,8 @@ class Generator {
     }
     const JobOptions& job = options.job;
     // Who leases computes nothing twice, but may wait for it.
-    const uint32_t copies = std::max(CopiesOf(job.code, job.tolerate, job.parts), job.tolerate + 1);
+    const uint32_t copies =
+        std::max(SchemeNamed(job.code).Computed(job.tolerate, job.parts), job.tolerate + 1);
     double step = job.batch * copies / speed + wait;
     if (options.shared_processors > 0) step *= 1 + job.workers / options.shared_processors;
     return {step, copies};

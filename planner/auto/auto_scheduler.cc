@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "coding/schemes.h"
 #include "planner/policies.h"
 
 namespace motley {
@@ -44,12 +45,11 @@ Candidate FirstOf(const SchedulerOptions& options) {
 
 Result<std::unique_ptr<BulkSynchronous>> MakePolicy(const Candidate& candidate,
                                                     SchedulerOptions options) {
-  const JobScheme* scheme = JobSchemeOf(candidate.scheme);
-  if (scheme == nullptr) return Status::NotFound("no job can run " + candidate.scheme);
-  options.code = scheme->code;
-  options.tolerate = scheme->Tolerates(candidate.copies);
+  const Scheme& scheme = SchemeNamed(candidate.scheme);
+  options.code = candidate.scheme;
+  options.tolerate = scheme.Tolerates(candidate.copies);
   options.most_workers = candidate.workers;
-  if (scheme->parts) options.parts = scheme->Parts(candidate.copies);
+  if (scheme.has_parts) options.parts = scheme.Parts(candidate.copies);
   return MakeBulkSynchronous(options);
 }
 
@@ -270,7 +270,7 @@ void AutoScheduler::Draw(std::vector<Command>& out) {
   const auto present = static_cast<uint32_t>(policy_->members().Candidates().size());
   const std::vector<Candidate> all = CandidatesFor(std::max(1U, present), 3);
   const Candidate& drawn = all[random.Below(all.size())];
-  if (JobSchemeOf(drawn.scheme) == nullptr || !ChangeTo(drawn)) return;
+  if (!SchemeNamed(drawn.scheme).for_auto || !ChangeTo(drawn)) return;
   Tell("drawn", out);
 }
 
@@ -298,8 +298,7 @@ void AutoScheduler::Tell(const std::string& why, std::vector<Command>& out) {
 
 // Its answers did not decode, so it went on without a code.
 void AutoScheduler::NoticeGivenUp() {
-  const JobScheme* scheme = JobSchemeOf(current_.scheme);
-  if (scheme == nullptr || policy_->options().code == scheme->code) return;
+  if (policy_->options().code == current_.scheme) return;
   without_.push_back(current_);
   current_ = kPlain;
 }

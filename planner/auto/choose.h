@@ -14,7 +14,7 @@ namespace motley {
 
 // What a job begins with, and the first choice is compared with.
 inline const Candidate kLeases = {"adaptive", 1};
-inline const Candidate kPlain = {"proportional", 1};
+inline const Candidate kPlain = {"none", 1};
 
 // Steps of a scheme took so many times what the model and the replayed rounds said. It holds for
 // any number of copies.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "coding/schemes.h"
 #include "planner/policies.h"
 #include "runtime/coordinator/saved_job.h"
 #include "runtime/coordinator/server_job.h"
@@ -59,7 +60,7 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   out.workers = options.workers;
   out.partitions = static_cast<uint32_t>(schedule.partition_sizes().size());
   out.code = options.code;
-  out.tolerate = options.code == "none" ? 0 : options.tolerate;
+  out.tolerate = SchemeNamed(options.code).keeps_copies ? options.tolerate : 0;
   out.quorum = options.quorum;
   out.step_deadline = options.step_deadline;
   out.parts = options.parts;

@@ -27,7 +27,7 @@ constexpr double kSamplesPerMessage = 8;  // Fewer cost more to begin and send t
 std::vector<PlanAttempt> Attempts(const SchedulerOptions& options, uint32_t members) {
   std::vector<PlanAttempt> attempts;
   const bool equal = options.shares == Shares::kEqual;
-  if (options.code != "none") {
+  if (SchemeNamed(options.code).keeps_copies) {
     for (uint32_t s = std::min(options.tolerate, members - 1) + 1; s-- > 0;) {
       if (!equal) attempts.push_back({options.code, s, false});
       attempts.push_back({options.code, s, true});
@@ -71,7 +71,7 @@ Result<Plan> Build(const SchedulerOptions& options, const PlanAttempt& attempt, 
     // With few members left answers get longer before fewer may be missing.
     const size_t others = plan.members.size() - attempt.stragglers;
     request.parts = static_cast<uint32_t>(std::min<size_t>(options.parts, others));
-    const uint32_t copies = CopiesOf(attempt.code, attempt.stragglers, request.parts);
+    const uint32_t copies = SchemeNamed(attempt.code).Computed(attempt.stragglers, request.parts);
     request.messages = MessagesThatPay(options, copies, plan.members.size());
     MOTLEY_ASSIGN_OR_RETURN(CodeForm code, BuildCode(attempt.code, request));
     const auto busy = MembersWithWork(code);
@@ -102,12 +102,12 @@ void KeepFastest(size_t count, Plan& plan) {
 
 std::string Compromise(const SchedulerOptions& options, const PlanAttempt& used,
                        const CodeForm& code, size_t members, const Status& refusal) {
-  const uint32_t asked = options.code == "none" ? 0 : options.tolerate;
+  const uint32_t asked = SchemeNamed(options.code).keeps_copies ? options.tolerate : 0;
   if (refusal.ok()) {
     const std::string left =
         fmt::format("with {} worker{} left in the plan", members, members == 1 ? "" : "s");
     const uint32_t parts = std::max(code.parts, code.kept_parts);
-    if (used.stragglers == asked && HasParts(used.code) && parts < options.parts) {
+    if (used.stragglers == asked && SchemeNamed(used.code).has_parts && parts < options.parts) {
       return fmt::format("{}, answers are 1/{} of a gradient instead of 1/{}", left, parts,
                          options.parts);
     }
@@ -202,12 +202,7 @@ uint64_t Plan::LoadOf(size_t member) const {
   return load;
 }
 
-bool Plan::FollowsSpeeds() const {
-  const auto& codes = GradientCodes();
-  return std::any_of(codes.begin(), codes.end(), [this](const GradientCode& known) {
-    return known.follows_speeds && code->name == known.name;
-  });
-}
+bool Plan::FollowsSpeeds() const { return SchemeNamed(code->name).follows_speeds; }
 
 Result<Plan> MakePlanOf(const PlanAttempt& attempt, const SchedulerOptions& options,
                         const std::vector<WorkerId>& members, const std::vector<double>& speeds) {

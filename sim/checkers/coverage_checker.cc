@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "coding/decode/approximate.h"
+#include "coding/schemes.h"
 
 namespace motley {
 namespace {
@@ -27,7 +28,7 @@ void CoverageChecker::OnRowArrived(StepId step, RowId row, WorkerId, Time) {
 }
 
 void CoverageChecker::OnStepApproximated(StepId step, const ApproximateSum& sum, Time) {
-  if (!form_.known() || step != step_ || form_->name != "approximate") {
+  if (!form_.known() || step != step_ || SchemeNamed(form_->name).exact) {
     violations_.Add(fmt::format("I12: step {} ended approximately, and is none that may", step));
     return;
   }

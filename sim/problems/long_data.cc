@@ -28,7 +28,8 @@ void LeaveOnlyKills(SimOptions& options) {
 
 // With copies, so that others can go on meanwhile.
 void Lease(JobOptions& job) {
-  if (job.code == "approximate" || job.code == "auto" || HasParts(job.code)) return;
+  const Scheme& scheme = SchemeNamed(job.code);
+  if (!scheme.exact || scheme.chosen_later() || scheme.has_parts) return;
   job.code = "adaptive";
   job.tolerate = std::clamp(job.tolerate, 1u, job.workers - 1);
 }

@@ -34,7 +34,7 @@ std::vector<double> SeedMeans(const ClusterProfile& cluster, uint32_t batch,
   flags.job.code = code.code;
   flags.job.tolerate = code.tolerate;
   flags.job.tolerate_given = true;
-  flags.job.parts = HasParts(code.code) ? code.parts : 0;
+  flags.job.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
   flags.job.steps = kLearningSteps + kCountedSteps;
   flags.job.quiet = true;
   flags.job.seed = seed;

@@ -93,15 +93,15 @@ TEST(PlanCommand, RecommendsTheDefaultUnlessACodeIsClearlyFaster) {
     EXPECT_EQ(json["recommended"]["flags"], flags) << times;
     EXPECT_EQ(json["recommended"]["step_seconds"], automatic ? times * chosen : chosen);
   }
-  plan.choice.candidate = {"proportional", 1, 3};  // Which nobody can ask for.
-  plan.plan.ranking.schemes.push_back(*Foreseen({"proportional", 1}, plan.plan.ranking));
+  plan.choice.candidate = {"none", 1, 3};  // Which nobody can ask for.
+  plan.plan.ranking.schemes.push_back(*Foreseen({"none", 1}, plan.plan.ranking));
   plan.plan.ranking.schemes.back().candidate = plan.choice.candidate;
   EXPECT_THAT(PlanText(plan, false), HasSubstr("uniform-8: --code auto, "));
 }
 
 TEST(PlanCommand, SaysWhyASchemeWasNotSimulated) {
   PlanReport plan = PlanOf("uniform-8.toml", 0);
-  plan.plan.seen.emplace_back(Candidate{"proportional", 1}, SimulatedScheme());
+  plan.plan.seen.emplace_back(Candidate{"none", 1}, SimulatedScheme());
   plan.plan.unseen.emplace_back(Candidate{"adaptive", 1}, "a checker found something");
   plan.plan.unseen.emplace_back(Candidate{"adaptive", 2}, "a checker found something");
   plan.no_automatic = "a worker is missing";

@@ -100,7 +100,8 @@ TYPED_TEST_P(CodeSuite, FormIsWhatWasAskedFor) {
     EXPECT_EQ(form.workers, request.speeds.size());
     EXPECT_EQ(form.partitions, request.partitions);
     EXPECT_EQ(form.stragglers, request.stragglers);
-    EXPECT_LE(form.accumulators, CopiesOf(form.name, request.stragglers, request.parts));
+    EXPECT_LE(form.accumulators,
+              SchemeNamed(form.name).Computed(request.stragglers, request.parts));
     CodeForm unknown = form;
     unknown.largest = 0;
     EXPECT_EQ(LargestCoefficient(unknown), form.largest);

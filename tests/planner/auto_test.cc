@@ -378,12 +378,12 @@ TEST(PlanRound, WithoutAnythingToFearAndMuchDataNothingIsCoded) {
 
 TEST(PlanRound, RowsOfFewerWorkersThatRunStayACandidate) {
   RoundRequest request = Request(8, 0);
-  request.running = Candidate{"proportional", 1, 5};
+  request.running = Candidate{"none", 1, 5};
   PlanRound round(request);
   while (!round.done()) round.TryNext();
   const Ranking ranking = round.Rank().value();
-  EXPECT_NE(Foreseen({"proportional", 1, 5}, ranking), nullptr);
-  EXPECT_EQ(Foreseen({"proportional", 1, 4}, ranking), nullptr);
+  EXPECT_NE(Foreseen({"none", 1, 5}, ranking), nullptr);
+  EXPECT_EQ(Foreseen({"none", 1, 4}, ranking), nullptr);
 }
 
 TEST(PlanRound, WhatProvedUselessIsNoCandidate) {

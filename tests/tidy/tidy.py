@@ -166,9 +166,7 @@ SUBFOLDERS = {
 }
 # Hand-written lists: every file of the pattern must be named (by its stem) in the list.
 LISTS = [
-    ("coding/codes", r"(.*)_code\.cc", "coding/codes/codes.cc"),
-    ("scheduler", r"(.*)_scheduler\.cc", "planner/policies.cc"),
-    ("planner/auto", r"(.*)_scheduler\.cc", "planner/policies.cc"),
+    ("coding/codes", r"(.*)_code\.cc", "coding/schemes.cc"),
     ("data/formats", r"(.*)_format\.cc", "data/readers.cc"),
 ]
 FUNCTION = re.compile(r"^(?!\s*(namespace|class|struct|union|enum|extern)\b)\S.*\)\s*(const|noexcept|override|final|"
