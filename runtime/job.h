@@ -242,6 +242,7 @@ class JobObserver {
   // A checkpoint with `steps` steps is safe: a later run can go on from there.
   virtual void OnCheckpoint(uint64_t /*steps*/) {}
   virtual void OnNotice(const std::string& /*text*/) {}
+  virtual void OnSchedulerNotice(const Notice&) {}
   // An audit of an earlier step found this.
   virtual void OnAuditWarning(const AuditWarning&) {}
   virtual void OnCommand(const Command&, Time) {}

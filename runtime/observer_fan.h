@@ -80,6 +80,9 @@ class ObserverFan final : public JobObserver {
   void OnNotice(const std::string& text) override {
     ForEach([&](auto& each) { each.OnNotice(text); });
   }
+  void OnSchedulerNotice(const Notice& notice) override {
+    ForEach([&](auto& each) { each.OnSchedulerNotice(notice); });
+  }
   void OnAuditWarning(const AuditWarning& warning) override {
     ForEach([&](auto& each) { each.OnAuditWarning(warning); });
   }

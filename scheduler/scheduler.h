@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "coding/code_form.h"
+#include "scheduler/notice.h"
 #include "scheduler/scheduler_stats.h"
 
 namespace motley {
@@ -194,10 +195,11 @@ struct DropWorker {
 // The end: all steps done (status fine), or the job cannot go on (says why and what to do).
 struct EndJob {
   Status status;
+  std::optional<LastWorker> last = {};  // To be told with the status.
 };
-// For people: "worker 2 lost: ...; 3 workers go on".
+// For the user.
 struct Notify {
-  std::string text;
+  Notice notice;
 };
 // A step that is worked off by exclusive leases (scheduler/step/step_policy.h) instead of rows: its
 // sum is that of the vectors which come, each added whole or not at all. Also restarts a step.

@@ -50,7 +50,15 @@ void MixCommand(Digest& digest, const DropWorker& drop) {
 
 void MixCommand(Digest& digest, const EndJob& end) { digest.Mix(end.status.ToString()); }
 
-void MixCommand(Digest& digest, const Notify& notify) { digest.Mix(notify.text); }
+// Whom and which step it is about: the rest follows from that and from the commands.
+void MixCommand(Digest& digest, const Notify& notify) {
+  digest.Mix(notify.notice.index());
+  const auto mix = [&](const auto& notice) {
+    if constexpr (requires { notice.worker; }) digest.Mix(notice.worker);
+    if constexpr (requires { notice.step; }) digest.Mix(notice.step);
+  };
+  std::visit(mix, notify.notice);
+}
 
 void MixCommand(Digest& digest, const OpenLeases& open) { digest.Mix(open.step); }
 

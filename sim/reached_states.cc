@@ -137,7 +137,13 @@ void ReachedStates::OnLeaseReleased(StepId, WorkerId, std::span<const PartitionI
 void ReachedStates::OnNotice(const std::string& text) {
   if (text.find("without one of its devices") != std::string::npos) Count("device given up alone");
   if (text.find(" is back after ") != std::string::npos) Count("silent worker back");
-  if (text.find("has sketch") != std::string::npos) Count("answer refused for its sketch");
+}
+
+void ReachedStates::OnSchedulerNotice(const Notice& notice) {
+  const auto* refused = std::get_if<notice::Refused>(&notice);
+  const auto* away = std::get_if<notice::SentAway>(&notice);
+  const Status why = refused != nullptr ? refused->why : away != nullptr ? away->last : Status();
+  if (why.message().find("has sketch") != std::string::npos) Count("answer refused for its sketch");
 }
 
 void ReachedStates::OnVectorRefused(StepId, WorkerId, Time) { Count("vector refused"); }

@@ -31,6 +31,7 @@ class ReachedStates final : public JobObserver {
   void OnVectorRefused(StepId step, WorkerId worker, Time now) override;
   void OnLinkMeasured(WorkerId, uint64_t, Duration, Time) override { Count("link measured"); }
   void OnNotice(const std::string& text) override;
+  void OnSchedulerNotice(const Notice& notice) override;
   void OnStepApproximated(StepId, const ApproximateSum&, Time) override;
   void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
                      Time now) override;

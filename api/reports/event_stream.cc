@@ -7,6 +7,8 @@
 #include <variant>
 
 #include "api/reports/evaluation_json.h"
+#include "api/reports/notice_text.h"
+#include "runtime/worker_names.h"
 
 namespace motley {
 namespace {
@@ -40,6 +42,7 @@ void EventStream::Tell(int32_t kind, const std::string& text) {
 }
 
 void EventStream::OnWorkerJoined(WorkerId worker, const std::string& name) {
+  names_[worker] = name;
   motley_event event = Make(MOTLEY_EVENT_WORKER_JOINED, 0, worker);
   event.text = name.c_str();
   Send(event, Now());
@@ -109,6 +112,13 @@ void EventStream::OnJudged(const JudgedVersion& judged) {
 }
 
 void EventStream::OnNotice(const std::string& text) { Tell(MOTLEY_EVENT_NOTICE, text); }
+
+void EventStream::OnSchedulerNotice(const Notice& notice) {
+  Tell(MOTLEY_EVENT_NOTICE, NoticeText(notice, [this](WorkerId worker) -> std::string {
+         const auto found = names_.find(worker);
+         return found != names_.end() && WorthSaying(found->second) ? found->second : "";
+       }));
+}
 
 void EventStream::OnAuditWarning(const AuditWarning& warning) {
   Tell(MOTLEY_EVENT_WARNING, warning.text);

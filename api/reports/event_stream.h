@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -37,6 +38,7 @@ class EventStream final : public JobObserver {
   void OnJudged(const JudgedVersion& judged) override;
   void OnCheckpoint(uint64_t steps) override;
   void OnNotice(const std::string& text) override;
+  void OnSchedulerNotice(const Notice& notice) override;
   void OnAuditWarning(const AuditWarning& warning) override;
   void OnCommand(const Command& command, Time now) override;
 
@@ -54,7 +56,8 @@ class EventStream final : public JobObserver {
   Time last_{};
   Time start_{};  // Behind what Now() reads.
   double loss_unit_ = 1;
-  double error_ = 0;            // Of the sum that is told next.
+  double error_ = 0;  // Of the sum that is told next.
+  std::map<WorkerId, std::string> names_;
   std::set<WorkerId> leasing_;  // Leased to in this step, since their last vector.
 };
 

@@ -102,8 +102,8 @@ class StepWatch final : public JobObserver {
     codes_[step] = form.rows.empty() ? kLeases : form.name;
     sent_.resize(step + 1, 0);
   }
-  void OnNotice(const std::string& text) override {
-    if (text.starts_with("code: ")) told_ = codes_.size();
+  void OnSchedulerNotice(const Notice& notice) override {
+    if (std::holds_alternative<notice::CodeChosen>(notice)) told_ = codes_.size();
   }
   void OnCommand(const Command& command, Time) override {
     const auto* place = std::get_if<PlacePartitions>(&command);

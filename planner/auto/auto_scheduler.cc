@@ -293,7 +293,7 @@ void AutoScheduler::Tell(const std::string& why, std::vector<Command>& out) {
   told_ = current_;
   choices_.push_back(
       {policy_->step() + 1, policy_->options().code, policy_->options().tolerate, why});
-  out.emplace_back(Notify{fmt::format("code: {}; {}", NameOfChoice(current_), why)});
+  out.emplace_back(Notify{notice::CodeChosen{NameOfChoice(current_), why}});
 }
 
 // Its answers did not decode, so it went on without a code.

@@ -275,15 +275,7 @@ void ServerJob::OnLinkMeasured(WorkerId worker, Duration vector) {
 }
 
 std::string ServerJob::Describe(WorkerId worker) const {
-  return fmt::format("worker {} ({})", worker, peers_.NameOf(worker));
-}
-
-// What the scheduler says, with the names that users know the workers by.
-std::string ServerJob::Named(const std::string& text) const {
-  return WithWorkerNames(text, [this](WorkerId worker) -> std::string {
-    if (worker >= options_.workers || !WorthSaying(peers_.NameOf(worker))) return "";
-    return peers_.NameOf(worker);
-  });
+  return DescribeWorker(worker, peers_.NameOf(worker));
 }
 
 void ServerJob::Execute(const Command& command) {
@@ -402,7 +394,11 @@ void ServerJob::Do(const DropWorker& command) {
 // The user of a job that never began has to know who left last.
 void ServerJob::Do(const EndJob& command) {
   Status status = command.status;
-  if (!status.ok()) status = Status(status.code(), Named(status.ToString()));
+  if (command.last) {
+    status = Status(status.code(),
+                    fmt::format("{} (the last, {}: {})", status.ToString(),
+                                Describe(command.last->worker), command.last->why.ToString()));
+  }
   if (status.code() != StatusCode::kUnavailable || began_ || last_to_leave_.empty()) {
     return End(status);
   }
@@ -410,7 +406,7 @@ void ServerJob::Do(const EndJob& command) {
       fmt::format("{}; the last to leave was {}", status.ToString(), last_to_leave_)));
 }
 
-void ServerJob::Do(const Notify& command) { observer_.OnNotice(Named(command.text)); }
+void ServerJob::Do(const Notify& command) { observer_.OnSchedulerNotice(command.notice); }
 
 void ServerJob::End(Status status) {
   if (std::exchange(ended_, true)) return;

@@ -90,7 +90,6 @@ class ServerJob final : public ServerNode, private Receiver {
   void OnJoined(WorkerId worker);
   void OnWorkerLost(WorkerId worker, const Status& why);
   std::string Describe(WorkerId worker) const;  // "worker 2 (name)"
-  std::string Named(const std::string& text) const;
 
   // The scheduler's commands.
   void Execute(const Command& command);

@@ -227,7 +227,7 @@ void ServerPeers::OnSilent(PeerId peer) {
 }
 
 std::string ServerPeers::Describe(WorkerId worker) const {
-  return fmt::format("worker {} ({})", worker, NameOf(worker));
+  return DescribeWorker(worker, NameOf(worker));
 }
 
 std::string ServerPeers::OriginOf(WorkerId worker) const {

@@ -18,6 +18,7 @@
 #include "devices/paced_device.h"
 #include "runtime/coordinator/server_node.h"
 #include "runtime/worker/worker_node.h"
+#include "tests/scheduler/notices.h"
 #include "transport/inproc_transport.h"
 #include "transport/wire/control.h"
 
@@ -49,6 +50,7 @@ struct Watcher : JobObserver {
   }
   void OnJudged(const JudgedVersion& version) override { judged.push_back(version); }
   void OnNotice(const std::string& text) override { notices.push_back(text); }
+  void OnSchedulerNotice(const Notice& notice) override { scheduler_notices.push_back(notice); }
   void OnAuditWarning(const AuditWarning& warning) override { warnings.push_back(warning); }
   // The notices, one per line.
   std::string Notices() const;
@@ -59,6 +61,7 @@ struct Watcher : JobObserver {
   std::map<WorkerId, Status> lost;
   std::map<WorkerId, int> rows_of;
   std::vector<std::string> notices;
+  std::vector<Notice> scheduler_notices;
   std::vector<AuditWarning> warnings;
   std::vector<JudgedVersion> judged;
   int opened = 0;

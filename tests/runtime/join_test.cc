@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How workers come in, and who is kept out.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,6 +14,8 @@
 
 namespace motley {
 namespace {
+
+using ::testing::ElementsAre;
 
 TEST(Join, AWrongTokenIsRefusedAndTheJobGoesOnWithoutIt) {
   JobWorld world(JobWorld::Options(2, "none"));
@@ -159,8 +162,8 @@ TEST(Join, TheStartDoesNotWaitForAWorkerThatWillNotCome) {
   world.server->DoNotExpect(1);
   EXPECT_TRUE(world.Run().status.ok());
   EXPECT_LT(world.loop.Now(), Time(std::chrono::seconds(20)));
-  EXPECT_NE(world.watcher.Notices().find("starting with 1 of 2 workers; missing: worker 1"),
-            std::string::npos);
+  EXPECT_THAT(Only<notice::Starting>(world.watcher.scheduler_notices),
+              ElementsAre(notice::Starting{1, 2, {1}, /*may_follow=*/false}));
 }
 
 // As an address does whose packets are dropped on the way: TCP alone would try for minutes.
@@ -365,9 +368,7 @@ TEST(Join, AWorkerThatLeavesHandsItsWorkBack) {
   EXPECT_EQ(world.result->steps, world.options.steps);
   EXPECT_TRUE(world.result->scheduler.workers[1].left);
   EXPECT_FALSE(world.result->scheduler.workers[1].lost);
-  EXPECT_NE(world.watcher.Notices().find("worker 1 (box-1) leaves; 1 worker goes on"),
-            std::string::npos)
-      << world.watcher.Notices();
+  EXPECT_THAT(Only<notice::Left>(world.watcher.scheduler_notices), ElementsAre(notice::Left{1, 1}));
 }
 
 TEST(Join, AWorkerThatHasNoServerYetLeavesAtOnce) {
@@ -395,8 +396,9 @@ TEST(Join, AJobBeginsWithoutTheOthersAndTakesThemIn) {
   EXPECT_TRUE(world.Run().status.ok());
   const std::string notices = world.watcher.Notices();
   EXPECT_NE(notices.find("worker 0 (first) joined from this process with "), std::string::npos);
-  EXPECT_NE(notices.find("starting with 1 worker; 2 more may join"), std::string::npos);
-  EXPECT_NE(notices.find("worker 1 (second) is ready; it gets a share"), std::string::npos);
+  EXPECT_THAT(Only<notice::Starting>(world.watcher.scheduler_notices),
+              ElementsAre(notice::Starting{1, 3, {1, 2}, /*may_follow=*/true}));
+  EXPECT_THAT(Only<notice::Ready>(world.watcher.scheduler_notices), ElementsAre(notice::Ready{1}));
   EXPECT_GT(world.watcher.rows_of[1], 0);
 }
 

@@ -54,6 +54,7 @@ class Witness final : public JobObserver {
   }
   void OnCheckpoint(uint64_t) override { Note("checkpoint"); }
   void OnNotice(const std::string&) override { Note("notice"); }
+  void OnSchedulerNotice(const Notice&) override { Note("scheduler's notice"); }
   void OnAuditWarning(const AuditWarning& warning) override {
     Note("audit warning");
     EXPECT_EQ(warning.step, 5u);
@@ -88,7 +89,8 @@ void TellEverything(JobObserver& events) {
   events.OnCheckpoint(1);
   events.OnNotice("a");
   events.OnAuditWarning({.step = 5});
-  events.OnCommand(Notify{"a"}, now);
+  events.OnSchedulerNotice(notice::Ready{1});
+  events.OnCommand(Notify{notice::Ready{1}}, now);
 }
 
 TEST(ObserverFan, PassesEveryEventOnOnceToEachObserver) {

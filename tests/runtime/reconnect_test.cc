@@ -83,7 +83,7 @@ TEST_P(AllCut, TheJobWaitsAndGoesOnWithThemAsIfNothingHadHappened) {
   ASSERT_TRUE(result.status.ok()) << result.status.ToString();
   EXPECT_EQ(result.steps, 20u);
   EXPECT_EQ(result.discarded_steps, 0u);
-  EXPECT_TRUE(Has(world.watcher.Notices(), "all workers are gone")) << world.watcher.Notices();
+  EXPECT_FALSE(Only<notice::AllGone>(world.watcher.scheduler_notices).empty());
   for (const auto& worker : world.workers) {
     ASSERT_TRUE(world.RunUntil([&] { return worker->ended.has_value(); }));
     EXPECT_TRUE(worker->ended->ok()) << worker->ended->ToString();
@@ -110,7 +110,7 @@ TEST(Reconnect, AJobWithoutWorkersEndsWhenNobodyComesBack) {
   const JobResult& result = world.Run();
   EXPECT_EQ(result.status.code(), StatusCode::kUnavailable);
   EXPECT_TRUE(Has(result.status.ToString(), "none came within 40 s")) << result.status.ToString();
-  EXPECT_TRUE(Has(world.watcher.Notices(), "all workers are gone")) << world.watcher.Notices();
+  EXPECT_FALSE(Only<notice::AllGone>(world.watcher.scheduler_notices).empty());
   EXPECT_GE(world.loop.Now(), Time(seconds(40)));
 }
 
