@@ -41,8 +41,7 @@ std::vector<Scheme> MakeList() {
        .build = &BuildRepetitionCode,
        .for_auto = true},
       {.name = "cyclic",
-       .summary =
-           "Tandon's random cyclic code; equal shares whatever the speeds; for small n and s",
+       .summary = "Tandon's random cyclic code; equal shares whatever the speeds; for small n, s",
        .build = &BuildCyclicCode,
        .follows_speeds = false,
        .most_planned_workers = kMostCyclicWorkers},
@@ -51,8 +50,7 @@ std::vector<Scheme> MakeList() {
        .build = &BuildHeterogeneousCode,
        .for_auto = true},
       {.name = "group",
-       .summary =
-           "heterogeneous shares, plain sums in groups that tile the data, coded outside them",
+       .summary = "heterogeneous shares, plain sums in groups that tile the data; coded outside",
        .build = &BuildGroupCode,
        .most_planned_workers = kManyWorkers,
        .for_auto = true},
@@ -78,8 +76,7 @@ std::vector<Scheme> MakeList() {
        .least_copies = 1,
        .most_planned_workers = kManyWorkers},
       {.name = "short",
-       .summary =
-           "answers 1/m as long as a gradient, for s + m copies; for thin links (Ye and Abbe)",
+       .summary = "answers 1/m as long as a gradient, for s + m copies, for thin links (Ye, Abbe)",
        .build = &BuildShortCode,
        .has_parts = true,
        .for_auto = true},

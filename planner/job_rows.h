@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemes whose work is given out once, as jobs give it out: with the plan that CodedScheduler
+// Schemes whose work is given out once, as jobs give it out: with the plan that RowPlans
 // would make (scheduler/placement/plan.h) of what it has learned. Pure.
 #pragma once
 

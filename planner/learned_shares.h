@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shares of a job with rows after it has learned how long answers take, foreseen: steps of the
-// step model, between which the plan is looked at as CodedScheduler looks at it. Whose answers come
+// step model, between which the plan is looked at as RowPlans looks at it. Whose answers come
 // early computes more in the next plan, and who never answers in time soon nothing, so that a job
 // whose vectors share a thin link ends with another plan than the one that speeds alone give. Pure.
 #pragma once

@@ -9,13 +9,8 @@
 
 namespace motley {
 
-class BulkSynchronous;
-
-// The one that serves `options.code`: leases, rows of a code, or one that chooses among them.
+// The one that serves `options.code`: a JobScheduler, or one that changes its scheme while it runs.
 // kNotFound and kInvalidArgument say what to change.
 Result<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options);
-
-// One that others can go on from; not for a scheme that is chosen later.
-Result<std::unique_ptr<BulkSynchronous>> MakeBulkSynchronous(const SchedulerOptions& options);
 
 }  // namespace motley

@@ -30,21 +30,16 @@ constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
 
-// Codes with one row each whose answers are as long as gradients. They are drawn alike; the other
-// schemes take the place of one of these.
-std::vector<std::string> PlainCodes() {
+// Plain codes are drawn alike; the other schemes take the place of one of these.
+std::string DrawPlainCode(Random& random) {
   std::vector<std::string> names;
   for (const Scheme& code : CodedSchemes()) {
-    if (!code.lists() && !code.has_parts && code.exact) names.emplace_back(code.name);
+    if (code.plain_rows()) names.emplace_back(code.name);
   }
-  return names;
+  return names[random.Below(names.size())];
 }
 
-// Something has taken the place of the code that was drawn first.
-bool Taken(const JobOptions& job) {
-  const Scheme& scheme = SchemeNamed(job.code);
-  return scheme.leases() || scheme.lists() || scheme.has_parts || !scheme.exact;
-}
+bool Taken(const JobOptions& job) { return !SchemeNamed(job.code).plain_rows(); }
 
 class Generator {
  public:
@@ -64,8 +59,8 @@ class Generator {
     LeaseInstead();
     SendSeveralInstead();
     ApproximateInstead();
-    ShortenInstead();
-    KeepInstead();
+    AnswerInPartsInstead("short", kShortDraws);
+    AnswerInPartsInstead("partial-coded", kKeptDraws);
     ChooseInstead();
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
@@ -242,8 +237,7 @@ class Generator {
 
   void MakeJob() {
     JobOptions& job = scenario_.options.job;
-    const std::vector<std::string> codes = PlainCodes();
-    job.code = codes[random_.Below(codes.size())];
+    job.code = DrawPlainCode(random_);
     // Mostly what can be served; now and then too much, which must be refused.
     const uint64_t most = random_.Chance(0.1) ? 3 : std::min(3u, job.workers - 1);
     job.tolerate = static_cast<uint32_t>(Between(0, most));
@@ -287,20 +281,11 @@ class Generator {
   }
 
   // In an eighth of those that are left.
-  void ShortenInstead() {
+  void AnswerInPartsInstead(const char* code, uint64_t draws) {
     JobOptions& job = scenario_.options.job;
-    Random random(scenario_.options.seed, Stream::kSimulation, kShortDraws);
+    Random random(scenario_.options.seed, Stream::kSimulation, draws);
     if (Taken(job) || !random.Chance(0.125)) return;
-    job.code = "short";
-    job.parts = static_cast<uint32_t>(1 + random.Below(3));
-  }
-
-  // In an eighth of those that are left.
-  void KeepInstead() {
-    JobOptions& job = scenario_.options.job;
-    Random random(scenario_.options.seed, Stream::kSimulation, kKeptDraws);
-    if (Taken(job) || !random.Chance(0.125)) return;
-    job.code = "partial-coded";
+    job.code = code;
     job.parts = static_cast<uint32_t>(1 + random.Below(3));
   }
 

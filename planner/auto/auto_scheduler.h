@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the code of a job while it runs (MakeAutoScheduler): hands the steps to one of the other
-// policies, learns from all that passes what the cluster is like, and changes to another policy
-// between two steps when that promises enough (planner/auto/choose.h).
+// Chooses the scheme of a job while it runs (MakeAutoScheduler): learns from all that passes what
+// the cluster is like, and changes the scheme between two steps when that promises enough
+// (planner/auto/choose.h).
 //
 // Without knowledge it leases every partition to one worker, with as many copies as must be: that
 // moves no more data than plain shares do, needs no speeds to be right, and shows round trips and
@@ -19,16 +19,15 @@
 #include "planner/auto/choose.h"
 #include "planner/auto/observed_cluster.h"
 #include "planner/auto/plan_round.h"
-#include "scheduler/bulk_synchronous.h"
+#include "scheduler/job_scheduler.h"
 #include "scheduler/learned/step_times.h"
 
 namespace motley {
 
 class AutoScheduler final : public Scheduler {
  public:
-  // `first`: serves the options with code `current`.
-  AutoScheduler(SchedulerOptions options, Candidate current,
-                std::unique_ptr<BulkSynchronous> first);
+  // `job` begins with the scheme `current`.
+  AutoScheduler(SchedulerOptions options, Candidate current, std::unique_ptr<JobScheduler> job);
 
   void OnEvent(const Event& event, Time now, std::vector<Command>& out) override;
   Time Deadline() const override;
@@ -61,8 +60,8 @@ class AutoScheduler final : public Scheduler {
 
   const SchedulerOptions options_;
   ObservedCluster observed_;
-  std::unique_ptr<BulkSynchronous> policy_;
-  Candidate current_;               // Of policy_.
+  std::unique_ptr<JobScheduler> job_;
+  Candidate current_;               // What it runs.
   bool decided_ = false;            // It was chosen, and not begun with.
   bool insured_ = false;            // Whether to begin with copies was asked.
   std::vector<Candidate> without_;  // Those that proved to be of no use.

@@ -16,7 +16,7 @@
 
 #include "planner/auto/observed_rounds.h"
 #include "planner/planned_cluster.h"
-#include "scheduler/bulk_synchronous.h"
+#include "scheduler/job_state.h"
 
 namespace motley {
 
@@ -24,14 +24,14 @@ class ObservedCluster {
  public:
   explicit ObservedCluster(const SchedulerOptions& options);
 
-  // Before `policy` handles the event; after it gave the command.
-  void See(const Event& event, Time now, const BulkSynchronous& policy);
-  void See(const Command& command, Time now, const BulkSynchronous& policy);
+  // Before the scheduler handles the event; after it gave the command.
+  void See(const Event& event, Time now, const JobState& job);
+  void See(const Command& command, Time now, const JobState& job);
 
   // Those of Membership::Candidates(), in that order. At least one must be there.
-  PlannedCluster Cluster(const BulkSynchronous& policy) const;
+  PlannedCluster Cluster(const JobState& job) const;
   // All of them were measured as often as a plan needs.
-  bool Known(const BulkSynchronous& policy) const;
+  bool Known(const JobState& job) const;
   // Grows whenever somebody comes or goes, or has become faster or slower for good.
   uint64_t changes() const { return changes_; }
   // Of all partitions, the part that was sent to somebody in the step that was opened last.
@@ -103,7 +103,7 @@ class ObservedCluster {
   double losses_ = 0, worker_steps_ = 0;
   uint64_t changes_ = 0;
   Time now_{};
-  const BulkSynchronous* policy_ = nullptr;  // During See.
+  const JobState* job_ = nullptr;  // During See.
 };
 
 }  // namespace motley

@@ -13,7 +13,7 @@
 #include "planner/auto/choose.h"
 #include "planner/auto/observed_cluster.h"
 #include "planner/auto/plan_round.h"
-#include "planner/policies.h"
+#include "scheduler/job_scheduler.h"
 #include "scheduler/learned/vector_watch.h"
 #include "scheduler/placement/relabel.h"
 #include "scheduler/placement/row_speeds.h"
@@ -117,31 +117,32 @@ TEST(Auto, ATrialThatLosesAWorkerDoesNotGoOnForLong) {
 TEST(ObservedCluster, WhoIsSentAwayIsAChange) {
   SchedulerOptions options = AutoOptions(4, 100);
   options.code = "none";
-  const auto policy = MakeBulkSynchronous(options);
-  ASSERT_TRUE(policy.ok()) << policy.status().ToString();
+  const auto job = JobScheduler::Make(options);
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
   ObservedCluster observed(options);
   const uint64_t before = observed.changes();
-  observed.See(Command(DropWorker{2, Status::DataError("nonsense")}), Time(), **policy);
+  observed.See(Command(DropWorker{2, Status::DataError("nonsense")}), Time(), (*job)->state());
   EXPECT_EQ(observed.changes(), before + 1);
 }
 
 TEST(ObservedCluster, WhoLeavesIsNoLoss) {
   SchedulerOptions options = AutoOptions(3, 100);
   options.code = "none";
-  const auto policy = MakeBulkSynchronous(options);
-  ASSERT_TRUE(policy.ok()) << policy.status().ToString();
+  const auto job = JobScheduler::Make(options);
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
   std::vector<Command> commands;
   for (WorkerId worker = 0; worker < 3; ++worker) {
-    (*policy)->OnEvent(WorkerJoined{worker, 1}, Time(), commands);
-    (*policy)->OnEvent(WorkerFree{worker, 0, Duration(), 100}, Time(), commands);
+    (*job)->OnEvent(WorkerJoined{worker, 1}, Time(), commands);
+    (*job)->OnEvent(WorkerFree{worker, 0, Duration(), 100}, Time(), commands);
   }
   const auto chance = [&](const Status& why) {
     ObservedCluster observed(options);
-    observed.See(Event(WorkerLost{2, why}), Time(), **policy);
+    observed.See(Event(WorkerLost{2, why}), Time(), (*job)->state());
     EXPECT_EQ(observed.changes(), 1u);
-    return observed.Cluster(**policy).workers[0].loss_probability;
+    return observed.Cluster((*job)->state()).workers[0].loss_probability;
   };
-  const double usual = ObservedCluster(options).Cluster(**policy).workers[0].loss_probability;
+  const double usual =
+      ObservedCluster(options).Cluster((*job)->state()).workers[0].loss_probability;
   EXPECT_EQ(chance(Status::Cancelled("it left")), usual);
   EXPECT_GT(chance(Status::Unavailable("gone")), usual);
 }
