@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "planner/step_schemes.h"
 #include "scheduler/placement/plan.h"
+#include "scheduler/step/row_code.h"
 
 namespace motley {
 
@@ -25,6 +26,12 @@ std::vector<double> JobSpeeds(std::string_view scheme, const SchemeRequest& requ
 
 // The plan with such speeds, or else with equal loads. kInvalidArgument when neither serves.
 Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request);
+
+// The code with row i as that of worker members[i], of so many workers.
+RowCode OverAll(RowCode code, const std::vector<WorkerId>& members, size_t workers);
+
+// A plan whose workers have lists of rows: each row is one partition of the setting.
+StepSetting RowsAsPartitions(const Plan& plan, const SchemeRequest& request);
 
 // A plan as a scheme; its workers are those of the request, by number. A row of several is one of
 // the scheme's partitions.
