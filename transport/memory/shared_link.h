@@ -26,7 +26,7 @@ class SharedLink {
   static constexpr size_t kWindowBytes = size_t{4} << 20;
   // After this many bytes read the peer is notified at once, otherwise with the next message. It is
   // less than the window, so that a sender never waits for a report that is held back.
-  static constexpr size_t kTellBytes = size_t{2} << 20;
+  static constexpr size_t kReportBytes = size_t{2} << 20;
 
   // `arena` may be null: then everything is sent through the socket.
   explicit SharedLink(SharedArena* arena) : arena_(arena) {}
@@ -52,10 +52,10 @@ class SharedLink {
   void SetView(std::unique_ptr<SharedView> view) { view_ = std::move(view); }
   Result<BytesView> At(const SharedPlace& place, size_t length);
   bool OnRead(const SharedPlace& place, size_t length);
-  bool MustTell() const { return untold_bytes_ >= kTellBytes; }
+  bool MustReport() const { return unreported_bytes_ >= kReportBytes; }
   // The number of payloads read in all, if the peer does not know it yet; the caller reports it
   // now.
-  std::optional<uint64_t> TakeNews();
+  std::optional<uint64_t> TakeReport();
 
  private:
   SharedArena* const arena_;
@@ -65,8 +65,8 @@ class SharedLink {
   bool introduced_ = false;
   std::unique_ptr<SharedView> view_;
   uint64_t read_ = 0;
-  uint64_t told_ = 0;
-  size_t untold_bytes_ = 0;
+  uint64_t reported_ = 0;
+  size_t unreported_bytes_ = 0;
 };
 
 }  // namespace motley

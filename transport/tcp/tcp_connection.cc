@@ -311,12 +311,12 @@ void TcpConnection::CopyShared(BytesView from, std::byte* to) {
 
 bool TcpConnection::OnSharedRead(const SharedPlace& place, size_t length) {
   const bool held = shared_->OnRead(place, length);
-  if (shared_->MustTell() && !broken_) TellRead();
+  if (shared_->MustReport() && !broken_) ReportRead();
   return held;
 }
 
-void TcpConnection::TellRead() {
-  const std::optional<uint64_t> read = shared_->TakeNews();
+void TcpConnection::ReportRead() {
+  const std::optional<uint64_t> read = shared_->TakeReport();
   if (!read) return;
   auto* write = new WriteRequest;
   write->Add({.header = {.kind = FrameKind::kRelease, .offset = *read}, .checked = false});
@@ -370,7 +370,7 @@ void TcpConnection::Write(Outgoing message) {
   DecodedHeader frame{message.header, 0, !loopback_ && !shared_, 0};
   std::optional<SharedPlace> place;
   if (shared_) {
-    if (const auto read = shared_->TakeNews()) {
+    if (const auto read = shared_->TakeReport()) {
       write->Add({.header = {.kind = FrameKind::kRelease, .offset = *read}, .checked = false});
     }
     if (shared_->Wants(message)) {

@@ -102,7 +102,7 @@ class TcpConnection final : public FrameReader::Sink,
   void Pump();
   void Write(Outgoing message);
   void Submit(WriteRequest* write, uv_buf_t* buffers, size_t count, bool introduce);
-  void TellRead();
+  void ReportRead();
   void TakeView();
   void OnWritten(int status);
   void FailLater(Status why);

@@ -112,7 +112,7 @@ class TcpTransport final : public Transport, public TcpConnection::Owner {
   PeerId next_peer_ = 1;
   SendId next_send_ = 1;
   size_t accepted_ = 0;
-  bool shortage_told_ = false;
+  bool shortage_reported_ = false;
   std::vector<uv_tcp_t*> listeners_;
   std::vector<uv_pipe_t*> nearby_listeners_;
   std::vector<uv_stream_t*> held_;      // Listeners that wait for a receiver.
@@ -240,7 +240,7 @@ void TcpTransport::OnIncoming(uv_stream_t* listener) {
   // connection silently. So this reports the shortage a few descriptors earlier.
   constexpr int kLast = 4;
   const int limit = DescriptorLimit();
-  if (connection->descriptor() >= limit - kLast && !std::exchange(shortage_told_, true) &&
+  if (connection->descriptor() >= limit - kLast && !std::exchange(shortage_reported_, true) &&
       receiver_ != nullptr) {
     receiver_->OnShortage(Status::Resource(fmt::format(
         "with {} connections open, nearly all of the {} files that this process may open are "
