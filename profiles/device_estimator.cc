@@ -10,10 +10,9 @@
 namespace motley {
 namespace {
 
-constexpr double kRemembered = 100;  // About how many measurements have weight.
-constexpr double kBelief = 0.5;      // Relative error of the prior.
-constexpr double kLeastOverhead =
-    0.5;  // Least overhead in the scale, relative to the time of the work.
+constexpr double kRemembered = 100;     // About how many measurements have weight.
+constexpr double kBelief = 0.5;         // Relative error of the prior.
+constexpr double kLeastOverhead = 0.5;  // The least in the scale, relative to the work.
 constexpr double kFirstDeviation = 0.1;
 constexpr double kLeastDeviation = 1e-3;  // Relative; no clock is more accurate.
 constexpr double kDeviationWeight = 0.02;
