@@ -2,7 +2,7 @@
 // The time that a device needs for a number of samples, and the samples it can do in a given time.
 // Pure.
 //
-// t(x) = overhead + seconds_per_sample * max(x, knee),  0 < x <= most samples;  t(0) = 0
+//   t(x) = overhead + seconds_per_sample * max(x, knee),  0 < x <= most samples;  t(0) = 0
 //
 // Up to the knee the device is not full, and more samples cost no more time. One bisection over
 // these curves covers LB-BSP's shares on GPUs (Chen et al., SoCC 2020), the equal finish of
