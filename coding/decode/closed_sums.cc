@@ -79,7 +79,7 @@ class ClosedSums final : public SliceSums {
     return TermsOfVector(solved->a, context_.form.parts);
   }
 
-  std::span<const RowId> Twins(RowId) const override { return {}; }
+  std::span<const RowId> Alternatives(RowId) const override { return {}; }
 
   std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {
     const std::vector<RowId> missing = MissingRows(context_.form, present);

@@ -52,7 +52,7 @@ class KeptSums final : public SliceSums {
     return TermsOfVector(solved_.at(present).value().a, context_.form.parts);
   }
 
-  std::span<const RowId> Twins(RowId) const override { return {}; }
+  std::span<const RowId> Alternatives(RowId) const override { return {}; }
 
   void WriteWeighted(size_t slice, std::span<const Complex> weights,
                      std::span<float> sum) override {

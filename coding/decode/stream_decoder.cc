@@ -121,7 +121,7 @@ struct StreamDecoder::Impl {
     slice.present[row] = true;
     touched[row] = true;
     Settle(slice, row);
-    for (RowId twin : sums->Twins(row)) Settle(slice, twin);
+    for (RowId twin : sums->Alternatives(row)) Settle(slice, twin);
     if (!finished) return;
     slice.finished = true;
     --unfinished;

@@ -66,7 +66,7 @@ class TilingSums final : public SliceSums {
     return terms;
   }
 
-  std::span<const RowId> Twins(RowId row) const override {
+  std::span<const RowId> Alternatives(RowId row) const override {
     return tiling_.RowsOf(tiling_.SupportOf(row));
   }
 

@@ -10,11 +10,11 @@ namespace motley {
 // slower. Intel processors gain a tenth (docs/performance.md).
 inline bool FetchesAhead() {
 #if defined(__x86_64__)
-  static const bool told = [] {
+  static const bool fetches = [] {
     __builtin_cpu_init();
     return !__builtin_cpu_is("amd");
   }();
-  return told;
+  return fetches;
 #else
   return true;
 #endif
