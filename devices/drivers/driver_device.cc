@@ -18,7 +18,7 @@ namespace {
 
 using Text = std::array<char, 4096>;
 
-// A queue, kept until the device and the last of its memory are gone.
+// A driver's queue, kept until the device and the last of its memory are gone.
 class Queue {
  public:
   Queue(const motley_driver& driver, motley_driver_queue* queue) : driver_(driver), queue_(queue) {}
@@ -30,7 +30,7 @@ class Queue {
 
   const motley_driver& driver() const { return driver_; }
   motley_driver_queue* get() const { return queue_; }
-  // A thread that will never leave the driver may have its locks.
+  // Does nothing once a thread is stopped inside the driver, because that thread may hold locks.
   void Free(void* memory) {
     if (DriverEnded(driver_.name).ok()) driver_.free(queue_, memory);
   }
@@ -61,8 +61,9 @@ class DriverDevice final : public Device {
     MOTLEY_RETURN_IF_ERROR(EnsureOpen());
     void* memory = queue_->driver().allocate(queue_->get(), size_bytes);
     if (memory == nullptr) {
-      return Status::Resource(fmt::format("no memory for a buffer of {} bytes on {}, which has {}",
-                                          size_bytes, info_.name, info_.memory_bytes));
+      return Status::Resource(
+          fmt::format("out of memory: a buffer of {} bytes does not fit on {}, which has {} bytes",
+                      size_bytes, info_.name, info_.memory_bytes));
     }
     return Buffer(memory, size_bytes, [queue = queue_](void* data) { queue->Free(data); });
   }
@@ -98,7 +99,7 @@ class DriverDevice final : public Device {
   void Abandon() override { thread_.Abandon(); }
 
  private:
-  static constexpr motley_kernels kNone{};  // Only work may look at them.
+  static constexpr motley_kernels kNone{};  // The table before the device is open.
 
   Status Open() {
     Text error{};
@@ -114,7 +115,7 @@ class DriverDevice final : public Device {
     if (kernels == nullptr || kernels->version != MOTLEY_KERNELS_VERSION ||
         kernels->struct_size < sizeof(motley_kernels)) {
       return Status::Unavailable(
-          fmt::format("cannot use {}: the table of kernels of its driver '{}' is not version {}: "
+          fmt::format("cannot use {}: the kernel table of its driver '{}' is not version {}; "
                       "rebuild the driver together with the program",
                       info_.name, driver_.name, MOTLEY_KERNELS_VERSION));
     }
@@ -123,13 +124,13 @@ class DriverDevice final : public Device {
     return Status::Ok();
   }
 
-  // Once: what cannot be opened is not tried again.
+  // Opens the device once; a failure is permanent.
   Status EnsureOpen() {
     std::call_once(tried_, [this] { why_ = Open(); });
     return why_;
   }
 
-  // Memory that is still held keeps the queue.
+  // The queue lives on as long as memory of it does.
   void Close() {
     std::call_once(tried_, [] {});
     why_ = Status::Unavailable(fmt::format("{} is closed", info_.name));
@@ -137,7 +138,7 @@ class DriverDevice final : public Device {
     queue_.reset();
   }
 
-  // What failed, which the queue knows.
+  // The Status of a call; the queue knows what failed.
   Status Told(int code) { return code == MOTLEY_DRIVER_OK ? Status::Ok() : Finish(); }
 
   Status Finish() {
@@ -148,8 +149,8 @@ class DriverDevice final : public Device {
     return code == MOTLEY_DRIVER_NO_MEMORY ? Status::Resource(text) : Status::Unavailable(text);
   }
 
-  // Kernels only tell at the end whether they worked. That the device is gone is the news, whatever
-  // the work made of it.
+  // Kernels report failures only at the end. A lost device is the more important error, whatever
+  // the work returned.
   Status Run(Work work) {
     MOTLEY_RETURN_IF_ERROR(DriverEnded(driver_.name));
     const InDriver inside(driver_.name);
@@ -163,14 +164,14 @@ class DriverDevice final : public Device {
 
   const DeviceInfo info_;
   const motley_driver& driver_;
-  const uint64_t id_;  // That the driver gave it.
+  const uint64_t id_;  // Assigned by the driver.
   const std::string kernels_folder_;
-  std::once_flag tried_;  // To open it.
-  Status why_;            // It cannot be used.
+  std::once_flag tried_;  // For opening the device.
+  Status why_;            // Why the device cannot be used.
   std::shared_ptr<Queue> queue_;
   const motley_kernels* kernels_ = &kNone;
   const std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();
-  DeviceThread thread_;  // Last: it goes first.
+  DeviceThread thread_;  // Last, so that it is destroyed first.
 };
 
 }  // namespace
