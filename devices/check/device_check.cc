@@ -51,7 +51,8 @@ class DeviceRig final : public KernelRig {
 
   Device& device_;
   std::list<Operand> operands_;
-  // The host's, where the device has no more: kernels of the processor go on, and the others fail.
+  // Host memory for operands when the device is out of memory: the processor's kernels can go on,
+  // other devices have failed anyway.
   std::list<std::vector<std::byte>> instead_;
   mutable Status status_;
 };
