@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one symbol of the driver, and its table (devices/drivers/driver.h says what each entry does).
+// The one symbol of the driver, and its table (documented in devices/drivers/driver.h).
 #include "devices/drivers/driver.h"
 
 #include <algorithm>
@@ -24,11 +24,11 @@ constexpr int kOpenClKind = 4;  // DeviceKind::kOpenCl
 
 std::atomic<size_t> open_queues{0};
 
-// All devices that were ever found, by their ids: those of OpenCL stay valid, and queues may be
-// opened while somebody looks anew.
+// All devices ever found, by their ids. OpenCL's devices stay valid, and queues may be opened while
+// another thread looks for devices.
 class KnownDevices {
  public:
-  // What there is now; returns how many.
+  // Records the devices of a new search; returns their number.
   size_t Take(std::vector<FoundDevice> found) {
     const std::lock_guard lock(mutex_);
     listed_.clear();
@@ -57,7 +57,7 @@ class KnownDevices {
  private:
   mutable std::mutex mutex_;
   std::vector<FoundDevice> all_;
-  std::vector<uint64_t> listed_;  // Of the last find.
+  std::vector<uint64_t> listed_;  // The ids of the last find.
 };
 
 KnownDevices& Known() {
