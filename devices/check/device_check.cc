@@ -68,10 +68,10 @@ Result<CheckedKernel> CheckOnDevice(Device& device, const KernelCheck& check, ui
 }
 
 Status CheckDevice(Device& device, uint64_t seed, bool large,
-                   const std::function<void(const CheckedKernel&)>& told) {
+                   const std::function<void(const CheckedKernel&)>& report) {
   for (const KernelCheck& check : KernelChecks()) {
     MOTLEY_ASSIGN_OR_RETURN(const CheckedKernel checked, CheckOnDevice(device, check, seed, large));
-    told(checked);
+    report(checked);
   }
   return Status::Ok();
 }

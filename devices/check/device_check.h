@@ -14,8 +14,8 @@ namespace motley::check {
 // follow from `seed`. An error if the device itself failed.
 Result<CheckedKernel> CheckOnDevice(Device& device, const KernelCheck& check, uint64_t seed,
                                     bool large);
-// Runs all checks and passes each result to `told`.
+// Runs all checks and passes each result to `report`.
 Status CheckDevice(Device& device, uint64_t seed, bool large,
-                   const std::function<void(const CheckedKernel&)>& told);
+                   const std::function<void(const CheckedKernel&)>& report);
 
 }  // namespace motley::check

@@ -21,7 +21,7 @@ constexpr uint32_t kMostThreads = 256;
 
 // Lowers the calling thread's priority. On Linux priorities belong to threads, and lowering one is
 // always allowed.
-void StepBack() {
+void LowerPriority() {
   constexpr int kNicest = 19;
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNicest);
 }
@@ -35,7 +35,7 @@ class CpuDevice final : public HostDevice {
         parallel_(std::move(parallel)),
         queue_(MakeCpuQueue(*parallel_)),
         thread_(loop, [background, nice = false](Work work) mutable {
-          if (background && !std::exchange(nice, true)) StepBack();
+          if (background && !std::exchange(nice, true)) LowerPriority();
           return RunWork(std::move(work));
         }) {}
 

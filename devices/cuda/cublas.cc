@@ -57,8 +57,8 @@ bool InAFolderOfTheLoaders() {
       auto* const folders = static_cast<Dl_serinfo*>(room);
       *folders = size;
       dlinfo(plug_in, RTLD_DI_SERINFOSIZE, folders);
-      const bool told = dlinfo(plug_in, RTLD_DI_SERINFO, folders) == 0;
-      for (unsigned i = 0; told && !found && i < folders->dls_cnt; ++i) {
+      const bool listed = dlinfo(plug_in, RTLD_DI_SERINFO, folders) == 0;
+      for (unsigned i = 0; listed && !found && i < folders->dls_cnt; ++i) {
         char path[4096];
         std::snprintf(path, sizeof(path), "%s/%s", folders->dls_serpath[i].dls_name, kFile);
         found = access(path, R_OK) == 0;

@@ -24,7 +24,7 @@ motley_driver_queue* OpenQueue(uint64_t id, const char*, char* error, size_t err
     return nullptr;
   }
   if (queue->Open()) return queue;
-  queue->failure.Tell(error, error_size);
+  queue->failure.Report(error, error_size);
   delete queue;
   return nullptr;
 }

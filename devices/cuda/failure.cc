@@ -13,7 +13,7 @@ void Failure::Keep(int code, const char* doing, const char* name, const char* ex
   std::snprintf(text_, sizeof(text_), "%s failed: %s, %s%s", doing, name, explanation, late);
 }
 
-int Failure::Tell(char* error, size_t error_size) {
+int Failure::Report(char* error, size_t error_size) {
   if (error_size > 0) std::snprintf(error, error_size, "%s", failed() ? text_ : "");
   const int code = code_;
   code_ = MOTLEY_DRIVER_OK;

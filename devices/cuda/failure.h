@@ -16,7 +16,7 @@ class Failure {
   // Keeps "`doing` failed: `name`, `explanation`", unless there is a failure already.
   void Keep(int code, const char* doing, const char* name, const char* explanation);
   // Copies the text, clears the failure and returns its code.
-  int Tell(char* error, size_t error_size);
+  int Report(char* error, size_t error_size);
 
  private:
   int code_ = MOTLEY_DRIVER_OK;

@@ -129,7 +129,7 @@ int Queue::CopyOut(uint64_t after, const void* from, size_t size_bytes, motley_t
 int Queue::Finish(char* error, size_t error_size) {
   const OnDevice here(device, /*stays=*/true);
   if (here.Check(failure)) staging_.Wait(failure);
-  return failure.Tell(error, error_size);
+  return failure.Report(error, error_size);
 }
 
 }  // namespace motley::cuda

@@ -60,12 +60,12 @@ DriverMark* MarkOfThread() {
   return nullptr;
 }
 
-void Say(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
+void Print(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
 
-void SayWho(const DriverMark& mark) {
-  Say("motley: a driver of devices ended the program: ");
-  Say(mark.name);
-  Say(". Leave its devices out of --devices\n");
+void PrintDriver(const DriverMark& mark) {
+  Print("motley: a driver of devices ended the program: ");
+  Print(mark.name);
+  Print(". Leave its devices out of --devices\n");
 }
 
 [[noreturn]] void StayHere(DriverMark& mark) {
@@ -82,14 +82,14 @@ void OnAbort(int number, siginfo_t* info, void*) {
   const bool first_thread = getpid() == gettid();
   const bool drivers = own && mark != nullptr && !AssertHasFailed();
   if (drivers && !first_thread) StayHere(*mark);
-  if (drivers) SayWho(*mark);
+  if (drivers) PrintDriver(*mark);
   signal(number, SIG_DFL);
   if (!own) raise(number);
 }
 
 // Other threads may use what exit() has destroyed, so this thread cannot be stopped here.
 void OnExit() {
-  if (const DriverMark* const mark = MarkOfThread()) SayWho(*mark);
+  if (const DriverMark* const mark = MarkOfThread()) PrintDriver(*mark);
 }
 
 void OnUnnoticed(int) {

@@ -72,7 +72,8 @@ class DriverDevice final : public Device {
     MOTLEY_RETURN_IF_ERROR(CheckRange(to, offset, from.size()));
     if (from.empty()) return Status::Ok();
     auto* const place = static_cast<std::byte*>(to.data()) + offset;
-    return Told(queue_->driver().copy_in(queue_->get(), after, place, from.data(), from.size()));
+    return StatusOf(
+        queue_->driver().copy_in(queue_->get(), after, place, from.data(), from.size()));
   }
   Status CopyOutAfter(Moment after, const Buffer& from, size_t offset, size_t size_bytes,
                       const TakePiece& take) override {
@@ -82,8 +83,8 @@ class DriverDevice final : public Device {
     const auto hand_over = [](void* to, size_t at, const void* bytes, size_t size) {
       (*static_cast<const TakePiece*>(to))(at, {static_cast<const std::byte*>(bytes), size});
     };
-    return Told(queue_->driver().copy_out(queue_->get(), after, place, size_bytes, hand_over,
-                                          const_cast<TakePiece*>(&take)));
+    return StatusOf(queue_->driver().copy_out(queue_->get(), after, place, size_bytes, hand_over,
+                                              const_cast<TakePiece*>(&take)));
   }
   void Submit(double, Work work, Done done) override {
     thread_.Submit(std::move(work), std::move(done));
@@ -126,20 +127,20 @@ class DriverDevice final : public Device {
 
   // Opens the device once; a failure is permanent.
   Status EnsureOpen() {
-    std::call_once(tried_, [this] { why_ = Open(); });
+    std::call_once(open_once_, [this] { why_ = Open(); });
     return why_;
   }
 
   // The queue lives on as long as memory of it does.
   void Close() {
-    std::call_once(tried_, [] {});
+    std::call_once(open_once_, [] {});
     why_ = Status::Unavailable(fmt::format("{} is closed", info_.name));
     kernels_ = &kNone;
     queue_.reset();
   }
 
   // The Status of a call; the queue knows what failed.
-  Status Told(int code) { return code == MOTLEY_DRIVER_OK ? Status::Ok() : Finish(); }
+  Status StatusOf(int code) { return code == MOTLEY_DRIVER_OK ? Status::Ok() : Finish(); }
 
   Status Finish() {
     Text error{};
@@ -166,8 +167,8 @@ class DriverDevice final : public Device {
   const motley_driver& driver_;
   const uint64_t id_;  // Assigned by the driver.
   const std::string kernels_folder_;
-  std::once_flag tried_;  // For opening the device.
-  Status why_;            // Why the device cannot be used.
+  std::once_flag open_once_;  // For opening the device.
+  Status why_;                // Why the device cannot be used.
   std::shared_ptr<Queue> queue_;
   const motley_kernels* kernels_ = &kNone;
   const std::unique_ptr<ParallelFor> parallel_ = MakeSerialParallelFor();

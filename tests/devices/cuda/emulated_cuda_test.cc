@@ -122,9 +122,9 @@ TEST(EmulatedCudaTest, AfterAFailureNothingRunsUntilItIsTold) {
   rig.table().gemm(rig.queue(), 0, 0, 1, 1, 1, 1, x, x, 0, x);
   EXPECT_EQ(x.Read(), std::vector<float>(3, 1.0f));
   char text[256] = "";
-  EXPECT_EQ(rig.failure().Tell(text, sizeof(text)), MOTLEY_DRIVER_NO_MEMORY);
+  EXPECT_EQ(rig.failure().Report(text, sizeof(text)), MOTLEY_DRIVER_NO_MEMORY);
   EXPECT_STREQ(text, "copy_in failed: cudaErrorMemoryAllocation, out of memory");
-  EXPECT_EQ(rig.failure().Tell(text, sizeof(text)), MOTLEY_DRIVER_OK);
+  EXPECT_EQ(rig.failure().Report(text, sizeof(text)), MOTLEY_DRIVER_OK);
   EXPECT_STREQ(text, "");
   rig.table().fill(rig.queue(), 3, 2, x);
   EXPECT_EQ(x.Read(), std::vector<float>(3, 2.0f));
@@ -134,10 +134,10 @@ TEST(EmulatedCudaTest, TextsOfFailuresAreCutToTheirRoom) {
   cuda::Failure failure;
   failure.Keep(MOTLEY_DRIVER_LOST, "finish", "cudaErrorECCUncorrectable", "memory is broken");
   char text[12] = "";
-  EXPECT_EQ(failure.Tell(text, sizeof(text)), MOTLEY_DRIVER_LOST);
+  EXPECT_EQ(failure.Report(text, sizeof(text)), MOTLEY_DRIVER_LOST);
   EXPECT_STREQ(text, "finish fail");
   failure.Keep(MOTLEY_DRIVER_LOST, "finish", "cudaErrorECCUncorrectable", "memory is broken");
-  EXPECT_EQ(failure.Tell(nullptr, 0), MOTLEY_DRIVER_LOST);
+  EXPECT_EQ(failure.Report(nullptr, 0), MOTLEY_DRIVER_LOST);
 }
 
 }  // namespace
