@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a process may use, from files such as containers show them.
+// Tests how much memory a process may use, with files as containers show them.
 #include "base/host_memory.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST_F(HostMemory, IsTheTightestOfAllGroupsAboveTheProcess) {
             "\nslab 1\n");
   Write("/sys/fs/cgroup/kubepods/pod7/box/memory.max", "max\n");
   EXPECT_EQ(HostMemoryBytes(root_), 4096 * kMib);
-  EXPECT_EQ(AvailableMemoryBytes(root_), (4096 - 700) * kMib) << "file pages are given up";
+  EXPECT_EQ(AvailableMemoryBytes(root_), (4096 - 700) * kMib) << "unused file pages count as free";
 }
 
 TEST_F(HostMemory, SeesTheOlderLayoutAndItsWordForNoLimit) {
@@ -75,7 +75,7 @@ TEST_F(HostMemory, SeesTheOlderLayoutAndItsWordForNoLimit) {
   EXPECT_EQ(AvailableMemoryBytes(root_), (2048 - 400) * kMib);
 }
 
-// Docker on the older layout: the list names the host's path, the mount shows the container's.
+// Docker with the older layout: the list names the host's path, the mount shows the container's.
 TEST_F(HostMemory, FallsBackToTheRootOfTheTreeThatTheContainerSees) {
   Write("/proc/self/cgroup", "4:memory:/docker/0123456789abcdef\n");
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", 512 * kMib);
@@ -94,7 +94,7 @@ TEST_F(HostMemory, OfAFullGroupIsNotTakenForUnknown) {
   EXPECT_EQ(AvailableMemoryBytes(root_), 1u);
 }
 
-// With limits that leave room for 64 MiB more.
+// Sets limits that leave room for 64 MiB more.
 class OwnLimit : public testing::TestWithParam<decltype(RLIMIT_AS)> {
  protected:
   OwnLimit() {
