@@ -22,7 +22,7 @@ double Time(const std::vector<double>& speeds, const std::vector<uint32_t>& shar
   return time;
 }
 
-// Least time over all ways to share `left` among workers `from`, ...
+// The least time over all ways to share `left` among the workers `from`, `from` + 1, ...
 double BestTime(const std::vector<double>& speeds, size_t from, uint64_t left, uint32_t cap) {
   if (from == speeds.size()) return left == 0 ? 0 : std::numeric_limits<double>::infinity();
   double best = std::numeric_limits<double>::infinity();
