@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver's operations, compiled for the host: the same source, but a block of threads is a
-// loop (devices/cuda/kernels/host_block.h), and BLAS
-// is plain loops too.
+// Tests the CUDA driver's operations, compiled for the host from the same source. A block of
+// threads is a loop (devices/cuda/kernels/host_block.h), and BLAS is plain loops too.
 #include <gtest/gtest.h>
 
 #include "tests/conformance/kernel_battery.h"
@@ -15,7 +14,7 @@ namespace {
 
 using cuda::ThreadOrder;
 
-// With so few blocks each has to come back for more.
+// So few blocks that each must process several parts.
 constexpr unsigned kFewBlocks = 3;
 constexpr unsigned kManyBlocks = 4096;
 
