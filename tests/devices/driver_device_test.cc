@@ -80,13 +80,13 @@ TEST_F(DriverDevice, OneWhoseOpeningHangsIsLostAfterAWhileAndSaysSo) {
   auto device = MockDriver::Make(*loop).value();
   auto watched = std::make_unique<WatchedDevice>(*loop, *device, Patience());
   MockDriver::Get().open_hangs = true;
-  Status told;
+  Status reported;
   watched->Submit(
-      1, [] { return Status::Ok(); }, [&](const Status& status) { told = status; });
+      1, [] { return Status::Ok(); }, [&](const Status& status) { reported = status; });
   MockDriver::Get().opens.wait(0);
-  loop->RunUntil([&] { return !told.ok(); });
+  loop->RunUntil([&] { return !reported.ok(); });
   EXPECT_TRUE(watched->lost());
-  EXPECT_THAT(told.message(), HasSubstr("may not even be open"));
+  EXPECT_THAT(reported.message(), HasSubstr("may not even be open"));
   EXPECT_FALSE(device->Rest(Duration::zero()));
   device->Abandon();
   watched.reset();
@@ -206,7 +206,7 @@ TEST_F(DriverDevice, OneThatHangsCanBeAbandonedAndNothingIsReported) {
   auto loop = std::make_unique<ThreadLoop>();
   auto device = MockDriver::Make(*loop).value();
   MockDriver::Get().hangs = true;
-  bool told = false;
+  bool reported = false;
   std::atomic<bool> begun = false;
   device->Submit(
       1,
@@ -215,7 +215,7 @@ TEST_F(DriverDevice, OneThatHangsCanBeAbandonedAndNothingIsReported) {
         begun.notify_all();
         return Status::Ok();
       },
-      [&](const Status&) { told = true; });
+      [&](const Status&) { reported = true; });
   begun.wait(false);
   EXPECT_FALSE(device->Rest(std::chrono::milliseconds(1)));
   device->Abandon();
@@ -225,7 +225,7 @@ TEST_F(DriverDevice, OneThatHangsCanBeAbandonedAndNothingIsReported) {
   EXPECT_TRUE(AnyDeviceStuck());
   MockDriver::Get().hangs = false;
   MockDriver::Get().hangs.notify_all();
-  EXPECT_FALSE(told);
+  EXPECT_FALSE(reported);
   // The device keeps its queue for good.
   MockDriver::Get().open_queues = 0;
 }

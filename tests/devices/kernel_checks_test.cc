@@ -113,18 +113,18 @@ TEST(KernelChecks, DevicesThatFailSaySo) {
   const auto device = MockDriver::Make(loop).value();
   const auto run = [&] {
     std::optional<Status> ended;
-    size_t told = 0;
+    size_t reported = 0;
     device->Submit(
         1,
         [&] {
           return CheckDevice(*device, 3, /*large=*/false, [&](const CheckedKernel& kernel) {
             EXPECT_TRUE(kernel.ok()) << kernel.kernel;
-            ++told;
+            ++reported;
           });
         },
         [&](Status status) { ended = std::move(status); });
     loop.RunUntil([&] { return ended.has_value(); });
-    return std::pair(*ended, told);
+    return std::pair(*ended, reported);
   };
   const auto [fine, all] = run();
   EXPECT_TRUE(fine.ok()) << fine.ToString();
