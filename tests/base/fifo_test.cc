@@ -36,7 +36,7 @@ TEST(Fifo, IsADequeOfItsItems) {
   EXPECT_TRUE(fifo.empty());
 }
 
-TEST(Fifo, WhatIsTakenOutIsNotKept) {
+TEST(Fifo, ItemsTakenOutAreNotKept) {
   Fifo<std::shared_ptr<int>> fifo;
   const auto item = std::make_shared<int>(7);
   fifo.push_back(item);

@@ -43,7 +43,7 @@ TEST_F(HostMemory, WithoutGroupsIsTheMachines) {
   EXPECT_EQ(AvailableMemoryBytes(root_), 8192 * kMib);
 }
 
-TEST_F(HostMemory, OfAMachineThatSaysNothingIsNotKnown) {
+TEST_F(HostMemory, IsUnknownWithoutSystemFiles) {
   std::filesystem::remove_all(root_);
   EXPECT_EQ(HostMemoryBytes(root_), 0u);
   EXPECT_EQ(AvailableMemoryBytes(root_), 0u);
@@ -63,7 +63,7 @@ TEST_F(HostMemory, IsTheTightestOfAllGroupsAboveTheProcess) {
   EXPECT_EQ(AvailableMemoryBytes(root_), (4096 - 700) * kMib) << "unused file pages count as free";
 }
 
-TEST_F(HostMemory, SeesTheOlderLayoutAndItsWordForNoLimit) {
+TEST_F(HostMemory, SeesTheOlderLayoutAndItsValueForNoLimit) {
   Write("/proc/self/cgroup",
         "9:name=systemd:/\n5:devices:/a\n4:cpu,memory:/jobs/17\n2:cpuacct:/b\n0::/\n");
   Write("/sys/fs/cgroup/memory/jobs/17/memory.limit_in_bytes", 9223372036854771712u);
@@ -87,7 +87,7 @@ TEST_F(HostMemory, FallsBackToTheRootOfTheTreeThatTheContainerSees) {
   EXPECT_EQ(HostMemoryBytes(root_), 256 * kMib);
 }
 
-TEST_F(HostMemory, OfAFullGroupIsNotTakenForUnknown) {
+TEST_F(HostMemory, IsOneByteNotUnknownInAFullGroup) {
   Write("/proc/self/cgroup", "0::/box\n");
   Write("/sys/fs/cgroup/box/memory.max", 100 * kMib);
   Write("/sys/fs/cgroup/box/memory.current", 120 * kMib);

@@ -50,7 +50,7 @@ TEST(ParallelFor, RangesHaveTheGrainSaveTheLast) {
   EXPECT_EQ(cuts, expected);
 }
 
-TEST(ParallelFor, WhatIsThrownOnAHelperReachesTheCaller) {
+TEST(ParallelFor, ExceptionsOfHelpersReachTheCaller) {
   const auto parallel = MakeThreadParallelFor(4);
   const auto caller = std::this_thread::get_id();
   EXPECT_THROW(parallel->For(1000, 1,

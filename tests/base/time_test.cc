@@ -18,7 +18,7 @@ TEST(FromSeconds, RoundsToTheNearestNanosecond) {
 }
 
 // Huge durations stay long, and do not overflow into the past.
-TEST(FromSeconds, WhatHasNoEndIsLong) {
+TEST(FromSeconds, HugeDurationsStayLong) {
   for (const double seconds : {kCentury, 1e12, 1e300, std::numeric_limits<double>::infinity()}) {
     EXPECT_NEAR(ToSeconds(FromSeconds(seconds)), kCentury, 1) << seconds;
     EXPECT_NEAR(ToSeconds(FromSeconds(-seconds)), -kCentury, 1) << seconds;

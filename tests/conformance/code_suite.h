@@ -165,7 +165,7 @@ TYPED_TEST_P(CodeSuite, ClosedAndGeneralDecodersAgree) {
   });
 }
 
-TYPED_TEST_P(CodeSuite, APartitionThatNobodyAnsweredIsNotDecodable) {
+TYPED_TEST_P(CodeSuite, AnUnansweredPartitionIsNotDecodable) {
   this->ForEachForm([](const CodeRequest&, const CodeForm& form) {
     for (PartitionId partition = 0; partition < form.partitions; ++partition) {
       std::vector<WorkerId> holders;
@@ -258,8 +258,7 @@ TYPED_TEST_P(CodeSuite, StreamNeedsExactlyTheRowsItAsksFor) {
 
 REGISTER_TYPED_TEST_SUITE_P(CodeSuite, FormIsWhatWasAskedFor, SameRequestGivesTheSameCode,
                             LoadsAreAsPromised, EverySurvivorSetGivesThePlainSum,
-                            ClosedAndGeneralDecodersAgree,
-                            APartitionThatNobodyAnsweredIsNotDecodable,
+                            ClosedAndGeneralDecodersAgree, AnUnansweredPartitionIsNotDecodable,
                             SlicesFromAnyoneInAnyOrderGiveThePlainSum,
                             StreamNeedsExactlyTheRowsItAsksFor);
 

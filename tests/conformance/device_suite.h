@@ -97,7 +97,7 @@ TEST_P(DeviceSuite, WorkRunsInOrderAndEachDoneOnceOnTheLoopThread) {
   EXPECT_EQ(finished, want);
 }
 
-TEST_P(DeviceSuite, WhatWorkPostsRunsOnTheLoopThreadBeforeItsDone) {
+TEST_P(DeviceSuite, TasksPostedByWorkRunOnTheLoopThreadBeforeItsDone) {
   const auto loop_thread = std::this_thread::get_id();
   std::vector<int> order;
   Device& posting = device();
@@ -125,7 +125,7 @@ TEST_P(DeviceSuite, WhatWorkPostsRunsOnTheLoopThreadBeforeItsDone) {
   }
 }
 
-TEST_P(DeviceSuite, WhatWorkPostsMayDestroyTheDevice) {
+TEST_P(DeviceSuite, TasksPostedByWorkMayDestroyTheDevice) {
   int calls = 0;
   Device& posting = device();  // Destroyed before it; waits for its work.
   device().Submit(

@@ -83,7 +83,7 @@ TEST_P(DriverSuite, CopiesOfAnySizeAndPlaceComeBackWhole) {
   }
 }
 
-TEST_P(DriverSuite, WhatWasCopiedInMayChangeAtOnce) {
+TEST_P(DriverSuite, CopiedInMemoryMayChangeAtOnce) {
   const DriverQueue queue(GetParam());
   constexpr size_t kSize = size_t{5} << 20, kTimes = 8;
   const Held held(queue, kTimes * kSize);

@@ -16,7 +16,7 @@ TEST_P(TransportSuite, BothEndsHearOfAConnectionOnce) {
   EXPECT_TRUE(server_->lost_peers.empty());
 }
 
-TEST_P(TransportSuite, ConnectingToNobodyIsALossNotAnError) {
+TEST_P(TransportSuite, ConnectingWithoutAListenerIsALossNotAnError) {
   const auto node = MakeNode();
   const PeerId peer = node->transport().Connect(world_->DeadAddress());
   EXPECT_TRUE(node->lost_peers.empty()) << "OnLost inside Connect";

@@ -26,7 +26,7 @@ TEST_P(TransportSuite, DisconnectByTheServerIsALossAtTheClientOnly) {
   EXPECT_TRUE(server_->lost_peers.empty());
 }
 
-TEST_P(TransportSuite, WhoStoppedListeningKeepsItsConnectionsAndGetsNoMore) {
+TEST_P(TransportSuite, StopListeningKeepsConnectionsAndAcceptsNoMore) {
   Connect();
   server_->transport().StopListening();
   Flush();

@@ -121,7 +121,7 @@ TEST(DefaultDevices, AreAllThatWorkEachOnce) {
   EXPECT_THAT(Defaults({cpu, old, Named("opencl", 0, "Card")}), ElementsAre("cpu:0", "opencl:0"));
 }
 
-TEST(DefaultDevices, NoneIsToldWithEveryReason) {
+TEST(DefaultDevices, NoUsableDeviceIsReportedWithEveryReason) {
   const std::vector<ListedDevice> list = {Listed("cpu", 0, "no kernel module"),
                                           {.driver = "cuda", .reason = "no NVIDIA driver"},
                                           Listed("opencl", 1, "no compiler")};

@@ -42,12 +42,12 @@ class DriverDevice : public ::testing::Test {
   ThreadLoop loop_;
 };
 
-TEST_F(DriverDevice, WhatCannotBeUsedSaysWhy) {
+TEST_F(DriverDevice, UnusableDevicesHaveAReason) {
   MockDriver::Get().devices = 2;
   EXPECT_THAT(Make(1).status().ToString(), HasSubstr("only the first mock works"));
 }
 
-TEST_F(DriverDevice, WhatCannotBeOpenedSaysWhyInThePlaceOfWork) {
+TEST_F(DriverDevice, AFailureToOpenIsTheResultOfTheWork) {
   MockDriver::Get().no_kernels = true;
   const auto device = Make().value();
   const auto fail = [] {
@@ -145,7 +145,7 @@ TEST_F(DriverDevice, ThreadsTakeTurnsToLookForDevicesAndOpenThoseThatTheyFound) 
   EXPECT_FALSE(mock.looked_at_once);
 }
 
-TEST_F(DriverDevice, WhatKernelsFailedAtIsToldWithTheWorkAndForgotten) {
+TEST_F(DriverDevice, KernelFailuresAreReportedWithTheWorkAndCleared) {
   const auto device = Open();
   const auto fail_with = [](int code) {
     return [code] {
@@ -160,7 +160,7 @@ TEST_F(DriverDevice, WhatKernelsFailedAtIsToldWithTheWorkAndForgotten) {
   EXPECT_TRUE(Do(*device, [] { return Status::Ok(); }).ok());
 }
 
-TEST_F(DriverDevice, ALostDeviceIsToldWhateverBecameOfTheWork) {
+TEST_F(DriverDevice, ALostDeviceIsReportedWhateverTheWorkReturns) {
   const auto device = Open();
   for (const Status& of_work : {Status::Resource("no memory"), Status::Cancelled("not wanted")}) {
     const Status status = Do(*device, [&] {

@@ -17,7 +17,7 @@ Handler HandlerOf(int number) {
   return now.sa_handler;
 }
 
-TEST(KeptSignals, WhatALibraryCatchesMeanwhileIsAsBefore) {
+TEST(KeptSignals, HandlersOfLibrariesAreUndone) {
   signal(SIGINT, SIG_IGN);
   // nohup may have changed them.
   for (const int number : {SIGHUP, SIGTERM}) signal(number, SIG_DFL);

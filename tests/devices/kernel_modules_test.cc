@@ -113,7 +113,7 @@ TEST(KernelModules, AFileThatIsNoModuleIsReportedWithItsPath) {
   EXPECT_THAT(Named(modules, "baseline").reason, HasSubstr("cannot load " + file.string()));
 }
 
-TEST(KernelModules, ThoseThatCannotBeOpenedForWantOfFilesSaySoAndAreTriedAgain) {
+TEST(KernelModules, ModulesWithoutDescriptorsReportItAndAreLoadedLater) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};

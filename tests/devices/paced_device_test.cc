@@ -47,7 +47,7 @@ TEST_F(PacedDeviceTest, TakesUnitsTimesUnitTimeDividedBySpeed) {
 }
 
 // Otherwise results would be visible before the emulated device has them.
-TEST_F(PacedDeviceTest, WhatWorkPostsRunsNoSoonerThanItsDone) {
+TEST_F(PacedDeviceTest, TasksPostedByWorkRunNoSoonerThanItsDone) {
   Make({.unit_time = kUnit});
   Times posted;
   device_->Submit(
@@ -140,7 +140,7 @@ TEST_F(PacedDeviceTest, DestroyedBetweenWorkAndItsTimeItCallsNoDone) {
   EXPECT_EQ(loop_.pending(), 0u);
 }
 
-TEST_F(PacedDeviceTest, WhatSubmitsInDoneRunsNext) {
+TEST_F(PacedDeviceTest, WorkSubmittedInDoneRunsNext) {
   Make({.unit_time = kUnit});
   device_->Submit(
       3, [] { return Status::Ok(); }, [this](Status) { Submit(4); });

@@ -168,7 +168,7 @@ TEST_F(WatchedDeviceTest, ADeviceThatGoesLeavesNoTimerBehind) {
   EXPECT_TRUE(done_.empty());
 }
 
-TEST_F(WatchedDeviceTest, WhoeverIsToldMayDestroyIt) {
+TEST_F(WatchedDeviceTest, DoneMayDestroyTheDevice) {
   device_->Submit(
       1, [] { return Status::Ok(); }, [this](const Status&) { device_.reset(); });
   Submit();

@@ -92,7 +92,7 @@ TEST(MultiMessageCode, MessagesMayBeAskedFor) {
 }
 
 // Copies come last: while all workers have the expected speed, nothing is computed twice.
-TEST(MultiMessageCode, EqualWorkersBeginWithWhatNobodyElseBegins) {
+TEST(MultiMessageCode, EqualWorkersBeginWithDifferentChunks) {
   for (uint32_t s = 0; s < 3; ++s) {
     const CodeForm form = MustBuild("multi-message", EqualRequest(6, s, 72));
     std::set<RowId> begun;

@@ -101,7 +101,7 @@ TEST(PartialCodedCode, AFormThatIsKeptHasLists) {
 }
 
 // Workers progress at random. As soon as every row is solved, the answers form a code for the sum.
-TEST(PartialRows, WhoeverDidItTheSumIsExactOnceAllIsSolved) {
+TEST(PartialRows, TheSumIsExactOnceAllRowsAreSolved) {
   for (const CodeRequest& request : Requests()) {
     SCOPED_TRACE(Describe(request));
     const auto form = Form(request);
@@ -130,7 +130,7 @@ TEST(PartialRows, WhoeverDidItTheSumIsExactOnceAllIsSolved) {
   }
 }
 
-TEST(PartialRows, WhoSleepsIsAskedOnlyWhereItTakesThat) {
+TEST(PartialRows, SleepingWorkersAreAskedOnlyIfNecessary) {
   const auto form = Form(EqualRequest(4, 1, 16));
   PartialRows rows;
   rows.Open(form);
@@ -147,7 +147,7 @@ TEST(PartialRows, WhoSleepsIsAskedOnlyWhereItTakesThat) {
   EXPECT_LE(ErrorOf(both), 5e-6);
 }
 
-TEST(PartialRows, WhatNobodyDidIsGivenToThoseWhoCould) {
+TEST(PartialRows, UnsolvedRowsGoToFurtherHolders) {
   for (const CodeRequest& request : Requests()) {
     SCOPED_TRACE(Describe(request));
     const auto form = Form(request);
@@ -159,7 +159,7 @@ TEST(PartialRows, WhatNobodyDidIsGivenToThoseWhoCould) {
   }
 }
 
-TEST(PartialRows, WhatIsLostIsMissed) {
+TEST(PartialRows, LostRowsAreNoLongerSolved) {
   const auto form = Form(EqualRequest(4, 1, 16));
   PartialRows rows;
   rows.Open(form);

@@ -144,7 +144,7 @@ TEST(Approximate, NoOtherWeightsHaveLessError) {
   }
 }
 
-TEST(Approximate, NobodyAnsweredIsErrorOne) {
+TEST(Approximate, NoAnswersAreErrorOne) {
   for (const char* name : {"none", "rs", "graph", "repetition"}) {
     const CodeForm form = MustBuild(name, EqualRequest(6, name[0] == 'n' ? 0 : 2, 13));
     const std::vector<bool> nobody(6, false);

@@ -127,7 +127,7 @@ TEST_F(NormGuard, TheStreamWaitsForOneMoreAnswerAndSaysWhichToReplace) {
   EXPECT_LE(decoder.residual(), 1e-6);
 }
 
-TEST_F(NormGuard, WhatIsRefusedWithEveryAnswerThereNeverDecodes) {
+TEST_F(NormGuard, CodesRefusedWithEveryAnswerNeverDecode) {
   for (double tolerance : {1e-5, 1e-9}) {
     StreamDecoder decoder(form_, 64, 64, *parallel_, {1e-6, tolerance});
     for (RowId row = 0; row < 32; ++row) Add(decoder, row);

@@ -476,7 +476,7 @@ TEST_F(Stream, ReplacesTheLowestRowsAndOnlyWhatIsNeeded) {
   EXPECT_THAT(groups.RowsToReplace({true, false, true, true, true, true}), ElementsAre(0, 2));
 }
 
-TEST_F(Stream, WhatAnAbsentRowSentCountsWhenEveryOpenSliceHasIt) {
+TEST_F(Stream, AnAbsentRowCountsWhenEveryOpenSliceHasIt) {
   StreamDecoder decoder(rs_, 100, 50, *parallel_);
   const std::vector<bool> absent{true, true, false, false, false};
   for (const size_t slice : {1, 0}) {
@@ -489,7 +489,7 @@ TEST_F(Stream, WhatAnAbsentRowSentCountsWhenEveryOpenSliceHasIt) {
   EXPECT_THAT(decoder.RowsToReplace(absent), IsEmpty());
 }
 
-TEST_F(Stream, OfClassesTheCheapestIsCompleted) {
+TEST_F(Stream, TheCheapestClassIsCompleted) {
   // Groups of 3 and 2 workers.
   const CodeForm form = MustBuild("repetition", EqualRequest(5, 1, 10));
   std::vector<bool> absent(5, true);

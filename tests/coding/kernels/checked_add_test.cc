@@ -137,7 +137,7 @@ TEST_P(CheckedAdd, ChecksWhatIsAddedToNothing) {
   EXPECT_EQ(AddChecked(nothing, values, 600), 1024);
 }
 
-TEST_P(CheckedAdd, WhatIsOverwrittenIsNotRead) {
+TEST_P(CheckedAdd, OverwrittenSumsAreNotRead) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     const std::vector<float> values = Values(700);
     Target target(700, 0, std::vector<float>(700, kNan));
@@ -151,7 +151,7 @@ TEST_P(CheckedAdd, WhatIsOverwrittenIsNotRead) {
   }
 }
 
-TEST_P(CheckedAdd, WhatIsNotFiniteIsNotAddedNorAnythingBehindIt) {
+TEST_P(CheckedAdd, ValuesThatAreNotFiniteAreNotAddedNorAreLaterOnes) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     for (const float bad : {kNan, kInf, -kInf}) {
       for (const size_t place : {0u, 17u, 511u, 512u, 1023u, 1300u, 1399u}) {

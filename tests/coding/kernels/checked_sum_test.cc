@@ -174,7 +174,7 @@ TEST_P(CheckedSum, TakesAnyNumberOfParts) {
   }
 }
 
-TEST_P(CheckedSum, WhatIsNotFiniteIsInNoSumNorAnythingBehindIt) {
+TEST_P(CheckedSum, ValuesThatAreNotFiniteReachNoSumNorDoLaterOnes) {
   for (const Field field : {Field::kReal, Field::kComplexPacked}) {
     for (const float bad : {kNan, kInf, -kInf}) {
       for (const size_t place : {0u, 17u, 511u, 512u, 1023u, 1300u, 1399u}) {

@@ -53,7 +53,7 @@ TEST(Allocate, IsExactWhereProportionsAreWhole) {
   EXPECT_THAT(Allocate(std::vector<double>{1, 2, 3, 4}, 20, 20), ElementsAre(2, 4, 6, 8));
 }
 
-TEST(Allocate, WhatAWorkerCannotTakeGoesToTheOthersInProportion) {
+TEST(Allocate, ExcessOfACappedWorkerGoesToTheOthersInProportion) {
   EXPECT_THAT(Allocate(std::vector<double>{100, 1, 3}, 16, 8), ElementsAre(8, 2, 6));
   EXPECT_THAT(Allocate(std::vector<double>{100, 1, 3}, 24, 8), ElementsAre(8, 8, 8));
 }

@@ -62,7 +62,7 @@ TEST(ChunkOrder, MatchingsBeatRandomOrdersAsPublished) {
   EXPECT_NEAR(total / 20, 53, 2.5);
 }
 
-TEST(ChunkOrder, WhatIsNotRegularIsRefusedWithTheReason) {
+TEST(ChunkOrder, IrregularPlacementsAreRefusedWithTheReason) {
   for (const WorkLists& lists : {WorkLists{{0, 1}, {0}}, WorkLists{{0, 0}, {1, 1}},
                                  WorkLists{{0}, {0}}, WorkLists{{0}, {2}}}) {
     const auto order = MatchingOrder(lists, 1);

@@ -9,7 +9,7 @@ namespace motley::cuda {
 namespace {
 
 // The loader does not search for cuBLAS's dependencies in the folder where it found cuBLAS.
-TEST(CublasFiles, WhatCublasNeedsIsFoundBesideIt) {
+TEST(CublasFiles, DependenciesOfCublasAreFoundBesideIt) {
   char reason[1024] = "";
   ASSERT_TRUE(FindCublas(reason, sizeof(reason))) << reason;
   const Cublas* const cublas = LoadCublas(reason, sizeof(reason));

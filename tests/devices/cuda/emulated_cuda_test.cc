@@ -111,7 +111,7 @@ TEST(EmulatedCudaTest, LabelsThatAreNoClassTouchNothingElse) {
   for (const float value : x.Read()) EXPECT_FLOAT_EQ(value, 1.0f / 3);
 }
 
-TEST(EmulatedCudaTest, AfterAFailureNothingRunsUntilItIsTold) {
+TEST(EmulatedCudaTest, AfterAFailureNothingRunsUntilItIsReported) {
   EmulatedRig rig(ThreadOrder::kAscending, kFewBlocks);
   const Operand<float> x(rig, {1.0f, 1.0f, 1.0f});
   rig.failure().Keep(MOTLEY_DRIVER_NO_MEMORY, "copy_in", "cudaErrorMemoryAllocation",

@@ -133,7 +133,7 @@ TEST_F(FakeCudaTest, ADescriptionLoadsNoLibraries) {
   EXPECT_EQ(fake_.loaded, loaded);
 }
 
-TEST_F(FakeCudaTest, WhateverFailsWhileOpeningIsToldAndNothingStays) {
+TEST_F(FakeCudaTest, FailuresWhileOpeningAreReportedAndEverythingIsFreed) {
   const struct {
     const char* function;
     int good;
@@ -166,7 +166,7 @@ TEST_F(FakeCudaTest, WhateverFailsWhileOpeningIsToldAndNothingStays) {
   EXPECT_THAT(error_, HasSubstr("cuBLAS cannot be loaded"));
 }
 
-TEST_F(FakeCudaTest, TheFirstFailureIsToldOnceAndTheQueueGoesOn) {
+TEST_F(FakeCudaTest, TheFirstFailureIsReportedOnceAndTheQueueGoesOn) {
   motley_driver_queue* queue = Open();
   ASSERT_NE(queue, nullptr) << error_;
   auto* x = static_cast<float*>(Driver().allocate(queue, sizeof(float)));
@@ -189,7 +189,7 @@ TEST_F(FakeCudaTest, TheFirstFailureIsToldOnceAndTheQueueGoesOn) {
 }
 
 // If nobody waits for a failed copy, it could run when the memory belongs to somebody else.
-TEST_F(FakeCudaTest, OfACopyThatFailsNothingIsUnderWay) {
+TEST_F(FakeCudaTest, AFailedCopyIsNotRunningAnyMore) {
   motley_driver_queue* queue = Open();
   constexpr size_t kBytes = size_t{5} << 20;
   const std::vector<char> from(kBytes, 1);
@@ -225,7 +225,7 @@ TEST_F(FakeCudaTest, AFailureOfAProductIsNamed) {
   Driver().close(queue);
 }
 
-TEST_F(FakeCudaTest, ALostDeviceIsToldEachTimeAndCanBeClosed) {
+TEST_F(FakeCudaTest, ALostDeviceIsReportedEachTimeAndCanBeClosed) {
   for (const char* function : {"cudaMemcpyAsync", "cudaEventRecord", "cudaEventQuery"}) {
     motley_driver_queue* queue = Open();
     ASSERT_NE(queue, nullptr) << error_;
@@ -275,7 +275,7 @@ TEST_F(FakeCudaTest, ThreadsWithoutADeviceGetNoContextOnTheFirstOne) {
   EXPECT_EQ(fake_.devices[0].chosen, 0);
 }
 
-TEST_F(FakeCudaTest, WhatCannotChooseItsDeviceDoesNothingOnAnother) {
+TEST_F(FakeCudaTest, CallsThatCannotSetTheirDeviceDoNothingOnAnother) {
   motley_driver_queue* queue = Open();
   ASSERT_NE(queue, nullptr) << error_;
   auto* x = static_cast<float*>(Driver().allocate(queue, sizeof(float)));
@@ -392,7 +392,7 @@ TEST_F(FakeCudaTest, DevicesWithoutMemoryPoolsWork) {
 }
 
 // The next copy uses the same pinned pieces.
-TEST_F(FakeCudaTest, OfACopyOutThatFailsNothingIsUnderWay) {
+TEST_F(FakeCudaTest, AFailedCopyOutIsNotRunningAnyMore) {
   motley_driver_queue* queue = Open();
   constexpr size_t kBytes = size_t{7} << 20;
   auto* const x = static_cast<float*>(Driver().allocate(queue, kBytes));

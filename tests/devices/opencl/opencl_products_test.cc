@@ -114,14 +114,14 @@ class OpenClProducts : public ::testing::Test {
 };
 
 // From about 440 in each direction on, CLBlast packs its factors.
-TEST_F(OpenClProducts, OfClBlastMatchReference) {
+TEST_F(OpenClProducts, ClBlastMatchesReference) {
   if (LoadClBlast() == nullptr) GTEST_SKIP() << "CLBlast is not installed";
   CheckAll(MultiplyWithClBlast,
            {{1, 1, 1}, {5, 6, 7}, {33, 10, 64}, {129, 65, 33}, {20, 30, 3000}, {500, 480, 470}});
 }
 
 // Equal terms all round to one side.
-TEST_F(OpenClProducts, OfClBlastKeepThePromiseForEqualTerms) {
+TEST_F(OpenClProducts, ClBlastIsPreciseForEqualTerms) {
   if (LoadClBlast() == nullptr) GTEST_SKIP() << "CLBlast is not installed";
   for (const float constant : {0.0137f, 0.5063019f, 0.9871063f}) {
     constant_ = constant;
@@ -138,7 +138,7 @@ TEST_F(OpenClProducts, WithoutClBlastMatchReference) {
   }
 }
 
-TEST_F(OpenClProducts, OfProcessorsMatchReferenceBeyondWhatIsPackedAtOnce) {
+TEST_F(OpenClProducts, ProcessorsMatchReferenceBeyondOnePacking) {
   if (queue_->lanes() == 0) GTEST_SKIP() << queue_->device().name << " is not a processor";
   CheckAll(MultiplyOnProcessor, {{1, 1, 1},
                                  {6, 32, 256},

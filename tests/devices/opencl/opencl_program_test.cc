@@ -109,7 +109,7 @@ class OpenClProgram : public OpenClCache {
   Context context_;
 };
 
-TEST_F(OpenClProgram, WhatDoesNotCompileIsToldWithTheCompilersLog) {
+TEST_F(OpenClProgram, CompileErrorsAreReportedWithTheCompilersLog) {
   const auto program = Build("__kernel void f(__global float *x) { *x = no_such_thing; }\n");
   ASSERT_FALSE(program.ok());
   EXPECT_NE(program.status().message().find("no_such_thing"), std::string::npos)

@@ -67,7 +67,7 @@ TEST_P(OpenClDriver, LabelsThatAreNoClassTouchNothingElse) {
   }
 }
 
-TEST_P(OpenClDriver, AnOperandOutsideOfMemoryIsToldOnceAndForgotten) {
+TEST_P(OpenClDriver, AnOperandOutsideOfMemoryIsReportedOnce) {
   const DriverQueue queue(GetParam());
   const Held x(queue, 4 * sizeof(float));
   const motley_kernels& kernels = queue.kernels();

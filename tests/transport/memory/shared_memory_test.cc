@@ -55,7 +55,7 @@ class SharedMemoryTest : public testing::Test {
   std::unique_ptr<SharedView> view_;
 };
 
-TEST_F(SharedMemoryTest, WhatOneWritesTheOtherReads) {
+TEST_F(SharedMemoryTest, PeersReadWhatTheOwnerWrites) {
   const Bytes small = Pattern(1, 1);
   const Bytes large = Pattern(5 * kMiB + 3, 2);
   const auto first = Put(small);
@@ -92,7 +92,7 @@ TEST_F(SharedMemoryTest, OnePayloadForSeveralPeersIsWrittenOnce) {
   EXPECT_TRUE(Shows(*second, bytes));
 }
 
-TEST_F(SharedMemoryTest, WhatIsNotAnnouncedAnyMoreIsWrittenAnew) {
+TEST_F(SharedMemoryTest, RetiredPayloadsAreWrittenAgain) {
   Bytes bytes = Pattern(kMiB, 1);
   const auto first = Put(bytes);
   ASSERT_TRUE(first);
@@ -222,7 +222,7 @@ TEST_F(SharedMemoryTest, ProcessesThatMayNotMapItReadItAllTheSame) {
   EXPECT_EXIT(_exit(exit_code()), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SharedMemoryTest, WhatFindsNoMemoryForItsCopyIsAnErrorAndTheNextIsRead) {
+TEST_F(SharedMemoryTest, NoMemoryForACopyIsAnErrorAndTheNextIsRead) {
 #if MOTLEY_ADDRESS_SANITIZER || MOTLEY_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer ends the process when memory runs out";
 #endif

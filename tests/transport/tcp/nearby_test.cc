@@ -85,7 +85,7 @@ TEST_F(NearbyTest, ReleasesOfWhatWasNotSentEndTheConnection) {
   ExpectDropped();
 }
 
-TEST_F(NearbyTest, DescriptorsThatNobodyAskedForEndTheConnection) {
+TEST_F(NearbyTest, UnexpectedDescriptorsEndTheConnection) {
   const auto header = EncodeHeader({{.kind = FrameKind::kGradient}, 0, false, 0});
   iovec part{const_cast<std::byte*>(header.data()), header.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
@@ -106,7 +106,7 @@ TEST_F(NearbyTest, DescriptorsThatNobodyAskedForEndTheConnection) {
 
 // There are more peers that do not read than fit into memory. Payloads then go through the socket,
 // and other peers are still served.
-TEST_F(NearbyTest, PeersThatDoNotReadHoldNobodyUp) {
+TEST_F(NearbyTest, PeersThatDoNotReadDoNotBlockOthers) {
   constexpr size_t kStuck = 20;
   constexpr uint32_t kEach = 8;
   std::vector<int> stuck;
@@ -198,7 +198,7 @@ TEST_F(NearbyTest, OneBufferSentToManyArrivesAtAll) {
   }
 }
 
-TEST_F(NearbyTest, NobodyIsFoundWhereNobodyListens) {
+TEST_F(NearbyTest, ConnectingFailsWithoutAListener) {
   server_.transport().Close();
   const sockaddr_storage where = *NumericAddress(ParseHostPort(address_).value());
   EXPECT_FALSE(ConnectLocally(where));

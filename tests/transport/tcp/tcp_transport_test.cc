@@ -119,7 +119,7 @@ TEST_F(TcpTransportTest, AnotherProtocolVersionIsAConflict) {
 }
 
 // A peer of another release learns both versions from the first header it receives.
-TEST_F(TcpTransportTest, AnotherProtocolVersionIsToldToItsSender) {
+TEST_F(TcpTransportTest, AnotherProtocolVersionIsReportedToItsSender) {
   Bytes frame = Frame({}, 1);
   frame[4] = std::byte{kProtocolVersion + 1};
   client_.Write(frame);
@@ -133,7 +133,7 @@ TEST_F(TcpTransportTest, AnotherProtocolVersionIsToldToItsSender) {
   EXPECT_TRUE(header.ok()) << header.status().ToString();
 }
 
-TEST_F(TcpTransportTest, WhoConnectsBeforeThereIsAReceiverIsTakenWhenThereIs) {
+TEST_F(TcpTransportTest, ConnectionsWaitUntilThereIsAReceiver) {
   const auto early = world_.MakeTransport();
   const auto address = early->Listen("127.0.0.1:0");
   ASSERT_TRUE(address.ok()) << address.status().ToString();
@@ -199,7 +199,7 @@ TEST_F(TcpTransportTest, HalfClosedPeersAreLostOnce) {
   EXPECT_EQ(server_.lost_peers.size(), 1u);
 }
 
-TEST_F(TcpTransportTest, LastWordsOfAClosingPeerAreHeard) {
+TEST_F(TcpTransportTest, LastMessagesOfAClosingPeerArrive) {
   for (uint32_t i = 0; i < 20; ++i) server_.Send(server_.connected[0], Pattern(1u << 20, i));
   world_.Turn();
   client_.Write(Frame(Pattern(10, 1), 5));
@@ -218,7 +218,7 @@ class CountingSink final : public FrameReader::Sink {
   std::vector<uint32_t> rows;
 };
 
-TEST_F(TcpTransportTest, PeerThatDoesNotReadCostsItsQueueAndBlocksNobody) {
+TEST_F(TcpTransportTest, PeerThatDoesNotReadCostsItsQueueAndBlocksNoOther) {
   constexpr uint32_t kCount = 32;
   constexpr size_t kSize = 1u << 20;
   const PeerId slow = server_.connected[0];

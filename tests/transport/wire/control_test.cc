@@ -51,7 +51,7 @@ TEST(Control, AnAssignOfStepZeroHasNoRoomForAnother) {
 }
 
 // Holds for any earlier message, with any fields at their defaults before and after.
-TEST(Control, WhatIsEncodedAgainHasTheBytesOfANewMessage) {
+TEST(Control, EncodingAgainGivesTheBytesOfANewMessage) {
   Random random(5, Stream::kTest);
   const auto some = [&] { return random.Chance(0.3) ? 0 : random.Next64() >> random.Below(64); };
   Bytes pull_bytes, progress_bytes;
@@ -76,7 +76,7 @@ TEST(Control, WhatIsEncodedAgainHasTheBytesOfANewMessage) {
   }
 }
 
-TEST(Control, WhatIsVerifiedIsReadInPlace) {
+TEST(Control, VerifiedMessagesAreReadInPlace) {
   wire::PullT pull;
   pull.step = 7;
   pull.samples = 128;
