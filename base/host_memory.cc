@@ -43,7 +43,7 @@ std::optional<uint64_t> NumberAfter(std::string_view text, std::string_view name
 
 // One of the two layouts in which the kernel shows control groups.
 struct Layout {
-  std::string folder;  // Where the groups' tree is mounted.
+  std::string folder;  // The mount point of the groups' tree.
   std::string_view limit, used, cache;
 };
 

@@ -104,8 +104,8 @@ class PacedDeviceImpl final : public ForwardingDevice<PacedDevice> {
   const std::function<double()> vary_;
   std::deque<Item> waiting_;  // Filled by the loop thread alone; callers bound it.
   bool busy_ = false;
-  Done done_;                  // Of the running item, due at due_.
-  std::vector<Task> reports_;  // Of the running item.
+  Done done_;                  // The running item's, due at due_.
+  std::vector<Task> reports_;  // The running item's.
   Time due_{};
   bool slept_ = false;    // Its work was done before it was due.
   bool in_done_ = false;  // The previous item is being reported.

@@ -74,7 +74,8 @@ struct LinkProfile {
   bool operator==(const LinkProfile&) const = default;
 };
 
-// What the server's own link carries for all workers together, in bytes per second; 0: unlimited.
+// The capacity of the server's own link for all workers together, in bytes per second; 0:
+// unlimited.
 struct ServerRates {
   double in = 0;   // Vectors from the workers.
   double out = 0;  // Parameters and data to the workers.
@@ -93,7 +94,7 @@ struct ClusterProfile {
   std::string name;
   std::vector<WorkerProfile> workers;
   std::optional<ServerRates> server;  // Unset: see ServerRatesOf.
-  uint64_t gradient_bytes = 0;        // Of the measured model; 0: not known.
+  uint64_t gradient_bytes = 0;        // Size for the measured model; 0: not known.
   double step_flops = 0;
   std::string model;  // The measured model, as for `--model`; empty: not known.
 

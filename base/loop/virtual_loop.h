@@ -67,7 +67,7 @@ class VirtualLoop final : public Loop {
       return time != other.time ? time > other.time : id > other.id;
     }
   };
-  // Where the next task that was not cancelled is: at the front of this queue.
+  // The queue with the next task, which is at its front and was not cancelled.
   enum class Queue { kNothing, kTimers, kAtOnce };
   Queue Next();
   Waiting TakeTimer(TimerId& id);

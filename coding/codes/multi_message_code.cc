@@ -15,7 +15,7 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kMostMessages = 48;     // Of one worker, unless s requires more.
+constexpr uint32_t kMostMessages = 48;     // For one worker, unless s requires more.
 constexpr uint32_t kMostStragglers = 255;  // Each straggler costs every worker a message.
 
 uint32_t ChunkCount(const CodeRequest& request, uint32_t copies, uint32_t most) {

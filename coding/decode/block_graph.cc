@@ -103,7 +103,7 @@ struct GraphDecoder {
   std::vector<double> missing;
   std::vector<uint32_t> parent_edge;
   std::vector<int> sign;        // 0 before the visit.
-  std::vector<uint32_t> order;  // Of the current component.
+  std::vector<uint32_t> order;  // Vertices of the current component.
   uint32_t odd = kNone;
 };
 

@@ -107,7 +107,7 @@ class ClosedSums final : public SliceSums {
  private:
   // A part of the sum: its terms, and its range of floats in this slice.
   struct Part {
-    std::vector<Complex> weights;  // Of the accumulators, then of the answer unless that is 0.
+    std::vector<Complex> weights;  // For the accumulators, then for the answer unless it is 0.
     std::vector<uint32_t> used;    // Accumulators.
     FloatRange range;
   };

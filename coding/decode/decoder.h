@@ -18,7 +18,7 @@ struct DecodingVector {
   double amplification = 0;  // ||a||_inf * max|B|: the growth of one answer's rounding error.
 };
 
-// What counts as decodable. The norm guard refuses weights with which rounding, 2^-24 times the
+// The conditions for decoding. The norm guard refuses weights with which rounding, 2^-24 times the
 // largest column of |a| |B|, could exceed `tolerance` of all gradients' norms. The caller then
 // waits for another answer.
 struct DecodeLimits {

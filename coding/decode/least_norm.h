@@ -7,7 +7,7 @@
 
 namespace motley {
 
-// Of all x that minimise |a x - b| (Frobenius norm), the one of least norm, x = A^+ b. Uses a
+// The x of least norm among those that minimise |a x - b| (Frobenius norm), x = A^+ b. Uses a
 // complete orthogonal decomposition (Golub and Van Loan, Matrix Computations, 4th ed., 5.5), for
 // any shape and rank. A pivot counts if, relative to the largest, it is at least the machine
 // precision times the larger dimension. Eigen's default is lower, and long equal columns differ by

@@ -28,7 +28,7 @@ double RoundingOfPairs(double amplification, size_t answers, double norm);
 // The largest norm of the weights of any part; `a` is n x parts, row-major.
 double LargestNorm(std::span<const Complex> a, uint32_t parts);
 
-namespace reference {  // What SumChecked (checked_sum.h) does to its result.
+namespace reference {  // The floor that SumChecked (checked_sum.h) applies.
 
 // Zeroes each coordinate whose magnitude is below noise * sqrt(energy of its pair).
 void ZeroBelow(double noise, std::span<const float> energy, std::span<float> values);

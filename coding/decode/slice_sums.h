@@ -124,7 +124,7 @@ class SliceSums {
     const std::vector<bool>& present;  // Rows of this slice, once it is added.
   };
   struct Added {
-    Sketch sketch;         // Of the values; the projection as from ParallelSketch.
+    Sketch sketch;         // The values' sketch, with ParallelSketch's projection.
     bool spoiled = false;  // The slice was refused too late: some of it is in the sums.
     // The decoded slice is at home. If the norm guard refuses even all rows, this never comes, and
     // the step needs another code.
@@ -136,7 +136,7 @@ class SliceSums {
   // rows that were present when it finished.
   struct Term {
     RowId row;
-    Complex weight;  // Of the first part.
+    Complex weight;  // For the first part.
   };
   virtual std::vector<Term> TermsOf(const std::vector<bool>& present) const = 0;
   // Rows that the slice no longer needs once `row` is present.

@@ -150,8 +150,8 @@ struct StreamDecoder::Impl {
   size_t unfinished = 0;
   std::vector<bool> then_present;      // Rows of the current slice, once it is added.
   std::vector<bool> touched;           // Per row.
-  std::vector<Tally> tallies;          // Of each row with its first slice present.
-  Tally tally;                         // Of the sum.
+  std::vector<Tally> tallies;          // One per row, once its first slice is present.
+  Tally tally;                         // The sum's.
   std::vector<size_t> settled_slices;  // Per row.
 };
 

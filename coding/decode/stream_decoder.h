@@ -70,9 +70,9 @@ class StreamDecoder {
   // buffer from Reset to Finish.
   void SetHome(std::span<float> home);
 
-  size_t length() const;                    // Of the sum.
-  size_t answer_length() const;             // Of an answer to this form.
-  size_t slice_count() const;               // Of an answer.
+  size_t length() const;                    // Floats in the sum.
+  size_t answer_length() const;             // Floats in an answer to this form.
+  size_t slice_count() const;               // Slices in an answer.
   size_t slice_begin(size_t slice) const;   // First float of a slice.
   size_t slice_length(size_t slice) const;  // Floats in it.
 

@@ -116,7 +116,7 @@ double AddBlocks(Job& job) {
     const float* const block = job.values + begin;
     const size_t size = std::min(kCheckedBlock, job.count - begin);
     const size_t next = std::min(kCheckedBlock, job.count - begin - size);
-    const size_t sign = job.projection.first + begin + size;  // Of the next block.
+    const size_t sign = job.projection.first + begin + size;  // First sign of the next block.
     const bool whole = next == kCheckedBlock;
     if (!whole || job.sum_count == 0) sketch += Checked<kLook>(block + size, next, key, sign);
     for (size_t r = 0; r < job.sum_count; ++r) {

@@ -153,7 +153,7 @@ double SumBlocks(SumJob& job) {
     if (!(sketch.squares <= job.limit)) return sketch.squares;
     const size_t end = std::min(begin + kCheckedBlock, count);
     const size_t next = std::min(kCheckedBlock, count - end);
-    const size_t sign = job.projection.first + end;  // Of the next block.
+    const size_t sign = job.projection.first + end;  // First sign of the next block.
     if (next == kCheckedBlock) {
       sketch += SumBlock<kPacked, kLook>(job, begin, end, sign);
     } else {

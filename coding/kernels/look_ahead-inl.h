@@ -54,7 +54,7 @@ HWY_INLINE void Fetch(const float* from, size_t floats_on) {
                                                floats_on * sizeof(float)));
 }
 
-// What to compute of the next block while working on this one.
+// The sums of the next block to compute while working on this one.
 enum class Look { kNot, kSquares, kSketch };
 
 // SquareSum or, with kSketch, SketchBlock of a block that begins with sign `first`.

@@ -30,7 +30,7 @@ struct Sketch {
 // `first` is the index of the sign of values[0], a multiple of kSignBlock.
 Sketch SketchOf(std::span<const float> values, SignKey key, size_t first = 0);
 
-// What a sender declared about a vector before its values.
+// A sender's declaration about a vector, which precedes the values.
 struct Claim {
   // Relative to the norm: how far the sums of two processors may differ.
   static constexpr double kSlack = 1e-9;

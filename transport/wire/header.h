@@ -25,20 +25,20 @@ enum class FrameKind : uint8_t {
   kProbe = 6,       // Bytes that measure a link (runtime/links/probe_desk.h, vector_probe.h).
 };
 
-// What a message is about. Unused fields are 0.
+// The subject of a message. Unused fields are 0.
 struct Header {
   FrameKind kind = FrameKind::kControl;
   uint32_t job = 0;
-  Incarnation incarnation = 0;  // Of the worker that sent the message or is meant by it.
+  Incarnation incarnation = 0;  // The sending or addressed worker's.
   StepId step = 0;
-  uint64_t version = 0;  // Of the parameters used or carried.
+  uint64_t version = 0;  // Version of the parameters used or carried.
   uint32_t row_id = 0;
   uint32_t shard = 0;
   uint64_t offset = 0;
   uint64_t total = 0;  // Length of the whole object, in the units of offset; this is a slice of it.
   double norm = 0;     // 2-norm of this slice, sent ahead of its payload.
   double sketch = 0;   // Projection of this slice on SignsOf (runtime/links/slicing.h).
-  Tally tally;         // Of the whole answer; every slice repeats it.
+  Tally tally;         // For the whole answer; every slice repeats it.
   uint32_t length = 0;  // Payload bytes.
   // The slices before this one had left before it was computed. The time since then does not count
   // against the link.

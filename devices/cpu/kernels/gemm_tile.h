@@ -31,7 +31,7 @@ inline Vector LoadVector(const float* from) {
 }
 inline void StoreVector(const Vector& value, float* to) { std::memcpy(to, &value, sizeof value); }
 
-// Where sums go: element (i, j) is at c[i * row_stride + j * column_stride].
+// The destination of sums: element (i, j) is at c[i * row_stride + j * column_stride].
 struct Target {
   float* c;
   size_t row_stride;

@@ -61,7 +61,7 @@ void Launch(motley_driver_queue& queue, const char* name, size_t blocks, Body bo
 #else
 
 struct HostBlocks {
-  ThreadOrder order = ThreadOrder::kAscending;       // Of threads and blocks.
+  ThreadOrder order = ThreadOrder::kAscending;       // The order of threads and blocks.
   std::function<void(std::function<void()>)> later;  // Defers launches; empty: they run at once.
 };
 

@@ -17,7 +17,7 @@ struct Part {
   MOTLEY_DEVICE bool leads() const { return first == 0 && end > 0; }
 
   size_t row, first, end;
-  size_t begin;  // Of the row in the matrix.
+  size_t begin;  // Start of the row in the matrix.
 };
 
 struct AddRowSumsBody {

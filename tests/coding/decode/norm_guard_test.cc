@@ -82,7 +82,7 @@ TEST_F(NormGuard, AcceptsNothingThatCouldLoseMoreThanItPromises) {
       << "with much less growth, waiting would be pointless";
 }
 
-// Of five edges between two vertices, two are in no matching, so a partition is on more than s + 1
+// Two of five edges between two vertices are in no matching, so a partition is on more than s + 1
 // workers.
 TEST(GraphNormGuard, CountsTheEdgesThatAreInNoMatching) {
   const CodeForm form = MustBuild("graph", EqualRequest(5, 2, 10));

@@ -40,7 +40,7 @@ class FakeCuda {
   std::vector<FakeDevice> devices;
   bool has_cublas = true;
   int loaded = 0;         // Times that cuBLAS was loaded.
-  int cublas_status = 0;  // Of the next products.
+  int cublas_status = 0;  // Result of the next products.
   int launches = 0;       // Total of kernels and products.
   // For the next stream, once: its work runs at once instead of as late as possible, and work of
   // other streams runs only if it waits for that.
