@@ -21,8 +21,8 @@
 
 namespace motley {
 
-// Limits the weights of answers to 2.5, so that sums are exact to 1e-5 for gradients with parts of
-// similar size, also with the noise floor of answers in parts (noise_floor.h). Holders that would
+// Limits the weights of answers to 2.5. Sums are then exact to 1e-5 for gradients with parts of
+// similar size, even with the noise floor of answers in parts (noise_floor.h). Holders that would
 // need larger weights count as fewer, and the step waits for more.
 inline constexpr DecodeLimits kAnswerLimits{.tolerance = 2.5 * 0x1p-23};
 

@@ -80,10 +80,10 @@ class StreamDecoder {
   // different workers. `values` has slice_length(slice) floats; it may be swapped for another
   // buffer or emptied.
   //
-  // `claim` is the declaration in the slice's header. The 2-norm must be within the claim's limits
-  // (up to 1e-5 for rounding), and the projection must match if there is one (its first sign
-  // belongs to the slice's first value). `tally`, finite, belongs to the whole answer; the tally
-  // that comes with the first slice counts.
+  // `claim` is the declaration in the slice's header. The 2-norm may exceed the claim's limit by at
+  // most 1e-5 of it, for rounding, and may not be below its least norm. The projection must match
+  // if there is one; its first sign belongs to the slice's first value. `tally`, finite, belongs to
+  // the whole answer; the tally that comes with the first slice counts.
   //
   // kDataError: no such row or slice, a wrong length, values that are not finite, or another norm
   // or projection. The slice does not count. If the row is then Touched or the decoder is
