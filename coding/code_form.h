@@ -2,15 +2,19 @@
 // CodeForm: the common representation of all gradient codes.
 //
 // There are n workers, k data partitions with partial gradients g_1..g_k in R^d, and the goal is
-// g = sum_j g_j. Row i of the encoding matrix B defines the answer of worker i: y_i = sum_j B[i,j]
-// g_j. For a set F of answered rows the server needs a decoding vector a, zero off F, with a
-// B = (1, ..., 1); then sum_i a_i y_i = g. B tolerates s stragglers if such an a exists for every F
-// of n - s rows (Tandon, Lei, Dimakis, Karampatziakis, ICML 2017).
+// g = sum_j g_j. Row i of the encoding matrix B defines the answer of worker i:
+//   y_i = sum_j B[i,j] g_j.
+// For a set F of answered rows the server needs a decoding vector a, zero off F, that satisfies
+//   a B = (1, ..., 1);
+// then sum_i a_i y_i = g. B tolerates s stragglers if such a vector exists for every F of n - s
+// rows (Tandon, Lei, Dimakis, Karampatziakis, ICML 2017).
 //
 // C-form. Suppose that a matrix C (accumulators x n, usually with s + 1 rows) and a vector v
-// satisfy C B = v 1^T. Then a = x C decodes, for any x with x C = 0 on the missing rows and x
-// v = 1. So the server keeps only the accumulators A_r = sum_i C[r,i] y_i while answers stream in,
-// and the result is sum_r x_r A_r. stream_decoder.h has an example.
+// satisfy
+//   C B = v 1^T.
+// Then a = x C decodes for any x that is orthogonal to the columns of C of the missing rows and has
+// the product x v = 1. So the server keeps only the accumulators A_r = sum_i C[r,i] y_i while
+// answers stream in, and the result is sum_r x_r A_r. stream_decoder.h has an example.
 //
 // Tiling form. Without C every coefficient is 1. The server takes answers with disjoint supports
 // until they cover all partitions (no code, fractional repetition, leases).
@@ -43,7 +47,7 @@ namespace motley {
 
 using Complex = std::complex<double>;
 
-// The most parts of a code; shorter answers would gain nothing.
+// The most parts of a code; even shorter answers would gain nothing.
 inline constexpr uint32_t kMaxParts = 32;
 
 // The kind of numbers that coefficients multiply. Packed: coordinates (g[2t], g[2t+1]) form one
