@@ -160,8 +160,7 @@ TEST_P(LongStream, ALieInTheMiddleOfASliceSpoilsTheSumsUntilReset) {
   }
 }
 
-// The answer is not added to the sums, but the terms it is combined with were in place of the
-// result.
+// The answer is not added to the sums, but its result overwrote one of the terms.
 TEST_P(LongStream, ALieInTheAnswerWithWhichASliceDecodesSpoilsItToo) {
   const auto parallel = MakeSerialParallelFor();
   StreamDecoder decoder(form_, kLength, kSlice, *parallel);
@@ -215,8 +214,7 @@ TEST_P(LongStream, SumsAtHomeAreTheSameBitsAndTakeLess) {
 INSTANTIATE_TEST_SUITE_P(Codes, LongStream,
                          ::testing::Values("none", "repetition", "cyclic", "heterogeneous", "rs"));
 
-// Short slices are checked before anything is written, so another worker can still complete the
-// row.
+// Short slices are checked before anything is written, so another worker may complete the row.
 TEST_F(Stream, ARefusedAnswerLeavesAShortSliceAsItWas) {
   StreamDecoder decoder(rs_, 100, 50, *parallel_);
   const CodedJob job = MakeJob(rs_, 100, 1);
@@ -317,13 +315,11 @@ TEST_F(Stream, AnswersThatFindNoRoomToWaitAreAddedAsTheyCome) {
 
 TEST_F(Stream, ALieAmongAnswersThatFindNoRoomIsNeverInTheSum) {
   const CodeForm form = MustBuild("none", EqualRequest(4, 0, 8));
-  // More than one task, so slices are checked while they are added.
-  constexpr size_t kFloats = 60000;
+  constexpr size_t kFloats = 60000;  // More than one task: checked while they are added.
   const CodedJob job = MakeJob(form, kFloats, 1);
   StreamDecoder decoder(form, kFloats, kFloats, *parallel_, {.waiting_bytes = 0});
   AlignedVector lie = SliceOf(decoder, job, 3, 0);
   lie[40000] = 1e20F;
-  // Refused before it waits.
   EXPECT_EQ(decoder.AddSlice(3, 0, lie, 1e9).code(), StatusCode::kDataError);
   Add(decoder, job, 3, 0);  // Waits.
   lie = SliceOf(decoder, job, 2, 0);
@@ -490,7 +486,6 @@ TEST_F(Stream, AnAbsentRowCountsWhenEveryOpenSliceHasIt) {
 }
 
 TEST_F(Stream, TheCheapestClassIsCompleted) {
-  // Groups of 3 and 2 workers.
   const CodeForm form = MustBuild("repetition", EqualRequest(5, 1, 10));
   std::vector<bool> absent(5, true);
   const StreamDecoder decoder(form, 100, 100, *parallel_);
