@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds gradient codes by name. Pure arithmetic; any thread. To add one: a file pair with a Build
-// function like the ones below, and one line in the list in codes.cc.
+// Builds gradient codes by name. Pure arithmetic; any thread. A new code needs a pair of files with
+// a Build function like those in codes/, and a line in the list in codes.cc.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace motley {
 
 struct CodeRequest {
-  std::vector<double> speeds;  // One per worker, > 0; only their ratios count. All 1: equal shares.
+  std::vector<double> speeds;  // One per worker, > 0; only ratios count. All 1: equal shares.
   uint32_t stragglers = 0;     // s
   uint32_t partitions = 0;     // k, fixed by the job; at least one per worker.
-  uint64_t seed = 0;           // For the codes that draw coefficients.
-  uint32_t messages = 0;       // Per worker and step, of codes that send several; 0: their choice.
-  uint32_t parts = 2;          // m of codes with parts: answers are 1/m as long as a gradient.
-  bool draft = false;          // CodeForm::draft, of codes whose numbers take long to find.
+  uint64_t seed = 0;           // For codes that draw coefficients at random.
+  uint32_t messages = 0;       // Per worker and step, if a code sends several; 0: its choice.
+  uint32_t parts = 2;          // m of codes with parts: answers are 1/m of a gradient.
+  bool draft = false;          // Make a CodeForm::draft if coefficients take long to find.
 };
 
 struct GradientCode {
@@ -28,25 +28,25 @@ struct GradientCode {
   const char* summary;  // One line for --help.
   // kInvalidArgument, with what to change, when the code cannot serve n, s, k or the speeds.
   Result<CodeForm> (*build)(const CodeRequest& request);
-  bool follows_speeds;  // False: loads are equal whatever the speeds.
+  bool follows_speeds;  // False: loads are equal, whatever the speeds.
 };
 
 // Every code, in the order of --help.
 const std::vector<GradientCode>& GradientCodes();
 
-// Whether answers of the code are parts of gradients, so that CodeRequest::parts counts.
+// True if the code's answers are parts of gradients, so that CodeRequest::parts counts.
 bool HasParts(std::string_view code);
 
-// How often each partition is computed when nothing is wrong: 1 without a code, s + m for codes
-// with parts, s + 1 for the others. With lists of rows that is the most.
+// How often each partition is computed if nothing fails: 1 without a code, s + m for codes with
+// parts, s + 1 for the others. With lists of rows this is the maximum.
 uint32_t CopiesOf(std::string_view code, uint32_t stragglers, uint32_t parts);
 
-// Checks the request (speeds, 0 <= s < n, k >= n, k copies <= 2^28) and builds. kNotFound for an
-// unknown name, with the names there are.
+// Checks the request (speeds, 0 <= s < n, k >= n, k copies <= 2^28) and builds the code. kNotFound
+// for an unknown name; the error lists the known ones.
 Result<CodeForm> BuildCode(std::string_view name, const CodeRequest& request);
 
-// Conditioning over straggler sets of size s: all of them when at most `samples`, otherwise that
-// many drawn at random from `seed`.
+// The conditioning of a code over straggler sets of size s. All sets are checked if there are at
+// most `samples`, otherwise that many drawn at random from `seed`.
 struct CodeQuality {
   double worst_amplification = 0;  // max over sets of ||a||_inf * max|B|; 1 is perfect.
   double worst_residual = 0;       // max over sets of |a B - 1|.

@@ -20,7 +20,7 @@
 namespace motley {
 namespace {
 
-// Coefficients in B (24 bytes each) that are surely a mistake.
+// The most coefficients in B (24 bytes each); more are surely a mistake.
 constexpr uint64_t kMostCoefficients = uint64_t{1} << 28;
 
 Status CheckRequest(std::string_view name, const CodeRequest& request) {
@@ -28,25 +28,25 @@ Status CheckRequest(std::string_view name, const CodeRequest& request) {
   if (workers == 0) return Status::InvalidArgument("a code needs at least one worker");
   for (size_t i = 0; i < workers; ++i) {
     if (!(request.speeds[i] > 0) || !std::isfinite(request.speeds[i])) {
-      return Status::InvalidArgument(
-          fmt::format("the speed of worker {} is {}: speeds are above 0", i, request.speeds[i]));
+      return Status::InvalidArgument(fmt::format(
+          "the speed of worker {} is {}; speeds must be above 0", i, request.speeds[i]));
     }
   }
   if (request.stragglers >= workers) {
     return Status::InvalidArgument(
-        fmt::format("cannot tolerate {} stragglers among {} workers: at most {}",
+        fmt::format("cannot tolerate {} stragglers among {} workers; tolerate at most {}",
                     request.stragglers, workers, workers - 1));
   }
   if (request.partitions < workers) {
     return Status::InvalidArgument(
-        fmt::format("{} partitions are too few for {} workers: at least one each",
+        fmt::format("{} partitions are too few for {} workers; each worker needs at least one",
                     request.partitions, workers));
   }
   const uint64_t parts = HasParts(name) ? std::min(request.parts, kMaxParts) : 1;
   const uint64_t coefficients = request.partitions * (request.stragglers + parts) * parts;
   if (coefficients > kMostCoefficients) {
     return Status::InvalidArgument(fmt::format(
-        "{} partitions with {} stragglers need {} coefficients, more than {}: use fewer "
+        "{} partitions with {} stragglers need {} coefficients, more than {}; use fewer "
         "partitions or tolerate fewer stragglers",
         request.partitions, request.stragglers, coefficients, kMostCoefficients));
   }
@@ -61,24 +61,26 @@ const std::vector<GradientCode>& GradientCodes() {
        true},
       {"repetition", "copies with plain sums; shares follow the speeds; exact to rounding",
        &BuildRepetitionCode, true},
-      {"cyclic", "Tandon's random cyclic code; equal shares whatever the speeds; for small n and s",
+      {"cyclic",
+       "random cyclic code (Tandon et al.); equal shares at any speeds; for small n and s",
        &BuildCyclicCode, false},
       {"heterogeneous", "coded shares that follow the speeds (Wang et al.), on the unit circle",
        &BuildHeterogeneousCode, true},
-      {"group", "heterogeneous shares, plain sums in groups that tile the data, coded outside them",
+      {"group",
+       "heterogeneous shares; plain sums in groups that tile the data, coded sums elsewhere",
        &BuildGroupCode, true},
-      {"rs", "Reed-Solomon on the unit circle; equal shares whatever the speeds",
-       &BuildReedSolomonCode, false},
-      {"graph", "two blocks per worker, plain sums; little error beyond s; equal shares",
+      {"rs", "Reed-Solomon on the unit circle; equal shares at any speeds", &BuildReedSolomonCode,
+       false},
+      {"graph", "two blocks per worker, plain sums; small error beyond s; equal shares",
        &BuildGraphCode, false},
-      {"multi-message", "a vector for every few partitions, the first copy of each counts; no code",
+      {"multi-message", "a vector for every few partitions; the first copy of each counts; no code",
        &BuildMultiMessageCode, true},
-      {"approximate", "copies as of repetition; a step need not wait for what exactness takes",
+      {"approximate", "copies like repetition; a step may end before the sum is exact",
        &BuildApproximateCode, true},
-      {"short", "answers 1/m as long as a gradient, for s + m copies; for thin links (Ye and Abbe)",
+      {"short", "answers of 1/m of a gradient, for s + m copies; for thin links (Ye and Abbe)",
        &BuildShortCode, true},
       {"partial-coded",
-       "answers 1/m as long, weighted by who has done what of up to s + m copies (Ramamoorthy)",
+       "answers of 1/m of a gradient from whichever of s + m copies are done (Ramamoorthy)",
        &BuildPartialCodedCode, true},
   };
   return codes;

@@ -49,7 +49,7 @@ TEST(Codes, ADraftGivesEverybodyTheSamePartitions) {
           EXPECT_EQ(draft->rows[row][e].partition, entries[e].partition);
         }
       }
-      EXPECT_FALSE(Validate(*draft).ok());  // Nobody decodes with it by mistake.
+      EXPECT_FALSE(Validate(*draft).ok());  // A draft cannot be used for decoding by mistake.
     }
   }
 }
