@@ -3,6 +3,7 @@
  * The C API of Motley: train one model on machines that are not alike.
  *
  * - job.h: create a job from options, run it as all-in-one, server or worker, read its report
+ * - options.h: the options of a job
  * - event.h: what a running job tells
  * - metrics.h: its numbers, and those of each worker
  * - trainer.h: your own gradient
@@ -25,6 +26,7 @@
 #include <motley/job.h>
 #include <motley/metrics.h>
 #include <motley/model.h>
+#include <motley/options.h>
 #include <motley/status.h>
 #include <motley/trainer.h>
 
