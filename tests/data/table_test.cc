@@ -299,7 +299,7 @@ TEST_F(Table, SchemasSurviveAsText) {
   }
   std::string broken = json;
   broken.replace(broken.find("\"position\":0"), 12, "\"position\":9");
-  EXPECT_THAT(ParseTableSchema(broken).status().ToString(), HasSubstr("column 'v' makes no sense"));
+  EXPECT_THAT(ParseTableSchema(broken).status().ToString(), HasSubstr("column 'v' is invalid"));
 }
 
 }  // namespace

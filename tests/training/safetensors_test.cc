@@ -111,8 +111,9 @@ TEST(Safetensors, FilesThatAreNotStrictlyRightAreRefused) {
          "do not fit its shape");
   expect(with(&Pieces::bias, bias + R"("shape":[1],"data_offsets":[8,4]})"),
          "do not fit its shape");
-  expect(with(&Pieces::bias, bias + R"("shape":[-1],"data_offsets":[4,8]})"), "needs just a dtype");
-  expect(with(&Pieces::bias, bias + R"("shape":[1],"data_offsets":[4]})"), "needs just a dtype");
+  expect(with(&Pieces::bias, bias + R"("shape":[-1],"data_offsets":[4,8]})"),
+         "needs exactly a dtype");
+  expect(with(&Pieces::bias, bias + R"("shape":[1],"data_offsets":[4]})"), "needs exactly a dtype");
   expect(with(&Pieces::bias, bias + R"("shape":[1],"data_offsets":[4,8],"x":1})"), "needs just");
   expect(with(&Pieces::bias, bias + R"("shape":[4294967296,4294967296,9],"data_offsets":[4,8]})"),
          "too large for any file");
@@ -139,7 +140,7 @@ TEST(Safetensors, MetadataThatCannotBeIsRefused) {
   };
   expect("\"motley\"", "\"pt\"", "not 'motley'");
   expect("\"motley\"", "7", "no string");
-  expect("logistic", "magic", "names no usable model");
+  expect("logistic", "magic", "does not name a usable model");
   expect("\"features\":\"1\"", "\"features\":\"2\"", "has 3 parameters");
   expect("\"features\":\"1\"", "\"features\":\"x\"", "not a count");
   expect("\"features\":\"1\"", "\"features\":\"4294967295\"", "bytes of tensors where");
