@@ -180,7 +180,7 @@ TEST_F(ModelImport, WhatIsNoPerceptronIsRefusedWithWhatWouldBe) {
               "'norm1.weight' has a smaller number than 'fc2.weight'");
   ExpectFails(
       {{"a.weight", "F32", "[1,2]", Raw<float>({1, 2})}, {"a.bias", "F32", "[1]", Raw<float>({1})}},
-      "make no classifier");
+      "are not a classifier");
   ExpectFails({{"a.weight", "I32", "[2,1]", Raw<int32_t>({1, 2})},
                {"a.bias", "F32", "[2]", Raw<float>({1, 2})}},
               "can be imported");
