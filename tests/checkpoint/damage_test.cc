@@ -154,7 +154,8 @@ TEST(Damage, ExchangedShardsAreNamed) {
   const Bytes four = Contents(store, PathOf(4));
   Put(store, PathOf(1), four);
   Put(store, PathOf(4), one);
-  EXPECT_EQ(VerifyCheckpoint(store)->shards[1].problem, "is shard 4, whose place is disk:/node-04");
+  EXPECT_EQ(VerifyCheckpoint(store)->shards[1].problem,
+            "is shard 4, which belongs in disk:/node-04");
   EXPECT_TRUE(Same(*ReadCheckpoint(store), state));
   ASSERT_TRUE(RepairCheckpoint(store).ok());
   EXPECT_EQ(Contents(store, PathOf(1)), one);
@@ -286,7 +287,8 @@ TEST(Damage, TheIdIsOverEverything) {
   }
   for (const Status& status : {ReadCheckpoint(store).status(), VerifyCheckpoint(store).status()}) {
     EXPECT_EQ(status.code(), StatusCode::kDataError);
-    EXPECT_NE(status.ToString().find("not together"), std::string::npos) << status.ToString();
+    EXPECT_NE(status.ToString().find("do not belong together"), std::string::npos)
+        << status.ToString();
   }
 }
 

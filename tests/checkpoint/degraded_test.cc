@@ -142,7 +142,8 @@ TEST(Degraded, OlderOnesMakeRoomOnAFullDisk) {
   const WrittenCheckpoint written = Write(store, 50);
   EXPECT_EQ(written.survives, 2u);
   ASSERT_EQ(written.notes.size(), 1u);
-  EXPECT_EQ(written.notes[0], "the older one of step 30 made room for the one of step 50");
+  EXPECT_EQ(written.notes[0],
+            "deleted the older checkpoint of step 30 to free space for the one of step 50");
   EXPECT_EQ(Steps(store), (Numbers{50, 40}));
   EXPECT_TRUE(Same(*ReadCheckpoint(store), MakeState(50, 300)));
 }
