@@ -274,12 +274,12 @@ int Run(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Judges the planner over a grid of made-up clusters.", "motley-planner-grid");
-  app.add_option("--clusters", flags.clusters, "How many")
+  CLI::App app("Judges the planner over a grid of random clusters.", "motley-planner-grid");
+  app.add_option("--clusters", flags.clusters, "Number of clusters")
       ->check(CLI::Range(1U, 100'000U))
       ->capture_default_str();
-  app.add_option("--seed", flags.seed, "Of the clusters")->capture_default_str();
-  app.add_option("--threads", flags.threads, "Clusters judged at a time")
+  app.add_option("--seed", flags.seed, "Seed of the clusters")->capture_default_str();
+  app.add_option("--threads", flags.threads, "Clusters judged in parallel")
       ->check(CLI::Range(1U, 256U))
       ->capture_default_str();
   app.add_option("--steps", flags.steps.counted, "Simulated steps that count")
@@ -295,12 +295,14 @@ int Main(int argc, char** argv) {
                "Whole jobs of so many --steps, on clusters with thick links whose workers are slow "
                "for a step or for phases, pause, die and come back");
   app.add_flag("--explain", flags.explain,
-               "Of every cluster all schemes, predicted and true, the worst cluster first");
-  app.add_option("--most-mean", flags.most_mean, "Per cent over the best that count as well chosen")
+               "List all schemes of every cluster, predicted and true, the worst cluster first");
+  app.add_option("--most-mean", flags.most_mean,
+                 "Per cent over the best that are allowed on average")
       ->capture_default_str();
-  app.add_option("--most-worst", flags.most_worst, "The same, of the worst cluster")
+  app.add_option("--most-worst", flags.most_worst,
+                 "Per cent over the best that are allowed for the worst cluster")
       ->capture_default_str();
-  app.add_flag("--json", flags.json, "Every cluster, as JSON");
+  app.add_flag("--json", flags.json, "Print every cluster as JSON");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
