@@ -10,16 +10,16 @@
 
 enum { WEIGHTS = 8, SAMPLES = 20000 };
 
-/* What is to be found: the weights behind the samples' values. */
+/* The weights that training should find. */
 static double true_weight(int i) { return i % 2 ? 0.5 * i : -1.0; }
 
-/* Input i of sample n, made up from its number: every process has the same samples. */
+/* Input i of sample n, computed from n: every process has the same samples. */
 static double input(uint64_t n, int i) {
   const uint64_t mixed = (n * WEIGHTS + (uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
   return (double)((mixed ^ (mixed >> 29)) % 1000003) / 500001.5 - 1;
 }
 
-/* Adds the gradients and losses of the samples that the work names. Called from several threads. */
+/* Adds the gradients and losses of the work's samples. Called from several threads. */
 static motley_status accumulate(void* context, const motley_work* work) {
   (void)context;
   for (uint64_t k = 0; k < work->sample_count; ++k) {
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   } else {
     options.sample_count = SAMPLES;
     options.workers = 4;
-    options.code = "cyclic"; /* Any one worker may be missing from each step. */
+    options.code = "cyclic"; /* Each step may miss one worker. */
     options.tolerate = 1;
     options.learning_rate = 0.1;
     options.steps = 300;

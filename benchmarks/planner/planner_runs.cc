@@ -16,8 +16,9 @@
 namespace motley {
 namespace {
 
-constexpr uint32_t kFeatures = 2;  // Of samples, whose data travel as they are.
-// Vectors are cut as jobs do, but into no more slices than say how they share the server's link.
+constexpr uint32_t kFeatures = 2;  // Features of samples, whose data are sent as they are.
+// Vectors are cut as in jobs, but into only as many slices as are needed to share the server's
+// link.
 constexpr double kSliceBytes = 1 << 20, kLeastSlices = 4, kMostSlices = 32;
 constexpr double kSocketBytes = 4 << 20;
 constexpr double kLong = 1e7;  // Virtual seconds.
@@ -40,8 +41,8 @@ ClusterProfile ProfileOf(const PlannerCase& made) {
   return cluster;
 }
 
-// Who is slow, or dies, in which step. A slow one is as it was from the next step on; a dead one
-// comes back within a second.
+// The workers that are slow or die in each step. A slow one recovers in the next step; a dead one
+// returns within a second.
 std::vector<Fault> FaultsOf(const PlannerCase& made, uint64_t steps, uint64_t seed) {
   if (made.whole_job) return made.faults;
   std::vector<Fault> faults;
@@ -68,7 +69,7 @@ SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint6
   options.trainer = SimTrainer::kCostOnly;
   options.cluster = ProfileOf(made);
   options.seed = seed;
-  // Buffers let long links be full, as those with which a profile's bandwidth was measured.
+  // Buffers can fill long links, like those with which a profile's bandwidth was measured.
   const LinkProfile& link = options.cluster.workers.front().link;
   options.socket_buffer_bytes =
       static_cast<size_t>(std::max(kSocketBytes, 2 * link.latency_seconds * link.bytes_per_second));
@@ -91,7 +92,7 @@ SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint6
 
 constexpr const char* kLeases = "adaptive";
 
-// Which code every step had, and whether data were sent for it.
+// Records each step's code, and whether data were sent in it.
 class StepWatch final : public JobObserver {
  public:
   explicit StepWatch(uint32_t partitions) : partitions_(partitions) {}
@@ -108,25 +109,25 @@ class StepWatch final : public JobObserver {
     const auto* place = std::get_if<PlacePartitions>(&command);
     if (place != nullptr && !sent_.empty()) sent_.back() += place->partitions.size();
   }
-  // The code changed since it was told last: it is one of those that take turns.
+  // The code changed since the last announced choice, so it is one of the trials.
   bool InTrial() const {
     size_t changed = codes_.size() - 1;
     while (changed > 0 && codes_[changed] == codes_[changed - 1]) --changed;
     return changed > told_;
   }
-  // Leases send copies a few at a time, and once; rows of late workers are sent again and again.
+  // Leases send copies a few at a time, and once; rows of late workers are sent repeatedly.
   bool Undisturbed(StepId step, const std::string& code) const {
     const double most = code == kLeases ? 0 : kMuchSent * partitions_;
     return codes_[step] == code && static_cast<double>(sent_[step]) <= most;
   }
 
  private:
-  static constexpr double kMuchSent = 0.05;  // Of all.
+  static constexpr double kMuchSent = 0.05;  // Fraction of all data.
 
   const uint32_t partitions_;
   std::vector<std::string> codes_;
   std::vector<size_t> sent_;
-  size_t told_ = 0;  // What was chosen runs from this step on.
+  size_t told_ = 0;  // First step of the announced choice.
 };
 
 // Trials become rarer as a job goes on.

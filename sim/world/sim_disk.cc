@@ -17,7 +17,7 @@ class SimDisk final : public Disk {
   ~SimDisk() override {
     for (Piece& piece : pieces_) {
       piece.work = nullptr;
-      piece.done(Status::Cancelled("the disk was closed before its turn came"));
+      piece.done(Status::Cancelled("the disk was closed before this work ran"));
     }
   }
 
@@ -51,7 +51,7 @@ class SimDisk final : public Disk {
 
   void Refuse(Done done) {
     loop_.Post([done = std::move(done)] {
-      done(Status::Unavailable("too much waits for the disk already"));
+      done(Status::Unavailable("too much work is waiting for the disk"));
     });
   }
 

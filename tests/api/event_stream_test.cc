@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-// Whatever was in its memory before: without a clock, time begins at the simulation's zero.
+// Without a clock, time begins at the simulation's zero, whatever the memory held before.
 TEST(EventStream, WithoutAClockTimeIsThatOfTheEvents) {
   alignas(EventStream) std::array<std::byte, sizeof(EventStream)> memory;
   std::memset(memory.data(), 0x3b, memory.size());

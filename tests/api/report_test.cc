@@ -178,7 +178,7 @@ TEST(TrainJson, ADepartureIsNoLossAndSeatsOfAServerThatStayedEmptyAreNotThere) {
   EXPECT_EQ(workers()[1]["lost"], false);
 }
 
-// Figures of the run are those of its own steps; those of the job count the steps before it too.
+// The run's figures cover its own steps; the job's figures include the steps before it.
 TEST(TrainJson, AResumedJobCountsItsStepsFromTheJobsBeginning) {
   Example example;
   example.job.first_step = 4;
@@ -229,7 +229,7 @@ TEST(TrainJson, LastEpochsLossIsTheMeanOverItsSamples) {
   example.job.batch_loss = {3, 2};
   example.job.first_loss = 4;
   EXPECT_DOUBLE_EQ(loss()["last_epoch_loss"], (3 * 100 + 2 * 50) / 150.0);
-  // A job that ended inside an epoch: the last three steps, one of which was of the epoch before.
+  // The job ended within an epoch: of its last three steps one belongs to the epoch before.
   example.job.steps = 5;
   example.job.first_loss = 0;
   example.job.batch_loss = {100, 50, 10, 4, 3};

@@ -64,7 +64,7 @@ class Symbols(unittest.TestCase):
 class Headers(unittest.TestCase):
     def compile_all(self, compiler, language, *flags):
         with tempfile.TemporaryDirectory() as folder:
-            # Each stands alone, and may be there twice.
+            # Each header compiles alone, and may be included twice.
             for header in HEADERS:
                 name = f"motley/{header.name}"
                 source = pathlib.Path(folder) / f"use.{language}"
@@ -110,12 +110,13 @@ class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        # A user's own installation from this build stays one that can be taken back.
+        # Keeps the manifest of a user's own installation from this build, so that it can still be
+        # removed.
         cls.manifest = BUILD / "install_manifest.txt"
         cls.users = cls.manifest.read_bytes() if cls.manifest.exists() else None
         first = pathlib.Path(cls.folder.name) / "first"
         run("cmake", "--install", BUILD, "--prefix", first)
-        cls.prefix = pathlib.Path(cls.folder.name) / "moved"  # What is installed may be moved.
+        cls.prefix = pathlib.Path(cls.folder.name) / "moved"  # An installed tree may be moved.
         first.rename(cls.prefix)
         cls.libdir = cls.prefix / os.environ["MOTLEY_LIBDIR"]
 
@@ -165,7 +166,7 @@ class Installed(unittest.TestCase):
     def test_nothing_but_the_package_is_installed(self):
         tops = {path.relative_to(self.prefix).parts[0] for path in self.prefix.rglob("*")
                 if path.is_file()}
-        # systemd's folder is lib also where libraries are in lib64.
+        # systemd's folder is below lib even if libraries are in lib64.
         self.assertEqual(tops, {"bin", "include", "share", "lib",
                                 pathlib.Path(os.environ["MOTLEY_LIBDIR"]).parts[0]})
 
@@ -241,7 +242,7 @@ class DevScript(unittest.TestCase):
         program = BUILD / "motley-bench"
         if not program.exists():
             self.skipTest("motley-bench is not built")
-        # A build without OpenCL has one less.
+        # A build without OpenCL has one benchmark less.
         own = [line for line in run(program, "--list").splitlines()]
         self.assertEqual([line for line in own if line not in listed.splitlines()], [])
         self.assertLessEqual(len([name for name in names if "." in name]) - len(own), 1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sums of a ModelSession must be, on any device.
+// Checks the sums of a ModelSession, on any device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,14 +26,14 @@ inline std::vector<float> RandomParameters(const Model& model, Random& random) {
   return parameters;
 }
 
-// Batches with the weights 1, -1/2, 1/4, ... of their first rows and others of the last, added to
-// what is not 0 at first.
+// Batches whose first rows have the weights 1, -1/2, 1/4, ..., and the last one other weights. They
+// are added to values that are not 0.
 inline SessionSum RunSession(ModelSession& session, const Model& model,
                              std::span<const float> parameters, std::span<const Dataset> batches,
                              std::optional<uint64_t> version = 1) {
   SessionSum sum{std::vector<float>(model.parameter_count(), 0.5f), 1};
   EXPECT_TRUE(session.Begin(parameters, version, sum.gradient).ok());
-  // What is said to be final, as it was then.
+  // Values that were reported as final, at that time.
   std::vector<float> final(sum.gradient.size(), NAN);
   std::complex<double> final_loss = 0;
   size_t told = 0;
@@ -65,8 +65,8 @@ inline SessionSum RunSession(ModelSession& session, const Model& model,
   return sum;
 }
 
-// Of every kind of model and data, with batches of unlike sizes, new parameters, and both few
-// batches and more than losses stay on a device.
+// Covers every kind of model and data, with batches of unequal sizes and new parameters, with few
+// batches and with more than the losses that stay on a device.
 inline void ExpectTheSumsOfTheHost(Device& host, Device& device, Random& random) {
   for (const char* name : {"softmax", "mlp:9,5", "mlp:9,norm,5", "mlp:8,norm,6",
                            "cnn@4x3x1:3/5,norm", "cnn@4x3x1:4/6,norm", "factorization:3"}) {

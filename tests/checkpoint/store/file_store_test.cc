@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Store of files asks of the system, heard at the system's door.
+// Checks the system calls of the file store by replacing them.
 #include "checkpoint/store/file_store.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ void Hear(const char* what, int fd) {
 
 }  // namespace
 
-// These stand in front of the C library's.
+// These functions replace those of the C library.
 extern "C" int fsync(int fd) {
   Hear("fsync", fd);
   return static_cast<int>(syscall(SYS_fsync, fd));
@@ -115,7 +115,7 @@ TEST_F(FileStoreTest, WhatWasSyncedIsForgottenBeforeItIsReadBack) {
             (std::vector<std::string>{"fsync " + folder_ + "/one", "forget " + folder_ + "/one"}));
 }
 
-// Reading such a thing could wait for ever.
+// Reading such a file could block forever.
 TEST_F(FileStoreTest, WhatIsNoRegularFileIsNotThere) {
   const auto store = std::move(*OpenFileStore(folder_, MissingFolder::kRefuse));
   ASSERT_EQ(mkfifo((folder_ + "/fifo").c_str(), 0666), 0);

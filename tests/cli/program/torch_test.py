@@ -262,7 +262,7 @@ class Formats(Exchange):
         write_houses(data)
         refused = self.run_program("train", "--data", data, "--model", "factorization:3", "--out",
                                    self.model, "--format", "torch", expect=2)
-        self.assertIn("--format torch: factorization:3 is made of no layers that PyTorch has",
+        self.assertIn("--format torch: factorization:3 has layers that PyTorch does not have",
                       refused.stderr)
         refused = self.run_program("train", "--data", DIGITS, "--model", "cnn:4", "--scale",
                                    "standard", "--out", self.model, "--format", "torch", expect=2)
