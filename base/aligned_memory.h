@@ -2,7 +2,7 @@
 // Memory for vectors of floats that are added up again and again. It begins at a cache line, so
 // that no vector instruction touches two, and at a page where it is large, so that vectors that are
 // read side by side come to their next pages together: processors fetch ahead within a page. Both
-// make a third of the speed of sums in memory (docs/performance.md).
+// make a third of the speed of sums in memory (docs/log/performance.md).
 #pragma once
 
 #include <cstddef>

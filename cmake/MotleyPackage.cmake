@@ -42,7 +42,7 @@ file(RELATIVE_PATH MOTLEY_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig
 configure_file(cmake/motley.pc.in ${CMAKE_BINARY_DIR}/motley.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/motley.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# A worker as a service (docs/service.md), where systemd looks for units of packages.
+# A worker as a service (docs/how-to/service.md), where systemd looks for units of packages.
 install(FILES packaging/systemd/motley-worker@.service DESTINATION lib/systemd/system)
 
 # What the documentation names, and what shells and man look for.

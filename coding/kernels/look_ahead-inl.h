@@ -7,7 +7,7 @@
 namespace motley {
 
 // AMD's processors fetch such streams by themselves, and are a quarter slower when told to as well;
-// Intel's gain a tenth (docs/performance.md).
+// Intel's gain a tenth (docs/log/performance.md).
 inline bool FetchesAhead() {
 #if defined(__x86_64__)
   static const bool told = [] {

@@ -45,8 +45,8 @@ MOTLEY_API motley_status motley_checkpoint_export(const char* folder, uint64_t s
                                                   const char* path);
 
 /**
- * The same in the format "motley" (also NULL) or "torch" (docs/pytorch.md). `folder` may be a model
- * file as well, which is written again in that format; `step` is MOTLEY_NEWEST then.
+ * The same in the format "motley" (also NULL) or "torch" (docs/how-to/pytorch.md). `folder` may be
+ * a model file as well, which is written again in that format; `step` is MOTLEY_NEWEST then.
  */
 MOTLEY_API motley_status motley_checkpoint_export_as(const char* folder, uint64_t step,
                                                      const char* path, const char* format);

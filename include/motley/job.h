@@ -37,7 +37,7 @@ typedef struct motley_job_options {
    * "PATH[:test=FILE]" as for `motley train --data`. The server or all-in-one process reads it and
    * sends the workers their samples. A model gets columns of a table (CSV) standardised, texts as
    * one feature per category, and other features above 1 divided by their largest magnitude (see
-   * `scale` and docs/tables.md); what a trainer gets stands in trainer.h.
+   * `scale` and docs/reference/tables.md); what a trainer gets stands in trainer.h.
    * PATH "-" is the standard input.
    */
   const char* data;
@@ -143,14 +143,15 @@ typedef struct motley_job_options {
   double epsilon;         /**< 0: 1e-8 */
   double weight_decay;    /**< Of adamw, decoupled from the gradient; 0: 0.01. */
   double clip;            /**< Gradients are scaled down to this norm; 0: as they are. */
-  /* Tables and labels: docs/tables.md. A trainer's labels are real numbers without `task`. */
+  /* Tables: docs/reference/tables.md. A trainer's labels are real numbers without `task`. */
   const char* task;    /**< "classify", "regress"; NULL: as the labels look. */
   const char* missing; /**< CSV: "median" (default), "indicator", "error". */
   const char* scale;   /**< "standard" (default of CSV), "largest" (of other data), "none" (of
                             trainers). */
   const char* drop;    /**< CSV: columns that are no features, "name,date". */
   /** Begins with the parameters of this model file: one that motley_job_save wrote, whose reading
-     of the data is kept, or PyTorch's tensors (docs/pytorch.md). Not with a trainer or `resume`. */
+     of the data is kept, or PyTorch's tensors (docs/how-to/pytorch.md). Not with a trainer or
+     `resume`. */
   const char* init;
   const char* format; /**< Of motley_job_save: "motley" (default), "torch". */
   /** What samples of a class weigh in training: "balanced" (n / (k m): n samples of k classes, m of

@@ -9,9 +9,10 @@
  *     sum += coefficient * SUM over the work's samples of the gradient of your loss,
  *
  * at the parameters of one version. The server puts the exact batch gradient together from whoever
- * answers (docs/design.md), divides by the batch's weight, adds L2 and applies the optimizer. The
- * weight is the number of samples, unless your trainer says otherwise (motley_work.weight): a mean
- * over tokens, or over weighted samples, is then exact, whoever computed which of them.
+ * answers (docs/explanation/design.md), divides by the batch's weight, adds L2 and applies the
+ * optimizer. The weight is the number of samples, unless your trainer says otherwise
+ * (motley_work.weight): a mean over tokens, or over weighted samples, is then exact, whoever
+ * computed which of them.
  */
 #ifndef MOTLEY_TRAINER_H
 #define MOTLEY_TRAINER_H

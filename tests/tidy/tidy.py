@@ -3,7 +3,7 @@
 """The house style as a test: one-way includes, sizes, banned calls, registrations.
 
 Usage: tidy.py [ROOT]. Prints one line per finding and exits 1 when there is any.
-docs/design.md says why each rule is there.
+docs/explanation/design.md says why each rule is there.
 """
 
 import pathlib

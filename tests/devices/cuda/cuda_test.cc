@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver on the devices of this machine; docs/cuda.md says how to run this elsewhere.
+// The CUDA driver on the devices of this machine. docs/how-to/cuda.md says how to run this test
+// elsewhere.
 #include <gtest/gtest.h>
 
 #include "tests/conformance/driver_suite.h"
