@@ -134,6 +134,19 @@ class TidyTest(unittest.TestCase):
         self.check("coding/codes/a.h", '#include "coding/code_form.h"\n', None)
         self.check("coding/new_one/a.h", "int x;\n", "has no place in SUBFOLDERS")
 
+    def test_link_that_leads_nowhere_is_found(self):
+        page = "# A title\n\n[one](how-to/a.md), [two](#a-title), [three](https://a.b/c)\n"
+        files = {"docs/README.md": page, "docs/how-to/a.md": "# What `a` is: it's\n[up](../README.md#a-title)\n"}
+        self.assertEqual(self.findings(files), [])
+        for line, expected in (("[a](how-to/b.md)", "leads nowhere"), ("[a](#b)", "names no heading"),
+                               ("[a](how-to/a.md#b)", "names no heading"), ("see docs/b.md", "does not exist")):
+            with self.subTest(line):
+                found = self.findings(files | {"docs/README.md": page + line + "\n"})
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(expected, found[0])
+        self.assertEqual(self.findings(files | {"docs/README.md": page + "[a](how-to/a.md#what-a-is-its)\n"}), [])
+        self.check("base/a.h", "// docs/none.md says why.\n", "docs/none.md does not exist")
+
 
 if __name__ == "__main__":
     unittest.main()
