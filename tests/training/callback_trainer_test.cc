@@ -172,7 +172,8 @@ TEST_F(CallbackTrainer, AWeightThatNothingCanBeDividedByIsTheTrainersFault) {
     for (const Complex coefficient : {Complex(1), Complex(0, 1)}) {
       const auto outcome = Run(1, {{0, 2, coefficient}}, sum);
       EXPECT_EQ(outcome.code(), StatusCode::kCallback);
-      EXPECT_THAT(outcome.status().message(), HasSubstr("a weight must be finite and not negative"));
+      EXPECT_THAT(outcome.status().message(),
+                  HasSubstr("a weight must be finite and not negative"));
     }
   }
 }
