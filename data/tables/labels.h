@@ -22,8 +22,8 @@ struct LabelMeaning {
   std::vector<std::string> names;  // Text labels by class, ascending; else empty.
 };
 
-// The condition under which kGuess takes labels for classes. Labels with fractions never are; texts
-// always are.
+// The condition under which kGuess makes numeric labels classes. Numbers with fractions never
+// become classes; texts always do.
 enum class LabelRule {
   kWholeAreClasses,
   kFewAreClasses,  // Few distinct labels for the number of samples.
