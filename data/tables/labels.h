@@ -15,7 +15,7 @@ namespace motley {
 
 inline constexpr size_t kMaxClasses = 10'000;
 
-// What the labels of a data set mean.
+// The meaning of the labels of a data set.
 struct LabelMeaning {
   bool regression = false;
   std::vector<double> classes;     // Ascending; 0, 1, 2, ... for text labels.
