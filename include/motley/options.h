@@ -39,8 +39,9 @@ typedef struct motley_job_options {
   /* The model and how it learns. */
   /** "softmax", "cnn:16,32", ...; NULL: chosen by the labels. Must be NULL for a trainer. */
   const char* model;
-  /* The next four are chosen from model and data when they are 0 or NULL, and a notice names the
-     choice. For a trainer they are sgd at 0.1 (adam at 0.001), batches of 256 and 5 epochs. */
+  /* When optimizer, learning_rate, batch or epochs are 0 or NULL, they are chosen from model and
+     data, and a notice names the choice. For a trainer they are sgd at 0.1 (adam at 0.001), batches
+     of 256 and 5 epochs. */
   const char* optimizer; /**< sgd, momentum, nag, adam, adamw */
   double learning_rate;
   double l2;
