@@ -293,7 +293,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   train
       ->add_flag("-v,--verbose", flags.verbose,
                  "Messages begin with the time; more of them: who joined, who was late, whose work "
-                 "others took over, each checkpoint")
+                 "others took over, why a code was chosen, each checkpoint")
       ->excludes(train->get_option("--quiet"))
       ->group("Output");
   train->footer(std::string("Example: four workers, one of which is killed\n"

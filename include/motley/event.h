@@ -31,9 +31,10 @@ enum {
   MOTLEY_EVENT_NOTICE = 10,       /**< text, for people */
   MOTLEY_EVENT_CHECKPOINT = 11,   /**< step: so many steps are safe in a checkpoint */
   MOTLEY_EVENT_WARNING = 12,      /**< text: why figures may not mean what they should; who lied */
-  MOTLEY_EVENT_JUDGED = 13        /**< step: of the steps done, loss: the mean over the steps since
+  MOTLEY_EVENT_JUDGED = 13,       /**< step: of the steps done, loss: the mean over the steps since
                                        the last; text: a JSON object with `best` and, where
                                        validation samples were evaluated, `validation` */
+  MOTLEY_EVENT_DETAIL = 14        /**< text, for people who ask for more: why a code was chosen */
 };
 
 #define MOTLEY_ALL_ROWS UINT32_MAX /**< The row of an event about all that a worker was given. */

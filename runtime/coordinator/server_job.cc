@@ -409,7 +409,10 @@ void ServerJob::Do(const EndJob& command) {
       fmt::format("{}; the last to leave was {}", status.ToString(), last_to_leave_)));
 }
 
-void ServerJob::Do(const Notify& command) { observer_.OnNotice(Named(command.text)); }
+void ServerJob::Do(const Notify& command) {
+  if (command.detail) return;  // Observers that want it have seen the command.
+  observer_.OnNotice(Named(command.text));
+}
 
 void ServerJob::End(Status status) {
   if (std::exchange(ended_, true)) return;

@@ -3,6 +3,7 @@
 """What people meet around the commands: completion, the manual page, --verbose, keys in a terminal."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -137,6 +138,16 @@ class Verbose(ProgramTest):
         done = self.run_program("train", "--data", self.data, *self.JOB)
         self.assertRegex(done.stderr, r"(?m)^learns by ")
         self.assertNotRegex(done.stderr, r"(?m)^worker \d joined|takes over|^\d{4}-")
+
+    def test_why_a_code_was_chosen_is_said_to_those_who_ask(self):
+        job = ["train", "--data", self.data, "--worker-speeds", "1,1", "--sample-time", "1ms", "--batch", 60, "--steps",
+               60, "--json"]
+        for more in ((), ("-v",)):
+            done = self.run_program(*job, *more)
+            choices = json.loads(done.stdout)["choices"]
+            self.assertGreaterEqual(len(choices), 1)
+            for choice in choices:
+                self.assertEqual(choice["why"] in done.stderr, bool(more), choice)
 
     def test_quiet_and_verbose_contradict_each_other(self):
         done = self.run_program("train", "--data", self.data, "-q", "-v", expect=2)

@@ -141,7 +141,8 @@ class Training(ProgramTest):
         choices = result["choices"]
         self.assertGreaterEqual(len(choices), 1)
         self.assertEqual(choices[-1]["code"], result["code_at_end"])
-        self.assertRegex(done.stderr, r"code: \w+.* a step")
+        self.assertNotRegex(done.stderr, r"code: .* a step")
+        self.assertIn(" a step", choices[0]["why"])
 
     def test_adaptive_is_no_gradient_code(self):
         done = self.run_program("codes", "--speeds", "1,1", "--code", "adaptive", expect=2)
