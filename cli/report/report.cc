@@ -172,7 +172,7 @@ std::string WorkerTable(const std::vector<WorkerLine>& lines) {
                Megabytes(line.held_bytes)});
   }
   table.Fit(TerminalColumns(STDOUT_FILENO), {"held MB", "samples/epoch", "late", "in time"});
-  return table.Format() + LeftOut(lines, shown.size());
+  return table.Format() + LeftOut(lines, shown.size()) + "(speed 1 is the fastest worker's)\n";
 }
 
 std::string TrainTable(const std::string& text) {

@@ -75,6 +75,7 @@ TEST(TrainTable, HasTheNumbersThatMessagesCallWorkersBy) {
   report["workers"][0].update({{"worker", 3}, {"name", "pc2"}, {"lost", false}, {"left", true}});
   EXPECT_THAT(TrainTable(report.dump()), HasSubstr("3 pc2    0.25"));
   EXPECT_THAT(TrainTable(report.dump()), HasSubstr("left"));
+  EXPECT_THAT(TrainTable(report.dump()), HasSubstr("\n(speed 1 is the fastest worker's)\n"));
 }
 
 TEST(TrainTable, SaysWhatAJobThatEndedEarlyOrWasResumedCounts) {
