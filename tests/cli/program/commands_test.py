@@ -37,6 +37,14 @@ class Commands(ProgramTest):
         wrong = self.run_program("help", "code", expect=2)
         self.assertIn("no help on 'code'. Did you mean codes?", wrong.stderr)
 
+    def test_every_model_is_explained(self):
+        unknown = self.run_program("train", "--data", self.data, "--model", "none-such", expect=2).stderr
+        names = re.findall(r"[a-z]+", unknown.split("It is one of: ")[1])
+        self.assertIn("softmax", names)
+        for text in (self.run_program("help", "models").stdout, self.run_program("train", "--help").stdout):
+            for name in names:
+                self.assertRegex(text, rf"\b{name}( +[A-Z(]|:[0-9]+)", name)
+
     def test_the_flags_that_most_people_want_come_first(self):
         text = self.run_program("train", "--help").stdout
         self.assertLess(text.index("--workers"), text.index("--split"))
