@@ -155,6 +155,21 @@ class Installed(unittest.TestCase):
             *flags)
         self.check_consumer(program, env=dict(os.environ, LD_LIBRARY_PATH=str(self.libdir)))
 
+    def test_the_example_trains_alone_and_on_several_machines(self):
+        program = pathlib.Path(self.folder.name) / "trainer"
+        run(os.environ["CC"], "-std=c11", "-pedantic-errors", "-Wall", "-Wextra", "-Werror",
+            SOURCE / "examples/trainer.c", "-o", program, f"-I{self.prefix}/include",
+            f"-L{self.libdir}", "-lmotley", f"-Wl,-rpath,{self.libdir}")
+        for form in ((), ("processes",)):
+            self.assertIn("300 steps, 4 workers", run(program, *form))
+        token = dict(os.environ, MOTLEY_TOKEN="sixteen characters or more")
+        with subprocess.Popen([program, "serve", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
+                              env=token) as server:
+            address = re.fullmatch(r"serving at (\S+)\n", server.stdout.readline())[1]
+            workers = [subprocess.Popen([program, "join", address], env=token) for _ in range(2)]
+            self.assertIn("300 steps, 2 workers", server.stdout.read())
+            self.assertEqual([server.wait(), *(worker.wait() for worker in workers)], [0, 0, 0])
+
     def test_the_installed_program_runs(self):
         program = self.prefix / "bin" / "motley"
         self.assertIn("motley 0.", run(program, "--version"))
