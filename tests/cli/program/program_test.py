@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -315,6 +316,22 @@ class Processes(ProgramTest):
         process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130)
         self.assertFalse(any(map(alive, pids)))
+
+    def test_workers_have_names_in_lists_of_processes_also_when_the_program_was_replaced(self):
+        copy = self.folder / "replaced"
+        shutil.copy(PROGRAM, copy)
+        fd = os.open(copy, os.O_RDONLY)
+        copy.unlink()
+        modules = {"MOTLEY_MODULE_DIR": str(pathlib.Path(PROGRAM).parent / "modules")}
+        process = subprocess.Popen(
+            [f"/proc/self/fd/{fd}", "train", "--data", str(self.data), "--steps", "1000000",
+             "--worker-speeds", "1,1,1"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, pass_fds=[fd], env={**os.environ, **modules})
+        os.close(fd)
+        self.addCleanup(self.end, process)
+        pids = self.workers_of(process)
+        names = sorted(pathlib.Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids)
+        self.assertEqual(names, ["motley-w0", "motley-w1", "motley-w2"])
 
     def test_interrupted_training_ends_with_its_paused_worker(self):
         process = self.start_training(steps=300)
