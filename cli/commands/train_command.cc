@@ -110,8 +110,10 @@ void TellHowToJoin(const motley_event& event) {
   const std::string shown = ReachableAddress(address);
   Warn(fmt::format(
       "workers join at any time; each is started with\n  MOTLEY_TOKEN={} motley worker --server "
-      "{}{}{}",
-      chosen ? "..." : text.substr(blank + 1), shown, AboutAddress(address, shown),
+      "{}{}{}{}",
+      // A worker that waits for the next job needs a token that will be the same there.
+      chosen ? "..." : text.substr(blank + 1), shown, chosen ? " --forever" : "",
+      AboutAddress(address, shown),
       chosen ? ""
              : "\nThe token is new in each run. Set MOTLEY_TOKEN to one of your own, here too, and "
                "the line\nstays the same; with --forever it is typed once"));
