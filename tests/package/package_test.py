@@ -197,6 +197,18 @@ class Installed(unittest.TestCase):
                    share / "motley/profiles/lab-mixed.toml", "--steps", "10")
         self.assertIn("ms", said)
 
+    def test_the_packages_that_it_takes_to_run_are_those_of_the_documentation(self):
+        if not shutil.which("dpkg") or not shutil.which("readelf"):
+            self.skipTest("this is no Debian, or readelf is not installed")
+        page = (SOURCE / "docs/dependencies.md").read_text()
+        part = page.split("## On a machine that only runs it\n")[1].split("\n## ")[0]
+        told = re.search(r"apt install (.*)", part)[1].split()
+        files = [self.prefix / "bin/motley", self.libdir / "libmotley.so", *(self.libdir / "motley").glob("*cpu*.so")]
+        needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", "".join(run("readelf", "-d", file) for file in files)))
+        owners = {name: run("dpkg", "-S", f"*/{name}").split(":")[0] for name in needed if "ld-linux" not in name}
+        everywhere = {"libc6", "libgcc-s1", "libstdc++6"}
+        self.assertEqual(sorted(set(owners.values()) - everywhere), sorted(told), owners)
+
     def uninstall(self, manifest, **options):
         return run("cmake", f"-DMANIFEST={manifest}", "-P", SOURCE / "cmake/uninstall.cmake", **options)
 
