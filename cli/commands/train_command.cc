@@ -209,9 +209,8 @@ motley_status TrainRun::CreateJob() {
 void TrainRun::OnEvent(const motley_event& event) {
   if (event.kind == MOTLEY_EVENT_LISTENING) {
     // Now there is something to put in order.
-    signals_.Arm(job_.get(),
-                 "stopping in good order; a second signal ends it at once, and saves nothing",
-                 "ended at once by a second signal: nothing more is saved");
+    signals_.Arm(job_.get(), "stopping in good order; a second signal ends it now",
+                 "ended by a second signal: nothing more is saved");
     if (flags_.remote) TellHowToJoin(event);
   }
   if (event.kind == MOTLEY_EVENT_STEP_OPENED && !std::exchange(expected_, true)) ExpectJob();

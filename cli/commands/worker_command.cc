@@ -58,9 +58,8 @@ int RunWorker(const WorkerFlags& flags) {
         set != MOTLEY_OK) {
       return FailOfLibrary(set);
     }
-    signals.Arm(job.get(),
-                "leaving: the work goes back to the server; a second signal ends it at once",
-                "ended at once by a second signal");
+    signals.Arm(job.get(), "handing the work back; a second signal ends it now",
+                "ended by a second signal");
   }
   const motley_status status = motley_job_run(job.get());
   signals.Disarm();

@@ -236,7 +236,7 @@ int RunCommandLine(int argc, char** argv) {
   if (checkpoint->parsed()) return RunCheckpoint(checkpoint_flags);
   if (reproduce->parsed()) return RunReproduce(reproduce_flags);
   if (worker->parsed()) return RunWorker(worker_flags);
-  Warn("no command given.\n\n" + app.help());
+  Warn("no command given.\n\n" + WrapHelp(app.help(), TerminalColumns(STDERR_FILENO)));
   return kExitUsage;
 }
 

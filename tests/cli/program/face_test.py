@@ -367,6 +367,19 @@ class Keys(ProgramTest):
             self.order("fg")
             self.read_until(lambda: not self.shown_as_typed(), "keys")
 
+    def test_words_fit_a_narrow_terminal(self):
+        for columns in (80, 60):
+            self.start(columns)
+            self.told("ended")
+            self.read_until(lambda: "128 + N" in self.written, "the end of the help")
+            self.check_width(self.written, columns + 1)
+            self.train(columns)
+            self.press("\x03")
+            self.read_until(lambda: "stopping in good order" in self.written, "what Ctrl-C does")
+            self.told("ended")
+            said = [line for line in self.written.split("\n") if "stopping" in line]
+            self.check_width("\n".join(said), columns)
+
     def test_keys_are_left_alone_where_only_stderr_is_a_terminal(self):
         master, slave = pty.openpty()
         with subprocess.Popen([PROGRAM, "train", "--data", self.data, "--steps", "30"], stdin=subprocess.DEVNULL,

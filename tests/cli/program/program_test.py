@@ -411,7 +411,7 @@ class Processes(ProgramTest):
         errors = process.communicate(timeout=PATIENCE_S)[1]
         self.assertIn(process.returncode, (-signal.SIGTERM, -signal.SIGINT))
         self.assertIn("stopping in good order", errors)
-        self.assertIn("ended at once by a second signal", errors)
+        self.assertIn("ended by a second signal", errors)
         self.expect_gone(pids)
 
     def test_workers_do_not_show_the_token(self):
