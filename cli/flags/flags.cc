@@ -411,7 +411,8 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
                            "a number of bytes"));
   AddValue(plan, "--copies", flags.copies, "R", "Of each partition, at most")
       ->transform(Within(1U, 16U));
-  plan->add_flag("--explain", flags.explain, "Everything that was tried, each with its reason");
+  plan->add_flag("--explain", flags.explain,
+                 "Everything that was tried, each with what to type for it and its reason");
   plan->add_flag("--json", flags.json, "Everything that was tried as one JSON object");
   plan->add_flag("-q,--quiet", flags.quiet, "No progress");
   plan->footer("Example:\n  motley plan --cluster profiles/lab-mixed.toml --explain");
