@@ -133,6 +133,15 @@ TEST(TrainTable, ShowsTheLossesThatThereAre) {
   EXPECT_THAT(TrainTable(report.dump()), HasSubstr("final loss 0.5, test accuracy 85.00 %"));
 }
 
+TEST(TrainTable, SaysWhyThereAreNoScores) {
+  nlohmann::json report = Report();
+  EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("no scores")));
+  report["not_tested"] = "the job was stopped, and 9 test samples take more than a moment";
+  EXPECT_THAT(TrainTable(report.dump()),
+              HasSubstr("\ntest: no scores, because the job was stopped, "
+                        "and 9 test samples take more than a moment; "));
+}
+
 TEST(TrainTable, ShowsScoresAndHowTheJobEnded) {
   nlohmann::json report = Report();
   EXPECT_THAT(TrainTable(report.dump()), Not(HasSubstr("stopped")));

@@ -5,10 +5,11 @@ what is said about it."""
 
 import json
 import random
+import signal
 import unittest
 import xml.dom.minidom
 
-from program import ProgramTest, write_samples
+from program import ProgramTest, Running, wait_until, write_samples
 
 
 def write_line(path, rows=300, seed=3):
@@ -84,6 +85,25 @@ class Learning(ProgramTest):
         self.assertEqual(again["judging"]["best_step"], whole["judging"]["best_step"])
         self.assertEqual(again["steps"], whole["steps"])
         self.assertEqual(again["test"], whole["test"])
+
+    def stopped(self, *arguments):
+        job = Running(self, "train", "--data", self.data, "--steps", 10**7, "--workers", 2, *arguments)
+        wait_until(lambda: job.step() > 0 or job.process.poll() is not None, "a step")
+        job.send(signal.SIGINT)
+        code, out = job.finish()
+        self.assertEqual(code, 130, job.text())
+        return out
+
+    def test_a_job_that_is_stopped_has_scores_or_says_why_not(self):
+        quick = self.stopped()
+        self.assertRegex(quick, r"(?m)^test: accuracy [\d.]+ %, F1 ")
+        self.assertNotIn("final loss", quick)
+        slow = self.stopped("--split", "0.1", "--model", "mlp:1400,1400", "--batch", 8)
+        self.assertRegex(slow, r"(?m)^test: no scores, because the job was stopped, and 540 test samples")
+        self.assertNotIn("accuracy", slow)
+        report = json.loads(self.stopped("--json"))
+        self.assertGreater(report["test"]["accuracy"], 0)
+        self.assertNotIn("not_tested", report)
 
     def test_a_curve_that_is_no_svg_is_refused_before_training(self):
         done = self.run_program("train", "--data", self.data, "--steps", 5, "--curve",
