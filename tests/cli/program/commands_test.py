@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import subprocess
+import textwrap
 import unittest
 
 from program import PROGRAM, ProgramTest
@@ -202,6 +203,17 @@ class Commands(ProgramTest):
         path.write_text('name = "two"\n')
         self.run_program("simulate", "--cluster", path, expect=1)
         self.run_program("simulate", "--cluster", self.folder / "none.toml", expect=3)
+
+    def test_the_example_of_the_documentation_is_a_cluster(self):
+        page = (PROFILES.parent / "docs/cluster-file.md").read_text()
+        example = page.split("## A worked example\n")[1].split("\n\nIn a step")[0]
+        path = self.folder / "lab.toml"
+        path.write_text(textwrap.dedent(example))
+        result = self.run_json("simulate", "--cluster", path, "--steps", 5)
+        self.assertEqual([worker["name"] for worker in result["workers"]],
+                         ["desktop-0", "desktop-1", "desktop-2", "desktop-3", "gpu"])
+        self.assertEqual(result["gradient_bytes"], 4000000)
+        self.assertGreater(self.run_json("plan", "--cluster", path, "-q")["ideal_seconds"], 0)
 
     def test_links_carry_gradients_of_the_described_length(self):
         path = self.folder / "cluster.toml"
