@@ -200,6 +200,10 @@ class Verbose(ProgramTest):
             self.assertGreaterEqual(len(choices), 1)
             for choice in choices:
                 self.assertEqual(choice["why"] in done.stderr, bool(more), choice)
+            tolerated = [0, *(choice["tolerate"] for choice in choices)]
+            changes = sum(before != now for before, now in zip(tolerated, tolerated[1:]))
+            said = re.findall(r"code: .*; (?:\d+ workers? may be missing|a missing worker now)", done.stderr)
+            self.assertEqual(len(said), changes, done.stderr)
 
     def test_quiet_and_verbose_contradict_each_other(self):
         done = self.run_program("train", "--data", self.data, "-q", "-v", expect=2)
