@@ -52,6 +52,10 @@ install(FILES ${motley_profiles} DESTINATION ${CMAKE_INSTALL_DATADIR}/motley/pro
 install(FILES ${CMAKE_BINARY_DIR}/motley.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
 install(FILES ${CMAKE_BINARY_DIR}/motley.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME motley OPTIONAL)
+install(FILES ${CMAKE_BINARY_DIR}/motley.zsh
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _motley OPTIONAL)
+install(FILES ${CMAKE_BINARY_DIR}/motley.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d OPTIONAL)
 
 # Removes the files of this build's last `cmake --install`.
 add_custom_target(uninstall

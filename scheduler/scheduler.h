@@ -196,9 +196,9 @@ struct DropWorker {
 struct EndJob {
   Status status;
 };
-// For people: "worker 2 lost: ...; 3 workers go on".
 struct Notify {
-  std::string text;
+  std::string text;     // For people: "worker 2 lost: ...; 3 workers go on".
+  bool detail = false;  // For those who want to know why; most do not.
 };
 // A step that is worked off by exclusive leases (scheduler/step/step_policy.h) instead of rows: its
 // sum is that of the vectors which come, each added whole or not at all. Also restarts a step.

@@ -324,22 +324,24 @@ JobResult TrainingRun::AllDone() const {
   return result;
 }
 
-// Workers have computed the loss of every sample in the last epoch. To compute it again here takes
-// a third of an epoch on one machine, which must not be noticed unless it was asked for.
-bool TrainingRun::WantsTrainingLoss() const {
-  const DataShape shape = samples_->shape();
+// What nobody asked for must not be noticed.
+bool TrainingRun::IsSoonEvaluated(const DataSource& samples) const {
+  const DataShape shape = samples.shape();
   const auto rows = static_cast<double>(shape.rows);
   const auto dense = static_cast<double>(shape.features);
   const double entries =
       shape.sparse && shape.entries > 0 ? static_cast<double>(shape.entries) / rows : dense;
   const double per_sample = model_->multiply_adds(entries) + kCostOfEntry * entries;
-  return parts_.request.evaluate_training || rows * per_sample <= kUnnoticedCost;
+  return rows * per_sample <= kUnnoticedCost;
 }
 
+// Workers have computed the loss of every training sample in the last epoch. To compute it again
+// here takes a third of an epoch on one machine.
 Status TrainingRun::EvaluateAll(const JobResult& job) {
-  const Unwanted unwanted = [this] { return stopped(); };
+  const int throws = job.status.ok() ? 0 : parts_.stop.thrown();
+  const Unwanted unwanted = [this, throws] { return parts_.stop.thrown() > throws; };
   return CallOnDevice(parts_.loop, *device_, [&]() -> Status {
-    if (WantsTrainingLoss()) {
+    if (job.status.ok() && (parts_.request.evaluate_training || IsSoonEvaluated(*samples_))) {
       MOTLEY_ASSIGN_OR_RETURN(train_,
                               Evaluate(*model_, *device_, *job.parameters, *samples_, unwanted));
     }
@@ -348,6 +350,20 @@ Status TrainingRun::EvaluateAll(const JobResult& job) {
                             Evaluate(*model_, *device_, *job.parameters, *data_.test, unwanted));
     return Status::Ok();
   });
+}
+
+bool TrainingRun::Tests() const {
+  return model_ != nullptr && data_.test != nullptr && data_.test->shape().rows > 0;
+}
+
+// Why the trained model is not evaluated; empty: it is. Who stops a job does not want to wait.
+std::string TrainingRun::WhyNotEvaluated(const JobResult& job) const {
+  if (job.status.ok()) return stopped() ? "the job was stopped at its end" : "";
+  if (job.status.code() != StatusCode::kCancelled) return "the job ended by an error";
+  if (job.steps == 0) return "no step was done";
+  if (!Tests() || IsSoonEvaluated(*data_.test)) return "";
+  return fmt::format("the job was stopped, and {} take more than a moment",
+                     Counted(data_.test->shape().rows, "test sample"));
 }
 
 Status TrainingRun::Run(TrainingOutcome& outcome) {
@@ -370,12 +386,15 @@ Status TrainingRun::Run(TrainingOutcome& outcome) {
   outcome.class_labels = data_.class_labels;
   outcome.input_scale = data_.input_scale;
   outcome.table = table_;
-  const bool wanted = job.status.ok() && model_ != nullptr && !stopped();
+  std::string not_tested = WhyNotEvaluated(job);
+  const bool wanted = model_ != nullptr && not_tested.empty();
   const Status evaluated = wanted ? EvaluateAll(job) : Status::Ok();
+  if (!evaluated.ok()) not_tested = evaluated.ToString();
+  if (!Tests() || test_) not_tested.clear();
   if (!model_) plan_.job.model.name = "trainer";
   outcome.report =
-      TrainJson({plan_, job, train_, test_, emulation_, parts_.request.record_profile, recorded_,
-                 data_.loss_unit(), ClassNames(data_.class_labels, data_.table.get())});
+      TrainJson({plan_, job, train_, test_, not_tested, emulation_, parts_.request.record_profile,
+                 recorded_, data_.loss_unit(), ClassNames(data_.class_labels, data_.table.get())});
   // The model is trained, whatever became of the figures about it.
   if (!evaluated.ok() && evaluated.code() != StatusCode::kCancelled) {
     parts_.events.Tell(MOTLEY_EVENT_WARNING,

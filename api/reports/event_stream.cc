@@ -120,6 +120,8 @@ void EventStream::OnCommand(const Command& command, Time now) {
     Send(Make(MOTLEY_EVENT_ROW_CANCELLED, cancel->step, cancel->worker, MOTLEY_ALL_ROWS), now);
   } else if (const auto* row = std::get_if<CancelRow>(&command)) {
     Send(Make(MOTLEY_EVENT_ROW_CANCELLED, row->step, row->worker, row->row), now);
+  } else if (const auto* notify = std::get_if<Notify>(&command); notify && notify->detail) {
+    Tell(MOTLEY_EVENT_DETAIL, notify->text);
   } else if (const auto* extend = std::get_if<ExtendLease>(&command)) {
     const WorkerId worker = extend->worker;
     if (!leasing_.insert(worker).second) return;

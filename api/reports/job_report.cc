@@ -134,6 +134,7 @@ void AddScores(const TrainReport& report, Json& json) {
     json["final_loss"] = report.train->loss * report.loss_unit;
     json["training"] = scores(*report.train);
   }
+  if (!report.not_tested.empty()) json["not_tested"] = report.not_tested;
   if (!report.test) return;
   json["test_loss"] = report.test->loss * report.loss_unit;
   if (report.test->accuracy) json["test_accuracy"] = *report.test->accuracy;

@@ -95,7 +95,7 @@ Result<PlanReport> MakePlanReport(const PlanFlags& flags, const ClusterProfile& 
 
 // "none, 3 workers", "repetition, 2 copies": as jobs call it.
 std::string NameOfRow(const Candidate& candidate);
-// "--code repetition --tolerate 1"
+// "--code repetition --tolerate 1"; not of a candidate with fewer workers, which no flag asks for.
 std::string FlagsOf(const Candidate& candidate);
 
 // The choice and the best; with `explain` everything that was tried. Columns that can be missed are

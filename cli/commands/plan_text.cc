@@ -93,6 +93,13 @@ std::string Legend(const PlanReport& plan) {
          "(1.00: each sample once; copies of the data need not be computed)\n";
 }
 
+// " (--code ...)": what the user types for this row.
+std::string WhatToType(const PlannedScheme& planned) {
+  if (!planned.refused.empty()) return "";
+  if (planned.candidate.workers == 0) return fmt::format(" ({})", FlagsOf(planned.candidate));
+  return " (no flag asks for so few workers; --code auto takes as few where that is faster)";
+}
+
 // Why figures stand that were not simulated; each reason once.
 std::string UnseenText(const PlanReport& plan) {
   std::vector<std::pair<std::string, std::string>> reasons;  // And whose they are.
@@ -207,7 +214,7 @@ std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
   for (const PlannedScheme& planned : ranking.schemes) {
     if (!explain && (shown == kShown || !planned.exact)) break;
     std::string name = NameOfRow(planned.candidate);
-    reasons += fmt::format("{}: {}\n", name, planned.why);
+    reasons += fmt::format("{}{}: {}\n", name, WhatToType(planned), planned.why);
     if (!planned.refused.empty()) continue;
     if (!planned.exact || planned.Total() >= auto_seconds) show_auto();
     const SimulatedScheme* seen = plan.plan.Seen(planned.candidate);
@@ -221,6 +228,8 @@ std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
   }
   show_auto();
   std::string below = alike + "\n" + Legend(plan);
+  if (!explain)
+    below += "--explain: every scheme, what to type for it, and why it is where it is\n";
   if (explain) below += "not exact: steps end before their gradient is the whole one\n";
   below += UnseenText(plan);
   if (explain) below += "\n" + reasons;
@@ -242,6 +251,7 @@ std::string PlanJson(const PlanReport& plan) {
                                    {"exact", planned.exact}};
     if (HasParts(code.code)) json["parts"] = code.parts;
     if (planned.refused.empty()) {
+      if (planned.candidate.workers == 0) json["flags"] = FlagsOf(planned.candidate);
       json.update({{"step_seconds", planned.Total()},
                    {"undisturbed_seconds", planned.cost.undisturbed},
                    {"one_slow_seconds", planned.cost.one_slow},

@@ -130,17 +130,18 @@ CLI::App* AddHelp(CLI::App& app, HelpFlags& flags) {
 CLI::App* AddCompletion(CLI::App& app, HelpFlags& flags) {
   CLI::App* completion =
       app.add_subcommand("completion", "Print what completes commands and flags in a shell");
-  completion->add_option("SHELL", flags.shell, "bash")->required();
-  completion->footer("Example:\n  source <(motley completion bash)");
+  completion->add_option("SHELL", flags.shell, "bash, zsh or fish")->required();
+  completion->footer(
+      "Examples:\n"
+      "  source <(motley completion bash)      also zsh, after compinit\n"
+      "  motley completion fish | source");
   return completion;
 }
 
 int RunCompletion(const CLI::App& app, const std::string& shell) {
-  if (shell == "bash") return PrintResult(BashCompletion(app, TopicNames()));
-  Warn(
-      fmt::format("no completion for '{}': bash is the only shell that there is one for. In zsh, "
-                  "autoload -U +X bashcompinit && bashcompinit lets that one serve",
-                  shell));
+  const std::string script = Completion(app, TopicNames(), shell);
+  if (!script.empty()) return PrintResult(script);
+  Warn(fmt::format("no completion for '{}': there is one for bash, zsh and fish", shell));
   return kExitUsage;
 }
 
@@ -235,7 +236,7 @@ int RunCommandLine(int argc, char** argv) {
   if (checkpoint->parsed()) return RunCheckpoint(checkpoint_flags);
   if (reproduce->parsed()) return RunReproduce(reproduce_flags);
   if (worker->parsed()) return RunWorker(worker_flags);
-  Warn("no command given.\n\n" + app.help());
+  Warn("no command given.\n\n" + WrapHelp(app.help(), TerminalColumns(STDERR_FILENO)));
   return kExitUsage;
 }
 

@@ -294,7 +294,7 @@ CLI::App* AddTrain(CLI::App& app, TrainFlags& flags) {
   train
       ->add_flag("-v,--verbose", flags.verbose,
                  "Messages begin with the time; more of them: who joined, who was late, whose work "
-                 "others took over, each checkpoint")
+                 "others took over, why a code was chosen, each checkpoint")
       ->excludes(train->get_option("--quiet"))
       ->group("Output");
   train->footer(std::string("Example: four workers, one of which is killed\n"
@@ -412,7 +412,8 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
                            "a number of bytes"));
   AddValue(plan, "--copies", flags.copies, "R", "Of each partition, at most")
       ->transform(Within(1U, 16U));
-  plan->add_flag("--explain", flags.explain, "Everything that was tried, each with its reason");
+  plan->add_flag("--explain", flags.explain,
+                 "Everything that was tried, each with what to type for it and its reason");
   plan->add_flag("--json", flags.json, "Everything that was tried as one JSON object");
   plan->add_flag("-q,--quiet", flags.quiet, "No progress");
   plan->footer("Example:\n  motley plan --cluster profiles/lab-mixed.toml --explain");

@@ -36,9 +36,10 @@ enum {
   MOTLEY_EVENT_CHECKPOINT = 11,   /**< step: number of steps that the safe checkpoint has */
   MOTLEY_EVENT_WARNING = 12,      /**< text: why results may be wrong, or which worker answered
                                        wrongly */
-  MOTLEY_EVENT_JUDGED = 13        /**< step: number of steps done; loss: the mean over the steps
+  MOTLEY_EVENT_JUDGED = 13,       /**< step: number of steps done; loss: the mean over the steps
                                        since the last judgement; text: a JSON object with `best`,
                                        and `validation` if validation samples were evaluated */
+  MOTLEY_EVENT_DETAIL = 14        /**< text, for users who ask for more: why a code was chosen */
 };
 
 #define MOTLEY_ALL_ROWS UINT32_MAX /**< `row` of an event about everything a worker was given. */

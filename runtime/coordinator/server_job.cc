@@ -136,8 +136,9 @@ ServerJob::~ServerJob() { env_.transport.SetReceiver(nullptr); }
 void ServerJob::Start(Finished finished) {
   finished_ = std::move(finished);
   model_->SetIdle([this] { FinishWhenQuiet(); });
-  validator_->SetHooks({[this](const JudgedVersion& judged) { OnJudged(judged); },
-                        [this](const Status& why) { End(why); }, [this] { FinishWhenQuiet(); }});
+  validator_->SetHooks({[this](const JudgedVersion& judged) { observer_.OnJudged(judged); },
+                        [this](const Status& why) { OnNotJudged(why); },
+                        [this] { FinishWhenQuiet(); }});
   model_->SetCrowded([this] { return FreeVersion(); });
   env_.transport.SetReceiver(this);
   // The last run may have died between its last checkpoint and its goodbyes.
@@ -409,7 +410,10 @@ void ServerJob::Do(const EndJob& command) {
       fmt::format("{}; the last to leave was {}", status.ToString(), last_to_leave_)));
 }
 
-void ServerJob::Do(const Notify& command) { observer_.OnNotice(Named(command.text)); }
+void ServerJob::Do(const Notify& command) {
+  if (command.detail) return;  // Observers that want it have seen the command.
+  observer_.OnNotice(Named(command.text));
+}
 
 void ServerJob::End(Status status) {
   if (std::exchange(ended_, true)) return;

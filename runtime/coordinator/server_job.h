@@ -122,7 +122,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void OnStuck();
 
   // Judging (server_validation.cc).
-  void OnJudged(const JudgedVersion& judged);
+  void OnNotJudged(const Status& why);
   void TakeSnapshot(ServerModel::SnapshotDone done);
 
   std::unique_ptr<Checkpointer> MakeCheckpointer(JobDescription about);

@@ -48,7 +48,15 @@ void ServerJob::Proceed(StepId step, bool stop) {
   pump_.Raise(StepApplied{step});
 }
 
-void ServerJob::OnJudged(const JudgedVersion& judged) { observer_.OnJudged(judged); }
+// The last version is judged when the job has ended already, which is no failure any more.
+void ServerJob::OnNotJudged(const Status& why) {
+  if (!ended_) return End(why);
+  observer_.OnNotice(
+      fmt::format("{}; so the last version was not judged, and the job leaves {}", why.ToString(),
+                  validator_->best()
+                      ? fmt::format("that of step {}, the best before", validator_->best_version())
+                      : "it"));
+}
 
 void ServerJob::TakeSnapshot(ServerModel::SnapshotDone done) {
   // No newer version is there before the snapshot is taken, so what the validator has judged by

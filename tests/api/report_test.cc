@@ -50,6 +50,7 @@ struct Example {
             job,
             Evaluation{.loss = 0.5, .accuracy = 0.9},
             Evaluation{.loss = 0.6, .accuracy = 0.85},
+            {},
             {}};
   }
 

@@ -45,7 +45,11 @@ TEST(PlanCommand, SaysWhatToUseAndWhy) {
   EXPECT_THAT(explained, HasSubstr(choice.why));
   EXPECT_THAT(text, Not(HasSubstr("not exact")));
   for (const PlannedScheme& planned : ranking.schemes) {
-    EXPECT_THAT(explained, HasSubstr(planned.why)) << planned.candidate.scheme;
+    const Candidate& candidate = planned.candidate;
+    EXPECT_THAT(explained, HasSubstr(": " + planned.why)) << candidate.scheme;
+    if (!planned.refused.empty()) continue;
+    const std::string typed = candidate.workers == 0 ? FlagsOf(candidate) : "no flag asks";
+    EXPECT_THAT(explained, HasSubstr(NameOfRow(candidate) + " (" + typed));
   }
   EXPECT_THAT(explained, HasSubstr("not exact"));
 }
@@ -181,6 +185,11 @@ TEST(PlanCommand, JsonHasTheChoiceAndEveryScheme) {
   ASSERT_EQ(json["schemes"].size(), ranking.schemes.size());
   EXPECT_EQ(json["schemes"][0]["scheme"], ranking.schemes.front().candidate.scheme);
   EXPECT_EQ(json["schemes"][0]["step_seconds"], ranking.schemes.front().Total());
+  for (size_t i = 0; i < ranking.schemes.size(); ++i) {
+    const Candidate& candidate = ranking.schemes[i].candidate;
+    const bool typed = candidate.workers == 0 && ranking.schemes[i].refused.empty();
+    EXPECT_EQ(json["schemes"][i].value("flags", ""), typed ? FlagsOf(candidate) : "");
+  }
 }
 
 // Each of the sample clusters can be planned.

@@ -156,6 +156,21 @@ class Installed(unittest.TestCase):
             *flags)
         self.check_consumer(program, env=dict(os.environ, LD_LIBRARY_PATH=str(self.libdir)))
 
+    def test_the_example_trains_alone_and_on_several_machines(self):
+        program = pathlib.Path(self.folder.name) / "trainer"
+        run(os.environ["CC"], "-std=c11", "-pedantic-errors", "-Wall", "-Wextra", "-Werror",
+            SOURCE / "examples/trainer.c", "-o", program, f"-I{self.prefix}/include",
+            f"-L{self.libdir}", "-lmotley", f"-Wl,-rpath,{self.libdir}")
+        for form in ((), ("processes",)):
+            self.assertIn("300 steps, 4 workers", run(program, *form))
+        token = dict(os.environ, MOTLEY_TOKEN="sixteen characters or more")
+        with subprocess.Popen([program, "serve", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
+                              env=token) as server:
+            address = re.fullmatch(r"serving at (\S+)\n", server.stdout.readline())[1]
+            workers = [subprocess.Popen([program, "join", address], env=token) for _ in range(2)]
+            self.assertIn("300 steps, 2 workers", server.stdout.read())
+            self.assertEqual([server.wait(), *(worker.wait() for worker in workers)], [0, 0, 0])
+
     def test_the_installed_program_runs(self):
         program = self.prefix / "bin" / "motley"
         self.assertIn("motley 0.", run(program, "--version"))
@@ -175,11 +190,25 @@ class Installed(unittest.TestCase):
         self.assertIn("Apache License", (share / "doc/motley/LICENSE").read_text())
         self.assertIn(".TH MOTLEY 1", (share / "man/man1/motley.1").read_text())
         self.assertIn("complete -F", (share / "bash-completion/completions/motley").read_text())
+        self.assertIn("#compdef motley", (share / "zsh/site-functions/_motley").read_text())
+        self.assertIn("complete -c motley", (share / "fish/vendor_completions.d/motley.fish").read_text())
         profiles = sorted(path.name for path in (SOURCE / "profiles").glob("*.toml"))
         self.assertEqual(sorted(path.name for path in (share / "motley/profiles").iterdir()), profiles)
         said = run(self.prefix / "bin" / "motley", "plan", "--cluster",
                    share / "motley/profiles/lab-mixed.toml", "--steps", "10")
         self.assertIn("ms", said)
+
+    def test_the_packages_that_it_takes_to_run_are_those_of_the_documentation(self):
+        if not shutil.which("dpkg") or not shutil.which("readelf"):
+            self.skipTest("this is no Debian, or readelf is not installed")
+        page = (SOURCE / "docs/reference/dependencies.md").read_text()
+        part = page.split("## On a machine that only runs it\n")[1].split("\n## ")[0]
+        named = re.search(r"apt install (.*)", part)[1].split()
+        files = [self.prefix / "bin/motley", self.libdir / "libmotley.so", *(self.libdir / "motley").glob("*cpu*.so")]
+        needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", "".join(run("readelf", "-d", file) for file in files)))
+        owners = {name: run("dpkg", "-S", f"*/{name}").split(":")[0] for name in needed if "ld-linux" not in name}
+        everywhere = {"libc6", "libgcc-s1", "libstdc++6"}
+        self.assertEqual(sorted(set(owners.values()) - everywhere), sorted(named), owners)
 
     def uninstall(self, manifest, **options):
         return run("cmake", f"-DMANIFEST={manifest}", "-P", SOURCE / "cmake/uninstall.cmake", **options)

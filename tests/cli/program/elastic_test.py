@@ -62,7 +62,7 @@ def type_the_lines(test, start, origin, leave):
     laptop.wait_for(r"^checkpoint: ")
     pc2.send(leave)
     test.assertEqual(pc2.finish()[0], 0, pc2.text())
-    test.assertIn("leaving: the work goes back to the server", pc2.text())
+    test.assertIn("handing the work back", pc2.text())
     laptop.wait_for(r"^worker \d \(pc2\) leaves; 2 workers go on$")
     test.assertNotIn("lost", laptop.text())
     laptop.send(signal.SIGINT)
