@@ -142,7 +142,8 @@ TEST_F(StepCheckerTest, ALateRowThatCountsIsReported) {
 TEST_F(StepCheckerTest, AnAnswerOfSomebodyWhoWasNotAskedIsReported) {
   Open(0);
   checker_.OnRowArrived(0, 1, /*worker=*/3, At(0));
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("came from worker 3, who was not asked")));
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("came from worker 3, which was not asked")));
 }
 
 TEST_F(StepCheckerTest, WorkGivenOutForAClosedStepIsReported) {
