@@ -42,7 +42,7 @@ struct RandomFaults {
   double cut_every = 0;       // A worker's connection breaks; the server may not notice.
   double blackout_every = 0;  // All connections break at once, or carry nothing for 10 ms to 5 s.
   double leave_every = 0;     // A worker leaves, and may come back. One is always left.
-  double stranger_every = 0;  // Somebody connects who is no worker. Goes on until the job's end.
+  double stranger_every = 0;  // A stranger connects at exactly this interval, until the end.
   double until_seconds = 0;   // When faults stop; the job must finish after it.
 };
 
