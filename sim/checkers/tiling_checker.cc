@@ -39,7 +39,7 @@ void TilingChecker::OnStepOpened(StepId, const CodeForm& form, Time) {
 }
 
 void TilingChecker::Lease(const ExtendLease& extend) {
-  if (!joined_.at(extend.worker)) return;  // Its loss is on its way to the scheduler.
+  if (!joined_.at(extend.worker)) return;  // The scheduler does not know of the loss yet.
   for (const PartitionId p : extend.partitions) {
     if (!leasing_ || extend.step != step_ || p >= owner_.size()) {
       violations_.Add(

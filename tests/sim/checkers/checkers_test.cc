@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every checker is shown what a broken server would do, and must say so.
+// Each test acts like a broken server, and the checker must report it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST_F(StepCheckerTest, AGoodSequenceIsFine) {
   GoodStep(0);
   Open(1);
   Arrive(1, 0);
-  Open(1);  // Started again: all rows are open again.
+  Open(1);  // The step starts again, and all rows are open.
   for (RowId row = 0; row < 3; ++row) Arrive(1, row);
   Decode(1);
   Apply(1);
@@ -166,7 +166,7 @@ class GradientCheckerTest : public testing::Test {
     Record();
   }
 
-  // A real job's gradients and parameters, step by step.
+  // The gradients and parameters of a real job, step by step.
   struct Step {
     std::vector<float> gradient, before, after;
     double loss = 0, weight = 0;

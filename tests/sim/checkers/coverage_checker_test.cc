@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker of approximate steps is told what a broken server would tell.
+// Each test reports an approximate step as a broken server might, and the checker must notice it.
 #include "sim/checkers/coverage_checker.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ CodeForm Form(const char* code) {
 
 class CoverageCheckerTest : public testing::Test {
  protected:
-  // Rows 0 and 2 are copies.
+  // Opens step 3. Rows 0 and 2, which are copies of each other, arrive.
   void SetUp() override {
     Open(form_);
     Arrive(0);
@@ -52,7 +52,7 @@ class CoverageCheckerTest : public testing::Test {
 
 TEST_F(CoverageCheckerTest, WhatIsTrueIsFine) {
   const ApproximateSum sum = Best({true, false, true, false});
-  EXPECT_NEAR(sum.error, 1, 1e-9);  // Half of the samples twice.
+  EXPECT_NEAR(sum.error, 1, 1e-9);  // Half of the samples count twice.
   Tell(sum);
   EXPECT_THAT(violations_.list(), IsEmpty());
 }

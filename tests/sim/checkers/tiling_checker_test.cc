@@ -48,7 +48,7 @@ TEST_F(TilingCheckerTest, MovedLeasesThatTileEverythingAreFine) {
   checker_.OnVectorRefused(0, 1, Time());
   Lease(0, {3});
   checker_.OnWorkerLost(0, Status());
-  Lease(0, {2});  // Its loss is on its way to the scheduler.
+  Lease(0, {2});  // The scheduler does not know of the loss yet.
   Lease(1, {2, 3});
   Arrive(1, {2, 3});
   Decode();
