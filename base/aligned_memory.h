@@ -2,7 +2,7 @@
 // Memory for vectors of floats that are summed again and again. It starts at a cache line, so that
 // no vector instruction touches two lines. A large block starts at a page: processors prefetch
 // within a page, and vectors that are read side by side then reach their next pages together.
-// Together the two make sums in memory a third faster (docs/performance.md).
+// Together the two make sums in memory a third faster (docs/log/performance.md).
 #pragma once
 
 #include <cstddef>

@@ -194,7 +194,7 @@ class Server final : public Receiver {
     return std::as_writable_bytes(std::span(slices_[worker]));
   }
   void OnPayloadDone(PeerId peer, const Header& header, bool) override {
-    if (header.length == 0) return OnWord(peer, header);
+    if (header.length == 0) return OnMessage(peer, header);
     const WorkerId worker = worker_of_.at(peer);
     const Status fine = rows_.Finish(worker, slices_[worker]);
     if (!fine.ok()) Die(fine.ToString());
@@ -203,13 +203,13 @@ class Server final : public Receiver {
  private:
   // Runs the phases: all have joined, all are prepared, all have the sum, all are prepared, and so
   // on.
-  void OnWord(PeerId peer, const Header& word) {
-    worker_of_[peer] = word.row_id;
-    peers_[word.row_id] = peer;
-    first_begin_ = std::min(first_begin_, word.offset);
-    last_end_ = std::max(last_end_, word.total);
-    if (++words_ < task_.workers) return;
-    words_ = 0;
+  void OnMessage(PeerId peer, const Header& message) {
+    worker_of_[peer] = message.row_id;
+    peers_[message.row_id] = peer;
+    first_begin_ = std::min(first_begin_, message.offset);
+    last_end_ = std::max(last_end_, message.total);
+    if (++messages_ < task_.workers) return;
+    messages_ = 0;
     if (phase_ == 1) {
       if (sum_.use_count() > 1) Die("the last sum is still being sent");
       rows_.Open(step_, form_);
@@ -262,7 +262,7 @@ class Server final : public Receiver {
   std::shared_ptr<std::vector<float>> sum_;  // Output buffer of the sums, like a job's gradient.
   uint64_t step_ = 0;                        // The first two are not counted.
   uint32_t phase_ = 0;
-  uint32_t words_ = 0;
+  uint32_t messages_ = 0;
   uint32_t gone_ = 0;
   uint64_t first_begin_ = UINT64_MAX;
   uint64_t last_end_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints: a job's state as k + m shard files, in the folders node-00/ to node-(k+m-1)/, so
-// that each folder can be a node. Any m folders may be lost. Of the remaining ones, any m - lost
-// blocks of each stripe may be damaged. docs/decisions/0006-checkpoint-format.md describes the
+// that each folder can be a node. Any m folders may be lost. If l of them are, any m - l blocks of
+// each stripe may be damaged besides. docs/decisions/0006-checkpoint-format.md describes the
 // format.
 //
 // All functions block, so call them through Disk. They allocate one stripe (k + m blocks of at most
@@ -79,14 +79,15 @@ std::string SurvivesText(uint32_t losses);
 //
 // If the same checkpoint exists already, it is repaired if necessary, and acknowledged. Files in
 // the way that cannot be restored are renamed: another job's, and this job's of a newer step or of
-// this one. This job's newer step is also renamed if it only cannot be read. `written` may be null.
+// this one. A newer step of this job is renamed even if it may be intact but cannot be read.
+// `written` may be null.
 //
 // kConflict: a checkpoint in the way can be restored, and the error names it: another job's, a
 // newer step, or this step with other content. kResource: disks are full or failing, or this step's
 // files cannot be read. kDataError: reading back gave other data. The last two are errors only if
-// more shards fail than can be spared. After a failure earlier acknowledged checkpoints are
-// unchanged, except newer ones than the job resumed from. Nothing of the new one stays unless it
-// cannot be removed.
+// more shards fail than can be spared. After a failure, earlier acknowledged checkpoints are
+// unchanged. Only checkpoints newer than the one that the job resumed from may have been renamed.
+// The new checkpoint's files are removed as far as possible.
 Status WriteCheckpoint(Store& store, const CheckpointCode& code, const CheckpointState& state,
                        const CheckpointKeep& keep = {}, WrittenCheckpoint* written = nullptr);
 

@@ -107,7 +107,7 @@ std::string AsideText(Store& store, const ShardFile& first, size_t count, uint32
   if (why == unread.end()) {
     return fmt::format(
         "what is left of a checkpoint of step {} cannot be restored and was in the way: {}; remove "
-        "them when nobody needs them",
+        "them when they are no longer needed",
         first.step, kept);
   }
   return fmt::format(

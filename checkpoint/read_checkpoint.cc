@@ -133,7 +133,7 @@ Status HeadlessAfter(Store& store, const ShardScan& scan, uint64_t step) {
 
 Result<CheckpointState> ReadNewest(Store& store, const ShardScan& scan,
                                    std::vector<std::string>* notes) {
-  Status lost;   // Of a step that other sets may still restore.
+  Status lost;   // Error of a set whose step other sets may still restore.
   Status first;  // First set that was passed over.
   uint64_t step = 0;
   for (size_t i = 0; i < scan.sets.size(); ++i) {

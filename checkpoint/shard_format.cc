@@ -23,7 +23,7 @@ void PutMagic(ByteWriter& out, const char* magic) {
   out.Append(std::as_bytes(std::span(magic, 8)));
 }
 
-// What makes a header with a right checksum invalid; empty if it is valid.
+// The reason why a header with a right checksum is invalid; empty if it is valid.
 std::string Contradiction(const ShardHeader& header, uint32_t word_bits, uint32_t element) {
   const uint64_t shards = uint64_t{header.code.data} + header.code.parity;
   if (header.code.data < 1 || shards > kMostShards || header.shard >= shards) {

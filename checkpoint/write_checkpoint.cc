@@ -273,18 +273,18 @@ Status WriteAs(Store& store, const CheckpointCode& code, const CheckpointState& 
 Status WriteCheckpoint(Store& store, const CheckpointCode& code, const CheckpointState& state,
                        const CheckpointKeep& keep, WrittenCheckpoint* written) {
   WrittenCheckpoint mine;
-  WrittenCheckpoint& told = written != nullptr ? *written : mine;
-  told = {};
-  Status status = WriteAs(store, code, state, keep, told);
+  WrittenCheckpoint& result = written != nullptr ? *written : mine;
+  result = {};
+  Status status = WriteAs(store, code, state, keep, result);
   if (status.code() == StatusCode::kResource) {
     const std::vector<uint64_t> gone = MakeRoom(store, state.step, keep.newest);
     if (!gone.empty()) {
-      told.notes.push_back(
+      result.notes.push_back(
           fmt::format("deleted the older {} {} to free space for the one of step {}",
                       gone.size() == 1 ? "checkpoint of step" : "checkpoints of steps",
                       fmt::join(gone, ", "), state.step));
-      told.left_out.clear();
-      status = WriteAs(store, code, state, keep, told);
+      result.left_out.clear();
+      status = WriteAs(store, code, state, keep, result);
     }
   }
   return status.ok() ? status

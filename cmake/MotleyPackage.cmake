@@ -42,7 +42,7 @@ file(RELATIVE_PATH MOTLEY_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig
 configure_file(cmake/motley.pc.in ${CMAKE_BINARY_DIR}/motley.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/motley.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# A worker as a service (docs/service.md), in systemd's folder for units of packages.
+# A worker as a service (docs/how-to/service.md), in systemd's folder for units of packages.
 install(FILES packaging/systemd/motley-worker@.service DESTINATION lib/systemd/system)
 
 # Files that the documentation names, and those that shells and man look for.

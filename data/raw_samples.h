@@ -30,7 +30,7 @@ struct RawSamples {
   std::vector<std::string> names;  // Names of the features, if the file has them.
   std::vector<uint32_t> line;      // Line of each sample, from 1; empty for binary formats.
   uint64_t first = 0;              // Number within the file of the first sample here.
-  std::vector<std::string> notes;  // What the reader assumed; any block may have some.
+  std::vector<std::string> notes;  // Assumptions of the reader; any block may have some.
 
   size_t rows() const { return label.size(); }
   size_t feature_bytes() const {

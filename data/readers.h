@@ -56,7 +56,7 @@ struct OpenedData {
   std::vector<double> class_labels;      // The file's label of each class.
   std::vector<std::string> class_names;  // The same for labels that are texts; else empty.
   std::vector<std::string> names;        // Names of the features, if the file has them.
-  std::vector<std::string> notes;        // What the readers assumed.
+  std::vector<std::string> notes;        // Assumptions of the readers.
 };
 
 // Opens training data, and test data if there are any. Classes are the distinct labels of both,

@@ -53,7 +53,7 @@ std::span<const Experiment> Experiments() {
       Experiment{"S3.8", "all schemes on eight unequal workers: undisturbed, one slow, one dead",
                  "Step times relative to all work on the whole cluster. Schemes of Tandon et "
                  "al. 2017, Ozfatura et al. 2019, Wang et al. 2019 and Chen et al. 2020; adaptive "
-                 "is ours, and nobody published figures for this cluster",
+                 "is ours, and no published figures exist for this cluster",
                  false, &RunClusterTable},
       Experiment{"S3.9", "details of the same cluster: worst places, late deaths, a busy link",
                  "The time of divisible work, and how near our adaptive scheme comes to it", false,

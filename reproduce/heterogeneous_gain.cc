@@ -90,7 +90,8 @@ Result<ExperimentResult> RunHeterogeneousGain(const ReproduceContext& context) {
   rows.Show("heterogeneous", "s=1: time over that of the whole cluster", noisy[1].mean);
   rows.Note(
       "speeds 2,2,4,4,8,8,8,12, known to each code; 240 partitions, one straggler "
-      "tolerated, nobody straggles; adaptive is ours, as in S3.8. The paper reports up to 3 times, "
+      "tolerated, no worker straggles; adaptive is ours, as in S3.8. The paper reports up to 3 "
+      "times, "
       "measured on image classification and another cluster, so the load formula is "
       "the reference");
   return std::move(rows).Take();

@@ -56,13 +56,14 @@ std::vector<Message> Arrivals(const std::vector<double>& seconds, std::span<cons
   return messages;
 }
 
-// Time and messages until each of kNeeded is recovered, times first. `hear` takes a message and
+// Time and messages until each of kNeeded is recovered, times first. `receive` takes a message and
 // returns how many partitions are recovered then.
-template <typename Hear>
-void Recover(const std::vector<Message>& messages, const Hear& hear, std::span<double> figures) {
+template <typename Receive>
+void Recover(const std::vector<Message>& messages, const Receive& receive,
+             std::span<double> figures) {
   uint32_t left = kNeeded.size();  // Thresholds descend, so the last is reached first.
   for (size_t i = 0; i < messages.size() && left > 0; ++i) {
-    const uint32_t recovered = hear(messages[i]);
+    const uint32_t recovered = receive(messages[i]);
     while (left > 0 && recovered >= kNeeded[left - 1]) {
       left -= 1;
       figures[left] = messages[i].time;
@@ -80,13 +81,13 @@ void MultiMessage(Random& random, uint32_t load, std::span<double> figures) {
   std::iota(cost.begin(), cost.end(), 1U);
   std::vector<bool> seen(kWorkers, false);
   uint32_t recovered = 0;
-  const auto hear = [&](const Message& message) {
+  const auto receive = [&](const Message& message) {
     const uint32_t partition = (message.worker + message.index) % kWorkers;
     recovered += seen[partition] ? 0 : 1;
     seen[partition] = true;
     return recovered;
   };
-  Recover(Arrivals(TaskSeconds(random), cost), hear, figures);
+  Recover(Arrivals(TaskSeconds(random), cost), receive, figures);
 }
 
 // Randomly circularly shifted code of degrees 1, 2, 3, with new shifts in each iteration.
@@ -94,11 +95,11 @@ void SendShifted(Random& random, std::span<const uint32_t> cost, std::span<doubl
   const auto code = MakeShiftedCode(kWorkers, {1, 2, 3}, random.Next64());
   MOTLEY_ASSERT(code.ok());
   MessageDecoder decoder(kWorkers);
-  const auto hear = [&](const Message& message) {
+  const auto receive = [&](const Message& message) {
     decoder.Add(ShiftedMessage(*code, message.worker, message.index));
     return decoder.recovered();
   };
-  Recover(Arrivals(TaskSeconds(random), cost), hear, figures);
+  Recover(Arrivals(TaskSeconds(random), cost), receive, figures);
 }
 
 // Time at which the `needed`-th worker finishes `tasks` tasks; also returns these workers if asked.

@@ -41,7 +41,7 @@ Result<ExperimentResult> RunSequentialCodes(const ReproduceContext& context) {
       "all five loads); waited for all workers in {}, {} and {} rounds",
       trace.SecondsPerLoad(), coded.waits, repeat.waits, multiplexed.waits));
   rows.Note(
-      "nobody published figures for this trace. The paper's headline, 16 % over gradient coding, "
+      "no published figures exist for this trace. The paper's headline, 16 % over gradient coding, "
       "is on longer traces that are not public");
   return std::move(rows).Take();
 }

@@ -32,8 +32,8 @@ struct JudgedCase {
   std::string planned,
       first;                   // What `motley plan` names from the profile, or a job chose first.
   double chosen_seconds = 0;   // Per step, including the cost of changing to it.
-  double best_seconds = 0;     // Of the best fixed scheme.
-  double uncoded_seconds = 0;  // Of proportional shares.
+  double best_seconds = 0;     // Time of the best fixed scheme.
+  double uncoded_seconds = 0;  // Time of proportional shares.
   // Best of all that were run, including what users cannot select: rows of fewer workers.
   double least_seconds = 0;
   std::vector<JudgedScheme> schemes;  // All that were run, best first.

@@ -93,9 +93,9 @@ SimOptions OptionsOf(const PlannerCase& made, const SimulatedSteps& steps, uint6
 constexpr const char* kLeases = "adaptive";
 
 // Records each step's code, and whether data were sent in it.
-class StepWatch final : public JobObserver {
+class StepTracker final : public JobObserver {
  public:
-  explicit StepWatch(uint32_t partitions) : partitions_(partitions) {}
+  explicit StepTracker(uint32_t partitions) : partitions_(partitions) {}
 
   void OnStepOpened(StepId step, const CodeForm& form, Time) override {
     codes_.resize(step + 1);
@@ -103,7 +103,7 @@ class StepWatch final : public JobObserver {
     sent_.resize(step + 1, 0);
   }
   void OnNotice(const std::string& text) override {
-    if (text.starts_with("code: ")) told_ = codes_.size();
+    if (text.starts_with("code: ")) announced_ = codes_.size();
   }
   void OnCommand(const Command& command, Time) override {
     const auto* place = std::get_if<PlacePartitions>(&command);
@@ -113,7 +113,7 @@ class StepWatch final : public JobObserver {
   bool InTrial() const {
     size_t changed = codes_.size() - 1;
     while (changed > 0 && codes_[changed] == codes_[changed - 1]) --changed;
-    return changed > told_;
+    return changed > announced_;
   }
   // Leases send copies a few at a time, and once; rows of late workers are sent repeatedly.
   bool Undisturbed(StepId step, const std::string& code) const {
@@ -127,21 +127,21 @@ class StepWatch final : public JobObserver {
   const uint32_t partitions_;
   std::vector<std::string> codes_;
   std::vector<size_t> sent_;
-  size_t told_ = 0;  // First step of the announced choice.
+  size_t announced_ = 0;  // First step of the announced choice.
 };
 
 // Trials become rarer as a job goes on.
-void SettledSteps(const std::vector<double>& seconds, const StepWatch& watch, uint32_t skipped,
+void SettledSteps(const std::vector<double>& seconds, const StepTracker& tracker, uint32_t skipped,
                   const std::string& last, SimulatedJob& job) {
   double sum = 0;
   for (StepId step = skipped; step < seconds.size(); ++step) {
-    if (!watch.Undisturbed(step, last)) continue;
+    if (!tracker.Undisturbed(step, last)) continue;
     sum += seconds[step];
     ++job.settled_steps;
   }
   job.settled = job.settled_steps > 0 ? sum / job.settled_steps : job.step;
   for (StepId step = seconds.size() / 2; step < seconds.size(); ++step) {
-    if (!watch.Undisturbed(step, last)) job.trying += seconds[step] - job.settled;
+    if (!tracker.Undisturbed(step, last)) job.trying += seconds[step] - job.settled;
   }
 }
 
@@ -157,8 +157,8 @@ Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const SimulatedJobCode&
   const Dataset data = MakeSyntheticDataset(options.job.batch, kFeatures, 0, 1);
   MOTLEY_ASSIGN_OR_RETURN(const uint32_t partitions,
                           PartitionCount(options.job.batch, options.job.workers));
-  StepWatch watch(partitions);
-  MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, &watch));
+  StepTracker tracker(partitions);
+  MOTLEY_ASSIGN_OR_RETURN(SimResult result, Simulate(options, data, &tracker));
   if (!result.violations.empty()) return Status::Internal(result.violations.front());
   std::vector<double>& seconds = result.job.step_seconds;
   if (seconds.size() < options.stop_after_steps) return result.job.status;
@@ -170,8 +170,8 @@ Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const SimulatedJobCode&
   job.step = std::accumulate(first, seconds.end(), 0.0) / steps.counted;
   job.choices = std::move(result.job.scheduler.choices);
   const std::string chosen = job.choices.empty() ? kLeases : job.choices.back().code;
-  SettledSteps(seconds, watch, steps.skipped, what.code == "auto" ? chosen : what.code, job);
-  job.undecided = what.code == "auto" && watch.InTrial();
+  SettledSteps(seconds, tracker, steps.skipped, what.code == "auto" ? chosen : what.code, job);
+  job.undecided = what.code == "auto" && tracker.InTrial();
   return job;
 }
 

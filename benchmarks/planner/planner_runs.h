@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a job on a cluster of the grid in the full simulator: the real server, workers, scheduler
-// and decoder on virtual time, without arithmetic (docs/simulator.md).
+// and decoder on virtual time, without arithmetic (docs/explanation/simulator.md).
 #pragma once
 
 #include <cstdint>

@@ -233,7 +233,8 @@ void AddTrainFiles(CLI::App* train, TrainFlags& flags) {
   train
       ->add_option("--format", flags.format,
                    "Of --out: motley, or torch: PyTorch's names, shapes and order, with the "
-                   "scaling of the data folded into the layers; docs/pytorch.md. Default: motley")
+                   "scaling of the data folded into the layers (docs/how-to/pytorch.md). Default: "
+                   "motley")
       ->type_name("NAME")
       ->needs(out)
       ->group("Output");
@@ -311,8 +312,8 @@ CLI::App* AddSimulate(CLI::App& app, SimulateFlags& flags) {
   AddClusterFlags(simulate, flags.job, MostWorkers::kNumber);
   simulate
       ->add_option("--cluster", flags.cluster,
-                   "The cluster as a file, instead of --worker-speeds; docs/cluster-file.md tells "
-                   "its keys")
+                   "The cluster as a file, instead of --worker-speeds; "
+                   "docs/reference/cluster-file.md tells its keys")
       ->type_name("FILE")
       ->group("Workers");
   simulate
@@ -396,7 +397,7 @@ CLI::App* AddPlan(CLI::App& app, PlanFlags& flags) {
   CLI::App* plan =
       app.add_subcommand("plan", "Choose how a cluster should share a step, and say why");
   plan->add_option("--cluster", flags.cluster,
-                   "The cluster as a file (TOML); docs/cluster-file.md tells its keys")
+                   "The cluster as a file (TOML); docs/reference/cluster-file.md tells its keys")
       ->type_name("FILE")
       ->required();
   AddValue(plan, "--batch", flags.batch, "N", "Samples per step")

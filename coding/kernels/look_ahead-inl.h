@@ -7,7 +7,7 @@
 namespace motley {
 
 // AMD processors prefetch such streams by themselves, and explicit prefetches make them a quarter
-// slower. Intel processors gain a tenth (docs/performance.md).
+// slower. Intel processors gain a tenth (docs/log/performance.md).
 inline bool FetchesAhead() {
 #if defined(__x86_64__)
   static const bool fetches = [] {

@@ -233,7 +233,7 @@ class CsvParser {
           fmt::format("the first line of {}, {} to {}, is taken for the names of the columns",
                       samples_.path, first.front(), first.back()));
     }
-    if (header && !numbered) TellLabel(first);
+    if (header && !numbered) NoteLabel(first);
     return header ? Status::Ok() : AddLine(first_line_, first_number_);
   }
 
@@ -290,7 +290,7 @@ class CsvParser {
   }
 
   // Notes which column is the label if the user did not say so and the choice is not obvious.
-  void TellLabel(const Fields& first) {
+  void NoteLabel(const Fields& first) {
     if (!options_.label.empty() || !label_column_) return;
     if (*label_column_ + 1 != columns_) {
       samples_.notes.push_back(

@@ -18,9 +18,9 @@ bool HasQuote(std::string_view line) {
 }
 
 // Tracks quotes through a line, and the ones after it, character by character.
-class QuoteWatch {
+class QuoteTracker {
  public:
-  explicit QuoteWatch(std::string_view delimiters) : delimiters_(delimiters) {}
+  explicit QuoteTracker(std::string_view delimiters) : delimiters_(delimiters) {}
 
   void Follow(std::string_view text) {
     for (const char c : text) {
@@ -112,18 +112,18 @@ Result<bool> CsvLines::Next(std::string_view delimiters, std::string_view& line)
   MOTLEY_ASSIGN_OR_RETURN(const bool more, lines_.Next(line));
   number_ = lines_.number();
   if (!more || !HasQuote(line)) return more;
-  QuoteWatch watch(delimiters);
-  watch.Follow(line);
-  if (!watch.open()) return true;
+  QuoteTracker tracker(delimiters);
+  tracker.Follow(line);
+  if (!tracker.open()) return true;
   joined_ = line;
-  while (watch.open()) {
+  while (tracker.open()) {
     MOTLEY_ASSIGN_OR_RETURN(const bool next, lines_.Next(line));
     if (!next || joined_.size() + line.size() > kLongestText) return NotClosed();
-    watch.Follow("\n");
-    watch.Follow(line);
+    tracker.Follow("\n");
+    tracker.Follow(line);
     (joined_ += '\n') += line;
   }
-  if (watch.odd()) return NotClosed();
+  if (tracker.odd()) return NotClosed();
   line = joined_;
   return true;
 }

@@ -35,8 +35,8 @@ class CsvLines {
   // `path` is for messages.
   CsvLines(LineReader& lines, const std::string& path) : lines_(lines), path_(path) {}
   // The next line, valid until the next call; false at the end. `delimiters` lists the candidates
-  // for the delimiter. kDataError: a quote does not close within 1 MiB, or text follows a closing
-  // quote within its field, which is a sign that another quote is missing.
+  // for the delimiter. kDataError: a quote does not close within 1 MiB, or text follows the closing
+  // quote of a field of several lines, which shows that another quote is missing.
   Result<bool> Next(std::string_view delimiters, std::string_view& line);
   uint32_t number() const { return number_; }  // Number of the first line of the record, from 1.
 

@@ -15,15 +15,15 @@ namespace motley {
 
 inline constexpr size_t kMaxClasses = 10'000;
 
-// What the labels of a data set mean.
+// The meaning of the labels of a data set.
 struct LabelMeaning {
   bool regression = false;
   std::vector<double> classes;     // Ascending; 0, 1, 2, ... for text labels.
   std::vector<std::string> names;  // Text labels by class, ascending; else empty.
 };
 
-// The condition under which kGuess takes labels for classes. Labels with fractions never are; texts
-// always are.
+// The condition under which kGuess makes numeric labels classes. Numbers with fractions never
+// become classes; texts always do.
 enum class LabelRule {
   kWholeAreClasses,
   kFewAreClasses,  // Few distinct labels for the number of samples.

@@ -47,9 +47,9 @@ MOTLEY_API motley_status motley_checkpoint_export(const char* folder, uint64_t s
                                                   const char* path);
 
 /**
- * Like motley_checkpoint_export, in the format "motley" (also NULL) or "torch" (docs/pytorch.md).
- * `folder` may also be a model file, which is then converted to that format; `step` must then be
- * MOTLEY_NEWEST.
+ * Like motley_checkpoint_export, in the format "motley" (also NULL) or "torch"
+ * (docs/how-to/pytorch.md). `folder` may also be a model file, which is then converted to that
+ * format; `step` must then be MOTLEY_NEWEST.
  */
 MOTLEY_API motley_status motley_checkpoint_export_as(const char* folder, uint64_t step,
                                                      const char* path, const char* format);

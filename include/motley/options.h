@@ -28,7 +28,7 @@ typedef struct motley_job_options {
    * all-in-one process reads the data and sends the workers their samples. For a built-in model,
    * columns of a table (CSV) are standardised, a text becomes one feature per category, and other
    * features are divided by their largest magnitude if that is above 1 (see `scale` and
-   * docs/tables.md). trainer.h says what a trainer gets.
+   * docs/reference/tables.md). trainer.h says what a trainer gets.
    */
   const char* data;
   const char* label;     /**< The label's column in a CSV file; default: the last. */
@@ -39,8 +39,9 @@ typedef struct motley_job_options {
   /* The model and how it learns. */
   /** "softmax", "cnn:16,32", ...; NULL: chosen by the labels. Must be NULL for a trainer. */
   const char* model;
-  /* The next four are chosen from model and data when they are 0 or NULL, and a notice names the
-     choice. For a trainer they are sgd at 0.1 (adam at 0.001), batches of 256 and 5 epochs. */
+  /* When optimizer, learning_rate, batch or epochs are 0 or NULL, they are chosen from model and
+     data, and a notice names the choice. For a trainer they are sgd at 0.1 (adam at 0.001), batches
+     of 256 and 5 epochs. */
   const char* optimizer; /**< sgd, momentum, nag, adam, adamw */
   double learning_rate;
   double l2;
@@ -156,7 +157,7 @@ typedef struct motley_job_options {
   double epsilon;         /**< Optimizers adam and adamw; 0: 1e-8. */
   double weight_decay;    /**< Optimizer adamw, decoupled from the gradient; 0: 0.01. */
   double clip;            /**< Largest norm of a gradient: longer ones are scaled; 0: no limit. */
-  /* Tables and labels: docs/tables.md. */
+  /* Tables and labels: docs/reference/tables.md. */
   /** "classify", "regress"; NULL: by the labels' values. A trainer's labels are real numbers if
       this is NULL. */
   const char* task;
@@ -166,8 +167,8 @@ typedef struct motley_job_options {
   const char* scale;
   const char* drop; /**< CSV: columns that are not features, "name,date". */
   /** Model file whose parameters are the first version: a file of motley_job_save, whose reading
-      of the data is kept, or tensors from PyTorch (docs/pytorch.md). Not allowed for a trainer or
-      with `resume`. */
+      of the data is kept, or tensors from PyTorch (docs/how-to/pytorch.md). Not allowed for a
+     trainer or with `resume`. */
   const char* init;
   const char* format; /**< Format of motley_job_save: "motley" (default), "torch". */
   /** Weight of a sample in training, by its class: "setosa=2,virginica=0.5", by name or number,

@@ -8,8 +8,8 @@
  *     sum += coefficient * SUM over the work's samples of the gradient of your loss,
  *
  * at the parameters of one version. The server decodes the exact batch gradient from the answers
- * that arrive first (docs/design.md), divides it by the batch's weight, adds L2 and applies the
- * optimizer. The weight is the number of samples unless your trainer sets another
+ * that arrive first (docs/explanation/design.md), divides it by the batch's weight, adds L2 and
+ * applies the optimizer. The weight is the number of samples unless your trainer sets another
  * (motley_work.weight). So a mean over tokens or over weighted samples is exact too, no matter
  * which workers answered.
  */

@@ -68,7 +68,7 @@ Ended RunWith(int64_t allocation, const char* const* command) {
 }
 
 void ExpectGoodOrder(const char* const* command) {
-  int told = 0;
+  int reported = 0;
   for (int64_t allocation = 0; allocation < 400; allocation += 7) {
     failed = 0;
     const Ended ended = RunWith(allocation, command);
@@ -77,12 +77,12 @@ void ExpectGoodOrder(const char* const* command) {
       EXPECT_EQ(ended.steps, 60u);
       continue;  // The allocation was not essential, or only the worker was affected.
     }
-    ++told;
+    ++reported;
     EXPECT_EQ(ended.status, MOTLEY_RESOURCE) << allocation << ": " << ended.why;
     EXPECT_GE(ended.steps, 21u) << allocation;
     EXPECT_EQ(ended.saved, ended.steps) << allocation << ": " << ended.why;
   }
-  EXPECT_GT(told, 5);
+  EXPECT_GT(reported, 5);
 }
 
 TEST(OutOfMemory, OnTheLoopStillSavesWhatWasTrained) { ExpectGoodOrder(nullptr); }

@@ -410,10 +410,10 @@ class Running {
 
 TEST(ApiRoles, ServerAndWorkersAreProcessesOfTheirOwn) {
   Running server(PeerProgram() + " server");
-  const std::string told = server.Line();
-  const std::string address = told.substr(0, told.find(' '));
-  const std::string token = told.substr(told.find(' ') + 1);
-  ASSERT_FALSE(token.empty()) << told;
+  const std::string listening = server.Line();
+  const std::string address = listening.substr(0, listening.find(' '));
+  const std::string token = listening.substr(listening.find(' ') + 1);
+  ASSERT_FALSE(token.empty()) << listening;
   const std::string command = "MOTLEY_TOKEN=" + token + " " + PeerProgram() + " worker " + address;
   Running first(command);
   Running second(command);
@@ -428,8 +428,8 @@ TEST(ApiRoles, ServerAndWorkersAreProcessesOfTheirOwn) {
 
 TEST(ApiRoles, WorkerWithTheWrongTokenIsRefused) {
   Running server(PeerProgram() + " server");
-  const std::string told = server.Line();
-  const std::string address = told.substr(0, told.find(' '));
+  const std::string listening = server.Line();
+  const std::string address = listening.substr(0, listening.find(' '));
   motley_job_options options MOTLEY_JOB_OPTIONS_INIT;
   options.role = MOTLEY_WORKER;
   options.server = address.c_str();
@@ -440,7 +440,7 @@ TEST(ApiRoles, WorkerWithTheWrongTokenIsRefused) {
   motley_metrics metrics MOTLEY_METRICS_INIT;
   EXPECT_EQ(motley_job_metrics(stranger.get(), &metrics), MOTLEY_CONFLICT);
   // The server waits for more workers, and is stopped when its own workers end.
-  const std::string token = told.substr(told.find(' ') + 1);
+  const std::string token = listening.substr(listening.find(' ') + 1);
   const std::string command = "MOTLEY_TOKEN=" + token + " " + PeerProgram() + " worker " + address;
   Running first(command);
   Running second(command);

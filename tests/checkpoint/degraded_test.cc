@@ -197,17 +197,17 @@ TEST(Degraded, AnUnfinishedOneIsKnownAtEachMoment) {
         Write(store, 10, {}, code);
         if (seed % 3 == 0) store.FailOperationAfter(operation);
         if (seed % 3 != 0) store.CutPowerAfter(operation);
-        const bool told = WriteCheckpoint(store, code, MakeState(20, 300)).ok();
+        const bool acknowledged = WriteCheckpoint(store, code, MakeState(20, 300)).ok();
         if (seed % 3 == 0) {  // A power cut follows soon.
           store.CutPowerAfter(seed % 4);
-          if (told) (void)WriteCheckpoint(store, code, MakeState(30, 300));
+          if (acknowledged) (void)WriteCheckpoint(store, code, MakeState(30, 300));
         } else {
           cut = !store.powered();
         }
         store.PowerOn();
         const auto read = ReadCheckpoint(store);
         ASSERT_TRUE(read.ok()) << operation << " " << seed << ": " << read.status().ToString();
-        ASSERT_TRUE(!told || read->step >= 20) << operation;
+        ASSERT_TRUE(!acknowledged || read->step >= 20) << operation;
         old_ones += read->step == 10 ? 1 : 0;
       }
     }

@@ -27,10 +27,10 @@ class Run {
   }
 
   std::string Play() {
-    const uint64_t lives = 2 + random_.Below(3);
-    for (uint64_t life = 0; life < lives && problem_.empty(); ++life) {
-      Live();
-      ++counts_.lives;
+    const uint64_t incarnations = 2 + random_.Below(3);
+    for (uint64_t incarnation = 0; incarnation < incarnations && problem_.empty(); ++incarnation) {
+      RunIncarnation();
+      ++counts_.incarnations;
       const bool killed_only = random_.Chance(0.3);
       if (killed_only) {
         ++counts_.killed;
@@ -45,7 +45,7 @@ class Run {
   }
 
  private:
-  void Live() {
+  void RunIncarnation() {
     if (random_.Chance(0.8)) store_.CutPowerAfter(random_.Below(80));
     if (random_.Chance(0.2)) store_.FailOperationAfter(random_.Below(40));
     for (int write = 0; write < 4 && store_.powered(); ++write) {

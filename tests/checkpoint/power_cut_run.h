@@ -11,7 +11,7 @@ namespace motley {
 
 // How often the interesting cases occurred; without them a run proves nothing.
 struct PowerCutCounts {
-  uint64_t lives = 0;
+  uint64_t incarnations = 0;
   uint64_t killed = 0;  // The program died, but the power stayed.
   uint64_t acknowledged = 0;
   uint64_t degraded = 0;  // Acknowledged without all shards.

@@ -33,14 +33,14 @@ TEST(PowerCuts, EveryMomentOfAWriteIsSafe) {
       ASSERT_TRUE(WriteCheckpoint(store, {}, old_state, {.newest = 1}).ok());
       store.CutPowerAfter(operation);
       acknowledged = WriteCheckpoint(store, {}, new_state, {.newest = 1}).ok() && store.powered();
-      const bool told = acknowledged;
+      const bool was_acknowledged = acknowledged;
       store.PowerOn();
       const auto read = ReadCheckpoint(store);
       ASSERT_TRUE(read.ok()) << operation << ": " << read.status().ToString();
       const bool is_new = read->step == 20;
       ASSERT_TRUE(Same(*read, is_new ? new_state : old_state));
-      ASSERT_TRUE(is_new || !told);
-      restored_new += is_new && !told ? 1 : 0;
+      ASSERT_TRUE(is_new || !was_acknowledged);
+      restored_new += is_new && !was_acknowledged ? 1 : 0;
     }
   }
   EXPECT_GT(operation, 40u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds what `motley plan` says of a step to what it takes in the whole simulator: the same file,
-// the same assumptions (docs/planner.md).
+// the same assumptions (docs/explanation/planner.md).
 #pragma once
 
 #include <cstdint>

@@ -106,11 +106,11 @@ TEST_F(Table, MissingValuesAreTheMedianOrAreTold) {
   const std::string text = "v,k,y\n1,a,0\n,b,1\n7,,1\nNA,a,0\n3,?,1\n";
   EXPECT_THAT(ReadText(text, Scaled(TableScale::kNone)).dense(),
               ElementsAre(1, 1, 0, 3, 0, 1, 7, 0, 0, 3, 1, 0, 3, 0, 0));
-  const Read told = ReadText(text, Scaled(TableScale::kNone, TableMissing::kIndicator));
-  EXPECT_THAT(told.schema->FeatureNames(),
+  const Read indicated = ReadText(text, Scaled(TableScale::kNone, TableMissing::kIndicator));
+  EXPECT_THAT(indicated.schema->FeatureNames(),
               ElementsAre("v", "v is missing", "k=a", "k=b", "k is missing"));
-  EXPECT_THAT(told.features->Range(1, 3)->dense, ElementsAre(3, 1, 0, 1, 0, 7, 0, 0, 0, 1));
-  EXPECT_THAT(told.notes, testing::Contains(HasSubstr("4 values in 2 columns are missing")));
+  EXPECT_THAT(indicated.features->Range(1, 3)->dense, ElementsAre(3, 1, 0, 1, 0, 7, 0, 0, 0, 1));
+  EXPECT_THAT(indicated.notes, testing::Contains(HasSubstr("4 values in 2 columns are missing")));
   ExpectFails(text, "t.csv:3: column 0 (v): a value is missing",
               Scaled(TableScale::kNone, TableMissing::kError));
 }

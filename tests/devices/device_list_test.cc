@@ -81,7 +81,7 @@ TEST(ChooseDevices, RefusalsSayWhy) {
   };
   EXPECT_THAT(refusal("cuda"), AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("motley devices")));
   EXPECT_THAT(refusal("opencl:0"), HasSubstr("has no double precision"));
-  EXPECT_THAT(refusal("opencl:7"), HasSubstr("no device of that number"));
+  EXPECT_THAT(refusal("opencl:7"), HasSubstr("no device with that number"));
   EXPECT_THAT(refusal("tpu"), AllOf(HasSubstr("'tpu'"), HasSubstr("cpu, cuda, opencl")));
   for (const char* twice : {"cpu,cpu:0", "cpu+cpu", "opencl+cpu,opencl:1+cpu:0"}) {
     EXPECT_THAT(refusal(twice), HasSubstr("twice")) << twice;

@@ -274,7 +274,7 @@ TEST_F(DriverModules, FilesThatAreNoDriversAreRefused) {
   fs::copy_file(fs::path(MOTLEY_BINARY_DIR) / "modules/motley-cpu-baseline.so",
                 folder_ / "motley-cuda.so");
   EXPECT_THAT(ReasonOf("opencl"), HasSubstr("cannot load"));
-  EXPECT_THAT(ReasonOf("cuda"), HasSubstr("no driver of version"));
+  EXPECT_THAT(ReasonOf("cuda"), HasSubstr("not a driver of version"));
 }
 
 }  // namespace

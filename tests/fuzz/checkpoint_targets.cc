@@ -61,7 +61,8 @@ void Checkpoint(std::string_view input) {
   MOTLEY_ASSERT(report.ok() && report->healthy());
 }
 
-// What was read can be written and read again. Its model, if any, has as many parameters as stated.
+// A description that was read can be written and read again. Its model, if any, has as many
+// parameters as stated.
 void Description(std::string_view input) {
   const auto about = ParseJobDescription(std::string(input));
   if (!about.ok()) {

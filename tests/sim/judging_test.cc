@@ -88,7 +88,7 @@ TEST(Judging, TheSameVersionIsBestWhoeverWasThere) {
     ASSERT_TRUE(calm->job.status.ok()) << calm->job.status.ToString();
     ASSERT_TRUE(other->job.status.ok()) << other->job.status.ToString();
     if (other->job.first_step == calm->job.steps) {  // The power failed at the job's end.
-      // Resuming a job that ended trains until it is judged again (docs/learning.md).
+      // Resuming a job that ended trains until it is judged again (docs/reference/learning.md).
       EXPECT_GT(other->job.steps, calm->job.steps);
       ++resumed_at_the_end;
       continue;

@@ -172,7 +172,8 @@ TEST_F(CallbackTrainer, AWeightThatNothingCanBeDividedByIsTheTrainersFault) {
     for (const Complex coefficient : {Complex(1), Complex(0, 1)}) {
       const auto outcome = Run(1, {{0, 2, coefficient}}, sum);
       EXPECT_EQ(outcome.code(), StatusCode::kCallback);
-      EXPECT_THAT(outcome.status().message(), HasSubstr("a weight must be finite and not negative"));
+      EXPECT_THAT(outcome.status().message(),
+                  HasSubstr("a weight must be finite and not negative"));
     }
   }
 }
@@ -330,7 +331,7 @@ TEST_F(CallbackTrainer, WorksOnADeviceWithItsOwnThread) {
   std::vector<float> sum(VectorLength(kParameters), 0.0f);
   const std::vector<PartitionTerm> terms = {{0, 5, 1.0}};
   std::optional<Result<Trainer::Outcome>> outcome;
-  uint64_t told = 0;
+  uint64_t reported = 0;
   trainer_->Accumulate({.step = 1,
                         .version = 17,
                         .parameters = parameters_,
@@ -339,8 +340,8 @@ TEST_F(CallbackTrainer, WorksOnADeviceWithItsOwnThread) {
                         .progress =
                             [&](uint64_t samples) {
                               EXPECT_FALSE(outcome.has_value());
-                              EXPECT_GE(samples, told);
-                              told = samples;
+                              EXPECT_GE(samples, reported);
+                              reported = samples;
                             }},
                        nullptr, [&](Result<Trainer::Outcome> result) { outcome = result; });
   trainer_.reset();
@@ -348,7 +349,7 @@ TEST_F(CallbackTrainer, WorksOnADeviceWithItsOwnThread) {
   loop.RunUntil([&] { return outcome.has_value(); });
   ASSERT_TRUE(outcome->ok()) << outcome->status().ToString();
   EXPECT_EQ((*outcome)->samples, 40u);
-  EXPECT_EQ(told, 40u);
+  EXPECT_EQ(reported, 40u);
 }
 
 }  // namespace

@@ -36,17 +36,17 @@ inline SessionSum RunSession(ModelSession& session, const Model& model,
   // Values that were reported as final, at that time.
   std::vector<float> final(sum.gradient.size(), NAN);
   std::complex<double> final_loss = 0;
-  size_t told = 0;
+  size_t reported = 0;
   const ModelSession::Final tell = [&](size_t begin, size_t end, std::complex<double> loss) {
     for (size_t i = begin; i < end; ++i) {
       EXPECT_TRUE(std::isnan(final[i])) << i << " twice";
       final[i] = sum.gradient[i];
     }
-    if (told > 0) {
+    if (reported > 0) {
       EXPECT_EQ(loss, final_loss);
     }
     final_loss = loss;
-    told += end - begin;
+    reported += end - begin;
   };
   double weight = 1;
   for (const Dataset& batch : batches) {
@@ -59,7 +59,7 @@ inline SessionSum RunSession(ModelSession& session, const Model& model,
   std::complex<double> loss = 0;
   EXPECT_TRUE(session.Finish(loss, tell).ok());
   sum.loss += loss.real();
-  EXPECT_EQ(told, final.size());
+  EXPECT_EQ(reported, final.size());
   EXPECT_EQ(final, sum.gradient);
   EXPECT_EQ(final_loss, loss);
   return sum;

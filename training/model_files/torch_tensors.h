@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model's parameters with PyTorch's names, shapes and order: the state_dict() of torch.nn modules
-// that compute the same. docs/pytorch.md lists them.
+// that compute the same. docs/how-to/pytorch.md lists them.
 #pragma once
 
 #include <array>

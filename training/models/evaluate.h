@@ -17,8 +17,8 @@ namespace motley {
 // Means over samples. A value is absent if it does not apply or these samples do not define it.
 struct Evaluation {
   uint64_t samples = 0;
-  // What training minimises, without L2: cross entropy, the hinge loss, or for real numbers half of
-  // the squared error.
+  // The loss that training minimises, without L2: cross entropy, the hinge loss, or for real
+  // numbers half of the squared error.
   double loss = 0;
   // `loss` with the model's class weights, by which progress is judged. Scores are never weighted.
   double weighted_loss = 0;

@@ -10,7 +10,7 @@
 
 namespace motley {
 
-// What the labels of a job are; kGuess: decided by their values.
+// The kind of labels of a job; kGuess: decided by their values.
 enum class LabelTask { kGuess, kClassify, kRegress };
 // Parses "classify" or "regress"; empty means kGuess. kInvalidArgument otherwise.
 Result<LabelTask> ParseTask(const std::string& name);

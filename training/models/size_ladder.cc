@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kGatherRows = 1024;  // Same as the trainer's.
 constexpr uint32_t kLeastRounds = 3;
-constexpr uint32_t kTries = 3;
+constexpr uint32_t kAttempts = 3;
 constexpr size_t kLeastSizes = 3;   // A line through fewer sizes says nothing.
 constexpr double kNothing = 0.005;  // Fraction of `patience`: a shorter piece never ends the climb.
 
@@ -87,7 +87,7 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
   void Climb(uint64_t count, double seconds) {
     if (times_.empty() || times_.back().samples != count) {
       times_.push_back({count, {}});
-      tries_ = 0;
+      attempts_ = 0;
       quickest_ = seconds;
     }
     quickest_ = std::min(quickest_, seconds);
@@ -100,7 +100,7 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
       const bool needed = times_.size() < kLeastSizes || quickest_ < kNothing * patience;
       if (short_enough || needed) return Run(count * 2);
       // One slow run must not end the climb, and the very first one includes preparations.
-      if (++tries_ < kTries) return Run(count);
+      if (++attempts_ < kAttempts) return Run(count);
     }
     climbing_ = false;
     Run(times_.front().samples);
@@ -126,7 +126,7 @@ class Ladder : public std::enable_shared_from_this<Ladder> {
   std::vector<SizedTimes> times_;
   Time started_{};
   bool climbing_ = true;
-  uint32_t tries_ = 0;  // Runs at the highest size.
+  uint32_t attempts_ = 0;  // Runs at the highest size.
   double quickest_ = 0;
   size_t rung_ = 0;
   uint32_t rounds_ = 0;

@@ -38,7 +38,7 @@ class ProgressRelay : public std::enable_shared_from_this<ProgressRelay> {
  public:
   ProgressRelay(Loop& loop, Function<void(uint64_t)> told) : loop_(loop), told_(std::move(told)) {}
 
-  void Tell(uint64_t samples) {
+  void Report(uint64_t samples) {
     samples_ = samples;
     if (posted_.exchange(true)) return;
     try {
@@ -199,7 +199,7 @@ class CallbackTrainer final : public QueuedTrainer {
     Call call{work.step, work.version, work.parameters, work.sum, *std::move(runs), cancel, {}};
     if (work.progress) {
       call.progress = [relay = std::make_shared<ProgressRelay>(loop(), std::move(work.progress))](
-                          uint64_t samples) { relay->Tell(samples); };
+                          uint64_t samples) { relay->Report(samples); };
     }
     const auto tally = std::make_shared<Tally>();
     Submit(

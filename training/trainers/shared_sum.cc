@@ -8,7 +8,7 @@ namespace motley {
 namespace {
 
 // A device that is too slow to help is tried again with a few samples, more and more rarely.
-constexpr uint32_t kMostPatience = 4096;
+constexpr uint32_t kMostRetryAfter = 4096;
 constexpr uint64_t kTrySamples = 8;
 constexpr double kTryCost = 1.0 / 16;  // Most of the time that trials may take.
 constexpr size_t kAddGrain = 1 << 14;  // Floats per chunk.
@@ -80,7 +80,7 @@ void SharedSum::Start() {
     part.samples = 0;
     part.spent = {};
     part.open = continues_;
-    if (Ready(part) && part.idle > part.patience) TryAgain(part);
+    if (Ready(part) && part.idle > part.retry_after) TryAgain(part);
   }
   Continue();
 }
@@ -89,9 +89,9 @@ void SharedSum::TryAgain(CrewPart& part) {
   if (work_.left() <= 2 * kTrySamples) return;
   const double times = kTrySamples / SpeedOf(part) * SpeedOfAll(*crew_) /
                        static_cast<double>(work_.samples());  // One gradient's duration.
-  const bool bearable = times < kTryCost * part.patience;
+  const bool bearable = times < kTryCost * part.retry_after;
   part.idle = 0;
-  part.patience = std::min(2 * part.patience, kMostPatience);
+  part.retry_after = std::min(2 * part.retry_after, kMostRetryAfter);
   if (bearable) Submit(part, work_.Take(kTrySamples));
 }
 
@@ -308,7 +308,7 @@ void SharedSum::Learn() {
     part.speed.Add(part.samples, part.spent);
     if (part.samples > kTrySamples) {
       part.idle = 0;
-      part.patience = CrewPart::kPatience;
+      part.retry_after = CrewPart::kFirstRetryAfter;
     } else {
       ++part.idle;
     }

@@ -56,9 +56,9 @@ struct CrewPart {
   std::weak_ptr<DealtPiece> dealt = {};  // The newest piece.
   // For a device that is too slow: gradients since it last took part, and after how many it is
   // tried again.
-  static constexpr uint32_t kPatience = 32;
+  static constexpr uint32_t kFirstRetryAfter = 32;
   uint32_t idle = 0;
-  uint32_t patience = kPatience;
+  uint32_t retry_after = kFirstRetryAfter;
   // The longest recent time of a piece; it decays with every piece.
   Duration longest{};
 

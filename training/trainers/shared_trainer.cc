@@ -11,7 +11,7 @@ namespace motley {
 namespace {
 
 // Once one device's speed is known, the others have this long to be measured.
-constexpr Duration kPatience = std::chrono::milliseconds(500);
+constexpr Duration kMeasureTimeout = std::chrono::milliseconds(500);
 
 class SharedTrainer final : public QueuedTrainer {
  public:
@@ -74,7 +74,7 @@ class SharedTrainer final : public QueuedTrainer {
     void StopWaiting() {
       if (timer != 0) loop.Cancel(std::exchange(timer, 0));
     }
-    void Tell(const Result<double>& result) {
+    void Report(const Result<double>& result) {
       StopWaiting();
       if (!std::exchange(told, true)) done(result);
     }
@@ -98,16 +98,16 @@ class SharedTrainer final : public QueuedTrainer {
       crew.Lose(part, speed.status());
     }
     if (--calibration->left == 0) {
-      if (crew.Live() == 0) return calibration->Tell(crew.failure);
-      return calibration->Tell(calibration->speed);
+      if (crew.Live() == 0) return calibration->Report(crew.failure);
+      return calibration->Report(calibration->speed);
     }
     if (calibration->told || calibration->timer != 0 || !speed.ok()) return;
     calibration->timer =
-        calibration->loop.After(kPatience, [kept = std::weak_ptr<Calibration>(calibration)] {
+        calibration->loop.After(kMeasureTimeout, [kept = std::weak_ptr<Calibration>(calibration)] {
           const auto waiting = kept.lock();
           if (waiting == nullptr) return;
           waiting->timer = 0;
-          waiting->Tell(waiting->speed);
+          waiting->Report(waiting->speed);
         });
   }
 

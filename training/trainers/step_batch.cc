@@ -85,7 +85,7 @@ void StepBatch::AppendRows(uint32_t begin, uint32_t count, uint64_t first,
 uint32_t StepBatch::BeforePlace(uint64_t place) const {
   // The run that `place` is in.
   const Run run = RunAt(((place + 1) * runs_ - phase_ - 1) / samples_);
-  // Of the first i runs, floor((i * longer + phase) / runs) are longer.
+  // floor((i * longer + phase) / runs) of the first i runs are longer.
   const uint64_t before = all_runs_ ? run.index : (run.index * longer_ + phase_) / runs_;
   const bool after_sample = place > run.begin && TakesPart(run) && PlaceOf(run) < place;
   return static_cast<uint32_t>(before + (after_sample ? 1 : 0));

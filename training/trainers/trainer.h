@@ -43,7 +43,7 @@ struct GradientWork {
   // The sum to add to: VectorLength floats, or one part's. Complex coefficients act on pairs.
   std::span<float> sum;
   uint32_t parts = 1;  // Number of parts of each term.
-  // Only for trainers that keeps_sums(). More calls into the same sum follow, so the sum may stay
+  // Only if keeps_sums(). More calls into the same sum follow, so the sum may stay
   // on the device. The last call adds everything to `sum`, with the tally of all calls, and may
   // have no terms. If another sum begins in between, the later calls fail (kInternal).
   bool more = false;

@@ -23,7 +23,7 @@ namespace {
 
 std::vector<std::string>* g_calls = nullptr;
 
-void Hear(const char* what, int fd) {
+void Record(const char* what, int fd) {
   if (g_calls == nullptr) return;
   std::error_code error;
   const auto link = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error);
@@ -34,12 +34,12 @@ void Hear(const char* what, int fd) {
 
 // These functions replace those of the C library.
 extern "C" int fsync(int fd) {
-  Hear("fsync", fd);
+  Record("fsync", fd);
   return static_cast<int>(syscall(SYS_fsync, fd));
 }
 
 extern "C" int posix_fadvise(int fd, off_t offset, off_t size, int advice) {
-  if (advice == POSIX_FADV_DONTNEED) Hear("forget", fd);
+  if (advice == POSIX_FADV_DONTNEED) Record("forget", fd);
   return syscall(SYS_fadvise64, fd, offset, size, advice) == 0 ? 0 : errno;
 }
 
@@ -58,7 +58,7 @@ class FileStoreTest : public testing::Test {
     g_calls = nullptr;
     std::filesystem::remove_all(folder_);
   }
-  bool Heard(const std::string& call) const {
+  bool Recorded(const std::string& call) const {
     return std::find(calls_.begin(), calls_.end(), call) != calls_.end();
   }
 
@@ -101,8 +101,8 @@ TEST_F(FileStoreTest, NamesOfNewFoldersAreSyncedUpToTheFirstThatWasThere) {
 TEST_F(FileStoreTest, NamesOfFoldersInsideAreSyncedToo) {
   const auto store = std::move(*OpenFileStore(folder_, MissingFolder::kRefuse));
   ASSERT_TRUE(store->MakeFolder("n/m").ok());
-  EXPECT_TRUE(Heard("fsync " + folder_));
-  EXPECT_TRUE(Heard("fsync " + folder_ + "/n"));
+  EXPECT_TRUE(Recorded("fsync " + folder_));
+  EXPECT_TRUE(Recorded("fsync " + folder_ + "/n"));
 }
 
 TEST_F(FileStoreTest, WhatWasSyncedIsForgottenBeforeItIsReadBack) {

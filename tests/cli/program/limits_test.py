@@ -141,7 +141,7 @@ class Limits(ProgramTest):
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.addCleanup(self.end, worker)
         said = next(line for line in job.stderr if "ulimit -n" in line)
-        self.assertIn("the 32 files that this program may open", said)
+        self.assertIn("the 32 files that this process may open", said)
 
     def test_a_file_that_may_not_grow_is_an_error_and_no_sudden_death(self):
         saved = tempfile.mkdtemp(dir=self.folder)

@@ -39,7 +39,7 @@ TEST(Decoder, SaysHowManyAnswersAreMissing) {
   const auto result = Solve(form, {true, false, false, true});
   EXPECT_EQ(result.code(), StatusCode::kNotDecodable);
   EXPECT_THAT(result.status().message(), HasSubstr("2 of 4 answers are missing"));
-  EXPECT_THAT(result.status().message(), HasSubstr("bears 1"));
+  EXPECT_THAT(result.status().message(), HasSubstr("tolerates 1"));
 }
 
 TEST(Decoder, NothingMissingMeansAPlainSumOfReedSolomonAnswers) {

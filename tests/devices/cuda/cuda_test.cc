@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the CUDA driver on the devices of this machine; docs/cuda.md explains how to run this
-// elsewhere.
+// Tests the CUDA driver on the devices of this machine; docs/how-to/cuda.md explains how to run
+// this elsewhere.
 #include <gtest/gtest.h>
 
 #include "tests/conformance/driver_suite.h"

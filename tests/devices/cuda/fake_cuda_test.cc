@@ -236,7 +236,7 @@ TEST_F(FakeCudaTest, ALostDeviceIsReportedEachTimeAndCanBeClosed) {
     EXPECT_THAT(Finish(queue),
                 ::testing::Pair(MOTLEY_DRIVER_LOST,
                                 AllOf(HasSubstr("copy_out failed: cudaErrorIllegalAddress"),
-                                      HasSubstr("called before"))));
+                                      HasSubstr("an earlier one"))));
     EXPECT_THAT(Finish(queue), ::testing::Pair(MOTLEY_DRIVER_LOST, HasSubstr("finish failed")));
     EXPECT_EQ(Driver().allocate(queue, 1), nullptr);
     EXPECT_EQ(CopyIn(queue, x, 1), MOTLEY_DRIVER_LOST);
