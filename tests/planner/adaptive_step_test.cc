@@ -355,7 +355,7 @@ TEST_F(ByHand, WhoJoinsLateIsGivenWhatOthersHaveNotBegun) {
 }
 
 // A worker is asked to give back partitions that it has just sent, becomes silent and is given up.
-// The worker that was to get them must not wait, and is told to send its own.
+// The worker that was to get them must not wait for them, and must be asked to send its own vector.
 TEST_F(ByHand, NobodyWaitsForWhatTheLostWasAskedForAndHadSent) {
   const auto entries = static_cast<uint32_t>(Leased(1).size());
   policy_->Join(2, {0.01, 0, 0.001, 0, true}, 0.02, said_);

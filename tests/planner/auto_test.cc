@@ -97,7 +97,7 @@ TEST(Auto, LooksAgainWhenAWorkerBecomesSlow) {
 }
 
 // Rows take far longer than the leases with which the job began. While a worker is away nothing is
-// measured, so a trial of rows could go on for ever. It must end before it costs much.
+// measured, so a trial of rows would have no end. It must end before it costs much.
 TEST(Auto, ATrialThatLosesAWorkerDoesNotGoOnForLong) {
   VirtualCluster cluster(AutoOptions(4, 120), {400, 400, 400, 400}, 6);
   cluster.SetRowSeconds(30);
