@@ -5,8 +5,8 @@
 //
 // Without knowledge it uses leases, with no more copies than the job requires. Leases move no more
 // data than plain shares and need no correct speeds. Unlike rows, they show round trips and what
-// delays the start of a step. If sending data turns out to be quick, it adds copies up to three
-// after the second step.
+// delays the start of a step. If sending data turns out to be quick, it goes to three copies after
+// the second step.
 //
 // After some steps, and then at growing intervals, it tries every candidate on the step model and
 // on the last observed rounds, one candidate at a time while workers compute. It remembers by how

@@ -28,8 +28,8 @@ void CoverageChecker::OnRowArrived(StepId step, RowId row, WorkerId, Time) {
 
 void CoverageChecker::OnStepApproximated(StepId step, const ApproximateSum& sum, Time) {
   if (!form_.known() || step != step_ || form_->name != "approximate") {
-    violations_.Add(
-        fmt::format("I12: step {} ended approximately, but is no open step of such a code", step));
+    violations_.Add(fmt::format(
+        "I12: step {} ended approximately, but is not the open step of an approximate code", step));
     return;
   }
   if (sum.weights.size() != form_->workers || sum.coverage.size() != form_->partitions) {

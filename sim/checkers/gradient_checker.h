@@ -26,7 +26,7 @@ class GradientChecker final : public JobObserver {
  public:
   // Relative to the sum of the norms of the batch's pieces, in float32.
   static constexpr double kGradientTolerance = 1e-5;
-  static constexpr double kSpoilt = 1e-2;  // Far more than rounding: somebody lied.
+  static constexpr double kSpoilt = 1e-2;  // Far more than rounding: a worker lied.
   static constexpr double kWeightTolerance = 1e-9;
 
   // A resumed job is checked from its checkpoint on, against a serial run from step 0. With

@@ -291,7 +291,8 @@ void SimConnection::CloseEnd(int side, bool died, bool lose_in_flight) {
   End& end = ends_[side];
   if (end.owner == nullptr) return;
   if (!died) FailPending(end, *end.owner, /*at_once=*/false);
-  if (lose_in_flight) lanes_[side].frames.clear();  // The sender is gone: nobody counts them.
+  // The sender is gone, so nobody counts its frames.
+  if (lose_in_flight) lanes_[side].frames.clear();
   // Frames on their way to this end are lost.
   StopTimers(side);
   lanes_[1 - side].frames.clear();

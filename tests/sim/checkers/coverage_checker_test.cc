@@ -108,7 +108,8 @@ TEST_F(CoverageCheckerTest, ACodeThatIsExactMayNotEndSo) {
   Open(exact);
   Arrive(0);
   Tell(Best({true, false, false, false}));
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("no open step of such a code")));
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("not the open step of an approximate code")));
 }
 
 TEST_F(CoverageCheckerTest, AnExactStepThatIsCalledApproximateIsReported) {
