@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemes whose work is given out once, as jobs give it out: with the plan that CodedScheduler
-// would make (scheduler/placement/plan.h) of what it has learned. Pure.
+// Schemes that give out their work once, planned exactly as jobs do it: with the plan that
+// CodedScheduler would make from the same knowledge (scheduler/placement/plan.h). Pure.
 #pragma once
 
 #include <string_view>
@@ -12,22 +12,22 @@
 
 namespace motley {
 
-// How a job that runs this scheme of the planner's (adaptive, partial-coded and approximate apart)
-// is asked for it. `request.samples` says how large its batch is.
+// The options of a job that runs this scheme. Not for adaptive, partial-coded and approximate.
+// `request.samples` is the size of the batch.
 SchedulerOptions JobOptionsFor(std::string_view scheme, const SchemeRequest& request);
 
-// The workers that live, in their order.
+// The live workers, in ascending order.
 std::vector<WorkerId> LiveOnes(const SchemeRequest& request);
 
-// Samples per second of each of LiveOnes, for shares: `request.waits` is what their answers take
-// besides, as far as it is known.
+// Speeds of LiveOnes for shares, in samples per second. They account for `request.waits`, the known
+// extra times of answers.
 std::vector<double> JobSpeeds(std::string_view scheme, const SchemeRequest& request);
 
-// The plan with such speeds, or else with equal loads. kInvalidArgument when neither serves.
+// The plan with JobSpeeds, or with equal loads if that fails. kInvalidArgument if both fail.
 Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request);
 
-// A plan as a scheme; its workers are those of the request, by number. A row of several is one of
-// the scheme's partitions.
+// Turns a plan into a scheme with the request's workers, by number. If workers have several rows,
+// each row is one partition of the scheme.
 StepScheme SchemeOfPlan(const Plan& plan, const SchemeRequest& request);
 
 }  // namespace motley

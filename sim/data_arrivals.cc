@@ -45,7 +45,7 @@ uint64_t DataArrivals::OnTheirWay(WorkerId id) {
   if (taken_ == nullptr || id >= workers_.size() || !workers_[id].joined) return 0;
   Worker& worker = workers_[id];
   const uint64_t taken = taken_(worker.process);
-  // A later process, of which the server does not know yet, took fewer.
+  // A newer process has received fewer; the server does not know it yet.
   if (taken >= worker.taken_before + (worker.sent - worker.on_their_way)) {
     worker.on_their_way = worker.sent - (taken - worker.taken_before);
   }

@@ -9,7 +9,7 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kMostSlices = 16;  // Of a vector.
+constexpr uint64_t kMostSlices = 16;  // Slices per vector.
 
 }  // namespace
 
@@ -22,7 +22,7 @@ SimulatedJobCode SimulatedCodeOf(const Candidate& candidate) {
     code.tolerate = scheme->Tolerates(candidate.copies);
     code.parts = scheme->Parts(candidate.copies);
   }
-  if (candidate.scheme == "partial-coded") {  // As planner/step_schemes.cc cuts them.
+  if (candidate.scheme == "partial-coded") {  // planner/step_schemes.cc cuts rows the same way.
     code.tolerate = 1;
     code.parts = candidate.copies - 1;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of code "approximate" that ended before they were exact: what is said of their sum follows
-// from rows that came in time, is the best that these allow, and leaves an error that is told. That
-// the sum is what is said of it is the GradientChecker's.
+// I12, for steps of code "approximate" that end before they are exact: only rows that arrived in
+// time have a weight, and the weights are the best that these rows allow. The reported coverage and
+// error follow from the weights. The GradientChecker checks the sum itself.
 #pragma once
 
 #include <vector>

@@ -72,7 +72,7 @@ Status GradientChecker::Resume(const JobOptions& job) {
   return Status::Ok();
 }
 
-// The batch of `step` as rows of the whole data set: each step is asked for twice.
+// The batch of `step` as rows of the whole data set. It is cached, since each step needs it twice.
 const std::vector<uint32_t>& GradientChecker::RowsOf(StepId step) {
   if (rows_step_ == step) return rows_;
   const std::vector<BatchSchedule::Range> ranges = schedule_.Ranges(step);
@@ -112,12 +112,12 @@ Status GradientChecker::AddPiece(StepId step, std::span<const float> parameters,
   std::vector<float> piece(parameters.size(), 0);
   Tally tally;
   const auto partitions = static_cast<PartitionId>(schedule_.partition_sizes().size());
-  const JobGradient::Samples samples{step, step, 0, partitions, rows};  // Of any of them.
+  const JobGradient::Samples samples{step, step, 0, partitions, rows};  // From any partition.
   MOTLEY_RETURN_IF_ERROR(
       direct_->Sum(*device_, samples, parameters, data_, never_cancelled_, piece, tally));
   const double loss = tally.loss.real();
   for (size_t i = 0; i < piece.size(); ++i) direct.gradient[i] += weight * piece[i];
-  // Rows may cancel out where they overlap.
+  // Overlapping rows may cancel out, so the error is relative to the largest weight.
   direct.scale += Norm(piece) * largest_weight_;
   direct.loss += weight * loss;
   direct.loss_magnitude += std::abs(loss) * largest_weight_;
@@ -164,7 +164,7 @@ void GradientChecker::CheckSum(StepId step, const DecodedSum& sum, const Direct&
     violations_.Add(fmt::format("I4: the loss of step {} is {:.3g} away from the direct sum", step,
                                 loss_error));
   }
-  // No trainer here says that samples weigh anything but 1.
+  // All trainers of the simulator give samples weight 1.
   const double samples = schedule_.batch_size(step);
   const bool nothing_came = approximate_ && sum.weight == 0;
   if (!(std::abs(sum.weight - samples) <= kWeightTolerance * samples) && !nothing_came) {

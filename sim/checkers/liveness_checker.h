@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// I9: once faults have stopped, and while a worker lives, the next commit comes within a stated
+// I9: once faults have stopped, and while a worker lives, the next commit comes within a given
 // time.
 #pragma once
 
@@ -16,7 +16,7 @@ class LivenessChecker final : public JobObserver {
 
   void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
                      Time now) override;
-  // The job is not over at `now`, and this many workers live.
+  // Call when the job is not over at `now`, with the number of workers alive.
   void StillRunning(Time now, uint32_t live_workers);
 
  private:

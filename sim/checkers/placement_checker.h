@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No worker is asked for a partition that was never placed on it, and nothing is decided once the
-// job has ended.
+// No worker is asked for a partition that was never placed on it, and the server gives no command
+// once the job has ended.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class PlacementChecker final : public JobObserver {
 
   Violations& violations_;
   std::vector<std::vector<bool>> held_;                     // By worker and partition.
-  std::vector<std::pair<const CodeForm*, RowId>> checked_;  // Last, and still held, by worker.
+  std::vector<std::pair<const CodeForm*, RowId>> checked_;  // By worker: its last correct row.
   std::shared_ptr<const CodeForm> form_;
   bool ended_ = false;
 };

@@ -11,7 +11,7 @@
 namespace motley {
 namespace {
 
-// Rows that have a sum which the code's own decoder does not see: those of different copies.
+// True if rows of different copies give the exact sum, which the code's own decoder does not find.
 bool ExactByLeastSquares(const CodeForm& form, const std::vector<bool>& arrived) {
   constexpr double kRounding = 1e-15;
   if (form.name != "approximate") return false;
@@ -21,7 +21,7 @@ bool ExactByLeastSquares(const CodeForm& form, const std::vector<bool>& arrived)
 
 }  // namespace
 
-// What its life before kept is gone: it may do it again.
+// The rows that its earlier incarnation kept are gone, so the worker may compute them again.
 void StepChecker::OnWorkerJoined(WorkerId worker, const std::string&) {
   std::erase_if(kept_, [&](const auto& done) { return done.second == worker; });
 }
@@ -55,20 +55,20 @@ void StepChecker::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time) {
 
 void StepChecker::OnRowArrived(StepId step, RowId row, WorkerId worker, Time) {
   if (state_ != State::kOpen || step != next_ || row >= form_->workers) {
-    violations_.Add(
-        fmt::format("I3: row {} of step {} from worker {} counted though late", row, step, worker));
+    violations_.Add(fmt::format("I3: row {} of step {} from worker {} counted although it was late",
+                                row, step, worker));
     return;
   }
   const std::pair<RowId, WorkerId> answer(row, worker);
   const bool twice = form_->kept_parts > 0 && std::count(kept_.begin(), kept_.end(), answer) > 0;
-  if (form_->kept_parts > 0) kept_.push_back(answer);  // From each who has it.
+  if (form_->kept_parts > 0) kept_.push_back(answer);  // Every holder may report it.
   if (twice || (arrived_[row] && form_->kept_parts == 0)) {
     violations_.Add(
         fmt::format("I3: row {} of step {} counted twice, now from worker {}", row, step, worker));
   }
   if (std::find(assigned_.begin(), assigned_.end(), answer) == assigned_.end()) {
-    violations_.Add(fmt::format("I3: row {} of step {} came from worker {}, who was not asked", row,
-                                step, worker));
+    violations_.Add(fmt::format("I3: row {} of step {} came from worker {}, which was not asked",
+                                row, step, worker));
   }
   arrived_[row] = true;
 }
@@ -78,7 +78,8 @@ void StepChecker::OnStepApproximated(StepId step, const ApproximateSum&, Time) {
   if (state_ != State::kOpen || step != next_) {
     violations_.Add(fmt::format("I1: step {} ended approximately while it was not open", step));
   } else if (Solve(*form_, arrived_).ok()) {
-    violations_.Add(fmt::format("I2: step {} ended approximately, and its answers decode", step));
+    violations_.Add(
+        fmt::format("I2: step {} ended approximately, although its answers decode", step));
   }
 }
 
@@ -88,12 +89,12 @@ void StepChecker::OnStepDecoded(StepId step, const DecodedSum&, std::span<const 
     return;
   }
   state_ = State::kDecoded;
-  if (form_->rows.empty()) return;  // Leases: the TilingChecker's.
+  if (form_->rows.empty()) return;  // The TilingChecker checks leases.
   if (form_->kept_parts > 0) {
-    violations_.Add(fmt::format("I2: step {} was committed before anybody answered", step));
+    violations_.Add(fmt::format("I2: step {} was committed before any worker answered", step));
     return;
   }
-  if (approximate_) return;  // The CoverageChecker's.
+  if (approximate_) return;  // The CoverageChecker checks these.
   const auto solved = Solve(*form_, whole_rows_ ? arrived_ : assigned_rows_);
   if (!solved.ok() && !ExactByLeastSquares(*form_, arrived_)) {
     violations_.Add(fmt::format("I2: step {} was committed with too few answers: {}", step,

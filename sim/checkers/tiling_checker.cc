@@ -39,7 +39,7 @@ void TilingChecker::OnStepOpened(StepId, const CodeForm& form, Time) {
 }
 
 void TilingChecker::Lease(const ExtendLease& extend) {
-  if (!joined_.at(extend.worker)) return;  // Its loss is on its way to the scheduler.
+  if (!joined_.at(extend.worker)) return;  // The scheduler does not know of the loss yet.
   for (const PartitionId p : extend.partitions) {
     if (!leasing_ || extend.step != step_ || p >= owner_.size()) {
       violations_.Add(
@@ -49,8 +49,8 @@ void TilingChecker::Lease(const ExtendLease& extend) {
     } else if (owner_[p] != kNobody) {
       violations_.Add(fmt::format(
           "I3: partition {} of step {} was leased to worker {} {}", p, step_, extend.worker,
-          owner_[p] == kCovered ? "after it had come"
-                                : fmt::format("and was worker {}'s", owner_[p])));
+          owner_[p] == kCovered ? "after it had arrived"
+                                : fmt::format("while worker {} had it", owner_[p])));
     } else {
       owner_[p] = static_cast<int>(extend.worker);
     }
@@ -62,7 +62,7 @@ bool TilingChecker::Expect(StepId step, WorkerId worker, PartitionId partition, 
       owner_[partition] == static_cast<int>(worker)) {
     return true;
   }
-  violations_.Add(fmt::format("I3: partition {} of step {} {} worker {}, who did not have it",
+  violations_.Add(fmt::format("I3: partition {} of step {} {} worker {}, which did not have it",
                               partition, step, what, worker));
   return false;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For steps that are worked off by leases. I2: a step is committed only when the vectors that came
-// tile all partitions. I3: a partition is one worker's at a time, and counts once, from the worker
-// that it was leased to.
+// Checks steps with leases. I2: a step is committed only when the vectors that arrived tile all
+// partitions. I3: a partition is leased to one worker at a time, and counts once, from that worker.
 #pragma once
 
 #include <string>
@@ -35,7 +34,7 @@ class TilingChecker final : public JobObserver {
 
   void Lease(const ExtendLease& extend);
   void FreeAllOf(WorkerId worker);
-  // Whether it is this worker's now; a violation otherwise.
+  // True if the partition is leased to this worker; otherwise adds a violation and returns false.
   bool Expect(StepId step, WorkerId worker, PartitionId partition, const char* what);
 
   Violations& violations_;

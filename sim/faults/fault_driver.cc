@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kFaultDraws = 4;  // Its own stream of the simulation's draws.
 constexpr uint64_t kStrangerDraws = 50;
-constexpr int kMostSpoiltAnswers = 2;  // One more, and the server sends the worker away.
+constexpr int kMostSpoiltAnswers = 2;  // The server expels a worker after one more.
 
 }  // namespace
 
@@ -133,7 +133,7 @@ void FaultDriver::StrikePartition() {
   process->Clog(world_.Now() + DrawDuration(0.01, 2));
 }
 
-// The next one, of which the picked worker is to spoil an answer.
+// Picks a worker that is to spoil its answer for the next step; none if the limits forbid it.
 std::optional<StepId> FaultDriver::StepToSpoil() {
   const StepId next = open_step_ + 1;
   if (Pick() == nullptr || spoilt_[picked_] >= kMostSpoiltAnswers) return std::nullopt;
@@ -163,7 +163,7 @@ void FaultDriver::StrikeBreak() {
   if (Targets().size() < 2) return;
   WorkerProcess* process = Pick();
   ++broken_;
-  // Its worker is missed until the device counts as lost.
+  // Steps may wait for the worker until its device counts as lost.
   quiet_from_ = std::max(quiet_from_, world_.Now() + kSimPatience.first);
   const std::vector<size_t> devices = process->Unbroken();
   const size_t device = devices.size() > 1 ? devices[random_.Below(devices.size())] : devices[0];
@@ -173,7 +173,7 @@ void FaultDriver::StrikeBreak() {
                                   : Status::Unavailable("the device fell off the bus"));
 }
 
-// Only while the worker's other device can do it all.
+// Stalls a device only while the worker's other device can do all of the work.
 void FaultDriver::StrikeStall() {
   WorkerProcess* process = Pick();
   if (process == nullptr || world_.Now() < stalls_[picked_].until) return;
@@ -214,7 +214,7 @@ void FaultDriver::StrikeBlackout() {
   }
 }
 
-// Half of them come back.
+// Half of the workers that leave come back.
 void FaultDriver::StrikeLeave() {
   if (Targets().size() < 2) return;
   WorkerProcess* process = Pick();

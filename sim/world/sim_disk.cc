@@ -22,7 +22,7 @@ class SimDisk final : public Disk {
   }
 
   void Submit(Work work, Done done) override {
-    if (pieces_.size() > kMostWaiting) {  // The first one is at work.
+    if (pieces_.size() > kMostWaiting) {  // The first piece is running, not waiting.
       work = nullptr;
       return Refuse(std::move(done));
     }

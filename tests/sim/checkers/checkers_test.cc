@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every checker is shown what a broken server would do, and must say so.
+// Each test acts like a broken server, and the checker must report it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST_F(StepCheckerTest, AGoodSequenceIsFine) {
   GoodStep(0);
   Open(1);
   Arrive(1, 0);
-  Open(1);  // Started again: all rows are open again.
+  Open(1);  // The step starts again, and all rows are open.
   for (RowId row = 0; row < 3; ++row) Arrive(1, row);
   Decode(1);
   Apply(1);
@@ -142,7 +142,8 @@ TEST_F(StepCheckerTest, ALateRowThatCountsIsReported) {
 TEST_F(StepCheckerTest, AnAnswerOfSomebodyWhoWasNotAskedIsReported) {
   Open(0);
   checker_.OnRowArrived(0, 1, /*worker=*/3, At(0));
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("came from worker 3, who was not asked")));
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("came from worker 3, which was not asked")));
 }
 
 TEST_F(StepCheckerTest, WorkGivenOutForAClosedStepIsReported) {
@@ -165,7 +166,7 @@ class GradientCheckerTest : public testing::Test {
     Record();
   }
 
-  // A real job's gradients and parameters, step by step.
+  // The gradients and parameters of a real job, step by step.
   struct Step {
     std::vector<float> gradient, before, after;
     double loss = 0, weight = 0;

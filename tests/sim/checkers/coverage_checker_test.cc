@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker of approximate steps is told what a broken server would tell.
+// Each test reports an approximate step as a broken server might, and the checker must notice it.
 #include "sim/checkers/coverage_checker.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ CodeForm Form(const char* code) {
 
 class CoverageCheckerTest : public testing::Test {
  protected:
-  // Rows 0 and 2 are copies.
+  // Opens step 3. Rows 0 and 2, which are copies of each other, arrive.
   void SetUp() override {
     Open(form_);
     Arrive(0);
@@ -52,14 +52,14 @@ class CoverageCheckerTest : public testing::Test {
 
 TEST_F(CoverageCheckerTest, WhatIsTrueIsFine) {
   const ApproximateSum sum = Best({true, false, true, false});
-  EXPECT_NEAR(sum.error, 1, 1e-9);  // Half of the samples twice.
+  EXPECT_NEAR(sum.error, 1, 1e-9);  // Half of the samples count twice.
   Tell(sum);
   EXPECT_THAT(violations_.list(), IsEmpty());
 }
 
 TEST_F(CoverageCheckerTest, ARowThatDidNotComeIsReported) {
   Tell(Best({true, true, false, false}));
-  EXPECT_THAT(violations_.list()[0], HasSubstr("row 1 counts in step 3 and did not come"));
+  EXPECT_THAT(violations_.list()[0], HasSubstr("row 1 counts in step 3 but did not arrive"));
 }
 
 TEST_F(CoverageCheckerTest, CoverageThatIsNotThatOfTheWeightsIsReported) {
@@ -76,21 +76,21 @@ TEST_F(CoverageCheckerTest, ASumThatIsNotScaledIsReported) {
   sum.error = 0.5;
   Tell(sum);
   EXPECT_THAT(violations_.list(),
-              ElementsAre(HasSubstr("the best is 1"), HasSubstr("of mean 0.5")));
+              ElementsAre(HasSubstr("the best is 1"), HasSubstr("with mean 0.5")));
 }
 
 TEST_F(CoverageCheckerTest, AnErrorThatIsKeptBackIsReported) {
   ApproximateSum sum = Best({true, false, true, false});
   sum.error = 0;
   Tell(sum);
-  EXPECT_THAT(violations_.list(),
-              ElementsAre(HasSubstr("with error 0, and the best is 1"), HasSubstr("error 0 told")));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("with error 0, but the best is 1"),
+                                              HasSubstr("error 0 reported")));
 }
 
 TEST_F(CoverageCheckerTest, WorseThanTheRowsAllowIsReported) {
   Arrive(1);
   Tell(Best({true, false, true, false}));
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("with error 1, and the best is ")));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("with error 1, but the best is ")));
 }
 
 TEST_F(CoverageCheckerTest, AStepWithoutAnyRowIsReported) {
@@ -108,7 +108,8 @@ TEST_F(CoverageCheckerTest, ACodeThatIsExactMayNotEndSo) {
   Open(exact);
   Arrive(0);
   Tell(Best({true, false, false, false}));
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("and is none that may")));
+  EXPECT_THAT(violations_.list(),
+              ElementsAre(HasSubstr("not the open step of an approximate code")));
 }
 
 TEST_F(CoverageCheckerTest, AnExactStepThatIsCalledApproximateIsReported) {
@@ -118,7 +119,7 @@ TEST_F(CoverageCheckerTest, AnExactStepThatIsCalledApproximateIsReported) {
   steps.OnRowArrived(3, 0, 0, Time());
   steps.OnRowArrived(3, 1, 1, Time());
   steps.OnStepApproximated(3, Best({true, true, false, false}), Time());
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("and its answers decode")));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("although its answers decode")));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST_F(TilingCheckerTest, MovedLeasesThatTileEverythingAreFine) {
   checker_.OnVectorRefused(0, 1, Time());
   Lease(0, {3});
   checker_.OnWorkerLost(0, Status());
-  Lease(0, {2});  // Its loss is on its way to the scheduler.
+  Lease(0, {2});  // The scheduler does not know of the loss yet.
   Lease(1, {2, 3});
   Arrive(1, {2, 3});
   Decode();
@@ -68,7 +68,7 @@ TEST_F(TilingCheckerTest, AStepThatStartsAgainBeginsFromNothing) {
 TEST_F(TilingCheckerTest, FindsLeasesThatOverlap) {
   Lease(0, {0, 1});
   Lease(1, {1});
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("was worker 0's")));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("while worker 0 had it")));
 }
 
 TEST_F(TilingCheckerTest, FindsWhatIsLeasedAgainAfterItCame) {
@@ -76,7 +76,7 @@ TEST_F(TilingCheckerTest, FindsWhatIsLeasedAgainAfterItCame) {
   Arrive(0, {0});
   checker_.OnCommand(CancelWork{0, 0}, Time());
   Lease(1, {0});
-  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("after it had come")));
+  EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("after it had arrived")));
 }
 
 TEST_F(TilingCheckerTest, FindsVectorsOverWhatTheWorkerDidNotHave) {
