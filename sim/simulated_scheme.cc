@@ -9,7 +9,9 @@
 namespace motley {
 namespace {
 
-constexpr uint64_t kMostSlices = 16;  // Of a vector.
+// Of a vector. Fewer change what a job learns: the coarser slices are, the more workers come one
+// after the other where their links share the server's (docs/decisions/0038-plan-is-simulated.md).
+constexpr uint64_t kMostSlices = 64;
 
 }  // namespace
 

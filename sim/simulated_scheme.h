@@ -29,8 +29,8 @@ SimulatedJobCode SimulatedCodeOf(const Candidate& candidate);
 // What `auto` chose, as the planner calls it, but for how many workers take part.
 Candidate CandidateOf(const CodeChoice& choice);
 
-// Floats of a slice of a simulated vector: slices as jobs cut them, but no more than a few, since
-// more would say the same.
+// Floats of a slice of a simulated vector: slices as jobs cut them, up to a number above which more
+// say the same.
 uint32_t SimulatedSliceLength(uint64_t gradient_bytes);
 
 }  // namespace motley
