@@ -9,8 +9,8 @@
 namespace motley {
 namespace {
 
-// Of a vector. Fewer change what a job learns: the coarser slices are, the more workers come one
-// after the other where their links share the server's (docs/decisions/0038-plan-is-simulated.md).
+// A vector has no more slices than this. Fewer would change what a job learns: with coarse slices
+// workers come one after the other (docs/decisions/0038-plan-is-simulated.md).
 constexpr uint64_t kMostSlices = 64;
 
 }  // namespace

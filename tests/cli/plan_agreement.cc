@@ -29,9 +29,9 @@ namespace {
 constexpr double kRounding = 1e-9;  // Of a figure.
 // Beyond this part of a figure a row counts as apart, unless its seeds differ more.
 constexpr double kMostApart = 0.10;
-// Of means of other seeds, over those of the plan's.
-constexpr double kMostBias = 0.02;   // On average, as a logarithm,
-constexpr double kMostOften = 0.03;  // and the part of rows that may be further apart by chance.
+// The mean over all rows of log(other seeds / plan's seeds) is no more than this.
+constexpr double kMostBias = 0.02;
+constexpr double kMostOften = 0.03;  // Part of the rows that may be apart by chance.
 // Times beyond the least and the most of the plan's own seeds. Where links are crowded chance
 // decides who answers first and is given work: on campus leases take either 1.3 s or 4 s a step, so
 // five seeds may all show one of them.

@@ -10,11 +10,11 @@
 
 namespace motley {
 
-ClusterProfile SampleCluster(const std::string& name);  // Of profiles/.
+ClusterProfile SampleCluster(const std::string& name);  // One of profiles/.
 // 3 to 16 workers of two kinds, of speeds and links up to ten times apart.
 ClusterProfile DrawCluster(uint64_t seed, uint32_t& batch);
 
-// Of all rows of plans: what they take with other seeds, over what was planned.
+// What rows of plans take with other seeds, over what was planned.
 struct OtherSeeds {
   std::vector<double> log_ratios;
   uint32_t apart = 0;  // By more than 10 %, and by more than seeds differ.
