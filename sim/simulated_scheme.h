@@ -29,8 +29,8 @@ SimulatedJobCode SimulatedCodeOf(const Candidate& candidate);
 // The planner's name for what `auto` chose. It leaves out how many workers take part.
 Candidate CandidateOf(const CodeChoice& choice);
 
-// Floats in a slice of a simulated vector. Jobs cut vectors in the same way, but a simulated vector
-// has at most 16 slices, since more would not change the result.
+// Floats of a slice of a simulated vector: slices as jobs cut them, up to a number above which more
+// say the same.
 uint32_t SimulatedSliceLength(uint64_t gradient_bytes);
 
 }  // namespace motley

@@ -128,7 +128,7 @@ std::string Headline(const PlanReport& plan) {
   const PlannedScheme* chosen = Foreseen(plan.choice.candidate, plan.plan.ranking);
   const bool automatic = plan.RecommendsAuto();
   std::string text = fmt::format("{}: {}, {} ms per step", plan.cluster,
-                                 automatic ? "--code auto" : FlagsOf(plan.choice.candidate),
+                                 automatic ? "--code auto" : FlagsOf(plan.typed->candidate),
                                  Figure(plan.RecommendedSeconds()));
   if (plan.ideal_seconds > 0) text += fmt::format(" (ideal {} ms)", Figure(plan.ideal_seconds));
   text += fmt::format(", {} partitions\n", plan.plan.ranking.partitions);
@@ -139,14 +139,18 @@ std::string Headline(const PlanReport& plan) {
         "to "
         "{}\nwith this file's knowledge: {}, {} ms: {}\n",
         plan.automatic->in_so_many, plan.automatic->simulated.seed_means.size(),
-        NameOfRow(plan.automatic->comes_to), name, Figure(chosen->cost.expected), plan.choice.why);
+        NameOfRow(plan.automatic->comes_to), name, Figure(chosen->Total()), plan.choice.why);
   } else if (automatic) {
     text += fmt::format("auto, the default, is to come to {}: {}\n", name, plan.choice.why);
   } else {
-    text += plan.choice.why + "\n";
+    text += plan.typed->why + "\n";
     if (plan.automatic) {
       text += fmt::format("--code auto, which learns all while it runs, takes {} ms\n",
                           Figure(plan.automatic->cost.expected));
+    }
+    if (plan.choice.candidate != plan.typed->candidate) {
+      text += fmt::format("with this file's knowledge auto would choose {}, {} ms: {}\n", name,
+                          Figure(chosen->Total()), plan.choice.why);
     }
   }
   return text;
@@ -197,6 +201,14 @@ Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& clus
                                    : "is no scheme that jobs choose by themselves");
   }
   return choice;
+}
+
+std::optional<JobChoice> FastestTyped(const Ranking& ranking, const PlannedCluster& cluster) {
+  for (const PlannedScheme& planned : ranking.schemes) {
+    if (!planned.refused.empty() || !planned.exact || planned.candidate.workers > 0) continue;
+    return JobChoice{planned.candidate, WhyChosen(planned.candidate, ranking, cluster)};
+  }
+  return std::nullopt;
 }
 
 std::string PlanText(const PlanReport& plan, bool explain, size_t columns) {
@@ -278,7 +290,7 @@ std::string PlanJson(const PlanReport& plan) {
                                          {"workers", choice.candidate.workers},
                                          {"why", choice.why}};
   const nlohmann::ordered_json recommended = {
-      {"flags", plan.RecommendsAuto() ? "--code auto" : FlagsOf(choice.candidate)},
+      {"flags", plan.RecommendsAuto() ? "--code auto" : FlagsOf(plan.typed->candidate)},
       {"step_seconds", plan.RecommendedSeconds()}};
   nlohmann::ordered_json json = {{"cluster", plan.cluster},
                                  {"recommended", recommended},
