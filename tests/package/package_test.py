@@ -156,21 +156,6 @@ class Installed(unittest.TestCase):
             *flags)
         self.check_consumer(program, env=dict(os.environ, LD_LIBRARY_PATH=str(self.libdir)))
 
-    def test_the_example_trains_alone_and_on_several_machines(self):
-        program = pathlib.Path(self.folder.name) / "trainer"
-        run(os.environ["CC"], "-std=c11", "-pedantic-errors", "-Wall", "-Wextra", "-Werror",
-            SOURCE / "examples/trainer.c", "-o", program, f"-I{self.prefix}/include",
-            f"-L{self.libdir}", "-lmotley", f"-Wl,-rpath,{self.libdir}")
-        for form in ((), ("processes",)):
-            self.assertIn("300 steps, 4 workers", run(program, *form))
-        token = dict(os.environ, MOTLEY_TOKEN="sixteen characters or more")
-        with subprocess.Popen([program, "serve", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
-                              env=token) as server:
-            address = re.fullmatch(r"serving at (\S+)\n", server.stdout.readline())[1]
-            workers = [subprocess.Popen([program, "join", address], env=token) for _ in range(2)]
-            self.assertIn("300 steps, 2 workers", server.stdout.read())
-            self.assertEqual([server.wait(), *(worker.wait() for worker in workers)], [0, 0, 0])
-
     def test_the_installed_program_runs(self):
         program = self.prefix / "bin" / "motley"
         self.assertIn("motley 0.", run(program, "--version"))
@@ -206,9 +191,14 @@ class Installed(unittest.TestCase):
         named = re.search(r"apt install (.*)", part)[1].split()
         files = [self.prefix / "bin/motley", self.libdir / "libmotley.so", *(self.libdir / "motley").glob("*cpu*.so")]
         needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", "".join(run("readelf", "-d", file) for file in files)))
-        owners = {name: run("dpkg", "-S", f"*/{name}").split(":")[0] for name in needed if "ld-linux" not in name}
-        everywhere = {"libc6", "libgcc-s1", "libstdc++6"}
-        self.assertEqual(sorted(set(owners.values()) - everywhere), sorted(named), owners)
+        # Every Debian has these.
+        needed = {name for name in needed if not re.match(r"lib(c|m|gcc_s|stdc\+\+)\.so|ld-linux", name)}
+        used = set()
+        for name in needed:  # The same name may belong to packages of other architectures, too.
+            owners = {line.split(":")[0] for line in run("dpkg", "-S", f"*/{name}").splitlines()}
+            self.assertTrue(owners & set(named), f"{name} is of {owners}")
+            used |= owners & set(named)
+        self.assertEqual(used, set(named))
 
     def uninstall(self, manifest, **options):
         return run("cmake", f"-DMANIFEST={manifest}", "-P", SOURCE / "cmake/uninstall.cmake", **options)
@@ -291,6 +281,16 @@ class Example(unittest.TestCase):
 
     def test_with_worker_processes(self):
         self.check("processes")
+
+    def test_with_workers_that_come_from_elsewhere(self):
+        program = os.environ["MOTLEY_EXAMPLE"]
+        token = dict(os.environ, MOTLEY_TOKEN="sixteen characters or more")
+        with subprocess.Popen([program, "serve", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
+                              env=token) as server:
+            address = re.fullmatch(r"serving at (\S+)\n", server.stdout.readline())[1]
+            workers = [subprocess.Popen([program, "join", address], env=token) for _ in range(2)]
+            self.assertIn("300 steps, 2 workers", server.stdout.read())
+            self.assertEqual([server.wait(), *(worker.wait() for worker in workers)], [0, 0, 0])
 
     def test_a_worker_without_a_job_says_so(self):
         run(os.environ["MOTLEY_EXAMPLE"], "worker", fails=True)

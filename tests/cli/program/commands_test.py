@@ -35,6 +35,8 @@ class Commands(ProgramTest):
                 self.assertGreater(self.run_program("help", topic).stdout.count("\n"), 8)
         self.assertEqual(self.run_program("help", "plan").stdout,
                          self.run_program("plan", "--help").stdout)
+        self.assertEqual(self.run_program("help", "checkpoint", "list").stdout,
+                         self.run_program("checkpoint", "list", "--help").stdout)
         wrong = self.run_program("help", "code", expect=2)
         self.assertIn("no help on 'code'. Did you mean codes?", wrong.stderr)
 
