@@ -41,99 +41,97 @@ void EventStream::Tell(int32_t kind, const std::string& text) {
   Send(event, Now());
 }
 
-void EventStream::OnWorkerJoined(WorkerId worker, const std::string& name) {
-  names_[worker] = name;
-  motley_event event = Make(MOTLEY_EVENT_WORKER_JOINED, 0, worker);
-  event.text = name.c_str();
+void EventStream::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void EventStream::On(const event::WorkerJoined& told) {
+  names_[told.worker] = told.name;
+  motley_event event = Make(MOTLEY_EVENT_WORKER_JOINED, 0, told.worker);
+  event.text = told.name.c_str();
   Send(event, Now());
 }
 
-void EventStream::OnWorkerLost(WorkerId worker, const Status& why) {
-  const std::string text = why.ToString();
-  motley_event event = Make(MOTLEY_EVENT_WORKER_LOST, 0, worker);
+void EventStream::On(const event::WorkerLost& told) {
+  const std::string text = told.why.ToString();
+  motley_event event = Make(MOTLEY_EVENT_WORKER_LOST, 0, told.worker);
   event.text = text.c_str();
   Send(event, Now());
 }
 
-void EventStream::OnStepOpened(StepId step, const CodeForm& /*code*/, Time now) {
+void EventStream::On(const event::StepOpened& told) {
   leasing_.clear();
-  Send(Make(MOTLEY_EVENT_STEP_OPENED, step), now);
+  Send(Make(MOTLEY_EVENT_STEP_OPENED, told.step), told.now);
 }
 
-void EventStream::OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) {
-  Send(Make(MOTLEY_EVENT_ROW_ASSIGNED, step, worker, row), now);
+void EventStream::On(const event::RowAssigned& told) {
+  Send(Make(MOTLEY_EVENT_ROW_ASSIGNED, told.step, told.worker, told.row), told.now);
 }
 
-void EventStream::OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) {
-  Send(Make(MOTLEY_EVENT_ROW_ARRIVED, step, worker, row), now);
+void EventStream::On(const event::RowArrived& told) {
+  Send(Make(MOTLEY_EVENT_ROW_ARRIVED, told.step, told.worker, told.row), told.now);
 }
 
-void EventStream::OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId>,
-                                  Time now) {
-  leasing_.erase(worker);
-  Send(Make(MOTLEY_EVENT_ROW_ARRIVED, step, worker, worker), now);
+void EventStream::On(const event::VectorArrived& told) {
+  leasing_.erase(told.worker);
+  Send(Make(MOTLEY_EVENT_ROW_ARRIVED, told.step, told.worker, told.worker), told.now);
 }
 
-void EventStream::OnStepApproximated(StepId /*step*/, const ApproximateSum& sum, Time /*now*/) {
-  error_ = sum.error;
-}
+void EventStream::On(const event::StepApproximated& told) { error_ = told.sum.error; }
 
-void EventStream::OnStepDecoded(StepId step, const DecodedSum& /*sum*/,
-                                std::span<const float> /*parameters*/, Time now) {
-  motley_event event = Make(MOTLEY_EVENT_STEP_DECODED, step);
+void EventStream::On(const event::StepDecoded& told) {
+  motley_event event = Make(MOTLEY_EVENT_STEP_DECODED, told.step);
   event.error = std::exchange(error_, 0);
-  Send(event, now);
+  Send(event, told.now);
 }
 
-void EventStream::OnStepApplied(StepId step, std::span<const float> /*parameters*/,
-                                double batch_loss, Time now) {
-  motley_event event = Make(MOTLEY_EVENT_STEP_APPLIED, step);
-  event.loss = batch_loss * loss_unit_;
-  Send(event, now);
+void EventStream::On(const event::StepApplied& told) {
+  motley_event event = Make(MOTLEY_EVENT_STEP_APPLIED, told.step);
+  event.loss = told.batch_loss * loss_unit_;
+  Send(event, told.now);
 }
 
-void EventStream::OnCheckpoint(uint64_t steps) {
-  Send(Make(MOTLEY_EVENT_CHECKPOINT, steps), Now());
+void EventStream::On(const event::CheckpointSafe& told) {
+  Send(Make(MOTLEY_EVENT_CHECKPOINT, told.steps), Now());
 }
 
-void EventStream::OnJudged(const JudgedVersion& judged) {
-  nlohmann::ordered_json about = {{"best", judged.best}};
-  if (judged.samples) {
+void EventStream::On(const event::VersionJudged& told) {
+  nlohmann::ordered_json about = {{"best", told.judged.best}};
+  if (told.judged.samples) {
     // A curve has no use for the confusion matrix of each point.
-    Evaluation found = InUnitsOfLabels(*judged.samples, loss_unit_);
+    Evaluation found = InUnitsOfLabels(*told.judged.samples, loss_unit_);
     found.confusion.clear();
     about["validation"] = nlohmann::ordered_json::parse(EvaluationJson(found, {}));
   }
   const std::string text = about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  motley_event event = Make(MOTLEY_EVENT_JUDGED, judged.version);
-  event.loss = judged.training_loss * loss_unit_;
+  motley_event event = Make(MOTLEY_EVENT_JUDGED, told.judged.version);
+  event.loss = told.judged.training_loss * loss_unit_;
   event.text = text.c_str();
   Send(event, Now());
 }
 
-void EventStream::OnNotice(const std::string& text) { Tell(MOTLEY_EVENT_NOTICE, text); }
-
-void EventStream::OnSchedulerNotice(const Notice& notice) {
-  Tell(MOTLEY_EVENT_NOTICE, NoticeText(notice, [this](WorkerId worker) -> std::string {
-         const auto found = names_.find(worker);
-         return found != names_.end() && WorthSaying(found->second) ? found->second : "";
-       }));
+void EventStream::On(const event::Noticed& told) {
+  const auto name_of = [this](WorkerId worker) -> std::string {
+    const auto found = names_.find(worker);
+    return found != names_.end() && WorthSaying(found->second) ? found->second : "";
+  };
+  Tell(MOTLEY_EVENT_NOTICE, NoticeText(told.notice, name_of, loss_unit_));
 }
 
-void EventStream::OnAuditWarning(const AuditWarning& warning) {
-  Tell(MOTLEY_EVENT_WARNING, warning.text);
+void EventStream::On(const event::AuditWarned& told) {
+  Tell(MOTLEY_EVENT_WARNING, told.warning.text);
 }
 
-void EventStream::OnCommand(const Command& command, Time now) {
-  if (const auto* cancel = std::get_if<CancelWork>(&command)) {
+void EventStream::On(const event::CommandGiven& told) {
+  if (const auto* cancel = std::get_if<CancelWork>(&told.command)) {
     leasing_.erase(cancel->worker);
-    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, cancel->step, cancel->worker, MOTLEY_ALL_ROWS), now);
-  } else if (const auto* row = std::get_if<CancelRow>(&command)) {
-    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, row->step, row->worker, row->row), now);
-  } else if (const auto* extend = std::get_if<ExtendLease>(&command)) {
+    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, cancel->step, cancel->worker, MOTLEY_ALL_ROWS), told.now);
+  } else if (const auto* row = std::get_if<CancelRow>(&told.command)) {
+    Send(Make(MOTLEY_EVENT_ROW_CANCELLED, row->step, row->worker, row->row), told.now);
+  } else if (const auto* extend = std::get_if<ExtendLease>(&told.command)) {
     const WorkerId worker = extend->worker;
     if (!leasing_.insert(worker).second) return;
-    Send(Make(MOTLEY_EVENT_ROW_ASSIGNED, extend->step, worker, worker), now);
+    Send(Make(MOTLEY_EVENT_ROW_ASSIGNED, extend->step, worker, worker), told.now);
   }
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/loop/loop.h"
 #include "motley/job.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 
 namespace motley {
 
@@ -23,24 +23,7 @@ class EventStream final : public JobObserver {
   // call does not; without one it is the last time that was told.
   EventStream(Sink sink, const Loop* clock);
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
-  void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
-                       Time now) override;
-  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
-  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
-                     Time now) override;
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
-  void OnJudged(const JudgedVersion& judged) override;
-  void OnCheckpoint(uint64_t steps) override;
-  void OnNotice(const std::string& text) override;
-  void OnSchedulerNotice(const Notice& notice) override;
-  void OnAuditWarning(const AuditWarning& warning) override;
-  void OnCommand(const Command& command, Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
   // Losses are told in units of so much: see PreparedData::loss_unit.
   void SetLossUnit(double unit) { loss_unit_ = unit; }
@@ -48,6 +31,21 @@ class EventStream final : public JobObserver {
   void Tell(int32_t kind, const std::string& text);
 
  private:
+  void On(const event::WorkerJoined& told);
+  void On(const event::WorkerLost& told);
+  void On(const event::StepOpened& told);
+  void On(const event::RowAssigned& told);
+  void On(const event::RowArrived& told);
+  void On(const event::VectorArrived& told);
+  void On(const event::StepApproximated& told);
+  void On(const event::StepDecoded& told);
+  void On(const event::StepApplied& told);
+  void On(const event::VersionJudged& told);
+  void On(const event::CheckpointSafe& told);
+  void On(const event::Noticed& told);
+  void On(const event::AuditWarned& told);
+  void On(const event::CommandGiven& told);
+
   void Send(motley_event event, Time now);
   Time Now() const { return clock_ != nullptr ? clock_->Now() : last_; }
 

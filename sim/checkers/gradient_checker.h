@@ -13,7 +13,7 @@
 #include "base/loop/virtual_loop.h"
 #include "data/data_source.h"
 #include "devices/device.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "runtime/shard/job_gradient.h"
 #include "sim/checkers/violations.h"
 #include "sim/problems/quadratic.h"
@@ -41,11 +41,7 @@ class GradientChecker final : public JobObserver {
   // A worker lies: sums that are far off are told, and none is a violation.
   void ExpectLies(std::function<void(StepId)> spoilt) { spoilt_ = std::move(spoilt); }
 
-  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
-  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
-                     Time now) override;
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
   size_t vector_length() const { return VectorLength(expected_.size()); }
   // ||parameters - serial|| / ||serial|| after the last step.
@@ -54,6 +50,10 @@ class GradientChecker final : public JobObserver {
   double worst_gradient_error() const { return worst_error_; }
 
  private:
+  void On(const event::StepApproximated& event);
+  void On(const event::StepDecoded& event);
+  void On(const event::StepApplied& event);
+
   // The sum over a batch, straightforwardly.
   struct Direct {
     std::vector<double> gradient;
