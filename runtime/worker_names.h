@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of workers in what people read: the scheduler, which writes most of it, knows indices only.
+// Names of workers, as users read them.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -10,11 +9,8 @@
 
 namespace motley {
 
-// A worker's name; nothing where it is not to be said. Asked for any number.
-using NameOfWorker = std::function<std::string(WorkerId)>;
-
-// Whether `name` says more than an index: people gave it, or it tells the device. Those that this
-// program makes up for processors do not ("worker", "worker-2").
+// True if `name` says more than an index: a user gave it, or it names the device. The names that
+// this program makes up for processors do not ("worker", "worker-2").
 bool WorthSaying(std::string_view name);
 
 // The name at a job of the worker that gives `name` and is number `worker` there. Processes that
@@ -22,8 +18,7 @@ bool WorthSaying(std::string_view name);
 // that have no name at all.
 std::string NumberedName(std::string_view name, WorkerId worker);
 
-// `text` with the names behind the numbers: "worker 3 lost" is "worker 3 (alice) lost", and
-// "workers 0, 3" is "workers 0, 3 (alice)". A number that parentheses follow has been explained.
-std::string WithWorkerNames(std::string_view text, const NameOfWorker& name_of);
+// "worker 3 (alice)"; "worker 3" where the name says no more.
+std::string DescribeWorker(WorkerId worker, std::string_view name);
 
 }  // namespace motley

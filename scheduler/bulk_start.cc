@@ -2,6 +2,7 @@
 // How the policies wait for workers.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -31,10 +32,8 @@ void BulkSynchronous::WaitForReturn() {
   gathered_ = kNever;
   WaitForWorkers(options_.return_timeout);
   if (!NobodyMayCome() && options_.return_timeout > Duration::zero()) {
-    Say(fmt::format(
-        "all workers are gone ({}). Waiting {:.0f} s for one to come back; stopping the job "
-        "keeps what is done",
-        last_lost_, ToSeconds(start_limit_)));
+    MOTLEY_ASSERT(last_lost_);
+    Say(notice::AllGone{last_lost_->worker, last_lost_->why, start_limit_});
   }
   TryStart();
 }
@@ -73,18 +72,14 @@ bool BulkSynchronous::OthersHadTime() {
   if (ready < options_.least_workers) {
     gather_deadline_ = kNever;
     if (ready > 0 && !std::exchange(told_least_, true)) {
-      Say(fmt::format("{} ready; training begins with {} (`min_workers` sets how many it needs)",
-                      Count(ready), options_.least_workers));
+      Say(notice::FewReady{ready, options_.least_workers});
     }
     return false;
   }
   if (gather_deadline_ == kNever) {
     gather_deadline_ = now_ + *options_.gather_time;
     if (*options_.gather_time > Duration::zero()) {
-      Say(fmt::format(
-          "{} of at most {} ready; training begins in {:.0f} s, or as soon as all are there; more "
-          "may join later (`wait` sets the time, `min_workers` how many it needs)",
-          ready, Count(options_.workers), ToSeconds(*options_.gather_time)));
+      Say(notice::BeginsSoon{ready, options_.workers, *options_.gather_time});
     }
   }
   return now_ >= gather_deadline_;
@@ -106,20 +101,21 @@ void BulkSynchronous::TryStart() {
   }
   if (enough) return Begin();
   if (members_.LiveCount() == 0 && begun_) {
-    return End(Status::Unavailable(fmt::format(
-        "no worker is left at step {}{}, so the job cannot go on ({}); start it again with workers "
-        "that stay",
-        step_,
-        hopeless ? "" : fmt::format(", and none came within {:.0f} s", ToSeconds(start_limit_)),
-        last_lost_)));
+    return End(
+        Status::Unavailable(fmt::format(
+            "no worker is left at step {}{}, so the job cannot go on; start it again with workers "
+            "that stay",
+            step_,
+            hopeless ? ""
+                     : fmt::format(", and none came within {:.0f} s", ToSeconds(start_limit_)))),
+        last_lost_);
   }
   const bool too_few = members_.LiveCount() < (ready > 0 ? options_.least_workers : 1);
   if (too_few || start_extended_) return End(TooFew());
   // Somebody is there and may only be slow to measure itself.
   start_extended_ = true;
   WaitForWorkers(options_.start_timeout);
-  Say(fmt::format("{} joined but {} ready yet; waiting once more", Count(members_.LiveCount()),
-                  ready > 0 ? "not enough are" : "none is"));
+  Say(notice::WaitsAgain{members_.LiveCount(), ready > 0});
 }
 
 Status BulkSynchronous::TooFew() const {
@@ -149,10 +145,8 @@ void BulkSynchronous::Begin() {
     for (WorkerId id = 0; id < options_.workers; ++id) {
       if (!members_.Live(id) || !members_[id].ready) missing.push_back(id);
     }
-    Say(options_.gather_time ? fmt::format("starting with {}; {} more may join while it trains",
-                                           Count(ready), options_.workers - ready)
-                             : fmt::format("starting with {} of {}; missing: {}", ready,
-                                           Count(options_.workers), NameWorkers(missing)));
+    Say(notice::Starting{ready, options_.workers, std::move(missing),
+                         /*may_follow=*/options_.gather_time.has_value()});
   }
   plan_void_ = true;
   all_lost_ = false;
@@ -161,25 +155,21 @@ void BulkSynchronous::Begin() {
 }
 
 void BulkSynchronous::SayWhoIsAwaited() {
-  std::vector<WorkerId> away, busy;
+  notice::Waiting waiting{{}, 0, {}, std::min(start_deadline_, gather_deadline_) - now_};
   for (WorkerId id = 0; id < members_.size(); ++id) {
     if (members_.Live(id)) {
-      if (!members_[id].ready) busy.push_back(id);
+      if (!members_[id].ready) waiting.unready.push_back(id);
     } else if (!begun_ && id < not_coming_.size() && !not_coming_[id]) {
-      away.push_back(id);
+      waiting.absent.push_back(id);
     }
   }
-  std::string whom = away.empty() ? "" : NameWorkers(away) + " to join";
   if (const uint32_t live = members_.LiveCount(); options_.gather_time && !begun_) {
-    const uint32_t least = options_.least_workers;
-    whom = live < least ? fmt::format("{} more to join", Count(least - live)) : "";
+    waiting.absent.clear();
+    waiting.more = options_.least_workers - std::min(live, options_.least_workers);
   }
-  if (!busy.empty()) whom += (whom.empty() ? "" : " and ") + NameWorkers(busy) + " to get ready";
   wait_.Told(now_);
-  if (whom.empty() && all_lost_) whom = "a worker to come back";
-  if (whom.empty()) return;
-  Say(fmt::format("waiting for {}, at most {:.0f} s more", whom,
-                  ToSeconds(std::min(start_deadline_, gather_deadline_) - now_)));
+  const bool nobody = waiting.absent.empty() && waiting.more == 0 && waiting.unready.empty();
+  if (!nobody || all_lost_) Say(std::move(waiting));
 }
 
 }  // namespace motley

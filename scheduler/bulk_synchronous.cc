@@ -149,7 +149,7 @@ void BulkSynchronous::On(const WorkerJoined& event) {
   const auto joined = members_.Join(event.worker, event.incarnation, now_);
   if (event.worker < not_coming_.size()) not_coming_[event.worker] = false;
   if (joined == Membership::Joined::kAgain) {
-    Say(fmt::format("worker {} started again; what it was doing is lost", event.worker));
+    Say(notice::StartedAgain{event.worker});
     Void(event.worker);
     if (phase_ == Phase::kRunning) ReplaceAbsent();
   }
@@ -165,9 +165,7 @@ void BulkSynchronous::On(const WorkerFree& event) {
   members_.Free(event, now_);
   if (phase_ == Phase::kStarting) return TryStart();
   wait_.Restart(now_);
-  if (first)
-    Say(fmt::format("worker {} is ready; it gets a share from the next step at the latest",
-                    event.worker));
+  if (first) Say(notice::Ready{event.worker});
   TakeBack(event.worker);
   plan_void_ = plan_void_ || first;
   if (phase_ == Phase::kRunning && worker.free) GiveWork(event.worker);
@@ -186,7 +184,7 @@ void BulkSynchronous::TakeBack(WorkerId id) {
   if (!worker.left_out) return;
   worker.left_out = false;
   worker.speed_bound = 0;  // Its silence said nothing about its speed.
-  Say(fmt::format("worker {} answers again; it gets a share from the next step", id));
+  Say(notice::AnswersAgain{id});
   plan_void_ = true;
 }
 
@@ -201,10 +199,12 @@ void BulkSynchronous::On(const WorkerLost& event) {
   const bool leaves = event.why.code() == StatusCode::kCancelled;
   members_.Lose(event.worker, leaves);
   Void(event.worker);
-  Say(leaves
-          ? fmt::format("worker {} leaves; {}", event.worker, LiveWords())
-          : fmt::format("worker {} lost: {}; {}", event.worker, event.why.ToString(), LiveWords()));
-  last_lost_ = fmt::format("the last, worker {}: {}", event.worker, event.why.ToString());
+  if (leaves) {
+    Say(notice::Left{event.worker, members_.LiveCount()});
+  } else {
+    Say(notice::Lost{event.worker, event.why, members_.LiveCount()});
+  }
+  last_lost_ = LastWorker{event.worker, event.why};
   if (phase_ == Phase::kStarting) return TryStart();
   if (phase_ != Phase::kRunning) return;
   if (members_.LiveCount() > 0) return ReplaceAbsent();
@@ -268,8 +268,7 @@ void BulkSynchronous::LeaveOutTheSilent() {
     if (silence < worker.patience + SendingForAnother(id)) continue;
     worker.left_out = true;
     plan_void_ = true;
-    Say(fmt::format("worker {} has said nothing for {:.1f} s; going on without it until it does",
-                    id, ToSeconds(silence)));
+    Say(notice::Silent{id, silence});
   }
 }
 
@@ -284,8 +283,7 @@ void BulkSynchronous::Hear(WorkerId worker) {
 Time BulkSynchronous::SilenceDue() const { return std::max(wait_.Due(), AnswersDue()); }
 
 void BulkSynchronous::SayThatAllAreSilent() {
-  Say(fmt::format("no worker has answered for {:.0f} s; waiting (step {})",
-                  ToSeconds(wait_.Length(now_)), step_));
+  Say(notice::AllSilent{step_, wait_.Length(now_)});
   wait_.Told(now_);
 }
 
@@ -296,10 +294,8 @@ void BulkSynchronous::SayThatStepIsLong() {
     if (members_[id].live && members_[id].ready && !members_[id].free) busy.push_back(id);
   }
   const double usual = step_seconds_.Limit(0);
-  const std::string times =
-      usual > 0 ? fmt::format(", {:.0f} times as long as is usual", ToSeconds(taken) / usual) : "";
-  const std::string awaited = busy.empty() ? "" : "; waiting for " + NameWorkers(busy);
-  Say(fmt::format("step {} has taken {:.1f} s{}{}", step_, ToSeconds(taken), times, awaited));
+  const double times = usual > 0 ? ToSeconds(taken) / usual : 0;
+  Say(notice::LongStep{step_, taken, times, std::move(busy)});
   long_step_due_ = now_ + taken;
 }
 
@@ -368,9 +364,10 @@ bool BulkSynchronous::Diverged(const RowRejected& event) {
   const bool alone = members_.LiveCount() == 1 && same >= static_cast<int>(kMaxRejections);
   if (!others && !alone) return false;
   End(Status::DataError(fmt::format(
-      "the training diverged at step {}: {} sent answers that cannot be used (the last, worker {}: "
-      "{}); lower `learning_rate`, or look for bad values in the data",
-      step_, others ? "all workers" : "the only worker left", event.worker, event.why.ToString())));
+          "the training diverged at step {}: {} sent answers that cannot be used; lower "
+          "`learning_rate`, or look for bad values in the data",
+          step_, others ? "all workers" : "the only worker left")),
+      LastWorker{event.worker, event.why});
   return true;
 }
 
@@ -384,10 +381,10 @@ void BulkSynchronous::AfterRejection(const RowRejected& event) {
     Do(DropWorker{id, why});
     members_.Lose(id, /*leaves=*/false);
     Void(id);
-    Say(fmt::format("worker {} sent away: {}; {}", id, why.ToString(), LiveWords()));
+    Say(notice::SentAway{id, static_cast<uint32_t>(members_[id].refused), event.why,
+                         members_.LiveCount()});
   } else {
-    Say(fmt::format("step {}: the answer of worker {} was refused: {}", step_, id,
-                    event.why.ToString()));
+    Say(notice::Refused{step_, id, event.why});
   }
   if (event.touched) {
     Restart();
@@ -396,18 +393,17 @@ void BulkSynchronous::AfterRejection(const RowRejected& event) {
   }
 }
 
-// --- Words ---
+// --- Reports ---
 
-void BulkSynchronous::End(Status status) {
+void BulkSynchronous::End(Status status, std::optional<LastWorker> last) {
   phase_ = Phase::kEnded;
-  Do(EndJob{std::move(status)});
+  Do(EndJob{std::move(status), std::move(last)});
 }
 
-void BulkSynchronous::Say(std::string text) { Do(Notify{std::move(text)}); }
+void BulkSynchronous::Say(Notice notice) { Do(Notify{std::move(notice)}); }
 
-std::string BulkSynchronous::LiveWords() const {
-  const uint32_t live = members_.LiveCount();
-  return fmt::format("{} {} on", live, live == 1 ? "worker goes" : "workers go");
+void BulkSynchronous::SayOf(const Compromise& compromise) {
+  std::visit([this](const auto& each) { Say(each); }, compromise);
 }
 
 }  // namespace motley

@@ -3,7 +3,7 @@
 // what becomes of refused answers, and how a job ends. What a step is, the policy says.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "scheduler/learned/data_watch.h"
@@ -87,8 +87,9 @@ class BulkSynchronous : public Scheduler {
   void Commit(bool approximately = false);
   void Cancel(WorkerId worker);
   void SendData(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why);
-  void End(Status status);
-  void Say(std::string text);
+  void End(Status status, std::optional<LastWorker> last = {});
+  void Say(Notice notice);
+  void SayOf(const Compromise& compromise);
   template <typename T>
   void Do(T command) {
     out_->emplace_back(std::move(command));
@@ -138,19 +139,18 @@ class BulkSynchronous : public Scheduler {
   void SayThatStepIsLong();
   bool Diverged(const RowRejected& event);
   void AfterRejection(const RowRejected& event);
-  std::string LiveWords() const;
 
   bool started_clock_ = false;
   Time start_deadline_{};
   Duration start_limit_{};         // How long the wait until then is.
   Time gather_deadline_ = kNever;  // Then it starts with those that are ready, which are enough.
   bool start_extended_ = false;
-  bool begun_ = false;            // A step of this run was opened.
-  uint32_t had_ = 0;              // Workers that were ready when a step was last opened.
-  bool all_lost_ = false;         // Since then.
-  bool told_least_ = false;       // How many it begins with.
-  Time gathered_ = kNever;        // After the loss of all, the step begins again without the rest.
-  std::string last_lost_;         // Who, and why.
+  bool begun_ = false;       // A step of this run was opened.
+  uint32_t had_ = 0;         // Workers that were ready when a step was last opened.
+  bool all_lost_ = false;    // Since then.
+  bool told_least_ = false;  // How many it begins with.
+  Time gathered_ = kNever;   // After the loss of all, the step begins again without the rest.
+  std::optional<LastWorker> last_lost_;
   std::vector<bool> not_coming_;  // Of the expected, by index.
   LongWait wait_;                 // For workers, or inside a step for a word from any.
   RobustWindow step_seconds_;     // Of the last steps.

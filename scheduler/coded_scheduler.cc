@@ -136,7 +136,7 @@ bool CodedScheduler::SureToGain(const Plan& fresh) const {
 
 void CodedScheduler::Adopt(Plan plan) {
   if (plan_.code != nullptr) ++totals_.replans;
-  if (!plan.compromise.empty() && plan.compromise != plan_.compromise) Say(plan.compromise);
+  if (plan.compromise && plan.compromise != plan_.compromise) SayOf(*plan.compromise);
   plan_ = std::move(plan);
   ++plan_number_;
   plan_void_ = false;

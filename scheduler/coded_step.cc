@@ -456,10 +456,7 @@ void CodedScheduler::GiveUpOnCode() {
                                      "gradient; please report this",
                                      step_)));
   }
-  Say(
-      fmt::format("step {}: all answers arrived and do not decode within the limits; going on with "
-                  "`code` none",
-                  step_));
+  Say(notice::NotDecodable{step_});
   options_.code = "none";
   plan_void_ = true;
   if (PlanAnew()) Restart();

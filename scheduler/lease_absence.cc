@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // How LeaseScheduler tells slow workers from silent ones, and goes on without the latter.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -135,8 +133,7 @@ void LeaseScheduler::CountMissed(WorkerId id, Time since) {
   LeaseHabits& habits = habits_[id];
   habits.Missed(now_ - since, now_);
   if (!Rests(id)) return;
-  Say(fmt::format("worker {} did not deliver what it took on, again; it gets nothing for {:.1f} s",
-                  id, ToSeconds(habits.rests_until - now_)));
+  Say(notice::Rests{id, habits.rests_until - now_});
 }
 
 void LeaseScheduler::Ping(WorkerId id) {

@@ -123,7 +123,7 @@ Placement LeaseScheduler::WantedOrThere() const {
 
 void LeaseScheduler::Adopt(LeasePlan plan) {
   if (plan_.copies > 0) ++totals_.replans;
-  if (!plan.compromise.empty() && plan.compromise != plan_.compromise) Say(plan.compromise);
+  if (plan.compromise && plan.compromise != plan_.compromise) SayOf(*plan.compromise);
   plan_ = std::move(plan);
   plan_void_ = false;
   copies_wanted_ = true;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/membership.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -14,22 +12,6 @@ constexpr WorkerId kMaxWorkers = 4096;
 // work has shown it: otherwise one that claims everything is given everything, and its silence
 // cannot be told from data that are on their way to everybody.
 constexpr double kMostClaim = 32;
-constexpr size_t kMostNamed = 32;
-constexpr size_t kMostRanges = 8;
-
-// "40 workers (0 to 30, 35, 38 and 7 more)".
-std::string SummariseWorkers(const std::vector<WorkerId>& workers) {
-  std::string text = fmt::format("{} workers (", workers.size());
-  size_t ranges = 0;
-  for (size_t begin = 0, end = 0; begin < workers.size(); begin = end) {
-    if (ranges++ == kMostRanges) return text + fmt::format(" and {} more)", workers.size() - begin);
-    end = begin + 1;
-    while (end < workers.size() && workers[end] == workers[end - 1] + 1) ++end;
-    text += fmt::format("{}{}", begin == 0 ? "" : ", ", workers[begin]);
-    if (end - begin > 1) text += fmt::format(" to {}", workers[end - 1]);
-  }
-  return text + ")";
-}
 
 }  // namespace
 
@@ -139,15 +121,6 @@ std::vector<double> Membership::NoiseOf(const std::vector<WorkerId>& ids) const 
   noise.reserve(ids.size());
   for (const WorkerId id : ids) noise.push_back(workers_[id].estimator.noise());
   return noise;
-}
-
-std::string NameWorkers(const std::vector<WorkerId>& workers) {
-  if (workers.size() > kMostNamed) return SummariseWorkers(workers);
-  std::string text = workers.size() == 1 ? "worker" : "workers";
-  for (size_t i = 0; i < workers.size(); ++i) {
-    text += fmt::format("{} {}", i == 0 ? "" : ",", workers[i]);
-  }
-  return text;
 }
 
 }  // namespace motley

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -72,9 +71,5 @@ class Membership {
   uint32_t partitions_;
   std::vector<Worker> workers_;
 };
-
-// "worker 2", "workers 0, 2"; of more than 32 the ranges: "40 workers (0 to 30, 35, 38 and 7
-// more)".
-std::string NameWorkers(const std::vector<WorkerId>& workers);
 
 }  // namespace motley

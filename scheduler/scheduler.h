@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "coding/code_form.h"
+#include "scheduler/notice.h"
 #include "scheduler/scheduler_stats.h"
 
 namespace motley {
@@ -112,8 +113,7 @@ struct RowRejected {
 struct StepDecodable {
   StepId step;
 };
-// The update was applied: version step + 1 exists.
-struct StepApplied {
+struct StepApplied {  // The update was applied: version step + 1 exists.
   StepId step;
 };
 struct Tick {};
@@ -195,10 +195,10 @@ struct DropWorker {
 // The end: all steps done (status fine), or the job cannot go on (says why and what to do).
 struct EndJob {
   Status status;
+  std::optional<LastWorker> last = {};  // To be told with the status.
 };
-struct Notify {
-  std::string text;     // For people: "worker 2 lost: ...; 3 workers go on".
-  bool detail = false;  // For those who want to know why; most do not.
+struct Notify {  // For the user.
+  Notice notice;
 };
 // A step that is worked off by exclusive leases (scheduler/step/step_policy.h) instead of rows: its
 // sum is that of the vectors which come, each added whole or not at all. Also restarts a step.

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/reached_states.h"
 
 namespace motley {
@@ -27,15 +27,7 @@ class DataArrivals final : public JobObserver {
         taken_(std::move(taken)),
         workers_(names_.size()) {}
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnCommand(const Command& command, Time now) override;
-  void OnRowArrived(StepId, RowId, WorkerId worker, Time) override { Answered(worker); }
-  void OnVectorArrived(StepId, WorkerId worker, std::span<const PartitionId>, Time) override {
-    Answered(worker);
-  }
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
   // Blocks that were sent to the worker and have not arrived.
   uint64_t OnTheirWay(WorkerId worker);
@@ -44,6 +36,13 @@ class DataArrivals final : public JobObserver {
   WorkerId ProcessOf(WorkerId worker) const { return workers_[worker].process; }
 
  private:
+  void On(const event::WorkerJoined& event);
+  void On(const event::WorkerLost& event);
+  void On(const event::CommandGiven& event);
+  void On(const event::RowArrived& event) { Answered(event.worker); }
+  void On(const event::VectorArrived& event) { Answered(event.worker); }
+  void On(const event::StepApplied& event);
+
   struct Worker {
     bool joined = false;
     bool lost = false;

@@ -205,9 +205,9 @@ class Simulation {
     if (!liar_.empty()) {
       gradients_->ExpectLies([this](StepId step) { audits_.Spoilt(step); });
     }
-    fan_.Tell(replay_.get(), &digest_, steps_.get(), tiling_.get(), &coverage_, gradients_.get(),
-              placement_.get(), liveness_.get(), faults_.get(), &reached_, arrivals_.get(),
-              waits_.get(), &audits_, observer_);
+    fan_.Tell({replay_.get(), &digest_, steps_.get(), tiling_.get(), &coverage_, gradients_.get(),
+               placement_.get(), liveness_.get(), faults_.get(), &reached_, arrivals_.get(),
+               waits_.get(), &audits_, observer_});
     return Status::Ok();
   }
 
@@ -292,8 +292,7 @@ class Simulation {
     const Time back = world_.Now() + kServerAway;
     world_.RunUntilTime(back);
     options_.job.resume = std::exchange(life_.revive, nullptr)();
-    fan_.Tell(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-              nullptr, nullptr, nullptr, nullptr, nullptr);
+    fan_.Tell({});
     placement_ = std::make_unique<PlacementChecker>(violations_, options_.job.workers);
     tiling_ = std::make_unique<TilingChecker>(violations_, options_.job.workers);
     const Status made = MakeServer();
@@ -409,10 +408,7 @@ class Simulation {
   std::unique_ptr<LivenessChecker> liveness_;
   std::unique_ptr<DataArrivals> arrivals_;
   std::unique_ptr<DataWaitChecker> waits_;
-  ObserverFan<ReplayDriver, DigestObserver, StepChecker, TilingChecker, CoverageChecker,
-              GradientChecker, PlacementChecker, LivenessChecker, FaultDriver, ReachedStates,
-              DataArrivals, DataWaitChecker, AuditChecker, JobObserver>
-      fan_;
+  ObserverFan fan_;
   VirtualLoop world_;
   SimNetwork network_;
   FaultDriver::Workers workers_;

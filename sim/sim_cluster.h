@@ -15,7 +15,7 @@
 #include "data/dataset.h"
 #include "profiles/profile.h"
 #include "runtime/fault_plan.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/world/modelled_vectors.h"
 
 namespace motley {

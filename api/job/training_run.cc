@@ -132,8 +132,11 @@ void TrainingRun::TellDevices() const {
     found += fmt::format("{}{} ({})", found.empty() ? "" : ", ", group.Label(), group.Names());
   }
   if (found.empty()) return;
-  parts_.events.OnNotice(fmt::format(
-      "workers compute on {}, and the others on the processor; `devices` says otherwise", found));
+  parts_.events.Tell(
+      MOTLEY_EVENT_NOTICE,
+      fmt::format(
+          "workers compute on {}, and the others on the processor; `devices` says otherwise",
+          found));
 }
 
 Status TrainingRun::Emulate() {
@@ -155,22 +158,25 @@ uint64_t TrainingRun::ParameterCount() const {
 
 void TrainingRun::Introduce() const {
   EventStream& events = parts_.events;
-  events.OnNotice(
+  events.Tell(
+      MOTLEY_EVENT_NOTICE,
       fmt::format("{}: {} parameters; {} training samples of {} features; {}, code "
                   "{}; {} of {}",
                   model_ ? plan_.job.model.name : "trainer", ParameterCount(), plan_.samples,
                   plan_.job.model.features, WorkerWords(plan_.job), plan_.job.code,
                   Counted(plan_.job.steps, "step"), Counted(plan_.job.batch, "sample")));
-  events.OnNotice(DescribeLearning(
-      chosen_, judging_, data_.validation != nullptr ? data_.validation->shape().rows : 0));
+  events.Tell(MOTLEY_EVENT_NOTICE,
+              DescribeLearning(chosen_, judging_,
+                               data_.validation != nullptr ? data_.validation->shape().rows : 0));
   if (const std::vector<float>& weights = plan_.job.model.class_weights; !weights.empty()) {
-    events.OnNotice(
-        DescribeClassWeights(weights, ClassNames(data_.class_labels, data_.table.get())));
+    events.Tell(MOTLEY_EVENT_NOTICE,
+                DescribeClassWeights(weights, ClassNames(data_.class_labels, data_.table.get())));
   }
-  for (const std::string& note : data_.notes) events.OnNotice(note);
+  for (const std::string& note : data_.notes) events.Tell(MOTLEY_EVENT_NOTICE, note);
   if (data_.input_scale != 1) {
-    events.OnNotice(fmt::format("features are divided by {:.6g}, their largest magnitude",
-                                1 / data_.input_scale));
+    events.Tell(MOTLEY_EVENT_NOTICE,
+                fmt::format("features are divided by {:.6g}, their largest magnitude",
+                            1 / data_.input_scale));
   }
   const Magnitudes& sizes = data_.magnitudes;
   if (data_.input_scale != 1 && sizes.drowned > 0) {
@@ -188,7 +194,7 @@ void TrainingRun::Introduce() const {
                     sizes.drowned == 1 ? "its values" : "they"));
   }
   if (!emulation_) return;
-  events.OnNotice(DescribeEmulation(*emulation_));
+  events.Tell(MOTLEY_EVENT_NOTICE, DescribeEmulation(*emulation_));
   if (emulation_->overloaded()) {
     events.Tell(MOTLEY_EVENT_WARNING,
                 fmt::format("`sample_time` {}: real computing needs more than half of the cores, "
@@ -244,9 +250,9 @@ Result<JobResult> TrainingRun::Train() {
     MOTLEY_RETURN_IF_ERROR(CheckTogether(plan_.job, ParameterCount(), worker_devices_, memory));
   }
   MOTLEY_RETURN_IF_ERROR(Record());
-  ObserverFan<JobObserver, LiveMetrics, EventStream> observers;
-  observers.Tell(recording_ != nullptr ? &recording_->observer() : nullptr, &parts_.metrics,
-                 &parts_.events);
+  ObserverFan observers;
+  observers.Tell(
+      {recording_ != nullptr ? &recording_->observer() : nullptr, &parts_.metrics, &parts_.events});
   if (plan_.job.audit_fraction > 0) {
     plan_.job.audit_secret = FreshIncarnation();
     MOTLEY_ASSIGN_OR_RETURN(audit_device_, MakeCpuDevice(loop, {.threads = 1, .background = true}));
@@ -260,8 +266,11 @@ Result<JobResult> TrainingRun::Train() {
                 folder != nullptr ? folder->disk() : nullptr,
                 audit_device_.get(),
                 evaluation_device_.get()};
-  ServerRun server(loop, env, plan_.faults, observers, parts_.stop);
-  MOTLEY_RETURN_IF_ERROR(server.Open(plan_.job, *samples_, address_));
+  const auto tell = [this](const std::string& text) {
+    parts_.events.Tell(MOTLEY_EVENT_NOTICE, text);
+  };
+  ServerRun server(loop, plan_.faults, observers, tell, parts_.stop);
+  MOTLEY_RETURN_IF_ERROR(server.Open(env, plan_.job, *samples_, address_));
   if (plan_.job.resume != nullptr && plan_.job.resume->step == plan_.job.steps) return AllDone();
   plan_.job.resume = nullptr;  // The server has it; it is as large as the model.
   plan_.job.first_parameters = nullptr;
@@ -315,10 +324,11 @@ void TrainingRun::EndRecording() {
 // The checkpoint is of the job's end: what it came to then, without workers.
 JobResult TrainingRun::AllDone() const {
   const SavedJob& saved = *plan_.job.resume;
-  parts_.events.OnNotice(fmt::format(
-      "the checkpoint has all {} steps of the job: nothing is left to train. More `steps` would "
-      "train on",
-      saved.step));
+  parts_.events.Tell(MOTLEY_EVENT_NOTICE,
+                     fmt::format("the checkpoint has all {} steps of the job: nothing is left to "
+                                 "train. More `steps` would "
+                                 "train on",
+                                 saved.step));
   JobResult result = ResultOf(saved);
   if (parts_.request.checkpoint == parts_.request.resume) result.checkpoint_step = saved.step;
   return result;

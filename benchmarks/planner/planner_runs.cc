@@ -97,17 +97,19 @@ class StepTracker final : public JobObserver {
  public:
   explicit StepTracker(uint32_t partitions) : partitions_(partitions) {}
 
-  void OnStepOpened(StepId step, const CodeForm& form, Time) override {
-    codes_.resize(step + 1);
-    codes_[step] = form.rows.empty() ? kLeases : form.name;
-    sent_.resize(step + 1, 0);
-  }
-  void OnNotice(const std::string& text) override {
-    if (text.starts_with("code: ")) announced_ = codes_.size();
-  }
-  void OnCommand(const Command& command, Time) override {
-    const auto* place = std::get_if<PlacePartitions>(&command);
-    if (place != nullptr && !sent_.empty()) sent_.back() += place->partitions.size();
+  void OnEvent(const JobEvent& event) override {
+    if (const auto* opened = std::get_if<event::StepOpened>(&event)) {
+      codes_.resize(opened->step + 1);
+      codes_[opened->step] = opened->code.rows.empty() ? kLeases : opened->code.name;
+      sent_.resize(opened->step + 1, 0);
+    } else if (const auto* noticed = std::get_if<event::Noticed>(&event)) {
+      const auto* notice = std::get_if<Notice>(&noticed->notice);
+      const bool chosen = notice != nullptr && std::holds_alternative<notice::CodeChosen>(*notice);
+      if (chosen) announced_ = codes_.size();
+    } else if (const auto* given = std::get_if<event::CommandGiven>(&event)) {
+      const auto* place = std::get_if<PlacePartitions>(&given->command);
+      if (place != nullptr && !sent_.empty()) sent_.back() += place->partitions.size();
+    }
   }
   // The code changed since the last announced choice, so it is one of the trials.
   bool InTrial() const {

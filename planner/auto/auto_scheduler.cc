@@ -297,14 +297,10 @@ void AutoScheduler::Tell(const std::string& why, std::vector<Command>& out) {
   const uint32_t before = choices_.empty() ? options_.tolerate : choices_.back().tolerate;
   told_ = current_;
   choices_.push_back({policy_->step() + 1, policy_->options().code, tolerate, why});
-  // Most users need the reason only on demand, and this line always.
   if (tolerate != before) {
-    out.emplace_back(Notify{fmt::format(
-        "code: {}; {}", NameOfChoice(current_),
-        tolerate > 0 ? fmt::format("{} may be missing without delay", Counted(tolerate, "worker"))
-                     : "a missing worker now delays its step")});
+    out.emplace_back(Notify{notice::ToleranceChanged{NameOfChoice(current_), tolerate}});
   }
-  out.emplace_back(Notify{fmt::format("code: {}; {}", NameOfChoice(current_), why), true});
+  out.emplace_back(Notify{notice::CodeChosen{NameOfChoice(current_), why}});
 }
 
 // Its answers did not decode, so it went on without a code.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/placement/lease_plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -73,11 +71,7 @@ Result<LeasePlan> MakeLeasePlan(const SchedulerOptions& options, const ShareRequ
   plan.step_seconds = shares.step_seconds;
   plan.primary = std::move(shares.partitions);
   if (plan.copies <= options.tolerate) {
-    plan.compromise =
-        fmt::format("with {} worker{} left, there {} of each partition instead of {}", plan.copies,
-                    plan.copies == 1 ? "" : "s",
-                    plan.copies == 1 ? "is one copy" : fmt::format("are {} copies", plan.copies),
-                    options.tolerate + 1);
+    plan.compromise = notice::FewerCopies{plan.copies, options.tolerate + 1};
   }
   return plan;
 }

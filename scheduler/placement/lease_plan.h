@@ -2,7 +2,7 @@
 // Who computes what first, and who holds copies, when steps are worked off by leases. Pure.
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -19,7 +19,7 @@ struct LeasePlan {
   uint32_t copies = 0;            // Of each partition; 0: there is no plan.
   double step_seconds = 0;        // Predicted, if all copies are where they are wanted.
   uint32_t moves = 0;             // Copies to be sent that a plan before it did not want.
-  std::string compromise;         // What it could not give of what was asked, and why; for people.
+  std::optional<Compromise> compromise;
 };
 
 // Speeds of `members` (not empty, in index order; > 0, one each), as work to share.

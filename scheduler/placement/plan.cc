@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/placement/plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -100,23 +98,21 @@ void KeepFastest(size_t count, Plan& plan) {
   plan = std::move(smaller);
 }
 
-std::string Compromise(const SchedulerOptions& options, const PlanAttempt& used,
-                       const CodeForm& code, size_t members, const Status& refusal) {
-  const uint32_t asked = options.code == "none" ? 0 : options.tolerate;
-  if (refusal.ok()) {
-    const std::string left =
-        fmt::format("with {} worker{} left in the plan", members, members == 1 ? "" : "s");
-    const uint32_t parts = std::max(code.parts, code.kept_parts);
-    if (used.stragglers == asked && HasParts(used.code) && parts < options.parts) {
-      return fmt::format("{}, answers are 1/{} of a gradient instead of 1/{}", left, parts,
-                         options.parts);
-    }
-    if (used.stragglers == asked) return "";
-    return fmt::format("{}, code {} tolerates {} missing instead of {}", left, used.code,
-                       used.stragglers, asked);
+// What the plan does not give of what was asked. `refusal`: of the first attempt.
+std::optional<Compromise> CompromiseOf(const SchedulerOptions& options, const PlanAttempt& used,
+                                       const Plan& plan, const Status& refusal) {
+  const std::string code(used.code);
+  if (!refusal.ok()) {
+    return notice::OtherCode{code, used.equal, used.stragglers, refusal.ToString()};
   }
-  return fmt::format("planned with code {}, {} loads, {} missing tolerated, because: {}", used.code,
-                     used.equal ? "equal" : "proportional", used.stragglers, refusal.ToString());
+  const auto members = static_cast<uint32_t>(plan.members.size());
+  const uint32_t asked = options.code == "none" ? 0 : options.tolerate;
+  if (used.stragglers != asked) {
+    return notice::ToleratesFewer{members, code, used.stragglers, asked};
+  }
+  const uint32_t parts = std::max(plan.code->parts, plan.code->kept_parts);
+  if (!HasParts(used.code) || parts >= options.parts) return std::nullopt;
+  return notice::FewerParts{members, parts, options.parts};
 }
 
 double RowSeconds(const CodeForm& code, const std::vector<double>& speeds, size_t row,
@@ -230,7 +226,7 @@ Result<Plan> MakePlan(const SchedulerOptions& options, const std::vector<WorkerI
       if (refusal.ok()) refusal = plan.status();
       continue;
     }
-    plan->compromise = Compromise(options, attempt, *plan->code, plan->members.size(), refusal);
+    plan->compromise = CompromiseOf(options, attempt, *plan, refusal);
     plan->step_seconds = PredictStepSeconds(
         *plan->code, plan->speeds, static_cast<double>(options.batch) / options.partitions);
     return plan;

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,7 +24,7 @@ struct Plan {
   std::vector<std::vector<RowId>> rows;
   std::vector<double> speeds;  // Of the members, when it was made.
   double step_seconds = 0;     // Predicted with those speeds.
-  std::string compromise;      // What it could not give of what was asked, and why; for people.
+  std::optional<Compromise> compromise;
 
   // The rows of a worker, in order; empty for who has none.
   std::span<const RowId> RowsOf(WorkerId worker) const;

@@ -7,11 +7,15 @@
 
 namespace motley {
 
-void AuditChecker::OnAuditWarning(const AuditWarning& warning) {
-  const bool right = !liar_.empty() && (!warning.worker || warning.name == liar_);
-  if (!right) violations_.Add("I11: an audit wronged an honest worker: " + warning.text);
-  first_warned_ = std::min(first_warned_.value_or(warning.step), warning.step);
-  named_ += warning.worker ? 1 : 0;
+void AuditChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void AuditChecker::On(const event::AuditWarned& event) {
+  const bool right = !liar_.empty() && (!event.warning.worker || event.warning.name == liar_);
+  if (!right) violations_.Add("I11: an audit wronged an honest worker: " + event.warning.text);
+  first_warned_ = std::min(first_warned_.value_or(event.warning.step), event.warning.step);
+  named_ += event.warning.worker ? 1 : 0;
 }
 
 void AuditChecker::Spoilt(StepId step) {

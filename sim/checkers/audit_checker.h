@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/checkers/violations.h"
 
 namespace motley {
@@ -19,7 +19,7 @@ class AuditChecker final : public JobObserver {
   AuditChecker(Violations& violations, std::string liar)
       : violations_(violations), liar_(std::move(liar)) {}
 
-  void OnAuditWarning(const AuditWarning& warning) override;
+  void OnEvent(const JobEvent& event) override;
   // Call when the step's sum was wrong by so much that only a lie explains it.
   void Spoilt(StepId step);
   // Call when the job and its audits have ended.
@@ -27,6 +27,8 @@ class AuditChecker final : public JobObserver {
   uint64_t named() const { return named_; }
 
  private:
+  void On(const event::AuditWarned& event);
+
   Violations& violations_;
   const std::string liar_;
   std::optional<StepId> first_spoilt_, second_spoilt_;

@@ -16,30 +16,36 @@ constexpr double kBest = 1e-6;      // Difference between two methods of least s
 
 }  // namespace
 
-void CoverageChecker::OnStepOpened(StepId step, const CodeForm& form, Time) {
-  form_.Open(form);
-  step_ = step;
-  arrived_.assign(form.workers, false);
+void CoverageChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
 }
 
-void CoverageChecker::OnRowArrived(StepId step, RowId row, WorkerId, Time) {
-  if (step == step_ && row < arrived_.size()) arrived_[row] = true;
+void CoverageChecker::On(const event::StepOpened& event) {
+  form_.Open(event.code);
+  step_ = event.step;
+  arrived_.assign(event.code.workers, false);
 }
 
-void CoverageChecker::OnStepApproximated(StepId step, const ApproximateSum& sum, Time) {
-  if (!form_.known() || step != step_ || form_->name != "approximate") {
+void CoverageChecker::On(const event::RowArrived& event) {
+  if (event.step == step_ && event.row < arrived_.size()) arrived_[event.row] = true;
+}
+
+void CoverageChecker::On(const event::StepApproximated& event) {
+  if (!form_.known() || event.step != step_ || form_->name != "approximate") {
     violations_.Add(fmt::format(
-        "I12: step {} ended approximately, but is not the open step of an approximate code", step));
+        "I12: step {} ended approximately, but is not the open step of an approximate code",
+        event.step));
     return;
   }
-  if (sum.weights.size() != form_->workers || sum.coverage.size() != form_->partitions) {
-    violations_.Add(
-        fmt::format("I12: step {}: {} weights and {} coverages for {} rows and {} partitions", step,
-                    sum.weights.size(), sum.coverage.size(), form_->workers, form_->partitions));
+  if (event.sum.weights.size() != form_->workers ||
+      event.sum.coverage.size() != form_->partitions) {
+    violations_.Add(fmt::format(
+        "I12: step {}: {} weights and {} coverages for {} rows and {} partitions", event.step,
+        event.sum.weights.size(), event.sum.coverage.size(), form_->workers, form_->partitions));
     return;
   }
-  CheckWeights(step, sum);
-  CheckCoverage(step, sum);
+  CheckWeights(event.step, event.sum);
+  CheckCoverage(event.step, event.sum);
 }
 
 void CoverageChecker::CheckWeights(StepId step, const ApproximateSum& sum) {

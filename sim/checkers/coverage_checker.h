@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/checkers/kept_form.h"
 #include "sim/checkers/violations.h"
 
@@ -16,12 +16,14 @@ class CoverageChecker final : public JobObserver {
  public:
   explicit CoverageChecker(Violations& violations) : violations_(violations) {}
 
-  void OnCommand(const Command& command, Time) override { form_.See(command); }
-  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
-  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
  private:
+  void On(const event::CommandGiven& event) { form_.See(event.command); }
+  void On(const event::StepOpened& event);
+  void On(const event::RowArrived& event);
+  void On(const event::StepApproximated& event);
+
   void CheckWeights(StepId step, const ApproximateSum& sum);
   void CheckCoverage(StepId step, const ApproximateSum& sum);
 

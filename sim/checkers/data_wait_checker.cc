@@ -70,19 +70,23 @@ DataWaitChecker::DataWaitChecker(Violations& violations, const SimOptions& optio
       words_seconds_(WordsSeconds(options, vector_length)),
       workers_(options.job.workers) {}
 
-void DataWaitChecker::OnWorkerJoined(WorkerId id, const std::string&) {
-  if (id >= workers_.size()) return;
-  workers_[id].there = true;
-  workers_[id].holds.clear();
+void DataWaitChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
 }
 
-void DataWaitChecker::OnWorkerLost(WorkerId id, const Status&) {
+void DataWaitChecker::On(const event::WorkerJoined& event) {
+  if (event.worker >= workers_.size()) return;
+  workers_[event.worker].there = true;
+  workers_[event.worker].holds.clear();
+}
+
+void DataWaitChecker::On(const event::WorkerLost& event) {
   limit_ = 0;
-  if (id < workers_.size()) workers_[id].there = false;
+  if (event.worker < workers_.size()) workers_[event.worker].there = false;
 }
 
-void DataWaitChecker::OnCommand(const Command& command, Time) {
-  const auto* place = std::get_if<PlacePartitions>(&command);
+void DataWaitChecker::On(const event::CommandGiven& event) {
+  const auto* place = std::get_if<PlacePartitions>(&event.command);
   if (place == nullptr || place->worker >= workers_.size()) return;
   std::vector<bool>& holds = workers_[place->worker].holds;
   for (const PartitionId p : place->partitions) {
@@ -120,10 +124,10 @@ double DataWaitChecker::SecondsAlone() const {
   return *std::ranges::max_element(busy);
 }
 
-void DataWaitChecker::OnStepOpened(StepId, const CodeForm& form, Time now) {
-  opened_ = now;
+void DataWaitChecker::On(const event::StepOpened& event) {
+  opened_ = event.now;
   limit_ = 0;
-  if (!judges_ || !form.rows.empty()) return;
+  if (!judges_ || !event.code.rows.empty()) return;
   bool some_wait = false;
   for (WorkerId id = 0; id < workers_.size(); ++id) {
     workers_[id].waits = workers_[id].there && !AllThere(id);
@@ -133,15 +137,15 @@ void DataWaitChecker::OnStepOpened(StepId, const CodeForm& form, Time now) {
   if (alone > 0) limit_ = kMargin * (alone + words_seconds_);
 }
 
-void DataWaitChecker::OnStepApplied(StepId step, std::span<const float>, double, Time now) {
+void DataWaitChecker::On(const event::StepApplied& event) {
   if (limit_ == 0) return;
   ++judged_;
-  const double took = ToSeconds(now - opened_);
+  const double took = ToSeconds(event.now - opened_);
   if (took <= limit_ || !workers_[last_].waits) return;
   violations_.Add(fmt::format(
       "I11: step {} took {:.4f} s because it waited for worker {}, whose data were on their way; "
       "the other workers had copies; the limit is {:.4f} s",
-      step, took, last_, limit_));
+      event.step, took, last_, limit_));
 }
 
 }  // namespace motley

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/checkers/violations.h"
 #include "sim/data_arrivals.h"
 #include "sim/sim_cluster.h"
@@ -19,19 +19,18 @@ class DataWaitChecker final : public JobObserver {
   DataWaitChecker(Violations& violations, const SimOptions& options, DataArrivals& arrivals,
                   size_t vector_length);
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnCommand(const Command& command, Time now) override;
-  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
-  void OnVectorArrived(StepId, WorkerId worker, std::span<const PartitionId>, Time) override {
-    last_ = worker;
-  }
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
   uint64_t judged() const { return judged_; }  // Steps that were judged.
 
  private:
+  void On(const event::WorkerJoined& event);
+  void On(const event::WorkerLost& event);
+  void On(const event::CommandGiven& event);
+  void On(const event::StepOpened& event);
+  void On(const event::VectorArrived& event) { last_ = event.worker; }
+  void On(const event::StepApplied& event);
+
   struct Worker {
     bool there = false;
     bool waits = false;       // Its data were on their way when the step opened.

@@ -179,16 +179,19 @@ Status GradientChecker::StepSerially(StepId step) {
   return serial_optimizer_->Apply(*device_, gradient, schedule_.batch_size(step), serial_);
 }
 
-void GradientChecker::OnStepApproximated(StepId, const ApproximateSum& sum, Time) {
-  approximate_ = sum;
-  for (const double weight : sum.weights) {
+void GradientChecker::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void GradientChecker::On(const event::StepApproximated& event) {
+  approximate_ = event.sum;
+  for (const double weight : event.sum.weights) {
     largest_weight_ = std::max(largest_weight_, std::abs(weight));
   }
 }
 
-void GradientChecker::OnStepDecoded(StepId step, const DecodedSum& sum,
-                                    std::span<const float> parameters, Time) {
-  CheckStep(step, sum, parameters);
+void GradientChecker::On(const event::StepDecoded& event) {
+  CheckStep(event.step, event.sum, event.parameters);
   approximate_.reset();
   largest_weight_ = 1;
 }
@@ -212,13 +215,13 @@ void GradientChecker::CheckStep(StepId step, const DecodedSum& sum,
   if (!status.ok()) violations_.Add(fmt::format("I4: step {}: {}", step, status.ToString()));
 }
 
-void GradientChecker::OnStepApplied(StepId step, std::span<const float> parameters, double, Time) {
-  if (!SameBits(parameters, expected_)) {
-    violations_.Add(
-        fmt::format("I4: the update of step {} is not the optimizer's on its gradient", step));
-    expected_.assign(parameters.begin(), parameters.end());
+void GradientChecker::On(const event::StepApplied& event) {
+  if (!SameBits(event.parameters, expected_)) {
+    violations_.Add(fmt::format("I4: the update of step {} is not the optimizer's on its gradient",
+                                event.step));
+    expected_.assign(event.parameters.begin(), event.parameters.end());
   }
-  Compare(parameters);
+  Compare(event.parameters);
 }
 
 void GradientChecker::Compare(std::span<const float> parameters) {

@@ -12,7 +12,7 @@
 #include "base/loop/virtual_loop.h"
 #include "data/data_source.h"
 #include "devices/device.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "runtime/shard/job_gradient.h"
 #include "sim/checkers/violations.h"
 #include "sim/problems/quadratic.h"
@@ -40,11 +40,7 @@ class GradientChecker final : public JobObserver {
   // A worker may lie: sums that are far off are reported to `spoilt`, and are no violations.
   void ExpectLies(std::function<void(StepId)> spoilt) { spoilt_ = std::move(spoilt); }
 
-  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
-  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
-                     Time now) override;
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
   size_t vector_length() const { return VectorLength(expected_.size()); }
   // ||parameters - serial|| / ||serial|| after the last step.
@@ -53,6 +49,10 @@ class GradientChecker final : public JobObserver {
   double worst_gradient_error() const { return worst_error_; }
 
  private:
+  void On(const event::StepApproximated& event);
+  void On(const event::StepDecoded& event);
+  void On(const event::StepApplied& event);
+
   // The sum over a batch, added sample by sample without a code.
   struct Direct {
     std::vector<double> gradient;

@@ -12,11 +12,11 @@ namespace motley {
 
 class KeptForm {
  public:
-  // Call from OnCommand.
+  // From event::CommandGiven.
   void See(const Command& command) {
     if (const auto* open = std::get_if<OpenStep>(&command)) announced_ = open->code;
   }
-  // Call from OnStepOpened. Returns true if the form is another than before.
+  // From event::StepOpened. Returns true if the form is another than before.
   bool Open(const CodeForm& form) {
     if (form_ != nullptr && form_.get() == &form) return false;
     form_ = announced_.get() == &form ? announced_ : std::make_shared<const CodeForm>(form);

@@ -3,7 +3,7 @@
 // time.
 #pragma once
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/checkers/violations.h"
 
 namespace motley {
@@ -14,12 +14,13 @@ class LivenessChecker final : public JobObserver {
   LivenessChecker(Violations& violations, Time quiet_from, Duration limit)
       : violations_(violations), since_(quiet_from), limit_(limit) {}
 
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
   // Call when the job is not over at `now`, with the number of workers alive.
   void StillRunning(Time now, uint32_t live_workers);
 
  private:
+  void On(const event::StepApplied& event);
+
   Violations& violations_;
   Time since_;
   const Duration limit_;

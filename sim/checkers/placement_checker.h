@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/checkers/violations.h"
 
 namespace motley {
@@ -17,10 +17,12 @@ class PlacementChecker final : public JobObserver {
   PlacementChecker(Violations& violations, uint32_t workers)
       : violations_(violations), held_(workers), checked_(workers) {}
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnCommand(const Command& command, Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
  private:
+  void On(const event::WorkerJoined& event);
+  void On(const event::CommandGiven& event);
+
   void CheckAssigned(const AssignRow& assign);
   void CheckLeased(const ExtendLease& extend);
   bool Holds(WorkerId worker, PartitionId partition) const;

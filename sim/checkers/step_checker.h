@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/checkers/kept_form.h"
 #include "sim/checkers/violations.h"
 
@@ -22,19 +22,19 @@ class StepChecker final : public JobObserver {
   StepChecker(Violations& violations, bool whole_rows, StepId first_step = 0)
       : violations_(violations), whole_rows_(whole_rows), next_(first_step) {}
 
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnCommand(const Command& command, Time) override { form_.See(command); }
-  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
-  void OnRowAssigned(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnStepApproximated(StepId step, const ApproximateSum& sum, Time now) override;
-  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float> parameters,
-                     Time now) override;
-  void OnStepApplied(StepId step, std::span<const float> parameters, double batch_loss,
-                     Time now) override;
+  void OnEvent(const JobEvent& event) override;
   StepId applied() const { return next_; }  // Steps applied, including those before this run.
 
  private:
+  void On(const event::WorkerJoined& event);
+  void On(const event::CommandGiven& event) { form_.See(event.command); }
+  void On(const event::StepOpened& event);
+  void On(const event::RowAssigned& event);
+  void On(const event::RowArrived& event);
+  void On(const event::StepApproximated& event);
+  void On(const event::StepDecoded& event);
+  void On(const event::StepApplied& event);
+
   enum class State { kClosed, kOpen, kDecoded };
 
   Violations& violations_;

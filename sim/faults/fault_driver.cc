@@ -186,17 +186,6 @@ void FaultDriver::StrikeStall() {
   process->StallDevice(number, until);
 }
 
-void FaultDriver::OnAnswerOf(StepId step, WorkerId worker) {
-  Stall& stall = stalls_[worker];
-  if (stall.piece == 0 || step <= stall.step || !workers_[worker]->alive()) return;
-  const SimDevice& device = workers_[worker]->device(stall.device);
-  if (device.busy() && device.begun() == stall.piece) {
-    ++done_without_;
-  } else {
-    stall.piece = 0;
-  }
-}
-
 void FaultDriver::StrikeCut() {
   WorkerProcess* process = Pick();
   if (process == nullptr) return;
@@ -277,37 +266,47 @@ void FaultDriver::Strike(const Fault& fault) {
   }
 }
 
-void FaultDriver::OnStepOpened(StepId step, const CodeForm&, Time) {
-  open_step_ = step;
+void FaultDriver::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void FaultDriver::On(const event::StepOpened& event) {
+  open_step_ = event.step;
   for (size_t i = 0; i < options_.faults.size(); ++i) {
-    if (struck_[i] || options_.faults[i].step != step) continue;
+    if (struck_[i] || options_.faults[i].step != event.step) continue;
     struck_[i] = true;
     Strike(options_.faults[i]);
   }
 }
 
-void FaultDriver::OnWorkerJoined(WorkerId worker, const std::string&) {
-  joined_[worker] = true;
-  lost_[worker] = false;
+void FaultDriver::On(const event::WorkerJoined& event) {
+  joined_[event.worker] = true;
+  lost_[event.worker] = false;
 }
 
-void FaultDriver::OnWorkerLost(WorkerId worker, const Status&) { lost_[worker] = true; }
+void FaultDriver::On(const event::WorkerLost& event) { lost_[event.worker] = true; }
 
-void FaultDriver::OnRowArrived(StepId step, RowId, WorkerId worker, Time now) {
-  OnAnswer(worker, now);
-  OnAnswerOf(step, worker);
+void FaultDriver::On(const event::RowArrived& event) {
+  OnAnswer(event.step, event.worker, event.now);
 }
 
-void FaultDriver::OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId>,
-                                  Time now) {
-  OnAnswer(worker, now);
-  OnAnswerOf(step, worker);
+void FaultDriver::On(const event::VectorArrived& event) {
+  OnAnswer(event.step, event.worker, event.now);
 }
 
-void FaultDriver::OnAnswer(WorkerId worker, Time now) {
-  if (!was_paused_[worker] || now < paused_until_[worker]) return;
-  was_paused_[worker] = false;
-  ++back_;
+void FaultDriver::OnAnswer(StepId step, WorkerId worker, Time now) {
+  if (was_paused_[worker] && now >= paused_until_[worker]) {
+    was_paused_[worker] = false;
+    ++back_;
+  }
+  Stall& stall = stalls_[worker];
+  if (stall.piece == 0 || step <= stall.step || !workers_[worker]->alive()) return;
+  const SimDevice& device = workers_[worker]->device(stall.device);
+  if (device.busy() && device.begun() == stall.piece) {
+    ++done_without_;
+  } else {
+    stall.piece = 0;
+  }
 }
 
 }  // namespace motley

@@ -10,7 +10,7 @@
 
 #include "base/loop/virtual_loop.h"
 #include "base/random.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/faults/stranger.h"
 #include "sim/world/sim_process.h"
 
@@ -28,12 +28,7 @@ class FaultDriver final : public JobObserver {
   // Starts no further faults. Pauses and slow phases end at their time.
   void Stop();
 
-  void OnStepOpened(StepId step, const CodeForm& form, Time now) override;
-  void OnWorkerJoined(WorkerId worker, const std::string& name) override;
-  void OnWorkerLost(WorkerId worker, const Status& why) override;
-  void OnRowArrived(StepId step, RowId row, WorkerId worker, Time now) override;
-  void OnVectorArrived(StepId step, WorkerId worker, std::span<const PartitionId> partitions,
-                       Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
   Time quiet_from() const { return quiet_from_; }  // When all faults so far are over.
   // Counts workers that joined, were not killed and have not been given up by the server.
@@ -50,6 +45,12 @@ class FaultDriver final : public JobObserver {
   uint64_t LastDraw() { return random_.Next64(); }
 
  private:
+  void On(const event::StepOpened& event);
+  void On(const event::WorkerJoined& event);
+  void On(const event::WorkerLost& event);
+  void On(const event::RowArrived& event);
+  void On(const event::VectorArrived& event);
+
   // A kind of random fault.
   struct Source {
     double every;  // Mean seconds.
@@ -58,8 +59,7 @@ class FaultDriver final : public JobObserver {
   };
 
   void Arm(Source& source);
-  void OnAnswer(WorkerId worker, Time now);
-  void OnAnswerOf(StepId step, WorkerId worker);
+  void OnAnswer(StepId step, WorkerId worker, Time now);
   std::vector<WorkerId> Targets() const;
   WorkerProcess* Pick();
   // Draws a duration between the two, on a logarithmic scale. It ends when faults stop at the

@@ -82,19 +82,23 @@ ReplayDriver::ReplayDriver(const SimOptions& options, const FaultDriver::Workers
   }
 }
 
-void ReplayDriver::OnStepOpened(StepId step, const CodeForm& /*code*/, Time /*now*/) {
+void ReplayDriver::OnEvent(const JobEvent& event) {
+  Handle(event, [this](const auto& each) -> decltype(On(each)) { On(each); });
+}
+
+void ReplayDriver::On(const event::StepOpened& event) {
   const RecordedTimes& times = *options_.replay;
-  const uint64_t recorded = (options_.replay_from + step) % times.steps();
+  const uint64_t recorded = (options_.replay_from + event.step) % times.steps();
   const size_t count = std::min<size_t>(workers_.size(), times.workers());
   for (WorkerId w = 0; w < count; ++w) {
     auto compute = times.Compute(recorded, w);
     if (compute) speeds_[w].compute = compute;  // Without a recording the last one stays.
     workers_[w]->Replay(std::move(compute), times.BytesPerSecond(recorded, w));
   }
-  if (open_ == step) return;  // The step was opened again.
-  open_ = step;
+  if (open_ == event.step) return;  // The step was opened again.
+  open_ = event.step;
   const double guess = ideal_.empty() ? 1 : ideal_.back();
-  ideal_.push_back(IdealSeconds(speeds_, samples_(step), guess));
+  ideal_.push_back(IdealSeconds(speeds_, samples_(event.step), guess));
 }
 
 }  // namespace motley

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/job_event.h"
 #include "runtime/run_trace.h"
 #include "sim/faults/fault_driver.h"
 
@@ -69,12 +70,14 @@ class ReplayDriver final : public JobObserver {
   ReplayDriver(const SimOptions& options, const FaultDriver::Workers& workers,
                std::function<double(StepId)> samples);
 
-  void OnStepOpened(StepId step, const CodeForm& code, Time now) override;
+  void OnEvent(const JobEvent& event) override;
 
   // IdealSeconds of each step that was opened, in order.
   const std::vector<double>& ideal_seconds() const { return ideal_; }
 
  private:
+  void On(const event::StepOpened& event);
+
   const SimOptions& options_;
   const FaultDriver::Workers& workers_;
   const std::function<double(StepId)> samples_;

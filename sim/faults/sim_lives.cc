@@ -31,16 +31,16 @@ constexpr double kInsidePatience = 10;
 // Records which checkpoints the job reported as safe, and its parameters at each step.
 class Witness final : public JobObserver {
  public:
-  void OnStepApplied(StepId step, std::span<const float> parameters, double, Time) override {
-    seen_[step + 1].insert(Of(parameters));
-  }
-  void OnCheckpoint(uint64_t steps) override {
-    acknowledged_ = std::max(acknowledged_, steps);
-    ++checkpoints_;
-  }
-  void OnNotice(const std::string& text) override {
-    if (text.find(" was not written: ") != std::string::npos) ++failures_;
-    if (text.find(" is degraded, ") != std::string::npos) ++degraded_;
+  void OnEvent(const JobEvent& event) override {
+    if (const auto* applied = std::get_if<event::StepApplied>(&event)) {
+      seen_[applied->step + 1].insert(Of(applied->parameters));
+    } else if (const auto* safe = std::get_if<event::CheckpointSafe>(&event)) {
+      acknowledged_ = std::max(acknowledged_, safe->steps);
+      ++checkpoints_;
+    } else if (const auto* noticed = std::get_if<event::Noticed>(&event)) {
+      failures_ += std::holds_alternative<notice::CheckpointFailed>(noticed->notice) ? 1 : 0;
+      degraded_ += std::holds_alternative<notice::CheckpointDegraded>(noticed->notice) ? 1 : 0;
+    }
   }
 
   bool Had(uint64_t step, std::span<const float> parameters) const {
@@ -79,7 +79,7 @@ class Lives {
         alone_(options.seed, Stream::kSimulation, kAloneDraws),
         store_(options.seed) {
     options_.job.checkpoint.run = kRun;
-    fan_.Tell(&witness_, observer);
+    fan_.Tell({&witness_, observer});
     for (uint32_t i = 0; i < options.power_cuts.damaged_nodes; ++i) {
       bad_nodes_.insert(
           random_.Below(options.job.checkpoint.code.data + options.job.checkpoint.code.parity));
@@ -274,7 +274,7 @@ class Lives {
   Random alone_;
   SimStore store_;
   Witness witness_;
-  ObserverFan<Witness, JobObserver> fan_;
+  ObserverFan fan_;
   std::set<uint64_t> bad_nodes_;
   // By step of a checkpoint: its nodes that lost or damaged something in any incarnation.
   std::map<uint64_t, std::set<uint64_t>> harmed_;

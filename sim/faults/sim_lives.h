@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "data/dataset.h"
-#include "runtime/job.h"
+#include "runtime/job_event.h"
 #include "sim/sim_cluster.h"
 #include "sim/world/sim_store.h"
 

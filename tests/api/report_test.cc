@@ -136,8 +136,11 @@ TEST(TrainJson, TellsWhyTheLastCheckpointFailed) {
   example.job.checkpoint_status = Status::Resource("the disk is full");
   EXPECT_EQ(checkpoint()["error"], "the disk is full");
   EXPECT_FALSE(checkpoint().contains("degraded"));
-  example.job.checkpoint_weakness = "one shard less";
-  EXPECT_EQ(checkpoint()["degraded"], "one shard less");
+  example.job.checkpoint_weakness =
+      notice::CheckpointDegraded{20, 1, {{"node-01", Status::Resource("full")}}};
+  EXPECT_EQ(
+      checkpoint()["degraded"],
+      "the checkpoint of step 20 is degraded, it survives 1 more loss; left out: node-01 (full)");
 }
 
 TEST(TrainJson, WorkersAreRelativeToTheFastest) {
@@ -291,7 +294,9 @@ TEST(FaultScript, StrikesEachFaultOnceEvenIfTheStepIsRestarted) {
   std::vector<WorkerId> struck;
   FaultScript script({{.worker = 1, .step = 3}, {.worker = 2, .step = 3}, {.worker = 0, .step = 9}},
                      [&](const Fault& fault) { struck.push_back(fault.worker); });
-  for (const StepId step : {2, 3, 3, 4}) script.OnStepOpened(step, CodeForm(), Time());
+  for (const StepId step : {2, 3, 3, 4}) {
+    script.OnEvent(event::StepOpened{step, CodeForm(), Time()});
+  }
   EXPECT_THAT(struck, ElementsAre(1, 2));
 }
 

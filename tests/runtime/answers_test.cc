@@ -47,7 +47,16 @@ class Answers : public testing::Test {
     EXPECT_NE(fake->errors[0].message.find(words), std::string::npos) << fake->errors[0].message;
     ExpectRightModel();
     EXPECT_GE(world.result->scheduler.workers[2].rejected, 1u);
-    EXPECT_NE(world.watcher.Notices().find(words), std::string::npos) << world.watcher.Notices();
+    ExpectRefused(words);
+  }
+
+  // An answer, for this reason.
+  void ExpectRefused(const std::string& why) {
+    std::string all;
+    for (const auto& refused : Only<notice::Refused>(world.watcher.scheduler_notices)) {
+      all += refused.why.ToString() + "\n";
+    }
+    EXPECT_NE(all.find(why), std::string::npos) << all;
   }
 
   JobWorld world;
@@ -156,7 +165,7 @@ TEST_F(Answers, WithSlicesMissingAreRefusedAtTheirEnd) {
   fake->on_assign = [this](const wire::AssignT& assign) { fake->Finish(assign); };
   ExpectRightModel();
   EXPECT_GE(world.result->scheduler.workers[2].rejected, 1u);
-  EXPECT_NE(world.watcher.Notices().find("0 of 6 slices"), std::string::npos);
+  ExpectRefused("0 of 6 slices");
 }
 
 TEST_F(Answers, OfAFencedIncarnationChangeNothing) {
@@ -237,9 +246,10 @@ TEST_F(Answers, LeavingIsALossWithItsReason) {
 TEST_F(Answers, WhatAWorkerReportsIsPassedOn) {
   fake->Say(ErrorMessage(Status::Resource("no memory for a block"), 0));
   ExpectRightModel();
-  EXPECT_NE(world.watcher.Notices().find("worker 2 (fake) reports: no memory for a block"),
-            std::string::npos)
-      << world.watcher.Notices();
+  const auto reported = Only<notice::Reported>(world.watcher.notices);
+  ASSERT_EQ(reported.size(), 1u);
+  EXPECT_EQ(reported[0].worker, 2u);
+  EXPECT_EQ(reported[0].what.ToString(), "no memory for a block");
 }
 
 // Each is refused with words; who never reads them would let them pile up at the server.

@@ -299,18 +299,18 @@ TEST(Workshop, RefusesAWelcomeThatMakesNoSense) {
   EXPECT_EQ(MakeWorkshop(rig.loop, *rig.device, accept).status().code(), StatusCode::kConflict);
 }
 
-// Answers every event with commands that tell which one it was.
+// Answers every event with commands for the rows 0 and 1 of its step; a tick with none but row 2.
 class EchoScheduler : public Scheduler {
  public:
   void OnEvent(const Event& event, Time, std::vector<Command>& out) override {
     if (std::get_if<Tick>(&event) != nullptr) {
       deadline = kNever;
-      out.emplace_back(Notify{"tick"});
+      out.emplace_back(AssignRow{0, 0, 2});
       return;
     }
     const StepId step = std::get<StepApplied>(event).step;
-    out.emplace_back(Notify{std::to_string(step)});
-    out.emplace_back(Notify{std::to_string(step) + "'"});
+    out.emplace_back(AssignRow{0, step, 0});
+    out.emplace_back(AssignRow{0, step, 1});
   }
   Time Deadline() const override { return deadline; }
   SchedulerStats Stats() const override { return {}; }
@@ -322,9 +322,9 @@ TEST(EventPump, CarriesOutCommandsInOrderAndNeverInsideEachOther) {
   std::string said;
   EventPump* raise = nullptr;
   EventPump pump(loop, std::make_unique<EchoScheduler>(), [&](const Command& command) {
-    const std::string& text = std::get<Notify>(command).text;
-    said += text + " ";
-    if (text == "1") raise->Raise(StepApplied{2});
+    const auto& assign = std::get<AssignRow>(command);
+    said += std::to_string(assign.step) + (assign.row == 0 ? " " : "' ");
+    if (assign.step == 1 && assign.row == 0) raise->Raise(StepApplied{2});
   });
   raise = &pump;
   pump.Raise(StepApplied{1});
@@ -340,7 +340,7 @@ TEST(EventPump, TicksAtTheDeadline) {
   auto scheduler = std::make_unique<EchoScheduler>();
   EchoScheduler& echo = *scheduler;
   EventPump pump(loop, std::move(scheduler), [&](const Command& command) {
-    if (std::get<Notify>(command).text == "tick") ticked = loop.Now();
+    if (std::get<AssignRow>(command).row == 2) ticked = loop.Now();
   });
   echo.deadline = Time(std::chrono::seconds(5));
   pump.Raise(StepApplied{1});

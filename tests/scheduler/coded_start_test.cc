@@ -121,7 +121,8 @@ TEST(CodedStart, GoesOnWithThoseWhoCameAndNamesTheMissing) {
   script.Ready(0, 100);
   EXPECT_THAT(script.PassTime(30), ElementsAre("open 0", "place 0 x6", "assign 0 step 0 row 0",
                                                "place 1 x6", "assign 1 step 0 row 1"));
-  EXPECT_THAT(script.notices(), HasSubstr("starting with 2 of 3 workers; missing: worker 2"));
+  EXPECT_THAT(Only<notice::Starting>(script.notices()),
+              ElementsAre(notice::Starting{2, 3, {2}, /*may_follow=*/false}));
 }
 
 SchedulerOptions Elastic(uint32_t least, uint32_t most, double gather_seconds) {
@@ -136,10 +137,12 @@ TEST(CodedStart, AnElasticJobBeginsWithTheLeastAfterAShortTime) {
   script.Join(0);
   EXPECT_THAT(script.PassTime(7), IsEmpty()) << "the time begins when one is ready";
   EXPECT_THAT(script.Ready(0, 100), IsEmpty());
-  EXPECT_THAT(script.notices(), HasSubstr("1 of at most 3 workers ready; training begins in 5 s"));
+  EXPECT_THAT(Only<notice::BeginsSoon>(script.notices()),
+              ElementsAre(notice::BeginsSoon{1, 3, std::chrono::seconds(5)}));
   EXPECT_THAT(script.PassTime(4.9), IsEmpty());
   EXPECT_THAT(script.PassTime(0.2), Contains("open 0"));
-  EXPECT_THAT(script.notices(), HasSubstr("starting with 1 worker; 2 more may join"));
+  EXPECT_THAT(Only<notice::Starting>(script.notices()),
+              ElementsAre(notice::Starting{1, 3, {1, 2}, /*may_follow=*/true}));
 }
 
 TEST(CodedStart, AnElasticJobBeginsAtOnceWhenAllAreThereOrNobodyIsToBeAwaited) {
@@ -172,9 +175,12 @@ TEST(CodedStart, AnElasticJobThatNeverHasTheLeastEnds) {
   Script script(Elastic(2, 3, 5));
   script.Join(0);
   script.Ready(0, 100);
-  EXPECT_THAT(script.notices(), HasSubstr("1 worker ready; training begins with 2"));
+  EXPECT_THAT(Only<notice::FewReady>(script.notices()), ElementsAre(notice::FewReady{1, 2}));
   EXPECT_THAT(script.PassTime(12), IsEmpty());
-  EXPECT_THAT(script.notices(), HasSubstr("waiting for 1 worker more to join, at most"));
+  const std::vector<notice::Waiting> waiting = Only<notice::Waiting>(script.notices());
+  ASSERT_FALSE(waiting.empty());
+  EXPECT_EQ(waiting.back().more, 1u);
+  EXPECT_THAT(waiting.back().absent, IsEmpty());
   EXPECT_THAT(script.PassTime(30), ElementsAre("end unavailable"));
   EXPECT_THAT(script.end_status().message(),
               HasSubstr("1 worker ready, and it needs 2; start more, or ask for fewer"));
@@ -186,7 +192,7 @@ TEST(CodedStart, WhoComesBeyondTheStartGetsAShare) {
   script.Ready(0, 100);
   script.Join(2);
   script.Ready(2, 100);
-  EXPECT_THAT(script.notices(), HasSubstr("worker 2 is ready; it gets a share"));
+  EXPECT_THAT(Only<notice::Ready>(script.notices()), ElementsAre(notice::Ready{2}));
   script.Arrive(0, 0);
   script.Free(0, 12, 0.1);
   EXPECT_THAT(script.Applied(), Contains("assign 2 step 1 row 1"));
@@ -199,7 +205,7 @@ TEST(CodedStart, WhoLeavesIsNotLostAndItsWorkGoesToOthersAtOnce) {
   script.Send(WorkerLost{1, Status::Cancelled("it left")});
   script.Arrive(0, 0);
   EXPECT_THAT(script.Free(0, 60, 0.6), Contains("assign 0 step 0 row 1"));
-  EXPECT_THAT(script.notices(), HasSubstr("worker 1 leaves; 1 worker goes on"));
+  EXPECT_THAT(Only<notice::Left>(script.notices()), ElementsAre(notice::Left{1, 1}));
   EXPECT_FALSE(script.Stats().workers[1].lost);
   EXPECT_TRUE(script.Stats().workers[1].left);
   script.Join(1, 2);
@@ -219,7 +225,8 @@ TEST(CodedStart, WorkersThatAreStillMeasuringGetOneMoreTimeout) {
   Script script(Options(2));
   script.Join(0);
   EXPECT_THAT(script.PassTime(59), IsEmpty());
-  EXPECT_THAT(script.notices(), HasSubstr("waiting once more"));
+  EXPECT_THAT(Only<notice::WaitsAgain>(script.notices()),
+              ElementsAre(notice::WaitsAgain{1, /*some_ready=*/false}));
   EXPECT_THAT(script.Ready(0, 100), ElementsAre("open 0", "place 0 x12", "assign 0 step 0 row 0"));
 
   Script stuck(Options(2));
@@ -318,21 +325,8 @@ TEST(CodedStart, AWorkerThatJoinsLaterGetsAShareOfTheNextStep) {
   EXPECT_THAT(script.WholeStep({100, 100, 100}),
               ElementsAre("open 1", "assign 0 step 1 row 0", "assign 1 step 1 row 1", "place 2 x4",
                           "assign 2 step 1 row 2"));
-  EXPECT_THAT(script.notices(), HasSubstr("worker 2 is ready"));
+  EXPECT_THAT(Only<notice::Ready>(script.notices()), ElementsAre(notice::Ready{2}));
   EXPECT_EQ(script.Stats().replans, 1u);
-}
-
-TEST(NameWorkers, ListsFewAndSummarisesMany) {
-  std::vector<WorkerId> workers;
-  EXPECT_EQ(NameWorkers({4}), "worker 4");
-  EXPECT_EQ(NameWorkers({0, 1, 7}), "workers 0, 1, 7");
-  for (WorkerId w = 10; w < 42; ++w) workers.push_back(w);
-  EXPECT_THAT(NameWorkers(workers), HasSubstr("workers 10, 11, 12"));
-  workers.push_back(50);
-  EXPECT_EQ(NameWorkers(workers), "33 workers (10 to 41, 50)");
-  workers.clear();
-  for (WorkerId w = 0; w < 100; ++w) workers.push_back(2 * w);
-  EXPECT_EQ(NameWorkers(workers), "100 workers (0, 2, 4, 6, 8, 10, 12, 14 and 92 more)");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user is told while nothing comes, and for whom the start does not wait.
+// What the user is reported while nothing comes, and for whom the start does not wait.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,10 +8,12 @@
 namespace motley {
 namespace {
 
+using std::chrono::seconds;
 using ::testing::Contains;
-using ::testing::HasSubstr;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 SchedulerOptions Options(uint32_t workers, const std::string& code = "none") {
   SchedulerOptions options;
@@ -23,13 +25,8 @@ SchedulerOptions Options(uint32_t workers, const std::string& code = "none") {
   return options;
 }
 
-size_t Lines(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
-constexpr char kSilence[] = "no worker has answered for";
+using Silences = std::vector<notice::AllSilent>;
+Silences SilencesIn(const Script& script) { return Only<notice::AllSilent>(script.notices()); }
 
 // Through the first steps, so that it is known what is normal.
 void Warm(Script& script, const std::vector<double>& speeds) {
@@ -42,14 +39,12 @@ TEST(CodedWait, SilenceOfAllIsToldAfterFiveSecondsAndThenMoreAndMoreRarely) {
     Script script(Options(3, code));
     Warm(script, {100, 100, 100});
     script.PassTime(4.9);
-    EXPECT_THAT(script.notices(), Not(HasSubstr(kSilence))) << code;
+    EXPECT_THAT(SilencesIn(script), IsEmpty()) << code;
     script.PassTime(0.2);
-    EXPECT_THAT(script.notices(), HasSubstr("no worker has answered for 5 s; waiting (step 12)\n"))
-        << code;
+    EXPECT_EQ(SilencesIn(script), (Silences{{12, seconds(5)}})) << code;
     script.PassTime(3594.9);
-    // At 5, 10, 20, ... 2560 s.
-    EXPECT_EQ(Lines(script.notices(), kSilence), 10u) << code << "\n" << script.notices();
-    EXPECT_THAT(script.notices(), HasSubstr("for 2560 s; waiting (step 12)\n")) << code;
+    ASSERT_THAT(SilencesIn(script), SizeIs(10)) << code << ": at 5, 10, 20, ... 2560 s";
+    EXPECT_EQ(SilencesIn(script).back(), (notice::AllSilent{12, seconds(2560)})) << code;
   }
 }
 
@@ -60,33 +55,39 @@ TEST(CodedWait, OneWordEndsTheSilenceOfAll) {
     script.PassTime(4);
     script.Progress(1);
   }
-  EXPECT_THAT(script.notices(), Not(HasSubstr(kSilence)));
+  EXPECT_THAT(SilencesIn(script), IsEmpty());
   script.PassTime(11);
-  EXPECT_EQ(Lines(script.notices(), kSilence), 2u);
+  EXPECT_THAT(SilencesIn(script), SizeIs(2));
   script.Progress(2);
   script.PassTime(6);
-  EXPECT_EQ(Lines(script.notices(), "no worker has answered for 5 s"), 2u);
+  ASSERT_THAT(SilencesIn(script), SizeIs(3));
+  EXPECT_EQ(SilencesIn(script).back(), (notice::AllSilent{12, seconds(5)}));
 }
 
 TEST(CodedWait, SlowAnswersThatAreNormalAreNoSilence) {
   Script script(Options(2));
   Warm(script, {1, 1});  // 60 s per step.
   script.PassTime(59);
-  EXPECT_THAT(script.notices(), Not(HasSubstr(kSilence)));
+  EXPECT_THAT(SilencesIn(script), IsEmpty());
   script.PassTime(120);
-  EXPECT_THAT(script.notices(), HasSubstr(kSilence));
+  EXPECT_THAT(SilencesIn(script), Not(IsEmpty()));
 }
 
 TEST(CodedWait, AStepThatTakesLongIsToldAndWhoIsAwaited) {
   Script script(Options(3));
   Warm(script, {100, 100, 100});  // 0.4 s per step.
   script.PassTime(7.9);
-  EXPECT_THAT(script.notices(), Not(HasSubstr("has taken")));
+  EXPECT_THAT(Only<notice::LongStep>(script.notices()), IsEmpty());
   script.PassTime(0.2);
-  EXPECT_THAT(script.notices(), HasSubstr("step 12 has taken 8.0 s, 20 times as long as is usual; "
-                                          "waiting for workers 0, 1, 2\n"));
+  std::vector<notice::LongStep> reported = Only<notice::LongStep>(script.notices());
+  ASSERT_THAT(reported, SizeIs(1));
+  EXPECT_EQ(reported[0].step, 12u);
+  EXPECT_NEAR(ToSeconds(reported[0].taken), 8, 1e-6);
+  EXPECT_NEAR(reported[0].times, 20, 1e-6);
+  EXPECT_THAT(reported[0].awaited, ElementsAre(0, 1, 2));
   script.PassTime(60);
-  EXPECT_EQ(Lines(script.notices(), "step 12 has taken"), 4u) << "at 8, 16, 32 and 64 s";
+  reported = Only<notice::LongStep>(script.notices());
+  EXPECT_THAT(reported, SizeIs(4)) << "at 8, 16, 32 and 64 s";
 }
 
 TEST(CodedWait, TheStartTellsWhomItWaitsFor) {
@@ -98,10 +99,10 @@ TEST(CodedWait, TheStartTellsWhomItWaitsFor) {
   script.PassTime(4.9);
   EXPECT_THAT(script.notices(), IsEmpty());
   script.PassTime(0.2);
-  EXPECT_EQ(script.notices(),
-            "waiting for workers 1, 3 to join and worker 2 to get ready, at most 25 s more\n");
+  EXPECT_THAT(Only<notice::Waiting>(script.notices()),
+              ElementsAre(notice::Waiting{{1, 3}, 0, {2}, seconds(25)}));
   script.PassTime(20);
-  EXPECT_EQ(Lines(script.notices(), "waiting for"), 3u) << "at 5, 10 and 20 s";
+  EXPECT_THAT(Only<notice::Waiting>(script.notices()), SizeIs(3)) << "at 5, 10 and 20 s";
 }
 
 TEST(CodedWait, TheStartDoesNotWaitForOneThatWillNotCome) {
@@ -111,7 +112,8 @@ TEST(CodedWait, TheStartDoesNotWaitForOneThatWillNotCome) {
   script.Join(2);
   script.Ready(2, 100);
   EXPECT_THAT(script.Send(WorkerNotComing{1}), Contains("open 0"));
-  EXPECT_THAT(script.notices(), HasSubstr("starting with 2 of 3 workers; missing: worker 1"));
+  EXPECT_THAT(Only<notice::Starting>(script.notices()),
+              ElementsAre(notice::Starting{2, 3, {1}, /*may_follow=*/false}));
 }
 
 TEST(CodedWait, TheRestIsStillAwaitedAndTheAbsentOneNotNamed) {
@@ -120,7 +122,9 @@ TEST(CodedWait, TheRestIsStillAwaitedAndTheAbsentOneNotNamed) {
   script.Join(0);
   EXPECT_THAT(script.Ready(0, 100), IsEmpty());
   script.PassTime(5);
-  EXPECT_EQ(script.notices(), "waiting for worker 2 to join, at most 25 s more\n");
+  EXPECT_THAT(Only<notice::Waiting>(script.notices()),
+              ElementsAre(notice::Waiting{{2}, 0, {}, seconds(25)}));
+  EXPECT_THAT(script.notices(), SizeIs(1));
   script.Join(2);
   EXPECT_THAT(script.Ready(2, 100), Contains("open 0"));
 }

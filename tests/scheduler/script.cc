@@ -63,9 +63,10 @@ Script::Lines Script::Show(const std::vector<Command>& commands) {
       [&](const DropWorker& c) { lines.push_back(fmt::format("drop {}", c.worker)); },
       [&](const EndJob& c) {
         end_status_ = c.status;
+        end_last_ = c.last;
         lines.push_back(fmt::format("end {}", StatusCodeName(c.status.code())));
       },
-      [&](const Notify& c) { notices_ += c.text + "\n"; },
+      [&](const Notify& c) { notices_.push_back(c.notice); },
       [&](const OpenLeases& c) {
         step_ = c.step;
         lines.push_back(fmt::format("lease {}", c.step));

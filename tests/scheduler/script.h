@@ -6,11 +6,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "scheduler/scheduler.h"
+#include "tests/scheduler/notices.h"
 #include "tests/scheduler/tiny_decoder.h"
 
 namespace motley {
@@ -63,9 +65,9 @@ class Script {
   StepId step() const { return step_; }
   const TinyDecoder& decoder() const { return decoder_; }
   SchedulerStats Stats() const { return scheduler_->Stats(); }
-  // All notices so far, one per line.
-  const std::string& notices() const { return notices_; }
+  const std::vector<Notice>& notices() const { return notices_; }  // All so far.
   const Status& end_status() const { return end_status_; }
+  const std::optional<LastWorker>& end_last() const { return end_last_; }
 
  private:
   Lines Show(const std::vector<Command>& commands);
@@ -76,8 +78,9 @@ class Script {
   Time now_ = Time(std::chrono::hours(1));
   StepId step_ = 0;
   std::vector<AssignRow> assigned_;  // In this step.
-  std::string notices_;
+  std::vector<Notice> notices_;
   Status end_status_;
+  std::optional<LastWorker> end_last_;
 };
 
 }  // namespace motley

@@ -15,6 +15,7 @@
 #include "base/loop/virtual_loop.h"
 #include "base/random.h"
 #include "scheduler/scheduler.h"
+#include "tests/scheduler/notices.h"
 #include "tests/scheduler/tiny_decoder.h"
 
 namespace motley {
@@ -77,7 +78,7 @@ class VirtualCluster {
   uint32_t living() const;
   double worst_error() const { return worst_error_; }
   uint64_t digest() const { return digest_; }  // Over all commands and their times.
-  const std::string& notices() const { return notices_; }
+  const std::vector<Notice>& notices() const { return notices_; }
   const std::vector<std::string>& codes() const { return codes_; }  // By step.
 
  private:
@@ -209,7 +210,7 @@ class VirtualCluster {
   std::vector<std::pair<StepId, std::pair<WorkerId, double>>> speed_changes_;
   double worst_error_ = 0;
   uint64_t digest_ = 0;
-  std::string notices_;
+  std::vector<Notice> notices_;
   std::vector<std::string> violations_;
 };
 

@@ -129,9 +129,10 @@ class MeanSum final : public JobObserver {
  public:
   explicit MeanSum(StepId first) : first_(first) {}
 
-  void OnStepDecoded(StepId step, const DecodedSum& sum, std::span<const float>, Time) override {
-    if (step < first_) return;
-    const std::span<const float> gradient = sum.gradient;
+  void OnEvent(const JobEvent& event) override {
+    const auto* decoded = std::get_if<event::StepDecoded>(&event);
+    if (decoded == nullptr || decoded->step < first_) return;
+    const std::span<const float> gradient = decoded->sum.gradient;
     sum_.resize(gradient.size());
     ++steps_;
     for (size_t i = 0; i < gradient.size(); ++i) sum_[i] += gradient[i];

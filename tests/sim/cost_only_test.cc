@@ -19,9 +19,9 @@ using testing::IsEmpty;
 // The times at which each step was opened and its update applied.
 class Times final : public JobObserver {
  public:
-  void OnStepOpened(StepId, const CodeForm&, Time now) override { list.push_back(now); }
-  void OnStepApplied(StepId, std::span<const float>, double, Time now) override {
-    list.push_back(now);
+  void OnEvent(const JobEvent& event) override {
+    if (const auto* opened = std::get_if<event::StepOpened>(&event)) list.push_back(opened->now);
+    if (const auto* applied = std::get_if<event::StepApplied>(&event)) list.push_back(applied->now);
   }
   std::vector<Time> list;
 };
@@ -319,7 +319,7 @@ TEST_F(CostOnlyTest, AWrongSumIsReported) {
     Violations violations;
     auto checker = GradientChecker::Create(violations, job, source, quadratic);
     EXPECT_TRUE(checker.ok());
-    (*checker)->OnStepDecoded(0, {gradient, loss, 30}, parameters, Time{});
+    (*checker)->OnEvent(event::StepDecoded{0, {gradient, loss, 30}, parameters, Time{}});
     return violations.list();
   };
   const uint32_t all = quadratic->partitions();

@@ -15,13 +15,14 @@ namespace {
 // Records when the first step opened, and with how many rows.
 class FirstStep final : public JobObserver {
  public:
-  void OnStepOpened(StepId step, const CodeForm& form, Time now) override {
-    if (step > 0 || opened) return;
+  void OnEvent(const JobEvent& event) override {
+    if (std::holds_alternative<event::WorkerJoined>(event)) joined += opened ? 0 : 1;
+    const auto* first = std::get_if<event::StepOpened>(&event);
+    if (first == nullptr || first->step > 0 || opened) return;
     opened = true;
-    seconds = ToSeconds(now - Time{});
-    rows = form.rows.size();
+    seconds = ToSeconds(first->now - Time{});
+    rows = first->code.rows.size();
   }
-  void OnWorkerJoined(WorkerId, const std::string&) override { joined += opened ? 0 : 1; }
   bool opened = false;
   double seconds = 0;
   size_t rows = 0;

@@ -118,11 +118,12 @@ TEST(JudgedJob, SaysThatItsLastVersionCouldNotBeJudged) {
     const JobResult& result = world.Run();
     EXPECT_TRUE(result.status.ok()) << result.status.ToString();
     EXPECT_EQ(result.validation.best_version, reads == 1 ? 6u : 8u);
-    const std::string said = world.watcher.Notices();
-    EXPECT_EQ(said.find("the disk is gone; so the last version was not judged, and the job leaves "
-                        "that of step 6, the best before") != said.npos,
-              reads == 1)
-        << said;
+    const auto not_judged = Only<notice::LastNotJudged>(world.watcher.notices);
+    ASSERT_EQ(not_judged.size(), reads == 1 ? 1u : 0u);
+    if (reads == 1) {
+      EXPECT_THAT(not_judged[0].why.message(), testing::HasSubstr("the disk is gone"));
+      EXPECT_EQ(not_judged[0].best, 6u);
+    }
   }
 }
 

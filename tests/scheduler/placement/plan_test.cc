@@ -43,7 +43,7 @@ TEST(Plan, SharesFollowTheSpeedsWithoutACode) {
   const Plan plan = Made(Options("none", 1, 22), {4, 4, 2, 1});
   EXPECT_EQ(Loads(plan), (std::vector<size_t>{8, 8, 4, 2}));
   EXPECT_DOUBLE_EQ(plan.step_seconds, 2);
-  EXPECT_EQ(plan.compromise, "");
+  EXPECT_FALSE(plan.compromise);
 }
 
 TEST(Plan, EqualSharesIgnoreTheSpeeds) {
@@ -115,7 +115,7 @@ TEST(Plan, MessagesAreFewWhereABatchIsSmall) {
 TEST(Plan, ToleratesFewerWhenFewAreLeft) {
   const Plan two = Made(Options("rs", 2, 24), {1, 1});
   EXPECT_EQ(two.code->stragglers, 1u);
-  EXPECT_THAT(two.compromise, HasSubstr("tolerates 1 missing instead of 2"));
+  EXPECT_EQ(two.compromise, Compromise(notice::ToleratesFewer{2, "rs", 1, 2}));
   const Plan one = Made(Options("rs", 2, 24), {1});
   EXPECT_EQ(one.code->stragglers, 0u);
   EXPECT_EQ(Loads(one), (std::vector<size_t>{24}));
@@ -126,12 +126,12 @@ TEST(Plan, WhenFewAreLeftAnswersGetLongerBeforeFewerMayBeMissing) {
   options.parts = 3;
   const Plan whole = Made(options, {1, 1, 1, 1});
   EXPECT_EQ(whole.code->parts, 3u);
-  EXPECT_EQ(whole.compromise, "");
+  EXPECT_FALSE(whole.compromise);
   const Plan fewer = Made(options, {1, 1, 1});
   EXPECT_EQ(fewer.code->name, "short");
   EXPECT_EQ(fewer.code->parts, 2u);
   EXPECT_EQ(fewer.code->stragglers, 1u);
-  EXPECT_THAT(fewer.compromise, HasSubstr("answers are 1/2 of a gradient instead of 1/3"));
+  EXPECT_EQ(fewer.compromise, Compromise(notice::FewerParts{3, 2, 3}));
   EXPECT_EQ(Made(options, {1}).code->stragglers, 0u);
 }
 
@@ -151,7 +151,11 @@ TEST(Plan, MoreWorkersThanPartitionsLeaveTheSlowestOut) {
 TEST(Plan, AnUnknownCodeFallsBackToNoneAndSaysWhy) {
   const Plan plan = Made(Options("no-such-code", 1, 8), {1, 1});
   EXPECT_EQ(plan.code->name, "none");
-  EXPECT_THAT(plan.compromise, HasSubstr("no-such-code"));
+  ASSERT_TRUE(plan.compromise);
+  const auto* other = std::get_if<notice::OtherCode>(&*plan.compromise);
+  ASSERT_NE(other, nullptr);
+  EXPECT_EQ(other->code, "none");
+  EXPECT_THAT(other->why, HasSubstr("no-such-code"));
 }
 
 TEST(Plan, FollowsSpeedsExactlyWhenItsLoadsDo) {

@@ -31,10 +31,10 @@ class CoverageCheckerTest : public testing::Test {
     Arrive(0);
     Arrive(2);
   }
-  void Open(const CodeForm& form) { checker_.OnStepOpened(3, form, Time()); }
-  void Arrive(RowId row) { checker_.OnRowArrived(3, row, row, Time()); }
+  void Open(const CodeForm& form) { checker_.OnEvent(event::StepOpened{3, form, Time()}); }
+  void Arrive(RowId row) { checker_.OnEvent(event::RowArrived{3, row, row, Time()}); }
   void Tell(const ApproximateSum& sum, StepId step = 3) {
-    checker_.OnStepApproximated(step, sum, Time());
+    checker_.OnEvent(event::StepApproximated{step, sum, Time()});
   }
   ApproximateSum Best(std::vector<bool> present) {
     const auto best = Unbiased(form_, SolveApproximate(form_, present).value());
@@ -114,11 +114,11 @@ TEST_F(CoverageCheckerTest, ACodeThatIsExactMayNotEndSo) {
 
 TEST_F(CoverageCheckerTest, AnExactStepThatIsCalledApproximateIsReported) {
   StepChecker steps(violations_, /*whole_rows=*/true, 3);
-  steps.OnStepOpened(3, form_, Time());
-  for (RowId row = 0; row < 4; ++row) steps.OnRowAssigned(3, row, row, Time());
-  steps.OnRowArrived(3, 0, 0, Time());
-  steps.OnRowArrived(3, 1, 1, Time());
-  steps.OnStepApproximated(3, Best({true, true, false, false}), Time());
+  steps.OnEvent(event::StepOpened{3, form_, Time()});
+  for (RowId row = 0; row < 4; ++row) steps.OnEvent(event::RowAssigned{3, row, row, Time()});
+  steps.OnEvent(event::RowArrived{3, 0, 0, Time()});
+  steps.OnEvent(event::RowArrived{3, 1, 1, Time()});
+  steps.OnEvent(event::StepApproximated{3, Best({true, true, false, false}), Time()});
   EXPECT_THAT(violations_.list(), ElementsAre(HasSubstr("although its answers decode")));
 }
 

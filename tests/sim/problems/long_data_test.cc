@@ -68,26 +68,26 @@ class Returns : public testing::Test {
 
   void Join(WorkerId worker, WorkerId process) {
     taken_[process] = 0;
-    arrivals_.OnWorkerJoined(worker, SimWorkerName({}, process));
-    waits_.OnWorkerJoined(worker, SimWorkerName({}, process));
+    arrivals_.OnEvent(event::WorkerJoined{worker, SimWorkerName({}, process)});
+    waits_.OnEvent(event::WorkerJoined{worker, SimWorkerName({}, process)});
   }
   void Lose(WorkerId worker) {
-    arrivals_.OnWorkerLost(worker, Status::Unavailable("gone"));
-    waits_.OnWorkerLost(worker, Status::Unavailable("gone"));
+    arrivals_.OnEvent(event::WorkerLost{worker, Status::Unavailable("gone")});
+    waits_.OnEvent(event::WorkerLost{worker, Status::Unavailable("gone")});
   }
   void Place(WorkerId worker, std::vector<PartitionId> partitions) {
     const Command place = PlacePartitions{worker, std::move(partitions)};
-    arrivals_.OnCommand(place, At(0));
-    waits_.OnCommand(place, At(0));
+    arrivals_.OnEvent(event::CommandGiven{place, At(0)});
+    waits_.OnEvent(event::CommandGiven{place, At(0)});
   }
-  void Open(double now) { waits_.OnStepOpened(0, CodeForm(), At(now)); }
+  void Open(double now) { waits_.OnEvent(event::StepOpened{0, CodeForm(), At(now)}); }
   void Answer(WorkerId worker) {
-    arrivals_.OnVectorArrived(0, worker, {}, At(0));
-    waits_.OnVectorArrived(0, worker, {}, At(0));
+    arrivals_.OnEvent(event::VectorArrived{0, worker, {}, At(0)});
+    waits_.OnEvent(event::VectorArrived{0, worker, {}, At(0)});
   }
   void Apply(double now) {
-    arrivals_.OnStepApplied(0, {}, 0, At(now));
-    waits_.OnStepApplied(0, {}, 0, At(now));
+    arrivals_.OnEvent(event::StepApplied{0, {}, 0, At(now)});
+    waits_.OnEvent(event::StepApplied{0, {}, 0, At(now)});
   }
   // Both workers were sent everything. Worker 1 came back and has received nothing yet.
   void LetOneReturn() {

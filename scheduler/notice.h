@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a scheduler reports to users, as values without words: who, how long, how many. Whoever
+// shows a notice makes the sentence, with the workers' names (api/reports/notice_text.h). Values
+// that compare equal say the same.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/time.h"
+
+namespace motley {
+namespace notice {
+
+// --- The start. ---
+// Too few workers are ready: training begins with `least`.
+struct FewReady {
+  uint32_t ready;
+  uint32_t least;
+  bool operator==(const FewReady&) const = default;
+};
+// Training begins after `wait`, or as soon as all `most` workers are ready.
+struct BeginsSoon {
+  uint32_t ready;
+  uint32_t most;
+  Duration wait;
+  bool operator==(const BeginsSoon&) const = default;
+};
+// The wait for workers goes on until `left` is over. The job waits for these workers to join and
+// for these to get ready, or for any `more` to join; for one that was lost where all three say
+// nobody.
+struct Waiting {
+  std::vector<WorkerId> absent;
+  uint32_t more;
+  std::vector<WorkerId> unready;
+  Duration left;
+  bool operator==(const Waiting&) const = default;
+};
+// The time to start is over, and too few of the `joined` workers are ready: it begins once more.
+struct WaitsAgain {
+  uint32_t joined;
+  bool some_ready;
+  bool operator==(const WaitsAgain&) const = default;
+};
+// Training begins without all workers. The job does not need the others if they `may_follow`.
+struct Starting {
+  uint32_t ready;
+  uint32_t workers;
+  std::vector<WorkerId> missing;
+  bool may_follow;
+  bool operator==(const Starting&) const = default;
+};
+
+// --- Workers that come, go and are silent. ---
+struct Ready {  // For its first work in this job, after the start.
+  WorkerId worker;
+  bool operator==(const Ready&) const = default;
+};
+struct StartedAgain {  // Before its loss was known.
+  WorkerId worker;
+  bool operator==(const StartedAgain&) const = default;
+};
+struct Left {  // It said goodbye. `live` workers go on.
+  WorkerId worker;
+  uint32_t live;
+  bool operator==(const Left&) const = default;
+};
+struct Lost {
+  WorkerId worker;
+  Status why;
+  uint32_t live;
+};
+struct AllGone {  // The job waits so long for one to come back.
+  WorkerId last;
+  Status why;
+  Duration wait;
+};
+struct Silent {  // For so long: the plan leaves it out.
+  WorkerId worker;
+  Duration silence;
+  bool operator==(const Silent&) const = default;
+};
+struct AnswersAgain {  // The plan left it out.
+  WorkerId worker;
+  bool operator==(const AnswersAgain&) const = default;
+};
+struct Rests {  // It did not deliver what it took on, several times: it gets nothing for so long.
+  WorkerId worker;
+  Duration rest;
+  bool operator==(const Rests&) const = default;
+};
+
+// --- Inside a step. ---
+struct AllSilent {
+  StepId step;
+  Duration silence;
+  bool operator==(const AllSilent&) const = default;
+};
+// The open step takes `times` as long as usual (0: not known), and waits for these workers.
+struct LongStep {
+  StepId step;
+  Duration taken;
+  double times;
+  std::vector<WorkerId> awaited;
+  bool operator==(const LongStep&) const = default;
+};
+struct Refused {  // An answer.
+  StepId step;
+  WorkerId worker;
+  Status why;
+};
+struct SentAway {  // After so many refused answers.
+  WorkerId worker;
+  uint32_t refused;
+  Status last;  // Why the last one was refused.
+  uint32_t live;
+};
+struct NotDecodable {  // With all answers: the job goes on without a code.
+  StepId step;
+  bool operator==(const NotDecodable&) const = default;
+};
+
+// --- Plans. ---
+// With so many workers in the plan, the code tolerates fewer missing workers than asked for.
+struct ToleratesFewer {
+  uint32_t workers;
+  std::string code;
+  uint32_t tolerates;
+  uint32_t asked;
+  bool operator==(const ToleratesFewer&) const = default;
+};
+// With so many workers in the plan, answers are 1 / parts of a gradient.
+struct FewerParts {
+  uint32_t workers;
+  uint32_t parts;
+  uint32_t asked;
+  bool operator==(const FewerParts&) const = default;
+};
+// The code that was asked for cannot be built: the plan has this one instead.
+struct OtherCode {
+  std::string code;
+  bool equal;  // Loads; else they follow the speeds.
+  uint32_t tolerates;
+  std::string why;
+  bool operator==(const OtherCode&) const = default;
+};
+// There are as many copies of each partition as workers, which are fewer than `asked`.
+struct FewerCopies {
+  uint32_t copies;
+  uint32_t asked;
+  bool operator==(const FewerCopies&) const = default;
+};
+// With code "auto": what the job runs from now on.
+struct CodeChosen {
+  std::string code;
+  std::string why;
+  bool operator==(const CodeChosen&) const = default;
+};
+
+// With code "auto": from now on, so many workers may be missing without delay (0: none).
+struct ToleranceChanged {
+  std::string code;
+  uint32_t tolerates;
+  bool operator==(const ToleranceChanged&) const = default;
+};
+
+}  // namespace notice
+
+// What a plan could not give of what was asked.
+using Compromise = std::variant<notice::ToleratesFewer, notice::FewerParts, notice::OtherCode,
+                                notice::FewerCopies>;
+
+using Notice =
+    std::variant<notice::FewReady, notice::BeginsSoon, notice::Waiting, notice::WaitsAgain,
+                 notice::Starting, notice::Ready, notice::StartedAgain, notice::Left, notice::Lost,
+                 notice::AllGone, notice::Silent, notice::AnswersAgain, notice::Rests,
+                 notice::AllSilent, notice::LongStep, notice::Refused, notice::SentAway,
+                 notice::NotDecodable, notice::ToleratesFewer, notice::FewerParts,
+                 notice::OtherCode, notice::FewerCopies, notice::CodeChosen,
+                 notice::ToleranceChanged>;
+
+// The worker that failed last, and why: part of some errors that end a job.
+struct LastWorker {
+  WorkerId worker;
+  Status why;
+};
+
+}  // namespace motley

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/reports/notice_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace motley {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+// Workers 2 and 3 have names.
+std::string NameOf(WorkerId worker) { return worker == 2 ? "alice" : worker == 3 ? "bob" : ""; }
+
+std::string Text(const JobNotice& notice) { return NoticeText(notice, NameOf); }
+
+TEST(NoticeText, OfTheStart) {
+  EXPECT_EQ(Text(notice::FewReady{1, 2}),
+            "1 worker ready; training begins with 2 (`min_workers` sets how many it needs)");
+  EXPECT_THAT(Text(notice::BeginsSoon{1, 3, seconds(5)}),
+              HasSubstr("1 of at most 3 workers ready; training begins in 5 s"));
+  EXPECT_EQ(Text(notice::Starting{2, 3, {2}, /*may_follow=*/false}),
+            "starting with 2 of 3 workers; missing: worker 2 (alice)");
+  EXPECT_EQ(Text(notice::Starting{1, 3, {1, 2}, /*may_follow=*/true}),
+            "starting with 1 worker; 2 more may join while it trains");
+  EXPECT_EQ(Text(notice::WaitsAgain{1, /*some_ready=*/false}),
+            "1 worker joined, but none is ready yet; waiting once more");
+  EXPECT_EQ(Text(notice::WaitsAgain{3, /*some_ready=*/true}),
+            "3 workers joined, but not enough are ready yet; waiting once more");
+}
+
+TEST(NoticeText, OfWaitingNamesWhoIsAwaited) {
+  EXPECT_EQ(
+      Text(notice::Waiting{{1, 3}, 0, {2}, seconds(25)}),
+      "waiting for workers 1, 3 (bob) to join and worker 2 (alice) to get ready, at most 25 s "
+      "more");
+  EXPECT_EQ(Text(notice::Waiting{{}, 1, {}, seconds(9)}),
+            "waiting for 1 worker more to join, at most 9 s more");
+  EXPECT_EQ(Text(notice::Waiting{{}, 0, {}, seconds(9)}),
+            "waiting for a worker to come back, at most 9 s more");
+}
+
+TEST(NoticeText, OfWorkersThatComeAndGo) {
+  EXPECT_EQ(Text(notice::Ready{2}),
+            "worker 2 (alice) is ready; it gets a share from the next step at the latest");
+  EXPECT_EQ(Text(notice::StartedAgain{1}), "worker 1 started again; what it was doing is lost");
+  EXPECT_EQ(Text(notice::Left{2, 1}), "worker 2 (alice) leaves; 1 worker goes on");
+  EXPECT_EQ(Text(notice::Lost{2, Status::Unavailable("connection reset"), 3}),
+            "worker 2 (alice) lost: connection reset; 3 workers go on");
+  EXPECT_EQ(Text(notice::AllGone{3, Status::Unavailable("connection reset"), seconds(600)}),
+            "all workers are gone (the last, worker 3 (bob): connection reset). Waiting 600 s for "
+            "one to come back; stopping the job keeps what is done");
+  EXPECT_EQ(Text(notice::Silent{3, milliseconds(600)}),
+            "worker 3 (bob) is late by 0.6 s; its share goes to others until it answers");
+  EXPECT_EQ(Text(notice::AnswersAgain{3}),
+            "worker 3 (bob) answers again; it gets a share from the next step");
+  EXPECT_EQ(Text(notice::Rests{3, milliseconds(1500)}),
+            "worker 3 (bob) failed again to deliver its work; it gets none for 1.5 s");
+}
+
+TEST(NoticeText, OfWhatHappensInAStep) {
+  EXPECT_EQ(Text(notice::AllSilent{12, seconds(5)}),
+            "no worker has answered for 5 s; waiting (step 12)");
+  EXPECT_EQ(Text(notice::LongStep{12, seconds(8), 20, {0, 2}}),
+            "step 12 has taken 8.0 s, 20 times as long as usual; waiting for workers 0, 2 (alice)");
+  EXPECT_EQ(Text(notice::LongStep{12, seconds(8), 0, {}}), "step 12 has taken 8.0 s");
+  const Status why = Status::DataError("not finite");
+  EXPECT_EQ(Text(notice::Refused{9, 1, why}),
+            "step 9: the answer of worker 1 was refused: not finite");
+  EXPECT_EQ(
+      Text(notice::SentAway{1, 3, why, 2}),
+      "worker 1 sent away: 3 of its answers could not be used, the last: not finite; 2 workers "
+      "go on");
+  EXPECT_THAT(Text(notice::NotDecodable{4}), HasSubstr("step 4: all answers arrived"));
+}
+
+TEST(NoticeText, OfPlansThatGiveLessThanWasAsked) {
+  EXPECT_EQ(Text(notice::ToleratesFewer{2, "rs", 1, 2}),
+            "with 2 workers left in the plan, code rs tolerates 1 missing instead of 2");
+  EXPECT_EQ(Text(notice::FewerParts{3, 2, 3}),
+            "with 3 workers left in the plan, answers are 1/2 of a gradient instead of 1/3");
+  EXPECT_EQ(Text(notice::OtherCode{"none", true, 0, "no code x"}),
+            "planned with code none, equal loads, 0 missing tolerated, because: no code x");
+  EXPECT_EQ(Text(notice::FewerCopies{1, 2}),
+            "with 1 worker left, there is one copy of each partition instead of 2");
+  EXPECT_EQ(Text(notice::FewerCopies{2, 3}),
+            "with 2 workers left, there are 2 copies of each partition instead of 3");
+}
+
+TEST(NoticeText, OfConnections) {
+  const Status why = Status::Permission("wrong token");
+  EXPECT_EQ(Text(notice::Joined{2, "10.77.0.3", "NVIDIA A2"}),
+            "worker 2 (alice) joined from 10.77.0.3 with NVIDIA A2");
+  EXPECT_EQ(Text(notice::JoinRefused{"mallory", "10.77.0.9", why, 0}),
+            "refused mallory at 10.77.0.9: wrong token");
+  EXPECT_EQ(Text(notice::JoinRefused{"", "10.77.0.9", why, 19}),
+            "refused a worker at 10.77.0.9: wrong token (19 more before it)");
+  EXPECT_EQ(Text(notice::JoinRefused{"", "", why, 0}), "refused a peer: wrong token");
+  EXPECT_EQ(Text(notice::NotReady{1, seconds(60)}),
+            "worker 1 joined 60 s ago and is not ready for work; not waiting for it");
+  EXPECT_THAT(Text(notice::Quiet{2, seconds(3)}),
+              HasSubstr("worker 2 (alice) has said nothing for 3 s: "));
+  EXPECT_EQ(Text(notice::Back{2, seconds(7)}), "worker 2 (alice) is back after 7 s");
+  EXPECT_EQ(Text(notice::Reported{1, Status::Resource("no memory"), 0}),
+            "worker 1 reports: no memory");
+  EXPECT_EQ(Text(notice::Reported{1, Status::Resource("no memory"), 12}),
+            "worker 1 reports: no memory (12 more before it were left out)");
+  EXPECT_EQ(Text(notice::Trouble{Status::Resource("out of descriptors")}), "out of descriptors");
+}
+
+// Losses of standardised targets mean nothing to the user: they are reported in the units of the data.
+TEST(NoticeText, OfTrainingThatDiverges) {
+  EXPECT_THAT(NoticeText(notice::Diverges{6, 700, 0.5, 100}, NameOf, 1e4),
+              HasSubstr("step 6: the loss is 7e+06, more than 100 times the 5e+03 of the first"));
+  EXPECT_THAT(Text(notice::Diverges{6, 1e10, 2, 100}), HasSubstr("`learning_rate`"));
+  EXPECT_THAT(Text(notice::Diverges{2, std::nullopt, 2, 100}),
+              HasSubstr("step 2: the loss is not a number any more"));
+}
+
+TEST(NoticeText, OfCheckpoints) {
+  using Next = notice::CheckpointFailed::Next;
+  const Status full = Status::Resource("the disk is full");
+  EXPECT_THAT(Text(notice::CheckpointSkipped{20}),
+              HasSubstr("the checkpoint of step 20 is left out"));
+  EXPECT_EQ(Text(notice::CheckpointFailed{10, full, Next::kLater, 0}),
+            "the checkpoint of step 10 was not written: the disk is full. Training goes on, the "
+            "next is tried in its turn; no checkpoint is safe");
+  EXPECT_THAT(Text(notice::CheckpointFailed{10, full, Next::kLast, 5}),
+              HasSubstr("The last is tried next; the newest safe checkpoint has 5 steps"));
+  EXPECT_THAT(Text(notice::CheckpointFailed{10, full, Next::kNone, 5}),
+              HasSubstr("The job ends without it"));
+  EXPECT_EQ(Text(notice::CheckpointsAgain{30}),
+            "checkpoints can be written again: that of step 30 is safe");
+  const notice::CheckpointDegraded degraded{10, 0, {{"disk:/node-01", full}}};
+  EXPECT_EQ(DegradedText(degraded),
+            "the checkpoint of step 10 is degraded, it survives no more losses; left out: "
+            "disk:/node-01 (the disk is full)");
+  EXPECT_THAT(Text(degraded), HasSubstr(DegradedText(degraded) + ". Stronger ones"));
+  EXPECT_THAT(Text(notice::CheckpointsWhole{30}), HasSubstr("whole again: that of step 30"));
+  EXPECT_THAT(Text(notice::CheckpointUnlocked{"disk:/"}), HasSubstr("disk:/ locks no folders"));
+  EXPECT_THAT(Text(notice::CheckpointSlow{15, seconds(90), 10}),
+              HasSubstr("step 15 is still being written, 90 s"));
+  EXPECT_EQ(Text(notice::CheckpointNote{"moved aside"}), "checkpoint: moved aside");
+}
+
+TEST(WorkersText, ListsFewWithTheirNamesAndSummarisesMany) {
+  std::vector<WorkerId> workers;
+  EXPECT_EQ(WorkersText({4}, NameOf), "worker 4");
+  EXPECT_EQ(WorkersText({0, 3, 7}, NameOf), "workers 0, 3 (bob), 7");
+  for (WorkerId w = 10; w < 42; ++w) workers.push_back(w);
+  EXPECT_THAT(WorkersText(workers, NameOf), HasSubstr("workers 10, 11, 12"));
+  workers.push_back(50);
+  EXPECT_EQ(WorkersText(workers, NameOf), "33 workers (10 to 41, 50)");
+  workers.clear();
+  for (WorkerId w = 0; w < 100; ++w) workers.push_back(2 * w);
+  EXPECT_EQ(WorkersText(workers, NameOf), "100 workers (0, 2, 4, 6, 8, 10, 12, 14 and 92 more)");
+}
+
+}  // namespace
+}  // namespace motley
