@@ -114,7 +114,8 @@ TEST(NoticeText, OfConnections) {
   EXPECT_EQ(Text(notice::Trouble{Status::Resource("out of descriptors")}), "out of descriptors");
 }
 
-// Losses of standardised targets mean nothing to the user: they are reported in the units of the data.
+// Losses of standardised targets mean nothing to the user: they are reported in the units of the
+// data.
 TEST(NoticeText, OfTrainingThatDiverges) {
   EXPECT_THAT(NoticeText(notice::Diverges{6, 700, 0.5, 100}, NameOf, 1e4),
               HasSubstr("step 6: the loss is 7e+06, more than 100 times the 5e+03 of the first"));
