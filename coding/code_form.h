@@ -60,7 +60,7 @@ struct CodeEntry {
 };
 
 struct CodeForm {
-  std::string name;  // "none", "repetition", "cyclic", ...: see codes.cc.
+  std::string name;  // "none", "repetition", "cyclic", ...: see schemes.cc.
   Field field = Field::kReal;
   uint32_t workers = 0;     // n: rows of B, one per worker if there are no lists.
   uint32_t partitions = 0;  // k: columns of B, one per fine partition of the job.

@@ -73,16 +73,14 @@ StepScheme RowsInLists(const Plan& plan, const SchemeRequest& request) {
 
 SchedulerOptions JobOptionsFor(std::string_view scheme, const SchemeRequest& request) {
   SchedulerOptions options;
-  options.code = scheme == "proportional" ? "none" : scheme;
+  options.code = scheme;
   options.workers = static_cast<uint32_t>(request.workers.size());
   options.partitions = request.partitions;
   options.batch = static_cast<uint32_t>(std::lround(request.samples));
   options.seed = request.seed;
-  options.tolerate = request.copies - 1;
-  if (scheme == "short") {
-    options.tolerate = request.copies > 2 ? 1 : 0;
-    options.parts = request.copies - options.tolerate;
-  }
+  const Scheme& traits = SchemeNamed(scheme);
+  options.tolerate = traits.Tolerates(request.copies);
+  if (traits.has_parts) options.parts = traits.Parts(request.copies);
   return options;
 }
 
@@ -102,9 +100,10 @@ std::vector<double> JobSpeeds(std::string_view scheme, const SchemeRequest& requ
     speeds.push_back(samples / request.workers[w].seconds_per_partition);
     waits.push_back(request.waits.empty() ? 0 : request.waits[w]);
   }
-  return SpeedsWithWaits(speeds, waits,
-                         request.samples * CopiesOf(options.code, options.tolerate, options.parts),
-                         request.samples);
+  return SpeedsWithWaits(
+      speeds, waits,
+      request.samples * SchemeNamed(options.code).Computed(options.tolerate, options.parts),
+      request.samples);
 }
 
 Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request) {
@@ -113,7 +112,7 @@ Result<Plan> PlanOfJob(std::string_view scheme, const SchemeRequest& request) {
   const std::vector<double> speeds = JobSpeeds(scheme, request);
   PlanAttempt attempt = {options.code, options.tolerate, false, request.draft};
   Result<Plan> plan = MakePlanOf(attempt, options, members, speeds);
-  if (plan.ok() || options.code == "none") return plan;
+  if (plan.ok() || !SchemeNamed(scheme).keeps_copies) return plan;
   attempt.equal = true;
   Result<Plan> equal = MakePlanOf(attempt, options, members, speeds);
   return equal.ok() ? std::move(equal) : std::move(plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schemes that give out their work once, planned exactly as jobs do it: with the plan that
-// CodedScheduler would make from the same knowledge (scheduler/placement/plan.h). Pure.
+// RowPlans would make from the same knowledge (scheduler/placement/plan.h). Pure.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts the shares of a job with rows once it has learned how long answers take. It runs steps
-// of the step model and reconsiders the plan between them as CodedScheduler does. A worker with
+// of the step model and reconsiders the plan between them as RowPlans does. A worker with
 // early answers computes more in the next plan, and one that never answers in time soon computes
 // nothing. So a job whose vectors share a narrow link gets another plan than speeds alone would
 // give. Pure.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "coding/schemes.h"
 #include "planner/learned_shares.h"
 #include "planner/plan_reason.h"
 #include "scheduler/step/pieces.h"
@@ -16,31 +17,11 @@ namespace motley {
 namespace {
 
 constexpr double kFewerPart = 0.8;  // Of a step with all workers: then fewer may be worth it.
-// With more workers, only constructions that cost little.
+// With more workers codes are only drafted, and what jobs learn of them is not foreseen.
 constexpr size_t kMany = 512;
-constexpr size_t kCyclicMost = 96;  // Beyond, it refuses.
 // Codes may group partitions: of many, planning them takes so many per worker.
 constexpr uint32_t kCodedPieces = 4;
 constexpr uint32_t kFewPartitions = 4096;
-
-bool Balances(std::string_view scheme) { return scheme == "proportional" || scheme == "adaptive"; }
-
-const StepSchemeKind& KindOf(std::string_view name) {
-  for (const StepSchemeKind& kind : StepSchemes()) {
-    if (name == kind.name) return kind;
-  }
-  MOTLEY_ASSERT(false);
-  return StepSchemes().front();
-}
-
-bool ForMany(std::string_view scheme) {
-  return scheme != "cyclic" && scheme != "rs" && scheme != "group" && scheme != "approximate";
-}
-
-// Where only sums over all workers matter, a sample says as much.
-bool CanBeSampled(std::string_view scheme) {
-  return scheme == "adaptive" || scheme == "partial-coded";
-}
 
 // Many workers average by themselves what few need several steps for.
 CostRuns RunsOfMany(const CostRuns& runs) {
@@ -88,9 +69,9 @@ double PartOfFastest(const PlannedCluster& cluster, uint32_t workers) {
 }
 
 // Rows of jobs follow what they learn of waits; of many workers that takes too long to foresee.
-Result<StepScheme> SchemeAsJob(const StepSchemeKind& kind, const SchemeRequest& request,
+Result<StepScheme> SchemeAsJob(const Scheme& kind, const SchemeRequest& request,
                                const PlannedCluster& cluster, uint64_t seed, uint64_t& events) {
-  if (kind.leases || !kind.exact || request.workers.size() > kMany) {
+  if (kind.leases() || !kind.exact || request.workers.size() > kMany) {
     return MakeStepScheme(kind.name, request);
   }
   MOTLEY_RETURN_IF_ERROR(CheckStepRequest(kind, request));
@@ -108,10 +89,9 @@ int Rank(const PlannedScheme& planned) {
 
 std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies) {
   std::vector<Candidate> candidates;
-  for (const StepSchemeKind& kind : StepSchemes()) {
-    if (workers > kMany && !ForMany(kind.name)) continue;
-    if (workers > kCyclicMost && kind.name == std::string_view("cyclic")) continue;
-    const uint32_t most = kind.name == std::string_view("proportional") ? 1 : most_copies;
+  for (const Scheme& kind : Schemes()) {
+    if (kind.least_copies == 0 || workers > kind.most_planned_workers) continue;
+    const uint32_t most = kind.keeps_copies ? most_copies : 1;
     for (uint32_t copies = kind.least_copies; copies <= std::min<size_t>(most, workers); ++copies) {
       candidates.push_back({kind.name, copies});
     }
@@ -138,7 +118,7 @@ std::vector<Candidate> FewerWorkers(const PlannedCluster& cluster) {
   const auto least = std::min_element(seconds.begin(), seconds.end());
   if (n == 0 || *least > kFewerPart * seconds.back()) return {};
   const auto few = static_cast<uint32_t>(least - seconds.begin()) + 1;
-  std::vector<Candidate> candidates = {{"proportional", 1, few}};
+  std::vector<Candidate> candidates = {{"none", 1, few}};
   if (2 * few < n) candidates.push_back({"repetition", 2, 2 * few});
   return candidates;
 }
@@ -153,15 +133,15 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& presen
   const PlannedCluster whole = WithFewer(present, candidate.workers);
   PlannedScheme planned;
   planned.candidate = candidate;
-  const StepSchemeKind& kind = KindOf(candidate.scheme);
+  const Scheme& kind = SchemeNamed(candidate.scheme);
   planned.exact = kind.exact;
-  const bool sampled = whole.workers.size() > options.most_whole && CanBeSampled(kind.name);
+  const bool sampled = whole.workers.size() > options.most_whole && kind.evens_out();
   const PlannedCluster sample = sampled ? SampleOf(whole, options.most_whole) : PlannedCluster();
   const PlannedCluster& cluster = sampled ? sample : whole;
   SchemeRequest request;
   request.copies = candidate.copies;
   request.partitions = options.partitions;
-  if (!kind.leases) {
+  if (!kind.leases()) {
     const auto enough = kCodedPieces * static_cast<uint32_t>(whole.workers.size());
     request.partitions = std::min(request.partitions, std::max(enough, kFewPartitions));
   }
@@ -181,7 +161,7 @@ PlannedScheme TryScheme(const Candidate& candidate, const PlannedCluster& presen
     planned.refused = scheme.status().message();
     return planned;
   }
-  planned.refused = NoRoom(*scheme, cluster, candidate, kind.leases);
+  planned.refused = NoRoom(*scheme, cluster, candidate, kind.leases());
   if (!planned.refused.empty()) return planned;
   const bool many = whole.workers.size() > options.most_whole;
   planned.cost = CostOf(*scheme, cluster, many ? RunsOfMany(options.runs) : options.runs);
@@ -247,7 +227,7 @@ void CorrectTo(double step_seconds, const PlannedCluster& cluster, PlannedScheme
 
 double SwitchSeconds(const Candidate& from, const Candidate& to, const PlannedCluster& cluster) {
   if (from == to) return 0;
-  const bool nested = Balances(from.scheme) && Balances(to.scheme);
+  const bool nested = SchemeNamed(from.scheme).nests() && SchemeNamed(to.scheme).nests();
   double kept = nested ? std::min(from.copies, to.copies) : 0;
   // Fewer hold, or give up, what the others had.
   if (from.workers != to.workers) {

@@ -51,7 +51,7 @@ struct Ranking {
   uint64_t events = 0;  // Events of the step model for all schemes together.
 };
 
-// The candidates for this many workers, in the order of StepSchemes(). Above 512 workers they leave
+// The candidates for this many workers, in the order of Schemes(). Above 512 workers they leave
 // out codes with equal shares and codes whose construction searches.
 std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies);
 
@@ -59,7 +59,7 @@ std::vector<Candidate> CandidatesFor(size_t workers, uint32_t most_copies);
 // shorter steps. Each worker that takes part occupies that link with its parameters and its vector.
 std::vector<Candidate> FewerWorkers(const PlannedCluster& cluster);
 
-// "adaptive 2", "proportional 1, 4 workers"
+// "adaptive 2", "none 1, 4 workers"
 std::string ShortNameOf(const Candidate& candidate);
 
 // kInvalidArgument without workers, or if no exact scheme serves.

@@ -59,35 +59,17 @@ StepScheme RowScheme(const SchemeRequest& request, RowCode rows) {
   return scheme;
 }
 
-Result<StepScheme> AsJob(const char* scheme, const SchemeRequest& request) {
+Result<StepScheme> AsJob(std::string_view scheme, const SchemeRequest& request) {
   MOTLEY_ASSIGN_OR_RETURN(const Plan plan, PlanOfJob(scheme, request));
   return SchemeOfPlan(plan, request);
 }
 
-Result<StepScheme> Coded(const char* name, const SchemeRequest& request) {
+Result<StepScheme> Coded(std::string_view name, const SchemeRequest& request) {
   if (request.by_speed) return AsJob(name, request);
   MOTLEY_ASSIGN_OR_RETURN(const CodeRequest code, CodeRequestOf(request, 1));
   MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode(name, code));
   return RowScheme(request, RowCodeOf(std::make_shared<const CodeForm>(std::move(form))));
 }
-
-Result<StepScheme> Proportional(const SchemeRequest& request) {
-  if (request.copies != 1) {
-    return Status::InvalidArgument(fmt::format(
-        "proportional shares have one copy of each partition, not {}: ask for copies 1, or for "
-        "adaptive",
-        request.copies));
-  }
-  return Coded("none", request);
-}
-
-Result<StepScheme> Repetition(const SchemeRequest& request) { return Coded("repetition", request); }
-Result<StepScheme> Cyclic(const SchemeRequest& request) { return Coded("cyclic", request); }
-Result<StepScheme> Heterogeneous(const SchemeRequest& request) {
-  return Coded("heterogeneous", request);
-}
-Result<StepScheme> ReedSolomon(const SchemeRequest& request) { return Coded("rs", request); }
-Result<StepScheme> Group(const SchemeRequest& request) { return Coded("group", request); }
 
 // What a job's leases know of these workers after some steps: what they see of each, with everybody
 // on the server's link at once.
@@ -172,8 +154,8 @@ uint32_t MessageSize(const SchemeRequest& request) {
       std::ceil(request.partitions / std::min<double>(most, request.partitions)));
 }
 
-Result<StepScheme> MultiMessage(const SchemeRequest& request) {
-  if (request.by_speed) return AsJob("multi-message", request);
+Result<StepScheme> MultiMessage(std::string_view name, const SchemeRequest& request) {
+  if (request.by_speed) return AsJob(name, request);
   const uint32_t size = MessageSize(request);
   SchemeRequest chunks = request;
   chunks.partitions = (request.partitions + size - 1) / size;
@@ -220,50 +202,40 @@ Result<StepScheme> Approximate(const SchemeRequest& request) {
   return scheme;
 }
 
-Result<StepScheme> Short(const SchemeRequest& request) {
-  if (request.by_speed) return AsJob("short", request);
-  const uint32_t stragglers = request.copies > 2 ? 1 : 0;
-  const uint32_t parts = request.copies - stragglers;
+Result<StepScheme> Short(const Scheme& scheme, const SchemeRequest& request) {
+  if (request.by_speed) return AsJob(scheme.name, request);
+  const uint32_t stragglers = scheme.Tolerates(request.copies);
+  const uint32_t parts = scheme.Parts(request.copies);
   MOTLEY_ASSIGN_OR_RETURN(CodeRequest wanted, CodeRequestOf(request, 1.0 / parts));
   wanted.stragglers = stragglers;
   wanted.parts = parts;
-  MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode("short", wanted));
+  MOTLEY_ASSIGN_OR_RETURN(CodeForm form, BuildCode(scheme.name, wanted));
   return RowScheme(request, RowCodeOf(std::make_shared<const CodeForm>(std::move(form))));
+}
+
+// The policy that suits what a worker is given and what of it is enough.
+Result<StepScheme> Make(const Scheme& scheme, const SchemeRequest& request) {
+  if (scheme.leases()) return Adaptive(request);
+  if (!scheme.exact) return Approximate(request);
+  if (scheme.sharing == Sharing::kKeptRows) return PartialCoded(request);
+  if (scheme.sharing == Sharing::kRowList) return MultiMessage(scheme.name, request);
+  if (scheme.has_parts) return Short(scheme, request);
+  return Coded(scheme.name, request);
 }
 
 }  // namespace
 
-const std::vector<StepSchemeKind>& StepSchemes() {
-  static const std::vector<StepSchemeKind> kinds = {
-      {"proportional", "no copies: shares follow the speeds, and every answer is needed", 1,
-       &Proportional, false, true},
-      {"repetition", "copies with plain sums: the first of each group, or of the classes", 2,
-       &Repetition, false, true},
-      {"cyclic", "Tandon's random cyclic code: equal shares", 2, &Cyclic, false, true},
-      {"heterogeneous", "coded shares that follow the speeds (Wang et al.)", 2, &Heterogeneous,
-       false, true},
-      {"rs", "Reed-Solomon on the unit circle: equal shares", 2, &ReedSolomon, false, true},
-      {"group", "plain sums in groups that tile the data, coded outside them", 2, &Group, false,
-       true},
-      {"adaptive", "exclusive leases that follow who is late; what a straggler finished counts", 1,
-       &Adaptive, true, true},
-      {"multi-message", "a vector for every few partitions, the first of each counts", 2,
-       &MultiMessage, true, true},
-      {"partial-coded", "everything finished by enough holders counts (Ramamoorthy et al.)", 2,
-       &PartialCoded, true, true},
-      {"approximate", "goes on without the last workers: an error is left, and reported", 1,
-       &Approximate, false, false},
-      {"short", "vectors of a part of the gradient's length (Ye and Abbe)", 2, &Short, false, true},
-  };
-  return kinds;
-}
-
-Status CheckStepRequest(const StepSchemeKind& kind, const SchemeRequest& request) {
+Status CheckStepRequest(const Scheme& scheme, const SchemeRequest& request) {
   const auto live = std::count_if(request.workers.begin(), request.workers.end(),
                                   [](const StepWorker& worker) { return worker.live; });
-  if (request.copies < kind.least_copies) {
+  if (request.copies < scheme.least_copies) {
     return Status::InvalidArgument(fmt::format("{} needs {} copies of each partition, not {}",
-                                               kind.name, kind.least_copies, request.copies));
+                                               scheme.name, scheme.least_copies, request.copies));
+  }
+  if (!scheme.keeps_copies && request.copies != 1) {
+    return Status::InvalidArgument(
+        fmt::format("{} has one copy of each partition, not {}: ask for copies 1, or for adaptive",
+                    scheme.name, request.copies));
   }
   if (live < request.copies) {
     return Status::InvalidArgument(
@@ -278,12 +250,13 @@ Status CheckStepRequest(const StepSchemeKind& kind, const SchemeRequest& request
 
 Result<StepScheme> MakeStepScheme(std::string_view name, const SchemeRequest& request) {
   std::string names;
-  for (const StepSchemeKind& kind : StepSchemes()) {
-    if (name == kind.name) {
-      MOTLEY_RETURN_IF_ERROR(CheckStepRequest(kind, request));
-      return kind.make(request);
+  for (const Scheme& scheme : Schemes()) {
+    if (scheme.least_copies == 0) continue;
+    if (name == scheme.name) {
+      MOTLEY_RETURN_IF_ERROR(CheckStepRequest(scheme, request));
+      return Make(scheme, request);
     }
-    names += names.empty() ? kind.name : fmt::format(", {}", kind.name);
+    names += names.empty() ? scheme.name : fmt::format(", {}", scheme.name);
   }
   return Status::NotFound(fmt::format("there is no scheme \"{}\"; there are: {}", name, names));
 }

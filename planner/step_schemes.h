@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "coding/schemes.h"
 #include "scheduler/step/step_policy.h"
 
 namespace motley {
@@ -33,22 +34,9 @@ struct StepScheme {
   std::function<std::unique_ptr<StepPolicy>()> policy;
 };
 
-struct StepSchemeKind {
-  const char* name;
-  const char* summary;  // One line for --help.
-  uint32_t least_copies;
-  // kInvalidArgument if the scheme cannot serve the request; the message says what to change.
-  Result<StepScheme> (*make)(const SchemeRequest& request);
-  bool leases;  // Work is given out partition by partition, and not all at once.
-  bool exact;   // Never leaves an error.
-};
-
-// Every scheme, in the order of --help.
-const std::vector<StepSchemeKind>& StepSchemes();
 // kInvalidArgument if the scheme cannot serve the request; the message says what to change.
-Status CheckStepRequest(const StepSchemeKind& kind, const SchemeRequest& request);
-// The errors are those of CheckStepRequest, and kNotFound for an unknown name; the message lists
-// the known names.
+Status CheckStepRequest(const Scheme& scheme, const SchemeRequest& request);
+// kNotFound for a name that the planner does not try; the message lists the names that it tries.
 Result<StepScheme> MakeStepScheme(std::string_view name, const SchemeRequest& request);
 
 }  // namespace motley

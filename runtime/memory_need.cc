@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "coding/schemes.h"
 #include "training/optimizers/optimizer.h"
 #include "training/trainers/term_work.h"
 
@@ -40,14 +41,15 @@ std::string Words(uint64_t bytes) {
 
 // In a step.
 uint64_t SumVectors(const JobOptions& options) {
-  if (options.code == "none") return 1;
-  if (options.code == "adaptive") return options.workers;  // A vector of each may be arriving.
+  const Scheme& scheme = SchemeNamed(options.code);
+  if (!scheme.keeps_copies) return 1;
+  if (scheme.leases()) return options.workers;  // A vector of each may be arriving.
   // Every row is kept until the step ends, and an audit weighs the parts of its sum.
-  if (options.code == "approximate") return uint64_t{options.workers} + 1;
+  if (!scheme.exact) return uint64_t{options.workers} + 1;
   // As many sums as parts, and half of one beside them.
-  if (options.code == "partial-coded") return 2;
+  if (scheme.sharing == Sharing::kKeptRows) return 2;
   // Accumulators of a part's length, and half of one.
-  if (options.code == "short") {
+  if (scheme.has_parts) {
     const uint64_t half_parts = 2 * std::max<uint64_t>(options.parts, 1);
     return 1 + (2 * uint64_t{options.tolerate} + half_parts) / half_parts;
   }

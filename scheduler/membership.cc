@@ -34,6 +34,7 @@ Membership::Joined Membership::Join(WorkerId id, Incarnation incarnation, Time n
   Worker fresh;
   fresh.estimator = worker.estimator;
   fresh.stats = worker.stats;
+  fresh.to_send = worker.to_send;
   worker = std::move(fresh);
   worker.live = true;
   worker.incarnation = incarnation;

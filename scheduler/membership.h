@@ -27,6 +27,7 @@ struct Worker {
   uint32_t silent_steps = 0;  // Closed in a row without a word from it.
   size_t refused = 0;         // Answers of this life.
   StepId assigned_in = 0;     // The step of its last assignment.
+  uint32_t to_send = 0;       // Partitions of its part of the plan, if others would be sent them.
   Time waiting_since{};       // The later of its last word and its last assignment.
   Duration patience{};        // How long silence after `waiting_since` is normal.
   WorkerStats stats;

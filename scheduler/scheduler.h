@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,7 +31,7 @@ struct SchedulerOptions {
   uint32_t partitions = 1;  // k
   std::string code = "none";
   uint32_t tolerate = 1;  // s; 0 for "none". Of "auto": at least so many.
-  // With "approximate" only (early_end.h): rows that are enough for a step, 0 for all but
+  // With "approximate" only (rows/early_end.h): rows that are enough for a step, 0 for all but
   // `tolerate`; and how long a step waits for more than one, zero for as long as somebody is in
   // time.
   uint32_t quorum = 0;
@@ -236,15 +235,5 @@ class Scheduler {
   virtual Time Deadline() const = 0;
   virtual SchedulerStats Stats() const = 0;
 };
-
-// What the policy must be told to judge rows: which of the absent rows of the open step somebody
-// else has to answer (StreamDecoder::RowsToReplace). Asked inside OnEvent, never before the caller
-// had the chance to carry out the OpenStep of that step.
-using RowsToReplace = std::function<std::vector<RowId>(const std::vector<bool>& absent)>;
-
-// Bulk-synchronous with coding: every step waits for a decodable set. kInvalidArgument when the
-// code cannot serve the options.
-Result<std::unique_ptr<Scheduler>> MakeCodedScheduler(const SchedulerOptions& options,
-                                                      RowsToReplace rows_to_replace);
 
 }  // namespace motley

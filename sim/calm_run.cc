@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "coding/schemes.h"
+
 namespace motley {
 namespace {
 
@@ -42,7 +44,8 @@ bool CompareWithCalm(const Scenario& scenario, const SimResult& result,
   const JobOptions& job = scenario.options.job;
   const uint32_t rows =
       job.most_workers > 0 ? std::min(job.workers, job.most_workers) : job.workers;
-  const bool disjoint = job.code == "none" || job.code == "multi-message" ||
+  const Scheme& scheme = SchemeNamed(job.code);
+  const bool disjoint = !scheme.keeps_copies || scheme.sharing == Sharing::kRowList ||
                         (job.code == "repetition" && rows % (job.tolerate + 1) == 0);
   if (!disjoint || job.shares != Shares::kEqual || !PlanStayed(result)) return false;
   // Joined devices divide the samples by time, so their sums depend on who was done first.

@@ -55,11 +55,13 @@ Duration LivenessLimit(const SimOptions& options, const Dataset& data, size_t ve
   }
   const JobOptions& job = options.job;
   double rows = job.workers;
-  uint32_t copies = std::max(CopiesOf(job.code, job.tolerate, job.parts), job.tolerate + 1);
-  if (job.code == "auto") copies = std::max(copies, kMostCopiesOfAuto);
-  const bool lists = job.code == "multi-message" || job.code == "auto";
+  const Scheme& scheme = SchemeNamed(job.code);
+  uint32_t copies = std::max(scheme.Computed(job.tolerate, job.parts), job.tolerate + 1);
+  if (scheme.chosen_later()) copies = std::max(copies, kMostCopiesOfAuto);
+  const bool lists = scheme.sharing == Sharing::kRowList || scheme.chosen_later();
   if (lists) rows *= kMessagesPerWorker;
-  if (job.code == "partial-coded") rows *= kMessagesPerWorker + 1;  // Messages and the answer.
+  if (scheme.sharing == Sharing::kKeptRows)
+    rows *= kMessagesPerWorker + 1;  // Messages and the answer.
   const double samples = static_cast<double>(job.batch) * copies;
   const double bytes = std::max(static_cast<double>(data.size_bytes()), options.data_bytes) +
                        rows * (static_cast<double>(vector_length) * 8 + kFrameBytes);

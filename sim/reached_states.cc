@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coding/schemes.h"
+
 namespace motley {
 namespace {
 
@@ -117,9 +119,9 @@ void ReachedStates::On(const event::StepOpened& event) {
     Count(event.code.rows.empty() ? "leases after rows" : "rows after leases");
   }
   if (event.code.rows.empty()) return;  // Leases.
-  const bool meant =
-      event.code.name == code_ && (code_ == "none" || event.code.stragglers == tolerate_);
-  if (code_ != "auto" && !meant && !answers) {
+  const bool meant = event.code.name == code_ &&
+                     (!SchemeNamed(code_).keeps_copies || event.code.stragglers == tolerate_);
+  if (!SchemeNamed(code_).chosen_later() && !meant && !answers) {
     Count("code compromised");
   }
   if (event.code.owners() == 1 && event.step > 0) Count("one worker left");

@@ -30,9 +30,16 @@ constexpr uint64_t kAutoDraws = 39, kFewerDraws = 41, kLabelDraws = 60;
 constexpr uint64_t kSharedDraws = 42, kKeptDraws = 43, kBreakDraws = 44, kPictureDraws = 45;
 constexpr uint64_t kStorageDraws = 46, kJoinDraws = 47, kStallDraws = 48, kNetworkDraws = 49;
 
-// These codes are equally likely. The other codes later replace some of them.
-constexpr const char* kCodes[] = {"none",  "repetition", "cyclic", "heterogeneous",
-                                  "group", "rs",         "graph"};
+// Plain codes are equally likely. The other schemes later replace some of them.
+std::string DrawPlainCode(Random& random) {
+  std::vector<std::string> names;
+  for (const Scheme& code : CodedSchemes()) {
+    if (code.plain_rows()) names.emplace_back(code.name);
+  }
+  return names[random.Below(names.size())];
+}
+
+bool Taken(const JobOptions& job) { return !SchemeNamed(job.code).plain_rows(); }
 
 class Generator {
  public:
@@ -52,8 +59,8 @@ class Generator {
     LeaseInstead();
     SendSeveralInstead();
     ApproximateInstead();
-    ShortenInstead();
-    KeepInstead();
+    AnswerInPartsInstead("short", kShortDraws);
+    AnswerInPartsInstead("partial-coded", kKeptDraws);
     ChooseInstead();
     Random fewer(scenario_.options.seed, Stream::kSimulation, kFewerDraws);
     const auto most = static_cast<uint32_t>(1 + fewer.Below(8 * scenario_.options.job.workers));
@@ -229,7 +236,7 @@ class Generator {
 
   void MakeJob() {
     JobOptions& job = scenario_.options.job;
-    job.code = kCodes[random_.Below(std::size(kCodes))];
+    job.code = DrawPlainCode(random_);
     // A tenth of the scenarios may tolerate too much for the workers; the job must refuse that.
     const uint64_t most = random_.Chance(0.1) ? 3 : std::min(3u, job.workers - 1);
     job.tolerate = static_cast<uint32_t>(Between(0, most));
@@ -255,14 +262,14 @@ class Generator {
   void SendSeveralInstead() {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, kMessageDraws);
-    if (job.code != "adaptive" && random.Chance(0.125)) job.code = "multi-message";
+    if (!Taken(job) && random.Chance(0.125)) job.code = "multi-message";
   }
 
   // 16 % of the others may end steps approximately. They learn slowly: small batches vary much.
   void ApproximateInstead() {
     JobOptions& job = scenario_.options.job;
     Random random(scenario_.options.seed, Stream::kSimulation, kApproximateDraws);
-    if (!random.Chance(0.16) || job.code == "adaptive" || job.code == "multi-message") return;
+    if (!random.Chance(0.16) || Taken(job)) return;
     job.code = "approximate";
     job.optimizer.learning_rate /= 10;
     const double step = JobSeconds() / static_cast<double>(job.steps);
@@ -272,25 +279,12 @@ class Generator {
     if (random.Chance(0.5)) job.quorum = quorum;
   }
 
-  // An eighth of those that are left sends short answers.
-  void ShortenInstead() {
+  // An eighth of those that are left answers in parts.
+  void AnswerInPartsInstead(const char* code, uint64_t draws) {
     JobOptions& job = scenario_.options.job;
-    Random random(scenario_.options.seed, Stream::kSimulation, kShortDraws);
-    const bool taken =
-        job.code == "adaptive" || job.code == "multi-message" || job.code == "approximate";
-    if (taken || !random.Chance(0.125)) return;
-    job.code = "short";
-    job.parts = static_cast<uint32_t>(1 + random.Below(3));
-  }
-
-  // An eighth of those that are left keeps rows at workers.
-  void KeepInstead() {
-    JobOptions& job = scenario_.options.job;
-    Random random(scenario_.options.seed, Stream::kSimulation, kKeptDraws);
-    const bool taken = job.code == "adaptive" || job.code == "multi-message" ||
-                       job.code == "approximate" || job.code == "short";
-    if (taken || !random.Chance(0.125)) return;
-    job.code = "partial-coded";
+    Random random(scenario_.options.seed, Stream::kSimulation, draws);
+    if (Taken(job) || !random.Chance(0.125)) return;
+    job.code = code;
     job.parts = static_cast<uint32_t>(1 + random.Below(3));
   }
 
@@ -299,7 +293,7 @@ class Generator {
   void ChooseInstead() {
     Random random(scenario_.options.seed, Stream::kSimulation, kAutoDraws);
     JobOptions& job = scenario_.options.job;
-    const bool taken = job.code == "approximate" || HasParts(job.code);
+    const bool taken = !SchemeNamed(job.code).exact || SchemeNamed(job.code).has_parts;
     if (!random.Chance(0.2) || taken) return;
     job.code = "auto";
     if (random.Chance(0.5)) job.tolerate = 0;
@@ -326,7 +320,8 @@ class Generator {
     }
     const JobOptions& job = options.job;
     // Leases compute nothing twice, but may wait as long as copies would take.
-    const uint32_t copies = std::max(CopiesOf(job.code, job.tolerate, job.parts), job.tolerate + 1);
+    const uint32_t copies =
+        std::max(SchemeNamed(job.code).Computed(job.tolerate, job.parts), job.tolerate + 1);
     double step = job.batch * copies / speed + wait;
     if (options.shared_processors > 0) step *= 1 + job.workers / options.shared_processors;
     return {step, copies};

@@ -49,7 +49,7 @@ std::string DescribeScenario(const Scenario& scenario) {
   const SimOptions& options = scenario.options;
   const JobOptions& job = options.job;
   const std::string parts =
-      HasParts(job.code) ? fmt::format(" parts {}", job.parts) : std::string();
+      SchemeNamed(job.code).has_parts ? fmt::format(" parts {}", job.parts) : std::string();
   std::string text = fmt::format(
       "{} workers, {} tolerate {}{}, {} shares, {} ({} features, {} classes{}), {} samples, batch "
       "{}, {} steps, {}, slices of {}",

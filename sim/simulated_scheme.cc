@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "planner/policies.h"
+#include "coding/schemes.h"
 #include "runtime/job.h"
 
 namespace motley {
@@ -16,27 +16,17 @@ constexpr uint64_t kMostSlices = 64;
 }  // namespace
 
 SimulatedJobCode SimulatedCodeOf(const Candidate& candidate) {
+  const Scheme& scheme = SchemeNamed(candidate.scheme);
   SimulatedJobCode code;
-  code.code = candidate.scheme == "proportional" ? "none" : candidate.scheme;
-  code.tolerate = candidate.copies - 1;
+  code.code = candidate.scheme;
+  code.tolerate = scheme.Tolerates(candidate.copies);
   code.workers = candidate.workers;
-  if (const JobScheme* scheme = JobSchemeOf(candidate.scheme); scheme != nullptr && scheme->parts) {
-    code.tolerate = scheme->Tolerates(candidate.copies);
-    code.parts = scheme->Parts(candidate.copies);
-  }
-  if (candidate.scheme == "partial-coded") {  // planner/step_schemes.cc cuts rows the same way.
-    code.tolerate = 1;
-    code.parts = candidate.copies - 1;
-  }
+  if (scheme.has_parts) code.parts = scheme.Parts(candidate.copies);
   return code;
 }
 
 Candidate CandidateOf(const CodeChoice& choice) {
-  for (const JobScheme& scheme : JobSchemes()) {
-    if (choice.code != scheme.code) continue;
-    return {scheme.scheme, choice.tolerate + (scheme.parts ? 2 : 1)};
-  }
-  return {choice.code, choice.tolerate + 1};
+  return {choice.code, choice.tolerate + (SchemeNamed(choice.code).has_parts ? 2 : 1)};
 }
 
 uint32_t SimulatedSliceLength(uint64_t gradient_bytes) {

@@ -257,9 +257,10 @@ std::string TrainJson(const TrainReport& report) {
   if (stepped) {
     json["step_seconds"]["max_step"] = job.slowest_step;
   }
-  if (plan.job.code == "approximate") json["approximate"] = ApproximateJson(job.approximate);
-  if (HasParts(plan.job.code)) json["parts"] = plan.job.parts;
-  if (plan.job.code == "auto") json["choices"] = ChoicesJson(job.scheduler.choices);
+  const Scheme& scheme = SchemeNamed(plan.job.code);
+  if (!scheme.exact) json["approximate"] = ApproximateJson(job.approximate);
+  if (scheme.has_parts) json["parts"] = plan.job.parts;
+  if (scheme.chosen_later()) json["choices"] = ChoicesJson(job.scheduler.choices);
   AddRun(report, json);
   AddCourse(report, json);
   if (plan.job.checkpoint.every > 0) {
@@ -286,10 +287,8 @@ std::string TrainJson(const TrainReport& report) {
   if (report.emulation) {
     // Copies of adaptive are held, not computed.
     // And what auto chose at last is as good as what was asked for.
-    const bool chosen = plan.job.code == "auto";
-    const uint32_t tolerates = chosen ? job.scheduler.tolerates : plan.job.tolerate;
-    const std::string& code = CodeAtEnd(report);
-    const uint32_t computed = code == "adaptive" ? 1 : CopiesOf(code, tolerates, plan.job.parts);
+    const uint32_t tolerates = scheme.chosen_later() ? job.scheduler.tolerates : plan.job.tolerate;
+    const uint32_t computed = SchemeNamed(CodeAtEnd(report)).Computed(tolerates, plan.job.parts);
     json["emulation"] = EmulationJson(*report.emulation, computed);
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

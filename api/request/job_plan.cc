@@ -9,7 +9,6 @@
 #include "checkpoint/erasure/erasure_code.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
-#include "planner/policies.h"
 #include "training/models/architecture.h"
 
 namespace motley {
@@ -52,7 +51,7 @@ Status CheckWorkerCount(uint32_t workers, uint32_t most) {
 
 Status CheckNames(const JobRequest& request) {
   std::vector<std::string> codes;
-  for (const JobCode& code : JobCodes()) codes.push_back(code.name);
+  for (const Scheme& scheme : Schemes()) codes.emplace_back(scheme.name);
   MOTLEY_RETURN_IF_ERROR(CheckChoice("`code`", request.code, codes));
   MOTLEY_RETURN_IF_ERROR(CheckChoice("`shares`", request.shares, {"proportional", "equal"}));
   if (!request.model.empty()) {
@@ -74,9 +73,7 @@ Status CheckCode(const JobPlan& plan) {
         "workers",
         plan.job.tolerate, workers, workers == 1 ? "" : "s", workers - 1, workers - 1));
   }
-  for (const JobCode& code : JobCodes()) {
-    if (code.name == plan.job.code && !code.coded) return Status::Ok();
-  }
+  if (!SchemeNamed(plan.job.code).fixed_rows()) return Status::Ok();
   CodeRequest request;
   request.speeds = plan.speeds;
   if (plan.speeds.empty() || plan.job.shares == Shares::kEqual) request.speeds.assign(workers, 1);
@@ -87,14 +84,14 @@ Status CheckCode(const JobPlan& plan) {
   const auto form = BuildCode(plan.job.code, request);
   if (form.ok()) return Status::Ok();
   const std::string parts =
-      HasParts(plan.job.code) ? fmt::format(" `parts` {}", plan.job.parts) : "";
+      SchemeNamed(plan.job.code).has_parts ? fmt::format(" `parts` {}", plan.job.parts) : "";
   return form.status().WithContext(
       fmt::format("`code` {} `tolerate` {}{}", plan.job.code, plan.job.tolerate, parts));
 }
 
 // When its steps may end before they are exact.
 Status PlanEarlyEnd(const JobRequest& request, JobOptions& job) {
-  if (request.code != "approximate") {
+  if (SchemeNamed(request.code).exact) {
     if (request.quorum == 0 && request.step_deadline.empty()) return Status::Ok();
     return Status::InvalidArgument(fmt::format(
         "`{}`: with `code` {} every step is exact and takes as long as that does. Use `code` "
@@ -198,9 +195,10 @@ Result<JobPlan> PlanJob(const JobRequest& request, uint32_t workers_elsewhere,
   job.batch = request.batch;
   job.code = request.code;
   // Of auto it is a least: the default asks for nothing.
-  const bool unasked = request.code == "auto" && request.open.tolerate;
-  job.tolerate = request.code == "none" || unasked ? 0 : request.tolerate;
-  if (request.parts > 0 && !HasParts(request.code)) {
+  const Scheme& scheme = SchemeNamed(request.code);
+  const bool unasked = scheme.chosen_later() && request.open.tolerate;
+  job.tolerate = !scheme.keeps_copies || unasked ? 0 : request.tolerate;
+  if (request.parts > 0 && !scheme.has_parts) {
     return Status::InvalidArgument(
         fmt::format("`parts` {}: the answers of `code` {} are as long as gradients. Leave `parts` "
                     "out, or use `code` short or partial-coded",

@@ -65,7 +65,7 @@ Result<SimulatedJob> RunUntilSettled(const PlannerCase& made, const SimulatedJob
 }
 
 Status Run(const PlannerCase& made, SimulatedSteps steps, uint64_t seed, Tried& tried) {
-  const bool leases = tried.candidate.scheme == "adaptive";
+  const bool leases = SchemeNamed(tried.candidate.scheme).leases();
   const SimulatedJobCode what = SimulatedCodeOf(tried.candidate);
   MOTLEY_ASSIGN_OR_RETURN(const SimulatedJob job, leases ? RunUntilSettled(made, what, steps, seed)
                                                          : RunOnTruth(made, what, steps, seed));
@@ -87,7 +87,7 @@ Result<std::vector<Tried>> Predict(const PlannerCase& made, std::string& chosen)
   for (const PlannedScheme& planned : profiled.schemes) {
     if (!planned.exact || !planned.refused.empty()) continue;
     // Jobs run it only since recently, and auto does not choose it. Its cost is not judged yet.
-    if (planned.candidate.scheme == "partial-coded") continue;
+    if (SchemeNamed(planned.candidate.scheme).sharing == Sharing::kKeptRows) continue;
     Tried tried;
     tried.candidate = planned.candidate;
     tried.judged.name = ShortNameOf(planned.candidate);

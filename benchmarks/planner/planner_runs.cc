@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "coding/schemes.h"
 #include "fmt/core.h"
 #include "sim/sim_cluster.h"
 
@@ -172,8 +173,9 @@ Result<SimulatedJob> RunOnTruth(const PlannerCase& made, const SimulatedJobCode&
   job.step = std::accumulate(first, seconds.end(), 0.0) / steps.counted;
   job.choices = std::move(result.job.scheduler.choices);
   const std::string chosen = job.choices.empty() ? kLeases : job.choices.back().code;
-  SettledSteps(seconds, tracker, steps.skipped, what.code == "auto" ? chosen : what.code, job);
-  job.undecided = what.code == "auto" && tracker.InTrial();
+  SettledSteps(seconds, tracker, steps.skipped,
+               SchemeNamed(what.code).chosen_later() ? chosen : what.code, job);
+  job.undecided = SchemeNamed(what.code).chosen_later() && tracker.InTrial();
   return job;
 }
 

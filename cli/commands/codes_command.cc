@@ -63,15 +63,15 @@ Result<CodeRequest> MakeRequest(const CodesFlags& flags) {
   if (request.speeds.size() > kMostWorkers) {
     return Status::InvalidArgument(fmt::format("at most {} workers", kMostWorkers));
   }
-  request.stragglers = flags.code == "none" ? 0 : flags.tolerate;
-  if (flags.parts != 0 && !HasParts(flags.code)) {
+  request.stragglers = SchemeNamed(flags.code).keeps_copies ? flags.tolerate : 0;
+  if (flags.parts != 0 && !SchemeNamed(flags.code).has_parts) {
     return Status::InvalidArgument(
         fmt::format("--parts {}: the answers of --code {} are as long as gradients. Leave --parts "
                     "out, or use --code short or partial-coded",
                     flags.parts, flags.code));
   }
   if (flags.parts != 0) request.parts = flags.parts;
-  const uint32_t copies = CopiesOf(flags.code, request.stragglers, request.parts);
+  const uint32_t copies = SchemeNamed(flags.code).Computed(request.stragglers, request.parts);
   request.partitions =
       flags.partitions != 0 ? flags.partitions : ChoosePartitions(request.speeds, copies - 1);
   request.seed = flags.seed;
@@ -174,11 +174,11 @@ std::string CodeJson(const CodeForm& form, const CodeRequest& request, const Cod
 
 // Names that motley train takes, too, which are no matrix.
 Status CheckNotOfJobsAlone(const std::string& code) {
-  if (code == "auto") {
+  if (SchemeNamed(code).chosen_later()) {
     return Status::InvalidArgument(
         "--code auto is chosen while a job runs; motley plan says what it would be on a cluster");
   }
-  if (code == "adaptive") {
+  if (SchemeNamed(code).leases()) {
     return Status::InvalidArgument(
         "--code adaptive encodes nothing, so there is no matrix; motley simulate shows what it "
         "does");
@@ -188,7 +188,7 @@ Status CheckNotOfJobsAlone(const std::string& code) {
 
 Result<int> Run(const CodesFlags& flags) {
   std::vector<std::string> names;
-  for (const GradientCode& code : GradientCodes()) names.push_back(code.name);
+  for (const Scheme& code : CodedSchemes()) names.emplace_back(code.name);
   MOTLEY_RETURN_IF_ERROR(CheckNotOfJobsAlone(flags.code));
   MOTLEY_RETURN_IF_ERROR(CheckChoice("--code", flags.code, names));
   MOTLEY_ASSIGN_OR_RETURN(const CodeRequest request, MakeRequest(flags));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/job_flags.h"
 
+#include "coding/schemes.h"
 #include "fmt/core.h"
 
 namespace motley {
@@ -13,12 +14,13 @@ std::string JobFlags::JoinedFaults() const {
 
 std::string JobFlags::WithoutEffect() const {
   if (!tolerate_given) return "";
-  if (code == "none" && tolerate > 0) {
+  const Scheme& scheme = SchemeNamed(code);
+  if (!scheme.keeps_copies && tolerate > 0) {
     return fmt::format(
         "--tolerate {} has no effect with --code none, which keeps no copies; other codes do",
         tolerate);
   }
-  const bool without_copies_too = code == "none" || code == "auto" || code == "approximate";
+  const bool without_copies_too = !scheme.keeps_copies || scheme.chosen_later() || !scheme.exact;
   if (tolerate == 0 && !without_copies_too) {
     return fmt::format(
         "--code {} with --tolerate 0 keeps no copies: it waits for all, as none does", code);

@@ -12,7 +12,6 @@
 #include "cli/commands/simulation.h"
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
-#include "planner/policies.h"
 #include "profiles/ideal_step.h"
 
 namespace motley {
@@ -126,8 +125,8 @@ Result<SimulatedScheme> SimulateCode(const ClusterProfile& cluster, uint32_t bat
   flags.job.batch = batch;
   flags.job.code = code.code;
   flags.job.tolerate = code.tolerate;
-  flags.job.tolerate_given = code.code != "auto";
-  flags.job.parts = HasParts(code.code) ? code.parts : 0;
+  flags.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
+  flags.job.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
   flags.job.steps = kLearningSteps + kCountedSteps;
   flags.job.quiet = true;
   flags.seeds = kComparedSeeds;

@@ -12,7 +12,6 @@
 #include "coding/gradient_code.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
-#include "planner/policies.h"
 
 namespace motley {
 namespace {
@@ -184,8 +183,8 @@ std::string NameOfRow(const Candidate& candidate) {
 std::string FlagsOf(const Candidate& candidate) {
   const SimulatedJobCode code = SimulatedCodeOf(candidate);
   std::string flags = "--code " + code.code;
-  if (code.code != "none") flags += fmt::format(" --tolerate {}", code.tolerate);
-  if (HasParts(code.code)) flags += fmt::format(" --parts {}", code.parts);
+  if (SchemeNamed(code.code).keeps_copies) flags += fmt::format(" --tolerate {}", code.tolerate);
+  if (SchemeNamed(code.code).has_parts) flags += fmt::format(" --parts {}", code.parts);
   return flags;
 }
 
@@ -195,7 +194,7 @@ Result<JobChoice> ChoiceOfJob(const Ranking& ranking, const PlannedCluster& clus
   JobChoice choice = {*chosen, WhyChosen(*chosen, ranking, cluster)};
   const PlannedScheme& best = ranking.schemes.front();
   if (best.candidate != *chosen) {
-    const bool runs = JobSchemeOf(best.candidate.scheme) != nullptr;
+    const bool runs = SchemeNamed(best.candidate.scheme).for_auto;
     choice.why += fmt::format("; {} ({} ms) {}", NameOfRow(best.candidate), Figure(best.Total()),
                               runs ? "gains too little to be worth its risk or its data"
                                    : "is no scheme that jobs choose by themselves");
@@ -261,7 +260,7 @@ std::string PlanJson(const PlanReport& plan) {
                                    {"code", code.code},
                                    {"tolerate", code.tolerate},
                                    {"exact", planned.exact}};
-    if (HasParts(code.code)) json["parts"] = code.parts;
+    if (SchemeNamed(code.code).has_parts) json["parts"] = code.parts;
     if (planned.refused.empty()) {
       if (planned.candidate.workers == 0) json["flags"] = FlagsOf(planned.candidate);
       json.update({{"step_seconds", planned.Total()},

@@ -50,7 +50,7 @@ std::string SimTable(const JobPlan& plan, uint32_t seeds, const SimSummary& summ
   text += fmt::format("code {}, tolerates {}; {} steps over {} seed{}, {} discarded\n",
                       plan.job.code, Tolerates(plan.job.tolerate, summary.tolerates), summary.steps,
                       seeds, seeds == 1 ? "" : "s", summary.discarded_steps);
-  if (plan.job.code == "approximate") {
+  if (!SchemeNamed(plan.job.code).exact) {
     text += ApproximateLine(summary.approximate.steps, summary.steps,
                             summary.approximate.mean_error(), summary.approximate.max_error);
   }
@@ -95,7 +95,7 @@ std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds
       {"scheme", plan.job.code},
       {"tolerate", plan.job.tolerate},
       {"tolerate_at_end", summary.tolerates},
-      {"parts", HasParts(plan.job.code) ? plan.job.parts : 1},
+      {"parts", SchemeNamed(plan.job.code).has_parts ? plan.job.parts : 1},
       {"gradient_bytes", gradient_bytes},
       {"shares", plan.job.shares == Shares::kEqual ? "equal" : "proportional"},
       {"seeds", seeds},
@@ -108,7 +108,7 @@ std::string SimJson(const JobPlan& plan, uint64_t gradient_bytes, uint32_t seeds
   if (summary.settled_from > 0) {
     json["step_seconds"]["settled_mean"] = Mean(summary.settled_seconds);
   }
-  if (plan.job.code == "approximate") {
+  if (!SchemeNamed(plan.job.code).exact) {
     json["approximate"] = {{"steps", summary.approximate.steps},
                            {"mean_error", summary.approximate.mean_error()},
                            {"max_error", summary.approximate.max_error}};
@@ -163,7 +163,7 @@ ComparedRun RunOf(const ComparedCode& what, const JobPlan& plan, SimSummary summ
   run.code = what.code;
   run.tolerate = plan.job.tolerate;
   run.tolerate_at_end = summary.tolerates;
-  if (what.code == "approximate") {
+  if (!SchemeNamed(what.code).exact) {
     run.name += " (not exact)";
     run.note = ApproximateLine(summary.approximate.steps, summary.steps,
                                summary.approximate.mean_error(), summary.approximate.max_error);

@@ -12,8 +12,8 @@
 #include "cli/flags/learning_flags.h"
 #include "cli/flags/worker_flags.h"
 #include "coding/code_form.h"
+#include "coding/schemes.h"
 #include "fmt/core.h"
-#include "planner/policies.h"
 #include "runtime/links/probe_desk.h"
 
 namespace motley {
@@ -21,8 +21,9 @@ namespace {
 
 std::string CodeList(bool coded_only) {
   std::string text = "Gradient code:";
-  for (const JobCode& code : JobCodes()) {
-    if (code.coded || !coded_only) text += fmt::format("\n{:>12}: {}", code.name, code.summary);
+  for (const Scheme& scheme : Schemes()) {
+    if (coded_only && !scheme.fixed_rows()) continue;
+    text += fmt::format("\n{:>12}: {}", scheme.name, scheme.summary);
   }
   text +=
       "\nA code that tolerates s stragglers computes every sample s + 1 times, short s + m times, "

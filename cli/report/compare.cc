@@ -10,6 +10,7 @@
 #include "cli/report/chart.h"
 #include "cli/report/table.h"
 #include "cli/terminal/terminal.h"
+#include "coding/schemes.h"
 #include "fmt/core.h"
 #include "nlohmann/json.hpp"
 
@@ -43,7 +44,7 @@ Result<ComparedCode> ParseOne(std::string_view text) {
         "--compare {}: behind the colon stands how many workers may be missing, like {}:2", text,
         one.code));
   }
-  if (one.code == "none" && tolerate > 0) {
+  if (!SchemeNamed(one.code).keeps_copies && tolerate > 0) {
     return Status::InvalidArgument(fmt::format(
         "--compare {}: none keeps no copies, so it tolerates nobody's absence. Write none, or "
         "adaptive:{}",
@@ -76,7 +77,8 @@ Result<std::vector<ComparedCode>> ParseCompared(std::string_view text) {
   if (codes.size() >= 2) return codes;
   return Status::InvalidArgument(fmt::format(
       "--compare {}: name at least two codes, like none,{}. For one alone use --code {}",
-      codes.front().code, codes.front().code == "none" ? "adaptive" : codes.front().code,
+      codes.front().code,
+      !SchemeNamed(codes.front().code).keeps_copies ? "adaptive" : codes.front().code,
       codes.front().code));
 }
 
@@ -144,7 +146,7 @@ std::string CompareJson(const Comparison& comparison) {
     codes.push_back({{"code", run.code},
                      {"tolerate", run.tolerate},
                      {"tolerate_at_end", run.tolerate_at_end},
-                     {"exact", run.code != "approximate"},
+                     {"exact", SchemeNamed(run.code).exact},
                      {"step_seconds", step},
                      {"ratio", RatioOf(run, baseline)},
                      {"seed_means", run.seed_means},

@@ -81,22 +81,6 @@ class ClosedSums final : public SliceSums {
 
   std::span<const RowId> Alternatives(RowId) const override { return {}; }
 
-  std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {
-    const std::vector<RowId> missing = MissingRows(context_.form, present);
-    std::vector<RowId> rows = CheapestBlock(present);
-    std::vector<bool> then = present;
-    for (RowId row : rows) then[row] = true;
-    // These rows are enough, unless the norm guard refuses them.
-    for (RowId row : missing) {
-      if (then[row]) continue;
-      if (SolveClosed(context_.form, then, context_.limits).ok()) break;
-      then[row] = true;
-      rows.push_back(row);
-    }
-    std::sort(rows.begin(), rows.end());
-    return rows;
-  }
-
   size_t floats_needed() const override {
     return accumulator_floats() + (packed() ? context_.layout.length / 2 : 0);
   }
@@ -245,21 +229,6 @@ class ClosedSums final : public SliceSums {
            context_.home.subspan(part.range.begin + (end > begin ? begin : 0), end - begin)});
       terms = terms.subspan(part.weights.size());
     }
-  }
-
-  // The missing rows of the block that lacks the fewest.
-  std::vector<RowId> CheapestBlock(const std::vector<bool>& present) const {
-    std::vector<std::vector<RowId>> lacking;
-    for (const CBlock& block : blocks_) {
-      std::vector<RowId>& rows = lacking.emplace_back();
-      for (RowId row : block.rows) {
-        if (!present[row]) rows.push_back(row);
-      }
-      rows.resize(rows.size() - std::min(rows.size(), block.bears));
-    }
-    return *std::min_element(lacking.begin(), lacking.end(), [](const auto& a, const auto& b) {
-      return a.size() != b.size() ? a.size() < b.size() : a < b;
-    });
   }
 
   SumsContext context_;

@@ -19,7 +19,6 @@ class KeptSums final : public SliceSums {
   explicit KeptSums(const SumsContext& context)
       : context_(context),
         most_kept_(size_t{context.form.workers} * context.layout.length),
-        exact_(context.form.tiling() ? MakeTilingSums(context) : MakeClosedSums(context)),
         slices_(context.layout.count()) {
     if (context.form.tiling()) {
       tiling_.emplace(context.form);
@@ -69,10 +68,6 @@ class KeptSums final : public SliceSums {
       for (const float* row : rows) terms.push_back(row + begin);
       WeightedSum(context_.form.field, used, terms, sum.subspan(begin, end - begin));
     });
-  }
-
-  std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {
-    return exact_->RowsToReplace(present);
   }
 
   size_t floats_needed() const override { return 0; }
@@ -130,8 +125,7 @@ class KeptSums final : public SliceSums {
   }
 
   SumsContext context_;
-  size_t most_kept_;                  // Floats.
-  std::unique_ptr<SliceSums> exact_;  // Decides which rows exactness needs; adds nothing.
+  size_t most_kept_;  // Floats.
   std::optional<Tiling> tiling_;
   std::vector<CBlock> blocks_;
   std::vector<Slice> slices_;

@@ -141,7 +141,6 @@ class SliceSums {
   virtual std::vector<Term> TermsOf(const std::vector<bool>& present) const = 0;
   // Rows that the slice no longer needs once `row` is present.
   virtual std::span<const RowId> Alternatives(RowId row) const = 0;
-  virtual std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const = 0;
   virtual size_t floats_needed() const = 0;  // In the pool.
   virtual size_t waiting_bytes() const = 0;
   virtual double residual() const = 0;  // The worst of the finished slices.

@@ -220,19 +220,6 @@ bool StreamDecoder::RowComplete(RowId row) const {
 
 bool StreamDecoder::Decodable() const { return impl_->unfinished == 0; }
 
-std::vector<RowId> StreamDecoder::RowsToReplace(const std::vector<bool>& absent) const {
-  MOTLEY_ASSERT(absent.size() == impl_->form->workers);
-  if (Decodable()) return {};
-  std::vector<bool> present(absent.size(), true);
-  for (RowId row = 0; row < absent.size(); ++row) {
-    if (!absent[row]) continue;
-    for (const Impl::Slice& slice : impl_->slices) {
-      if (!slice.finished && !slice.present[row]) present[row] = false;
-    }
-  }
-  return impl_->sums->RowsToReplace(present);
-}
-
 Status StreamDecoder::Finish(std::span<float> sum) {
   MOTLEY_ASSERT(!impl_->ended);
   if (sum.size() != length()) {

@@ -103,11 +103,6 @@ class StreamDecoder {
   // All slices of the row arrived or are not needed. With keep_rows all are needed until the end.
   bool RowComplete(RowId row) const;
   bool Decodable() const;  // Every slice decodes.
-  // The rows that other workers must answer so that the step can finish once all rows that are not
-  // `absent` (one flag per row) have arrived. Empty when the absent rows are not needed. The choice
-  // is the smallest that decodes, with the lowest rows. An absent row counts as present only if
-  // every undecoded slice already has it.
-  std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
 
   // Writes the sum (length() floats). kNotDecodable until Decodable(). If the norm guard refuses
   // even all rows, that never holds, and the step needs another code.

@@ -70,20 +70,6 @@ class TilingSums final : public SliceSums {
     return tiling_.RowsOf(tiling_.SupportOf(row));
   }
 
-  std::vector<RowId> RowsToReplace(const std::vector<bool>& present) const override {
-    std::vector<Tiling::Cost> costs(tiling_.supports(), Tiling::Cost::kExtra);
-    for (RowId row = 0; row < context_.form.workers; ++row) {
-      const uint32_t support = tiling_.SupportOf(row);
-      if (present[row] && support != Tiling::kNone) costs[support] = Tiling::Cost::kFree;
-    }
-    std::vector<RowId> rows;
-    for (uint32_t support : tiling_.Cover(costs)) {
-      if (costs[support] == Tiling::Cost::kExtra) rows.push_back(tiling_.RowsOf(support)[0]);
-    }
-    std::sort(rows.begin(), rows.end());
-    return rows;
-  }
-
   size_t floats_needed() const override { return 0; }
   size_t waiting_bytes() const override { return waiting_floats_ * sizeof(float); }
   double residual() const override { return 0; }

@@ -8,6 +8,7 @@
 
 #include "base/counted.h"
 #include "base/random.h"
+#include "coding/schemes.h"
 #include "planner/policies.h"
 
 namespace motley {
@@ -43,49 +44,47 @@ Candidate FirstOf(const SchedulerOptions& options) {
   return {kLeases.scheme, copies};
 }
 
-Result<std::unique_ptr<BulkSynchronous>> MakePolicy(const Candidate& candidate,
-                                                    SchedulerOptions options,
-                                                    const RowsToReplace& rows_to_replace) {
-  const JobScheme* scheme = JobSchemeOf(candidate.scheme);
-  if (scheme == nullptr) return Status::NotFound("no job can run " + candidate.scheme);
-  options.code = scheme->code;
-  options.tolerate = scheme->Tolerates(candidate.copies);
+// A job with these options, when it runs this candidate.
+SchedulerOptions OptionsOf(const Candidate& candidate, SchedulerOptions options) {
+  const Scheme& scheme = SchemeNamed(candidate.scheme);
+  options.code = candidate.scheme;
+  options.tolerate = scheme.Tolerates(candidate.copies);
   options.most_workers = candidate.workers;
-  if (scheme->parts) options.parts = scheme->Parts(candidate.copies);
-  return MakeBulkSynchronous(options, rows_to_replace);
+  if (scheme.has_parts) options.parts = scheme.Parts(candidate.copies);
+  return options;
 }
 
 }  // namespace
 
-AutoScheduler::AutoScheduler(SchedulerOptions options, RowsToReplace rows_to_replace,
-                             Candidate current, std::unique_ptr<BulkSynchronous> first)
+AutoScheduler::AutoScheduler(SchedulerOptions options, Candidate current,
+                             std::unique_ptr<JobScheduler> job)
     : options_(std::move(options)),
-      rows_to_replace_(std::move(rows_to_replace)),
       observed_(options_),
-      policy_(std::move(first)),
+      job_(std::move(job)),
       current_(std::move(current)),
       looked_(options_.first_step) {}
 
 void AutoScheduler::OnEvent(const Event& event, Time now, std::vector<Command>& out) {
-  observed_.See(event, now, *policy_);
+  observed_.See(event, now, job_->state());
   const auto* applied = std::get_if<StepApplied>(&event);
   // Without a worker there is nothing to choose for.
-  const bool between = applied != nullptr && policy_->BetweenSteps() &&
-                       applied->step == policy_->step() && policy_->members().ReadyCount() > 0;
+  const bool between = applied != nullptr && job_->BetweenSteps() &&
+                       applied->step == job_->state().step &&
+                       job_->state().members.ReadyCount() > 0;
   if (between) BetweenSteps(now, out);
   const bool own_tick = std::holds_alternative<Tick>(event) && now >= try_due_;
   if (own_tick) Try(now);
-  if (own_tick && now < policy_->Deadline()) return;
+  if (own_tick && now < job_->Deadline()) return;
   const size_t before = out.size();
-  policy_->OnEvent(event, now, out);
-  for (size_t i = before; i < out.size(); ++i) observed_.See(out[i], now, *policy_);
+  job_->OnEvent(event, now, out);
+  for (size_t i = before; i < out.size(); ++i) observed_.See(out[i], now, job_->state());
 }
 
-Time AutoScheduler::Deadline() const { return std::min(policy_->Deadline(), try_due_); }
+Time AutoScheduler::Deadline() const { return std::min(job_->Deadline(), try_due_); }
 
 SchedulerStats AutoScheduler::Stats() const {
-  SchedulerStats stats = policy_->Stats();
-  stats.code = policy_->options().code;
+  SchedulerStats stats = job_->Stats();
+  stats.code = job_->state().options.code;
   stats.choices = choices_;
   return stats;
 }
@@ -110,8 +109,9 @@ void AutoScheduler::Measure(Time now) {
   // A row that is sent to another since its worker is slow is no such thing, but what that costs.
   const double sent = observed_.sent();
   if (sent > kMuchSent) data_due_ = now + FromSeconds(kDataLate * sent * observed_.DataSeconds());
-  data_arrives_ = sent > kMuchSent || (data_arrives_ && policy_->DataInTheWay() && now < data_due_);
-  if (first || round_ || data_arrives_ || policy_->WaitsForCopies()) return;
+  data_arrives_ =
+      sent > kMuchSent || (data_arrives_ && job_->state().transfers.InTheWay() && now < data_due_);
+  if (first || round_ || data_arrives_ || job_->state().transfers.wants_copies()) return;
   recent_.Add(step_seconds_);
   observed_.Took(step_seconds_);
 }
@@ -119,7 +119,7 @@ void AutoScheduler::Measure(Time now) {
 // Leases run already, so more copies cost only the sending of their data. The first step showed how
 // long that takes.
 void AutoScheduler::InsureAtOnce() {
-  const auto copies = std::min<uint32_t>(kInsuredCopies, policy_->members().ReadyCount());
+  const auto copies = std::min<uint32_t>(kInsuredCopies, job_->state().members.ReadyCount());
   if (step_seconds_ == 0 || current_.scheme != kLeases.scheme) return;
   insured_ = true;
   if (options_.shares == Shares::kEqual || copies <= current_.copies) return;
@@ -129,16 +129,16 @@ void AutoScheduler::InsureAtOnce() {
 }
 
 uint64_t AutoScheduler::StepsLeft() const {
-  const StepId next = policy_->step() + 1;
+  const StepId next = job_->state().step + 1;
   return options_.steps - std::min(options_.steps, next);
 }
 
 bool AutoScheduler::WorthALook(Time now) const {
-  const StepId next = policy_->step() + 1;
+  const StepId next = job_->state().step + 1;
   if (options_.shares == Shares::kEqual || StepsLeft() < kFewSteps) return false;
   if (!decided_) {
     const bool seen = recent_.count() >= kFewTimes || current_.copies > options_.tolerate + 1;
-    return (seen && observed_.Known(*policy_)) || next >= options_.first_step + kFirstDecision;
+    return (seen && observed_.Known(job_->state())) || next >= options_.first_step + kFirstDecision;
   }
   if (IsFarWorse()) return confirmed_ ? now >= rest_until_ : true;
   if (!confirmed_) return recent_.count() >= kFirstLook || next >= looked_ + 4 * kFirstLook;
@@ -165,9 +165,9 @@ void AutoScheduler::StayWithout(std::vector<Command>& out) {
 
 void AutoScheduler::Begin(Time now) {
   RoundRequest request;
-  request.workers = policy_->members().Candidates();
+  request.workers = job_->state().members.Candidates();
   if (request.workers.empty()) return;
-  request.cluster = observed_.Cluster(*policy_);
+  request.cluster = observed_.Cluster(job_->state());
   request.partitions = options_.partitions;
   request.tolerate = std::min(options_.tolerate, static_cast<uint32_t>(request.workers.size()) - 1);
   request.most_sums = options_.most_sums;
@@ -194,7 +194,7 @@ void AutoScheduler::Decide(Time now, std::vector<Command>& out) {
   const bool changed = observed_.changes() != changes_seen_;
   LookLater();
   confirmed_ = true;
-  if (changed && round.request().workers != policy_->members().Candidates()) {
+  if (changed && round.request().workers != job_->state().members.Candidates()) {
     look_after_ = kLookAfterChange;  // It was about others.
     return;
   }
@@ -249,7 +249,7 @@ bool AutoScheduler::BrokeItsPromise(const Ranking& ranking) {
 }
 
 void AutoScheduler::Learn(const std::string& scheme, double factor) {
-  const StepId next = policy_->step() + 1;
+  const StepId next = job_->state().step + 1;
   std::erase_if(experience_, [&](const Experience& one) {
     return one.scheme == scheme || next > one.step + kForgotten;
   });
@@ -261,31 +261,28 @@ bool AutoScheduler::IsFarWorse() const {
 }
 
 void AutoScheduler::LookLater() {
-  looked_ = policy_->step() + 1;
+  looked_ = job_->state().step + 1;
   look_after_ = std::clamp(2 * look_after_, kFirstLook, kLastLook);
 }
 
 // For the simulator's campaign: any other, whatever the planner thinks of it.
 void AutoScheduler::Draw(std::vector<Command>& out) {
-  const StepId next = policy_->step() + 1;
+  const StepId next = job_->state().step + 1;
   if (next % options_.draw_codes_every != 0 || next >= options_.steps) return;
   Random random(options_.seed, Stream::kSimulation, kDraws, next);
-  const auto present = static_cast<uint32_t>(policy_->members().Candidates().size());
+  const auto present = static_cast<uint32_t>(job_->state().members.Candidates().size());
   const std::vector<Candidate> all = CandidatesFor(std::max(1U, present), 3);
   const Candidate& drawn = all[random.Below(all.size())];
-  if (JobSchemeOf(drawn.scheme) == nullptr || !ChangeTo(drawn)) return;
+  if (!SchemeNamed(drawn.scheme).for_auto || !ChangeTo(drawn)) return;
   Tell("drawn", out);
 }
 
 // False: it cannot serve, and is not tried again.
 bool AutoScheduler::ChangeTo(const Candidate& candidate) {
-  auto made = MakePolicy(candidate, options_, rows_to_replace_);
-  if (!made.ok()) {
+  if (!job_->ChangeTo(OptionsOf(candidate, options_)).ok()) {
     without_.push_back(candidate);
     return false;
   }
-  (*made)->GoOnFrom(*policy_);
-  policy_ = std::move(made).value();
   current_ = candidate;
   recent_ = StepTimes(kRecent);
   observed_.Change();
@@ -293,10 +290,10 @@ bool AutoScheduler::ChangeTo(const Candidate& candidate) {
 }
 
 void AutoScheduler::Tell(const std::string& why, std::vector<Command>& out) {
-  const uint32_t tolerate = policy_->options().tolerate;
+  const uint32_t tolerate = job_->state().options.tolerate;
   const uint32_t before = choices_.empty() ? options_.tolerate : choices_.back().tolerate;
   told_ = current_;
-  choices_.push_back({policy_->step() + 1, policy_->options().code, tolerate, why});
+  choices_.push_back({job_->state().step + 1, job_->state().options.code, tolerate, why});
   if (tolerate != before) {
     out.emplace_back(Notify{notice::ToleranceChanged{NameOfChoice(current_), tolerate}});
   }
@@ -305,19 +302,17 @@ void AutoScheduler::Tell(const std::string& why, std::vector<Command>& out) {
 
 // Its answers did not decode, so it went on without a code.
 void AutoScheduler::NoticeGivenUp() {
-  const JobScheme* scheme = JobSchemeOf(current_.scheme);
-  if (scheme == nullptr || policy_->options().code == scheme->code) return;
+  if (job_->state().options.code == current_.scheme) return;
   without_.push_back(current_);
   current_ = kPlain;
 }
 
-Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options,
-                                                     RowsToReplace rows_to_replace) {
-  MOTLEY_RETURN_IF_ERROR(CheckBulkOptions(options));
+Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options) {
+  MOTLEY_RETURN_IF_ERROR(CheckJobOptions(options));
   const Candidate first = FirstOf(options);
-  MOTLEY_ASSIGN_OR_RETURN(auto policy, MakePolicy(first, options, rows_to_replace));
-  return std::unique_ptr<Scheduler>(std::make_unique<AutoScheduler>(
-      options, std::move(rows_to_replace), first, std::move(policy)));
+  MOTLEY_ASSIGN_OR_RETURN(auto job, JobScheduler::Make(OptionsOf(first, options)));
+  return std::unique_ptr<Scheduler>(
+      std::make_unique<AutoScheduler>(options, first, std::move(job)));
 }
 
 }  // namespace motley

@@ -20,16 +20,15 @@
 #include "planner/auto/choose.h"
 #include "planner/auto/observed_cluster.h"
 #include "planner/auto/plan_round.h"
-#include "scheduler/bulk_synchronous.h"
+#include "scheduler/job_scheduler.h"
 #include "scheduler/learned/step_times.h"
 
 namespace motley {
 
 class AutoScheduler final : public Scheduler {
  public:
-  // `first` is a policy that serves `options` with code `current`.
-  AutoScheduler(SchedulerOptions options, RowsToReplace rows_to_replace, Candidate current,
-                std::unique_ptr<BulkSynchronous> first);
+  // `job` begins with the scheme `current`.
+  AutoScheduler(SchedulerOptions options, Candidate current, std::unique_ptr<JobScheduler> job);
 
   void OnEvent(const Event& event, Time now, std::vector<Command>& out) override;
   Time Deadline() const override;
@@ -61,10 +60,9 @@ class AutoScheduler final : public Scheduler {
   void NoticeGivenUp();
 
   const SchedulerOptions options_;
-  const RowsToReplace rows_to_replace_;
   ObservedCluster observed_;
-  std::unique_ptr<BulkSynchronous> policy_;
-  Candidate current_;               // The candidate that policy_ runs.
+  std::unique_ptr<JobScheduler> job_;
+  Candidate current_;               // The candidate that job_ runs.
   bool decided_ = false;            // A decision was made since the start.
   bool insured_ = false;            // InsureAtOnce was done.
   std::vector<Candidate> without_;  // Candidates that turned out not to work.
@@ -99,7 +97,6 @@ class AutoScheduler final : public Scheduler {
 };
 
 // kInvalidArgument if no policy can serve the options.
-Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options,
-                                                     RowsToReplace rows_to_replace);
+Result<std::unique_ptr<Scheduler>> MakeAutoScheduler(const SchedulerOptions& options);
 
 }  // namespace motley

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/policies.h"
+#include "coding/schemes.h"
 
 namespace motley {
 namespace {
@@ -132,7 +132,7 @@ std::optional<Candidate> Choose(const ChoiceRequest& request, const Ranking& ran
   std::vector<const PlannedScheme*> able;
   for (const PlannedScheme& planned : ranking.schemes) {
     const bool serves = planned.refused.empty() && planned.exact;
-    if (serves && JobSchemeOf(planned.candidate.scheme) != nullptr) able.push_back(&planned);
+    if (serves && SchemeNamed(planned.candidate.scheme).for_auto) able.push_back(&planned);
   }
   if (able.empty()) return {};
   if (running == nullptr && request.first) running = Foreseen(kPlain, ranking);
@@ -172,11 +172,9 @@ const PlannedScheme* Foreseen(const Candidate& candidate, const Ranking& ranking
 }
 
 std::string NameOfChoice(const Candidate& candidate) {
-  const JobScheme* scheme = JobSchemeOf(candidate.scheme);
-  const std::string code = scheme != nullptr ? scheme->code : candidate.scheme;
-  std::string name =
-      candidate.copies == 1 ? code : fmt::format("{}, {} copies", code, candidate.copies);
-  const uint32_t parts = scheme != nullptr && scheme->parts ? scheme->Parts(candidate.copies) : 1;
+  std::string name = candidate.scheme;
+  if (candidate.copies > 1) name += fmt::format(", {} copies", candidate.copies);
+  const uint32_t parts = SchemeNamed(candidate.scheme).Parts(candidate.copies);
   if (parts > 1) name += fmt::format(", answers 1/{} as long", parts);
   if (candidate.workers > 0) {
     name += fmt::format(", {} worker{}", candidate.workers, candidate.workers == 1 ? "" : "s");

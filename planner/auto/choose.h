@@ -14,7 +14,7 @@ namespace motley {
 
 // A job begins with one of these, and its first choice is compared with them.
 inline const Candidate kLeases = {"adaptive", 1};
-inline const Candidate kPlain = {"proportional", 1};
+inline const Candidate kPlain = {"none", 1};
 
 // The ratio of a scheme's measured step time to the one that the model and the replayed rounds
 // gave. It holds for any number of copies.

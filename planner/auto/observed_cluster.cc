@@ -42,10 +42,10 @@ ObservedCluster::ObservedCluster(const SchedulerOptions& options)
       steps_(options.steps),
       rounds_(1.0 * options.batch / options.partitions) {}
 
-void ObservedCluster::See(const Event& event, Time now, const BulkSynchronous& policy) {
+void ObservedCluster::See(const Event& event, Time now, const JobState& job) {
   rounds_.See(event);
   now_ = std::max(now_, now);
-  policy_ = &policy;
+  job_ = &job;
   std::visit(
       [this](const auto& e) {
         if constexpr (requires { On(e); }) On(e);
@@ -53,10 +53,10 @@ void ObservedCluster::See(const Event& event, Time now, const BulkSynchronous& p
       event);
 }
 
-void ObservedCluster::See(const Command& command, Time now, const BulkSynchronous& policy) {
+void ObservedCluster::See(const Command& command, Time now, const JobState& job) {
   rounds_.See(command, now);
   now_ = std::max(now_, now);
-  policy_ = &policy;
+  job_ = &job;
   std::visit(
       [this](const auto& c) {
         if constexpr (requires { On(c); }) On(c);
@@ -78,7 +78,7 @@ void ObservedCluster::On(const WorkerJoined& event) {
 }
 
 void ObservedCluster::On(const WorkerLost& event) {
-  if (!policy_->members().Live(event.worker)) return;
+  if (!job_->members.Live(event.worker)) return;
   if (event.why.code() != StatusCode::kCancelled) losses_ += 1;  // Else it took its leave.
   Gone(event.worker);
 }
@@ -99,7 +99,7 @@ void ObservedCluster::Gone(WorkerId worker) {
 void ObservedCluster::Opened() {
   committed_ = false;
   placed_ = 0;
-  const Membership& members = policy_->members();
+  const Membership& members = job_->members;
   for (WorkerId id = 0; id < members.size(); ++id) {
     Seen& seen = Of(id);
     seen.speed = members[id].speed();
@@ -128,7 +128,7 @@ void ObservedCluster::On(const PlacePartitions& command) {
 
 void ObservedCluster::On(const CommitStep&) {
   committed_ = true;
-  const Membership& members = policy_->members();
+  const Membership& members = job_->members;
   worker_steps_ += members.LiveCount();
   for (WorkerId id = 0; leasing_ && id < seen_.size(); ++id) {
     Seen& seen = seen_[id];
@@ -158,29 +158,29 @@ void ObservedCluster::On(const AssignRow& command) {
 }
 
 void ObservedCluster::On(const RowArrived& event) {
-  if (!policy_->members().Live(event.worker)) return;
+  if (!job_->members.Live(event.worker)) return;
   Seen& seen = Of(event.worker);
   if (seen.rows == 0 || seen.expected == 0) return;
   if (seen.placed) return SawData(seen);
   if (seen.rows > 1) return;  // It did something else meanwhile.
-  if (policy_->WaitsForData(event.worker)) return;
+  if (job_->transfers.InTheWayOf(event.worker)) return;
   const double elapsed = ToSeconds(now_ - seen.since);
-  const auto& habits = policy_->habits();
+  const auto& habits = job_->habits;
   const double wait = event.worker < habits.size() ? habits[event.worker].Wait() : elapsed;
   seen.late = std::max(0.0, elapsed - wait) / seen.expected;
 }
 
 void ObservedCluster::On(const WorkerFree& event) {
-  if (!policy_->members().Live(event.worker)) return;
+  if (!job_->members.Live(event.worker)) return;
   Seen& seen = Of(event.worker);
-  if (!policy_->members()[event.worker].ready) ++changes_;
+  if (!job_->members[event.worker].ready) ++changes_;
   if (seen.rows == 0) return;
   --seen.rows;
   const double elapsed = ToSeconds(now_ - seen.since);
   if (event.samples > 0 && event.compute > Duration::zero() && seen.speed > 0) {
     const double took = ToSeconds(event.compute) * seen.speed / static_cast<double>(event.samples);
     Count(event.worker, std::max(took, seen.late));
-  } else if (!policy_->WaitsForData(event.worker) && seen.expected > 0 &&
+  } else if (!job_->transfers.InTheWayOf(event.worker) && seen.expected > 0 &&
              elapsed > kSlow * seen.expected) {
     Count(event.worker, elapsed / seen.expected);  // It was stopped before it had done anything.
   }
@@ -198,7 +198,7 @@ void ObservedCluster::On(const ExtendLease& command) {
 }
 
 void ObservedCluster::On(const LeaseProgress& event) {
-  if (!policy_->members().Live(event.worker) || event.step != policy_->step() || committed_) return;
+  if (!job_->members.Live(event.worker) || event.step != job_->step || committed_) return;
   Seen& seen = Of(event.worker);
   if (!seen.leased || event.done == 0) return;
   if (seen.samples == 0 && seen.placed) {
@@ -214,7 +214,7 @@ void ObservedCluster::On(const CancelWork& command) {
   Seen& seen = Of(command.worker);
   if (!leasing_ || committed_ || !seen.leased || seen.speed == 0) return;
   seen.leased = false;
-  if (seen.placed || policy_->WaitsForData(command.worker)) return;
+  if (seen.placed || job_->transfers.InTheWayOf(command.worker)) return;
   const double usual = (seen.samples + samples_ / partitions_) / seen.speed;
   Count(command.worker, std::max(kSlow, ToSeconds(now_ - seen.since) / usual));
 }
@@ -226,7 +226,7 @@ void ObservedCluster::Count(WorkerId worker, double factor) {
   for (double* sum : {&seen.steps, &seen.slow, &seen.factors}) *sum *= 1 - 1 / kMemory;
   seen.steps += 1;
   if (factor < kSlow) {
-    if (policy_->members()[worker].estimator.settled()) {  // Else it is the speed that is off.
+    if (job_->members[worker].estimator.settled()) {  // Else it is the speed that is off.
       for (double* sum : {&seen.measured, &seen.off}) *sum *= 1 - 1 / kMemory;
       seen.measured += 1;
       seen.off += std::abs(factor - 1) / kMeanAbsolute;
@@ -244,7 +244,7 @@ void ObservedCluster::Count(WorkerId worker, double factor) {
 // What looked like a run of slow steps is its new speed.
 void ObservedCluster::FollowChange(WorkerId worker) {
   Seen& seen = seen_[worker];
-  const uint64_t restarts = policy_->members()[worker].estimator.restarts();
+  const uint64_t restarts = job_->members[worker].estimator.restarts();
   if (restarts == seen.restarts) return;
   seen.restarts = restarts;
   seen.slow = std::max(0.0, seen.slow - seen.streak);
@@ -284,8 +284,8 @@ double ObservedCluster::SlowPart(WorkerId worker) const {
 
 // --- The cluster ---
 
-bool ObservedCluster::Known(const BulkSynchronous& policy) const {
-  const Membership& members = policy.members();
+bool ObservedCluster::Known(const JobState& job) const {
+  const Membership& members = job.members;
   const std::vector<WorkerId> ids = members.Candidates();
   const auto known = std::count_if(ids.begin(), ids.end(), [&](WorkerId id) {
     return members[id].estimator.measurements() >= kEnough;
@@ -293,11 +293,11 @@ bool ObservedCluster::Known(const BulkSynchronous& policy) const {
   return static_cast<double>(known) >= kMost * static_cast<double>(ids.size());
 }
 
-PlannedCluster ObservedCluster::Cluster(const BulkSynchronous& policy) const {
-  const Membership& members = policy.members();
+PlannedCluster ObservedCluster::Cluster(const JobState& job) const {
+  const Membership& members = job.members;
   const std::vector<WorkerId> ids = members.Candidates();
   const std::vector<double> speeds = members.SpeedsOf(ids);
-  const std::vector<LeaseHabits>& habits = policy.habits();
+  const std::vector<LeaseHabits>& habits = job.habits;
   std::vector<double> latencies, starts;
   for (const LeaseHabits& each : habits) {
     if (each.round_trips > 0) latencies.push_back(each.latency);
@@ -307,7 +307,7 @@ PlannedCluster ObservedCluster::Cluster(const BulkSynchronous& policy) const {
   cluster.samples = samples_;
   cluster.data_seconds = data_seconds_;
   cluster.seen_together = true;
-  cluster.remaining_steps = std::max<uint64_t>(1, steps_ - std::min(steps_, policy.step()));
+  cluster.remaining_steps = std::max<uint64_t>(1, steps_ - std::min(steps_, job.step));
   const double loss =
       (losses_ + kLossBelief * kLossBeliefSteps) / (worker_steps_ + kLossBeliefSteps);
   const Seen none;
@@ -329,9 +329,9 @@ PlannedCluster ObservedCluster::Cluster(const BulkSynchronous& policy) const {
                                  : Median(latencies, LeaseHabits().latency);
     worker.receive_seconds =
         known && habits[id].overheads > 0 ? habits[id].overhead : Median(starts, 0);
-    worker.message_seconds = policy.link().message_seconds();
-    worker.send_seconds = policy.link().SendSeconds(id);
-    worker.link_measured = policy.link().KnowsLinks();
+    worker.message_seconds = job.transfers.link().message_seconds();
+    worker.send_seconds = job.transfers.link().SendSeconds(id);
+    worker.link_measured = job.transfers.link().KnowsLinks();
     cluster.workers.push_back(worker);
     rate += speeds[i];
     least_measured = std::min<uint64_t>(least_measured, members[id].estimator.measurements());

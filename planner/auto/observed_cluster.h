@@ -16,7 +16,7 @@
 
 #include "planner/auto/observed_rounds.h"
 #include "planner/planned_cluster.h"
-#include "scheduler/bulk_synchronous.h"
+#include "scheduler/job_state.h"
 
 namespace motley {
 
@@ -24,14 +24,14 @@ class ObservedCluster {
  public:
   explicit ObservedCluster(const SchedulerOptions& options);
 
-  // Call these before `policy` handles the event, and after it gave the command.
-  void See(const Event& event, Time now, const BulkSynchronous& policy);
-  void See(const Command& command, Time now, const BulkSynchronous& policy);
+  // Call these before the scheduler handles the event, and after it gave the command.
+  void See(const Event& event, Time now, const JobState& job);
+  void See(const Command& command, Time now, const JobState& job);
 
   // The workers of Membership::Candidates(), in that order. Precondition: there is at least one.
-  PlannedCluster Cluster(const BulkSynchronous& policy) const;
+  PlannedCluster Cluster(const JobState& job) const;
   // True if half of these workers were measured as often as a plan needs.
-  bool Known(const BulkSynchronous& policy) const;
+  bool Known(const JobState& job) const;
   // Grows when a worker comes or goes, or becomes faster or slower for good.
   uint64_t changes() const { return changes_; }
   // Partitions sent since the last step opened, as a part of all partitions.
@@ -103,7 +103,7 @@ class ObservedCluster {
   double losses_ = 0, worker_steps_ = 0;
   uint64_t changes_ = 0;
   Time now_{};
-  const BulkSynchronous* policy_ = nullptr;  // Only used during See.
+  const JobState* job_ = nullptr;  // Only used during See.
 };
 
 }  // namespace motley

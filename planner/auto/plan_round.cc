@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "planner/policies.h"
+#include "coding/schemes.h"
 
 namespace motley {
 namespace {
@@ -18,11 +18,11 @@ constexpr uint32_t kMostCopies = 3;
 constexpr double kSecondsPerEvent = 2e-6;
 constexpr double kSecondsPerTry = 0.001;  // Building a code and its shares.
 
-bool HasRoom(const JobScheme& scheme, const Candidate& candidate, const RoundRequest& request) {
+bool HasRoom(const Scheme& scheme, const Candidate& candidate, const RoundRequest& request) {
   if (request.most_sums == 0) return true;
   // Any worker's whole vector may wait, or one accumulator for each that may be missing.
   const uint32_t sums =
-      scheme.whole_vectors ? static_cast<uint32_t>(request.workers.size()) : candidate.copies;
+      scheme.leases() ? static_cast<uint32_t>(request.workers.size()) : candidate.copies;
   return sums <= request.most_sums;
 }
 
@@ -39,11 +39,11 @@ PlanRound::PlanRound(RoundRequest request) : request_(std::move(request)) {
     all.push_back(*running);
   }
   for (const Candidate& candidate : all) {
-    const JobScheme* scheme = JobSchemeOf(candidate.scheme);
-    if (scheme == nullptr || scheme->Tolerates(candidate.copies) < request_.tolerate) continue;
+    const Scheme& scheme = SchemeNamed(candidate.scheme);
+    if (!scheme.for_auto || scheme.Tolerates(candidate.copies) < request_.tolerate) continue;
     const auto& without = request_.without;
     if (std::find(without.begin(), without.end(), candidate) != without.end()) continue;
-    if (HasRoom(*scheme, candidate, request_)) candidates_.push_back(candidate);
+    if (HasRoom(scheme, candidate, request_)) candidates_.push_back(candidate);
   }
 }
 

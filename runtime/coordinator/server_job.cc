@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "coding/schemes.h"
 #include "runtime/coordinator/saved_job.h"
 #include "runtime/links/messages.h"
 #include "runtime/memory_need.h"
@@ -47,7 +48,6 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
                   TellOfHeldCancels();
                   FinishWhenQuiet();
                 }}),
-      rows_(std::move(parts.rows)),
       leases_(options.workers, static_cast<uint32_t>(schedule_.partition_sizes().size()),
               VectorLength(model_->parameter_count()), options.slice_length, env.device.parallel(),
               {[this](Event event) { OnAnswer(std::move(event)); },
@@ -104,12 +104,12 @@ ServerJob::ServerJob(Env env, const JobOptions& options, const DataSource& data,
   options_.first_parameters = nullptr;
   const size_t length = VectorLength(model_->parameter_count());
   gradient_ = std::make_shared<AlignedVector>(length);
-  *rows_ = std::make_unique<RowCollector>(
+  rows_ = std::make_unique<RowCollector>(
       options.workers, length, options.slice_length, env.device.parallel(),
       [this](Event event) { OnAnswer(std::move(event)); },
-      /*keep_rows=*/options.code == "approximate");
-  (*rows_)->SetHome(*gradient_);
-  (*rows_)->SetLog(&auditor_.log());
+      /*keep_rows=*/!SchemeNamed(options.code).exact);
+  rows_->SetHome(*gradient_);
+  rows_->SetLog(&auditor_.log());
   leases_.SetLog(&auditor_.log());
 }
 
@@ -209,7 +209,8 @@ void ServerJob::Publish(WorkerId worker, StepId step) {
   const PeerId peer = peers_.PeerOf(worker);
   const Header header = peers_.HeaderTo(worker, FrameKind::kControl);
   const bool sent = publisher_.Publish(worker, peer, header, step, model_->parameters());
-  if (options_.code == "auto" && options_.workers > 1) vector_probe_.Ask(worker, peer, header);
+  if (SchemeNamed(options_.code).chosen_later() && options_.workers > 1)
+    vector_probe_.Ask(worker, peer, header);
   if (!options_.measure_links) return;
   links_.Ask(worker, peer, header, sent ? model_->parameter_count() * sizeof(float) : 0);
 }

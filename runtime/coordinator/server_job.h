@@ -42,7 +42,6 @@ class ServerJob final : public ServerNode, private Receiver {
     std::unique_ptr<ServerModel> model;
     std::unique_ptr<Validator> validator;
     std::unique_ptr<Scheduler> scheduler;
-    std::shared_ptr<std::unique_ptr<RowCollector>> rows;
     JobDescription about;  // For checkpoints; empty without.
   };
 
@@ -138,7 +137,7 @@ class ServerJob final : public ServerNode, private Receiver {
   bool Saved();
   Status Outcome() const;
 
-  RowCollector& rows() { return **rows_; }
+  RowCollector& rows() { return *rows_; }
 
   Env env_;
   JobOptions options_;
@@ -161,7 +160,7 @@ class ServerJob final : public ServerNode, private Receiver {
   void TellOfCancel(const WorkersCancel& cancel);
   void TellOfHeldCancels();
   std::vector<WorkersCancel> held_;  // Until an audit has the copies that it needs.
-  std::shared_ptr<std::unique_ptr<RowCollector>> rows_;
+  std::unique_ptr<RowCollector> rows_;
   LeaseCollector leases_;
   TransferClock transfers_;
   Publisher publisher_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "coding/schemes.h"
 #include "planner/policies.h"
 #include "runtime/coordinator/saved_job.h"
 #include "runtime/coordinator/server_job.h"
@@ -59,7 +60,7 @@ SchedulerOptions ForScheduler(const JobOptions& options, const BatchSchedule& sc
   out.workers = options.workers;
   out.partitions = static_cast<uint32_t>(schedule.partition_sizes().size());
   out.code = options.code;
-  out.tolerate = options.code == "none" ? 0 : options.tolerate;
+  out.tolerate = SchemeNamed(options.code).keeps_copies ? options.tolerate : 0;
   out.quorum = options.quorum;
   out.step_deadline = options.step_deadline;
   out.parts = options.parts;
@@ -105,17 +106,14 @@ Result<std::unique_ptr<ServerNode>> Make(Env env, const JobOptions& options, con
   if (options.resume != nullptr) {
     MOTLEY_RETURN_IF_ERROR(CheckSameJob(*options.resume, about, options.seed));
   }
-  const auto rows = std::make_shared<std::unique_ptr<RowCollector>>();
   const uint32_t most_sums =
       MostSums(options, model->parameter_count(), env.device.info().memory_bytes);
-  MOTLEY_ASSIGN_OR_RETURN(auto scheduler, MakeScheduler(ForScheduler(options, schedule, most_sums),
-                                                        [rows](const std::vector<bool>& absent) {
-                                                          return (*rows)->RowsToReplace(absent);
-                                                        }));
+  MOTLEY_ASSIGN_OR_RETURN(auto scheduler,
+                          MakeScheduler(ForScheduler(options, schedule, most_sums)));
   return std::unique_ptr<ServerNode>(
       new ServerJob(env, options, data, observer,
                     ServerJob::Parts{schedule, std::move(model), std::move(validator),
-                                     std::move(scheduler), rows, std::move(about)}));
+                                     std::move(scheduler), std::move(about)}));
 }
 
 }  // namespace

@@ -77,11 +77,6 @@ const Bytes& RowCollector::MessageOf(RowId row) {
 
 double RowCollector::amplification() const { return decoder_->amplification(); }
 
-std::vector<RowId> RowCollector::RowsToReplace(const std::vector<bool>& absent) const {
-  if (!open_ || Keeping()) return {};
-  return decoder_->RowsToReplace(absent);
-}
-
 void RowCollector::Assign(WorkerId worker, StepId step, RowId row) {
   MOTLEY_ASSERT(open_ && step == step_ && row < form_->rows.size());
   Assignment& assignment = seats_[worker].assignments.push();

@@ -83,7 +83,6 @@ class RowCollector {
   // nobody cancelled is refused when slices are missing, or when the worker gave it up.
   bool End(WorkerId worker, const wire::PullT& pull);
 
-  std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const;
   // Of the step that was opened last: the Assign that its worker is told.
   const Bytes& MessageOf(RowId row);
   double amplification() const;  // Of the last Close.

@@ -25,7 +25,7 @@ constexpr double kSamplesPerMessage = 8;  // Fewer cost more to begin and send t
 std::vector<PlanAttempt> Attempts(const SchedulerOptions& options, uint32_t members) {
   std::vector<PlanAttempt> attempts;
   const bool equal = options.shares == Shares::kEqual;
-  if (options.code != "none") {
+  if (SchemeNamed(options.code).keeps_copies) {
     for (uint32_t s = std::min(options.tolerate, members - 1) + 1; s-- > 0;) {
       if (!equal) attempts.push_back({options.code, s, false});
       attempts.push_back({options.code, s, true});
@@ -69,7 +69,7 @@ Result<Plan> Build(const SchedulerOptions& options, const PlanAttempt& attempt, 
     // With few members left answers get longer before fewer may be missing.
     const size_t others = plan.members.size() - attempt.stragglers;
     request.parts = static_cast<uint32_t>(std::min<size_t>(options.parts, others));
-    const uint32_t copies = CopiesOf(attempt.code, attempt.stragglers, request.parts);
+    const uint32_t copies = SchemeNamed(attempt.code).Computed(attempt.stragglers, request.parts);
     request.messages = MessagesThatPay(options, copies, plan.members.size());
     MOTLEY_ASSIGN_OR_RETURN(CodeForm code, BuildCode(attempt.code, request));
     const auto busy = MembersWithWork(code);
@@ -106,12 +106,12 @@ std::optional<Compromise> CompromiseOf(const SchedulerOptions& options, const Pl
     return notice::OtherCode{code, used.equal, used.stragglers, refusal.ToString()};
   }
   const auto members = static_cast<uint32_t>(plan.members.size());
-  const uint32_t asked = options.code == "none" ? 0 : options.tolerate;
+  const uint32_t asked = SchemeNamed(options.code).keeps_copies ? options.tolerate : 0;
   if (used.stragglers != asked) {
     return notice::ToleratesFewer{members, code, used.stragglers, asked};
   }
   const uint32_t parts = std::max(plan.code->parts, plan.code->kept_parts);
-  if (!HasParts(used.code) || parts >= options.parts) return std::nullopt;
+  if (!SchemeNamed(used.code).has_parts || parts >= options.parts) return std::nullopt;
   return notice::FewerParts{members, parts, options.parts};
 }
 
@@ -198,12 +198,7 @@ uint64_t Plan::LoadOf(size_t member) const {
   return load;
 }
 
-bool Plan::FollowsSpeeds() const {
-  const auto& codes = GradientCodes();
-  return std::any_of(codes.begin(), codes.end(), [this](const GradientCode& known) {
-    return known.follows_speeds && code->name == known.name;
-  });
-}
+bool Plan::FollowsSpeeds() const { return SchemeNamed(code->name).follows_speeds; }
 
 Result<Plan> MakePlanOf(const PlanAttempt& attempt, const SchedulerOptions& options,
                         const std::vector<WorkerId>& members, const std::vector<double>& speeds) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "coding/decode/approximate.h"
+#include "coding/schemes.h"
 
 namespace motley {
 namespace {
@@ -31,7 +32,7 @@ void CoverageChecker::On(const event::RowArrived& event) {
 }
 
 void CoverageChecker::On(const event::StepApproximated& event) {
-  if (!form_.known() || event.step != step_ || form_->name != "approximate") {
+  if (!form_.known() || event.step != step_ || SchemeNamed(form_->name).exact) {
     violations_.Add(fmt::format(
         "I12: step {} ended approximately, but is not the open step of an approximate code",
         event.step));

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "coding/schemes.h"
 #include "devices/paced_device.h"
 #include "runtime/coordinator/saved_job.h"
 
@@ -63,7 +64,7 @@ Status GradientChecker::Resume(const JobOptions& job) {
   const SavedJob& saved = *job.resume;
   expected_ = *saved.parameters;
   MOTLEY_RETURN_IF_ERROR(optimizer_->Restore(saved.optimizer_steps, *saved.optimizer_state));
-  if (job.code == "approximate") {
+  if (!SchemeNamed(job.code).exact) {
     serial_ = expected_;
     return serial_optimizer_->Restore(saved.optimizer_steps, *saved.optimizer_state);
   }

@@ -7,6 +7,7 @@
 
 #include "coding/decode/approximate.h"
 #include "coding/decode/decoder.h"
+#include "coding/schemes.h"
 
 namespace motley {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 // True if rows of different copies give the exact sum, which the code's own decoder does not find.
 bool ExactByLeastSquares(const CodeForm& form, const std::vector<bool>& arrived) {
   constexpr double kRounding = 1e-15;
-  if (form.name != "approximate") return false;
+  if (SchemeNamed(form.name).exact) return false;
   const auto best = SolveLeastSquares(form, arrived);
   return best.ok() && best->error <= kRounding;
 }

@@ -28,7 +28,8 @@ void LeaveOnlyKills(SimOptions& options) {
 
 // Uses leases with copies, so that other workers can go on meanwhile.
 void Lease(JobOptions& job) {
-  if (job.code == "approximate" || job.code == "auto" || HasParts(job.code)) return;
+  const Scheme& scheme = SchemeNamed(job.code);
+  if (!scheme.exact || scheme.chosen_later() || scheme.has_parts) return;
   job.code = "adaptive";
   job.tolerate = std::clamp(job.tolerate, 1u, job.workers - 1);
 }

@@ -17,7 +17,7 @@
 #include "cli/commands/plan_report.h"
 #include "cli/commands/simulation.h"
 #include "cli/report/compare.h"
-#include "coding/gradient_code.h"
+#include "coding/schemes.h"
 #include "fmt/core.h"
 #include "fmt/ranges.h"
 #include "planner/planner.h"
@@ -77,7 +77,7 @@ Result<Comparison> Compare(const std::string& path, uint32_t batch, const Simula
   SimulateFlags flags;
   flags.cluster = path;
   flags.job.batch = batch;
-  flags.job.parts = HasParts(code.code) ? code.parts : 0;
+  flags.job.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
   flags.job.quiet = true;
   ComparedCode compared = {code.code, code.tolerate};
   if (code.code == "auto") compared.tolerate.reset();
@@ -91,8 +91,8 @@ Result<SimSummary> RunOtherSeeds(const ClusterProfile& cluster, uint32_t batch,
   flags.job.batch = batch;
   flags.job.code = code.code;
   flags.job.tolerate = code.tolerate;
-  flags.job.tolerate_given = code.code != "auto";
-  flags.job.parts = HasParts(code.code) ? code.parts : 0;
+  flags.job.tolerate_given = !SchemeNamed(code.code).chosen_later();
+  flags.job.parts = SchemeNamed(code.code).has_parts ? code.parts : 0;
   flags.job.steps = kLearningSteps + kCountedSteps;
   flags.job.quiet = true;
   flags.job.seed = kOtherSeed;

@@ -115,7 +115,7 @@ TEST(PlanCommand, ComparesTheDefaultWithTheFastestCodeThatOneCanType) {
   plan.choice.candidate = {"adaptive", 3};
   SchemeOf(plan.choice.candidate, plan).cost.expected = 1.06 * fastest;
   SchemeOf({"repetition", 2}, plan).cost.expected = fastest;
-  plan.plan.ranking.schemes.push_back(SchemeOf({"proportional", 1}, plan));
+  plan.plan.ranking.schemes.push_back(SchemeOf({"none", 1}, plan));
   plan.plan.ranking.schemes.back().candidate.workers = 3;  // Which nobody can ask for.
   plan.plan.ranking.schemes.back().cost.expected = 0.5 * fastest;
   Result<Ranking> ranking = RankTried(plan.plan.ranking.schemes, plan.plan.ranking.partitions);
@@ -135,7 +135,7 @@ TEST(PlanCommand, ComparesTheDefaultWithTheFastestCodeThatOneCanType) {
 
 TEST(PlanCommand, SaysWhyASchemeWasNotSimulated) {
   PlanReport plan = PlanOf("uniform-8.toml", 0);
-  plan.plan.seen.emplace_back(Candidate{"proportional", 1}, SimulatedScheme());
+  plan.plan.seen.emplace_back(Candidate{"none", 1}, SimulatedScheme());
   plan.plan.unseen.emplace_back(Candidate{"adaptive", 1}, "a checker found something");
   plan.plan.unseen.emplace_back(Candidate{"adaptive", 2}, "a checker found something");
   plan.no_automatic = "a worker is missing";

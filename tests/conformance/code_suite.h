@@ -15,6 +15,7 @@
 #include <limits>
 #include <numeric>
 
+#include "coding/decode/replacement.h"
 #include "coding/decode/stream_decoder.h"
 #include "coding/placement/straggler_sets.h"
 #include "tests/coding/coded_job.h"
@@ -99,7 +100,8 @@ TYPED_TEST_P(CodeSuite, FormIsWhatWasAskedFor) {
     EXPECT_EQ(form.workers, request.speeds.size());
     EXPECT_EQ(form.partitions, request.partitions);
     EXPECT_EQ(form.stragglers, request.stragglers);
-    EXPECT_LE(form.accumulators, CopiesOf(form.name, request.stragglers, request.parts));
+    EXPECT_LE(form.accumulators,
+              SchemeNamed(form.name).Computed(request.stragglers, request.parts));
     CodeForm unknown = form;
     unknown.largest = 0;
     EXPECT_EQ(LargestCoefficient(unknown), form.largest);
@@ -234,15 +236,14 @@ TYPED_TEST_P(CodeSuite, SlicesFromAnyoneInAnyOrderGiveThePlainSum) {
   });
 }
 
-TYPED_TEST_P(CodeSuite, StreamNeedsExactlyTheRowsItAsksFor) {
-  this->ForEachForm([this](const CodeRequest&, const CodeForm& form) {
-    const auto parallel = MakeSerialParallelFor();
+TYPED_TEST_P(CodeSuite, ExactlyTheRowsThatAreNeededAreReplaced) {
+  this->ForEachForm([](const CodeRequest&, const CodeForm& form) {
+    const Replacement replacement(std::make_shared<const CodeForm>(form));
     Random random(11, Stream::kTest, form.workers, form.stragglers);
     for (int round = 0; round < 4; ++round) {
       std::vector<bool> absent(form.workers);
       for (RowId row = 0; row < form.workers; ++row) absent[row] = random.Chance(0.5);
-      StreamDecoder decoder(form, this->kLength, 10, *parallel);
-      const std::vector<RowId> replace = decoder.RowsToReplace(absent);
+      const std::vector<RowId> replace = replacement.RowsFor(absent);
       std::vector<bool> present = absent;
       present.flip();
       EXPECT_EQ(replace.empty(), Solve(form, present).ok());
@@ -260,6 +261,6 @@ REGISTER_TYPED_TEST_SUITE_P(CodeSuite, FormIsWhatWasAskedFor, SameRequestGivesTh
                             LoadsAreAsPromised, EverySurvivorSetGivesThePlainSum,
                             ClosedAndGeneralDecodersAgree, AnUnansweredPartitionIsNotDecodable,
                             SlicesFromAnyoneInAnyOrderGiveThePlainSum,
-                            StreamNeedsExactlyTheRowsItAsksFor);
+                            ExactlyTheRowsThatAreNeededAreReplaced);
 
 }  // namespace motley

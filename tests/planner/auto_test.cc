@@ -12,7 +12,7 @@
 #include "planner/auto/choose.h"
 #include "planner/auto/observed_cluster.h"
 #include "planner/auto/plan_round.h"
-#include "planner/policies.h"
+#include "scheduler/job_scheduler.h"
 #include "scheduler/learned/vector_watch.h"
 #include "scheduler/placement/relabel.h"
 #include "scheduler/placement/row_speeds.h"
@@ -117,33 +117,32 @@ TEST(Auto, ATrialThatLosesAWorkerDoesNotGoOnForLong) {
 TEST(ObservedCluster, WhoIsSentAwayIsAChange) {
   SchedulerOptions options = AutoOptions(4, 100);
   options.code = "none";
-  const auto policy =
-      MakeBulkSynchronous(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
-  ASSERT_TRUE(policy.ok()) << policy.status().ToString();
+  const auto job = JobScheduler::Make(options);
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
   ObservedCluster observed(options);
   const uint64_t before = observed.changes();
-  observed.See(Command(DropWorker{2, Status::DataError("nonsense")}), Time(), **policy);
+  observed.See(Command(DropWorker{2, Status::DataError("nonsense")}), Time(), (*job)->state());
   EXPECT_EQ(observed.changes(), before + 1);
 }
 
 TEST(ObservedCluster, WhoLeavesIsNoLoss) {
   SchedulerOptions options = AutoOptions(3, 100);
   options.code = "none";
-  const auto policy =
-      MakeBulkSynchronous(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
-  ASSERT_TRUE(policy.ok()) << policy.status().ToString();
+  const auto job = JobScheduler::Make(options);
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
   std::vector<Command> commands;
   for (WorkerId worker = 0; worker < 3; ++worker) {
-    (*policy)->OnEvent(WorkerJoined{worker, 1}, Time(), commands);
-    (*policy)->OnEvent(WorkerFree{worker, 0, Duration(), 100}, Time(), commands);
+    (*job)->OnEvent(WorkerJoined{worker, 1}, Time(), commands);
+    (*job)->OnEvent(WorkerFree{worker, 0, Duration(), 100}, Time(), commands);
   }
   const auto chance = [&](const Status& why) {
     ObservedCluster observed(options);
-    observed.See(Event(WorkerLost{2, why}), Time(), **policy);
+    observed.See(Event(WorkerLost{2, why}), Time(), (*job)->state());
     EXPECT_EQ(observed.changes(), 1u);
-    return observed.Cluster(**policy).workers[0].loss_probability;
+    return observed.Cluster((*job)->state()).workers[0].loss_probability;
   };
-  const double usual = ObservedCluster(options).Cluster(**policy).workers[0].loss_probability;
+  const double usual =
+      ObservedCluster(options).Cluster((*job)->state()).workers[0].loss_probability;
   EXPECT_EQ(chance(Status::Cancelled("it left")), usual);
   EXPECT_GT(chance(Status::Unavailable("gone")), usual);
 }
@@ -386,12 +385,12 @@ TEST(PlanRound, WithoutAnythingToFearAndMuchDataNothingIsCoded) {
 
 TEST(PlanRound, RowsOfFewerWorkersThatRunStayACandidate) {
   RoundRequest request = Request(8, 0);
-  request.running = Candidate{"proportional", 1, 5};
+  request.running = Candidate{"none", 1, 5};
   PlanRound round(request);
   while (!round.done()) round.TryNext();
   const Ranking ranking = round.Rank().value();
-  EXPECT_NE(Foreseen({"proportional", 1, 5}, ranking), nullptr);
-  EXPECT_EQ(Foreseen({"proportional", 1, 4}, ranking), nullptr);
+  EXPECT_NE(Foreseen({"none", 1, 5}, ranking), nullptr);
+  EXPECT_EQ(Foreseen({"none", 1, 4}, ranking), nullptr);
 }
 
 TEST(PlanRound, WhatProvedUselessIsNoCandidate) {

@@ -89,7 +89,7 @@ TEST_P(ClosedForms, AreWhatTheStepModelTakes) {
 
 INSTANTIATE_TEST_SUITE_P(
     Codes, ClosedForms,
-    testing::Values(Coded{"proportional", "none", 1}, Coded{"repetition", "repetition", 2},
+    testing::Values(Coded{"none", "none", 1}, Coded{"repetition", "repetition", 2},
                     Coded{"cyclic", "cyclic", 2}, Coded{"heterogeneous", "heterogeneous", 2},
                     Coded{"rs", "rs", 2}, Coded{"group", "group", 2},
                     Coded{"heterogeneous", "heterogeneous", 3}),

@@ -54,7 +54,7 @@ std::vector<uint32_t> Learned(const std::vector<double>& speeds, size_t dead, co
 }
 
 TEST(LearnShares, WhoIsFarOffComputesLess) {
-  const std::vector<uint32_t> loads = Learned({4, 2, 1, 1}, 0, "proportional", 1, 1);
+  const std::vector<uint32_t> loads = Learned({4, 2, 1, 1}, 0, "none", 1, 1);
   EXPECT_LT(loads[3], loads[2] - 10);
   EXPECT_GT(loads[0], loads[1] + 40);
 }
@@ -62,7 +62,7 @@ TEST(LearnShares, WhoIsFarOffComputesLess) {
 // Absent workers with lower numbers must not change the shares of the others.
 TEST(LearnShares, ADeadFirstWorkerIsAsGoodAsNone) {
   for (const auto& [scheme, copies] :
-       std::vector<std::pair<const char*, uint32_t>>{{"proportional", 1}, {"heterogeneous", 2}}) {
+       std::vector<std::pair<const char*, uint32_t>>{{"none", 1}, {"heterogeneous", 2}}) {
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       const auto without = Learned({4, 2, 1, 1}, 0, scheme, copies, seed);
       for (const double speed : {0.05, 8.0}) {
@@ -76,10 +76,10 @@ TEST(LearnShares, ADeadFirstWorkerIsAsGoodAsNone) {
 }
 
 TEST(LearnShares, OfTwoDeadOnesNothingIsAsked) {
-  std::vector<uint32_t> loads = Learned({8, 1, 4, 2, 1, 1}, 2, "proportional", 1, 1);
+  std::vector<uint32_t> loads = Learned({8, 1, 4, 2, 1, 1}, 2, "none", 1, 1);
   EXPECT_THAT(std::vector<uint32_t>(loads.begin(), loads.begin() + 2), Each(0U));
   loads.erase(loads.begin(), loads.begin() + 2);
-  EXPECT_THAT(loads, ElementsAreArray(Learned({4, 2, 1, 1}, 0, "proportional", 1, 1)));
+  EXPECT_THAT(loads, ElementsAreArray(Learned({4, 2, 1, 1}, 0, "none", 1, 1)));
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST(ReplayedRounds, CountAsTheyCame) {
   request.partitions = 64;
   request.copies = 1;
   request.workers = StepWorkersOf(cluster, request.partitions);
-  const StepScheme plain = MakeStepScheme("proportional", request).value();
+  const StepScheme plain = MakeStepScheme("none", request).value();
   const double calm = CostOf(plain, cluster, {}).expected;
   PlannedRound usual, late;
   usual.workers.resize(4);

@@ -99,7 +99,7 @@ TEST(Planner, StragglersAreWorthCopiesAndFeedback) {
   const Result<Ranking> ranking = RankSchemes(Cluster(kLab, 0.02, 1e-4), {});
   ASSERT_TRUE(ranking.ok());
   EXPECT_EQ(ranking->schemes.front().candidate.scheme, "adaptive");
-  EXPECT_GT(Find(*ranking, {"proportional", 1}).cost.one_slow, 4);
+  EXPECT_GT(Find(*ranking, {"none", 1}).cost.one_slow, 4);
   for (const PlannedScheme& planned : ranking->schemes) EXPECT_FALSE(planned.why.empty());
 }
 
@@ -113,7 +113,7 @@ TEST(Planner, StragglersWithoutAnEndAreOutlivedByCopiesAlone) {
   ASSERT_TRUE(ranking.ok()) << ranking.status().ToString();
   EXPECT_GT(ranking->schemes.front().candidate.copies, 1u);
   EXPECT_TRUE(std::isfinite(ranking->schemes.front().cost.expected));
-  EXPECT_EQ(Find(*ranking, {"proportional", 1}).refused, "steps would not end");
+  EXPECT_EQ(Find(*ranking, {"none", 1}).refused, "steps would not end");
 }
 
 // Answers take far longer than the work, so feedback comes too late. Codes need no feedback.
@@ -159,9 +159,9 @@ TEST(Planner, NoMoreWorkersThanTheLinkBears) {
   ASSERT_TRUE(ranking.ok());
   const PlannedScheme& best = ranking->schemes.front();
   // k workers take k + 8 / k seconds: three take 5.7, and all eight take 9.
-  EXPECT_EQ(best.candidate, (Candidate{"proportional", 1, 3}));
+  EXPECT_EQ(best.candidate, (Candidate{"none", 1, 3}));
   EXPECT_NEAR(best.cost.undisturbed, 3 + 8.0 / 3, 0.3);
-  EXPECT_NEAR(Find(*ranking, {"proportional", 1}).cost.undisturbed, 9, 0.4);
+  EXPECT_NEAR(Find(*ranking, {"none", 1}).cost.undisturbed, 9, 0.4);
 }
 
 // Vectors that were only observed together may have waited for each other or for their own links.
@@ -173,7 +173,7 @@ TEST(Planner, WhatTheLinkIsToFewerIsTriedWhereItIsNotKnown) {
   }
   EXPECT_TRUE(FewerWorkers(cluster).empty());
   cluster.seen_together = true;
-  EXPECT_THAT(FewerWorkers(cluster), testing::Contains(Candidate{"proportional", 1, 3}));
+  EXPECT_THAT(FewerWorkers(cluster), testing::Contains(Candidate{"none", 1, 3}));
   EXPECT_EQ(WithFewer(cluster, 0).workers[0].send_seconds, 3.5);
   for (PlannedWorker& worker : cluster.workers) worker.send_seconds = worker.receive_seconds = 10;
   EXPECT_TRUE(FewerWorkers(cluster).empty());  // The server's link cannot explain 10 s.
@@ -192,14 +192,14 @@ TEST(Planner, LinksThatWereMeasuredAreWhatTheyAreToFewer) {
   EXPECT_TRUE(FewerWorkers(cluster).empty()) << "their own links are narrow";
   EXPECT_EQ(WithFewer(cluster, 3).workers[0].send_seconds, 3.5);
   for (PlannedWorker& worker : cluster.workers) worker.send_seconds = 0.1;
-  EXPECT_THAT(FewerWorkers(cluster), testing::Contains(Candidate{"proportional", 1, 3}));
+  EXPECT_THAT(FewerWorkers(cluster), testing::Contains(Candidate{"none", 1, 3}));
   EXPECT_EQ(WithFewer(cluster, 3).workers[0].send_seconds, 0.1);
   EXPECT_EQ(WithFewer(cluster, 3).workers[0].receive_seconds, 0.6);
 }
 
 TEST(Planner, FewerWorkersNeedWhatTheOthersHold) {
   PlannedCluster cluster = ThinLink();
-  const Candidate all = {"proportional", 1}, two = {"proportional", 1, 2};
+  const Candidate all = {"none", 1}, two = {"none", 1, 2};
   EXPECT_NEAR(SwitchSeconds(all, two, cluster), 0.75 * cluster.data_seconds, 1e-9);
   EXPECT_NEAR(SwitchSeconds(two, all, cluster), 0.75 * cluster.data_seconds, 1e-9);
   EXPECT_EQ(SwitchSeconds(two, two, cluster), 0);
@@ -214,7 +214,7 @@ TEST(Planner, RowsOfWhoIsFarOffAreShorter) {
   request.samples = cluster.samples;
   request.workers = StepWorkersOf(cluster, request.partitions);
   request.by_speed = true;
-  const Result<LearnedScheme> learned = LearnShares("proportional", request, cluster, 1);
+  const Result<LearnedScheme> learned = LearnShares("none", request, cluster, 1);
   ASSERT_TRUE(learned.ok());
   std::vector<int> loads(4, 0);
   for (const auto& holders : learned->scheme.setting->holders) ++loads[holders.at(0)];
@@ -237,7 +237,7 @@ TEST(Planner, IsDeterministic) {
 TEST(Planner, OneWorkerIsAClusterToo) {
   const Result<Ranking> ranking = RankSchemes(Cluster({3}, 0, 0), {});
   ASSERT_TRUE(ranking.ok()) << ranking.status().ToString();
-  EXPECT_EQ(ranking->schemes.front().candidate, (Candidate{"proportional", 1}));
+  EXPECT_EQ(ranking->schemes.front().candidate, (Candidate{"none", 1}));
   EXPECT_EQ(RankSchemes({}, {}).code(), StatusCode::kInvalidArgument);
 }
 
@@ -282,7 +282,7 @@ TEST(Planner, DevicesThatFillSlowlyAreGivenNoSmallPieces) {
   const Result<Ranking> ranking = RankSchemes(cluster, {});
   ASSERT_TRUE(ranking.ok());
   EXPECT_GT(Find(*ranking, {"adaptive", 2}).cost.undisturbed, 2 * before);
-  EXPECT_GT(Find(*ranking, {"proportional", 1}).cost.undisturbed, 1.8);  // A share has six pieces.
+  EXPECT_GT(Find(*ranking, {"none", 1}).cost.undisturbed, 1.8);  // A share has six pieces.
   EXPECT_NE(ranking->schemes.front().candidate.scheme, "adaptive");
 }
 
@@ -292,7 +292,7 @@ TEST(Planner, WhatDoesNotFitIntoMemoryIsRefused) {
   cluster.workers[2].curve.most_samples = 250;
   const Result<Ranking> ranking = RankSchemes(cluster, {});
   ASSERT_TRUE(ranking.ok());
-  EXPECT_TRUE(Find(*ranking, {"proportional", 1}).refused.empty());
+  EXPECT_TRUE(Find(*ranking, {"none", 1}).refused.empty());
   EXPECT_TRUE(Find(*ranking, {"adaptive", 3}).refused.empty());
   EXPECT_THAT(Find(*ranking, {"heterogeneous", 2}).refused,
               testing::HasSubstr("worker 2 would compute 400 samples at a time and has memory for "
@@ -305,8 +305,8 @@ TEST(SwitchSeconds, FewerCopiesMoveNothing) {
   PlannedCluster cluster;
   cluster.data_seconds = 7;
   EXPECT_EQ(SwitchSeconds({"adaptive", 3}, {"adaptive", 2}, cluster), 0);
-  EXPECT_EQ(SwitchSeconds({"adaptive", 2}, {"proportional", 1}, cluster), 0);
-  EXPECT_EQ(SwitchSeconds({"proportional", 1}, {"adaptive", 3}, cluster), 14);
+  EXPECT_EQ(SwitchSeconds({"adaptive", 2}, {"none", 1}, cluster), 0);
+  EXPECT_EQ(SwitchSeconds({"none", 1}, {"adaptive", 3}, cluster), 14);
   EXPECT_EQ(SwitchSeconds({"adaptive", 2}, {"heterogeneous", 2}, cluster), 14);
 }
 

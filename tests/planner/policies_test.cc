@@ -1,41 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/policies.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <set>
 #include <string>
 
-#include "test_paths.h"
+#include "coding/schemes.h"
+#include "planner/planner.h"
 
 namespace motley {
 namespace {
 
-TEST(Policies, EverySchedulerFileIsInTheList) {
-  const std::string suffix = "_scheduler.cc";
-  std::set<std::string> files, names;
-  for (const char* folder : {MOTLEY_SOURCE_DIR "/scheduler", MOTLEY_SOURCE_DIR "/planner/auto"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (name.ends_with(suffix)) files.insert(name.substr(0, name.size() - suffix.size()));
-    }
-  }
-  for (const SchedulingPolicy& policy : SchedulingPolicies()) names.insert(policy.name);
-  EXPECT_EQ(names, files);
+using ::testing::HasSubstr;
+
+SchedulerOptions OptionsFor(const Scheme& scheme) {
+  SchedulerOptions options;
+  options.workers = 4;
+  options.partitions = 16;
+  options.code = scheme.name;
+  options.tolerate = scheme.keeps_copies ? 1 : 0;
+  options.batch = 64;
+  return options;
 }
 
-TEST(Policies, EveryPolicyMakesASchedulerThatAsksForItsFirstTick) {
-  for (const SchedulingPolicy& policy : SchedulingPolicies()) {
-    SchedulerOptions options;
-    options.workers = 2;
-    options.partitions = 4;
-    const auto made =
-        policy.make(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
-    ASSERT_TRUE(made.ok()) << policy.name;
-    EXPECT_NE(made.value()->Deadline(), kNever);
-    EXPECT_EQ(made.value()->Stats().workers.size(), 2u);
+TEST(Policies, EverySchemeMakesASchedulerThatAsksForItsFirstTick) {
+  for (const Scheme& scheme : Schemes()) {
+    const auto made = MakeScheduler(OptionsFor(scheme));
+    ASSERT_TRUE(made.ok()) << scheme.name << ": " << made.status().ToString();
+    EXPECT_NE((*made)->Deadline(), kNever);
+    EXPECT_EQ((*made)->Stats().workers.size(), 4u);
   }
+}
+
+TEST(Policies, AnUnknownSchemeIsAnsweredWithTheNamesThereAre) {
+  SchedulerOptions options = OptionsFor(SchemeNamed("none"));
+  options.code = "nonesuch";
+  const auto made = MakeScheduler(options);
+  EXPECT_EQ(made.code(), StatusCode::kNotFound);
+  EXPECT_THAT(made.status().message(), HasSubstr("repetition"));
+}
+
+// What the list says that the planner tries, it tries, and nothing else.
+TEST(Policies, ThePlannerTriesWhatTheListSays) {
+  std::set<std::string> tried, listed;
+  for (const Candidate& candidate : CandidatesFor(8, 3)) tried.insert(candidate.scheme);
+  for (const Scheme& scheme : Schemes()) {
+    if (scheme.least_copies > 0) listed.insert(scheme.name);
+    EXPECT_TRUE(!scheme.for_auto || scheme.least_copies > 0)
+        << scheme.name << " can be chosen, and nobody would try it";
+  }
+  EXPECT_EQ(tried, listed);
 }
 
 }  // namespace

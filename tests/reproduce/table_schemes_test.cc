@@ -55,7 +55,7 @@ TEST(TableScheme, TakesTheTimesOfItsLoads) {
     double undisturbed, dead;  // The fastest worker is dead.
   };
   Random random(1, Stream::kTest);
-  for (const Expected& expected : std::vector<Expected>{{"proportional", 1, 1, kNever},
+  for (const Expected& expected : std::vector<Expected>{{"none", 1, 1, kNever},
                                                         {"repetition", 2, 2, 2},
                                                         {"cyclic", 2, 6, 6},
                                                         {"heterogeneous", 2, 2, 2},

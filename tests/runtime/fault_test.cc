@@ -15,7 +15,7 @@ namespace {
 
 std::vector<std::string> CodeNames() {
   std::vector<std::string> names;
-  for (const GradientCode& code : GradientCodes()) {
+  for (const Scheme& code : CodedSchemes()) {
     if (code.name != std::string("approximate")) names.push_back(code.name);  // It need not wait.
   }
   return names;

@@ -117,7 +117,7 @@ TEST_P(ForeignJobCodes, EqualsASerialLoopOverTheCallersSamples) {
 
 std::vector<std::string> Codes() {
   std::vector<std::string> codes;
-  for (const GradientCode& code : GradientCodes()) codes.emplace_back(code.name);
+  for (const Scheme& code : CodedSchemes()) codes.emplace_back(code.name);
   return codes;
 }
 INSTANTIATE_TEST_SUITE_P(Codes, ForeignJobCodes, testing::ValuesIn(Codes()),

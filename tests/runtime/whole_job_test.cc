@@ -17,7 +17,7 @@ class WholeJob : public testing::TestWithParam<std::tuple<std::string, uint32_t>
 
 std::vector<std::tuple<std::string, uint32_t>> CodesAndWorkers() {
   std::vector<std::tuple<std::string, uint32_t>> all;
-  for (const GradientCode& code : GradientCodes()) {
+  for (const Scheme& code : CodedSchemes()) {
     for (uint32_t workers = 1; workers <= 5; ++workers) {
       const bool none = std::string(code.name) == "none";
       if (none || workers > 1) all.emplace_back(code.name, workers);

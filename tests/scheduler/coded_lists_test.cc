@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-#include "planner/policies.h"
-#include "scheduler/bulk_synchronous.h"
+#include "scheduler/job_scheduler.h"
 #include "tests/scheduler/script.h"
 
 namespace motley {
@@ -196,8 +195,7 @@ TEST(CodedLists, ARestartedStepBeginsWhenTheOldRowsHaveEnded) {
 
 // Its first answer shows what parameters and a vector take; before the others it computed more.
 TEST(CodedLists, WhatAnswersTakeBesidesComputingIsLearnedFromTheFirst) {
-  auto made = MakeBulkSynchronous(Options(2),
-                                  [](const std::vector<bool>&) { return std::vector<RowId>(); });
+  auto made = JobScheduler::Make(Options(2));
   ASSERT_TRUE(made.ok()) << made.status().ToString();
   Time now(std::chrono::hours(1));
   const auto send = [&](const Event& event) {
@@ -220,8 +218,8 @@ TEST(CodedLists, WhatAnswersTakeBesidesComputingIsLearnedFromTheFirst) {
     }
     send(StepApplied{step});
   }
-  ASSERT_EQ((*made)->habits().size(), 2u);
-  for (const LeaseHabits& habits : (*made)->habits()) {
+  ASSERT_EQ((*made)->state().habits.size(), 2u);
+  for (const LeaseHabits& habits : (*made)->state().habits) {
     EXPECT_GT(habits.waits, 0u);
     EXPECT_NEAR(habits.wait, 0.03, 1e-6);
   }

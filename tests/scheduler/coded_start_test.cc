@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/job_scheduler.h"
 #include "scheduler/membership.h"
 #include "tests/scheduler/script.h"
 
@@ -26,8 +27,7 @@ SchedulerOptions Options(uint32_t workers, const std::string& code = "none") {
 }
 
 Status MakeError(const SchedulerOptions& options) {
-  const auto made =
-      MakeCodedScheduler(options, [](const std::vector<bool>&) { return std::vector<RowId>(); });
+  const auto made = JobScheduler::Make(options);
   EXPECT_FALSE(made.ok());
   EXPECT_EQ(made.code(), StatusCode::kInvalidArgument);
   return made.status();
@@ -52,11 +52,7 @@ TEST(CodedStart, OptionsThatCannotWorkSayWhatToChange) {
   options = Options(2);
   options.start_timeout = Duration::zero();
   EXPECT_THAT(MakeError(options).message(), HasSubstr("start timeout"));
-  EXPECT_EQ(
-      MakeCodedScheduler(Options(2, "magic"), [](const auto&) { return std::vector<RowId>(); })
-          .code(),
-      StatusCode::kNotFound);
-  EXPECT_FALSE(MakeCodedScheduler(Options(2), nullptr).ok());
+  EXPECT_EQ(JobScheduler::Make(Options(2, "magic")).code(), StatusCode::kNotFound);
 }
 
 TEST(CodedStart, GoesOnFromTheFirstStepOfThisRunAndStillWaitsForEverybody) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scheduler/job_scheduler.h"
 #include "tests/scheduler/script.h"
 
 namespace motley {
@@ -189,14 +190,13 @@ TEST_F(EarlyEndTest, ExactEndsAreExact) {
 TEST(EarlyEnd, IsRefusedWhereStepsAreExact) {
   SchedulerOptions options = Options(3, 0);
   options.code = "repetition";
-  const auto no_rows = [](const std::vector<bool>&) { return std::vector<RowId>(); };
-  EXPECT_THAT(MakeCodedScheduler(options, no_rows).status().message(),
+  EXPECT_THAT(JobScheduler::Make(options).status().message(),
               HasSubstr("`quorum` and `step_deadline` need `code` approximate"));
   options = Options(5, 0);
-  EXPECT_THAT(MakeCodedScheduler(options, no_rows).status().message(),
+  EXPECT_THAT(JobScheduler::Make(options).status().message(),
               HasSubstr("a `quorum` of 5 answers from 4 workers"));
   options = Options(1, -1);
-  EXPECT_THAT(MakeCodedScheduler(options, no_rows).status().message(), HasSubstr("positive"));
+  EXPECT_THAT(JobScheduler::Make(options).status().message(), HasSubstr("positive"));
 }
 
 }  // namespace

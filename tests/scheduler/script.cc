@@ -24,8 +24,7 @@ void Append(Script::Lines more, Script::Lines& lines) {
 
 Script::Script(const SchedulerOptions& options, DecodeLimits limits)
     : options_(options), decoder_(limits) {
-  auto made = MakeScheduler(
-      options, [this](const std::vector<bool>& absent) { return decoder_.RowsToReplace(absent); });
+  auto made = MakeScheduler(options);
   scheduler_ = std::move(made).value();
 }
 

@@ -25,9 +25,6 @@ class TinyDecoder {
   bool Answered(RowId row) const { return Keeping() || decoder_->RowComplete(row); }
   bool Decodable() const { return !Keeping() && decoder_->Decodable(); }
   bool Keeping() const { return code_->kept_parts > 0; }
-  std::vector<RowId> RowsToReplace(const std::vector<bool>& absent) const {
-    return decoder_->RowsToReplace(absent);
-  }
   // Relative error of the decoded sum.
   double Error();
 

@@ -22,8 +22,7 @@ VirtualCluster::VirtualCluster(const SchedulerOptions& options, std::vector<doub
                                uint64_t seed) {
   options_ = options;
   random_ = Random(seed, Stream::kTest);
-  auto made = MakeScheduler(
-      options, [this](const std::vector<bool>& absent) { return decoder_.RowsToReplace(absent); });
+  auto made = MakeScheduler(options);
   scheduler_ = std::move(made).value();
   fakes_.resize(speeds.size());
   for (WorkerId id = 0; id < fakes_.size(); ++id) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "coding/schemes.h"
 #include "planner/auto/choose.h"
 #include "profiles/profile.h"
 #include "sim/sim_cluster.h"
@@ -151,8 +152,7 @@ TEST_F(AutoTest, APlanShowsWhatTheJobThenChooses) {
     const std::vector<CodeChoice> choices = Run(options, "auto").job.scheduler.choices;
     ASSERT_FALSE(choices.empty()) << seed;
     const CodeChoice& first = choices.front();
-    const std::string chosen =
-        NameOfChoice({first.code == "none" ? "proportional" : first.code, first.tolerate + 1});
+    const std::string chosen = NameOfChoice({first.code, first.tolerate + 1});
     same += planned == chosen ? 1 : 0;
     if (planned != chosen) others += " planned " + planned + ", chosen " + chosen + ";";
   }

@@ -93,9 +93,9 @@ class TidyTest(unittest.TestCase):
     def test_code_missing_from_the_list_is_found(self):
         found = self.findings({
             "coding/codes/new_code.cc": LICENCE,
-            "coding/codes/codes.cc": LICENCE + '#include "coding/old_code.h"\n',
-            "coding/CMakeLists.txt": "SOURCES codes/new_code.cc codes/codes.cc\n"})
-        self.assertEqual(found, ["coding/codes/new_code.cc:1: not registered in coding/codes/codes.cc"])
+            "coding/schemes.cc": LICENCE + '#include "coding/old_code.h"\n',
+            "coding/CMakeLists.txt": "SOURCES codes/new_code.cc schemes.cc\n"})
+        self.assertEqual(found, ["coding/codes/new_code.cc:1: not registered in coding/schemes.cc"])
 
     def test_marks_are_found(self):
         self.check("base/a.cc", "// TO" + "DO: later\n", "issue number")

@@ -27,9 +27,9 @@ TEST(Codes, EveryCodeFileIsInTheList) {
     files.insert(std::move(code));
   }
   std::set<std::string> listed;
-  for (const GradientCode& code : GradientCodes()) listed.insert(code.name);
+  for (const Scheme& code : CodedSchemes()) listed.insert(code.name);
   EXPECT_EQ(files, listed);
-  EXPECT_EQ(listed.size(), GradientCodes().size());
+  EXPECT_EQ(listed.size(), CodedSchemes().size());
 }
 
 TEST(Codes, ADraftGivesEverybodyTheSamePartitions) {
@@ -55,7 +55,7 @@ TEST(Codes, ADraftGivesEverybodyTheSamePartitions) {
 }
 
 TEST(Codes, EveryCodeHasASummaryAndBuildsUnderItsName) {
-  for (const GradientCode& code : GradientCodes()) {
+  for (const Scheme& code : CodedSchemes()) {
     EXPECT_NE(std::string(code.summary), "");
     EXPECT_EQ(MustBuild(code.name, EqualRequest(4, 0, 8)).name, code.name);
   }
@@ -84,7 +84,7 @@ TEST(Codes, RequestsThatMakeNoSenseAreRefusedWithTheReason) {
       {{{1, 1}, 1, 1U << 30, 1, 0, 1}, "need 2147483648 coefficients"},
   };
   for (const auto& [request, reason] : requests) {
-    for (const GradientCode& code : GradientCodes()) {
+    for (const Scheme& code : CodedSchemes()) {
       const auto form = BuildCode(code.name, request);
       EXPECT_EQ(form.code(), StatusCode::kInvalidArgument);
       EXPECT_THAT(form.status().message(), HasSubstr(reason));

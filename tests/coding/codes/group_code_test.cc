@@ -97,12 +97,13 @@ TEST(GroupCode, TheStreamEndsWithTheFirstWholeBlock) {
     std::vector<WorkerId> order = EveryWorker(form);
     random.Shuffle(std::span(order));
     StreamDecoder decoder(form, 20, 10, *parallel);
+    const Replacement replacement(std::make_shared<const CodeForm>(form));
     std::vector<bool> present(form.workers, false);
     for (WorkerId row : order) {
       EXPECT_EQ(decoder.Decodable(), Solve(form, present).ok());
       std::vector<bool> absent = present;
       absent.flip();
-      EXPECT_EQ(decoder.RowsToReplace(absent).empty(), decoder.Decodable());
+      EXPECT_EQ(replacement.RowsFor(absent).empty(), decoder.Decodable());
       if (decoder.Decodable()) break;
       for (size_t slice = 0; slice < 2; ++slice) {
         const float* from = job.answers[row].data() + 10 * slice;

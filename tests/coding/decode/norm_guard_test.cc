@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "coding/decode/decoder_checks.h"
+#include "coding/decode/replacement.h"
 #include "coding/decode/stream_decoder.h"
 #include "coding/placement/straggler_sets.h"
 #include "tests/coding/coded_job.h"
@@ -110,7 +111,8 @@ TEST_F(NormGuard, TheStreamWaitsForOneMoreAnswerAndSaysWhichToReplace) {
   StreamDecoder decoder(form_, 64, 64, *parallel_);
   std::vector<bool> absent(32, false);
   for (WorkerId worker : missing_) absent[worker] = true;
-  EXPECT_THAT(decoder.RowsToReplace(absent), ::testing::ElementsAre(missing_[0]));
+  EXPECT_THAT(Replacement(std::make_shared<const CodeForm>(form_)).RowsFor(absent),
+              ::testing::ElementsAre(missing_[0]));
   for (RowId row = 0; row < 32; ++row) {
     if (absent[row]) continue;
     EXPECT_EQ(Add(decoder, row), Outcome::kAdded);

@@ -14,9 +14,7 @@ namespace motley {
 namespace {
 
 using Outcome = StreamDecoder::Outcome;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 AlignedVector SliceOf(const StreamDecoder& decoder, const CodedJob& job, RowId row, size_t slice) {
   const float* from = job.answers[row].data() + decoder.slice_begin(slice);
@@ -357,8 +355,6 @@ TEST_F(Stream, OverlappingTilesWaitForACover) {
   const CodeForm form = Overlapping();
   const CodedJob job = MakeJob(form, 20, 1);
   StreamDecoder decoder(form, 20, 20, *parallel_);
-  EXPECT_THAT(decoder.RowsToReplace({true, true, true, false, false}), ElementsAre(2));
-  EXPECT_THAT(decoder.RowsToReplace({false, true, false, true, true}), ElementsAre(1));
   AddRow(decoder, job, 0);
   AddRow(decoder, job, 3);
   AddRow(decoder, job, 4);
@@ -458,42 +454,9 @@ TEST_F(Stream, RowsThatHoldNothingAreComplete) {
   StreamDecoder decoder(form, 20, 10, *parallel_);
   EXPECT_TRUE(decoder.RowComplete(1));
   EXPECT_EQ(Add(decoder, job, 1, 0), Outcome::kNotNeeded);
-  EXPECT_THAT(decoder.RowsToReplace({false, true, false}), IsEmpty());
   AddRow(decoder, job, 0);
   AddRow(decoder, job, 2);
   EXPECT_LE(RelativeError(Sum(decoder), job.sum), 1e-6);
-}
-
-TEST_F(Stream, ReplacesTheLowestRowsAndOnlyWhatIsNeeded) {
-  StreamDecoder decoder(rs_, 100, 50, *parallel_);
-  EXPECT_THAT(decoder.RowsToReplace({false, false, true, false, false}), IsEmpty());
-  EXPECT_THAT(decoder.RowsToReplace({false, true, true, false, true}), ElementsAre(1, 2));
-  const StreamDecoder groups(groups_, 100, 50, *parallel_);
-  EXPECT_THAT(groups.RowsToReplace({true, false, true, true, true, true}), ElementsAre(0, 2));
-}
-
-TEST_F(Stream, AnAbsentRowCountsWhenEveryOpenSliceHasIt) {
-  StreamDecoder decoder(rs_, 100, 50, *parallel_);
-  const std::vector<bool> absent{true, true, false, false, false};
-  for (const size_t slice : {1, 0}) {
-    EXPECT_THAT(decoder.RowsToReplace(absent), ElementsAre(0));
-    Add(decoder, rs_job_, 0, slice);
-  }
-  EXPECT_THAT(decoder.RowsToReplace(absent), IsEmpty());
-  decoder.Reset(rs_);
-  for (RowId row = 0; row < 5; ++row) Add(decoder, rs_job_, row, row == 0 ? 1 : 0);
-  EXPECT_THAT(decoder.RowsToReplace(absent), IsEmpty());
-}
-
-TEST_F(Stream, TheCheapestClassIsCompleted) {
-  const CodeForm form = MustBuild("repetition", EqualRequest(5, 1, 10));
-  std::vector<bool> absent(5, true);
-  const StreamDecoder decoder(form, 100, 100, *parallel_);
-  const auto rows = decoder.RowsToReplace(absent);
-  EXPECT_EQ(rows.size(), 2);
-  for (RowId row : rows) absent[row] = false;
-  absent.flip();
-  EXPECT_TRUE(Solve(form, absent).ok());
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ constexpr StepId kFirstLie = 3;
 
 std::vector<std::string> AllCodes() {
   std::vector<std::string> codes;
-  for (const GradientCode& code : GradientCodes()) codes.emplace_back(code.name);
+  for (const Scheme& code : CodedSchemes()) codes.emplace_back(code.name);
   for (const char* name : {"adaptive", "auto"}) {
     if (std::find(codes.begin(), codes.end(), name) == codes.end()) codes.emplace_back(name);
   }

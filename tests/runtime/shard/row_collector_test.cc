@@ -419,7 +419,6 @@ TEST_F(Collector, WorkEndsInTheOrderItWasGiven) {
 TEST_F(Collector, RowsThatAreKeptArriveFromEachOfTheirWorkers) {
   const auto kept = Form("partial-coded", 3, 1);
   rows.Open(0, kept);
-  EXPECT_TRUE(rows.RowsToReplace(std::vector<bool>(kept->workers, true)).empty());
   for (const WorkerId worker : {0, 1}) rows.Assign(worker, 0, 2);
   EXPECT_TRUE(End(0, 0, 2));
   EXPECT_TRUE(End(1, 0, 2));

@@ -159,7 +159,7 @@ TEST(Plan, AnUnknownCodeFallsBackToNoneAndSaysWhy) {
 }
 
 TEST(Plan, FollowsSpeedsExactlyWhenItsLoadsDo) {
-  for (const GradientCode& code : GradientCodes()) {
+  for (const Scheme& code : CodedSchemes()) {
     const Plan even = Made(Options(code.name, 1, 48), {1, 1, 1, 1});
     const Plan uneven = Made(Options(code.name, 1, 48), {4, 4, 2, 2});
     EXPECT_EQ(uneven.code->name, code.name);

@@ -68,7 +68,7 @@ TEST(Garbler, DamagedSlicesAreInNoSum) {
                            "partial-coded", "short", "auto"}) {
     SimOptions options;
     options.job = {.workers = 4, .batch = 256, .steps = 60, .code = code, .tolerate = 1};
-    options.job.parts = HasParts(code) ? 2 : 1;
+    options.job.parts = SchemeNamed(code).has_parts ? 2 : 1;
     options.job.model = {"mlp:8", 6, 3};
     options.job.slice_length = 32;
     for (const double speed : {4000.0, 2000.0, 2000.0, 1000.0}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/early_end.h"
+#include "scheduler/rows/early_end.h"
 
 #include <algorithm>
 #include <utility>

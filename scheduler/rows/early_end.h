@@ -17,6 +17,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "coding/code_form.h"
+#include "coding/schemes.h"
 #include "scheduler/scheduler.h"
 
 namespace motley {
@@ -24,7 +25,7 @@ namespace motley {
 class EarlyEnd {
  public:
   explicit EarlyEnd(const SchedulerOptions& options)
-      : wanted_(options.code == "approximate"),
+      : wanted_(!SchemeNamed(options.code).exact),
         quorum_(options.quorum),
         deadline_(options.step_deadline) {}
 

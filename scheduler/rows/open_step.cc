@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/open_step.h"
+#include "scheduler/rows/open_step.h"
 
 #include <algorithm>
 #include <utility>

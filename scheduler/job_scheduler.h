@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler of a job that works step by step: it is composed of parts that each answer for one
+// thing, and decides which of them is asked when. Events go down; results come back as values.
+//
+//   JobState    who is there and what was learned (membership, transfers, refusals)
+//   Start       how the job waits for workers
+//   Silence     who says nothing, and for how long
+//   StepEngine  how a step is worked off: rows of a code, or leases
+#pragma once
+
+#include <memory>
+
+#include "scheduler/job_state.h"
+#include "scheduler/silence.h"
+#include "scheduler/start.h"
+#include "scheduler/step_engine.h"
+
+namespace motley {
+
+class JobScheduler final : public Scheduler {
+ public:
+  // kInvalidArgument when the scheme cannot serve the options, with what to change.
+  static Result<std::unique_ptr<JobScheduler>> Make(const SchedulerOptions& options);
+
+  void OnEvent(const Event& event, Time now, std::vector<Command>& out) override;
+  Time Deadline() const override;
+  SchedulerStats Stats() const override;
+
+  // A step is committed, and StepApplied not here yet.
+  bool BetweenSteps() const { return phase_ == Phase::kCommitting; }
+  // Then: goes on with another scheme, with its workers, what they hold and what was learned of
+  // them. The options differ from the present ones in what describes the scheme, and nothing else.
+  // kInvalidArgument when that scheme cannot serve: nothing has changed.
+  Status ChangeTo(const SchedulerOptions& options);
+
+  const JobState& state() const { return job_; }
+
+ private:
+  enum class Phase : uint8_t {
+    kStarting,    // Waits for workers.
+    kRunning,     // A step is open.
+    kCommitting,  // It has enough; waits for StepApplied.
+    kEnded
+  };
+
+  explicit JobScheduler(const SchedulerOptions& options);
+
+  void On(const WorkerJoined& event);
+  void On(const WorkerFree& event);
+  void On(const WorkerLost& event);
+  void On(const WorkerNotComing& event);
+  void On(const RowRejected& event);
+  void On(const StepDecodable& event);
+  void On(const StepApplied& event);
+  void On(const Tick& event);
+  void On(const LinkMeasured&) {}  // Transfers look at it.
+  void OnMessage(WorkerId worker, const Event& event);
+
+  void Hear(WorkerId worker);
+  void Void(WorkerId worker);
+  void TryStart();
+  void WaitForReturn();
+  void NextStep();
+  void OpenStep();
+  void RestartStep();
+  void Take(const StepResult& result);
+  void AfterRefusal(const RowRejected& event);
+  void End(JobEnd end);
+
+  JobState job_;
+  Start start_;
+  Silence silence_;
+  std::unique_ptr<StepEngine> engine_;
+  Phase phase_ = Phase::kStarting;
+  bool clock_runs_ = false;  // The first event was here.
+};
+
+// kInvalidArgument for options that no scheme can serve, with what to change.
+Status CheckJobOptions(const SchedulerOptions& options);
+
+}  // namespace motley

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/job_state.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace motley {
+
+JobState::JobState(SchedulerOptions wanted)
+    : options(std::move(wanted)),
+      members(options.workers, options.partitions),
+      step(options.first_step) {}
+
+void JobState::Say(const Compromise& compromise) {
+  std::visit([this](const auto& each) { Say(Notice(each)); }, compromise);
+}
+
+void JobState::SendData(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why) {
+  for (const PartitionId p : partitions) members[worker].holds[p] = true;
+  members[worker].stats.placed_partitions += partitions.size();
+  const Duration takes = FromSeconds(deadlines.TransferSeconds(partitions.size()));
+  const Time due = now + transfers.Left(worker, now) + takes;
+  transfers.Sent(worker, static_cast<uint32_t>(partitions.size()), step, why, due);
+  Do(PlacePartitions{worker, std::move(partitions)});
+}
+
+void JobState::TakeBack(WorkerId id) {
+  Worker& worker = members[id];
+  if (!worker.left_out) return;
+  worker.left_out = false;
+  worker.speed_bound = 0;  // Its silence said nothing about its speed.
+  Say(notice::AnswersAgain{id});
+  plan_void = true;
+}
+
+LeaseHabits& JobState::HabitsOf(WorkerId worker) {
+  habits.resize(std::max<size_t>(habits.size(), members.size()));
+  return habits[worker];
+}
+
+}  // namespace motley

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/leases/lease_learning.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace motley {
+namespace {
+
+// Without progress for this many times what one report takes, a speed is proven wrong.
+constexpr double kSlow = 1.25;
+constexpr StepId kLatencySteps = 32;  // After so many, a latency is measured again.
+constexpr double kFaster = 1.3;       // So many times faster than was thought is no noise.
+constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+bool WaitedForData(const JobState& job, const LeaseWatch& watch) {
+  return job.transfers.InTheWay() || watch.data;
+}
+
+uint32_t OnTheirWay(const JobState& job, const LeaseWatch& watch, WorkerId worker) {
+  return std::max(watch.placed, job.transfers.OnTheirWay(worker));
+}
+
+bool AsksWaitForData(const JobState& job, const LeaseWatch& watch, WorkerId worker) {
+  return WaitedForData(job, watch) || OnTheirWay(job, watch, worker) > 0;
+}
+
+bool LatencyIsDue(const JobState& job, const LeaseWatch& watch, WorkerId worker) {
+  const LeaseHabits& habits = job.habits[worker];
+  if (habits.round_trips == 0) return true;
+  return !AsksWaitForData(job, watch, worker) &&
+         (habits.behind_data || job.step >= habits.round_trip_in + kLatencySteps);
+}
+
+void LearnFromProgress(const LeaseProgress& event, Time opened, JobState& job, LeaseWatch& watch) {
+  LeaseHabits& habits = job.habits[event.worker];
+  const uint32_t more = event.done - watch.done;
+  const double elapsed = ToSeconds(job.now - watch.moved);
+  double expected = 2 * habits.latency + more * watch.seconds;
+  if (watch.done == 0) expected += habits.overhead;
+  const bool settled = job.members[event.worker].estimator.settled();
+  if (settled && watch.placed > 0) {
+    job.deadlines.AddBegun(job.now - watch.moved, expected, watch.placed);
+  } else if (settled && !WaitedForData(job, watch)) {
+    job.deadlines.AddArrival(job.now - watch.moved, expected, 0);
+  }
+  if (watch.first > 0 && event.done >= watch.first) {
+    const uint32_t all = std::exchange(watch.first, 0);
+    job.deadlines.AddArrival(job.now - opened, ToSeconds(event.compute), all);
+  }
+  if (watch.done == 0 && !WaitedForData(job, watch) && watch.since == opened) {
+    habits.SawOverhead(elapsed - ToSeconds(event.compute) - habits.latency);
+  }
+  watch.chunk = std::max(watch.chunk, more);
+  watch.done = event.done;
+  watch.compute = event.compute;
+  watch.moved = job.now;
+  watch.placed = 0;
+}
+
+void MeasureSpeed(WorkerId id, bool owes, JobState& job, const LeaseWatch& watch) {
+  LeaseHabits& habits = job.habits[id];
+  Worker& worker = job.members[id];
+  if (watch.since == Time{}) {
+    habits.tried = ++habits.idle_steps >= habits.try_after;
+    return;
+  }
+  habits.idle_steps = 0;
+  if (watch.done > 0) {
+    const double samples = watch.done * job.samples_per_partition();
+    // As long as it turns out faster than was thought, it goes on.
+    habits.tried = habits.tried && samples > kFaster * worker.speed() * ToSeconds(watch.compute);
+    habits.try_after = LeaseHabits::kFirstTry;
+    habits.SawChunk(watch.chunk);
+    worker.speed_bound = 0;
+    const auto whole = static_cast<uint64_t>(std::max(1LL, std::llround(samples)));
+    worker.estimator.Add(whole, watch.compute);
+    worker.stats.samples += whole;
+    return;
+  }
+  if (std::exchange(habits.tried, false)) {
+    habits.try_after = std::min(2 * habits.try_after, LeaseHabits::kLastTry);
+  }
+  const double seconds = ToSeconds(job.now - watch.since) - habits.overhead;
+  if (!owes || OnTheirWay(job, watch, id) > 0 || seconds < kSlow * habits.chunk * watch.seconds) {
+    return;
+  }
+  // It has not finished one, and not for the first time: then it is far from it.
+  const double again = worker.speed_bound > 0 ? worker.speed_bound / 2 : kNoBound;
+  worker.speed_bound = std::min(again, job.samples_per_partition() / seconds);
+}
+
+bool Rests(const JobState& job, WorkerId id) {
+  return id < job.habits.size() && job.now < job.habits[id].rests_until;
+}
+
+}  // namespace motley

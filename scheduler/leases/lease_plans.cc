@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/leases/lease_plans.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "scheduler/placement/plan.h"
+
+namespace motley {
+namespace {
+
+// Copies that no lease waits for pass the links in the time of so many steps, in each step,
+constexpr double kCopiesSteps = 2;
+// and are so many of each worker while nothing is known of what they take.
+constexpr double kCopiesPerStep = 4;
+// Of a predicted step, what a partition is to take of a worker that is tried.
+constexpr double kTry = 0.4;
+
+bool Has(const std::vector<WorkerId>& holders, WorkerId worker) {
+  return std::find(holders.begin(), holders.end(), worker) != holders.end();
+}
+
+}  // namespace
+
+LeasePlans::LeasePlans(JobState& job) : job_(job), copies_(job.options.partitions) {
+  bool any = false;
+  for (WorkerId id = 0; id < job.members.size(); ++id) {
+    if (!job.members.Live(id)) continue;
+    for (PartitionId p = 0; p < copies_.size(); ++p) {
+      if (!job.members[id].holds[p]) continue;
+      copies_[p].push_back(id);
+      any = true;
+    }
+  }
+  if (any) plan_.placement.holders = copies_;
+  job.transfers.WantCopies(true);
+}
+
+Status LeasePlans::Update() {
+  const std::vector<WorkerId> candidates = job_.members.Candidates();
+  steady_.Add(candidates, job_.members.SpeedsOf(candidates), job_.members.NoiseOf(candidates));
+  const std::vector<double> speeds = steady_.Of(candidates);
+  const bool looks =
+      job_.options.shares != Shares::kEqual && pace_.WorthALook(job_.step, candidates, speeds);
+  if (!job_.plan_void && !looks) return Status::Ok();
+  pace_.Looked(job_.step, candidates, speeds);
+  const ShareRequest request = RequestFor(job_.options, candidates, speeds);
+  if (!job_.plan_void && !MayCallForAnother(request)) {
+    pace_.Gained(Gain::kNone);
+    return Status::Ok();
+  }
+  MOTLEY_ASSIGN_OR_RETURN(LeasePlan fresh, MakeLeasePlan(job_.options, request, WantedOrThere()));
+  if (job_.plan_void || pace_.Gained(CallsForAnother(fresh, candidates))) Adopt(std::move(fresh));
+  return Status::Ok();
+}
+
+// Not even if nothing had to move: that is known sooner, and soonest where nobody has to be helped.
+bool LeasePlans::MayCallForAnother(const ShareRequest& request) const {
+  const Result<BalancedShares> fresh = BalanceShares(request);
+  if (!fresh.ok()) return true;  // MakeLeasePlan says why.
+  ReplanCase numbers;
+  numbers.current_seconds = UnaidedSeconds(copies_, request);
+  numbers.fresh_seconds = fresh->step_seconds;
+  numbers.remaining_steps = job_.options.steps - job_.step;
+  if (!WorthReplanning(numbers)) return false;
+  numbers.current_seconds = EvenedSeconds(copies_, request);
+  return WorthReplanning(numbers);
+}
+
+// Steps even out what speeds change as far as copies allow, so only what they cannot is a reason to
+// move data.
+Gain LeasePlans::CallsForAnother(const LeasePlan& fresh,
+                                 const std::vector<WorkerId>& candidates) const {
+  const auto request = [&](double errors) {
+    return RequestFor(job_.options, candidates, steady_.Of(candidates, errors));
+  };
+  double total_speed = 0;
+  for (const double speed : steady_.Of(candidates)) total_speed += speed;
+  ReplanCase numbers;
+  numbers.current_seconds = EvenedSeconds(copies_, request(0));
+  numbers.fresh_seconds = fresh.step_seconds;
+  numbers.moved_seconds = fresh.moves * job_.samples_per_partition() / total_speed;
+  numbers.remaining_steps = job_.options.steps - job_.step;
+  if (!WorthReplanning(numbers)) return Gain::kNone;
+  const bool sure = StepSeconds(request(-kSureOfGain), fresh.primary) <
+                    EvenedSeconds(copies_, request(kSureOfGain));
+  return sure ? Gain::kSure : Gain::kUnsure;
+}
+
+// What the present plan wants first, then what workers hold besides.
+Placement LeasePlans::WantedOrThere() const {
+  Placement all = plan_.placement;
+  if (all.holders.empty()) return all;
+  for (PartitionId p = 0; p < all.holders.size(); ++p) {
+    for (const WorkerId w : copies_[p]) {
+      if (!Has(all.holders[p], w)) all.holders[p].push_back(w);
+    }
+  }
+  return all;
+}
+
+// Only the part of a worker whose partitions nobody else has would have to be sent to others.
+void LeasePlans::Adopt(LeasePlan plan) {
+  if (plan_.copies > 0) ++job_.totals.replans;
+  if (plan.compromise && plan.compromise != plan_.compromise) job_.Say(*plan.compromise);
+  plan_ = std::move(plan);
+  for (WorkerId id = 0; id < job_.members.size(); ++id) {
+    const bool alone = plan_.copies <= 1 && id < plan_.primary.size();
+    job_.members[id].to_send = alone ? plan_.primary[id] : 0;
+  }
+  job_.plan_void = false;
+  job_.transfers.WantCopies(true);
+  pace_.Adopted(job_.step);
+}
+
+void LeasePlans::AddCopies(WorkerId worker, const std::vector<PartitionId>& partitions) {
+  for (const PartitionId p : partitions) copies_[p].push_back(worker);
+}
+
+void LeasePlans::DropCopies(WorkerId worker) {
+  for (auto& holders : copies_) std::erase(holders, worker);
+  job_.transfers.WantCopies(true);
+}
+
+void LeasePlans::PutPrimariesFirst() {
+  for (PartitionId p = 0; p < copies_.size(); ++p) {
+    auto& holders = copies_[p];
+    const auto first = std::find(holders.begin(), holders.end(), plan_.placement.holders[p][0]);
+    if (first != holders.end()) std::rotate(holders.begin(), first, first + 1);
+  }
+}
+
+LeasePlans::Sendings LeasePlans::WithoutCopies(const MaySend& may) const {
+  Sendings missing(job_.members.size());
+  for (PartitionId p = 0; p < copies_.size(); ++p) {
+    const WorkerId primary = plan_.placement.holders[p][0];
+    if (copies_[p].empty() && may(primary)) missing[primary].push_back(p);
+  }
+  return missing;
+}
+
+// Predicted. Equal shares are planned as if everybody were as fast, and evened out by leases.
+double LeasePlans::EvenStepSeconds() const {
+  if (job_.options.shares != Shares::kEqual) return plan_.step_seconds;
+  const std::vector<double> speeds = job_.members.SpeedsOf(job_.members.Candidates());
+  return job_.options.batch / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+}
+
+// How many copies may follow those that are on their way, for each worker on average. Fewer would
+// hardly be in the way of steps, and late where it matters.
+LeasePlans::CopiesRoom LeasePlans::RoomForCopies() const {
+  const double takes = job_.deadlines.TransferSeconds(1);
+  const double each = takes > 0 ? kCopiesSteps * EvenStepSeconds() / takes : kCopiesPerStep;
+  CopiesRoom room;
+  room.of.assign(job_.members.size(), 0);
+  bool none = true;
+  for (const WorkerId id : job_.members.Candidates()) {
+    const double left = ToSeconds(job_.transfers.Left(id, job_.now));
+    const double on_their_way = takes > 0 ? left / takes : 0;
+    room.all += each - on_their_way;
+    room.of[id] = left > 0 ? each - on_their_way : std::max(1.0, each);
+    none = none && left == 0;
+  }
+  if (none) room.all = std::max(1.0, room.all);
+  return room;
+}
+
+LeasePlans::Sendings LeasePlans::CopiesToSend(const MaySend& may) {
+  bool wanted = false;
+  CopiesRoom room = RoomForCopies();
+  Sendings sent(job_.members.size());
+  const auto send = [&](PartitionId p, WorkerId w) {
+    if (job_.members.Live(w) && job_.members[w].holds[p]) return;
+    wanted = true;
+    if (!may(w) || room.all < 1 || room.of[w] < 1) return;
+    sent[w].push_back(p);
+    room.all -= 1;
+    room.of[w] -= 1;
+  };
+  const auto& placement = plan_.placement.holders;
+  for (PartitionId p = 0; p < copies_.size(); ++p) send(p, placement[p].front());
+  for (PartitionId p = 0; p < copies_.size(); ++p) {
+    for (size_t i = 1; i < placement[p].size(); ++i) send(p, placement[p][i]);
+  }
+  job_.transfers.WantCopies(wanted);
+  return sent;
+}
+
+StepWorker LeasePlans::Predict(WorkerId worker, double speed) const {
+  const LeaseHabits& habits = job_.habits[worker];
+  StepWorker known;
+  known.seconds_per_partition = job_.options.batch / (job_.options.partitions * speed);
+  if (habits.tried) {
+    known.seconds_per_partition = std::min(known.seconds_per_partition, kTry * EvenStepSeconds());
+  }
+  // Its parameters come behind them.
+  known.data_seconds = ToSeconds(job_.transfers.Left(worker, job_.now));
+  known.overhead_seconds = habits.overhead;
+  // One that is asked nothing for what was only guessed would never be measured: it is tried, too.
+  const LeaseHabits unknown;
+  const bool latency = !habits.tried || !habits.behind_data;
+  const bool vector = !habits.tried || !habits.vector_behind_data;
+  known.latency_seconds = (latency ? habits : unknown).latency;
+  const double message_seconds = (vector ? habits : unknown).message;
+  // What of a vector's time is the link's that all share cannot be told from the worker's own by
+  // one vector, but by many.
+  known.message_seconds = std::min(job_.transfers.link().message_seconds(), message_seconds);
+  known.send_seconds = message_seconds - known.message_seconds;
+  known.report_every = static_cast<uint32_t>(std::lround(habits.chunk));
+  return known;
+}
+
+}  // namespace motley

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/leases/lease_work.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace motley {
+namespace {
+
+// Ticks of a step in which nobody speaks become as rare as this part of the silence.
+constexpr int kQuietTicks = 16;
+constexpr int kUndelivered = 2;       // Limits of a message that a vector may take.
+constexpr uint32_t kMostBackoff = 6;  // Of the limit for answers, which doubles for everybody who
+                                      // comes back after it.
+
+}  // namespace
+
+LeaseWork::LeaseWork(JobState& job, LeasePlans& plans) : job_(job), plans_(plans) {}
+
+// --- The beginning ---
+
+void LeaseWork::Open() {
+  job_.habits.resize(job_.members.size());
+  watches_.assign(job_.members.size(), LeaseWatch{});
+  opened_ = told_ = last_message_ = last_slice_ = answers_due_ = job_.now;
+  leased_.assign(job_.options.partitions, false);
+  silence_due_ = kNever;
+  job_.Do(OpenLeases{job_.step});
+  const std::vector<WorkerId> candidates = job_.members.Candidates();
+  const auto may = [this](WorkerId id) { return job_.members[id].free && !job_.refusals.Has(id); };
+  const bool all_rest = std::none_of(candidates.begin(), candidates.end(),
+                                     [&](WorkerId id) { return may(id) && !Rests(job_, id); });
+  for (const WorkerId id : candidates) {
+    watches_[id].takes_part = may(id) && (all_rest || !Rests(job_, id));
+    watches_[id].data = job_.transfers.OnTheirWay(id) > 0;
+  }
+  // What nobody holds goes to whom it is meant for, before anything is leased.
+  auto missing = plans_.WithoutCopies([this](WorkerId id) { return TakesPart(id); });
+  for (WorkerId w = 0; w < missing.size(); ++w) {
+    watches_[w].placed = watches_[w].first = static_cast<uint32_t>(missing[w].size());
+    if (!missing[w].empty()) Place(w, std::move(missing[w]), DataWatch::Why::kNeeded);
+  }
+  plans_.PutPrimariesFirst();
+  policy_ = std::make_unique<AdaptiveStep>(Setting());
+  std::vector<StepCommand> commands;
+  policy_->Begin(commands);
+  CarryOut(commands);
+}
+
+StepSetting LeaseWork::Setting() {
+  StepSetting setting;
+  if (policy_ != nullptr) setting = policy_->TakeSetting();  // Most of it is the same again.
+  setting.least_pace_seconds = kLeastPaceSeconds;
+  StepWorker nobody;
+  nobody.live = false;
+  setting.workers.assign(job_.members.size(), nobody);
+  const std::vector<WorkerId> candidates = job_.members.Candidates();
+  const std::vector<double> speeds = job_.members.SpeedsOf(candidates);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const WorkerId id = candidates[i];
+    StepWorker& known = setting.workers[id];
+    known = plans_.Predict(id, speeds[i]);
+    known.live = watches_[id].takes_part;
+    watches_[id].seconds = known.seconds_per_partition;
+  }
+  setting.holders = plans_.copies();
+  return setting;
+}
+
+bool LeaseWork::TakesPart(WorkerId worker) const {
+  return worker < watches_.size() && watches_[worker].takes_part;
+}
+
+bool LeaseWork::InStep(WorkerId worker, StepId step) const {
+  return job_.step_open && step == job_.step && TakesPart(worker);
+}
+
+void LeaseWork::MakeRoomFor(WorkerId worker) {
+  if (worker < watches_.size()) return;
+  watches_.resize(job_.members.size());
+  job_.habits.resize(job_.members.size());
+}
+
+// --- The policy ---
+
+bool LeaseWork::Tell(const StepEvent& event) {
+  told_ = job_.now;
+  std::vector<StepCommand> commands;
+  policy_->OnEvent(event, ToSeconds(job_.now - opened_), commands);
+  return CarryOut(commands);
+}
+
+bool LeaseWork::Join(WorkerId id, bool empty_handed) {
+  told_ = job_.now;
+  const std::vector<WorkerId> candidates = job_.members.Candidates();
+  const std::vector<double> speeds = job_.members.SpeedsOf(candidates);
+  const auto at = std::find(candidates.begin(), candidates.end(), id) - candidates.begin();
+  const StepWorker known = plans_.Predict(id, speeds[static_cast<size_t>(at)]);
+  watches_[id].seconds = known.seconds_per_partition;
+  std::vector<StepCommand> commands;
+  if (empty_handed) {
+    policy_->JoinEmptyHanded(id, known, job_.deadlines.TransferSeconds(1),
+                             ToSeconds(job_.now - opened_), commands);
+  } else {
+    policy_->Join(id, known, ToSeconds(job_.now - opened_), commands);
+  }
+  return CarryOut(commands);
+}
+
+bool LeaseWork::CarryOut(std::vector<StepCommand>& commands) {
+  bool enough = false;
+  for (StepCommand& command : commands) {
+    if (auto* extend = std::get_if<ExtendList>(&command)) {
+      Extend(*extend);
+    } else if (auto* revoke = std::get_if<RevokeList>(&command)) {
+      watches_[revoke->worker].asks.push_back({job_.now, false});
+      silence_due_ = std::min(silence_due_, Due(revoke->worker));
+      job_.Do(RevokeLease{revoke->worker, job_.step, std::move(revoke->partitions)});
+    } else if (const auto* send = std::get_if<SendVector>(&command)) {
+      watches_[send->worker].told = job_.now;
+      silence_due_ = std::min(silence_due_, Due(send->worker));
+      job_.Do(SendLease{send->worker, job_.step});
+    } else {
+      enough = true;
+    }
+  }
+  return enough;
+}
+
+void LeaseWork::Extend(ExtendList& command) {
+  const WorkerId id = command.worker;
+  Worker& worker = job_.members[id];
+  LeaseWatch& watch = watches_[id];
+  std::vector<PartitionId> missing;
+  for (const PartitionId p : command.partitions) {
+    if (!worker.holds[p]) missing.push_back(p);
+    if (leased_[p]) ++job_.totals.rows_reassigned;
+    leased_[p] = true;
+  }
+  watch.placed += static_cast<uint32_t>(missing.size());
+  if (!missing.empty()) Place(id, std::move(missing), DataWatch::Why::kNeeded);
+  if (watch.since == Time{}) watch.since = job_.now;
+  if (policy_->Uncomputed(id) == command.partitions.size()) watch.moved = job_.now;
+  watch.told = Time{};
+  if (worker.free) worker.waiting_since = job_.now;
+  worker.free = false;
+  worker.assigned_in = job_.step;
+  SetPatience(id);
+  job_.Do(ExtendLease{id, job_.step, std::move(command.partitions)});
+}
+
+void LeaseWork::Place(WorkerId worker, std::vector<PartitionId> partitions, DataWatch::Why why) {
+  plans_.AddCopies(worker, partitions);
+  job_.SendData(worker, std::move(partitions), why);
+}
+
+// --- What messages teach ---
+
+void LeaseWork::SawProgress(const LeaseProgress& event) {
+  LeaseWatch& watch = watches_[event.worker];
+  if (event.done <= watch.done) return;
+  LearnFromProgress(event, opened_, job_, watch);
+  if (watch.asks.empty() && LatencyIsDue(job_, watch, event.worker)) Ping(event.worker);
+}
+
+bool LeaseWork::SawReleased(WorkerId worker) {
+  auto& asks = watches_[worker].asks;
+  LeaseHabits& habits = job_.habits[worker];
+  const LeaseWatch::Ask ask = asks.front();
+  asks.pop_front();
+  if (habits.round_trips > 0) answers_.AddArrival(job_.now - ask.at, 2 * habits.latency, 0);
+  habits.SawRoundTrip(ToSeconds(job_.now - ask.at), job_.step,
+                      AsksWaitForData(job_, watches_[worker], worker));
+  habits.fenced = 0;
+  return !ask.ping;
+}
+
+void LeaseWork::SawVector(WorkerId worker) {
+  const LeaseWatch& watch = watches_[worker];
+  LeaseHabits& habits = job_.habits[worker];
+  if (watch.told != Time{} && policy_->Uncomputed(worker) == 0) {
+    // From when it had computed all and knew that it was to send; both are known here later.
+    const double told = ToSeconds(watch.told - opened_) + 2 * habits.latency;
+    habits.SawVector(
+        ToSeconds(job_.now - opened_) - std::max(told, ToSeconds(watch.moved - opened_)),
+        AsksWaitForData(job_, watches_[worker], worker));
+  }
+  habits.SawVectorCome();
+  last_slice_ = job_.now;
+}
+
+// --- When messages are due ---
+
+void LeaseWork::SetPatience(WorkerId id) {
+  const LeaseWatch& watch = watches_[id];
+  const LeaseHabits& habits = job_.habits[id];
+  double expected = 2 * habits.latency;
+  if (const size_t left = policy_->Uncomputed(id); left > 0) {
+    expected += std::min(habits.chunk, static_cast<double>(left)) * watch.seconds;
+    if (watch.done == 0) expected += habits.overhead;
+  } else {
+    expected += habits.message;
+  }
+  Worker& worker = job_.members[id];
+  worker.patience = job_.deadlines.Limit(expected, OnTheirWay(job_, watch, id));
+  if (policy_->Owes(id) == 0) return;
+  silence_due_ = std::min(silence_due_, Due(id));
+  answers_due_ = std::max(answers_due_, worker.waiting_since + worker.patience);
+}
+
+void LeaseWork::Ping(WorkerId id) {
+  watches_[id].asks.push_back({job_.now, true});
+  silence_due_ = std::min(silence_due_, Due(id));
+  job_.Do(RevokeLease{id, job_.step, {}});
+}
+
+Time LeaseWork::TickDue() const {
+  const double tick = policy_->NextTick();
+  if (tick == std::numeric_limits<double>::infinity()) return kNever;
+  return opened_ + FromSeconds(tick) + (told_ - last_message_) / kQuietTicks;
+}
+
+Duration LeaseWork::SendingOwed(WorkerId worker) const {
+  if (plans_.plan().copies > 1 && !job_.transfers.wants_copies()) return {};
+  return FromSeconds(job_.deadlines.TransferSeconds(policy_->Owes(worker)));
+}
+
+Time LeaseWork::Due(WorkerId id) const {
+  const LeaseWatch& watch = watches_[id];
+  if (!watch.takes_part || watch.helpless) return kNever;
+  return std::min(MessageDue(id), DeliveryDue(id));
+}
+
+Time LeaseWork::MessageDue(WorkerId id) const {
+  const LeaseWatch& watch = watches_[id];
+  const Worker& worker = job_.members[id];
+  const Time reported = worker.waiting_since + worker.patience;
+  if (watch.asks.empty()) return policy_->Owes(id) > 0 ? reported : kNever;
+  const LeaseHabits& habits = job_.habits[id];
+  const double round_trip = habits.round_trips > 0 ? 2 * habits.latency : 0;
+  const Duration limit = answers_.Limit(round_trip, OnTheirWay(job_, watch, id)) *
+                         (1 << std::min(habits.fenced, kMostBackoff));
+  const Time due = std::max(worker.waiting_since, watch.asks.front().at) + limit + SendingOwed(id);
+  return OnTheirWay(job_, watch, id) > 0 ? std::max(due, reported) : due;
+}
+
+// When a list that is done and was asked for should have come, whatever else its worker says. As
+// long as anything of anybody's vector comes, the link may be what all wait for.
+Time LeaseWork::DeliveryDue(WorkerId id) const {
+  const LeaseWatch& watch = watches_[id];
+  if (watch.told == Time{} || policy_->Owes(id) == 0 || policy_->Uncomputed(id) > 0) return kNever;
+  const LeaseHabits& habits = job_.habits[id];
+  const Duration limit = job_.deadlines.Limit(2 * habits.latency + habits.message, 0);
+  return std::max({watch.told, watch.moved, last_slice_}) + kUndelivered * limit + SendingOwed(id);
+}
+
+}  // namespace motley

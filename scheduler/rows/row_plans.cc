@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/rows/row_plans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "coding/schemes.h"
+#include "scheduler/placement/relabel.h"
+#include "scheduler/placement/row_speeds.h"
+
+namespace motley {
+namespace {
+
+constexpr double kMuchFaster = 1.5;  // Than one that takes part: it is worth sending it the data.
+
+}  // namespace
+
+uint32_t MissingPartitions(const Worker& worker, const std::vector<CodeEntry>& row) {
+  return static_cast<uint32_t>(std::count_if(
+      row.begin(), row.end(), [&](const CodeEntry& e) { return !worker.holds[e.partition]; }));
+}
+
+RowPlans::RowPlans(JobState& job) : job_(job), follows_another_(job.members.ReadyCount() > 0) {}
+
+Status RowPlans::Update() {
+  const std::vector<WorkerId> present = job_.members.Candidates();
+  steady_.Add(present, job_.members.SpeedsOf(present), job_.members.NoiseOf(present));
+  const std::vector<WorkerId> candidates = TakingPart(present);
+  const std::vector<double> speeds = Speeds(candidates);
+  if (!job_.plan_void && !WorthALook(candidates, speeds)) return Status::Ok();
+  pace_.Looked(job_.step, candidates, speeds);
+  MOTLEY_ASSIGN_OR_RETURN(Plan plan, MakePlan(job_.options, candidates, speeds));
+  if (follows_another_ || plan_.code != nullptr) KeepPlaces(plan);
+  if (job_.plan_void || pace_.Gained(SpeedsCallForAnother(plan))) Adopt(std::move(plan));
+  return Status::Ok();
+}
+
+// As many of them as are to take part. Those that do so now stay, unless others are much faster.
+std::vector<WorkerId> RowPlans::TakingPart(const std::vector<WorkerId>& ids) const {
+  const size_t most = job_.options.most_workers;
+  if (most == 0 || ids.size() <= most) return ids;
+  std::vector<double> speeds = steady_.Of(ids);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (!plan_.RowsOf(ids[i]).empty()) speeds[i] *= kMuchFaster;
+  }
+  std::vector<WorkerId> taking;
+  for (const size_t i : FastestOf(speeds, most)) taking.push_back(ids[i]);
+  return taking;
+}
+
+// To share by, each moved by so many standard errors. A worker whose answers take long to come has
+// less time to compute.
+std::vector<double> RowPlans::Speeds(const std::vector<WorkerId>& ids, double errors) const {
+  const std::vector<double> speeds = steady_.Of(ids, errors);
+  std::vector<double> waits(ids.size(), 0);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < job_.habits.size()) waits[i] = job_.habits[ids[i]].SureWait();
+  }
+  const SchedulerOptions& options = job_.options;
+  const uint32_t copies = SchemeNamed(options.code).Computed(options.tolerate, options.parts);
+  return SpeedsWithWaits(speeds, waits, static_cast<double>(options.batch) * copies, options.batch);
+}
+
+// Which partition is which does not matter to a code; what is kept are runs of neighbours.
+void RowPlans::KeepPlaces(Plan& plan) const {
+  if (plan.code->kept_parts > 0) return;
+  std::vector<const std::vector<bool>*> held;
+  for (const WorkerId id : plan.members) held.push_back(&job_.members[id].holds);
+  plan.code = std::make_shared<const CodeForm>(RelabelToHeld(*plan.code, held));
+}
+
+bool RowPlans::WorthALook(const std::vector<WorkerId>& candidates,
+                          const std::vector<double>& speeds) const {
+  if (job_.options.shares == Shares::kEqual) return false;
+  // With equal loads for everybody, the speeds change nothing.
+  if (!plan_.FollowsSpeeds() && plan_.members == candidates) return false;
+  return pace_.WorthALook(job_.step, candidates, speeds);
+}
+
+Gain RowPlans::SpeedsCallForAnother(const Plan& fresh) const {
+  const std::vector<double> speeds = Speeds(plan_.members);
+  double total_speed = 0;
+  for (const double speed : speeds) total_speed += speed;
+  uint64_t moved = 0, most = 0;
+  for (const WorkerId member : fresh.members) {
+    uint64_t missing = 0;
+    for (const RowId row : fresh.RowsOf(member)) {
+      missing += MissingPartitions(job_.members[member], fresh.code->rows[row]);
+    }
+    moved += missing;
+    most = std::max(most, missing);
+  }
+  const double per_partition = job_.samples_per_partition();
+  ReplanCase numbers;
+  numbers.current_seconds = PredictStepSeconds(*plan_.code, speeds, per_partition);
+  numbers.fresh_seconds = fresh.step_seconds;
+  numbers.moved_seconds = static_cast<double>(moved) * per_partition / total_speed;
+  numbers.transfer_seconds = job_.deadlines.TransferSeconds(most);
+  numbers.remaining_steps = job_.options.steps - job_.step;
+  if (!WorthReplanning(numbers)) return Gain::kNone;
+  return SureToGain(fresh) ? Gain::kSure : Gain::kUnsure;
+}
+
+bool RowPlans::SureToGain(const Plan& fresh) const {
+  const double per_partition = job_.samples_per_partition();
+  const double current =
+      PredictStepSeconds(*plan_.code, Speeds(plan_.members, kSureOfGain), per_partition);
+  return PredictStepSeconds(*fresh.code, Speeds(fresh.members, -kSureOfGain), per_partition) <
+         current;
+}
+
+void RowPlans::Adopt(Plan plan) {
+  if (plan_.code != nullptr) ++job_.totals.replans;
+  if (plan.compromise && plan.compromise != plan_.compromise) job_.Say(*plan.compromise);
+  plan_ = std::move(plan);
+  ++number_;
+  for (WorkerId id = 0; id < job_.members.size(); ++id) job_.members[id].to_send = 0;
+  for (size_t i = 0; i < plan_.members.size(); ++i) {
+    job_.members[plan_.members[i]].to_send = static_cast<uint32_t>(plan_.LoadOf(i));
+  }
+  job_.plan_void = false;
+  pace_.Adopted(job_.step);
+}
+
+}  // namespace motley

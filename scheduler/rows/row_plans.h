@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rows the workers of a job have: made anew when membership changed, or when the learned
+// speeds promise a plan that is worth its price. Pure.
+#pragma once
+
+#include <vector>
+
+#include "scheduler/job_state.h"
+#include "scheduler/learned/steady_speeds.h"
+#include "scheduler/placement/plan.h"
+#include "scheduler/placement/plan_pace.h"
+
+namespace motley {
+
+// Partitions of the row that the worker does not hold.
+uint32_t MissingPartitions(const Worker& worker, const std::vector<CodeEntry>& row);
+
+class RowPlans {
+ public:
+  // `job` must outlive it. Where workers hold data already, another scheme put them there.
+  explicit RowPlans(JobState& job);
+
+  // Looks at who is there and how fast. kInvalidArgument when no code can share the work.
+  Status Update();
+  // Its code is null before the first Update.
+  const Plan& plan() const { return plan_; }
+  uint64_t number() const { return number_; }  // Another plan has another one.
+  // The first plan of this scheme found workers that had served another one.
+  bool follows_another() const { return follows_another_; }
+
+ private:
+  bool WorthALook(const std::vector<WorkerId>& candidates, const std::vector<double>& speeds) const;
+  Gain SpeedsCallForAnother(const Plan& fresh) const;
+  bool SureToGain(const Plan& fresh) const;
+  std::vector<WorkerId> TakingPart(const std::vector<WorkerId>& ids) const;
+  std::vector<double> Speeds(const std::vector<WorkerId>& ids, double errors = 0) const;
+  void KeepPlaces(Plan& plan) const;
+  void Adopt(Plan plan);
+
+  JobState& job_;
+  bool follows_another_;
+  Plan plan_;
+  uint64_t number_ = 0;
+  SteadySpeeds steady_;
+  PlanPace pace_;
+};
+
+}  // namespace motley

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/rows/row_work.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace motley {
+namespace {
+
+constexpr uint32_t kMaxBackoff = 6;  // Deadlines grow up to 2^6 times while a row is passed on.
+constexpr Duration kLongestTry = std::chrono::seconds(1);
+
+}  // namespace
+
+RowWork::RowWork(JobState& job, const RowPlans& plans) : job_(job), plans_(plans) {}
+
+void RowWork::Open() {
+  const Plan& plan = plans_.plan();
+  kept_.Open(plan);
+  book_.Open(job_.step, *plan.code);
+  job_.transfers.SetAnswerPart(1.0 / std::max(1U, plan.code->parts));
+  job_.Do(OpenStep{job_.step, plan.code});
+}
+
+Status RowWork::OpenAnswers(const std::vector<bool>& awake) {
+  MOTLEY_RETURN_IF_ERROR(kept_.Ask(awake));
+  const auto& code = plan().code;
+  book_.Open(job_.step, *code);
+  job_.transfers.SetAnswerPart(1.0 / std::max(1U, code->parts));
+  job_.Do(OpenStep{job_.step, code});
+  return Status::Ok();
+}
+
+const Plan& RowWork::plan() const {
+  const Plan* answers = kept_.answers();
+  return answers != nullptr ? *answers : plans_.plan();
+}
+
+bool RowWork::InStep(StepId step, RowId row) const {
+  return job_.step_open && step == job_.step && row < book_.rows();
+}
+
+RowWork::Seat& RowWork::SeatOf(WorkerId worker) {
+  seats_.resize(std::max<size_t>(seats_.size(), job_.members.size()));
+  return seats_[worker];
+}
+
+// --- Giving rows out ---
+
+std::vector<RowId> RowWork::OwnToDo(WorkerId worker) const {
+  std::vector<RowId> rows;
+  if (job_.refusals.Has(worker)) return rows;
+  for (const RowId row : plan().RowsOf(worker)) {
+    if (!book_.Arrived(row) && !book_.Pending(worker, row) && !kept_.Has(worker, row)) {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+void RowWork::AssignOwn(WorkerId worker) {
+  for (const RowId row : OwnToDo(worker)) Assign(worker, row, true);
+}
+
+void RowWork::Assign(WorkerId id, RowId row, bool as_planned) {
+  Worker& worker = job_.members[id];
+  Assignment assignment;
+  assignment.worker = id;
+  assignment.row = row;
+  assignment.assigned = job_.now;
+  assignment.copy = as_planned && plan().SeveralRows();
+  Place(id, row, assignment);
+  Predict(assignment);
+  worker.patience = Limit(assignment) * (1 << std::min(book_.Attempts(row), kMaxBackoff));
+  worker.waiting_since = job_.now;
+  worker.free = false;
+  ++worker.queued;
+  worker.assigned_in = job_.step;
+  assignment.due = job_.now + worker.patience;
+  book_.OwnerGone(row);  // Whoever was awaited, somebody has it now.
+  book_.Add(assignment);
+  job_.Do(AssignRow{id, job_.step, row});
+}
+
+// What it lacks of the row.
+void RowWork::Place(WorkerId id, RowId row, Assignment& assignment) {
+  if (kept_.answers() == nullptr) {  // Whose rows have the same numbers.
+    Seat& seat = SeatOf(id);
+    if (seat.placed_plan == plans_.number() && seat.placed_row == row) return;
+    seat.placed_plan = plans_.number();
+    seat.placed_row = row;
+  }
+  std::vector<PartitionId> missing;
+  for (const CodeEntry& entry : plan().code->rows[row]) {
+    if (!job_.members[id].holds[entry.partition]) missing.push_back(entry.partition);
+  }
+  assignment.placed = static_cast<uint32_t>(missing.size());
+  if (!missing.empty()) job_.SendData(id, std::move(missing), DataWatch::Why::kNeeded);
+}
+
+// Until it is done, behind what its worker does before it. By the speed that was measured and not
+// its bound: waiting longer for a worker that answers nothing gains nothing.
+void RowWork::Predict(Assignment& assignment) const {
+  const bool answer = kept_.answers() != nullptr;
+  const size_t partitions = answer ? kept_.NotKept(assignment.worker, assignment.row)
+                                   : plan().code->rows[assignment.row].size();
+  assignment.own_samples = static_cast<double>(partitions) * job_.samples_per_partition();
+  assignment.samples = assignment.own_samples;
+  if (const Assignment* before = book_.LastOf(assignment.worker); before != nullptr) {
+    assignment.placed += before->placed;
+    assignment.samples += before->samples;
+  }
+  const SpeedEstimator& estimator = job_.members[assignment.worker].estimator;
+  const double speed = estimator.samples_per_second();
+  assignment.expected_seconds = speed > 0 ? assignment.samples / speed : 0;
+  if (answer) assignment.expected_seconds += kept_.UsualSeconds();
+  assignment.guessed = !estimator.settled();
+}
+
+// Under another scheme its answers took the links as well, or nearly.
+Duration RowWork::Limit(const Assignment& assignment) const {
+  if (kept_.answers() != nullptr) {
+    return kept_.Limit(assignment.expected_seconds, assignment.placed);
+  }
+  const WorkerId worker = assignment.worker;
+  const bool seen = plans_.follows_another() && worker < job_.habits.size();
+  const double wait = seen ? job_.habits[worker].Wait() : 0;
+  return job_.deadlines.Limit(assignment.expected_seconds, assignment.placed, wait);
+}
+
+// --- Answers ---
+
+// Against a wrong guess, an answer says nothing about answers to come; transfers it does show.
+void RowWork::Arrived(WorkerId worker, RowId row) {
+  ++job_.members[worker].stats.steps_in_time;
+  book_.MarkArrived(row);
+  const bool waits = job_.transfers.InTheWayOf(worker);
+  const auto done = book_.Take(worker, row);
+  const Duration took = done ? job_.now - done->assigned : Duration::zero();
+  if (done && kept_.answers() != nullptr) {
+    kept_.SawAnswer(took, done->expected_seconds, done->placed, done->samples > 0);
+  } else if (done && (done->placed > 0 || !(done->guessed || waits))) {
+    job_.deadlines.AddArrival(took, done->expected_seconds, done->placed);
+  }
+  // Of a list, the first row alone began when it was assigned.
+  const bool alone = job_.members[worker].queued == 1 || plan().SeveralRows();
+  const bool first = done && done->samples == done->own_samples;
+  SeatOf(worker).answered = alone && first && !waits ? took : Duration::zero();
+  // Whoever else was given the row may stop and be of use elsewhere.
+  for (const Assignment& other : book_.TakeOthers(row)) Drop(other);
+}
+
+void RowWork::Kept(WorkerId worker, RowId row) {
+  const auto done = book_.Take(worker, row);
+  if (done && (!done->guessed || done->placed > 0)) {
+    job_.deadlines.AddArrival(job_.now - done->assigned, done->expected_seconds, done->placed);
+  }
+  if (!kept_.Done(worker, row) || book_.Arrived(row)) return;
+  book_.MarkArrived(row);
+  for (const Assignment& other : book_.TakeOthers(row)) Drop(other);
+}
+
+void RowWork::CameLate(WorkerId worker, RowId row) {
+  if (const auto late = book_.Take(worker, row)) CountLate(*late, false);
+}
+
+bool RowWork::TakeRefused(WorkerId worker, RowId row) {
+  return book_.Take(worker, row).has_value();
+}
+
+void RowWork::TakeBack(WorkerId worker, bool is_told) {
+  if (!is_told) {
+    SeatOf(worker).placed_plan = 0;
+    SeatOf(worker).tried = Time{};
+  }
+  for (const Assignment& rest : book_.TakeAll(worker)) {
+    if (is_told) {
+      job_.Do(CancelRow{worker, job_.step, rest.row});
+    } else {
+      ++job_.members[worker].stats.late;
+    }
+  }
+}
+
+void RowWork::Ended(const WorkerFree& work) {
+  Seat& seat = SeatOf(work.worker);
+  seat.tried = Time{};
+  const Duration took = std::exchange(seat.answered, Duration::zero());
+  if (took == Duration::zero() || work.samples == 0) return;
+  job_.HabitsOf(work.worker).SawWait(ToSeconds(took - work.compute));
+}
+
+// --- Taking rows back ---
+
+void RowWork::Drop(const Assignment& assignment) {
+  if (!plan().SeveralRows()) {
+    CountLate(assignment, true);
+    if (!IsTried(assignment.worker)) job_.Cancel(assignment.worker);
+    return;
+  }
+  // That another was faster with a copy says nothing about its worker.
+  if (assignment.overdue || !assignment.copy) CountLate(assignment, true);
+  job_.Do(CancelRow{assignment.worker, job_.step, assignment.row});
+}
+
+// A worker that has not finished is no faster than this; its next measurement says more. Answers of
+// what is kept say nothing of computing.
+void RowWork::CountLate(const Assignment& assignment, bool bound_speed) {
+  Worker& worker = job_.members[assignment.worker];
+  ++worker.stats.late;
+  const double elapsed = ToSeconds(job_.now - assignment.assigned);
+  const bool data = assignment.placed > 0 || job_.transfers.InTheWayOf(assignment.worker);
+  const bool answer = kept_.answers() != nullptr;
+  if (!bound_speed || answer || !assignment.overdue || data || elapsed <= 0) return;
+  worker.speed_bound = assignment.samples / elapsed;
+}
+
+void RowWork::TakeAllBack(bool late) {
+  const std::vector<Assignment> left = book_.TakeEverything();
+  for (const Assignment& assignment : left) {
+    if (late) CountLate(assignment, true);
+  }
+  CancelOnce(left);
+}
+
+// Each worker once.
+void RowWork::CancelOnce(const std::vector<Assignment>& assignments) {
+  std::vector<bool> told(job_.members.size(), false);
+  for (const Assignment& assignment : assignments) {
+    if (told[assignment.worker] || IsTried(assignment.worker)) continue;
+    told[assignment.worker] = true;
+    job_.Cancel(assignment.worker);
+  }
+}
+
+std::vector<WorkerId> RowWork::DropAll() {
+  std::vector<WorkerId> overdue;
+  for (const Assignment& left : book_.TakeEverything()) {
+    if (left.overdue) CountLate(left, true);
+    if (left.overdue) overdue.push_back(left.worker);
+    job_.Do(CancelRow{left.worker, job_.step, left.row});
+  }
+  return overdue;
+}
+
+// --- Tries ---
+
+void RowWork::Try(WorkerId worker, RowId row) {
+  if (!job_.members[worker].estimator.settled()) SeatOf(worker).tried = job_.now;
+  Assign(worker, row);
+}
+
+bool RowWork::IsTried(WorkerId worker) const {
+  return worker < seats_.size() && seats_[worker].tried != Time{} &&
+         job_.now - seats_[worker].tried <= kLongestTry;
+}
+
+void RowWork::EndTries(bool all) {
+  for (WorkerId id = 0; id < seats_.size(); ++id) {
+    if (seats_[id].tried == Time{} || (!all && IsTried(id))) continue;
+    seats_[id].tried = Time{};
+    job_.Cancel(id);
+  }
+}
+
+}  // namespace motley

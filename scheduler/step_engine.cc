@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/step_engine.h"
+
+#include "coding/gradient_code.h"
+#include "scheduler/leases/lease_engine.h"
+#include "scheduler/rows/row_engine.h"
+
+namespace motley {
+
+// Whether the code can serve at all shows now, not when the workers are there.
+Status CheckStepOptions(const SchedulerOptions& options) {
+  const Scheme& scheme = SchemeNamed(options.code);
+  if (scheme.leases()) return Status::Ok();
+  CodeRequest request;
+  request.speeds.assign(options.workers, 1.0);
+  request.stragglers = scheme.keeps_copies ? options.tolerate : 0;
+  request.partitions = options.partitions;
+  request.seed = options.seed;
+  request.parts = options.parts;
+  return BuildCode(options.code, request).status();
+}
+
+std::unique_ptr<StepEngine> MakeStepEngine(JobState& job) {
+  if (SchemeNamed(job.options.code).leases()) return std::make_unique<LeaseEngine>(job);
+  return std::make_unique<RowEngine>(job);
+}
+
+}  // namespace motley

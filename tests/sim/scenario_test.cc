@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "coding/schemes.h"
+
+namespace motley {
+namespace {
+
+// An entry of the list that no scenario runs would never be checked.
+TEST(Scenario, EverySchemeIsDrawn) {
+  std::set<std::string> drawn, listed;
+  for (const Scheme& scheme : Schemes()) listed.insert(scheme.name);
+  for (uint64_t seed = 0; seed < 400 && drawn.size() < listed.size(); ++seed) {
+    drawn.insert(MakeScenario(seed).options.job.code);
+  }
+  EXPECT_EQ(drawn, listed);
+}
+
+}  // namespace
+}  // namespace motley
